@@ -1,0 +1,16 @@
+"""calibrary: can these predicted probabilities be believed?
+
+Every probability-calibration metric, one library. Start with ``evaluate(y, p)`` for everything that applies,
+``compute("ece", y, p)`` for one number, ``catalogue`` for what there is.
+"""
+
+from __future__ import annotations
+
+from calibrary import lens
+from calibrary.catalogue import Correction, Entry, TestResult, catalogue, compute, test
+from calibrary.errors import CalibrationWarning, UnknownMetricError
+from calibrary.lens import Lens, code_matrix
+from calibrary.metrics.point import *
+from calibrary.predictions import Predictions, predictions, sigmoid, softmax
+
+__version__ = "0.1.0"

@@ -1,0 +1,54 @@
+"""What calibrary says when something is wrong: warnings, errors, and did-you-mean."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+class CalibrationWarning(UserWarning):
+    """A number is undefined, unreliable, or not what it may look like; the text says why."""
+
+
+class UnknownMetricError(KeyError, ValueError):
+    """No metric has that name, or several do."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def warn(message: str) -> None:
+    """Warn at the first line outside this package, where the user can act on it."""
+    frame = inspect.currentframe()
+    level = 0
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, CalibrationWarning, stacklevel=level + 1)
+
+
+def undefined(reason: str) -> float:
+    """NaN, with a warning that says why the metric has no value here."""
+    warn(reason)
+    return math.nan
+
+
+def suggest(name: object, known: Iterable[str]) -> str:
+    """A sentence that ends an error about an unknown name: the near misses, or the choices."""
+    choices = sorted(set(known))
+    near = difflib.get_close_matches(str(name).lower(), choices, n=3, cutoff=0.55)
+    if near:
+        return "did you mean " + " or ".join(repr(n) for n in near) + "?"
+    return "choose from " + ", ".join(repr(c) for c in choices) if choices else ""
+
+
+def one_of(argument: str, value: object, choices: Iterable[str]) -> None:
+    """Refuse an option value that is not among the choices."""
+    known = tuple(choices)
+    if value not in known:
+        raise ValueError(f"{argument}={value!r} is not known: {suggest(value, known)}")

@@ -1,0 +1,38 @@
+"""Every golden value, one test per metric and data set."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import pytest
+from golden import assert_close, call, data_path, entries
+
+import calibrary as cal
+
+FAMILIES = ("point", "cumulative", "bins_a", "bins_b", "kernel", "curve", "detection")
+
+
+def _name(entry):
+    data = entry["data"]
+    return data if isinstance(data, str) else "inline" if isinstance(data, dict) else data[0].split("_")[0]
+
+
+def _cases():
+    for family in FAMILIES:
+        run = [e for e in entries(family) if e["kind"] != "part"]
+        key = lambda e: (e["id"], e["kind"], _name(e))  # noqa: E731
+        for (id, kind, data), group in itertools.groupby(sorted(run, key=key), key):
+            yield pytest.param(list(group), id=f"{family}-{id}-{kind}-{data}")
+
+
+@pytest.mark.parametrize("group", _cases())
+def test_value_equals_the_golden_one(group):
+    if cal.catalogue[group[0]["id"]].planned:
+        pytest.skip("planned")
+    for entry in group:
+        if isinstance(entry["data"], list) and not all(data_path(n).exists() for n in entry["data"]):
+            pytest.skip("a real detection sample that is not shipped with the project")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cal.CalibrationWarning)
+            assert_close(call(entry), entry)
