@@ -90,6 +90,8 @@ class Entry:
     weights : "repetition" (weight 2 is the row twice), "rows" (weights count, but sizes count rows) or "none"
     order_free : does row order never change the value
     symmetric : is the value unchanged when the two classes are swapped, y -> 1-y and c -> 1-c
+    fields : for a metric of several numbers, which of them a table shows, each with its perfect value
+    slow_above : rows above which a table of everything leaves it out for K > 2, because its cost is quadratic
     cost, equation, references, use, avoid, corrections : for people
     """
 
@@ -117,6 +119,8 @@ class Entry:
     order_free: bool = True
     order_note: str = ""
     symmetric: bool = False
+    fields: tuple[tuple[str, float], ...] = ()
+    slow_above: int | None = None
     cost: str = "O(N)"
     equation: str = ""
     references: tuple[str, ...] = ()

@@ -1,0 +1,54 @@
+# Every target makes its own .venv and installs what it needs; only Python 3.11+, git and make are assumed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test lint bench docs clean
+
+help:
+	@echo "make demo   evaluate the embedded data and write demo/report.html"
+	@echo "make test   run the tests"
+	@echo "make lint   check style and types"
+	@echo "make bench  compare with other packages and write benchmarks/RESULTS.md"
+	@echo "make docs   build the documentation into site/"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.installed: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet -e ".[test]"
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet -e ".[lint]"
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet -e ".[docs]"
+	@touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/calibrary demo
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed
+	$(BIN)/python benchmarks/peers.py
+
+docs: $(VENV)/.docs
+	$(BIN)/python scripts/make_docs.py
+	$(BIN)/mkdocs build --quiet --strict
+
+clean:
+	rm -rf $(VENV) demo site .mypy_cache .ruff_cache .hypothesis
