@@ -6,9 +6,9 @@ import itertools
 import warnings
 
 import pytest
-from golden import assert_close, call, data_path, entries
 
 import calibrary as cal
+from golden import assert_close, call, data_path, entries
 
 FAMILIES = ("point", "cumulative", "bins_a", "bins_b", "kernel", "curve", "detection")
 

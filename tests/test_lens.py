@@ -1,0 +1,129 @@
+"""Lenses: golden summaries, code matrices, and what each must show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from calibrary import lens as lenses
+from golden import arrays, parts
+
+
+def _lens(entry):
+    params = entry["params"]
+    if entry["lens"] == "pairwise":
+        return lenses.pairwise(*params["pair"])
+    if entry["lens"] == "partition":
+        return lenses.partition(params["groups"])
+    return lenses.as_lens(entry["lens"], params.get("r"))
+
+
+@pytest.mark.parametrize("entry", parts("inference", "lens_summary"), ids=lambda e: f"{e['lens']}-{e['data']}")
+def test_lens_summary_equals_the_golden_one(entry):
+    y, p, _ = arrays(entry["data"])
+    (view,) = cal.predictions(y, p).through(_lens(entry)).views
+    want = entry["value"]
+    assert view.n == want["n"]
+    binary = view.binary
+    label = np.mean(view.y)
+    confidence = view.c.mean() if binary else view.p.mean(axis=0)
+    bs = np.mean((view.c - view.y) ** 2) if binary else ((view.p - view.one_hot) ** 2).sum(axis=1).mean()
+    found = {"label": label, "confidence": confidence, "bs": bs}
+    for key, value in want.items():
+        if key != "n":
+            got = next(v for k, v in found.items() if k in key or key in k)
+            np.testing.assert_allclose(got, value, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("entry", parts("inference", "code_matrix"), ids=str)
+def test_code_matrix_equals_the_golden_one(entry):
+    got = cal.code_matrix(entry["params"]["k"], entry["params"]["kind"])
+    np.testing.assert_array_equal(got, entry["value"])
+
+
+@pytest.fixture
+def problem():
+    rng = np.random.default_rng(4)
+    return rng.integers(0, 4, 80), rng.dirichlet(np.ones(4), 80)
+
+
+def bs(y, p, **kw):
+    return cal.brier_score(y, p, **kw)
+
+
+def test_top_label_is_the_first_rank_and_within_top_one(problem):
+    want = bs(*problem, lens="top-label")
+    assert bs(*problem, lens="rth", r=1) == pytest.approx(want, abs=1e-15)
+    assert bs(*problem, lens="within-top-r", r=1) == pytest.approx(want, abs=1e-15)
+
+
+def test_within_all_classes_is_certain_and_right(problem):
+    assert bs(*problem, lens="within-top-r", r=4) == 0.0
+
+
+def test_one_vs_rest_code_is_class_wise(problem):
+    code = lenses.code(cal.code_matrix(4))
+    np.testing.assert_allclose(
+        bs(*problem, lens=code, average=None), bs(*problem, lens="class-wise", average=None), rtol=1e-12
+    )
+
+
+def test_pairwise_code_is_pairwise(problem):
+    code = lenses.code(cal.code_matrix(4, "pairwise"))
+    np.testing.assert_allclose(
+        bs(*problem, lens=code, average=None), bs(*problem, lens="pairwise", average=None), rtol=1e-12
+    )
+
+
+def test_a_partition_into_single_classes_is_the_full_lens(problem):
+    same = lenses.partition([[0], [1], [2], [3]])
+    assert bs(*problem, lens=same) == pytest.approx(bs(*problem, lens="full"), abs=1e-15)
+
+
+def test_ranked_all_but_one_keeps_the_score(problem):
+    assert bs(*problem, lens="ranked", r=3, scale="sum") == pytest.approx(bs(*problem, scale="sum"), rel=1e-12)
+
+
+def test_averages(problem):
+    values = bs(*problem, lens="class-wise", average=None)
+    share = np.bincount(problem[0]) / 80
+    assert bs(*problem, lens="class-wise") == pytest.approx(values.mean())
+    assert bs(*problem, lens="class-wise", average="macro") == pytest.approx(values.mean())
+    assert bs(*problem, lens="class-wise", average="prevalence") == pytest.approx(share @ values)
+    assert bs(*problem, lens="class-wise", average="max") == values.max()
+    assert bs(*problem, lens="class-wise", average=[2, 0, 0, 2]) == pytest.approx((values[0] + values[3]) / 2)
+
+
+def test_ties_in_the_top_class_go_to_the_first():
+    (view,) = cal.predictions([1, 0], [[0.5, 0.5], [0.5, 0.5]]).through(lenses.as_lens("top-label")).views
+    assert view.y.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("lens", "sentence"),
+    [
+        (lenses.partition([[0, 1], [2]]), "exactly once"),
+        (lenses.partition([[0, 1, 2, 3]]), "at least two groups"),
+        (lenses.rth(5), "outside 1..4"),
+        (lenses.code(np.ones((3, 1)) * [[1], [-1], [0]]), "one row per class"),
+    ],
+)
+def test_a_lens_that_does_not_fit_is_refused(problem, lens, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        bs(*problem, lens=lens)
+
+
+def test_bad_code_matrices_are_refused():
+    with pytest.raises(ValueError, match="needs both"):
+        lenses.code([[1], [1]])
+    with pytest.raises(ValueError, match="entries -1, 0 and 1"):
+        lenses.code([[2], [-1]])
+
+
+@pytest.mark.parametrize(
+    ("average", "sentence"), [("mean", "not known"), ([1, 2], "one weight for each"), ([-1, 1, 1, 1], "negative")]
+)
+def test_bad_averages_are_refused(problem, average, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        bs(*problem, lens="class-wise", average=average)

@@ -1,0 +1,147 @@
+"""Checked input: sharing, sorting, ties, and what comes in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from calibrary.lens import Lens
+
+
+@pytest.fixture
+def tied():
+    rng = np.random.default_rng(0)
+    c = np.round(rng.random(500), 2)
+    return (rng.random(500) < c).astype(int), c
+
+
+def test_sorted_view_is_the_plain_sort(tied):
+    y, c = tied
+    s = cal.predictions(y, c).sorted
+    order = np.lexsort((y, c))
+    np.testing.assert_array_equal(s.c, c[order])
+    np.testing.assert_array_equal(s.y, y[order])
+    assert s.w is None
+
+
+def test_negative_zero_sorts_as_zero():
+    s = cal.predictions([1, 0, 1], [0.2, -0.0, 0.0]).sorted
+    np.testing.assert_array_equal(s.c, [0, 0, 0.2])
+    assert not np.signbit(s.c).any()
+
+
+def test_ties_hold_the_counts_of_each_distinct_confidence(tied):
+    y, c = tied
+    w = 1.0 + np.arange(500) % 3
+    t = cal.predictions(y, c, sample_weight=w).ties
+    values, inverse = np.unique(c, return_inverse=True)
+    np.testing.assert_array_equal(t.c, values)
+    np.testing.assert_allclose(t.w, np.bincount(inverse, weights=w))
+    np.testing.assert_allclose(t.wy, np.bincount(inverse, weights=w * y))
+
+
+def test_reweighting_does_not_sort_again(tied, monkeypatch):
+    y, c = tied
+    p = cal.predictions(y, c)
+    p.order  # noqa: B018 - sorted once, here
+    monkeypatch.setattr(np, "argsort", lambda *a, **k: pytest.fail("sorted again"))
+    w = np.random.default_rng(1).integers(0, 3, 500).astype(float)
+    again = p.reweighted(w)
+    s = again.sorted
+    assert (np.diff(s.c) >= 0).all()
+    assert s.w.sum() == w.sum()
+    np.testing.assert_allclose(np.dot(s.w, s.y), np.dot(w, y))
+
+
+@pytest.mark.parametrize("lens", ["top-label", "class-wise", "pairwise", "true-class", "predicted-class"])
+def test_a_lens_on_reweighted_predictions_is_the_lens_on_the_weighted_rows(lens):
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet(np.ones(3), 60)
+    y = rng.integers(0, 3, 60)
+    whole = cal.predictions(y, p)
+    whole.through(Lens(lens))
+    w = rng.integers(0, 3, 60).astype(float)
+    got = whole.reweighted(w).through(Lens(lens))
+    want = cal.predictions(y[w > 0], p[w > 0], sample_weight=w[w > 0]).through(Lens(lens))
+    assert got.keys == want.keys
+    np.testing.assert_allclose(got.prevalence / got.prevalence.sum(), want.prevalence / want.prevalence.sum())
+    for a, b in zip(got.views, want.views, strict=True):
+        np.testing.assert_allclose(a.sorted.c, b.sorted.c)
+        np.testing.assert_allclose(a.mean(a.residual), b.mean(b.residual))
+        assert a.total == b.total
+
+
+def test_extra_inputs_follow_dropped_rows():
+    p = cal.predictions([0, 1, 1], [0.2, 0.6, 0.7], sample_weight=[1, 0, 2])
+    np.testing.assert_array_equal(p.align([10, 20, 30], "features"), [10, 30])
+    with pytest.raises(ValueError, match="features has 2 rows but y_true has 3"):
+        p.align([1, 2], "features")
+
+
+def test_one_sort_serves_every_metric(tied, monkeypatch):
+    y, c = tied
+    sorts = []
+    original = cal.Predictions._sorted_packed
+    monkeypatch.setattr(cal.Predictions, "_sorted_packed", lambda self: sorts.append(1) or original(self))
+    p = cal.predictions(y, c)
+    for _ in range(3):
+        p.sorted  # noqa: B018
+        p.ties  # noqa: B018
+    assert len(sorts) == 1
+
+
+def test_one_hot_labels_are_labels():
+    y, p = np.eye(3)[[0, 2, 1]], np.full((3, 3), 1 / 3)
+    np.testing.assert_array_equal(cal.predictions(y, p).y, [0, 2, 1])
+
+
+def test_class_names_may_come_in_sorted_order_without_labels():
+    p = cal.predictions(["cat", "dog", "eel"], np.eye(3))
+    assert p.classes == ("cat", "dog", "eel")
+    np.testing.assert_array_equal(p.y, [0, 1, 2])
+
+
+def test_pos_label_names_class_one():
+    assert cal.predictions([-1, 1, 1], [0.2, 0.6, 0.7], pos_label=1).y.tolist() == [0, 1, 1]
+    with pytest.raises(ValueError, match="besides pos_label"):
+        cal.predictions(["a", "b", "c"], [0.2, 0.6, 0.7], pos_label="a")
+
+
+def test_float32_rows_may_be_a_rounding_off_one():
+    rng = np.random.default_rng(0)
+    p = cal.softmax(rng.normal(size=(200, 1000)) * 5).astype(np.float32)
+    assert cal.predictions(rng.integers(0, 1000, 200), p).k == 1000
+
+
+def test_softmax_and_sigmoid_are_safe_for_large_logits():
+    np.testing.assert_allclose(cal.softmax([[1000.0, 1000.0], [-1e4, 0.0]]), [[0.5, 0.5], [0.0, 1.0]])
+    np.testing.assert_allclose(cal.sigmoid([-800.0, 0.0, 800.0]), [0.0, 0.5, 1.0])
+
+
+def test_fractional_frequency_weights_are_refused_where_copies_are_counted():
+    p = cal.predictions([0, 1], [0.2, 0.6], sample_weight=[0.5, 1.5])
+    with pytest.raises(ValueError, match="importance"):
+        p.counts("the test")
+    np.testing.assert_array_equal(p.variance_weight("importance", "the test"), [0.25, 2.25])
+
+
+def test_importing_calibrary_stays_light():
+    heavy = (
+        "numba",
+        "matplotlib",
+        "pandas",
+        "polars",
+        "torch",
+        "sklearn",
+        "pyarrow",
+        "typer",
+        "rich",
+        "scipy.stats",
+    )
+    code = f"import sys, calibrary; print([m for m in {heavy!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
