@@ -86,6 +86,7 @@ class Entry:
     tail : which side of the null distribution counts against calibration
     null : may labels be redrawn from the predictions to test it? (else ``null_note`` says why not)
     lenses, default_lens, binary_lens : lenses it works through; what "auto" means for K > 2 and K = 2
+    passes_on : further options it hands on to one of its parts (a map), shown in its signature as None
     needs : inputs beyond labels and probabilities ("features", "groups", "model", "boxes", "order")
     weights : "repetition" (weight 2 is the row twice), "rows" (weights count, but sizes count rows) or "none"
     order_free : does row order never change the value
@@ -113,6 +114,7 @@ class Entry:
     lenses: tuple[str, ...] = BINARY_LENSES
     default_lens: str = "top-label"
     binary_lens: str = "binary"
+    passes_on: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     weights: str = "repetition"
     weights_note: str = ""
@@ -149,7 +151,7 @@ class Entry:
     @property
     def options(self) -> tuple[str, ...]:
         """The metric's own keyword arguments."""
-        return () if self.core is None else _own_options(self.core)
+        return () if self.core is None else (*_own_options(self.core), *self.passes_on)
 
     def lens_for(self, p: Predictions, lens: str | Lens = "auto", r: int | None = None) -> Lens:
         """The lens to use on these predictions; "auto" depends on the number of classes."""
@@ -336,6 +338,7 @@ def _own_options(core: Callable[..., Any]) -> tuple[str, ...]:
 def _public(core: Callable[..., Any], entry: Entry, call: Callable[..., Any]) -> Any:
     """The function a user sees: arrays in, common keywords added to the signature and the docstring."""
     own = [v for v in inspect.signature(core).parameters.values() if v.kind is inspect.Parameter.KEYWORD_ONLY]
+    own += [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None) for n in entry.passes_on]
     known = {v.name for v in own} | set(_COMMON)
 
     @functools.wraps(core)
