@@ -11,6 +11,7 @@ from calibrary.catalogue import Correction, Entry, TestResult, catalogue, comput
 from calibrary.errors import CalibrationWarning, UnknownMetricError
 from calibrary.evaluate import Evaluation, evaluate
 from calibrary.lens import Lens, code_matrix
+from calibrary.metrics.cumulative import *
 from calibrary.metrics.point import *
 from calibrary.predictions import Predictions, predictions, sigmoid, softmax
 

@@ -1,0 +1,478 @@
+"""Cumulative family (rows 73-74 of Table 2): how far the running sum of y - c strays from zero.
+
+Rows are taken in ascending order of confidence and their residuals added up. Where the predictions are
+calibrated the walk stays near zero; its slope over a stretch is the mean of y - c there. Nothing has to be
+binned or tuned, and under calibration the walk is asymptotically Brownian motion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, TestResult, bonferroni, calibration_test, catalogue, metric
+from calibrary.errors import one_of, warn
+from calibrary.lens import Lens, Views
+from calibrary.numerics.brownian import (
+    brownian_abs_max_log_sf,
+    brownian_abs_max_sf,
+    brownian_range_log_sf,
+    brownian_range_sf,
+)
+from calibrary.predictions import Array, Predictions, predictions
+
+__all__ = [
+    "CumulativeDifference",
+    "CumulativeTestResult",
+    "brownian_abs_max_log_sf",
+    "brownian_abs_max_sf",
+    "brownian_range_log_sf",
+    "brownian_range_sf",
+    "cumulative_difference",
+    "kolmogorov_smirnov_calibration_error",
+    "kolmogorov_smirnov_calibration_error_test",
+    "kuiper_calibration_error",
+    "kuiper_calibration_error_test",
+]
+
+_TIES = ("aggregate", "stable", "random")
+
+_FACTS: dict[str, Any] = {
+    "family": "cumulative",
+    "range_note": "1 only if every label is wrong with certainty",
+    "cost": "O(N log N)",
+    "references": (
+        "Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), Metrics of calibration for probabilistic predictions",
+        "Gupta et al. (2021), Calibration of neural networks using splines",
+        "Tygert (2022), Calibration of P-values for calibration and for deviation of a subpopulation",
+    ),
+    "use": "Default when there is no reason to choose bins: no parameters, exact tail probabilities.",
+    "avoid": (
+        "Neither is continuous in the predictions, so small changes of tied scores may move it; with many ties "
+        "the Brownian p-value is conservative: use method='monte-carlo'."
+    ),
+}
+_ERRATA = (
+    Correction(
+        "variance",
+        "(94) is the variance of the cumulative difference at j",
+        "its sum runs to N, so it is the variance of the last point; at j the sum runs to j",
+    ),
+    Correction(
+        "null distribution",
+        "equivalent in distribution to functionals of Brownian motion",
+        "only asymptotically, when no single term dominates the variance",
+    ),
+    Correction(
+        "ties",
+        "not mentioned; (91) presupposes scores sorted ascending",
+        "the walk is read only after the last of equal scores, so row order never matters",
+    ),
+)
+
+
+# -- the metrics ------------------------------------------------------------------------------------
+
+
+@metric(
+    "ecce_mad",
+    row=73,
+    aliases=("ks", "kolmogorov_smirnov", "ks_error", "ecce_ks"),
+    sign="largest |sum of y - c| over a lower set of scores, per row; 0 is no deviation anywhere",
+    equation="(91), (92)",
+    corrections=_ERRATA,
+    **_FACTS,
+)
+def kolmogorov_smirnov_calibration_error(
+    view: Predictions, *, ties: str = "aggregate", rng: Any = None, **common: Unpack[Common]
+) -> float:
+    r"""Largest total miscalibration of any set of scores {c <= t}: the maximum of the cumulative difference.
+
+    .. math:: \max_g |C_g|, \qquad C_g = \frac{1}{W} \sum_{c_i \le s_g} w_i (y_i - c_i)
+
+    over the distinct scores :math:`s_1 < \dots < s_m`. It is never below \|mean y - mean c\|.
+
+    Parameters
+    ----------
+    ties : "aggregate", "stable" or "random"
+        Read the walk only after the last of equal scores (row order never matters), after every row in input
+        order, or after every row in random order.
+    rng : int, Generator or None
+        For ``ties="random"``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.kolmogorov_smirnov_calibration_error([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
+    0.2
+    """
+    return float(np.abs(_walk(view, ties, rng).value).max())
+
+
+@metric(
+    "ecce_r",
+    row=74,
+    aliases=("kuiper", "ecce_kuiper"),
+    sign="largest |sum of y - c| over an interval of scores, per row; 0 is no deviation anywhere",
+    symmetric=True,
+    equation="(91), (93)",
+    corrections=(
+        *_ERRATA,
+        Correction("name of the range", "range of the CDF", "range of the cumulative difference plot (CDP)"),
+        Correction(
+            "starting point", "(92) starts at j=1 and (93) at j=0", "the zero before the first row is essential"
+        ),
+    ),
+    **_FACTS,
+)
+def kuiper_calibration_error(
+    view: Predictions, *, ties: str = "aggregate", rng: Any = None, **common: Unpack[Common]
+) -> float:
+    r"""Largest total miscalibration of any interval of scores: the range of the cumulative difference.
+
+    .. math:: \max_{0 \le g \le m} C_g - \min_{0 \le g \le m} C_g, \qquad
+              C_0 = 0, \quad C_g = \frac{1}{W} \sum_{c_i \le s_g} w_i (y_i - c_i)
+
+    over the distinct scores :math:`s_1 < \dots < s_m`. Between once and twice the Kolmogorov-Smirnov error.
+
+    Parameters
+    ----------
+    ties : "aggregate", "stable" or "random"
+        Read the walk only after the last of equal scores (row order never matters), after every row in input
+        order, or after every row in random order.
+    rng : int, Generator or None
+        For ``ties="random"``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.kuiper_calibration_error([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
+    0.2
+    """
+    return float(np.ptp(_walk(view, ties, rng).value))
+
+
+# -- their tests ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CumulativeTestResult(TestResult):
+    """Test of calibration by the cumulative difference.
+
+    Attributes
+    ----------
+    sigma : standard deviation of the walk's last point under calibration
+    normalised : statistic / sigma
+    log_pvalue : natural logarithm of the p-value, for the far tail
+    signed : the extreme value with its sign (Kolmogorov-Smirnov), or the pair (max, min) (Kuiper)
+    n, n_distinct : rows (sum of frequency weights) and distinct scores
+    argmax, argmin : scores after which the walk is highest and lowest (NaN: before the first score)
+    pvalues, keys : one p-value for each view of a class-wise or pairwise lens; ``pvalue`` is then Bonferroni's
+        and ``sigma``, ``normalised`` and the fields above hold one entry per view
+    """
+
+    sigma: Any = 0.0
+    normalised: Any = 0.0
+    log_pvalue: float = 0.0
+    signed: Any = 0.0
+    n: Any = 0
+    n_distinct: Any = 0
+    argmax: Any = float("nan")
+    argmin: Any = float("nan")
+    pvalues: Array | None = None
+    keys: tuple[Any, ...] = field(default=())
+
+
+def _over_views(
+    results: list[CumulativeTestResult], views: Views, average: Any, options: dict[str, Any]
+) -> CumulativeTestResult:
+    whole = bonferroni(results, views, average, options)
+    each = {
+        name: np.array([getattr(r, name) for r in results])
+        for name in ("sigma", "normalised", "signed", "n", "n_distinct", "argmax", "argmin")
+    }
+    smallest = min(r.log_pvalue for r in results)
+    return CumulativeTestResult(
+        whole.statistic,
+        whole.pvalue,
+        log_pvalue=min(0.0, float(np.log(len(results)) + smallest)),
+        pvalues=np.array([r.pvalue for r in results]),
+        keys=views.keys,
+        **each,
+    )
+
+
+@calibration_test("ecce_mad", combine=_over_views)
+def kolmogorov_smirnov_calibration_error_test(
+    view: Predictions,
+    *,
+    ties: str = "aggregate",
+    weight_type: str = "frequency",
+    method: str = "brownian",
+    n_resamples: int = 9999,
+    rng: Any = None,
+    **common: Unpack[Common],
+) -> CumulativeTestResult:
+    """Is the largest cumulative difference more than chance? Compares it with Brownian motion.
+
+    Under calibration the statistic over sigma follows the maximum modulus of Brownian motion as N grows; for
+    fewer than about 30 rows or distinct scores that is conservative, and ``method="monte-carlo"`` is exact.
+
+    Parameters
+    ----------
+    ties : "aggregate", "stable" or "random"
+        As for the metric.
+    weight_type : "frequency" or "importance"
+        Weights are whole numbers of copies, or importance weights with variance w squared.
+    method : "brownian" (also "asymptotic"), "monte-carlo" or "consistency"
+        The asymptotic law, or labels redrawn from the predictions.
+    n_resamples : int
+        Number of redraws.
+    rng : int, Generator or None
+        For random ties and redraws.
+
+    Returns
+    -------
+    CumulativeTestResult
+
+    Examples
+    --------
+    >>> import calibrary as cal, numpy as np
+    >>> c = np.linspace(0.01, 0.99, 99)
+    >>> result = cal.kolmogorov_smirnov_calibration_error_test((c > 0.5).astype(int), c)
+    >>> round(result.normalised, 3), round(result.pvalue, 5)
+    (3.123, 0.00358)
+    """
+    walk = _walk(view, ties, rng)
+    largest = int(np.abs(walk.value).argmax())
+    signed = float(walk.value[largest])
+    return _against_brownian(walk, view, weight_type, method, abs(signed), signed, "abs_max")
+
+
+@calibration_test("ecce_r", combine=_over_views)
+def kuiper_calibration_error_test(
+    view: Predictions,
+    *,
+    ties: str = "aggregate",
+    weight_type: str = "frequency",
+    method: str = "brownian",
+    n_resamples: int = 9999,
+    rng: Any = None,
+    **common: Unpack[Common],
+) -> CumulativeTestResult:
+    """Is the range of the cumulative difference more than chance? Compares it with Brownian motion.
+
+    Under calibration the statistic over sigma follows the range of Brownian motion as N grows; for fewer than
+    about 30 rows or distinct scores that is conservative, and ``method="monte-carlo"`` is exact.
+
+    Parameters
+    ----------
+    ties : "aggregate", "stable" or "random"
+        As for the metric.
+    weight_type : "frequency" or "importance"
+        Weights are whole numbers of copies, or importance weights with variance w squared.
+    method : "brownian" (also "asymptotic"), "monte-carlo" or "consistency"
+        The asymptotic law, or labels redrawn from the predictions.
+    n_resamples : int
+        Number of redraws.
+    rng : int, Generator or None
+        For random ties and redraws.
+
+    Returns
+    -------
+    CumulativeTestResult
+
+    Examples
+    --------
+    >>> import calibrary as cal, numpy as np
+    >>> c = np.linspace(0.01, 0.99, 99)
+    >>> result = cal.kuiper_calibration_error_test((c > 0.5).astype(int), c)
+    >>> round(result.normalised, 3), round(result.pvalue, 5)
+    (3.123, 0.00715)
+    """
+    walk = _walk(view, ties, rng)
+    high, low = float(walk.value.max()), float(walk.value.min())
+    return _against_brownian(walk, view, weight_type, method, high - low, (high, low), "range")
+
+
+_LAWS = {
+    "abs_max": (brownian_abs_max_sf, brownian_abs_max_log_sf),
+    "range": (brownian_range_sf, brownian_range_log_sf),
+}
+
+
+def _against_brownian(
+    walk: _Walk, view: Predictions, weight_type: str, method: str, statistic: float, signed: Any, law: str
+) -> CumulativeTestResult:
+    one_of("method", method, ("brownian", "asymptotic", "monte-carlo", "consistency"))
+    variance = walk.step_variance(view, weight_type)
+    sigma = float(np.sqrt(variance.sum()))
+    if sigma == 0.0:
+        normalised = 0.0 if statistic == 0.0 else np.inf
+    else:
+        normalised = statistic / sigma
+    sf, log_sf = _LAWS[law]
+    n = round(view.total) if weight_type == "frequency" else view.n
+    n_distinct = len(view.ties.c)
+    _caution(n, n_distinct, variance)
+    return CumulativeTestResult(
+        statistic,
+        sf(normalised),
+        sigma=sigma,
+        normalised=normalised,
+        log_pvalue=log_sf(normalised),
+        signed=signed,
+        n=n,
+        n_distinct=n_distinct,
+        argmax=float(walk.score[walk.value.argmax()]),
+        argmin=float(walk.score[walk.value.argmin()]),
+    )
+
+
+def _caution(n: int, n_distinct: int, variance: Array) -> None:
+    few = "rows" if n < 30 else "distinct scores" if n_distinct < 30 else ""
+    if few:
+        count = n if few == "rows" else n_distinct
+        warn(
+            f"{count} {few} are too few for the Brownian p-value, which is conservative here: use method='monte-carlo'"
+        )
+    elif variance.max() > 0.1 * variance.sum():
+        warn(
+            f"one score holds {variance.max() / variance.sum():.0%} of the variance, so the Brownian p-value is rough: "
+            "use method='monte-carlo'"
+        )
+
+
+# -- the plot's data --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CumulativeDifference:
+    """The cumulative difference plot as numbers; the first entry of each array is the origin.
+
+    Attributes
+    ----------
+    abscissa : share of the total weight at or below each score
+    score : the scores (NaN at the origin)
+    value : cumulative difference C; rising where the predictions are under-confident
+    sigma_g : standard deviation of each point under calibration
+    sigma : that of the last point
+    ks, kuiper : the two statistics, max |C| and max C - min C
+    """
+
+    abscissa: Array
+    score: Array
+    value: Array
+    sigma_g: Array
+    sigma: float
+    ks: float
+    kuiper: float
+
+
+def cumulative_difference(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    ties: str = "aggregate",
+    weight_type: str = "frequency",
+    rng: Any = None,
+    sample_weight: Any = None,
+    lens: str | Lens = "auto",
+    r: int | None = None,
+    labels: Any = None,
+    pos_label: Any = None,
+) -> CumulativeDifference:
+    """The data of the cumulative difference plot: running sum of y - c against the share of the data.
+
+    The slope between two points is the mean of y - c over that stretch: rising means outcomes are more frequent
+    than predicted (under-confident), falling means over-confident.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, lens, r, labels, pos_label :
+        As for every metric; the lens must give a single view.
+    ties : "aggregate", "stable" or "random"
+        One point for each distinct score, or one for each row (equal scores in input or random order).
+    weight_type : "frequency" or "importance"
+        Weights are whole numbers of copies, or importance weights with variance w squared.
+    rng : int, Generator or None
+        For ``ties="random"``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> plot = cal.cumulative_difference([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6])
+    >>> [round(float(v), 3) for v in plot.value]
+    [0.0, -0.05, -0.2, -0.125, -0.1]
+    """
+    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+    views = p.through(catalogue["ecce_mad"].lens_for(p, lens, r))
+    if len(views.views) != 1:
+        raise ValueError(
+            f"lens={lens!r} gives {len(views.views)} views and this is one plot: pass one class as "
+            "(y == k, p[:, k]), or one pair with lens=calibrary.lens.pairwise(a, b)"
+        )
+    view = views.views[0]
+    walk = _walk(view, ties, rng)
+    sigma = np.sqrt(np.concatenate(([0.0], np.cumsum(walk.step_variance(view, weight_type)))))
+    abscissa = np.concatenate(([0.0], np.cumsum(walk.step_weight))) / view.total
+    return CumulativeDifference(
+        abscissa=np.minimum(abscissa, 1.0),
+        score=walk.score,
+        value=walk.value,
+        sigma_g=sigma,
+        sigma=float(sigma[-1]),
+        ks=float(np.abs(walk.value).max()),
+        kuiper=float(np.ptp(walk.value)),
+    )
+
+
+# -- the walk ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """The cumulative difference: ``value[0] = 0``, then one value after each step."""
+
+    value: Array
+    scores: Array
+    step_weight: Array
+    order: Any  # rows in the order of the steps; None when a step is a group of equal scores
+
+    @property
+    def score(self) -> Array:
+        """The score of each step, NaN at the origin."""
+        return np.concatenate(([np.nan], self.scores))
+
+    def step_variance(self, view: Predictions, weight_type: str) -> Array:
+        """Variance each step adds to the walk under calibration."""
+        w = view.variance_weight(weight_type, "a test or standard error")
+        if self.order is not None:
+            w = w[self.order]
+        elif weight_type == "frequency":
+            w = self.step_weight
+        else:
+            w = np.add.reduceat(w[view.order], view.ties.start)
+        variance: Array = w * self.scores * (1.0 - self.scores) / view.total**2
+        return variance
+
+
+def _walk(view: Predictions, ties: str, rng: Any) -> _Walk:
+    one_of("ties", ties, _TIES)
+    if ties == "aggregate":
+        group = view.ties
+        return _Walk(_summed(group.wy - group.w * group.c, view.total), group.c, group.w, None)
+    row = np.arange(view.n) if ties == "stable" else np.random.default_rng(rng).permutation(view.n)
+    order = row[np.argsort(view.c[row], kind="stable")]
+    w = view.weight[order]
+    return _Walk(_summed(w * view.residual[order], view.total), view.c[order], w, order)
+
+
+def _summed(steps: Array, total: float) -> Array:
+    value = np.empty(len(steps) + 1)
+    value[0] = 0.0
+    np.cumsum(steps, out=value[1:])
+    value /= total
+    return value
