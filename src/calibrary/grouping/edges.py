@@ -1,0 +1,356 @@
+"""Groupings into intervals of confidence. Equal confidences are never put in different groups."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from typing import Any, Self
+
+import numpy as np
+
+from calibrary.errors import one_of
+from calibrary.grouping.groups import Groups
+from calibrary.predictions import Array, Indices, Predictions, as_array, predictions
+
+#: Two weights that are equal in exact arithmetic may differ by rounding; relative slack when comparing them.
+SLACK = 1e-12
+
+
+class Grouping(ABC):
+    """A rule that puts cases in groups by their confidence.
+
+    ``fit(c)`` learns the groups and returns the object itself; ``assign(c)`` then says in which group a
+    confidence falls. Every ``binning=`` argument takes such an object.
+    """
+
+    n_bins_: int
+
+    def fit(self, c: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the groups from confidences (and labels and weights, where the rule uses them)."""
+        c = as_array(c, "c")
+        labels = np.zeros(len(c), dtype=np.intp) if y is None and c.ndim else y
+        return self.fit_view(predictions(labels, c, sample_weight=sample_weight))
+
+    @abstractmethod
+    def fit_view(self, view: Predictions) -> Self:
+        """Learn the groups from checked predictions, whose sort is shared."""
+
+    @abstractmethod
+    def assign(self, c: Any) -> Indices:
+        """The group of each confidence, counting from 0."""
+
+    def groups(self, view: Predictions) -> Groups:
+        """The rows of a view, in the groups learned from that view. The object itself stays as it is."""
+        return copy.copy(self).fit_view(view)._split(view)
+
+    def _split(self, view: Predictions) -> Groups:
+        return Groups(view, self.n_bins_, index=self.assign(view.c))
+
+
+class Intervals(Grouping):
+    """A grouping by cut points: ``edges_`` has one more entry than there are bins.
+
+    A subclass gives ``_cuts``, the inner edges in ascending order. ``closed="right"``: a confidence equal to
+    a cut belongs to the bin below it; "left": above it. The two outer edges only say where bins end.
+    """
+
+    closed: str = "right"
+    edges_: Array
+
+    @abstractmethod
+    def _cuts(self, view: Predictions) -> Array:
+        """Inner edges, ascending; equal ones make an empty bin."""
+
+    def fit_view(self, view: Predictions) -> Self:
+        cuts = self._cuts(view)
+        self.edges_ = np.concatenate(([0.0], cuts, [1.0]))
+        self.n_bins_ = len(cuts) + 1
+        return self
+
+    def assign(self, c: Any) -> Indices:
+        side = "left" if self.closed == "right" else "right"
+        return np.searchsorted(self.edges_[1:-1], as_array(c, "c"), side=side)
+
+    def _split(self, view: Predictions) -> Groups:
+        if "sorted" not in view.__dict__:
+            return Groups(view, self.n_bins_, assign=self.assign, edges=self.edges_, closed=self.closed)
+        side = "right" if self.closed == "right" else "left"
+        inner = np.searchsorted(view.sorted.c, self.edges_[1:-1], side=side)
+        starts = np.concatenate(([0], inner))
+        return Groups(view, self.n_bins_, starts=starts, edges=self.edges_, closed=self.closed)
+
+
+class EqualWidth(Intervals):
+    """Bins of equal width: edge k is the correctly rounded k/B, so that decimal confidences meet it exactly.
+
+    Parameters
+    ----------
+    n_bins : int
+    closed : "right" or "left"
+        Right: bin k is (k/B, (k+1)/B] and 0 goes to the first. Left: [k/B, (k+1)/B) and 1 goes to the last.
+    range : (low, high)
+        Where the bins lie; inner edges of other ranges than (0, 1) are rounded to 12 decimals.
+
+    Examples
+    --------
+    >>> from calibrary.grouping import EqualWidth
+    >>> EqualWidth(10).fit([0.3]).assign([0.0, 0.3, 0.31, 1.0])
+    array([0, 2, 3, 9])
+    """
+
+    def __init__(self, n_bins: int = 15, closed: str = "right", range: tuple[float, float] = (0.0, 1.0)) -> None:
+        self.n_bins = whole("n_bins", n_bins)
+        one_of("closed", closed, ("right", "left"))
+        self.closed = closed
+        low, high = float(range[0]), float(range[1])
+        if not 0.0 <= low < high <= 1.0:
+            raise ValueError(f"range={range!r} must be (low, high) with 0 <= low < high <= 1")
+        self.range = (low, high)
+
+    def _cuts(self, view: Predictions) -> Array:
+        k = np.arange(1, self.n_bins)
+        if self.range == (0.0, 1.0):
+            return k / self.n_bins
+        low, high = self.range
+        _refuse_outside(view.c, low, high, f"range={self.range}")
+        return np.round(low + (high - low) * k / self.n_bins, 12)
+
+    def fit_view(self, view: Predictions) -> Self:
+        super().fit_view(view)
+        self.edges_[0], self.edges_[-1] = self.range
+        # (k/B)*B is k for most B; then only a product that is a whole number can be on the wrong side of an edge
+        number = np.arange(self.n_bins + 1)
+        self._simple = self.range == (0.0, 1.0) and bool((self.edges_ * self.n_bins == number).all())
+        return self
+
+    def assign(self, c: Any) -> Indices:
+        c = as_array(c, "c")
+        if not self._simple:
+            return super().assign(c)
+        t = c * float(self.n_bins)
+        if self.closed == "right":
+            up = np.ceil(t)
+            bins = up.astype(np.intp)
+            bins -= 1
+            on_edge = t == up
+            if on_edge.any():
+                k = bins[on_edge] + 1
+                bins[on_edge] = np.maximum(k - 1 + (c[on_edge] > self.edges_[k]), 0)
+            return bins
+        bins = t.astype(np.intp)
+        on_edge = t == bins
+        if on_edge.any():
+            k = bins[on_edge]
+            bins[on_edge] = np.minimum(k - (c[on_edge] < self.edges_[k]), self.n_bins - 1)
+        return bins
+
+    def _split(self, view: Predictions) -> Groups:
+        if self._simple and "sorted" not in view.__dict__:
+            return Groups(view, self.n_bins, assign=self.assign, edges=self.edges_, closed=self.closed)
+        return super()._split(view)
+
+
+class Edges(Intervals):
+    """Bins between edges of your own; a confidence outside them is refused.
+
+    Examples
+    --------
+    >>> from calibrary.grouping import Edges
+    >>> Edges([0, 0.1, 0.5, 1]).fit([0.2]).assign([0.0, 0.1, 0.2, 1.0])
+    array([0, 0, 1, 2])
+    """
+
+    def __init__(self, edges: Any, closed: str = "right") -> None:
+        one_of("closed", closed, ("right", "left"))
+        self.closed = closed
+        e = as_array(edges, "edges").astype(np.float64)
+        if e.ndim != 1 or len(e) < 2:
+            raise ValueError(f"edges has shape {e.shape}: pass at least two increasing numbers")
+        bad = np.flatnonzero(~(np.diff(e) > 0))
+        if len(bad):
+            i = int(bad[0])
+            raise ValueError(f"edges[{i}] = {e[i]:g} and edges[{i + 1}] = {e[i + 1]:g} do not increase: sort them")
+        self.edges = e
+
+    def _cuts(self, view: Predictions) -> Array:
+        _refuse_outside(view.c, self.edges[0], self.edges[-1], "edges")
+        cuts: Array = self.edges[1:-1]
+        return cuts
+
+    def fit_view(self, view: Predictions) -> Self:
+        super().fit_view(view)
+        self.edges_ = self.edges
+        return self
+
+
+class EqualMass(Intervals):
+    """Bins of (nearly) equal weight. Tied confidences stay together, so surplus bins may be empty.
+
+    Parameters
+    ----------
+    n_bins : int
+    rule : "floor", "split", "round" or "quantile"
+        "floor": bin = floor(B * share of the weight strictly below); takes any weights. The others reproduce
+        other software and take whole-number weights: "split" has the sizes of ``numpy.array_split``
+        (uncertainty-calibration); "round" cuts at the value of rank round(bN/B), which goes up
+        (uncertainty-metrics); "quantile" cuts at interpolated quantiles (scikit-learn, netcal). "split" with
+        fractional weights is "floor".
+
+    Examples
+    --------
+    >>> from calibrary.grouping import EqualMass
+    >>> EqualMass(2).fit([0.1, 0.2, 0.2, 0.9]).assign([0.1, 0.2, 0.9])
+    array([0, 0, 1])
+    """
+
+    def __init__(self, n_bins: int = 15, rule: str = "floor") -> None:
+        self.n_bins = whole("n_bins", n_bins)
+        one_of("mass_rule", rule, ("floor", "split", "round", "quantile"))
+        self.rule = rule
+        self.closed = "left" if rule == "round" else "right"
+
+    def _cuts(self, view: Predictions) -> Array:
+        b = np.arange(1, self.n_bins)
+        rule = self.rule
+        if rule == "split" and view.w is not None and (view.w % 1).any():
+            rule = "floor"
+        if rule == "floor":
+            return _reached(view, b * (view.total / self.n_bins))
+        n = int(view.counts(f"mass_rule={rule!r}").sum()) if view.w is not None else view.n
+        if rule == "split":
+            size, larger = divmod(n, self.n_bins)
+            return _ranked(view, b * size + np.minimum(b, larger) - 1)
+        if rule == "round":
+            quotient, rest = np.divmod(b * n, self.n_bins)
+            up = (2 * rest > self.n_bins) | ((2 * rest == self.n_bins) & (quotient % 2 == 1))
+            rank = quotient + up
+            return _ranked(view, rank[rank < n])
+        return _interpolated(view, b / self.n_bins * (n - 1))
+
+
+class PointsPerBin(Intervals):
+    """Consecutive groups of m points; the last takes the remainder, ties follow their first member."""
+
+    def __init__(self, points_per_bin: float = 100) -> None:
+        if not points_per_bin > 0:
+            raise ValueError(f"points_per_bin={points_per_bin!r} must be above 0")
+        self.points_per_bin = points_per_bin
+
+    def _cuts(self, view: Predictions) -> Array:
+        n = max(1, int(view.total / self.points_per_bin * (1 + SLACK)))
+        return _reached(view, np.arange(1, n) * float(self.points_per_bin))
+
+
+class UniqueValues(Intervals):
+    """One bin per distinct confidence: right for models that output few values."""
+
+    def _cuts(self, view: Predictions) -> Array:
+        return view.ties.c[:-1]
+
+    def _split(self, view: Predictions) -> Groups:
+        return Groups(view, self.n_bins_, starts=view.ties.start, edges=self.edges_)
+
+
+class EqualArea(Intervals):
+    """Bins of equal width x mass, up to the mass of single values: a compromise between both ("equiareal").
+
+    For a target area a sweep from 0 closes each bin as soon as it has that area; the target is the smallest
+    that needs at most ``n_bins`` bins.
+    """
+
+    def __init__(self, n_bins: int = 15) -> None:
+        self.n_bins = whole("n_bins", n_bins)
+
+    def _cuts(self, view: Predictions) -> Array:
+        ties = view.ties
+        if self.n_bins >= len(ties.c):
+            return ties.c[:-1]
+        below = np.cumsum(ties.w) / view.total
+        low, high = 0.0, 1.0
+        while low < (area := 0.5 * (low + high)) < high:
+            if len(_area_cuts(ties.c, below, area, self.n_bins)) < self.n_bins:
+                high = area
+            else:
+                low = area
+        # just above the limit: at the limit itself an edge meets a data point and rounding would decide
+        return np.array(_area_cuts(ties.c, below, high * (1 + 1e-9), self.n_bins))
+
+
+class RandomIntervals(Intervals):
+    """Cuts at shift + j * width, left-closed: one draw of the random partition behind RICE and SICE."""
+
+    closed = "left"
+
+    def __init__(self, width: float, shift: float = 0.0) -> None:
+        if not 0.0 < width <= 1.0:
+            raise ValueError(f"width={width!r} must be above 0 and at most 1")
+        self.width = float(width)
+        self.shift = float(shift)
+
+    def _cuts(self, view: Predictions) -> Array:
+        first = self.shift % self.width
+        cuts = first + self.width * np.arange(int(1.0 / self.width) + 2)
+        inside: Array = cuts[(cuts > 0.0) & (cuts <= 1.0)]
+        return inside
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """A whole number of at least ``least``, or an error that names the argument."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
+    return int(value)
+
+
+def _refuse_outside(c: Array, low: float, high: float, what: str) -> None:
+    outside = np.flatnonzero((c < low) | (c > high))
+    if len(outside):
+        i = int(outside[0])
+        raise ValueError(f"confidence {c[i]:.10g} (row {i}) is outside {what}, [{low:g}, {high:g}]: widen it")
+
+
+def _reached(view: Predictions, targets: Array) -> Array:
+    """The confidence at which the weight, counted from below, first reaches each target."""
+    if view.w is None:
+        return _ranked(view, np.ceil(targets * (1 - SLACK)).astype(np.intp) - 1)
+    reached = np.searchsorted(np.cumsum(view.ties.w), targets * (1 - SLACK), side="left")
+    return view.ties.c[np.minimum(reached, len(view.ties.c) - 1)]
+
+
+def _ranked(view: Predictions, ranks: Indices) -> Array:
+    """The confidence of each rank (from 0) among the rows, a row of weight 2 taking two ranks."""
+    if view.w is None:
+        return view.sorted.c[ranks]
+    return view.ties.c[np.searchsorted(np.cumsum(view.ties.w), ranks, side="right")]
+
+
+def _interpolated(view: Predictions, places: Array) -> Array:
+    """Confidences at fractional ranks, by numpy's own rounding of the linear interpolation."""
+    rank = np.floor(places).astype(np.intp)
+    low = _ranked(view, rank)
+    step = _ranked(view, np.minimum(rank + 1, int(view.total) - 1)) - low
+    part = places - rank
+    return np.where(part < 0.5, low + step * part, low + step - step * (1 - part))
+
+
+def _area_cuts(c: Array, below: Array, area: float, limit: int) -> list[float]:
+    """Inner edges of the sweep with this target area; stops after ``limit`` of them."""
+    cuts: list[float] = []
+    start, mass, g, last = 0.0, 0.0, 0, len(c) - 1
+
+    def area_up_to(i: int) -> float:
+        return float((c[i] - start) * (below[i] - mass))
+
+    while len(cuts) < limit:
+        first = g
+        g = bisect_left(range(last + 1), area, lo=g, key=area_up_to)
+        held = below[g - 1] - mass if g > first else 0.0
+        if g <= last and held > 0.0 and start + area / held < c[g]:  # closes between two data points
+            start, mass = float(start + area / held), float(below[g - 1])
+        elif g >= last:
+            return cuts
+        else:
+            start, mass = float(c[g]), float(below[g])
+            g += 1
+        cuts.append(start)
+    return cuts

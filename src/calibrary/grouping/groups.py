@@ -1,0 +1,249 @@
+"""What a grouping makes of a view: one weight, mean confidence and mean label per non-empty group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.errors import one_of
+from calibrary.numerics.segments import segment_sums
+from calibrary.predictions import Array, Indices, Predictions
+
+#: Rows handled at a time, so that what is made of them stays in the processor's cache.
+CHUNK = 2**14
+
+NORM_WORDS = {"l1": 1.0, "l2": 2.0, "max": np.inf, "inf": np.inf}
+
+
+def norm_order(norm: float | str) -> float:
+    """The p of an l_p norm; scikit-learn's words "l1", "l2" and "max" are understood."""
+    if isinstance(norm, str):
+        one_of("norm", norm, NORM_WORDS)
+        return NORM_WORDS[norm]
+    if not norm >= 1:
+        raise ValueError(f"norm={norm!r} is not a norm: pass 1, 2, any number >= 1, or numpy.inf")
+    return float(norm)
+
+
+class Groups:
+    """The rows of a view in groups. Every array has one entry per non-empty group, in bin order.
+
+    Made by ``grouping.groups(view)``, from one of three descriptions: the bin of every row (``index``), a
+    function that gives the bins of a slice of rows (``assign``), or where each bin starts in the sorted
+    view (``starts``). Only what is asked for is computed.
+
+    Attributes
+    ----------
+    weight, share : total weight of the group, and as a part of all
+    count : number of rows
+    confidence, label, gap : mean confidence, mean label, and label - confidence
+    residual : weighted sum of label - confidence
+    lower, upper : edges of the bin, when the groups are intervals (else None)
+    position : number of the bin, empty bins counted
+    index : group of every row of the view, as a position in the arrays above
+    """
+
+    def __init__(
+        self,
+        view: Predictions,
+        n_bins: int,
+        *,
+        index: Indices | None = None,
+        assign: Callable[[Array], Indices] | None = None,
+        starts: Indices | None = None,
+        edges: Array | None = None,
+        closed: str = "right",
+    ) -> None:
+        self.view = view
+        self.n_bins = n_bins
+        self.closed = closed
+        self._index = index
+        self._assign = assign
+        self._bounds = None if starts is None else np.append(starts, view.n)
+        self._edges = edges
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def __repr__(self) -> str:
+        return f"Groups({len(self)} non-empty of {self.n_bins}, {self.view.n} rows)"
+
+    # -- sums over every bin, empty ones included -----------------------------------------------
+
+    def _chunks(self) -> Iterator[tuple[slice, Indices]]:
+        c = self.view.probability
+        for first in range(0, self.view.n, CHUNK):
+            rows = slice(first, first + CHUNK)
+            if self._index is not None:
+                yield rows, self._index[rows]
+            else:
+                assert self._assign is not None
+                yield rows, self._assign(c[rows])
+
+    def _sums(self, value: Callable[[Array, NDArray[Any]], NDArray[Any]]) -> Array:
+        """Weighted sum of value(c, y) in every bin."""
+        view = self.view
+        if self._bounds is not None:
+            s = view.sorted
+            x = value(s.c, s.y)
+            return segment_sums(x if s.w is None else s.w * x, self._bounds)
+        total = np.zeros(self.n_bins)
+        for rows, index in self._chunks():
+            x = value(view.probability[rows], view.y[rows])
+            total += np.bincount(index, x if view.w is None else view.w[rows] * x, minlength=self.n_bins)
+        return total
+
+    @cached_property
+    def _residuals(self) -> Array:
+        return self._sums(lambda c, y: np.subtract(y, c))
+
+    @cached_property
+    def _counts(self) -> Indices:
+        if self._bounds is not None:
+            return np.diff(self._bounds)
+        total = np.zeros(self.n_bins, dtype=np.intp)
+        for _, index in self._chunks():
+            total += np.bincount(index, minlength=self.n_bins)
+        return total
+
+    # -- non-empty bins -------------------------------------------------------------------------
+
+    @cached_property
+    def position(self) -> Indices:
+        return np.flatnonzero(self._counts)
+
+    @cached_property
+    def count(self) -> Indices:
+        return self._counts[self.position]
+
+    @cached_property
+    def weight(self) -> Array:
+        if self.view.w is None:
+            return self.count.astype(np.float64)
+        return self._sums(lambda c, y: np.ones(len(y)))[self.position]
+
+    @cached_property
+    def share(self) -> Array:
+        return self.weight / self.view.total
+
+    @cached_property
+    def residual(self) -> Array:
+        return self._residuals[self.position]
+
+    @cached_property
+    def confidence(self) -> Array:
+        return self._sums(lambda c, y: c)[self.position] / self.weight
+
+    @cached_property
+    def label(self) -> Array:
+        return self._sums(lambda c, y: y)[self.position] / self.weight
+
+    @cached_property
+    def gap(self) -> Array:
+        return self.residual / self.weight
+
+    @cached_property
+    def lower(self) -> Array | None:
+        return None if self._edges is None else self._edges[:-1][self.position]
+
+    @cached_property
+    def upper(self) -> Array | None:
+        return None if self._edges is None else self._edges[1:][self.position]
+
+    @cached_property
+    def index(self) -> Indices:
+        """The group of every row, counting non-empty groups only."""
+        renumber = np.zeros(self.n_bins, dtype=np.intp)
+        renumber[self.position] = np.arange(len(self.position))
+        if self._bounds is not None:
+            index = np.empty(self.view.n, dtype=np.intp)
+            index[self.view.order] = np.repeat(renumber, self._counts)
+            return index
+        return renumber[np.concatenate([index for _, index in self._chunks()])]
+
+    def sum(self, x: NDArray[Any]) -> Array:
+        """Weighted sum over each group of a value per row."""
+        weighted = x if self.view.w is None else self.view.w * x
+        return np.bincount(self.index, weighted, minlength=len(self))
+
+    def mean(self, x: NDArray[Any]) -> Array:
+        """Weighted mean over each group of a value per row."""
+        return self.sum(x) / self.weight
+
+    # -- discrepancies --------------------------------------------------------------------------
+
+    def distance(self, kind: str = "tv") -> Array:
+        """Distance of each group's mean label from its mean confidence, both as probability vectors.
+
+        "tv" is half the sum of absolute differences (on pairs: the absolute gap), "l1" that sum, "l2" Euclid's.
+        """
+        return _pair_scale(kind) * np.abs(self.gap)
+
+    def gap_norm(self, norm: float | str = 1, distance: str = "tv") -> float:
+        """(sum_b share_b distance_b^p)^(1/p); the largest distance for p = inf."""
+        p = norm_order(norm)
+        if p == 1.0 and self.view.binary:  # the share cancels, and so do empty bins: no need to count
+            return _pair_scale(distance) * float(np.abs(self._residuals).sum()) / self.view.total
+        return power_mean(self.distance(distance), self.share, p)
+
+
+class VectorGroups(Groups):
+    """Groups of whole probability vectors: ``confidence``, ``label`` and ``gap`` have one column per class."""
+
+    def __init__(self, view: Predictions, n_bins: int, index: Indices) -> None:
+        super().__init__(view, n_bins, index=index)
+
+    def _columns(self, matrix: Array) -> Array:
+        return np.column_stack([self.sum(matrix[:, k]) for k in range(self.view.k)])
+
+    @cached_property
+    def weight(self) -> Array:
+        return self.sum(np.ones(self.view.n))
+
+    @cached_property
+    def confidence(self) -> Array:
+        return self._columns(self.view.p) / self.weight[:, None]
+
+    @cached_property
+    def label(self) -> Array:
+        k = self.view.k
+        cell = self.index * k + self.view.y
+        totals = np.bincount(cell, self.view.w, minlength=len(self) * k).reshape(-1, k)
+        return totals / self.weight[:, None]
+
+    @cached_property
+    def gap(self) -> Array:
+        return self.label - self.confidence
+
+    @cached_property
+    def residual(self) -> Array:
+        return self.gap * self.weight[:, None]
+
+    def distance(self, kind: str = "tv") -> Array:
+        one_of("distance", kind, _PAIR_SCALE)
+        if kind == "l2":
+            return np.sqrt((self.gap**2).sum(axis=1))
+        total: Array = np.abs(self.gap).sum(axis=1)
+        return total / 2 if kind == "tv" else total
+
+
+def power_mean(values: Array, share: Array, p: float) -> float:
+    """(sum share values^p)^(1/p) of values >= 0; the largest of those with a positive share for p = inf."""
+    if p == np.inf:
+        return float(values[share > 0].max())
+    if p == 1.0:
+        return float(np.dot(share, values))
+    return float(np.dot(share, values**p) ** (1.0 / p))
+
+
+#: Two classes as vectors (1-c, c): each distance is a multiple of the absolute gap.
+_PAIR_SCALE = {"tv": 1.0, "l1": 2.0, "l2": np.sqrt(2.0)}
+
+
+def _pair_scale(distance: str) -> float:
+    one_of("distance", distance, _PAIR_SCALE)
+    return float(_PAIR_SCALE[distance])

@@ -1,0 +1,88 @@
+"""``group``: the one door through which metrics put a view in groups, by word or by object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrary.errors import one_of, suggest
+from calibrary.grouping.edges import (
+    Edges,
+    EqualArea,
+    EqualMass,
+    EqualWidth,
+    Grouping,
+    Intervals,
+    PointsPerBin,
+    UniqueValues,
+)
+from calibrary.grouping.groups import Groups, VectorGroups
+from calibrary.grouping.sweep import MonotonicSweep
+from calibrary.predictions import Predictions
+
+BINNINGS = ("width", "mass", "area", "points", "unique", "sweep")
+
+
+def as_grouping(
+    binning: str | Grouping = "width",
+    *,
+    n_bins: int = 15,
+    closed: str = "right",
+    mass_rule: str = "floor",
+    edges: Any = None,
+    points_per_bin: float = 100,
+    strategy: str | None = None,
+) -> Grouping:
+    """The grouping that these keywords describe."""
+    if strategy is not None:
+        one_of("strategy", strategy, ("uniform", "quantile"))
+        binning, mass_rule = ("width", mass_rule) if strategy == "uniform" else ("mass", "quantile")
+    if edges is not None:
+        return Edges(edges, closed)
+    if isinstance(binning, Grouping):
+        return binning
+    if binning == "width":
+        return EqualWidth(n_bins, closed)
+    if binning == "mass":
+        return EqualMass(n_bins, mass_rule)
+    if binning == "area":
+        return EqualArea(n_bins)
+    if binning == "points":
+        return PointsPerBin(points_per_bin)
+    if binning == "unique":
+        return UniqueValues()
+    if binning == "sweep":
+        return MonotonicSweep()
+    raise ValueError(f"binning={binning!r} is not known: {suggest(binning, BINNINGS)}, or pass a grouping object")
+
+
+def group(view: Predictions, binning: str | Grouping = "width", **options: Any) -> Groups:
+    """Put the rows of a view in groups.
+
+    Parameters
+    ----------
+    view : Predictions
+        A binary view is grouped by its confidence; whole probability vectors by the tuple of the bins of
+        their K coordinates.
+    binning : "width", "mass", "area", "points", "unique", "sweep" or a grouping object
+    **options
+        ``n_bins=15``, ``closed="right"``, ``mass_rule="floor"``, ``edges=None``, ``points_per_bin=100``, and
+        scikit-learn's ``strategy="uniform" | "quantile"`` for equal width and interpolated quantiles.
+    """
+    grouping = as_grouping(binning, **options)
+    if view.binary or not isinstance(grouping, Intervals):
+        return grouping.groups(view)
+    return _cells(view, grouping)
+
+
+def _cells(view: Predictions, grouping: Intervals) -> Groups:
+    # With two classes the second column alone decides: c right-closed is 1-c left-closed, so using both would
+    # give every confidence on an edge a cell of its own.
+    columns = [1] if view.k == 2 else range(view.k)
+    cell = np.zeros(view.n, dtype=np.intp)
+    for k in columns:
+        part = grouping.groups(view.view((view.y == k).astype(np.intp), np.ascontiguousarray(view.p[:, k])))
+        # renumbered after every column, so that the product of the numbers of bins cannot overflow
+        cell = np.unique(cell * len(part) + part.index, return_inverse=True)[1]
+    return VectorGroups(view, int(cell.max()) + 1, cell)
