@@ -410,7 +410,7 @@ def _probabilities(y_prob: Any) -> Array:
         if p.shape[1] == 1:
             raise ValueError("y_prob has one column: pass y_prob[:, 0] if it is P(class 1), or one column per class")
         eps = np.finfo(given.dtype).eps if given.dtype.kind == "f" else 0.0
-        gap = np.abs(p.sum(axis=1) - 1.0)
+        gap = np.abs(p @ np.ones(p.shape[1]) - 1.0)
         row = int(gap.argmax())
         if gap[row] > max(ROW_SUM_TOLERANCE, 32 * eps):
             raise ValueError(
