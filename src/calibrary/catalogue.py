@@ -59,6 +59,14 @@ labels, pos_label : optional
     Names of the classes in column order; name of class 1 for two classes."""
 
 
+class Options(dict[str, Any]):
+    """Options that metrics hand on to a part they share: name to default, and the text that documents them."""
+
+    def __init__(self, doc: str, **defaults: Any) -> None:
+        super().__init__(defaults)
+        self.doc = doc
+
+
 @dataclass(frozen=True)
 class Correction:
     """A fact the review states and we state differently: which, what it says, what is right and why."""
@@ -86,7 +94,8 @@ class Entry:
     tail : which side of the null distribution counts against calibration
     null : may labels be redrawn from the predictions to test it? (else ``null_note`` says why not)
     lenses, default_lens, binary_lens : lenses it works through; what "auto" means for K > 2 and K = 2
-    passes_on : further options it hands on to one of its parts (a map), shown in its signature as None
+    passes_on : further options it hands on to one of its parts (a map, a grouping): names, shown in its
+        signature as None, or an :class:`Options` with their defaults and documentation
     needs : inputs beyond labels and probabilities ("features", "groups", "model", "boxes", "order")
     weights : "repetition" (weight 2 is the row twice), "rows" (weights count, but sizes count rows) or "none"
     order_free : does row order never change the value
@@ -114,7 +123,7 @@ class Entry:
     lenses: tuple[str, ...] = BINARY_LENSES
     default_lens: str = "top-label"
     binary_lens: str = "binary"
-    passes_on: tuple[str, ...] = ()
+    passes_on: tuple[str, ...] | Options = field(default=(), hash=False)
     needs: tuple[str, ...] = ()
     weights: str = "repetition"
     weights_note: str = ""
@@ -151,7 +160,7 @@ class Entry:
     @property
     def options(self) -> tuple[str, ...]:
         """The metric's own keyword arguments."""
-        return () if self.core is None else (*_own_options(self.core), *self.passes_on)
+        return () if self.core is None else tuple(dict.fromkeys((*_own_options(self.core), *self.passes_on)))
 
     def lens_for(self, p: Predictions, lens: str | Lens = "auto", r: int | None = None) -> Lens:
         """The lens to use on these predictions; "auto" depends on the number of classes."""
@@ -338,7 +347,11 @@ def _own_options(core: Callable[..., Any]) -> tuple[str, ...]:
 def _public(core: Callable[..., Any], entry: Entry, call: Callable[..., Any]) -> Any:
     """The function a user sees: arrays in, common keywords added to the signature and the docstring."""
     own = [v for v in inspect.signature(core).parameters.values() if v.kind is inspect.Parameter.KEYWORD_ONLY]
-    own += [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None) for n in entry.passes_on]
+    passed = entry.passes_on if isinstance(entry.passes_on, Options) else dict.fromkeys(entry.passes_on)
+    taken = {v.name for v in own}
+    own += [
+        inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=d) for n, d in passed.items() if n not in taken
+    ]
     known = {v.name for v in own} | set(_COMMON)
 
     @functools.wraps(core)
@@ -366,6 +379,8 @@ def _documented(doc: str, entry: Entry) -> str:
     common = _DOC_COMMON.format(
         lenses=_listed(entry.lenses), binary_lens=entry.binary_lens, default_lens=entry.default_lens
     )
+    if isinstance(entry.passes_on, Options):
+        common = f"{entry.passes_on.doc}\n{common}"
     parts = re.split(r"\n\n?(?=[A-Z][\w ]*\n-{3,}\n)", doc)
     for i, part in enumerate(parts):
         if part.startswith("Parameters\n"):
