@@ -1,0 +1,82 @@
+"""Calibration maps: curves fitted to predictions and outcomes, each of them callable.
+
+``as_map("loess", span=0.5).fit(y, c)(0.7)`` is how often the event happens at confidence 0.7. Anything with
+``fit(y, c, sample_weight)`` and ``predict(c)`` may stand where a map's name may.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from importlib import import_module
+from typing import Any
+
+from calibrary.errors import suggest
+from calibrary.maps.base import CalibrationMap
+from calibrary.predictions import Predictions
+
+#: Where each map lives; modules are imported when a map is first asked for.
+_MAPS = {
+    "loess": "loess.Loess",
+    "lowess": "lowess.Lowess",
+    "local_linear": "local_linear.LocalLinear",
+    "beta": "likelihood.Beta",
+    "platt": "likelihood.Platt",
+    "temperature": "likelihood.Temperature",
+    "rcs": "spline.RestrictedCubicSpline",
+    "multinomial_spline": "spline.MultinomialSpline",
+    "pl": "piecewise.PiecewiseLinear",
+    "pl3": "piecewise.PiecewiseLinearLogit",
+    "parabola": "parabola.Parabola",
+    "isotonic": "isotonic.Isotonic",
+    "bins": "binned.Binned",
+    "nadaraya_watson": "nadaraya_watson.NadarayaWatson",
+}
+_SYNONYMS = {"logistic": "platt", "spline": "rcs", "binned": "bins", "epanechnikov": "local_linear"}
+
+
+def map_class(name: str) -> Any:
+    """The class of a map by its name."""
+    key = name.lower().replace("-", "_").replace(" ", "_")
+    key = _SYNONYMS.get(key, key)
+    if key not in _MAPS:
+        raise ValueError(f"map={name!r} is not known: {suggest(name, [*_MAPS, *_SYNONYMS])}")
+    module, _, attribute = _MAPS[key].partition(".")
+    return getattr(import_module(f"calibrary.maps.{module}"), attribute)
+
+
+def as_map(map: Any, **options: Any) -> Any:
+    """A map by name with its options, or the object itself. An option that is None keeps the map's default.
+
+    Examples
+    --------
+    >>> from calibrary.maps import as_map
+    >>> curve = as_map("platt").fit([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8])
+    >>> float(curve(0.5).round(4))
+    0.5
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if isinstance(map, str):
+        cls = map_class(map)
+        known = list(inspect.signature(cls).parameters)
+        for name in given:
+            if name not in known:
+                raise TypeError(f"map={map!r} has no option {name!r}: {suggest(name, known)}")
+        return cls(**given)
+    if not (hasattr(map, "fit") and hasattr(map, "predict")):
+        raise TypeError(f"map={map!r} needs the methods fit(y, c, sample_weight) and predict(c), or pass a map's name")
+    if given:
+        raise TypeError(f"map is an object, so {next(iter(given))!r} must be set on it, not passed beside it")
+    return map
+
+
+def fit_map(map: Any, view: Predictions, **options: Any) -> Any:
+    """The map fitted to one view of predictions; an object the user passed is fitted on a copy where it is ours."""
+    chosen = as_map(map, **options)
+    if isinstance(chosen, CalibrationMap):
+        return copy.copy(chosen).fit(view)
+    if view.w is None:
+        chosen.fit(view.y, view.c)
+    else:
+        chosen.fit(view.y, view.c, sample_weight=view.w)
+    return chosen

@@ -1,0 +1,60 @@
+"""What every calibration map has in common: fit on labels and confidences, then callable."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from calibrary.lens import as_lens
+from calibrary.predictions import Array, Predictions, as_array, predictions
+
+#: Confidences this close to 0 and 1 are moved here before a logarithm is taken.
+EPS = float(np.finfo(np.float64).eps)
+
+
+class CalibrationMap:
+    """A curve that says how often the event happens when the confidence is c.
+
+    Options are given to the constructor; ``fit`` learns from data and returns the map itself, ``predict`` (or
+    calling the map) evaluates it. A subclass writes ``_learn(view)`` and ``_evaluate(c)``.
+    """
+
+    fitted_ = False
+
+    def fit(self, y: Any, c: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the map from labels and confidences (or from checked predictions alone)."""
+        self._learn(self._view(predictions(y, c, sample_weight=sample_weight)))
+        self.fitted_ = True
+        return self
+
+    def predict(self, c: Any) -> Array:
+        """The map at these confidences, in their shape."""
+        if not self.fitted_:
+            raise ValueError(f"this {type(self).__name__} is not fitted: call fit(y, c) first")
+        given = as_array(c, "c").astype(np.float64)
+        flat = np.atleast_1d(given)
+        if flat.size and not (flat.min() >= 0.0 and flat.max() <= 1.0):
+            where = int(np.flatnonzero(~((flat >= 0.0) & (flat <= 1.0)))[0])
+            raise ValueError(f"c[{where}] = {flat.ravel()[where]:g} is not a probability: pass numbers from 0 to 1")
+        result: Array = self._evaluate(flat).reshape(given.shape)
+        return result
+
+    def __call__(self, c: Any) -> Array:
+        return self.predict(c)
+
+    def _view(self, p: Predictions) -> Predictions:
+        return p if p.binary else p.through(as_lens("binary")).views[0]
+
+    def _learn(self, view: Predictions) -> None:
+        raise NotImplementedError
+
+    def _evaluate(self, c: Array) -> Array:
+        raise NotImplementedError
+
+
+def logit(c: Array) -> Array:
+    """log c - log(1 - c), with c moved inside (0, 1)."""
+    inside = np.clip(c, EPS, 1.0 - EPS)
+    result: Array = np.log(inside) - np.log1p(-inside)
+    return result

@@ -1,0 +1,189 @@
+"""Maps with a logistic link, fitted by maximum likelihood: beta, Platt and temperature scaling.
+
+A ridge of 1e-10 on the mean scale pulls towards the identity, so that the optimum always exists; it decides only
+what the data do not (one class, separation, fewer distinct confidences than parameters).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from calibrary.errors import one_of
+from calibrary.maps.base import EPS, CalibrationMap, logit
+from calibrary.numerics.newton import Evaluated, logistic_loss, minimise
+from calibrary.predictions import Array, Predictions
+
+RIDGE = 1e-10
+_LOG2 = float(np.log(2.0))
+
+
+def fit_logistic(
+    columns: Array,
+    y: NDArray[np.generic],
+    w: Array | None,
+    identity: Array,
+    *,
+    start: Array | None = None,
+    offset: Array | None = None,
+) -> tuple[Array, float]:
+    """Coefficients and mean penalised log loss of a logistic regression pulled towards ``identity``."""
+    n = columns.shape[1]
+    total = float(n) if w is None else float(w.sum())
+    positive = y.astype(np.float64) if w is None else w * y
+    if start is None:
+        start = _rough_start(columns, positive, w, identity, offset)
+    loss = logistic_loss(columns, positive, w, offset=offset, ridge=RIDGE * total, centre=identity)
+    best = minimise(loss, start)
+    return best.x, best.value / total
+
+
+def _rough_start(columns: Array, positive: Array, w: Array | None, identity: Array, offset: Array | None) -> Array:
+    # On many rows the fit to a few thousand evenly chosen ones is so near the optimum that two or three passes
+    # over all rows remain. The optimum itself does not depend on it.
+    step = columns.shape[1] // 4096
+    if step < 4:
+        return identity
+    few = slice(None, None, step)
+    total = float(len(positive[few])) if w is None else float(w[few].sum())
+    loss = logistic_loss(
+        np.ascontiguousarray(columns[:, few]),
+        positive[few],
+        None if w is None else w[few],
+        offset=None if offset is None else offset[few],
+        ridge=max(RIDGE, 1e-6) * total,
+        centre=identity,
+    )
+    return minimise(loss, identity, tolerance=1e-4).x
+
+
+@dataclass
+class Beta(CalibrationMap):
+    """Beta calibration (Kull, Silva Filho & Flach): ``logit yhat = a log c - b log(1-c) + d`` with a, b >= 0.
+
+    ``parameters`` says which are free: "abm" all, "am" a = b, "ab" the curve passes through (1/2, 1/2), "a" one.
+    """
+
+    parameters: str = "abm"
+
+    def _learn(self, view: Predictions) -> None:
+        one_of("parameters", self.parameters, ("abm", "am", "ab", "a"))
+        self.a_, self.b_, self.d_ = fit_beta(view.c, view.y, view.w, self.parameters)
+
+    def _evaluate(self, c: Array) -> Array:
+        inside = np.clip(c, EPS, 1.0 - EPS)
+        result: Array = expit(self.a_ * np.log(inside) - self.b_ * np.log1p(-inside) + self.d_)
+        return result
+
+
+def fit_beta(
+    c: Array, y: NDArray[np.generic], w: Array | None, parameters: str = "abm"
+) -> tuple[float, float, float]:
+    """The exact constrained optimum (a, b, d) of the beta map; ``y`` may be a share of ones."""
+    inside = np.clip(c, EPS, 1.0 - EPS)
+    left, right = np.log(inside), -np.log1p(-inside)
+    slopes = {"abm": [left, right], "am": [left + right], "ab": [left + _LOG2, right - _LOG2], "a": [left + right]}
+    columns = np.stack([*slopes[parameters], *([np.ones(len(c))] if parameters.endswith("m") else [])])
+    theta = _nonnegative(columns, y, w, len(slopes[parameters]))
+    a, b = (theta[0], theta[1]) if parameters in ("abm", "ab") else (theta[0], theta[0])
+    d = {"abm": theta[-1], "am": theta[-1], "ab": (a - b) * _LOG2, "a": 0.0}[parameters]
+    return float(a), float(b), float(d)
+
+
+def _nonnegative(columns: Array, y: NDArray[np.generic], w: Array | None, n_slopes: int) -> Array:
+    """Optimum with the first ``n_slopes`` coefficients >= 0: unconstrained, else the best face."""
+    identity = np.zeros(len(columns))
+    identity[:n_slopes] = 1.0
+    theta, _ = fit_logistic(columns, y, w, identity)
+    if (theta[:n_slopes] >= 0.0).all():
+        return theta
+    best, lowest = theta, np.inf
+    for face in [[0], [1], [0, 1]] if n_slopes == 2 else [[0]]:
+        free = [j for j in range(len(columns)) if j not in face]
+        trial = np.zeros(len(columns))
+        value = float(np.log(2.0))
+        if free:
+            trial[free], value = fit_logistic(columns[free], y, w, identity[free])
+        value += 0.5 * RIDGE * len(face)
+        if (trial[:n_slopes] >= 0.0).all() and value < lowest:
+            best, lowest = trial, value
+    return best
+
+
+@dataclass
+class Platt(CalibrationMap):
+    """Logistic recalibration: ``logit yhat = a + b logit c``, the curve behind Cox's intercept and slope.
+
+    ``target_smoothing`` replaces the labels by (n1+1)/(n1+2) and 1/(n0+2), as Platt proposed.
+    """
+
+    target_smoothing: bool = False
+
+    def _learn(self, view: Predictions) -> None:
+        y: Array = view.y.astype(np.float64)
+        if self.target_smoothing:
+            ones = float(view.sum(y))
+            y = np.where(y == 1, (ones + 1.0) / (ones + 2.0), 1.0 / (view.total - ones + 2.0))
+        columns = np.stack([np.ones(view.n), logit(view.c)])
+        theta, _ = fit_logistic(columns, y, view.w, np.array([0.0, 1.0]))
+        self.a_, self.b_ = (float(t) for t in theta)
+
+    def _evaluate(self, c: Array) -> Array:
+        result: Array = expit(self.a_ + self.b_ * logit(c))
+        return result
+
+
+@dataclass
+class Temperature(CalibrationMap):
+    """Temperature scaling: ``logit yhat = logit c / T``; for several classes ``softmax(log c / T)``.
+
+    1/T is fitted without bounds: T is negative when the labels run against the confidences.
+    """
+
+    def _view(self, p: Predictions) -> Predictions:
+        return p
+
+    def _learn(self, view: Predictions) -> None:
+        if view.binary or view.k == 2:
+            self.n_classes_ = 2
+            columns = logit(view.p[:, 1] if not view.binary else view.c)[None, :]
+            theta, _ = fit_logistic(columns, view.y, view.w, np.ones(1))
+            self.inverse_ = float(theta[0])
+        else:
+            self.n_classes_ = view.k
+            self.inverse_ = float(minimise(_temperature_loss(view), np.ones(1)).x[0])
+        self.temperature_ = 1.0 / self.inverse_ if self.inverse_ else np.inf
+
+    def _evaluate(self, c: Array) -> Array:
+        if c.ndim == 2:
+            z = self.inverse_ * np.log(np.clip(c, EPS, 1.0 - EPS))
+            e = np.exp(z - z.max(axis=1, keepdims=True))
+            result: Array = e / e.sum(axis=1, keepdims=True)
+            return result
+        if self.n_classes_ != 2:
+            raise ValueError(f"this Temperature was fitted to {self.n_classes_} classes: pass one column for each")
+        result = expit(self.inverse_ * logit(c))
+        return result
+
+
+def _temperature_loss(view: Predictions):  # type: ignore[no-untyped-def]
+    x = np.log(np.clip(view.p, EPS, 1.0 - EPS))
+    hit = x[np.arange(view.n), view.y]
+
+    def evaluate(theta: Array) -> Evaluated:
+        z = theta[0] * x
+        top = z.max(axis=1)
+        e = np.exp(z - top[:, None])
+        total = e.sum(axis=1)
+        q = e / total[:, None]
+        mean = np.einsum("nk,nk->n", q, x)
+        square = np.einsum("nk,nk->n", q, x * x)
+        value = view.mean(top + np.log(total) - theta[0] * hit) + 0.5 * RIDGE * (theta[0] - 1.0) ** 2
+        gradient = view.mean(mean - hit) + RIDGE * (theta[0] - 1.0)
+        curve = view.mean(square - mean * mean) + RIDGE
+        return float(value), np.array([gradient]), np.array([[curve]])
+
+    return evaluate

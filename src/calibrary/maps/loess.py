@@ -1,0 +1,109 @@
+"""LOESS as R computes it: local polynomials over a share of the nearest rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrary.errors import one_of
+from calibrary.maps.base import CalibrationMap, logit
+from calibrary.numerics.loess import cell_vertices, hermite, local_polynomial
+from calibrary.predictions import Array, Predictions
+
+#: Targets where the sorted walk may have lost more than this factor of machine precision are fitted one by one.
+_LOST_DIGITS = 1e5
+
+
+@dataclass
+class Loess(CalibrationMap):
+    """R's ``loess(y ~ c)``: at every point a polynomial fitted to the nearest ``span`` of the rows.
+
+    Parameters
+    ----------
+    span : share of the rows in a window
+    degree : 0, 1 or 2
+    surface : "interpolate" fits at a few vertices and joins them by cubics, which is R's default and therefore
+        what published numbers are; "direct" fits at every point.
+    cell : cells of the vertices hold at most ``span * cell`` of the rows
+    transform : None, or "logit" to fit on the log odds of c
+    clip : keep the curve within [0, 1]; off by default, as in the inventors' code
+
+    Outside the confidences it was fitted to the map is NaN, as in R. Sample weights multiply the squared errors,
+    while the span counts rows.
+    """
+
+    span: float = 0.75
+    degree: int = 2
+    surface: str = "interpolate"
+    cell: float = 0.2
+    transform: str | None = None
+    clip: bool = False
+
+    def _learn(self, view: Predictions) -> None:
+        self._check()
+        rows = view.sorted
+        self.x_, self.y_, self.w_ = self._axis(rows.c), rows.y, rows.w
+        self.constant_ = float(view.mean(view.y)) if rows.c[0] == rows.c[-1] else None
+        if self.constant_ is not None:
+            return
+        n = view.n
+        self.q_ = min(n, int(np.floor(n * self.span + 1e-5)))
+        if self.q_ < self.degree + 2:
+            raise ValueError(
+                f"span={self.span:g} of {n} rows is {self.q_} and degree {self.degree} needs {self.degree + 2}: "
+                "use more rows, a larger span or a lower degree"
+            )
+        self.stretch_ = float(np.sqrt(max(1.0, self.span)))
+        if self.surface == "interpolate":
+            self.vertices_ = cell_vertices(self.x_, int(np.floor(n * self.span * self.cell)))
+            self.value_, self.slope_ = self._local(self.vertices_)
+
+    def _check(self) -> None:
+        one_of("surface", self.surface, ("interpolate", "direct"))
+        if self.transform is not None:
+            one_of("transform", self.transform, ("logit", "identity"))
+        if self.degree not in (0, 1, 2):
+            raise ValueError(f"degree={self.degree!r} must be 0, 1 or 2")
+        if not self.span > 0 or not self.cell > 0:
+            raise ValueError(f"span={self.span!r} and cell={self.cell!r} must be positive")
+
+    def _axis(self, c: Array) -> Array:
+        return logit(c) if self.transform == "logit" else c
+
+    def _local(self, targets: Array) -> tuple[Array, Array]:
+        return local_polynomial(self.x_, self.y_, self.w_, targets, self.q_, self.degree, self.stretch_)
+
+    def _evaluate(self, c: Array) -> Array:
+        x = self._axis(c)
+        inside = (x >= self.x_[0]) & (x <= self.x_[-1])
+        if not inside.all():
+            result = np.full(c.shape, np.nan)
+            result[inside] = self._curve(x[inside])
+        else:
+            result = self._curve(x)
+        return np.clip(result, 0.0, 1.0) if self.clip else result
+
+    def _curve(self, x: Array) -> Array:
+        if self.constant_ is not None:
+            return np.full(x.shape, self.constant_)
+        if self.surface == "interpolate":
+            return hermite(self.vertices_, self.value_, self.slope_, x)
+        if x.size > 1 and not (np.diff(x) > 0).all():
+            targets, back = np.unique(x, return_inverse=True)
+            return self._direct(targets)[back.reshape(x.shape)]
+        return self._direct(x)
+
+    def _direct(self, targets: Array) -> Array:
+        from calibrary.numerics.loess_walk import local_polynomials
+
+        value = np.empty(len(targets))
+        trusted = np.empty(len(targets), dtype=np.bool_)
+        w = np.ones(len(self.x_)) if self.w_ is None else self.w_
+        local_polynomials(
+            self.x_, self.y_, w, targets, self.q_, self.degree, self.stretch_, _LOST_DIGITS, value, trusted
+        )
+        doubtful = np.flatnonzero(~trusted)
+        if len(doubtful):
+            value[doubtful] = self._local(targets[doubtful])[0]
+        return value

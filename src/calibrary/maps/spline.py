@@ -1,0 +1,129 @@
+"""Restricted (natural) cubic splines of the log odds, for two classes and for several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from calibrary.maps.base import EPS, CalibrationMap, logit
+from calibrary.maps.likelihood import RIDGE, fit_logistic
+from calibrary.numerics.newton import minimise, multinomial_loss
+from calibrary.predictions import Array, Predictions
+
+#: Harrell's knot positions, as quantiles.
+_QUANTILES = {
+    3: (0.10, 0.5, 0.90),
+    4: (0.05, 0.35, 0.65, 0.95),
+    5: (0.05, 0.275, 0.5, 0.725, 0.95),
+    6: (0.05, 0.23, 0.41, 0.59, 0.77, 0.95),
+    7: (0.025, 0.18333, 0.34167, 0.5, 0.65833, 0.81667, 0.975),
+}
+
+
+class _Basis:
+    """Columns x and Harrell's truncated cubics, each divided by its standard deviation on the fitted rows."""
+
+    def __init__(self, x: Array, n_knots: int) -> None:
+        self.knots = spline_knots(x, n_knots)
+        raw = _truncated_cubics(x, self.knots)
+        spread = raw.std(axis=1)
+        self.scale = np.where(spread > 0.0, spread, 1.0)
+        self.columns = raw / self.scale[:, None]
+
+    def __call__(self, x: Array) -> Array:
+        result: Array = _truncated_cubics(x, self.knots) / self.scale[:, None]
+        return result
+
+
+def spline_knots(x: Array, n_knots: int) -> Array:
+    """Harrell's knots of x; none when fewer than three remain distinct (the spline is then a line)."""
+    if n_knots not in _QUANTILES:
+        raise ValueError(f"n_knots={n_knots!r} is not known: choose from {', '.join(map(str, _QUANTILES))}")
+    if len(x) < 5:
+        return np.empty(0)
+    knots = np.quantile(x, _QUANTILES[n_knots])
+    if len(x) < 100:
+        ordered = np.sort(x)
+        knots[0], knots[-1] = ordered[4], ordered[-5]
+    knots = np.unique(knots)
+    return knots if len(knots) >= 3 else np.empty(0)
+
+
+def _truncated_cubics(x: Array, knots: Array) -> Array:
+    if not len(knots):
+        return x[None, :]
+    last, before = knots[-1], knots[-2]
+    cube = [np.maximum(x - t, 0.0) ** 3 for t in knots]
+    terms = [
+        cube[j] - cube[-2] * (last - knots[j]) / (last - before) + cube[-1] * (before - knots[j]) / (last - before)
+        for j in range(len(knots) - 2)
+    ]
+    return np.stack([x, *(t / (last - knots[0]) ** 2 for t in terms)])
+
+
+@dataclass
+class RestrictedCubicSpline(CalibrationMap):
+    """``logit yhat = logit c + spline(logit c)``: linear beyond the outer knots, smooth between them."""
+
+    n_knots: int = 5
+
+    def _learn(self, view: Predictions) -> None:
+        x = logit(view.c)
+        self.basis_ = _Basis(x, self.n_knots)
+        columns = np.vstack([np.ones(view.n), self.basis_.columns])
+        self.coef_, _ = fit_logistic(columns, view.y, view.w, np.zeros(len(columns)), offset=x)
+
+    def _evaluate(self, c: Array) -> Array:
+        x = logit(c)
+        result: Array = expit(x + self.coef_[0] + self.coef_[1:] @ self.basis_(x))
+        return result
+
+
+@dataclass
+class MultinomialSpline(CalibrationMap):
+    """Flexible recalibration of whole probability vectors.
+
+    ``log(q_k / q_ref) = LP_k + const_k + sum_j spline_kj(LP_j)`` with ``LP_j = log(c_j / c_ref)``. The fit depends
+    somewhat on the class chosen as ``reference``. For two classes give P(class 1), or both columns.
+    """
+
+    n_knots: int = 3
+    reference: int = 0
+
+    def _view(self, p: Predictions) -> Predictions:
+        return p
+
+    def _learn(self, view: Predictions) -> None:
+        self.n_classes_ = view.k
+        if not 0 <= self.reference < view.k:
+            raise ValueError(f"reference={self.reference!r} is not a class: choose from 0..{view.k - 1}")
+        others = [k for k in range(view.k) if k != self.reference]
+        predictors = log_ratios(view.p, self.reference)
+        self.bases_ = [_Basis(x, self.n_knots) for x in predictors.T]
+        design = np.column_stack([np.ones(view.n), *(b.columns.T for b in self.bases_)])
+        m, p = len(others), design.shape[1]
+        weight = view.weight / view.total
+        positive = (view.y[:, None] == np.array(others)) * weight[:, None]
+        every = np.broadcast_to(design, (m, *design.shape))
+        loss = multinomial_loss(every, positive, weight, predictors, ridge=RIDGE)
+        self.coef_ = minimise(loss, np.zeros(m * p)).x.reshape(m, p)
+
+    def _evaluate(self, c: Array) -> Array:
+        p = np.column_stack([1.0 - c, c]) if c.ndim == 1 else c
+        if p.shape[1] != self.n_classes_:
+            raise ValueError(f"c has {p.shape[1]} columns and the map was fitted to {self.n_classes_} classes")
+        predictors = log_ratios(p, self.reference)
+        design = np.column_stack([np.ones(len(p)), *(b(x).T for b, x in zip(self.bases_, predictors.T, strict=True))])
+        eta = np.insert(predictors + design @ self.coef_.T, self.reference, 0.0, axis=1)
+        e = np.exp(eta - eta.max(axis=1, keepdims=True))
+        q: Array = e / e.sum(axis=1, keepdims=True)
+        return q[:, 1] if c.ndim == 1 else q
+
+
+def log_ratios(p: Array, reference: int) -> Array:
+    """log(p_k / p_ref) of the other classes, with probabilities moved inside (0, 1)."""
+    logs = np.log(np.clip(p, EPS, 1.0 - EPS))
+    result: Array = np.delete(logs - logs[:, [reference]], reference, axis=1)
+    return result

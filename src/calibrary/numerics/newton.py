@@ -1,0 +1,154 @@
+"""Newton's method with backtracking for smooth convex functions, and the logistic losses it is used for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Evaluated = tuple[float, Array, Array]
+
+#: Rows handled at once: small enough for the temporaries to stay in the cache.
+_BLOCK = 16384
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where Newton's method ended: the point, the value and Hessian there, and whether it converged."""
+
+    x: Array
+    value: float
+    hessian: Array
+    converged: bool
+
+
+def minimise(
+    evaluate: Callable[[Array], Evaluated], start: Array, *, tolerance: float = 1e-9, max_iter: int = 200
+) -> Minimum:
+    """Minimise a convex function given its value, gradient and Hessian.
+
+    It stops after a step below ``tolerance`` (relative to the point), or one that promises a fall below rounding:
+    convergence is quadratic, so the error left is of the order of the step's square. ``converged`` is False when
+    steps are still large after ``max_iter``.
+    """
+    x = np.asarray(start, dtype=np.float64)
+    value, gradient, hessian = evaluate(x)
+    for _ in range(max_iter):
+        step = -_solve(hessian, gradient)
+        drop = float(-gradient @ step)
+        small = float(np.max(np.abs(step) / (1.0 + np.abs(x)))) <= tolerance
+        if small or drop <= 1e-16 * (1.0 + abs(value)):
+            # to second order the value falls by drop / 2, and the Hessian does not change
+            return Minimum(x + step, value - drop / 2.0, hessian, True)
+        size = 1.0
+        while True:
+            trial = x + size * step
+            new = evaluate(trial)
+            if new[0] <= value - 1e-4 * size * drop:
+                break
+            if size * drop <= 1e-14 * (1.0 + abs(value)):
+                # the fall promised is below rounding: this is the minimum as far as numbers can tell
+                return Minimum(trial if new[0] <= value else x, min(new[0], value), hessian, True)
+            size /= 2.0
+        x, (value, gradient, hessian) = trial, new
+    return Minimum(x, value, hessian, False)
+
+
+def _solve(hessian: Array, gradient: Array) -> Array:
+    # scaled by its diagonal: columns may differ by many orders of magnitude
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), 1e-300))
+    scaled = hessian * np.outer(scale, scale)
+    try:
+        factor = np.linalg.cholesky(scaled)
+        half = np.linalg.solve(factor, gradient * scale)
+        found: Array = scale * np.linalg.solve(factor.T, half)
+    except np.linalg.LinAlgError:
+        found = scale * np.linalg.lstsq(scaled, gradient * scale, rcond=1e-14)[0]
+    return found
+
+
+def logistic_loss(
+    columns: Array,
+    positive: Array,
+    weight: Array | None = None,
+    *,
+    offset: Array | None = None,
+    ridge: float = 0.0,
+    centre: Array | float = 0.0,
+) -> Callable[[Array], Evaluated]:
+    """Log loss of ``logit q = offset + theta @ columns``, summed over rows, as a function for :func:`minimise`.
+
+    ``weight`` is the weight of every row and ``positive`` its weighted number of ones (so groups of equal rows can
+    be given as one). ``ridge / 2 * |theta - centre|^2`` is added.
+    """
+    n = columns.shape[1]
+
+    def evaluate(theta: Array) -> Evaluated:
+        value, gradient = 0.0, np.zeros(len(theta))
+        hessian = np.zeros((len(theta), len(theta)))
+        for i in range(0, n, _BLOCK):
+            rows = slice(i, i + _BLOCK)
+            x = columns[:, rows]
+            eta = theta @ x
+            if offset is not None:
+                eta += offset[rows]
+            e = np.exp(-np.abs(eta))
+            soft = np.log1p(e)
+            soft += np.maximum(eta, 0.0)
+            inverse = 1.0 / (1.0 + e)
+            curve = e * inverse * inverse
+            q = np.where(eta >= 0.0, inverse, e * inverse)
+            if weight is None:
+                value += float(soft.sum())
+            else:
+                w = weight[rows]
+                value += float(w @ soft)
+                q *= w
+                curve *= w
+            value -= float(positive[rows] @ eta)
+            gradient += x @ (q - positive[rows])
+            hessian += (x * curve) @ x.T
+        away = theta - centre
+        value += 0.5 * ridge * float(away @ away)
+        gradient += ridge * away
+        hessian[np.diag_indices(len(theta))] += ridge
+        return value, gradient, hessian
+
+    return evaluate
+
+
+def multinomial_loss(
+    design: Array, positive: Array, weight: Array, offset: Array, *, ridge: float = 0.0
+) -> Callable[[Array], Evaluated]:
+    """Log loss of ``log(q_k / q_0) = offset_k + design_k @ theta_k``, k = 1..m, summed over rows.
+
+    ``design`` is (m, N, p), one matrix per class (or one broadcast to all), ``positive`` and ``offset`` (N, m).
+    ``theta`` is the m vectors one after the other; ``ridge / 2 * |theta|^2`` is added.
+    """
+    m, _, p = design.shape
+
+    def evaluate(theta: Array) -> Evaluated:
+        parts = theta.reshape(m, p)
+        eta = offset + np.stack([design[k] @ parts[k] for k in range(m)], axis=1)
+        top = np.maximum(eta.max(axis=1), 0.0)
+        e = np.exp(eta - top[:, None])
+        total = e.sum(axis=1) + np.exp(-top)
+        value = float(weight @ (top + np.log(total)) - np.sum(positive * eta))
+        q = e / total[:, None]
+        residual = q * weight[:, None] - positive
+        gradient = np.concatenate([residual[:, k] @ design[k] for k in range(m)])
+        hessian = np.empty((m * p, m * p))
+        for k in range(m):
+            for j in range(k, m):
+                curve = weight * q[:, k] * ((k == j) - q[:, j])
+                block = (design[k] * curve[:, None]).T @ design[j]
+                hessian[k * p : (k + 1) * p, j * p : (j + 1) * p] = block
+                hessian[j * p : (j + 1) * p, k * p : (k + 1) * p] = block.T
+        value += 0.5 * ridge * float(theta @ theta)
+        hessian[np.diag_indices(m * p)] += ridge
+        return value, gradient + ridge * theta, hessian
+
+    return evaluate
