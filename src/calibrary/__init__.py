@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from calibrary import lens
 from calibrary.catalogue import Correction, Entry, TestResult, catalogue, compute, test
+from calibrary.detection import *
 from calibrary.errors import CalibrationWarning, UnknownMetricError
 from calibrary.evaluate import Evaluation, evaluate
 from calibrary.lens import Lens, code_matrix

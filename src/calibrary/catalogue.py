@@ -59,6 +59,19 @@ labels, pos_label : optional
     Names of the classes in column order; name of class 1 for two classes."""
 
 
+@dataclass(frozen=True)
+class Front:
+    """What the public functions of one kind of metric take: the two data arguments and the keywords all share."""
+
+    data: tuple[str, str]
+    common: Mapping[str, Any]
+    doc_data: str
+    doc_common: str
+
+
+CLASSIFIER = Front(("y_true", "y_prob"), _COMMON, _DOC_DATA, _DOC_COMMON)
+
+
 class Options(dict[str, Any]):
     """Options that metrics hand on to a part they share: name to default, and the text that documents them."""
 
@@ -233,7 +246,7 @@ def metric(
             p, seen = _checked(y_true, y_prob, keywords, entry)
             return entry.measure(p, **seen, **keywords)
 
-        function = _public(core, entry, call)
+        function = public(core, entry, call)
         object.__setattr__(entry, "function", function)
         function.entry = entry
         register(entry)
@@ -293,7 +306,7 @@ def calibration_test(
         def call(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Any:
             return run_test(catalogue[id], y_true, y_prob, keywords)
 
-        function = _public(core, catalogue[id], call)
+        function = public(core, catalogue[id], call)
         function.entry = catalogue[id]
         _TESTS[id] = _Test(core, combine, function)
         return function  # type: ignore[no-any-return]
@@ -344,39 +357,44 @@ def _own_options(core: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(n for n, v in inspect.signature(core).parameters.items() if v.kind in kinds)
 
 
-def _public(core: Callable[..., Any], entry: Entry, call: Callable[..., Any]) -> Any:
-    """The function a user sees: arrays in, common keywords added to the signature and the docstring."""
+def public(core: Callable[..., Any], entry: Entry, call: Callable[..., Any], front: Front = CLASSIFIER) -> Any:
+    """The function a user sees: data in, shared keywords added to the signature and the docstring."""
     own = [v for v in inspect.signature(core).parameters.values() if v.kind is inspect.Parameter.KEYWORD_ONLY]
     passed = entry.passes_on if isinstance(entry.passes_on, Options) else dict.fromkeys(entry.passes_on)
     taken = {v.name for v in own}
     own += [
         inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=d) for n, d in passed.items() if n not in taken
     ]
-    known = {v.name for v in own} | set(_COMMON)
+    first, second = front.data
+    known = {v.name for v in own} | set(front.common)
 
     @functools.wraps(core)
-    def function(y_true: Any, y_prob: Any = None, **keywords: Any) -> Any:
+    def function(*data: Any, **keywords: Any) -> Any:
         for name in keywords:
-            if name not in known:
+            if name not in known and name not in front.data:
                 raise TypeError(f"{core.__name__} has no option {name!r}: {suggest(name, known)}")
-        return call(y_true, y_prob, keywords)
+        if len(data) != 2 or first in keywords or second in keywords:
+            given = signature.bind(*data, **keywords).arguments
+            data = given[first], given.get(second)
+            keywords = {name: value for name, value in keywords.items() if name not in front.data}
+        return call(*data, keywords)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    data = [inspect.Parameter("y_true", plain), inspect.Parameter("y_prob", plain, default=None)]
-    common = [inspect.Parameter(n, keyword, default=d) for n, d in _COMMON.items() if n not in {v.name for v in own}]
+    arguments = [inspect.Parameter(first, plain), inspect.Parameter(second, plain, default=None)]
+    shared = front.common.items()
+    common = [inspect.Parameter(n, keyword, default=d) for n, d in shared if n not in {v.name for v in own}]
     returns = inspect.signature(core).return_annotation
-    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*data, *own, *common], return_annotation=returns
-    )
-    function.__doc__ = _documented(inspect.getdoc(core) or "", entry)
+    signature = inspect.Signature([*arguments, *own, *common], return_annotation=returns)
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__doc__ = _documented(inspect.getdoc(core) or "", entry, front)
     del function.__wrapped__
     return function
 
 
-def _documented(doc: str, entry: Entry) -> str:
+def _documented(doc: str, entry: Entry, front: Front) -> str:
     """The docstring with the shared parameters written out."""
-    common = _DOC_COMMON.format(
+    common = front.doc_common.format(
         lenses=_listed(entry.lenses), binary_lens=entry.binary_lens, default_lens=entry.default_lens
     )
     if isinstance(entry.passes_on, Options):
@@ -385,10 +403,10 @@ def _documented(doc: str, entry: Entry) -> str:
     for i, part in enumerate(parts):
         if part.startswith("Parameters\n"):
             own = part.split("\n", 2)[2].strip("\n")
-            parts[i] = f"Parameters\n----------\n{_DOC_DATA}\n{own}\n{common}"
+            parts[i] = f"Parameters\n----------\n{front.doc_data}\n{own}\n{common}"
             break
     else:
-        parts.insert(1, f"Parameters\n----------\n{_DOC_DATA}\n{common}")
+        parts.insert(1, f"Parameters\n----------\n{front.doc_data}\n{common}")
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
