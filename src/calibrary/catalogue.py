@@ -71,6 +71,21 @@ class Front:
 
 CLASSIFIER = Front(("y_true", "y_prob"), _COMMON, _DOC_DATA, _DOC_COMMON)
 
+#: What every hypothesis test takes besides, because redrawing labels works for any metric.
+_REDRAWING: dict[str, Any] = {
+    "method": "asymptotic", "n_resamples": 999, "alternative": None, "rng": None, "calibration_map": None,
+    "workers": None,
+}  # fmt: skip
+
+_DOC_REDRAWING = """\
+method : "asymptotic", "monte-carlo" or "consistency"
+    The test's own law; or labels redrawn from the predictions ``n_resamples`` times, with ``rng``,
+    ``alternative``, ``calibration_map`` and ``workers`` as in :func:`calibrary.null_distribution`."""
+
+CLASSIFIER_TEST = Front(
+    CLASSIFIER.data, {**_COMMON, **_REDRAWING}, _DOC_DATA, f"{_DOC_REDRAWING}\n{_DOC_COMMON}"
+)
+
 
 class Options(dict[str, Any]):
     """Options that metrics hand on to a part they share: name to default, and the text that documents them."""
@@ -187,6 +202,7 @@ class Entry:
     def measure(
         self,
         p: Predictions,
+        /,
         *,
         lens: str | Lens = "auto",
         average: Any = "uniform",
@@ -306,7 +322,7 @@ def calibration_test(
         def call(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Any:
             return run_test(catalogue[id], y_true, y_prob, keywords)
 
-        function = public(core, catalogue[id], call)
+        function = public(core, catalogue[id], call, CLASSIFIER_TEST)
         function.entry = catalogue[id]
         _TESTS[id] = _Test(core, combine, function)
         return function  # type: ignore[no-any-return]
@@ -331,12 +347,24 @@ def run_test(entry: Entry, y_true: Any, y_prob: Any, keywords: dict[str, Any]) -
             )
         result: Any = monte_carlo_test(entry, y_true, y_prob, keywords)
         return result
+    keywords = _without_redrawing(keywords, own.core)
     p, seen = _checked(y_true, y_prob, keywords, entry)
     average = seen.pop("average")
     views = p.through(entry.lens_for(p, **seen))
     if not views.several:
         return own.core(views.views[0], **keywords)
     return own.combine([own.core(view, **keywords) for view in views.views], views, average, keywords)
+
+
+def _without_redrawing(keywords: dict[str, Any], core: Callable[..., Any]) -> dict[str, Any]:
+    """The keywords of a test's own law, refusing those that only matter when labels are redrawn."""
+    own = _own_options(core)
+    if keywords.get("method") == "asymptotic":
+        keywords = {name: value for name, value in keywords.items() if name != "method"}
+    for name in keywords:
+        if name in _REDRAWING and name not in own:
+            raise ValueError(f"{name}={keywords[name]!r} needs method='monte-carlo' or 'consistency'")
+    return keywords
 
 
 def _checked(y_true: Any, y_prob: Any, keywords: dict[str, Any], entry: Entry) -> tuple[Predictions, dict[str, Any]]:

@@ -1,0 +1,171 @@
+"""The Brier score, its root, and its value within each class."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.errors import one_of, warn
+from calibrary.lens import ALL_LENSES
+from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, reduced
+from calibrary.predictions import Array, Predictions
+
+__all__ = ["brier_score", "root_brier_score", "stratified_brier_score"]
+
+_SCALE_NOTE = "[0, 1] for two classes; [0, 2/K] by default, [0, 2] with scale='sum'"
+
+
+@metric(
+    "bs",
+    row=1,
+    aliases=("mean_squared_error", "quadratic_score"),
+    range=(0.0, 2.0),
+    range_note=_SCALE_NOTE,
+    sign="lower is better; 0 needs certain and correct predictions",
+    proper="strictly",
+    symmetric=True,
+    equation="(5)",
+    references=("Brier (1950), Verification of forecasts expressed in terms of probability",),
+    use="Compare models on the same data: rewards calibration and discrimination together.",
+    avoid="Do not read it as calibration alone: a calibrated but vague model scores badly.",
+    corrections=(Correction("range", "always in [0, 1]", "true, but for K > 2 the maximum is 2/K"),),
+    **ROW_SCORE,
+)
+def brier_score(
+    view: Predictions,
+    *,
+    scale: str = "1/K",
+    soft_target: Any = None,
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""Mean squared distance between predicted probabilities and what happened.
+
+    .. math:: \frac{1}{N K} \sum_i \sum_k (c_{ik} - y_{ik})^2
+
+    Parameters
+    ----------
+    scale : "1/K", "sum" or "half"
+        Divide the squared distance of a row by the number of classes (the review), by nothing (Brier's 1950
+        form, scikit-learn's for several classes), or by two. For two classes "1/K" and "half" are (c - y)^2.
+    soft_target : array-like of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    reduction : "mean" or "none"
+        One number, or one per row (rows of weight zero are left out).
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.brier_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.0467
+    """
+    return reduced(view, brier_rows(view, scale, soft_target), reduction)
+
+
+@metric(
+    "rbs",
+    family="point",
+    row=2,
+    range=(0.0, math.sqrt(2.0)),
+    range_note="[0, 1] by default, [0, sqrt 2] with scale='sum'",
+    perfect=None,
+    tail="two-sided",
+    sign="lower is better; 0 needs certain and correct predictions",
+    proper="dataset",
+    lenses=ALL_LENSES,
+    default_lens="full",
+    symmetric=True,
+    cost="O(NK)",
+    equation="square root of (5)",
+    references=("Gruber, Buettner (2022), Better uncertainty calibration via proper scores",),
+    use="A Brier score on the scale of probabilities; with scale='sum' it bounds the canonical calibration error.",
+    avoid="It is not a mean of row scores: compare and test Brier scores instead.",
+    corrections=(
+        Correction(
+            "upper bound",
+            "the root of (5) is an upper bound of the canonical calibration error",
+            "only on the inventors' scale='sum': c = e1 with y = e2 has error sqrt 2 and sqrt(BS) = sqrt(2/K)",
+        ),
+    ),
+)
+def root_brier_score(
+    view: Predictions, *, scale: str = "1/K", soft_target: Any = None, **common: Unpack[Common]
+) -> float:
+    r"""Root of the Brier score: the typical distance between prediction and outcome.
+
+    .. math:: \sqrt{\frac{1}{N K} \sum_i \sum_k (c_{ik} - y_{ik})^2}
+
+    With ``scale="sum"`` (the inventors' form, range [0, sqrt 2]) it is an upper bound of the canonical
+    calibration error, the root mean square of :math:`\|c - E[y|c]\|_2`; on other scales it is not.
+
+    Parameters
+    ----------
+    scale : "1/K", "sum" or "half"
+        As in :func:`brier_score`.
+    soft_target : array-like of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.root_brier_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.216
+    """
+    return math.sqrt(view.mean(brier_rows(view, scale, soft_target)))
+
+
+@metric(
+    "stratified_bs",
+    family="point",
+    aliases=("stratified_brier",),
+    range=(0.0, 2.0),
+    range_note=_SCALE_NOTE + "; one value per class",
+    perfect=None,
+    tail="two-sided",
+    sign="lower is better, class by class",
+    proper="dataset",
+    lenses=("full", "binary", "top-label", "rth", "within-top-r", "ranked", "partition"),
+    default_lens="full",
+    cost="O(NK)",
+    equation="(5) over the rows of one class",
+    references=("Wallace, Dahabreh (2012), Class probability estimates are unreliable for imbalanced data",),
+    use="Imbalanced classes: the Brier score of the rare class is hidden in the average.",
+    avoid="Within one class it rewards predicting that class, so never optimise it alone.",
+)
+def stratified_brier_score(view: Predictions, *, scale: str = "1/K", **common: Unpack[Common]) -> Array:
+    r"""Brier score over the rows of each true class, so that a rare class is seen.
+
+    .. math:: BS_k = \frac{1}{n_k} \sum_{i: y_i = k} \frac{1}{K} \sum_l (c_{il} - y_{il})^2,
+              \qquad \sum_k \frac{n_k}{N} BS_k = BS
+
+    A class without rows has no value (nan, with a warning).
+
+    Parameters
+    ----------
+    scale : "1/K", "sum" or "half"
+        As in :func:`brier_score`.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> cal.stratified_brier_score([0, 1, 1], [0.2, 0.7, 0.9]).round(4)
+    array([0.04, 0.05])
+    """
+    rows = brier_rows(view, scale)
+    count = np.bincount(view.y, weights=view.w, minlength=view.k).astype(np.float64)
+    total = np.bincount(view.y, weights=rows if view.w is None else rows * view.w, minlength=view.k)
+    empty = np.flatnonzero(count == 0)
+    if len(empty):
+        warn(f"the Brier score within a class is undefined for {empty[:5].tolist()}: no row has that label")
+    return np.divide(total, count, out=np.full(view.k, np.nan), where=count > 0)
+
+
+def brier_rows(view: Predictions, scale: str, soft_target: Any = None) -> Array:
+    """Squared distance of every row, on the chosen scale."""
+    one_of("scale", scale, ("1/K", "sum", "half"))
+    factor = {"1/K": 1.0, "sum": float(view.k), "half": view.k / 2}[scale]
+    rows = class_mean(view, np.square, soft_target)
+    return rows if factor == 1.0 else factor * rows

@@ -1,0 +1,379 @@
+"""Logarithmic scores: likelihood, focal losses, and surprise against expected surprise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Unpack
+
+import numpy as np
+from scipy.special import xlogy
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.errors import one_of
+from calibrary.metrics.point.brier import brier_rows
+from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, reduced, row_blocks, soft
+from calibrary.predictions import Array, Predictions, as_array
+
+__all__ = [
+    "dual_focal_loss",
+    "entropic_calibration_difference",
+    "focal_calibration_loss",
+    "focal_loss",
+    "negative_log_likelihood",
+]
+
+_LOG = {"range": (0.0, math.inf), "symmetric": True, **ROW_SCORE}
+_NO_1_OVER_K = "no 1/K (Lin et al., Mukhoti et al., scikit-learn); scale='1/K' keeps it"
+
+
+@metric(
+    "nll",
+    row=3,
+    aliases=("log_loss", "cross_entropy", "ignorance", "logarithmic_score", "logistic_loss"),
+    sign="lower is better; 0 needs certain and correct predictions, infinite if an impossible class occurs",
+    proper="strictly",
+    equation="(6); (7) with scale='1/K'",
+    references=("Good (1952), Rational decisions", "Roulston, Smith (2002), Evaluating probabilistic forecasts"),
+    use="Compare models when certain and wrong predictions must hurt; it is what most classifiers are trained on.",
+    avoid="One impossible event makes it infinite; eps= hides that, so report how many rows were limited.",
+    corrections=(Correction("(7)", "divides by NK, at K = 2 half of (6)", _NO_1_OVER_K),),
+    **_LOG,
+)
+def negative_log_likelihood(
+    view: Predictions,
+    *,
+    scale: str = "sum",
+    base: float = math.e,
+    eps: float = 0.0,
+    soft_target: Any = None,
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""Mean surprise at what happened: minus the logarithm of the true class's probability.
+
+    .. math:: -\frac{1}{N} \sum_i \log c_{i, y_i}
+
+    Predictive deviance is 2 N times this. Through the class-wise lens it is the mean binary cross-entropy.
+
+    Parameters
+    ----------
+    scale : "sum" or "1/K"
+        "1/K" divides by the number of classes, as the review's (7) prints it.
+    base : float
+        Base of the logarithm; 2 gives ignorance in bits.
+    eps : float
+        Limit probabilities to [eps, 1 - eps]; 2.220446049250313e-16 reproduces scikit-learn's ``log_loss``.
+        By default nothing is limited and an impossible event gives infinity.
+    soft_target : array-like of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.negative_log_likelihood([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.2284
+    """
+    if not base > 0 or base == 1:
+        raise ValueError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
+    if soft_target is None:
+        rows = surprise(limited(view.p_true, eps))
+    else:
+        rows = _cross_entropy(view, soft(view, soft_target), eps)
+    if base != math.e:
+        rows = rows / math.log(base)
+    return reduced(view, rows * _class_scale(view, scale), reduction)
+
+
+@metric(
+    "fl",
+    row=4,
+    sign="lower is better; a calibrated model does not minimise it",
+    proper="no",
+    equation="(8) without its 1/K",
+    references=(
+        "Lin et al. (2017), Focal loss for dense object detection",
+        "Mukhoti et al. (2020), Calibrating deep neural networks using focal loss",
+    ),
+    use="Report the loss a network was trained with.",
+    avoid="Do not choose models by it: improper, its minimiser is less extreme than the truth (0.627 for q = 0.8).",
+    corrections=(
+        Correction("(8)", "divides by NK, so gamma = 0 is not (6)", _NO_1_OVER_K),
+        Correction(
+            "class",
+            "usually only computed for the top-confidence class",
+            "(8) involves only the true class; that is what implementations compute",
+        ),
+    ),
+    **_LOG,
+)
+def focal_loss(
+    view: Predictions,
+    *,
+    gamma: Any = 2.0,
+    alpha: Any = None,
+    scale: str = "sum",
+    eps: float = 0.0,
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""Log loss that cares less about rows that are already predicted well.
+
+    .. math:: -\frac{1}{N} \sum_i \alpha_{y_i} (1 - c_{i, y_i})^\gamma \log c_{i, y_i}
+
+    ``gamma=0`` is the log loss.
+
+    Parameters
+    ----------
+    gamma : float, array of shape (N,), callable of the true class's probability, or "flsd-53"
+        How much easy rows are discounted; "flsd-53" is 5 where c < 0.2 and 3 elsewhere (Mukhoti et al.).
+    alpha : None, float or array of shape (K,)
+        Factor of each true class; for two classes a number a stands for (1-a, a).
+    scale : "sum" or "1/K"
+        "1/K" divides by the number of classes, as the review prints it.
+    eps : float
+        Limit probabilities to [eps, 1 - eps].
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.focal_loss([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.014
+    """
+    rows = _focal_rows(view, gamma, alpha, eps) * _class_scale(view, scale)
+    return reduced(view, rows, reduction)
+
+
+@metric(
+    "dual_fl",
+    aliases=("dual_focal",),
+    sign="lower is better; a calibrated model does not minimise it",
+    proper="no",
+    equation="(8) with factor (1 - c_y + c_j)^gamma",
+    references=("Tao, Dong, Xu (2023), Dual focal loss for calibration",),
+    use="Report the loss a network was trained with.",
+    avoid="Do not choose models by it: it is improper.",
+    corrections=(
+        Correction(
+            "classes",
+            "uses the two most confident classes",
+            "the true class and the largest probability below it (authors' code); variant='top2' is the other",
+        ),
+    ),
+    **_LOG,
+)
+def dual_focal_loss(
+    view: Predictions,
+    *,
+    gamma: float = 2.0,
+    variant: str = "inventor",
+    eps: float = 0.0,
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""Focal loss that looks at the lead of the true class over the next one.
+
+    .. math:: -\frac{1}{N} \sum_i (1 - c_{i, y_i} + c_{i, j})^\gamma \log c_{i, y_i}
+
+    where :math:`c_{ij}` is the largest probability strictly below :math:`c_{i, y_i}` (0 if there is none).
+
+    Parameters
+    ----------
+    gamma : float
+        How much rows with a clear lead are discounted.
+    variant : "inventor" or "top2"
+        "top2" takes the two largest probabilities whatever the label (the review's wording); then a certain and
+        wrong prediction costs nothing.
+    eps : float
+        Limit probabilities inside the logarithm to [eps, 1 - eps].
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.dual_focal_loss([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.0563
+    """
+    one_of("variant", variant, ("inventor", "top2"))
+    gamma = _not_negative("gamma", gamma)
+    if variant == "inventor":
+        below = np.where(view.p < view.p_true[:, None], view.p, 0.0).max(axis=1)
+        factor = (1.0 - view.p_true + below) ** gamma
+    else:
+        two = np.partition(view.p, view.k - 2, axis=1)
+        factor = (1.0 - two[:, -1] + two[:, -2]) ** gamma
+    loss = surprise(limited(view.p_true, eps))
+    # a zero factor wins over an infinite logarithm: the limit as the factor's probabilities approach it
+    rows = np.multiply(factor, loss, out=np.zeros(view.n), where=factor > 0)
+    return reduced(view, rows, reduction)
+
+
+@metric(
+    "fcl",
+    aliases=("focal_calibration",),
+    sign="lower is better; a calibrated model does not minimise it",
+    proper="no",
+    equation="(8) + lam (5)",
+    references=("Liang et al. (2024), Calibrating deep neural network using Euclidean distance",),
+    use="Report the loss a network was trained with.",
+    avoid="Do not choose models by it: the Brier term pulls the minimiser towards the truth but never reaches it.",
+    corrections=(
+        Correction(
+            "proper",
+            "adding the Brier score makes the focal loss strictly proper",
+            "no finite multiple does: gamma = 2, q = 0.8 has minimiser 0.701 at lam 1, 0.762 at 5, 0.797 at 100",
+        ),
+    ),
+    **_LOG,
+)
+def focal_calibration_loss(
+    view: Predictions,
+    *,
+    gamma: Any = 2.0,
+    lam: float = 1.0,
+    alpha: Any = None,
+    eps: float = 0.0,
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""Focal loss plus a multiple of the Brier score, which repairs part of its bias.
+
+    .. math:: FL + \lambda \frac{1}{N} \sum_i \sum_k (c_{ik} - y_{ik})^2
+
+    Parameters
+    ----------
+    gamma, alpha, eps : see :func:`focal_loss`
+    lam : float
+        Factor of the Brier score (on its "sum" scale). No canonical value is known.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.focal_calibration_loss([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.1073
+    """
+    lam = _not_negative("lam", lam)
+    rows = _focal_rows(view, gamma, alpha, eps) + lam * brier_rows(view, "sum")
+    return reduced(view, rows, reduction)
+
+
+@metric(
+    "ecd",
+    row=5,
+    aliases=("entropic_calibration",),
+    better="perfect",
+    sign="above 0: over-confident (more surprise than the predictions announce); below 0: under-confident",
+    proper="no",
+    range_note="never below -W((K-1)/e), W the Lambert function: -0.2785 for K = 2, -1.1010 for K = 10",
+    equation="(9); several classes from its definition",
+    references=(
+        "Sumler, Devlin, Maskell, Lane (2025), An entropic metric for measuring calibration of machine learning models",
+    ),
+    use="One signed number that says over- or under-confident, without bins.",
+    avoid="Zero does not mean calibrated: uniform predictions give 0 whatever the labels.",
+    corrections=(
+        Correction("range", "any real number", "bounded below by -W((K-1)/e), unbounded above"),
+        Correction("perfect value", "zero means perfectly calibrated", "also zero for c = 1/2 with any labels"),
+        Correction(
+            "proper",
+            "the absolute value is a proper scoring rule",
+            "|ECD| is no average of row scores; row by row it is 0 at c = 1/2 for every truth, so not proper",
+        ),
+    ),
+    **{**_LOG, "range": (-math.inf, math.inf), "perfect": 0.0},
+)
+def entropic_calibration_difference(
+    view: Predictions, *, eps: float = 0.0, reduction: str = "mean", **common: Unpack[Common]
+) -> Score:
+    r"""Surprise minus expected surprise: positive when the model is more often wrong than it announces.
+
+    .. math:: \frac{1}{N} \sum_i \Big(-\log c_{i, y_i} + \sum_k c_{ik} \log c_{ik}\Big)
+
+    The log loss less the mean predictive entropy; for two classes :math:`(c - y) \log\frac{c}{1-c}`.
+
+    Parameters
+    ----------
+    eps : float
+        Limit probabilities to [eps, 1 - eps], entry by entry.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.entropic_calibration_difference([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    -0.2504
+    """
+    true = limited(view.p_true, eps)
+    if view.binary:
+        wrong = limited(np.abs(view.residual), eps)  # 1 - c_y without cancellation
+        with np.errstate(divide="ignore", over="ignore"):
+            return reduced(view, xlogy(wrong, wrong / true), reduction)
+    rows = surprise(true)
+    for block in row_blocks(view):
+        c = limited(view.p[block], eps)
+        rows[block] += xlogy(c, c).sum(axis=1)
+    return reduced(view, rows, reduction)
+
+
+# -- what they lean on ------------------------------------------------------------------------------
+
+
+def surprise(c: Array) -> Array:
+    """-log c; infinite at 0."""
+    with np.errstate(divide="ignore"):
+        result: Array = -np.log(c)
+    return result
+
+
+def _cross_entropy(view: Predictions, target: Array, eps: float) -> Array:
+    c = limited(view.probability, eps)
+    if view.binary:
+        return -(xlogy(target, c) + xlogy(1.0 - target, 1.0 - c))
+    result: Array = -xlogy(target, c).sum(axis=1)
+    return result
+
+
+def _class_scale(view: Predictions, scale: str) -> float:
+    one_of("scale", scale, ("sum", "1/K"))
+    return 1.0 if scale == "sum" else 1.0 / view.k
+
+
+def _focal_rows(view: Predictions, gamma: Any, alpha: Any, eps: float) -> Array:
+    c = limited(view.p_true, eps)
+    rows: Array = (1.0 - c) ** _focusing(view, gamma, c) * surprise(c)
+    if alpha is None:
+        return rows
+    factor = np.asarray(alpha, dtype=np.float64)
+    if factor.ndim == 0 and view.k == 2:
+        factor = np.array([1.0 - factor, factor])
+    if factor.shape != (view.k,) or not (factor >= 0).all():
+        raise ValueError(f"alpha={alpha!r} must be {view.k} factors, one per class (or one number for two classes)")
+    return rows * factor[view.y]
+
+
+def _focusing(view: Predictions, gamma: Any, c: Array) -> Any:
+    if isinstance(gamma, str):
+        one_of("gamma", gamma, ("flsd-53",))
+        return np.where(c < 0.2, 5.0, 3.0)
+    if callable(gamma):
+        return np.asarray(gamma(c), dtype=np.float64)
+    if np.ndim(gamma) == 0:
+        return _not_negative("gamma", gamma)
+    per_row = view.align(as_array(gamma, "gamma"), "gamma").astype(np.float64)
+    if not per_row.min() >= 0:
+        raise ValueError(f"gamma holds {per_row.min():g}: exponents must not be negative")
+    return per_row
+
+
+def _not_negative(name: str, value: Any) -> float:
+    number = float(value)
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{name}={value!r} must be a finite number that is not negative")
+    return number

@@ -1,0 +1,453 @@
+"""Losses of the error y - c: p-norms, smoothed absolute values, and asymmetric or correlated squares."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.errors import one_of
+from calibrary.lens import ALL_LENSES
+from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, errors, reduced, soft
+from calibrary.predictions import Array, Predictions, as_array
+
+__all__ = [
+    "asymmetric_squared_error",
+    "generalised_squared_error",
+    "hinge_loss",
+    "hinge_loss_scores",
+    "huber_loss",
+    "l1eps_error",
+    "mean_absolute_error",
+    "pointwise_lp_error",
+    "soft_insensitive_loss",
+]
+
+_ISOTONE = "de Leeuw, Hornik, Mair (2009), Isotone optimization in R"
+_IMPROPER = "Do not choose models by it: it rewards predictions more extreme than the truth."
+_LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCORE}
+
+
+@metric(
+    "mae",
+    row=12,
+    aliases=("mean_absolute_deviation", "l1_error"),
+    range_note="[0, 1] for two classes, [0, 2/K] for more",
+    equation="(16)",
+    references=("Willmott, Matsuura (2005), Advantages of the mean absolute error",),
+    use="Easy to explain: K/2 times it is the mean probability given to wrong classes.",
+    avoid=_IMPROPER,
+    **_LOSS,
+)
+def mean_absolute_error(
+    view: Predictions, *, soft_target: Any = None, reduction: str = "mean", **common: Unpack[Common]
+) -> Score:
+    r"""Mean absolute difference between predicted probabilities and what happened.
+
+    .. math:: \frac{1}{N K} \sum_i \sum_k |y_{ik} - c_{ik}| = \frac{2}{K} \cdot \frac{1}{N} \sum_i (1 - c_{i, y_i})
+
+    Parameters
+    ----------
+    soft_target : array-like of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.mean_absolute_error([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.2
+    """
+    return reduced(view, class_mean(view, np.abs, soft_target), reduction)
+
+
+@metric(
+    "pwe",
+    family="point",
+    row=14,
+    aliases=("pointwise_error", "pointwise_lp"),
+    perfect=None,
+    tail="two-sided",
+    lenses=ALL_LENSES,
+    default_lens="full",
+    sign="lower is better",
+    proper="no",
+    symmetric=True,
+    cost="O(NK)",
+    equation="(17)",
+    references=(_ISOTONE,),
+    use="p = 2 is the root Brier score, p = inf the worst single prediction.",
+    avoid="Only p = 2 goes with a proper score; p = 1 rewards extreme predictions.",
+    corrections=(Correction("root", "p-norm with its root", "the cited package leaves the root out"),),
+)
+def pointwise_lp_error(
+    view: Predictions, *, p: float = 1.0, soft_target: Any = None, **common: Unpack[Common]
+) -> float:
+    r"""p-norm of the differences between predicted probabilities and what happened.
+
+    .. math:: \Big(\frac{1}{N K} \sum_i \sum_k |y_{ik} - c_{ik}|^p\Big)^{1/p}
+
+    Parameters
+    ----------
+    p : float
+        Above 0; infinity gives the largest difference.
+    soft_target : array-like of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.pointwise_lp_error([0, 1, 1], [0.2, 0.7, 0.9], p=2), 4)
+    0.216
+    """
+    if not p > 0:
+        raise ValueError(f"p={p!r} must be above 0 (infinity for the largest difference)")
+    if p == 1:
+        return float(view.mean(class_mean(view, np.abs, soft_target)))
+    if p == 2:
+        return math.sqrt(view.mean(class_mean(view, np.square, soft_target)))
+    largest = max(float(np.abs(e).max()) for _, e in errors(view, soft_target))
+    if p == math.inf or largest == 0.0:
+        return largest
+    # relative to the largest error, so that high powers do not underflow
+    rows = class_mean(view, lambda e: (np.abs(e) / largest) ** p, soft_target)
+    return float(largest * view.mean(rows) ** (1.0 / p))
+
+
+@metric(
+    "l1eps",
+    row=15,
+    aliases=("l1_eps", "l1_epsilon"),
+    range=(0.0, math.sqrt(2.0)),
+    range_note="[sqrt eps, sqrt(1 + eps)]",
+    equation="(18)",
+    references=(_ISOTONE,),
+    use="A differentiable stand-in for the absolute error.",
+    avoid=_IMPROPER,
+    corrections=(Correction("proper", "unknown", "no: for q = 0.8 the minimiser is 0.997"),),
+    **_LOSS,
+)
+def l1eps_error(
+    view: Predictions,
+    *,
+    eps: float = 1e-4,
+    soft_target: Any = None,
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""Mean absolute difference, smoothed at zero.
+
+    .. math:: \frac{1}{N K} \sum_i \sum_k \sqrt{(y_{ik} - c_{ik})^2 + \epsilon}
+
+    Parameters
+    ----------
+    eps : float
+        Not negative; the default is the value of the isotone paper.
+    soft_target : array-like of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.l1eps_error([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.2003
+    """
+    if not 0 <= eps < math.inf:
+        raise ValueError(f"eps={eps!r} must be a finite number that is not negative")
+    return reduced(view, class_mean(view, lambda e: np.sqrt(e * e + eps), soft_target), reduction)
+
+
+@metric(
+    "hinge",
+    aliases=("hinge_error",),
+    range=(0.0, 2.0),
+    range_note="[0, 1] by default, [0, 2] for the other variants",
+    equation="(19), (20)",
+    references=("Gentile, Warmuth (1998), Linear hinge loss and average margin",),
+    use="Compare with classifiers trained on margins; by default it equals the mean absolute error.",
+    avoid=_IMPROPER,
+    corrections=(
+        Correction(
+            "(20)",
+            "mean of 1 - (2y - 1)c is the same as l1, in [0, 1]",
+            "for y = 0 it is 1 + c, range [0, 2]; with margin 2c - 1 the hinge is 2|y - c|, and half of it is l1",
+        ),
+    ),
+    **_LOSS,
+)
+def hinge_loss(
+    view: Predictions,
+    *,
+    variant: str = "unit",
+    soft_target: Any = None,
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""How far predictions fall short of certainty, measured as a margin.
+
+    .. math:: \frac{1}{N} \sum_i \tfrac12 \max(0, 1 - (2 y_i - 1)(2 c_i - 1)) = \frac{1}{N} \sum_i |y_i - c_i|
+
+    averaged over the classes, one against the rest.
+
+    Parameters
+    ----------
+    variant : "unit", "standard" or "raw"
+        "standard" leaves the factor 1/2 out (scikit-learn's hinge_loss(y, 2c - 1) for two classes); "raw" is the
+        review's (20) as printed. For real scores instead of probabilities see :func:`hinge_loss_scores`.
+    soft_target : array-like of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.hinge_loss([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.2
+    """
+    one_of("variant", variant, ("unit", "standard", "raw"))
+    if variant == "raw":
+        rows = _raw_hinge(view, None if soft_target is None else soft(view, soft_target))
+    else:
+        rows = class_mean(view, np.abs, soft_target) * (1.0 if variant == "unit" else 2.0)
+    return reduced(view, rows, reduction)
+
+
+def hinge_loss_scores(y_true: Any, score: Any) -> float:
+    """Hinge loss of any real scores: the mean of max(0, 1 - (2y - 1) s).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (N,)
+        Labels 0 and 1.
+    score : array-like of shape (N,)
+        Margins; positive speaks for class 1.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> cal.hinge_loss_scores([0, 1, 1], [-2.0, 0.5, 3.0]).__round__(4)
+    0.1667
+    """
+    y, s = as_array(y_true, "y_true"), as_array(score, "score").astype(np.float64)
+    if y.ndim != 1 or y.shape != s.shape or len(y) == 0:
+        raise ValueError(f"y_true has shape {y.shape} and score {s.shape}: pass one label and one score per row")
+    if not np.isin(y, (0, 1)).all() or not np.isfinite(s).all():
+        raise ValueError("y_true must hold 0 and 1, and score finite numbers")
+    return float(np.maximum(0.0, 1.0 - (2.0 * y - 1.0) * s).mean())
+
+
+@metric(
+    "huber",
+    range_note="[0, 1 - eps] for eps <= 1/2",
+    equation="section 3.12",
+    references=("Huber (1964), Robust estimation of a location parameter", _ISOTONE),
+    use="Squares for small differences, absolute values for large ones.",
+    avoid="Improper: its minimiser is not the true probability.",
+    **_LOSS,
+)
+def huber_loss(
+    view: Predictions,
+    *,
+    eps: float = 0.1,
+    soft_target: Any = None,
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""Differences between predictions and outcomes: quadratic when small, linear when large.
+
+    .. math:: \rho(e) = \begin{cases} e^2 / 4\epsilon & |e| < 2 \epsilon \\ |e| - \epsilon & \text{else} \end{cases}
+
+    The usual Huber loss with delta = 2 eps, divided by delta.
+
+    Parameters
+    ----------
+    eps : float
+        Above 0: half the width of the quadratic part.
+    soft_target : array-like of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.huber_loss([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.1083
+    """
+    _check_silf(eps, 1.0)
+    return reduced(view, class_mean(view, lambda e: _silf(e, eps, 1.0), soft_target), reduction)
+
+
+@metric(
+    "silf",
+    aliases=("soft_insensitive_loss_function",),
+    equation="section 3.12",
+    references=("Chu, Keerthi, Ong (2004), Bayesian support vector regression", _ISOTONE),
+    use="Ignore small differences, stay robust to large ones.",
+    avoid="Improper: any prediction within (1 - beta) eps of certainty may score 0.",
+    corrections=(
+        Correction("shape", "linear for medium, quadratic for large errors", "quadratic for medium, linear for large"),
+    ),
+    **_LOSS,
+)
+def soft_insensitive_loss(
+    view: Predictions,
+    *,
+    eps: float = 0.2,
+    beta: float = 0.8,
+    soft_target: Any = None,
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""Differences between predictions and outcomes: none when small, then quadratic, then linear.
+
+    .. math:: \rho(e) = \begin{cases} 0 & |e| < (1-\beta)\epsilon \\
+              (|e| - (1-\beta)\epsilon)^2 / 4\beta\epsilon & |e| \le (1+\beta)\epsilon \\
+              |e| - \epsilon & \text{else} \end{cases}
+
+    Parameters
+    ----------
+    eps : float
+        Above 0: centre of the quadratic part.
+    beta : float
+        In (0, 1]: half its width over eps; 1 is the Huber loss.
+    soft_target : array-like of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.soft_insensitive_loss([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.0519
+    """
+    _check_silf(eps, beta)
+    return reduced(view, class_mean(view, lambda e: _silf(e, eps, beta), soft_target), reduction)
+
+
+@metric(
+    "asymmetric_ls",
+    aliases=("asymmetric_least_squares",),
+    range=(0.0, math.inf),
+    range_note="[0, max(under, over)]",
+    equation="section 3.12",
+    references=("Efron (1991), Regression percentiles using asymmetric squared error loss", _ISOTONE),
+    use="When predicting too little costs more (or less) than predicting too much.",
+    avoid="It elicits the expectile under q/(under q + over (1 - q)), not the probability q.",
+    **{**_LOSS, "symmetric": False},
+)
+def asymmetric_squared_error(
+    view: Predictions,
+    *,
+    under: float = 2.0,
+    over: float = 1.0,
+    soft_target: Any = None,
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""Mean squared difference with one price for too low and another for too high predictions.
+
+    .. math:: \frac{1}{N K} \sum_i \sum_k a_{ik} (y_{ik} - c_{ik})^2, \quad
+              a = \text{under if } y > c, \text{ else over}
+
+    Parameters
+    ----------
+    under, over : float
+        Not negative: the prices.
+    soft_target : array-like of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.asymmetric_squared_error([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.08
+    """
+    for name, price in (("under", under), ("over", over)):
+        if not 0 <= price < math.inf:
+            raise ValueError(f"{name}={price!r} must be a finite number that is not negative")
+    return reduced(view, class_mean(view, lambda e: np.where(e > 0, under, over) * e * e, soft_target), reduction)
+
+
+@metric(
+    "general_ls",
+    family="point",
+    aliases=("general_least_squares",),
+    range=(-math.inf, math.inf),
+    range_note="[0, 1] without W; not negative for positive semi-definite W",
+    perfect=None,
+    tail="two-sided",
+    sign="lower is better",
+    proper="dataset",
+    lenses=("binary",),
+    default_lens="binary",
+    symmetric=True,
+    cost="O(N) without W, else O(entries of W)",
+    equation="section 3.12",
+    references=("Aitken (1936), On least squares and linear combination of observations", _ISOTONE),
+    use="Errors of neighbouring rows (in time, in space) that are correlated.",
+    avoid="W is not divided by N for you, and its rows must be in the order of the data.",
+)
+def generalised_squared_error(view: Predictions, *, W: Any = None, **common: Unpack[Common]) -> float:
+    r"""Squared errors with a weight for every pair of rows.
+
+    .. math:: (y - c)^\top W (y - c)
+
+    Parameters
+    ----------
+    W : array of shape (N, N) or (N,), or sparse matrix, optional
+        Weight of each pair of rows, or the diagonal. Without it 1/N on the diagonal (the Brier score). Not used
+        together with sample_weight.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.generalised_squared_error([0, 1, 1], [0.2, 0.7, 0.9], W=[1, 1, 2]), 4)
+    0.15
+    """
+    e = view.residual
+    if W is None:
+        return float(view.mean(e * e))
+    if view.w is not None:
+        raise ValueError("sample_weight and W both weigh the rows: pass one of them")
+    if not hasattr(W, "tocsr"):  # anything but a scipy sparse matrix
+        W = as_array(W, "W").astype(np.float64)
+    if W.shape not in ((view.n,), (view.n, view.n)):
+        raise ValueError(f"W has shape {W.shape}: give ({view.n}, {view.n}), or ({view.n},) for a diagonal")
+    return float(e @ (W * e if W.ndim == 1 else W @ e))
+
+
+# -- what they lean on ------------------------------------------------------------------------------
+
+
+def _raw_hinge(view: Predictions, target: Array | None) -> Array:
+    # 1 - (2y - 1)c is never negative for a probability, so the maximum with 0 changes nothing
+    if view.binary:
+        y = view.y if target is None else target
+        result: Array = 1.0 + view.c - 2.0 * y * view.c
+        return result
+    hit = view.p_true if target is None else np.einsum("nk,nk->n", target, view.p)
+    result = 1.0 + (view.p.sum(axis=1) - 2.0 * hit) / view.k
+    return result
+
+
+def _silf(e: Array, eps: float, beta: float) -> Array:
+    d = np.abs(e)
+    beyond = np.maximum(d - (1.0 - beta) * eps, 0.0)
+    return np.where(d <= (1.0 + beta) * eps, beyond * beyond / (4.0 * beta * eps), d - eps)
+
+
+def _check_silf(eps: float, beta: float) -> None:
+    if not 0 < eps < math.inf:
+        raise ValueError(f"eps={eps!r} must be a finite number above 0")
+    if not 0 < beta <= 1:
+        raise ValueError(f"beta={beta!r} must be above 0 and at most 1")

@@ -1,0 +1,231 @@
+"""Squared errors divided by the variance the prediction announces: Dawid-Sebastiani and normalised squares."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.errors import undefined
+from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, reduced, row_blocks
+from calibrary.predictions import Array, Predictions, as_array
+
+__all__ = [
+    "dawid_sebastiani_score",
+    "dawid_sebastiani_score_moments",
+    "normalised_squared_error_score",
+    "normalised_squared_error_score_moments",
+]
+
+_DAWID = "Dawid, Sebastiani (1999), Coherent dispersion criteria for optimal experimental design"
+
+
+@metric(
+    "dss",
+    row=10,
+    aliases=("dawid_sebastiani",),
+    range=(-math.inf, math.inf),
+    sign="lower is better; certain and correct predictions tend to -inf",
+    proper="strictly",
+    symmetric=True,
+    equation="(14)",
+    references=(_DAWID,),
+    use="Scores that look only at mean and variance, when forecasts of counts or reals stand beside classes.",
+    avoid="One class with probability exactly 0 makes it infinite; with eps= the value depends on eps.",
+    corrections=(
+        Correction("sigma in (14)", "is the variance", "is the standard deviation"),
+        Correction("range", "non-negative", "any real number; -inf for confident correct predictions"),
+        Correction("proper", "not strictly", "strictly proper for Bernoulli and categorical outcomes"),
+    ),
+    **ROW_SCORE,
+)
+def dawid_sebastiani_score(
+    view: Predictions, *, eps: float = 0.0, reduction: str = "mean", **common: Unpack[Common]
+) -> Score:
+    r"""Squared error relative to the announced variance, plus the logarithm of that variance.
+
+    .. math:: \frac{1}{N} \sum_i \frac{(y_i - c_i)^2}{c_i (1 - c_i)} + \log c_i (1 - c_i)
+
+    For K classes the multivariate score on K-1 of the components, whichever is dropped:
+    :math:`1/c_y - 1 + \sum_k \log c_k`. A calibrated model expects K - 1 plus the mean of the last sum.
+
+    Parameters
+    ----------
+    eps : float
+        Limit probabilities to [eps, 1 - eps], entry by entry.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.dawid_sebastiani_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    -1.6723
+    """
+    rows = _odds_against(view, eps)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rows = rows + _log_determinant(view, eps)
+    rows[np.isnan(rows)] = math.inf  # an impossible class occurred: 1/0 outweighs log 0
+    if reduction == "mean" and np.isneginf(rows).any() and np.isposinf(rows).any():
+        return undefined("some rows score -inf and others +inf, so their mean is undefined: pass eps= above 0")
+    return reduced(view, rows, reduction)
+
+
+@metric(
+    "nses",
+    row=11,
+    aliases=("nses_score", "normalized_squared_error_score"),
+    range=(0.0, math.inf),
+    better="perfect",
+    sign="above 1: over-confident; below 1: under-confident",
+    proper="no",
+    symmetric=True,
+    equation="(15)",
+    references=("Czado, Gneiting, Held (2009), Predictive model assessment for count data",),
+    use="A signed check of the announced variance: 1 when squared errors are as large as predicted.",
+    avoid="1 does not mean calibrated (c = 1/2 always gives it), and rows near certainty dominate the mean.",
+    **{**ROW_SCORE, "perfect": 1.0},
+)
+def normalised_squared_error_score(
+    view: Predictions, *, eps: float = 0.0, reduction: str = "mean", **common: Unpack[Common]
+) -> Score:
+    r"""Squared error relative to the variance the prediction announces: 1 when they agree.
+
+    .. math:: \frac{1}{N} \sum_i \frac{(y_i - c_i)^2}{c_i (1 - c_i)} = \frac{1}{N} \sum_i \frac{1 - c_{i,y_i}}{c_{i,y_i}}
+
+    For K classes :math:`(1/c_y - 1)/(K - 1)`, whose expectation is 1 under calibration when no probability is 0.
+
+    Parameters
+    ----------
+    eps : float
+        Limit probabilities to [eps, 1 - eps], entry by entry.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.normalised_squared_error_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.2632
+    """
+    return reduced(view, _odds_against(view, eps) / (view.k - 1), reduction)
+
+
+def dawid_sebastiani_score_moments(
+    y: Any, mean: Any, std: Any = None, *, covariance: Any = None, sample_weight: Any = None, reduction: str = "mean"
+) -> Score:
+    """Dawid-Sebastiani score of forecasts given by mean and spread, for any real outcome.
+
+    Parameters
+    ----------
+    y, mean : array-like of shape (N,), or (N, D) for vectors
+    std : array-like of shape (N,)
+        Standard deviations, for numbers.
+    covariance : array-like of shape (N, D, D) or (D, D)
+        Covariance matrices, for vectors.
+    sample_weight : array-like of shape (N,), optional
+    reduction : "mean" or "none"
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.dawid_sebastiani_score_moments([1.0, 2.0], [0.5, 2.5], [1.0, 2.0]), 4)
+    0.8494
+    """
+    y, mean = _outcome_and_mean(y, mean)
+    if y.ndim == 1:
+        sd = _spread(std, len(y))
+        return _mean_of(((y - mean) / sd) ** 2 + 2.0 * np.log(sd), sample_weight, reduction)
+    S = np.broadcast_to(_real(covariance, "covariance"), (*y.shape, y.shape[1]))
+    sign, log_determinant = np.linalg.slogdet(S)
+    if not (sign > 0).all():
+        raise ValueError(f"covariance[{int(np.flatnonzero(sign <= 0)[0])}] is not positive definite")
+    e = (y - mean)[..., None]
+    rows = (e * np.linalg.solve(S, e)).sum(axis=(1, 2)) + log_determinant
+    return _mean_of(rows, sample_weight, reduction)
+
+
+def normalised_squared_error_score_moments(
+    y: Any, mean: Any, std: Any, *, sample_weight: Any = None, reduction: str = "mean"
+) -> Score:
+    """Squared error over variance of forecasts given by mean and standard deviation; 1 is expected.
+
+    Parameters
+    ----------
+    y, mean, std : array-like of shape (N,)
+    sample_weight : array-like of shape (N,), optional
+    reduction : "mean" or "none"
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> cal.normalised_squared_error_score_moments([1.0, 2.0], [0.5, 2.5], [1.0, 2.0])
+    0.15625
+    """
+    y, mean = _outcome_and_mean(y, mean)
+    if y.ndim != 1:
+        raise ValueError(f"y has {y.ndim} dimensions: pass one number per row")
+    return _mean_of(((y - mean) / _spread(std, len(y))) ** 2, sample_weight, reduction)
+
+
+# -- what they lean on ------------------------------------------------------------------------------
+
+
+def _odds_against(view: Predictions, eps: float) -> Array:
+    """(1 - c_y)/c_y of every row."""
+    true = limited(view.p_true, eps)
+    with np.errstate(divide="ignore", over="ignore"):
+        if view.binary:
+            result: Array = limited(np.abs(view.residual), eps) / true
+        else:
+            result = 1.0 / true - 1.0
+    return result
+
+
+def _log_determinant(view: Predictions, eps: float) -> Array:
+    if view.binary:
+        c = limited(view.c, eps)
+        result: Array = np.log(c) + np.log1p(-c)
+        return result
+    result = np.empty(view.n)
+    for rows in row_blocks(view):
+        result[rows] = np.log(limited(view.p[rows], eps)).sum(axis=1)
+    return result
+
+
+def _real(values: Any, name: str) -> Array:
+    if values is None:
+        raise TypeError(f"{name} is missing: numbers need std=, vectors need covariance=")
+    array = as_array(values, name).astype(np.float64)
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{name}[{', '.join(map(str, where))}] = {array[where]}: pass finite numbers")
+    return array
+
+
+def _outcome_and_mean(y: Any, mean: Any) -> tuple[Array, Array]:
+    outcome, centre = _real(y, "y"), _real(mean, "mean")
+    if outcome.ndim not in (1, 2) or len(outcome) == 0 or outcome.shape != centre.shape:
+        raise ValueError(f"y has shape {outcome.shape} and mean {centre.shape}: pass (N,) or (N, D) for both")
+    return outcome, centre
+
+
+def _spread(std: Any, n: int) -> Array:
+    sd = _real(std, "std")
+    if sd.ndim > 1 or (sd.ndim == 1 and len(sd) != n):
+        raise ValueError(f"std has shape {sd.shape}: give one standard deviation, or one for each of {n} rows")
+    if not (sd > 0).all():
+        raise ValueError(f"std holds {sd.min():g}: standard deviations must be above 0")
+    return sd
+
+
+def _mean_of(rows: Array, sample_weight: Any, reduction: str) -> Score:
+    weighted = Predictions(np.zeros(len(rows), dtype=np.intp), np.zeros(len(rows)))
+    if sample_weight is not None:
+        from calibrary.predictions import predictions
+
+        weighted = predictions(weighted, sample_weight=sample_weight)
+        rows = weighted.align(rows, "y")
+    return reduced(weighted, rows, reduction)

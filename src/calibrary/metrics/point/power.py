@@ -1,0 +1,211 @@
+"""Scores with an exponent: pseudo-spherical, power (Tsallis) and proper linear."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.errors import one_of
+from calibrary.metrics.point.brier import brier_rows
+from calibrary.metrics.point.logarithmic import surprise
+from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced, row_blocks
+from calibrary.predictions import Array, Predictions
+
+__all__ = ["power_score", "proper_linear_score", "pseudo_spherical_score"]
+
+_GNEITING = "Gneiting, Raftery (2007), Strictly proper scoring rules, prediction, and estimation"
+
+
+@metric(
+    "pss",
+    row=17,
+    aliases=("spherical_score", "pseudospherical_score"),
+    better="higher",
+    range_note="form='loss' is not bounded above by 1 for alpha < 2",
+    sign="HIGHER is better, 1 for certain and correct predictions; form='loss' turns it round",
+    proper="strictly",
+    symmetric=True,
+    equation="(22)",
+    references=("Good (1971), Comment on 'Measuring information and uncertainty'", _GNEITING),
+    use="A bounded proper score that looks at the direction of the probability vector.",
+    avoid="Its sign: unlike most numbers here, more is better.",
+    corrections=(
+        Correction("direction", "low is good", "(22) is high-is-good, Gneiting and Raftery's sign"),
+        Correction("limit", "tends to ignorance as alpha -> 1", "tends to 1; only (1 - PSS)/(alpha - 1) tends to NLL"),
+        Correction("range", "any non-negative value", "[0, 1]"),
+    ),
+    **ROW_SCORE,
+)
+def pseudo_spherical_score(
+    view: Predictions,
+    *,
+    alpha: float = 2.0,
+    form: str = "score",
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""Probability of what happened, relative to the length of the probability vector.
+
+    .. math:: \frac{1}{N} \sum_i \left(\frac{c_{i, y_i}}{\|c_i\|_\alpha}\right)^{\alpha - 1}
+
+    ``alpha=2`` is the spherical score.
+
+    Parameters
+    ----------
+    alpha : float
+        Exponent above 1 (1 is allowed for ``form="loss"`` and gives the log loss).
+    form : "score" or "loss"
+        "loss" is (1 - score)/(alpha - 1), lower is better.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.pseudo_spherical_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.9623
+    """
+    one_of("form", form, ("score", "loss"))
+    if form == "loss" and alpha == 1:
+        return reduced(view, surprise(view.p_true), reduction)
+    _check_alpha(alpha)
+    with np.errstate(divide="ignore"):
+        exponent = (alpha - 1.0) * (np.log(view.p_true) - log_norm(view, alpha))
+    rows = np.exp(exponent) if form == "score" else -np.expm1(exponent) / (alpha - 1.0)
+    return reduced(view, rows, reduction)
+
+
+@metric(
+    "ps",
+    row=18,
+    aliases=("tsallis_score",),
+    range=(-1.0, 1.0),
+    range_note="[-1, alpha - 1]; form='unit' is in [0, 1]",
+    sign="lower is better, -1 for certain and correct predictions",
+    proper="strictly",
+    symmetric=True,
+    equation="(23), corrected",
+    references=("Selten (1998), Axiomatic characterization of the quadratic scoring rule", _GNEITING),
+    use="A family of proper scores around the Brier score: large alpha looks at confident rows only.",
+    avoid="Values for different alpha are not comparable; use form='unit'.",
+    corrections=(
+        Correction(
+            "(23)",
+            "alpha c_ik",
+            "alpha c_ik^(alpha-1): as printed it is improper unless alpha = 2 (alpha 3, q 0.7: minimiser 0.6)",
+        ),
+        Correction("range", "[0, 1]", "[-1, alpha - 1]"),
+    ),
+    **ROW_SCORE,
+)
+def power_score(
+    view: Predictions,
+    *,
+    alpha: float = 2.0,
+    form: str = "score",
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""Proper score built on the alpha-th powers of the probabilities.
+
+    .. math:: \frac{1}{N} \sum_i \Big((\alpha - 1) \sum_k c_{ik}^\alpha - \alpha c_{i, y_i}^{\alpha - 1}\Big)
+
+    Parameters
+    ----------
+    alpha : float
+        Exponent above 1.
+    form : "score", "unit" or "literal"
+        "unit" is (score + 1)/alpha, in [0, 1]; "literal" is the review's (23) as printed, improper.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.power_score([0, 1, 1], [0.2, 0.7, 0.9], alpha=3), 4)
+    -0.8733
+    """
+    one_of("form", form, ("score", "unit", "literal"))
+    _check_alpha(alpha)
+    reward = view.p_true if form == "literal" or alpha == 2 else view.p_true ** (alpha - 1.0)
+    rows = (alpha - 1.0) * sum_of_powers(view, alpha) - alpha * reward
+    if form == "unit":
+        rows = np.maximum(rows + 1.0, 0.0) / alpha
+    return reduced(view, rows, reduction)
+
+
+@metric(
+    "pls",
+    row=19,
+    range=(-1.0, 1.0),
+    range_note="form='unit' is in [0, 1]",
+    sign="lower is better, -1 for certain and correct predictions",
+    proper="strictly",
+    symmetric=True,
+    equation="(23) at alpha = 2",
+    references=(_GNEITING,),
+    use="Where a paper reports it; it orders models exactly as the Brier score does.",
+    avoid="Beside a Brier score it adds nothing: it is the Brier score (scale='sum') less 1.",
+    corrections=(
+        Correction("range", "[0, 1]", "[-1, 1]"),
+        Correction("equivalence", "equivalent to the Brier score for two classes", "BS(sum) - 1 for every K"),
+    ),
+    **ROW_SCORE,
+)
+def proper_linear_score(
+    view: Predictions, *, form: str = "score", reduction: str = "mean", **common: Unpack[Common]
+) -> Score:
+    r"""The linear score made proper by a quadratic term: the Brier score less one.
+
+    .. math:: \frac{1}{N} \sum_i \Big(\sum_k c_{ik}^2 - 2 c_{i, y_i}\Big)
+
+    Parameters
+    ----------
+    form : "score" or "unit"
+        "unit" is (score + 1)/2, in [0, 1]: the Brier score with scale="half".
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.proper_linear_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    -0.9067
+    """
+    one_of("form", form, ("score", "unit"))
+    rows = brier_rows(view, "half") if form == "unit" else brier_rows(view, "sum") - 1.0
+    return reduced(view, rows, reduction)
+
+
+# -- what they lean on ------------------------------------------------------------------------------
+
+
+def sum_of_powers(view: Predictions, alpha: float) -> Array:
+    """Sum over the classes of c^alpha, for every row."""
+    if view.binary:
+        c = view.c
+        return c * c + (1.0 - c) ** 2 if alpha == 2 else c**alpha + (1.0 - c) ** alpha
+    if alpha == 2:
+        return np.einsum("nk,nk->n", view.p, view.p)
+    out = np.empty(view.n)
+    for rows in row_blocks(view):
+        out[rows] = (view.p[rows] ** alpha).sum(axis=1)
+    return out
+
+
+def log_norm(view: Predictions, alpha: float) -> Array:
+    """Logarithm of the alpha-norm of every row."""
+    if alpha <= 8:  # the largest entry is at least 1/K, so its power is far from underflow
+        return np.log(sum_of_powers(view, alpha)) / alpha
+    largest = view.p.max(axis=1)
+    out = np.log(largest)
+    for rows in row_blocks(view):
+        out[rows] += np.log(((view.p[rows] / largest[rows, None]) ** alpha).sum(axis=1)) / alpha
+    return out
+
+
+def _check_alpha(alpha: float) -> None:
+    if not 1 < alpha < np.inf:
+        raise ValueError(f"alpha={alpha!r} must be a finite number above 1")

@@ -1,0 +1,123 @@
+"""One number per row: errors of a prediction, soft targets, and how row scores become one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from calibrary.errors import one_of
+from calibrary.lens import ALL_LENSES, Views
+from calibrary.predictions import Array, Predictions, as_array
+
+#: What a row score returns: a float, or with ``reduction="none"`` an array of one number per row.
+Score: TypeAlias = float | Any
+
+#: Entries of one block of an (N, K) matrix: small enough to stay in the processor's cache.
+_BLOCK = 2**16
+
+
+def reduced(view: Predictions, rows: Array, reduction: str) -> Score:
+    """The weighted mean of the row scores, or the row scores themselves."""
+    if reduction == "mean":
+        return float(view.mean(rows)) + 0.0  # no -0.0
+    one_of("reduction", reduction, ("mean", "none"))
+    return rows
+
+
+def combine_rows(values: list[Any], views: Views, average: Any, options: dict[str, Any]) -> Score:
+    """Average row scores over the views of a lens, also where each view gives one number per row."""
+    if options.get("reduction", "mean") == "mean":
+        return views.average(np.array(values), average)
+    seen = [np.arange(view.n) if view.rows is None else view.rows for view in views.views]
+    if not all(np.array_equal(rows, seen[0]) for rows in seen):
+        raise ValueError("reduction='none' needs a lens that keeps every row in every view, such as 'class-wise'")
+    stacked = np.array(values)
+    if isinstance(average, str) and average == "max":
+        return stacked.max(axis=0)
+    weights = views.weights(average)
+    return weights[weights > 0] @ stacked[weights > 0]
+
+
+#: Facts shared by the plain means of row scores.
+ROW_SCORE: dict[str, Any] = {
+    "family": "point",
+    "combine": combine_rows,
+    "perfect": None,
+    "tail": "two-sided",
+    "lenses": ALL_LENSES,
+    "default_lens": "full",
+    "cost": "O(NK)",
+}
+
+
+def limited(c: Array, eps: float) -> Array:
+    """Probabilities limited to [eps, 1 - eps], entry by entry; rows are not rescaled."""
+    if eps == 0.0:
+        return c
+    if not 0.0 <= eps < 0.5:
+        raise ValueError(f"eps={eps!r} must lie in [0, 0.5): probabilities are limited to [eps, 1 - eps]")
+    return np.clip(c, eps, 1.0 - eps)
+
+
+def row_blocks(view: Predictions) -> Iterator[slice]:
+    """Slices of rows whose probabilities fit in the cache."""
+    step = max(1, _BLOCK // view.k)
+    for start in range(0, view.n, step):
+        yield slice(start, start + step)
+
+
+def errors(view: Predictions, soft_target: Any = None) -> Iterator[tuple[slice, Array]]:
+    """Blocks of y - c: one number per row of a binary view, else one per row and class."""
+    target = None if soft_target is None else soft(view, soft_target)
+    if view.binary:
+        yield slice(None), view.residual if target is None else target - view.c
+        return
+    for rows in row_blocks(view):
+        if target is not None:
+            yield rows, target[rows] - view.p[rows]
+            continue
+        e = np.negative(view.p[rows])
+        e[np.arange(len(e)), view.y[rows]] += 1.0
+        yield rows, e
+
+
+def class_mean(view: Predictions, loss: Callable[[Array], Array], soft_target: Any = None) -> Array:
+    """Mean over the classes of loss(y - c), for every row."""
+    if view.binary and soft_target is None:
+        return loss(view.residual)
+    share = np.full(view.k, 1.0 / view.k)
+    out = np.empty(view.n)
+    for rows, e in errors(view, soft_target):
+        value = loss(e)
+        out[rows] = value if value.ndim == 1 else value @ share
+    return out
+
+
+def soft(view: Predictions, soft_target: Any) -> Array:
+    """Probabilities that take the place of labels, in the shape of the view's own probabilities."""
+    if not _is_the_problem_itself(view):
+        raise ValueError("soft_target replaces the labels as given: use lens='full', or 'binary' for two classes")
+    target = view.align(as_array(soft_target, "soft_target"), "soft_target").astype(np.float64)
+    if view.binary and target.ndim == 2 and target.shape[1] == 2:
+        target = target[:, 1]
+    elif not view.binary and view.k == 2 and target.ndim == 1:
+        target = np.column_stack([1.0 - target, target])
+    if target.shape != view.probability.shape:
+        raise ValueError(f"soft_target has shape {target.shape}: give {view.probability.shape}, as the probabilities")
+    if not (target.min() >= 0.0 and target.max() <= 1.0):
+        where = tuple(int(i) for i in np.argwhere(~((target >= 0.0) & (target <= 1.0)))[0])
+        place = ", ".join(map(str, where))
+        raise ValueError(f"soft_target[{place}] = {target[where]:g} is not a probability: pass numbers from 0 to 1")
+    return target
+
+
+def _is_the_problem_itself(view: Predictions) -> bool:
+    # A view made by another lens is about other events than the rows of soft_target.
+    whole = view.origin
+    if whole is None:
+        return True
+    if whole.binary or whole.k != 2 or not view.binary:
+        return False
+    return np.array_equal(view.c, whole.p[:, 1]) and np.array_equal(view.y, whole.y)

@@ -1,0 +1,123 @@
+"""Spiegelhalter's z: is the Brier score what calibrated predictions would give?"""
+
+from __future__ import annotations
+
+import math
+from typing import Unpack
+
+import numpy as np
+from scipy.special import ndtr
+
+from calibrary.catalogue import Common, Correction, TestResult, calibration_test, metric
+from calibrary.errors import one_of, undefined
+from calibrary.lens import ALL_LENSES
+from calibrary.metrics.point.rows import row_blocks
+from calibrary.predictions import Array, Predictions
+
+__all__ = ["spiegelhalter_z", "spiegelhalter_z_test"]
+
+
+@metric(
+    "spiegelhalter",
+    family="point",
+    row=16,
+    aliases=("spiegelhalter_test", "spiegelhalter_z_test"),
+    range=(-math.inf, math.inf),
+    better="perfect",
+    tail="two-sided",
+    sign="above 0: predictions too extreme (over-confident); below 0: too timid (under-confident)",
+    proper="dataset",
+    lenses=ALL_LENSES,
+    default_lens="full",
+    symmetric=True,
+    cost="O(NK)",
+    equation="(21)",
+    references=("Spiegelhalter (1986), Probabilistic prediction in patient management and clinical trials",),
+    use="A quick test of calibration without bins; the sign says over- or under-confident.",
+    avoid="No power against errors that leave the Brier score's expectation alone; silent where c is near 1/2.",
+    corrections=(Correction("proper", "unknown", "not a scoring rule: a statistic of the whole data set"),),
+)
+def spiegelhalter_z(view: Predictions, *, weight_type: str = "frequency", **common: Unpack[Common]) -> float:
+    r"""Standardised excess of the Brier score over what calibrated predictions expect.
+
+    .. math:: z = \frac{\sum_i (y_i - c_i)(1 - 2 c_i)}{\sqrt{\sum_i (1 - 2 c_i)^2 c_i (1 - c_i)}}
+
+    Under calibration z is standard normal as N grows. For K classes the same of the vector Brier score:
+    :math:`\sum_i (s_i - c_{i,y_i}) / \sqrt{\sum_i \sum_k c_{ik} (c_{ik} - s_i)^2}` with :math:`s_i = \sum_k c_{ik}^2`.
+    Undefined when every prediction is 0, 1/2, 1 or uniform, unless a certain one was wrong (then infinite).
+
+    Parameters
+    ----------
+    weight_type : "frequency" or "importance"
+        Weights count copies of rows, or weigh them (variance with squared weights, so that scale is free).
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.spiegelhalter_z([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
+    -0.6957
+    """
+    return _standardised_excess(view, weight_type)
+
+
+@calibration_test("spiegelhalter")
+def spiegelhalter_z_test(
+    view: Predictions,
+    *,
+    alternative: str = "two-sided",
+    weight_type: str = "frequency",
+    **common: Unpack[Common],
+) -> TestResult:
+    """Test calibration by Spiegelhalter's z against the standard normal distribution.
+
+    Parameters
+    ----------
+    alternative : "two-sided", "greater" or "less"
+        "greater" looks for over-confidence, "less" for under-confidence.
+    weight_type : "frequency" or "importance"
+        Weights count copies of rows, or weigh them (variance with squared weights, so that scale is free).
+
+    Returns
+    -------
+    TestResult
+        ``statistic`` (z) and ``pvalue``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.spiegelhalter_z_test([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]).pvalue, 4)
+    0.4866
+    """
+    one_of("alternative", alternative, ("two-sided", "greater", "less"))
+    z = _standardised_excess(view, weight_type)
+    # ndtr(-z) is the upper tail without the cancellation of 1 - ndtr(z)
+    p = {"two-sided": 2.0 * ndtr(-abs(z)), "greater": ndtr(-z), "less": ndtr(z)}[alternative]
+    return TestResult(z, float(p))
+
+
+def _standardised_excess(view: Predictions, weight_type: str) -> float:
+    one_of("weight_type", weight_type, ("frequency", "importance"))
+    v = None if view.w is None else view.variance_weight(weight_type, "Spiegelhalter's z")
+    excess, variance = _binary_terms(view, v) if view.binary else _vector_terms(view, v)
+    if variance > 1e-24 * (view.n if v is None else v.sum()):
+        return excess / math.sqrt(variance)
+    if abs(excess) <= 1e-12 * view.total:
+        return undefined("Spiegelhalter's z is undefined: every prediction is certain and right, or uniform")
+    return math.copysign(math.inf, excess)
+
+
+def _binary_terms(view: Predictions, v: Array | None) -> tuple[float, float]:
+    lean = 1.0 - 2.0 * view.c
+    spread = lean * lean * view.c * (1.0 - view.c)
+    return float(view.sum(view.residual * lean)), float(spread.sum() if v is None else v @ spread)
+
+
+def _vector_terms(view: Predictions, v: Array | None) -> tuple[float, float]:
+    square = np.einsum("nk,nk->n", view.p, view.p)
+    variance = 0.0
+    for rows in row_blocks(view):
+        # written as a sum of squares: zero for uniform rows, where the expanded form leaves rounding
+        gap = view.p[rows] - square[rows, None]
+        spread = np.einsum("nk,nk,nk->n", gap, gap, view.p[rows])
+        variance += float(spread.sum() if v is None else v[rows] @ spread)
+    return float(view.sum(square - view.p_true)), variance

@@ -1,0 +1,179 @@
+"""Decisions: how often the predicted class is right, what wrong decisions cost, and the soft F1 of errors."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.errors import undefined
+from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced
+from calibrary.predictions import Array, Predictions, as_array
+
+__all__ = ["misclassification_loss", "soft_f1_score", "success_rate"]
+
+# (conf, correct) pairs would count a wrong argmax with confidence below 1/2 as a success, so the lenses that
+# make such pairs are left out.
+_DECISION: dict[str, Any] = {
+    **ROW_SCORE,
+    "lenses": ("full", "binary", "class-wise", "pairwise", "code", "partition"),
+    "proper": "proper",
+    "symmetric": True,
+    "cost": "O(NK), or O(NKA) with A acts",
+    "equation": "(13)",
+    "references": ("Gneiting, Raftery (2007), Strictly proper scoring rules, prediction, and estimation",),
+    "use": "What a user of the decisions feels; with cost= it weighs errors as the application does.",
+    "avoid": "Blind to everything but the decision: probabilities 0.51 and 0.99 count the same.",
+    "corrections": (
+        Correction("direction", "listed as misclassification loss", "(13) is a reward, 1 is best; the loss is 1 - SR"),
+    ),
+}
+
+
+@metric(
+    "sr",
+    row=9,
+    aliases=("zero_one_score", "accuracy"),
+    better="higher",
+    range_note="[1 - max cost, 1 - min cost] with cost",
+    sign="HIGHER is better, 1 is always right",
+    **_DECISION,
+)
+def success_rate(
+    view: Predictions,
+    *,
+    cost: Any = None,
+    cost_proportion: float | None = None,
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""How often the most probable class is the right one; classes that tie share the credit.
+
+    .. math:: \frac{1}{N} \sum_i \frac{[y_i \in M_i]}{|M_i|}, \qquad M_i = \arg\max_k c_{ik}
+
+    With a cost matrix the act of least expected cost is taken, and the value is 1 minus the mean cost.
+
+    Parameters
+    ----------
+    cost : array-like of shape (K, A), optional
+        cost[true class, act]. Acts within rounding of the least expected cost share.
+    cost_proportion : float, optional
+        For two classes: t stands for cost [[0, 2t], [2(1-t), 0]], predict 1 when c > t. Then 1 minus the value is
+        the Brier curve at t, and its integral over t is the Brier score.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.success_rate([0, 1, 1, 0], [0.2, 0.7, 0.4, 0.5]), 4)
+    0.625
+    """
+    return reduced(view, _success_rows(view, cost, cost_proportion), reduction)
+
+
+@metric(
+    "misclassification_loss",
+    aliases=("zero_one_loss", "error_rate"),
+    range_note="[min cost, max cost] with cost",
+    sign="lower is better, 0 is always right",
+    **_DECISION,
+)
+def misclassification_loss(
+    view: Predictions,
+    *,
+    cost: Any = None,
+    cost_proportion: float | None = None,
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    """How often the most probable class is wrong: 1 - :func:`success_rate`; with a cost matrix, the mean cost.
+
+    Parameters
+    ----------
+    cost, cost_proportion, reduction : see :func:`success_rate`
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.misclassification_loss([0, 1, 1, 0], [0.2, 0.7, 0.4, 0.5]), 4)
+    0.375
+    """
+    return reduced(view, 1.0 - _success_rows(view, cost, cost_proportion), reduction)
+
+
+@metric(
+    "sf1",
+    family="point",
+    row=20,
+    aliases=("soft_f1",),
+    better="higher",
+    perfect=None,
+    tail="two-sided",
+    sign="HIGHER is better; it rewards caution, not calibration",
+    proper="no",
+    equation="(24)",
+    references=("Hendrycks, Mazeika, Dietterich (2019), Deep anomaly detection with outlier exposure",),
+    use="Does low confidence find the errors? (top-label lens: errors are the class of interest)",
+    avoid="For a constant confidence it falls as c grows whatever the accuracy: best at c = 0.",
+    corrections=(Correction("proper", "unknown", "no"),),
+)
+def soft_f1_score(view: Predictions, **common: Unpack[Common]) -> float:
+    r"""F1 score of "one minus confidence" as a detector of errors, without a threshold.
+
+    .. math:: \frac{2 \sum_i (1 - c_i)(1 - y_i)}{\sum_i (2 - c_i - y_i)}
+
+    It rewards caution, not calibration: of all constant confidences the best is 0. Undefined when every
+    prediction is certain and right.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.soft_f1_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    0.7273
+    """
+    doubt, miss = 1.0 - view.c, 1.0 - view.y
+    total = float(view.sum(doubt + miss))
+    if total == 0.0:
+        return undefined("soft F1 is undefined: every prediction is certain and right")
+    return 2.0 * float(view.sum(doubt * miss)) / total
+
+
+# -- what they lean on ------------------------------------------------------------------------------
+
+
+def _success_rows(view: Predictions, cost: Any, cost_proportion: float | None) -> Array:
+    if cost is None and cost_proportion is None:
+        return _hits(view)
+    if cost_proportion is None:
+        return 1.0 - _cost_rows(view, cost)
+    if cost is not None:
+        raise TypeError("cost and cost_proportion both say what errors cost: pass one of them")
+    if view.k != 2 or not 0 <= cost_proportion <= 1:
+        raise ValueError(f"cost_proportion={cost_proportion!r} must lie in [0, 1], and is for two classes")
+    t = float(cost_proportion)
+    return 1.0 - _cost_rows(view, [[0.0, 2 * t], [2 * (1 - t), 0.0]])
+
+
+def _hits(view: Predictions) -> Array:
+    if view.binary:
+        return np.where(view.p_true == 0.5, 0.5, view.p_true > 0.5)
+    most = view.p.max(axis=1)
+    tied = np.count_nonzero(view.p == most[:, None], axis=1)
+    result: Array = (view.p_true == most) / tied
+    return result
+
+
+def _cost_rows(view: Predictions, cost: Any) -> Array:
+    price = as_array(cost, "cost").astype(np.float64)
+    if price.ndim != 2 or len(price) != view.k or price.shape[1] == 0 or not np.isfinite(price).all():
+        raise ValueError(
+            f"cost has shape {price.shape}: give {view.k} rows (true classes) of finite costs, a column per act"
+        )
+    expected = view.p @ price
+    # relative to the largest cost: an absolute tolerance would make ties depend on the unit of cost
+    best = expected <= expected.min(axis=1, keepdims=True) + 1e-12 * np.abs(price).max()
+    paid = np.where(best, price[view.y], 0.0).sum(axis=1)
+    result: Array = paid / np.count_nonzero(best, axis=1)
+    return result
