@@ -395,7 +395,7 @@ def test_a_p_value_is_a_probability_and_calibrated_data_pass(entry):
     rng = np.random.default_rng(11)
     c = rng.random(300)
     y = (rng.random(300) < c).astype(int)
-    options = {"rng": 0} if "rng" in inspect.signature(_TESTS[entry.id].function).parameters else {}
+    options = {"rng": 0} if "rng" in inspect.signature(_TESTS[entry.id].core).parameters else {}
     if "query" in entry.needs:
         pytest.skip("needs a query point")
     result = cal.test(entry.id, y, c, **options, **extra(entry, 300))

@@ -6,14 +6,18 @@ Every probability-calibration metric, one library. Start with ``evaluate(y, p)``
 
 from __future__ import annotations
 
-from calibrary import lens
+from calibrary import datasets, lens
 from calibrary.catalogue import Correction, Entry, TestResult, catalogue, compute, test
 from calibrary.detection import *
 from calibrary.errors import CalibrationWarning, UnknownMetricError
 from calibrary.evaluate import Evaluation, evaluate
+from calibrary.inference import *
 from calibrary.lens import Lens, code_matrix
 from calibrary.metrics.cumulative import *
+from calibrary.metrics.detection import *
 from calibrary.metrics.point import *
 from calibrary.predictions import Predictions, predictions, sigmoid, softmax
+from calibrary.recommend import recommend
+from calibrary.report import Report, report
 
 __version__ = "0.1.0"

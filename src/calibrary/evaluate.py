@@ -36,6 +36,7 @@ class Row:
     pvalue: float | None = None
     pvalue_adjusted: float | None = None
     null_mean: float | None = None
+    null_high: float | None = None
     primary: bool = False
     note: str = ""
 

@@ -1,0 +1,5 @@
+"""The answer to the question, for people: headline, table, figures, in HTML, Markdown, JSON or CSV."""
+
+from __future__ import annotations
+
+from calibrary.report.answer import Comparison, GroupRow, Report, compare_models, report
