@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrary.errors import one_of
 from calibrary.lens import Lens, Views
-from calibrary.predictions import Array, Indices, Predictions
+from calibrary.predictions import Array, Indices, Predictions, as_array
 
 Flags = NDArray[np.bool_]
 
@@ -139,6 +139,13 @@ class Matches:
         """Detections of every listed category."""
         return self._count(self.category, self.weights)
 
+    @property
+    def located(self) -> Array:
+        """The overlap of every detection with its object, refused where it is not known."""
+        if np.isnan(self.iou[self.correct]).any():
+            raise ValueError("these detections have no overlaps: pass iou= for localisation-aware metrics")
+        return self.iou
+
     # -- where the boxes are --------------------------------------------------------------------
 
     @cached_property
@@ -181,13 +188,14 @@ class Matches:
         taken = {name: v[index] for name in columns if (v := getattr(self, name)) is not None}
         return replace(self, **{**taken, **changes})
 
-    def reweighted(self, image_weight: Array) -> Matches:
+    def reweighted(self, image_weight: Any) -> Matches:
         """The same matches with every image counted ``image_weight`` times; nothing is matched again.
 
-        One factor per image, in the order of ``images``: it multiplies the weights of the image's detections and
-        objects. Images of weight zero go. A bootstrap resample of the images is a vector of counts.
+        One factor per image in the order of ``images``, or {image: factor} with 1 for those not named. It multiplies
+        the weights of the image's detections and objects; images of factor zero go. A bootstrap resample of the
+        images is a vector of counts.
         """
-        factor = np.asarray(image_weight, dtype=np.float64)
+        factor = self._image_factor(image_weight)
         if factor.shape != (self.n_images,):
             raise ValueError(
                 f"image_weight has shape {factor.shape}: give one weight for each of {self.n_images} images"
@@ -207,6 +215,17 @@ class Matches:
             objects=counted,
             again=None if again is None else lambda **options: again(**options).reweighted(factor),
         )
+
+    def _image_factor(self, given: Any) -> Array:
+        if not isinstance(given, Mapping):
+            return as_array(given, "image_weight").astype(np.float64)
+        position = {image: i for i, image in enumerate(self.images)}
+        factor = np.ones(self.n_images)
+        for image, value in given.items():
+            if image not in position:
+                raise ValueError(f"image_weight names {image!r}, which is not among the {self.n_images} images")
+            factor[position[image]] = value
+        return factor
 
     def repeated(self) -> Matches:
         """The same detections with weight w written w times, for what counts rows or redraws each of them."""
@@ -246,17 +265,17 @@ class Matches:
         nothing = np.full(len(self), -1, dtype=np.intp)
         if link == "threshold":
             correct = u < self.score
-            return replace(self, correct=correct, iou=correct.astype(np.float64), object=nothing)
+            return replace(self, correct=correct, iou=correct.astype(np.float64), object=nothing, again=None)
         found = self.iou[self.correct]
         if not found.any():
-            return replace(self, correct=u < 0.0, iou=np.full(len(self), np.nan), object=nothing)
+            return replace(self, correct=u < 0.0, iou=np.full(len(self), np.nan), object=nothing, again=None)
         v = found[rng.integers(0, len(found), len(self))]
         mean = float(found.mean())
         # a score above the mean IoU is out of reach even when every detection is correct: move the IoU towards 1
         above = self.score > mean
         v = np.where(above, 1.0 - (1.0 - v) * (1.0 - self.score) / max(1.0 - mean, np.finfo(float).tiny), v)
         correct = u < np.minimum(1.0, self.score / mean)
-        return replace(self, correct=correct, iou=np.where(correct, v, 0.0), object=nothing)
+        return replace(self, correct=correct, iou=np.where(correct, v, 0.0), object=nothing, again=None)
 
     # -- as classification ----------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from calibrary.detection.inputs import Pair
 from calibrary.detection.matches import Flags, Matches, Objects
 from calibrary.detection.readers import read_pair
 from calibrary.errors import one_of
-from calibrary.predictions import Array, Indices, as_array
+from calibrary.predictions import Array, Indices
 
 #: COCO's names for areas in square pixels; both ends belong.
 AREA_RANGES = {"small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, np.inf)}
@@ -81,7 +81,7 @@ def match_detections(
         "score_threshold": score_threshold, "zero_overlap": zero_overlap, "area_range": area_range,
     }  # fmt: skip
     found = _matcher(read_pair(ground_truth, results, unknown_images), options)()
-    return found if image_weight is None else found.reweighted(_image_weights(image_weight, found.images))
+    return found if image_weight is None else found.reweighted(image_weight)
 
 
 def _matcher(pair: Pair, options: dict[str, Any]) -> Callable[..., Matches]:
@@ -269,15 +269,3 @@ def _independent(pair: Pair, rows: Indices, real: Flags, least: float) -> Outcom
 _RULES: dict[str, Callable[[Pair, Indices, Flags, float], Outcome]] = {
     "coco": _coco, "max-iou": _max_iou, "gt-best": _gt_best, "independent": _independent,
 }  # fmt: skip
-
-
-def _image_weights(given: Any, images: tuple[Hashable, ...]) -> Array:
-    if not isinstance(given, Mapping):
-        return as_array(given, "image_weight").astype(np.float64)
-    position = {image: i for i, image in enumerate(images)}
-    weight = np.ones(len(images))
-    for image, value in given.items():
-        if image not in position:
-            raise ValueError(f"image_weight names {image!r}, which is not among the {len(images)} images")
-        weight[position[image]] = value
-    return weight

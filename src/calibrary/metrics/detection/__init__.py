@@ -1,0 +1,34 @@
+"""Detection family (rows 75-82 of Table 2): do the scores of detected boxes mean what they say?"""
+
+from __future__ import annotations
+
+from calibrary.metrics.detection.binned import (
+    DetectionMap,
+    average_calibration_error,
+    d_ece_map,
+    detection_expected_calibration_error,
+    localisation_aware_adaptive_calibration_error,
+    localisation_aware_expected_calibration_error,
+)
+from calibrary.metrics.detection.global_errors import (
+    expected_global_calibration_error,
+    quadratic_global_calibration,
+    spherical_global_calibration,
+)
+
+localization_aware_adaptive_calibration_error = localisation_aware_adaptive_calibration_error
+localization_aware_expected_calibration_error = localisation_aware_expected_calibration_error
+
+__all__ = [
+    "DetectionMap",
+    "average_calibration_error",
+    "d_ece_map",
+    "detection_expected_calibration_error",
+    "expected_global_calibration_error",
+    "localisation_aware_adaptive_calibration_error",
+    "localisation_aware_expected_calibration_error",
+    "localization_aware_adaptive_calibration_error",
+    "localization_aware_expected_calibration_error",
+    "quadratic_global_calibration",
+    "spherical_global_calibration",
+]

@@ -1,0 +1,474 @@
+"""Detection errors over bins of score, and of where and how large the box is (rows 75-78 of Table 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Correction
+from calibrary.detection import Matches
+from calibrary.errors import one_of, undefined, warn
+from calibrary.grouping import EqualWidth
+from calibrary.metrics.detection.declare import (
+    Matching,
+    averaged,
+    detection_metric,
+    groups,
+    n_groups,
+    ratio,
+    read_matches,
+    summed,
+)
+from calibrary.predictions import Array, Indices
+
+#: Features of a box besides its score, by name.
+FEATURES: dict[str, tuple[str, ...]] = {
+    "confidence": (), "location": ("cx", "cy"), "shape": ("w", "h"), "full": ("cx", "cy", "w", "h"),
+}  # fmt: skip
+#: Bins per dimension by number of features: those of netcal's evaluation script.
+_USUAL_BINS = {0: 20, 1: 8, 2: 8, 3: 5, 4: 5}
+
+_WEIGHTS_NOTE = "min_samples counts rows, not weights"
+_EMPTY = "there are no detections, so precision is undefined"
+
+
+@detection_metric(
+    "average_calibration_error",
+    row=75,
+    aliases=("d_ace", "detection_ace", "ACE"),
+    cost="O(V)",
+    equation="(95)",
+    references=(
+        "Neumann, Zisserman & Vedaldi (2018), Relaxed softmax: efficient confidence auto-calibration for safe "
+        "pedestrian detection",
+        "Küppers et al. (2020), Multivariate confidence calibration for object detection (netcal)",
+    ),
+    use="See every part of the score range alike, also where a detector has few boxes.",
+    avoid="A bin of three boxes counts as much as one of three thousand: noisy with few detections.",
+    corrections=(
+        Correction(
+            "(95)", "divides by the number of bins B", "an empty bin has no precision: non-empty bins are counted"
+        ),
+    ),
+)
+def average_calibration_error(
+    matches: Matches,
+    *,
+    n_bins: int = 10,
+    closed: str = "left",
+    empty: str = "skip",
+    average: str | None = "micro",
+    **data: Unpack[Matching],
+) -> float:
+    r"""Plain mean over score bins of the gap between score and precision.
+
+    .. math:: \frac{1}{B^+} \sum_{b\ \text{not empty}} |\text{precision}_b - \text{mean score}_b|
+
+    Parameters
+    ----------
+    n_bins : int
+        Bins of equal width (``bins`` is another name).
+    closed : "left" or "right"
+        Which end belongs to a bin.
+    empty : "skip" or "zero"
+        Leave empty bins out of the mean, or count them as zero, which is the literal (95).
+    average : "micro", "macro", "weighted" or None
+        Pool all classes; mean of the classes, plain or weighted by detections; or one value per class.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.average_calibration_error([1, 0, 1, 1], [0.9, 0.6, 0.65, 0.3]), 4)
+    0.3083
+    """
+    one_of("empty", empty, ("skip", "zero"))
+    code = groups(matches.category, average) * n_bins + bins_of(matches.score, n_bins, closed)
+    cells = Cells.of(code, matches.weights, matches.score, matches.correct)
+    k = n_groups(matches, average)
+    group = cells.code // n_bins
+    filled = np.bincount(group, minlength=k).astype(np.float64)
+    total = summed(group, np.abs(cells.precision - cells.mean_score), k)
+    values = ratio(total, filled if empty == "skip" else np.where(filled > 0.0, float(n_bins), 0.0))
+    return averaged(values, matches.n_detections, average, _EMPTY)
+
+
+@detection_metric(
+    "d_ece",
+    row=76,
+    aliases=("detection_ece", "dece"),
+    weights="rows",
+    weights_note=_WEIGHTS_NOTE,
+    cost="O(V log V)",
+    references=("Küppers et al. (2020), Multivariate confidence calibration for object detection",),
+    use="The usual detection error; with location or shape features it shows where in the image scores fail.",
+    avoid="A sparse grid pulls it towards 0 (dropped bins count as perfect): watch kept_share, use denominator='kept'.",
+    corrections=(
+        Correction(
+            "value when no bin has min_samples detections",
+            "0 in the authors' code",
+            "undefined (NaN): 0 would read as perfect",
+        ),
+    ),
+)
+def detection_expected_calibration_error(
+    matches: Matches,
+    *,
+    features: str | Sequence[str] = "confidence",
+    n_bins: int | Sequence[int] | None = None,
+    min_samples: int = 8,
+    closed: str = "left",
+    denominator: str = "all",
+    average: str | None = "micro",
+    **data: Unpack[Matching],
+) -> float:
+    r"""Gap between score and precision, averaged over bins of score and position or shape of the box.
+
+    .. math:: \sum_{b:\ n_b \ge m} \frac{n_b}{V} |\text{precision}_b - \text{mean score}_b|
+
+    over the product grid of the score and the features. With ``min_samples=1`` and the score alone it is the expected
+    calibration error with precision in place of accuracy.
+
+    Parameters
+    ----------
+    features : "confidence", "location", "shape", "full" or names of features
+        The score alone; with the centre of the box (cx, cy); with its size (w, h); with both; or any of
+        "cx", "cy", "w", "h", all relative to the image.
+    n_bins : int or list of int, optional
+        Bins per dimension, the score first (``bins`` is another name). Default: 20 without features, 8 with one or
+        two, 5 with more.
+    min_samples : int
+        Bins with fewer detections are dropped. :func:`d_ece_map` gives ``kept_share``, the share in kept bins.
+    closed : "left" or "right"
+        Which end belongs to a bin.
+    denominator : "all" or "kept"
+        Divide by all detections, so that dropped bins count as perfect (netcal), or by those in kept bins.
+    average : "micro", "macro", "weighted" or None
+        Pool all classes; mean of the classes, plain or weighted by detections; or one value per class.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> correct, score = [1, 0, 1, 1], [0.9, 0.6, 0.65, 0.3]
+    >>> round(cal.detection_expected_calibration_error(correct, score, n_bins=10, min_samples=1), 4)
+    0.2625
+    """
+    one_of("denominator", denominator, ("all", "kept"))
+    code, shape = _grid(matches, features, n_bins, closed)
+    size = int(np.prod(shape))
+    cells = Cells.of(groups(matches.category, average) * size + code, matches.weights, matches.score, matches.correct)
+    kept = cells.rows >= _checked_count("min_samples", min_samples)
+    k = n_groups(matches, average)
+    group = cells.code // size
+    total = summed(group, cells.weight, k)
+    counted = summed(group, cells.weight * kept, k)
+    error = summed(group, cells.gap * kept, k)
+    values = np.where(counted > 0.0, ratio(error, total if denominator == "all" else counted), np.nan)
+    if len(matches):
+        share = float(counted.sum() / total.sum())
+        if 0.0 < share < 0.5:
+            warn(
+                f"only {share:.0%} of the detections are in bins of at least {min_samples}; the others count as "
+                "perfect: use fewer bins, or denominator='kept'"
+            )
+    reason = f"no bin holds {min_samples} detections: use fewer bins or a smaller min_samples"
+    return averaged(values, total, average, reason if len(matches) else _EMPTY)
+
+
+@dataclass(frozen=True)
+class DetectionMap:
+    """D-ECE over the image plane or the box sizes; what :func:`d_ece_map` returns.
+
+    Every array has one axis per feature, in their order: ``map[i, j]`` has cx (or w) in bin i and cy (or h) in bin j.
+    ``map`` is NaN where there are no detections, and 0 where no score bin holds ``min_samples`` of them
+    (``n_kept`` = 0): not a finding. ``n`` and ``n_kept`` count detections (weights, if there are any).
+    """
+
+    map: Array
+    n: Array
+    n_kept: Array
+    mean_score: Array
+    precision: Array
+    kept_share: float
+    features: tuple[str, ...]
+    edges: tuple[Array, ...]
+
+
+def d_ece_map(
+    ground_truth: Any,
+    results: Any = None,
+    *,
+    features: str | Sequence[str] = "location",
+    n_bins: int | Sequence[int] | None = None,
+    min_samples: int = 8,
+    closed: str = "left",
+    bins: int | Sequence[int] | None = None,
+    **data: Unpack[Matching],
+) -> DetectionMap:
+    r"""Where in the image, or at which box sizes, scores and precision part: the data of a heat map.
+
+    .. math:: \text{map}_{cell} = \sum_{b\ \text{kept}} \frac{n_{b,cell}}{n_{cell}}
+              |\text{precision}_{b,cell} - \text{mean score}_{b,cell}|
+
+    Parameters
+    ----------
+    ground_truth, results, features, n_bins, min_samples, closed
+        As in :func:`detection_expected_calibration_error` (``bins`` is another name of ``n_bins``).
+    **data
+        Options of matching.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> box, size = [[0, 0, 20, 20], [80, 80, 20, 20]], (100, 100)
+    >>> cal.d_ece_map([1, 0], [0.9, 0.6], box=box, image_size=size, n_bins=2, min_samples=1).map.round(2)
+    array([[0.1, nan],
+           [nan, 0.6]])
+    """
+    keywords: dict[str, Any] = dict(data)
+    matches = read_matches(ground_truth, results, keywords, 0.5)
+    if keywords:
+        raise TypeError(f"d_ece_map has no option {next(iter(keywords))!r}")
+    code, shape = _grid(matches, features, n_bins if bins is None else bins, closed)
+    inner = shape[1:]
+    size = int(np.prod(inner))
+    cells = Cells.of(code, matches.weights, matches.score, matches.correct)
+    kept = cells.rows >= _checked_count("min_samples", min_samples)
+
+    def per_cell(values: Array) -> Array:
+        return summed(cells.code % size, values, size)
+
+    n, n_kept = per_cell(cells.weight), per_cell(cells.weight * kept)
+    planes = [ratio(per_cell(v), n) for v in (cells.gap * kept, cells.score, cells.value)]
+    return DetectionMap(
+        planes[0].reshape(inner),
+        n.reshape(inner),
+        n_kept.reshape(inner),
+        planes[1].reshape(inner),
+        planes[2].reshape(inner),
+        float(n_kept.sum() / n.sum()) if len(matches) else float("nan"),
+        _feature_names(features),
+        tuple(np.arange(b + 1) / b for b in inner),
+    )
+
+
+_CLASSES = ("present", "listed", "saod", "kuzucu")
+
+_CLASSES_CORRECTION = Correction(
+    "classes without detections or objects",
+    "count 0",
+    "the same by default over classes that occur; the authors' codes differ: classes='saod' or 'kuzucu'",
+)
+
+
+@detection_metric(
+    "laece",
+    row=77,
+    iou_threshold=0.1,
+    link="identity",
+    aliases=("la_ece", "localization_aware_expected_calibration_error", "laece0"),
+    cost="O(V log V)",
+    equation="(96)",
+    references=(
+        "Oksuz, Joy & Dokania (2023), Towards building self-aware object detectors via reliable uncertainty "
+        "quantification and calibration",
+        "Kuzucu et al. (2024), On calibration of object detectors: pitfalls, evaluation and baselines",
+    ),
+    use="Asks that a score equal precision times overlap: one number for 'is it there' and 'is the box right'.",
+    avoid="Not comparable between files that list different classes, or with D-ECE, where overlap does not count.",
+    corrections=(
+        Correction("(96)", "mean IoU for bin b and class k", "over true positives only, else precision counts twice"),
+        Correction("IoU threshold", "left open", "0.10, the authors' default; LAECE0 is iou_threshold=0"),
+        _CLASSES_CORRECTION,
+    ),
+)
+def localisation_aware_expected_calibration_error(
+    matches: Matches,
+    *,
+    n_bins: int = 25,
+    closed: str = "left",
+    classes: str = "present",
+    average: str | None = "macro",
+    **data: Unpack[Matching],
+) -> float:
+    r"""Gap between score and precision times overlap, averaged over score bins, then over classes.
+
+    .. math:: \frac{1}{K} \sum_k \sum_b \frac{n_{bk}}{N_k}
+              |\text{precision}_{bk} \cdot \text{mean IoU}_{bk} - \text{mean score}_{bk}|
+
+    The mean IoU is that of the true positives. LAECE0 is ``iou_threshold=0``.
+
+    Parameters
+    ----------
+    n_bins : int
+        Bins of equal width (``bins`` is another name).
+    closed : "left" or "right"
+        Which end belongs to a bin.
+    classes : "present", "listed", "saod" or "kuzucu"
+        Which classes are averaged: those with an object or a detection; all of the file; all, where a class
+        without objects adds 0; those with both, less those without any error. No detections add 0.
+    average : "macro" or None
+        The mean over classes, or one value for each (NaN for those that do not count).
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> correct, score, iou = [1, 0, 1], [0.9, 0.4, 0.7], [0.8, 0.0, 0.6]
+    >>> round(cal.localisation_aware_expected_calibration_error(correct, score, iou=iou), 4)
+    0.2
+    """
+    code = matches.category * n_bins + bins_of(matches.score, n_bins, closed)
+    cells = Cells.of(code, matches.weights, matches.score, matches.located)
+    gaps = summed(cells.code // n_bins, cells.gap, len(matches.categories))
+    return _over_classes(matches, gaps, classes, average)
+
+
+@detection_metric(
+    "laace",
+    row=78,
+    iou_threshold=0.0,
+    aliases=("la_ace", "localization_aware_adaptive_calibration_error", "laace0"),
+    perfect=None,
+    sign="0 needs every overlap to equal its score; larger is worse",
+    null=False,
+    null_note="an absolute error of single boxes: it is 0 only if every IoU equals its score, and large for a "
+    "calibrated detector",
+    cost="O(V)",
+    equation="(97)",
+    references=("Kuzucu et al. (2024), On calibration of object detectors: pitfalls, evaluation and baselines",),
+    use="No bins to choose; compares detectors whose scores are meant to predict the overlap of each box.",
+    avoid="Never 0 for a calibrated detector: overlaps scatter around the score. It measures prediction, not bias.",
+    corrections=(
+        Correction("Table 2", "does not take a balanced view over all classes", "(97) averages over classes as (96)"),
+        Correction("detections on crowds", "counted with IoU 0 in the authors' code", "dropped, as everywhere"),
+        _CLASSES_CORRECTION,
+    ),
+)
+def localisation_aware_adaptive_calibration_error(
+    matches: Matches, *, classes: str = "present", average: str | None = "macro", **data: Unpack[Matching]
+) -> float:
+    r"""Mean distance between the score of a box and its overlap with the object, averaged over classes.
+
+    .. math:: \frac{1}{K} \sum_k \frac{1}{V_k} \sum_v |\text{IoU}_{vk} - \text{score}_{vk}|
+
+    A false positive has IoU 0. The default threshold 0 (LAACE0) lets every touching pair match.
+
+    Parameters
+    ----------
+    classes : "present", "listed", "saod" or "kuzucu"
+        Which classes are averaged: those with an object or a detection; all of the file; all, where a class
+        without objects adds 0; those with both, less those without any error. No detections add 0.
+    average : "macro" or None
+        The mean over classes, or one value for each (NaN for those that do not count).
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> correct, score, iou = [1, 0, 1], [0.9, 0.4, 0.7], [0.8, 0.0, 0.6]
+    >>> round(cal.localisation_aware_adaptive_calibration_error(correct, score, iou=iou), 4)
+    0.2
+    """
+    distance = matches.weights * np.abs(matches.located - matches.score)
+    gaps = summed(matches.category, distance, len(matches.categories))
+    return _over_classes(matches, gaps, classes, average)
+
+
+def _over_classes(matches: Matches, gaps: Array, classes: str, average: str | None) -> float:
+    """Mean over the classes a convention counts, of summed gaps per detection of the class."""
+    one_of("classes", classes, _CLASSES)
+    if average is not None:
+        one_of("average", average, ("macro",))
+    detected, labelled = matches.n_detections > 0.0, matches.n_objects > 0.0
+    if not len(matches) and not matches.objects.real.any():
+        return undefined("there are neither detections nor objects")
+    errors = np.divide(gaps, matches.n_detections, out=np.zeros(len(gaps)), where=detected)
+    counted = np.ones(len(gaps), dtype=bool)
+    if classes == "present":
+        counted = detected | labelled
+    elif classes == "saod":
+        errors = np.where(labelled, errors, 0.0)
+    elif classes == "kuzucu":
+        counted = detected & labelled & (errors != 0.0)
+    if average is None:
+        return np.where(counted, errors, np.nan)  # type: ignore[return-value]  # asked for: one value per class
+    if not counted.any():
+        return undefined(f"classes={classes!r} leaves no class: none has objects, detections and an error")
+    if not len(matches):
+        warn("there are no detections: every class adds 0 by the review's rule, which is no merit")
+    return float(errors[counted].mean())
+
+
+# -- cells ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Detections in the cells of a grid. One entry per occupied cell: its code, rows, weight, and weighted sums."""
+
+    code: Indices
+    rows: Indices
+    weight: Array
+    score: Array
+    value: Array
+
+    @classmethod
+    def of(cls, code: Indices, weight: Array, score: Array, value: Any) -> Cells:
+        occupied, where, rows = np.unique(code, return_inverse=True, return_counts=True)
+        n = len(occupied)
+        sums = (summed(where, x, n) for x in (weight, weight * score, weight * value))
+        return cls(occupied, rows, *sums)
+
+    @property
+    def gap(self) -> Array:
+        """Weight of the cell times the distance between its mean score and its mean value."""
+        return np.abs(self.value - self.score)
+
+    @property
+    def precision(self) -> Array:
+        return self.value / self.weight
+
+    @property
+    def mean_score(self) -> Array:
+        return self.score / self.weight
+
+
+def bins_of(values: Array, n_bins: int, closed: str) -> Indices:
+    """Bin of every value in [0, 1], all bins equally wide."""
+    rule = EqualWidth(n_bins, closed)
+    return rule.fit(values).assign(values) if len(values) else np.empty(0, dtype=np.intp)
+
+
+def _feature_names(features: str | Sequence[str]) -> tuple[str, ...]:
+    if isinstance(features, str) and features in FEATURES:
+        return FEATURES[features]
+    names = (features,) if isinstance(features, str) else tuple(features)
+    for name in names:
+        one_of("features", name, (*FEATURES["full"], *FEATURES) if isinstance(features, str) else FEATURES["full"])
+    if len(set(names)) != len(names):
+        raise ValueError(f"features={features!r} names a feature twice")
+    return names
+
+
+def _grid(
+    matches: Matches, features: str | Sequence[str], n_bins: int | Sequence[int] | None, closed: str
+) -> tuple[Indices, tuple[int, ...]]:
+    """Cell of every detection in the grid of score and features, and the shape of the grid."""
+    names = _feature_names(features)
+    if n_bins is None:
+        n_bins = _USUAL_BINS[len(names)]
+    if isinstance(n_bins, int | np.integer):
+        n_bins = [int(n_bins)] * (1 + len(names))
+    if len(n_bins) != 1 + len(names):
+        raise ValueError(f"n_bins={n_bins!r} needs {1 + len(names)} numbers: the score, then {', '.join(names) or '-'}")
+    columns = [matches.score, *(np.clip(getattr(matches, name), 0.0, 1.0) for name in names)]
+    index = [bins_of(column, n, closed) for column, n in zip(columns, n_bins, strict=True)]
+    shape = tuple(int(n) for n in n_bins)
+    return np.ravel_multi_index(tuple(index), shape), shape
+
+
+def _checked_count(name: str, value: int) -> int:
+    if value < 1:
+        raise ValueError(f"{name}={value}: a bin needs at least one detection")
+    return value

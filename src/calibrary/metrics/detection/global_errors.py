@@ -1,0 +1,209 @@
+"""Detection errors that count missed objects (rows 80-82 of Table 2)."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Correction
+from calibrary.detection import Matches
+from calibrary.detection.matches import Flags
+from calibrary.errors import one_of
+from calibrary.metrics.detection.binned import Cells, bins_of
+from calibrary.metrics.detection.declare import Matching, averaged, detection_metric, groups, n_groups, ratio, summed
+from calibrary.predictions import Array, Indices
+
+_REFERENCE = (
+    "Conde, Lopes & Premebida (2023), A theoretical and practical framework for evaluating uncertainty calibration "
+    "in object detection"
+)
+_NO_NULL = "missed objects have no confidence to draw from"
+_MEAN_ONLY = Correction("range", "[0, 1]", "true of the mean (the default); the equation is a sum: reduction='sum'")
+_NOTHING = "there are neither detections nor objects"
+
+
+@detection_metric(
+    "egce",
+    row=80,
+    range_note="the mean; reduction='sum' grows with the number of detections and objects",
+    null=False,
+    null_note=_NO_NULL,
+    cost="O(V log V)",
+    references=(_REFERENCE,),
+    use="One number for over-confidence and misses together.",
+    avoid="Depends on confidence_threshold; the mean falls when a detector adds cheap low-score boxes: read both sums.",
+    corrections=(
+        _MEAN_ONLY,
+        Correction(
+            "section 7.6",
+            "detections below 0.1 are discarded",
+            "a discarded true positive makes its object a miss, as in the authors' code",
+        ),
+    ),
+)
+def expected_global_calibration_error(
+    matches: Matches,
+    *,
+    n_bins: int = 15,
+    closed: str = "right",
+    confidence_threshold: float = 0.1,
+    reduction: str = "mean",
+    average: str | None = "micro",
+    **data: Unpack[Matching],
+) -> float:
+    r"""Gap between score and precision over score bins, with every missed object a wrong detection of score 1.
+
+    .. math:: \frac{1}{n} \sum_b n_b |\text{mean correct}_b - \text{mean score}_b|
+
+    over the n detections and missed objects.
+
+    Parameters
+    ----------
+    n_bins : int
+        Bins of equal width (``bins`` is another name).
+    closed : "right" or "left"
+        Which end belongs to a bin.
+    confidence_threshold : float
+        Detections with a lower score are discarded after matching; objects only they had found become misses.
+    reduction : "mean" or "sum"
+        Per detection or missed object, or their sum.
+    average : "micro", "macro", "weighted" or None
+        Pool all classes; mean of the classes, plain or weighted by detections; or one value per class.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.expected_global_calibration_error([1, 0, 1], [0.9, 0.6, 0.7], n_missed=1), 4)
+    0.5
+    """
+    if not 0.0 <= confidence_threshold <= 1.0:
+        raise ValueError(f"confidence_threshold={confidence_threshold!r} is outside [0, 1]")
+    kept = matches.score >= confidence_threshold
+    missed_group, missed_weight = _missed(matches, average, kept)
+    score = np.concatenate([matches.score[kept], np.ones(len(missed_weight))])
+    correct = np.concatenate([matches.correct[kept], np.zeros(len(missed_weight))])
+    weight = np.concatenate([matches.weights[kept], missed_weight])
+    group = np.concatenate([groups(matches.category, average)[kept], missed_group])
+    cells = Cells.of(group * n_bins + bins_of(score, n_bins, closed), weight, score, correct)
+    k = n_groups(matches, average)
+    return _reduced(
+        matches,
+        summed(cells.code // n_bins, cells.gap, k),
+        summed(group, weight, k),
+        reduction,
+        average,
+    )
+
+
+@detection_metric(
+    "qgc",
+    row=81,
+    range_note="the mean; reduction='sum' grows with the number of detections and objects",
+    perfect=None,
+    proper="strictly",
+    null=False,
+    null_note=_NO_NULL,
+    cost="O(V)",
+    equation="(99)",
+    references=(_REFERENCE,),
+    use="A proper score: with the boxes given, the best score of a box is its chance of being correct.",
+    avoid="Do not read it as calibration alone: vague but calibrated scores and every miss cost as well.",
+    corrections=(
+        _MEAN_ONLY,
+        Correction("(99)", "confidence of a false negative left open", "0, so that each miss adds 1 (authors' code)"),
+    ),
+)
+def quadratic_global_calibration(
+    matches: Matches, *, reduction: str = "mean", average: str | None = "micro", **data: Unpack[Matching]
+) -> float:
+    r"""Squared error of the scores, with a full unit for every missed object: a Brier score for detectors.
+
+    .. math:: \sum_{TP} (1 - c)^2 + \sum_{FP} c^2 + \#FN
+
+    Parameters
+    ----------
+    reduction : "mean" or "sum"
+        Per detection or missed object, or the equation's sum.
+    average : "micro", "macro", "weighted" or None
+        Pool all classes; mean of the classes, plain or weighted by detections; or one value per class.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.quadratic_global_calibration([1, 0, 1], [0.9, 0.6, 0.7], n_missed=1), 4)
+    0.365
+    """
+    wrong = np.where(matches.correct, 1.0 - matches.score, matches.score)
+    return _scored(matches, wrong**2, reduction, average)
+
+
+@detection_metric(
+    "sgc",
+    row=82,
+    range_note="the mean; reduction='sum' grows with the number of detections and objects",
+    perfect=None,
+    proper="strictly",
+    null=False,
+    null_note=_NO_NULL,
+    cost="O(V)",
+    equation="(100), (101)",
+    references=(_REFERENCE,),
+    use="A proper score like qgc that punishes confident errors less steeply.",
+    avoid="Do not read it as calibration alone: vague but calibrated scores and every miss cost as well.",
+    corrections=(
+        _MEAN_ONLY,
+        Correction(
+            "(101)",
+            "the sum over false positives is added",
+            "it is subtracted: as printed, confident false positives are rewarded and the value exceeds N",
+        ),
+    ),
+)
+def spherical_global_calibration(
+    matches: Matches, *, reduction: str = "mean", average: str | None = "micro", **data: Unpack[Matching]
+) -> float:
+    r"""Spherical loss of the scores, with a full unit for every missed object.
+
+    .. math:: \sum_{TP} (1 - c/r) + \sum_{FP} (1 - (1 - c)/r) + \#FN, \quad r = \sqrt{c^2 + (1 - c)^2}
+
+    Parameters
+    ----------
+    reduction : "mean" or "sum"
+        Per detection or missed object, or the equation's sum.
+    average : "micro", "macro", "weighted" or None
+        Pool all classes; mean of the classes, plain or weighted by detections; or one value per class.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.spherical_global_calibration([1, 0, 1], [0.9, 0.6, 0.7], n_missed=1), 4)
+    0.3831
+    """
+    right = np.where(matches.correct, matches.score, 1.0 - matches.score)
+    return _scored(matches, 1.0 - right / np.hypot(matches.score, 1.0 - matches.score), reduction, average)
+
+
+def _missed(matches: Matches, average: str | None, kept: Flags | None = None) -> tuple[Indices, Array]:
+    """Group and weight of every missed object."""
+    which = matches.missed(kept)
+    category = matches.objects.category[which]
+    if average != "micro" and (category < 0).any():
+        raise ValueError(f"average={average!r} needs the class of missed objects: pass n_missed as {{category: count}}")
+    return groups(category, average), matches.object_weights[which]
+
+
+def _scored(matches: Matches, loss: Array, reduction: str, average: str | None) -> float:
+    """Sum or mean of a loss per detection, and 1 for every miss."""
+    missed_group, missed_weight = _missed(matches, average)
+    group = groups(matches.category, average)
+    k = n_groups(matches, average)
+    misses = summed(missed_group, missed_weight, k)
+    total = summed(group, matches.weights * loss, k) + misses
+    return _reduced(matches, total, summed(group, matches.weights, k) + misses, reduction, average)
+
+
+def _reduced(matches: Matches, total: Array, points: Array, reduction: str, average: str | None) -> float:
+    one_of("reduction", reduction, ("mean", "sum"))
+    values = ratio(total, points) if reduction == "mean" else np.where(points > 0.0, total, np.nan)
+    return averaged(values, matches.n_detections, average, _NOTHING)
