@@ -13,6 +13,7 @@ from calibrary.errors import CalibrationWarning, UnknownMetricError
 from calibrary.evaluate import Evaluation, evaluate
 from calibrary.inference import *
 from calibrary.lens import Lens, code_matrix
+from calibrary.metrics.bins import *
 from calibrary.metrics.cumulative import *
 from calibrary.metrics.detection import *
 from calibrary.metrics.point import *

@@ -66,6 +66,8 @@ class Predictions:
         Which rows of the input these are; None when they are all of them.
     origin : Predictions or None
         What a lens was looking at when it made this view; None for what the user passed.
+    seen_through : str or None
+        The name of that lens.
     """
 
     def __init__(
@@ -85,9 +87,12 @@ class Predictions:
         self.rows = rows
         self.n_input = len(y) if n_input is None else n_input
         self.origin = origin
+        self.seen_through: str | None = None
         self._classes = classes
         self._views: dict[Lens, Views] = {}
         self._parent: tuple[Predictions, NDArray[np.bool_] | None] | None = None
+        #: The rows are known to be in ascending order of confidence (set by whoever put them so).
+        self.ascending = False
 
     def __len__(self) -> int:
         return len(self.y)
@@ -189,6 +194,8 @@ class Predictions:
     @cached_property
     def order(self) -> Indices:
         """Permutation that sorts the confidences ascending."""
+        if self.ascending:
+            return np.arange(self.n)
         if self._parent is None:
             return np.argsort(self.c)
         parent, kept = self._parent
@@ -201,6 +208,8 @@ class Predictions:
     @cached_property
     def sorted(self) -> Sorted:
         """The rows in ascending order of confidence."""
+        if self.ascending:
+            return Sorted(self.c, self.y.astype(np.float64), self.w)
         if self.w is None and self._parent is None and "order" not in self.__dict__:
             return self._sorted_packed()
         order = self.order
@@ -277,6 +286,7 @@ class Predictions:
             child = self.subset(kept, self.y[kept], self.probability[kept], classes=self._classes, origin=self.origin)
             child.w = w[kept]
         child._parent = (self, None if whole else kept)
+        child.ascending = self.ascending
         return child
 
     def relabelled(self, y: NDArray[Any]) -> Predictions:
@@ -291,12 +301,16 @@ class Predictions:
             origin=self.origin,
         )
         child._parent = (self, None)
+        child.ascending = self.ascending
         return child
 
     def through(self, lens: Lens) -> Views:
         """These predictions seen through a lens; computed once."""
         if lens not in self._views:
             self._views[lens] = lens.look(self)
+            for view in self._views[lens].views:
+                if view is not self:
+                    view.seen_through = lens.name
         return self._views[lens]
 
     # -- weights in tests and standard errors ---------------------------------------------------

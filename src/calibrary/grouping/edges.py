@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrary.errors import one_of
 from calibrary.grouping.groups import Groups
@@ -69,15 +70,15 @@ class Intervals(Grouping):
         return self
 
     def assign(self, c: Any) -> Indices:
-        side = "left" if self.closed == "right" else "right"
-        return np.searchsorted(self.edges_[1:-1], as_array(c, "c"), side=side)
+        inner = self.edges_[1:-1]
+        index: Indices = inner.searchsorted(as_array(c, "c"), side="left" if self.closed == "right" else "right")
+        return index
 
     def _split(self, view: Predictions) -> Groups:
         if "sorted" not in view.__dict__:
             return Groups(view, self.n_bins_, assign=self.assign, edges=self.edges_, closed=self.closed)
-        side = "right" if self.closed == "right" else "left"
-        inner = np.searchsorted(view.sorted.c, self.edges_[1:-1], side=side)
-        starts = np.concatenate(([0], inner))
+        side: Literal["left", "right"] = "right" if self.closed == "right" else "left"
+        starts = np.concatenate(([0], view.sorted.c.searchsorted(self.edges_[1:-1], side=side)))
         return Groups(view, self.n_bins_, starts=starts, edges=self.edges_, closed=self.closed)
 
 
@@ -108,13 +109,18 @@ class EqualWidth(Intervals):
             raise ValueError(f"range={range!r} must be (low, high) with 0 <= low < high <= 1")
         self.range = (low, high)
 
-    def _cuts(self, view: Predictions) -> Array:
+    def inner_edges(self) -> Array:
+        """The edges between the bins, which do not depend on data."""
         k = np.arange(1, self.n_bins)
         if self.range == (0.0, 1.0):
             return k / self.n_bins
         low, high = self.range
-        _refuse_outside(view.c, low, high, f"range={self.range}")
         return np.round(low + (high - low) * k / self.n_bins, 12)
+
+    def _cuts(self, view: Predictions) -> Array:
+        if self.range != (0.0, 1.0):
+            _refuse_outside(view.c, *self.range, f"range={self.range}")
+        return self.inner_edges()
 
     def fit_view(self, view: Predictions) -> Self:
         super().fit_view(view)
@@ -131,7 +137,7 @@ class EqualWidth(Intervals):
         t = c * float(self.n_bins)
         if self.closed == "right":
             up = np.ceil(t)
-            bins = up.astype(np.intp)
+            bins: Indices = up.astype(np.intp)
             bins -= 1
             on_edge = t == up
             if on_edge.any():
@@ -291,8 +297,7 @@ class RandomIntervals(Intervals):
     def _cuts(self, view: Predictions) -> Array:
         first = self.shift % self.width
         cuts = first + self.width * np.arange(int(1.0 / self.width) + 2)
-        inside: Array = cuts[(cuts > 0.0) & (cuts <= 1.0)]
-        return inside
+        return np.asarray(cuts[(cuts > 0.0) & (cuts <= 1.0)], dtype=np.float64)
 
 
 def whole(name: str, value: Any, least: int = 1) -> int:
@@ -309,7 +314,7 @@ def _refuse_outside(c: Array, low: float, high: float, what: str) -> None:
         raise ValueError(f"confidence {c[i]:.10g} (row {i}) is outside {what}, [{low:g}, {high:g}]: widen it")
 
 
-def _reached(view: Predictions, targets: Array) -> Array:
+def _reached(view: Predictions, targets: NDArray[np.floating[Any]]) -> Array:
     """The confidence at which the weight, counted from below, first reaches each target."""
     if view.w is None:
         return _ranked(view, np.ceil(targets * (1 - SLACK)).astype(np.intp) - 1)

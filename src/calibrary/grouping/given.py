@@ -50,7 +50,7 @@ class UserGroups(Grouping):
 
 def _missing(groups: NDArray[Any]) -> NDArray[np.bool_]:
     if groups.dtype.kind == "f":
-        return np.isnan(groups)
+        return np.asarray(np.isnan(groups))
     if groups.dtype.kind == "O":
         return np.array([g is None or g != g for g in groups.tolist()], dtype=bool)
     return np.zeros(len(groups), dtype=bool)

@@ -163,12 +163,13 @@ class Groups:
             index = np.empty(self.view.n, dtype=np.intp)
             index[self.view.order] = np.repeat(renumber, self._counts)
             return index
-        return renumber[np.concatenate([index for _, index in self._chunks()])]
+        every: Indices = renumber[np.concatenate([index for _, index in self._chunks()])]
+        return every
 
     def sum(self, x: NDArray[Any]) -> Array:
         """Weighted sum over each group of a value per row."""
         weighted = x if self.view.w is None else self.view.w * x
-        return np.bincount(self.index, weighted, minlength=len(self))
+        return np.asarray(np.bincount(self.index, weighted, minlength=len(self)), dtype=np.float64)
 
     def mean(self, x: NDArray[Any]) -> Array:
         """Weighted mean over each group of a value per row."""
@@ -189,6 +190,22 @@ class Groups:
         if p == 1.0 and self.view.binary:  # the share cancels, and so do empty bins: no need to count
             return _pair_scale(distance) * float(np.abs(self._residuals).sum()) / self.view.total
         return power_mean(self.distance(distance), self.share, p)
+
+    def label_norm(self, norm: float | str = 1) -> float:
+        """(mean over rows of |mean label of the row's group - confidence|^p)^(1/p); the largest for p = inf."""
+        p = norm_order(norm)
+        if self._bounds is not None:
+            s = self.view.sorted
+            off, w = np.repeat(self.label, self.count) - s.c, s.w
+        else:
+            off, w = self.label[self.index] - self.view.c, self.view.w
+        np.abs(off, out=off)
+        if p == np.inf:
+            return float(off.max())
+        if p != 1.0:
+            off **= p
+        mean = float(off.sum() if w is None else np.dot(w, off)) / self.view.total
+        return mean if p == 1.0 else float(mean ** (1.0 / p))
 
 
 class VectorGroups(Groups):
@@ -226,7 +243,7 @@ class VectorGroups(Groups):
     def distance(self, kind: str = "tv") -> Array:
         one_of("distance", kind, _PAIR_SCALE)
         if kind == "l2":
-            return np.sqrt((self.gap**2).sum(axis=1))
+            return np.asarray(np.linalg.norm(self.gap, axis=1))
         total: Array = np.abs(self.gap).sum(axis=1)
         return total / 2 if kind == "tv" else total
 

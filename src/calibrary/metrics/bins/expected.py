@@ -1,0 +1,487 @@
+"""ECE and the metrics that only weigh its bins differently (rows 23-28, 30, 31)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.errors import undefined, warn
+from calibrary.grouping import Edges, EqualWidth, Grouping, group
+from calibrary.grouping.edges import whole
+from calibrary.lens import ALL_LENSES, Views
+from calibrary.metrics.bins.options import BINNING, Binned, Bins, class_norm
+from calibrary.predictions import Predictions
+
+__all__ = [
+    "adaptive_calibration_error",
+    "averaged_calibration_error",
+    "contraharmonic_calibration_error",
+    "expected_calibration_error",
+    "imbalanced_calibration_error",
+    "label_binned_calibration_error",
+    "maximum_calibration_error",
+    "region_balanced_calibration_error",
+    "thresholded_adaptive_calibration_error",
+]
+
+_BIASED = "Grows with the number of bins and falls with N: a calibrated model does not read 0; see null_reading."
+
+
+@metric(
+    "ece",
+    family="bin",
+    row=23,
+    aliases=(
+        "ECE-EW", "estimated calibration error", "empirical calibration error", "mean absolute calibration error",
+        "lp-ECE", "CE", "mean calibration error", "confidence-ECE", "top-label calibration error", "CWCE",
+        "class-wise ECE", "static calibration error", "SCE", "MSECE", "WSECE", "marginal calibration error", "RMSCE",
+    ),
+    range_note="[0, 1]; with lens='full' [0, 2] for distance='l1' and [0, sqrt 2] for 'l2'",
+    lenses=ALL_LENSES,
+    passes_on=BINNING,
+    combine=class_norm(1),
+    cost="O(N)",
+    equation="(28)-(34)",
+    references=(
+        "Naeini, Cooper, Hauskrecht (2015), Obtaining well calibrated probabilities using Bayesian binning",
+        "Guo et al. (2017), On calibration of modern neural networks",
+        "Kumar, Liang, Ma (2019), Verified uncertainty calibration",
+    ),
+    use="The number everybody reports: the average gap between confidence and accuracy. Always with its bins.",
+    avoid=_BIASED,
+    corrections=(
+        Correction(
+            "names",
+            "top-label and marginal 'classification' error; 'l = 1'; MCE for both (34) and (39)",
+            "Kumar et al. say calibration error; p = 1; MCE here is the maximum (39) only",
+        ),
+        Correction(
+            "(34)",
+            "the 1/p root is taken for each class, then averaged",
+            "Kumar et al. average CE_k^p and take the root outside; that is the default, aggregate='mean' is (34) as "
+            "printed. No effect for p = 1",
+        ),
+        Correction("p", "p = 1 is standard", "Roelofs' and Kumar's code default to 2; ours to 1 everywhere"),
+        Correction(
+            "synonyms",
+            "CWCE, SCE and MSECE are the same",
+            "CWCE and SCE are one-vs-rest; public code for MSECE takes the rows whose true label is k, which is "
+            "lens='true-class' and not 0 for a calibrated model",
+        ),
+        Correction(
+            "area",
+            "the absolute area between the curve and the diagonal",
+            "the mass-weighted gap: an area only when confidences are uniform",
+        ),
+    ),
+)  # fmt: skip
+def expected_calibration_error(
+    view: Predictions,
+    *,
+    norm: float | str = 1,
+    aggregate: str = "power",
+    distance: str = "tv",
+    **options: Unpack[Binned],
+) -> float:
+    r"""Average gap between confidence and accuracy over confidence bins.
+
+    .. math:: \Big(\sum_b p_b\, |\bar y_b - \bar c_b|^p\Big)^{1/p}
+
+    :math:`p_b` is the bin's share of the weight, :math:`\bar y_b` its mean label and :math:`\bar c_b` its mean
+    confidence (never its midpoint). Equal-width edges are k/B exactly and bins are right-closed; confidences
+    become float64 first, so a float32 0.3 is 0.30000001 and lies above the edge 0.3.
+
+    Parameters
+    ----------
+    norm : float or "l1", "l2", "max"
+        p of the norm: 2 is RMSCE, infinity the maximum calibration error.
+    aggregate : "power" or "mean"
+        Over classes: the same norm again, or the plain mean. They agree for ``norm=1``.
+    distance : "tv", "l1" or "l2"
+        For whole probability vectors (``lens="full"``; cells are tuples of bins): half the sum of absolute
+        differences, the sum, or Euclid's distance.
+
+    Notes
+    -----
+    An (N, 2) array gives the number of its second column. ``lens="top-label"`` on two classes looks at
+    max(c, 1-c) instead, and gives another number. With ``lens="class-wise"`` this is the class-wise (static)
+    ECE; ``average="prevalence"`` weighs classes by size, ``average=None`` gives one value per class.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 0, 1, 1, 1, 0], [0.1, 0.15, 0.8, 0.9, 0.95, 0.9]
+    >>> round(cal.expected_calibration_error(y, p, n_bins=10), 4)
+    0.2167
+    >>> round(cal.expected_calibration_error(y, p, n_bins=2, norm=2), 4)
+    0.1335
+    """
+    return group(view, **options).gap_norm(norm, distance)
+
+
+@metric(
+    "mce",
+    family="bin",
+    row=31,
+    aliases=("l-infinity calibration error", "Chebyshev calibration error"),
+    lenses=ALL_LENSES,
+    passes_on=BINNING,
+    combine=class_norm(np.inf),
+    cost="O(N)",
+    equation="(39)",
+    references=("Naeini, Cooper, Hauskrecht (2015), Obtaining well calibrated probabilities using Bayesian binning",),
+    use="Worst case: the confidence level that is most wrong, when every level matters.",
+    avoid="Decided by the smallest bins: one unlucky point alone in a bin reads up to 1. Use few or equal-mass bins.",
+    corrections=(Correction("name", "MCE also stands for the marginal error (34)", "MCE is the maximum (39) only"),),
+)
+def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **options: Unpack[Binned]) -> float:
+    r"""Largest gap between confidence and accuracy of any confidence bin.
+
+    .. math:: \max_b |\bar y_b - \bar c_b|
+
+    over non-empty bins; with several classes the largest over classes too.
+
+    Parameters
+    ----------
+    distance : "tv", "l1" or "l2"
+        As in :func:`expected_calibration_error`.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.maximum_calibration_error([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.9], n_bins=5), 4)
+    0.4
+    """
+    return group(view, **options).gap_norm(np.inf, distance)
+
+
+@metric(
+    "ace",
+    family="bin",
+    row=24,
+    aliases=("ECE-EM", "equal-mass calibration error", "quantile binning", "frequency binning"),
+    default_lens="class-wise",
+    passes_on=BINNING,
+    combine=class_norm(1),
+    cost="O(N log N)",
+    equation="4.4",
+    references=("Nixon et al. (2019), Measuring calibration in deep learning",),
+    use="ECE where confidences are heaped: every bin holds the same number of points, so every gap is as well known.",
+    avoid=_BIASED,
+    corrections=(
+        Correction("weights", "1/R for each of R bins", "the bin's share, the same when bins are exactly equal"),
+    ),
+)
+def adaptive_calibration_error(
+    view: Predictions,
+    *,
+    binning: str | Grouping = "mass",
+    norm: float | str = 1,
+    aggregate: str = "power",
+    **options: Unpack[Bins],
+) -> float:
+    r"""Average gap between confidence and accuracy over bins of equal mass.
+
+    .. math:: \frac1K \sum_k \sum_r p_{kr}\, |\bar y_{kr} - \bar c_{kr}|
+
+    Parameters
+    ----------
+    norm : float or "l1", "l2", "max"
+    aggregate : "power" or "mean"
+        As in :func:`expected_calibration_error`.
+
+    Notes
+    -----
+    The inventors' code is ``mass_rule="round", n_bins=30`` and drops probabilities that are exactly 0 (then it
+    equals :func:`thresholded_adaptive_calibration_error` with ``threshold=0``).
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.adaptive_calibration_error([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.9], n_bins=2), 4)
+    0.225
+    """
+    return group(view, binning, **options).gap_norm(norm)
+
+
+@metric(
+    "tace",
+    family="bin",
+    row=25,
+    aliases=("thresholded ACE", "TACE"),
+    default_lens="class-wise",
+    passes_on=BINNING,
+    combine=class_norm(1),
+    cost="O(N log N)",
+    equation="4.4",
+    references=("Nixon et al. (2019), Measuring calibration in deep learning",),
+    use="ACE with many classes, where nearly all probabilities are tiny and would wash out the rest.",
+    avoid="The threshold decides what is looked at; some ports set small values to 0 instead: a different number.",
+)
+def thresholded_adaptive_calibration_error(
+    view: Predictions,
+    *,
+    threshold: float = 0.01,
+    binning: str | Grouping = "mass",
+    norm: float | str = 1,
+    aggregate: str = "power",
+    **options: Unpack[Bins],
+) -> float:
+    r"""Average gap over equal-mass bins of the confidences above a threshold.
+
+    Rows with :math:`c \le` ``threshold`` are left out, shares are relative to what is kept, and a class with
+    nothing kept counts 0 in the average over classes.
+
+    Parameters
+    ----------
+    threshold : float
+        Only confidences strictly above it count.
+    norm : float or "l1", "l2", "max"
+    aggregate : "power" or "mean"
+        As in :func:`expected_calibration_error`.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 0, 1, 1], [0.005, 0.3, 0.6, 0.9]
+    >>> round(cal.thresholded_adaptive_calibration_error(y, p, n_bins=3), 4)
+    0.2667
+    """
+    if not 0.0 <= threshold < 1.0:
+        raise ValueError(f"threshold={threshold!r} must be at least 0 and below 1")
+    kept = view.c > threshold
+    if not kept.any():
+        warn(f"no confidence is above threshold={threshold:g}: 0 says that nothing was looked at, not that it is right")
+        return 0.0
+    above = view if kept.all() else view.subset(kept, view.y[kept], view.c[kept])
+    return group(above, binning, **options).gap_norm(norm)
+
+
+@metric(
+    "ice",
+    family="bin",
+    row=26,
+    aliases=("imbalanced ECE", "ICE"),
+    passes_on=BINNING,
+    cost="O(N)",
+    equation="(35)",
+    references=("Imbalanced calibration error of the review's [23]",),
+    use="Imbalanced data, where the crowded low-confidence bins would hide the gaps of the rare class.",
+    avoid="Small bins weigh more than in ECE, so noise does too. Not the interval error, also called ICE.",
+)
+def imbalanced_calibration_error(view: Predictions, *, alpha: float | None = None, **options: Unpack[Binned]) -> float:
+    r"""Average gap over bins whose weights are flattened as far as the classes are imbalanced.
+
+    .. math:: \frac{\sum_b p_b^\alpha\, |\bar y_b - \bar c_b|}{\sum_b p_b^\alpha},\qquad
+        \alpha = -\frac{\sum_k g_k \log g_k}{\log K}
+
+    with :math:`g_k` the class shares: :math:`\alpha = 1` (balanced) is ECE, :math:`\alpha = 0` (one class) the
+    plain mean over non-empty bins.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        Exponent in place of the normalised entropy; the inventors also use 2 g_1 and 0.5 + g_1.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.imbalanced_calibration_error([0, 0, 0, 1], [0.1, 0.2, 0.1, 0.6], n_bins=2), 4)
+    0.2109
+    """
+    groups = group(view, **options)
+    if alpha is None:
+        labelled = view.origin if view.seen_through == "top-label" and view.origin is not None else view
+        alpha = _normalised_entropy(labelled.class_share)
+    weight = groups.share**alpha
+    return float(np.dot(weight, np.abs(groups.gap)) / weight.sum())
+
+
+def _normalised_entropy(share: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    some = share[share > 0]
+    return float(-np.dot(some, np.log(some)) / np.log(len(share)))
+
+
+@metric(
+    "rbece",
+    family="bin",
+    row=27,
+    aliases=("region-balanced ECE", "RBECE"),
+    passes_on=BINNING,
+    weights="rows",
+    weights_note="min_count counts rows, not weight",
+    cost="O(N)",
+    equation="(36)",
+    references=("Region-balanced ECE of the review's [13]",),
+    use="Every confidence region counts the same, however few points it has, once it has enough.",
+    avoid="Sparse regions are noisy; NaN when no bin has min_count rows. min_count=1 is netcal's average error.",
+)
+def region_balanced_calibration_error(view: Predictions, *, min_count: int = 10, **options: Unpack[Binned]) -> float:
+    r"""Plain mean of the gaps of the bins that hold enough points.
+
+    .. math:: \frac{1}{|\mathcal B|} \sum_{b \in \mathcal B} |\bar y_b - \bar c_b|,\qquad
+        \mathcal B = \{b : n_b \ge n_{\min}\}
+
+    Parameters
+    ----------
+    min_count : int
+        Rows a bin must have to be looked at. Undefined (NaN) when no bin has as many.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 0, 1, 1], [0.1, 0.3, 0.6, 0.9]
+    >>> round(cal.region_balanced_calibration_error(y, p, n_bins=2, min_count=2), 4)
+    0.225
+    """
+    groups = group(view, **options)
+    eligible = groups.count >= whole("min_count", min_count)
+    if not eligible.any():
+        return undefined(
+            f"no bin holds min_count={min_count} rows (the fullest has {groups.count.max()}): lower it or widen bins"
+        )
+    return float(np.abs(groups.gap[eligible]).mean())
+
+
+@metric(
+    "ece_lb",
+    family="bin",
+    row=28,
+    aliases=("ECE-LB", "label-binned ECE"),
+    passes_on=BINNING,
+    combine=class_norm(1),
+    cost="O(N)",
+    equation="(37)",
+    references=("Roelofs et al. (2022), Mitigating bias in calibration error estimation",),
+    use="The error of the binned calibration map at each prediction itself, without cancelling inside a bin.",
+    avoid="Not 0 for a perfect model unless bins are narrow: it adds the spread of confidences inside a bin.",
+    corrections=(
+        Correction("p", "p = 1", "the authors' code defaults to 2; ours to 1. Their class-wise code forgets the 1/K"),
+    ),
+)
+def label_binned_calibration_error(
+    view: Predictions,
+    *,
+    norm: float | str = 1,
+    aggregate: str = "power",
+    **options: Unpack[Binned],
+) -> float:
+    r"""Average distance of each confidence from the accuracy of its bin.
+
+    .. math:: \Big(\frac1N \sum_i |\bar y_{b(i)} - c_i|^p\Big)^{1/p}
+
+    Never below the ECE with the same bins and norm.
+
+    Parameters
+    ----------
+    norm : float or "l1", "l2", "max"
+    aggregate : "power" or "mean"
+        As in :func:`expected_calibration_error`.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.label_binned_calibration_error([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.9], n_bins=2), 4)
+    0.225
+    """
+    return group(view, **options).label_norm(norm)
+
+
+def _contraharmonic(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> float:
+    errors, weights = np.array(values), views.weights(average)
+    total = float(np.dot(weights, errors))
+    return 0.0 if total == 0.0 else float(np.dot(weights, errors**2)) / total
+
+
+@metric(
+    "cece",
+    family="bin",
+    row=30,
+    aliases=("contraharmonic ECE",),
+    default_lens="class-wise",
+    passes_on=BINNING,
+    combine=_contraharmonic,
+    cost="O(NK)",
+    equation="(38)",
+    references=("Contraharmonic expected calibration error of the review's [56]",),
+    use="One number for several classes that leans towards the badly calibrated ones without being a maximum.",
+    avoid=_BIASED,
+    corrections=(
+        Correction(
+            "terms",
+            "the terms are MSECE's, said to be CWCE's",
+            "class-wise (34) by default; lens='true-class' gives the subset reading of public code",
+        ),
+    ),
+)
+def contraharmonic_calibration_error(view: Predictions, *, norm: float | str = 1, **options: Unpack[Binned]) -> float:
+    r"""Class-wise ECE averaged with the errors themselves as weights.
+
+    .. math:: \frac{\sum_k \mathrm{ECE}_k^2}{\sum_k \mathrm{ECE}_k}
+
+    between the mean and the maximum of the classes' errors; 0 when they all are. For two classes it is ECE.
+
+    Parameters
+    ----------
+    norm : float or "l1", "l2", "max"
+        Norm of each class's ECE.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y = [0, 1, 2, 2]
+    >>> p = [[0.7, 0.2, 0.1], [0.3, 0.5, 0.2], [0.1, 0.3, 0.6], [0.2, 0.2, 0.6]]
+    >>> round(cal.contraharmonic_calibration_error(y, p, n_bins=5), 4)
+    0.2703
+    """
+    return group(view, **options).gap_norm(norm)
+
+
+#: Bin widths of Verhaeghe et al. [78]: 0.005 to 0.05; the step is ours.
+WIDTHS = tuple(i / 200 for i in range(1, 11))
+
+
+@metric(
+    "ece_averaged",
+    family="bin",
+    aliases=("averaged ECE", "bin-size averaged ECE"),
+    cost="O(N) per width",
+    equation="4.15",
+    references=("Verhaeghe et al., the review's [78]",),
+    use="ECE without an arbitrary number of bins: the mean over many bin widths.",
+    avoid=_BIASED,
+)
+def averaged_calibration_error(
+    view: Predictions, *, widths: Sequence[float] = WIDTHS, closed: str = "right", **common: Unpack[Common]
+) -> float:
+    r"""ECE averaged over equal-width bins of several widths.
+
+    Parameters
+    ----------
+    widths : sequence of float
+        Bin widths; a last bin that would leave [0, 1] is cut at 1.
+    closed : "right" or "left"
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.averaged_calibration_error([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.9], widths=[0.1, 0.5]), 4)
+    0.225
+    """
+    if not len(widths):
+        raise ValueError("widths is empty: give at least one bin width")
+    return float(np.mean([_of_width(float(h), closed).groups(view).gap_norm(1) for h in widths]))
+
+
+def _of_width(h: float, closed: str) -> Grouping:
+    if not 0.0 < h <= 1.0:
+        raise ValueError(f"widths holds {h!r}: a bin width is above 0 and at most 1")
+    n = round(1.0 / h)
+    if abs(1.0 / h - n) <= 1e-9:
+        return EqualWidth(n, closed)
+    # rounded, because 11 * 0.03 is 0.32999999999999996 and would cut off the points at 0.33
+    inner = np.round(np.arange(1, int(1.0 / h) + 1) * h, 12)
+    return Edges(np.concatenate(([0.0], inner[inner < 1.0], [1.0])), closed)

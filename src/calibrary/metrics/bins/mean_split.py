@@ -1,0 +1,72 @@
+"""Maximum-variance mean-split calibration error (row 32)."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.grouping import MeanSplit
+from calibrary.lens import ALL_LENSES
+from calibrary.predictions import Predictions
+
+__all__ = ["mean_split_calibration_error"]
+
+
+@metric(
+    "mvms",
+    family="bin",
+    row=32,
+    aliases=("MVMS", "maximum variance mean split", "data-dependent binning"),
+    range_note="[0, 1] for distance='tv', [0, 2] for 'l1', [0, sqrt 2] for 'l2'",
+    lenses=ALL_LENSES,
+    default_lens="full",
+    weights="rows",
+    weights_note="min_size and min_leaf count rows, not weight",
+    cost="O(N K depth)",
+    equation="4.6",
+    references=("Vaicenavicius et al. (2019), Evaluating model calibration in classification",),
+    use="Full multi-class calibration by bins that follow the data, where a grid of bins would be empty.",
+    avoid="With min_size fixed, leaves keep about that many rows however large N is: a calibrated model does not "
+    "come near 0.",
+    corrections=(
+        Correction(
+            "size limit",
+            "a minimum number of points per bin",
+            "it applies to nodes that may be split: leaves may be smaller",
+        ),
+        Correction("range", "[0, 1]", "for the total variation distance only"),
+    ),
+)
+def mean_split_calibration_error(
+    view: Predictions,
+    *,
+    min_size: int = 100,
+    min_leaf: int = 1,
+    split: str = "mean",
+    distance: str = "tv",
+    **common: Unpack[Common],
+) -> float:
+    r"""Average distance between mean probabilities and class frequencies over bins that follow the data.
+
+    Cases are split at the mean of the coordinate with the largest variance until fewer than ``min_size`` are left:
+
+    .. math:: \sum_b p_b\, d(\bar c_b, \bar y_b)
+
+    Parameters
+    ----------
+    min_size : int
+        Nodes with fewer rows are not split.
+    min_leaf : int
+        A split that leaves fewer rows on one side is not made.
+    split : "mean" or "median"
+    distance : "tv", "l1" or "l2"
+        Half the sum of absolute differences, the sum, or Euclid's distance.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 0, 1, 1], [0.1, 0.3, 0.6, 0.9]
+    >>> round(cal.mean_split_calibration_error(y, p, min_size=3), 4)
+    0.225
+    """
+    return MeanSplit(min_size, min_leaf, split).groups(view).gap_norm(1, distance)

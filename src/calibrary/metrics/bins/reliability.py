@@ -1,0 +1,112 @@
+"""The table behind every reliability diagram."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary.grouping import Groups, group
+from calibrary.lens import Lens, as_lens
+from calibrary.predictions import Array, Indices, predictions
+
+__all__ = ["ReliabilityBins", "reliability_bins"]
+
+
+@dataclass(frozen=True)
+class ReliabilityBins:
+    """One entry per non-empty bin.
+
+    Attributes
+    ----------
+    lower, upper : edges of the bin (NaN for groups that are not intervals)
+    weight, count : total weight, and number of rows
+    confidence, outcome : mean confidence and mean label
+    standard_error : of the outcome, sqrt(outcome (1 - outcome) / weight)
+    """
+
+    lower: Array
+    upper: Array
+    weight: Array
+    count: Indices
+    confidence: Array
+    outcome: Array
+    standard_error: Array
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    @classmethod
+    def of(cls, groups: Groups) -> ReliabilityBins:
+        """The table of some groups."""
+        nowhere = np.full(len(groups), np.nan)
+        outcome = groups.label
+        return cls(
+            nowhere if groups.lower is None else groups.lower,
+            nowhere if groups.upper is None else groups.upper,
+            groups.weight,
+            groups.count,
+            groups.confidence,
+            outcome,
+            np.sqrt(outcome * (1.0 - outcome) / groups.weight),
+        )
+
+    @property
+    def gap(self) -> Array:
+        """Outcome less confidence."""
+        return self.outcome - self.confidence
+
+    @property
+    def roof(self) -> Array:
+        """Tilted-roof segments, one row (left, height there, right, height there) per bin: slope one, through
+        (confidence, outcome)."""
+        return np.column_stack([self.lower, self.lower + self.gap, self.upper, self.upper + self.gap])
+
+    def table(self) -> dict[str, Array]:
+        """The columns by name, ready for ``pandas.DataFrame``."""
+        names = ("lower", "upper", "weight", "count", "confidence", "outcome", "standard_error")
+        return {name: getattr(self, name) for name in names}
+
+
+def reliability_bins(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    lens: str | Lens = "auto",
+    r: int | None = None,
+    sample_weight: Any = None,
+    labels: Any = None,
+    pos_label: Any = None,
+    **binning: Any,
+) -> Any:
+    """Confidence and outcome of every bin: the numbers behind a reliability diagram and behind ECE.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As for every metric.
+    lens : str or Lens, default "auto"
+        "auto" is "binary" for two classes and "top-label" for more.
+    **binning
+        ``binning``, ``n_bins``, ``closed``, ``mass_rule``, ``edges``, ``points_per_bin`` and ``strategy`` as in
+        :func:`calibrary.expected_calibration_error`.
+
+    Returns
+    -------
+    ReliabilityBins
+        Or, for a lens with several views such as "class-wise", a dict of them by class.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> bins = cal.reliability_bins([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.9], n_bins=2)
+    >>> bins.outcome, bins.confidence.round(2)
+    (array([0., 1.]), array([0.2 , 0.75]))
+    """
+    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+    if isinstance(lens, str) and lens == "auto":
+        lens = "binary" if p.k == 2 else "top-label"
+    views = p.through(as_lens(lens, r))
+    tables = [ReliabilityBins.of(group(view, **binning)) for view in views.views]
+    return dict(zip(views.keys, tables, strict=True)) if views.several else tables[0]

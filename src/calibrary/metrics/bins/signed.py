@@ -1,0 +1,149 @@
+"""Signed errors: is the model over- or under-confident? (rows 35, 36)"""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.errors import one_of
+from calibrary.lens import Views
+from calibrary.predictions import Predictions
+
+__all__ = ["expected_signed_calibration_error", "weighted_subset_miscalibration_score"]
+
+#: +1: label - confidence (the review), -1: confidence - label (the authors of the miscalibration score)
+_SIGNS = {"review": 1.0, "mcs": -1.0}
+_SIGN_OF_MCS = Correction(
+    "sign",
+    "accuracy - confidence (43)",
+    "the authors' code is confidence - accuracy: convention='mcs'. The default follows (43)",
+)
+
+
+def _mean_gap(view: Predictions, convention: str) -> float:
+    one_of("convention", convention, _SIGNS)
+    return _SIGNS[convention] * float(view.mean(view.y) - view.mean(view.c))
+
+
+@metric(
+    "esce",
+    family="bin",
+    row=35,
+    aliases=("ESCE", "MCS", "miscalibration score", "mean gap"),
+    range=(-1.0, 1.0),
+    better="perfect",
+    tail="two-sided",
+    sign="below 0: over-confident; above 0: under-confident",
+    cost="O(N)",
+    equation="(43)",
+    references=("Verhaeghe et al., the review's [78]", "miscalibration score of the review's [1]"),
+    use="Direction at a glance: are confidences too high or too low on the whole?",
+    avoid="0 does not mean calibrated: over- and under-confidence cancel. It is calibration in the large.",
+    corrections=(
+        Correction(
+            "bins",
+            "averaging over the number or size of bins makes it smoother",
+            "the sum over bins telescopes to mean label - mean confidence: bins have no effect, so there is no option",
+        ),
+        Correction("continuity", "discontinuous (Table 2)", "for a binary model it is linear in the confidences"),
+        _SIGN_OF_MCS,
+    ),
+)
+def expected_signed_calibration_error(
+    view: Predictions, *, convention: str = "review", **common: Unpack[Common]
+) -> float:
+    r"""Mean label less mean confidence: below 0 over-confident, above 0 under-confident.
+
+    .. math:: \sum_b p_b (\bar y_b - \bar c_b) = \bar y - \bar c
+
+    whatever the bins; its absolute value is a lower bound of every ECE. Class-wise values sum to 0 over the
+    classes, so there only ``average=None`` is informative.
+
+    Parameters
+    ----------
+    convention : "review" or "mcs"
+        "mcs" turns the sign: confidence less accuracy.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.expected_signed_calibration_error([0, 1, 1, 1], [0.1, 0.6, 0.7, 0.9]), 4)
+    0.175
+    """
+    return _mean_gap(view, convention)
+
+
+def _weigh_groups(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> float:
+    group = options.get("group", "mean")
+    one_of("group", group, ("mean", "sum", "total"))
+    sign = _SIGNS[options.get("convention", "review")]
+    score = sign * np.array(values)
+    size = views.prevalence
+    if group == "total":
+        return float(sign * np.dot(size, score) / size.sum())
+    over = score <= 1e-12  # zero up to rounding counts as over-confident
+    result = 0.0
+    for members in (over, ~over):
+        if members.any():
+            inside = score[members]
+            value = inside.sum() if group == "sum" else np.average(inside, weights=size[members])
+            result += members.mean() * value
+    return float(sign * result)
+
+
+@metric(
+    "wsmcs",
+    family="bin",
+    row=36,
+    aliases=("WSMCS", "weighted sum miscalibration score"),
+    range=(-1.0, 1.0),
+    range_note="[-1, 1]; grows with K for group='sum'",
+    perfect=None,
+    better="perfect",
+    tail="two-sided",
+    sign="below 0: over-confident; above 0: under-confident (on the whole)",
+    lenses=("true-class",),
+    default_lens="true-class",
+    binary_lens="true-class",
+    combine=_weigh_groups,
+    cost="O(N)",
+    equation="4.15",
+    references=("weighted sum miscalibration score of the review's [1]",),
+    use="Do some classes hide behind others? Weighs over- and under-confident classes by how many there are.",
+    avoid="A calibrated model need not score 0: rows are chosen by their true label, not by what was predicted.",
+    corrections=(
+        _SIGN_OF_MCS,
+        Correction("source", "Table 2 cites [78]", "the published code is by the authors of [1]"),
+        Correction(
+            "group value",
+            "class-size-weighted mean of each group",
+            "that is group='mean'; the authors' code takes the plain sum (group='sum') and so can leave [-1, 1]",
+        ),
+    ),
+)
+def weighted_subset_miscalibration_score(
+    view: Predictions, *, group: str = "mean", convention: str = "review", **common: Unpack[Common]
+) -> float:
+    r"""Signed error of the classes, over-confident and under-confident ones weighed apart.
+
+    For each class k, MCS_k is accuracy less mean confidence over the rows whose true label is k. Classes are split
+    into over-confident (MCS_k <= 0) and under-confident; each part counts with its share of the classes.
+
+    Parameters
+    ----------
+    group : "mean", "sum" or "total"
+        Value of each part: mean of MCS_k weighted by class size (the review), plain sum (the authors' code), or
+        no parts at all: every class weighted by its share of the rows.
+    convention : "review" or "mcs"
+        "mcs" turns the sign.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 2, 2], [[0.7, 0.2, 0.1], [0.3, 0.5, 0.2], [0.1, 0.3, 0.6], [0.2, 0.2, 0.6]]
+    >>> round(cal.weighted_subset_miscalibration_score(y, p), 4)
+    0.4
+    """
+    return _mean_gap(view, convention)

@@ -1,0 +1,69 @@
+"""ECE with as many bins as keep accuracy rising with confidence (row 29)."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.grouping import MonotonicSweep, group
+from calibrary.metrics.bins.options import class_norm
+from calibrary.predictions import Predictions
+
+__all__ = ["sweep_calibration_error"]
+
+
+@metric(
+    "ece_sweep",
+    family="bin",
+    row=29,
+    aliases=("ECE-SWEEP", "monotonic sweep calibration error", "EM-sweep"),
+    combine=class_norm(1),
+    weights_note="with base='width' the largest number of bins tried is the number of rows",
+    cost="O(N log N)",
+    equation="4.5",
+    references=("Roelofs et al. (2022), Mitigating bias in calibration error estimation",),
+    use="ECE without choosing the number of bins, and with less bias: the first choice among binned estimates.",
+    avoid="Blind when accuracy falls with confidence: one bin is left and only the mean gap is seen "
+    "(y = [1, 0], c = [0, 1] reads 0).",
+    corrections=(
+        Correction(
+            "number of bins",
+            "the largest number of bins for which the heights are monotonic",
+            "the largest such that every smaller number is monotonic too: the authors' code stops at the first "
+            "failure, and a later number may be monotonic by chance",
+        ),
+        Correction("p", "p = 1", "the authors' code defaults to 2; ours to 1"),
+    ),
+)
+def sweep_calibration_error(
+    view: Predictions,
+    *,
+    base: str = "mass",
+    norm: float | str = 1,
+    aggregate: str = "power",
+    binning: str | None = None,
+    **common: Unpack[Common],
+) -> float:
+    r"""ECE with the largest number of bins for which accuracy still rises with confidence.
+
+    The number of bins b grows from 1 until the mean labels of the bins have a drop; the last b before it is
+    used (``MonotonicSweep(base).fit(c, y).n_bins_``).
+
+    Parameters
+    ----------
+    base : "mass" or "width"
+        Equal-mass bins (the authors' recommendation) or equal-width ones.
+    norm : float or "l1", "l2", "max"
+    aggregate : "power" or "mean"
+        As in :func:`expected_calibration_error`.
+    binning : "mass" or "width", optional
+        The same as ``base``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.6, 0.8, 0.9]
+    >>> round(cal.sweep_calibration_error(y, p), 4)
+    0.1833
+    """
+    return group(view, MonotonicSweep(base if binning is None else binning)).gap_norm(norm)

@@ -1,0 +1,171 @@
+"""ECE of the most confident predictions (with row 25)."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.grouping import EqualWidth
+from calibrary.grouping.edges import whole
+from calibrary.predictions import Array, Predictions
+
+__all__ = ["average_top_k_calibration_error", "top_k_calibration_error"]
+
+_LENSES = ("binary", "top-label", "class-wise")
+_NO_WEIGHTS = "the k highest rows are counted; repeat the rows instead"
+_BINS = Correction(
+    "bins",
+    "not stated",
+    "max(1, floor(log10 k)) equal-width bins between the smallest selected confidence and 1, ranking by the "
+    "uncalibrated score (the inventors' code)",
+)
+
+
+@metric(
+    "ece_at_k",
+    family="bin",
+    aliases=("ECE@k", "ECE@%k", "top-k ECE"),
+    lenses=_LENSES,
+    weights="none",
+    weights_note=_NO_WEIGHTS,
+    cost="O(N log N)",
+    equation="4.4",
+    references=("ECE@k of the review's [23]",),
+    use="Only the highest scores are acted upon (alarms, recommendations): are those calibrated?",
+    avoid="Few points and few bins: noisy for small k.",
+    corrections=(_BINS,),
+)
+def top_k_calibration_error(
+    view: Predictions,
+    *,
+    k: float = 100,
+    n_bins: int | None = None,
+    rank_by: Any = None,
+    **common: Unpack[Common],
+) -> float:
+    r"""ECE of the k most confident predictions.
+
+    Rows tied at the cut share the places that are left, so that row order does not matter.
+
+    Parameters
+    ----------
+    k : int, or float in (0, 1)
+        Number of rows, or share of them ("ECE@%k"); at most N.
+    n_bins : int, optional
+        Bins of equal width between the smallest selected confidence and 1; by default the number of decimal
+        digits of k less one.
+    rank_by : array-like of shape (N,), optional
+        Score that selects the rows, when it is not the confidence (the inventors rank by the uncalibrated one).
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1], [0.1, 0.2, 0.7, 0.8, 0.9]
+    >>> round(cal.top_k_calibration_error(y, p, k=3), 4)
+    0.1333
+    """
+    n = _number_of_rows(k, view.n)
+    if rank_by is None:
+        return _Highest(view).error(n, n_bins)
+    return _selected(view, view.align(rank_by, "rank_by"), n, n_bins)
+
+
+@metric(
+    "avg_ece_at_l",
+    family="bin",
+    aliases=("Avg-ECE@l", "average ECE@k"),
+    lenses=_LENSES,
+    weights="none",
+    weights_note=_NO_WEIGHTS,
+    cost="O(N log N + l B log N / step)",
+    equation="4.4",
+    references=("Avg-ECE@l of the review's [23]",),
+    use="ECE@k without choosing k: the mean over k = step, 2 step, ..., l.",
+    avoid="The rows at the very top count in every term.",
+    corrections=(_BINS,),
+)
+def average_top_k_calibration_error(
+    view: Predictions,
+    *,
+    l: int | None = None,  # noqa: E741
+    step: int = 10,
+    n_bins: int | None = None,
+    rank_by: Any = None,
+    **common: Unpack[Common],
+) -> float:
+    r"""Mean of the ECE of the k most confident predictions over k = step, 2 step, ... up to l.
+
+    Parameters
+    ----------
+    l : int, optional
+        The largest k, included (the inventors' ``range`` leaves it out); a fifth of the rows by default.
+    step : int
+    n_bins, rank_by : as in :func:`top_k_calibration_error`
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1], [0.1, 0.2, 0.7, 0.8, 0.9]
+    >>> round(cal.average_top_k_calibration_error(y, p, l=3, step=1), 4)
+    0.1278
+    """
+    step = whole("step", step)
+    last = view.n // 5 if l is None else whole("l", l)
+    if last < step:
+        raise ValueError(f"l={last} is below step={step}: there is no k to average over; lower step or raise l")
+    ks = [min(k, view.n) for k in range(step, last + 1, step)]
+    if rank_by is None:
+        highest = _Highest(view)
+        return float(np.mean([highest.error(k, n_bins) for k in ks]))
+    score = view.align(rank_by, "rank_by")
+    return float(np.mean([_selected(view, score, k, n_bins) for k in ks]))
+
+
+def _number_of_rows(k: float, n: int) -> int:
+    if isinstance(k, float | np.floating):
+        if not 0.0 < k < 1.0:
+            raise ValueError(f"k={k!r}: a whole number of rows, or a share between 0 and 1")
+        k = int(k * n + 1e-9)  # 0.29 * 100 is 28.999999999999996
+        if k < 1:
+            raise ValueError(f"k is less than one of {n} rows: raise it")
+    return min(whole("k", k), n)
+
+
+def _bins_for(k: int, n_bins: int | None) -> int:
+    return max(1, len(str(k)) - 1) if n_bins is None else whole("n_bins", n_bins)
+
+
+def _selected(view: Predictions, score: Array, k: int, n_bins: int | None) -> float:
+    """ECE@k of the rows with the k highest scores, ties at the cut sharing the places that are left."""
+    cut = np.partition(score, view.n - k)[view.n - k]
+    above, tied = score > cut, score == cut
+    chosen = view.reweighted(above + tied * ((k - above.sum()) / tied.sum()))
+    lowest = float(chosen.c.min())
+    if lowest == 1.0:
+        return abs(float(chosen.mean(chosen.residual)))
+    return EqualWidth(_bins_for(k, n_bins), range=(lowest, 1.0)).groups(chosen).gap_norm(1)
+
+
+class _Highest:
+    """Prefix sums of the residuals in ascending order: ECE@k of any k then costs a few binary searches."""
+
+    def __init__(self, view: Predictions) -> None:
+        ties = view.ties
+        self.c = ties.c
+        self.residual = ties.wy - ties.w * ties.c
+        self.below = np.concatenate(([0.0], np.cumsum(self.residual)))
+        self.above = view.n - np.cumsum(ties.w)  # rows strictly above each value
+        self.tied = ties.w
+
+    def error(self, k: int, n_bins: int | None) -> float:
+        g = int(np.searchsorted(-self.above, -k, side="right"))  # the first value with fewer than k rows above it
+        lowest = self.c[g]
+        inner = np.empty(0)
+        if lowest < 1.0:
+            inner = EqualWidth(_bins_for(k, n_bins), range=(lowest, 1.0)).inner_edges()
+        ends = np.searchsorted(self.c, inner, side="right")
+        sums = np.diff(self.below[np.concatenate(([g + 1], np.maximum(ends, g + 1), [len(self.c)]))])
+        sums[0] += self.residual[g] * (k - self.above[g]) / self.tied[g]
+        return float(np.abs(sums).sum() / k)
