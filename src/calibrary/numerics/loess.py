@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-_BLOCK = 16384
+#: Rows handled at once: temporaries stay in the cache, and BLAS does not start threads.
+_BLOCK = 8192
 #: A Gram matrix (of centred, scaled columns) worse than this is left to the pseudo-inverse.
 _MAX_CONDITION = 1e7
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Evaluated = tuple[float, Array, Array]
 
-#: Rows handled at once: small enough for the temporaries to stay in the cache.
-_BLOCK = 16384
+#: Rows handled at once: small enough for the temporaries to stay in the cache and for BLAS not to start threads.
+_BLOCK = 8192
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,34 @@ def minimise(
             size /= 2.0
         x, (value, gradient, hessian) = trial, new
     return Minimum(x, value, hessian, False)
+
+
+def minimise_in_box(
+    evaluate: Callable[[Array], Evaluated], start: Array, lower: float, upper: float, *, max_iter: int = 500
+) -> Array:
+    """Minimise a convex function with every coordinate between two bounds (projected Newton)."""
+    x = np.clip(start, lower, upper)
+    value, gradient, hessian = evaluate(x)
+    for _ in range(max_iter):
+        free = ~((x <= lower) & (gradient > 0.0)) & ~((x >= upper) & (gradient < 0.0))
+        if not free.any():
+            break
+        step = np.zeros_like(x)
+        step[free] = -_solve(hessian[np.ix_(free, free)], gradient[free])
+        size = 1.0
+        while True:
+            trial = np.clip(x + size * step, lower, upper)
+            new = evaluate(trial)
+            if new[0] <= value + 1e-4 * float(gradient @ (trial - x)) or size < 1e-12:
+                break
+            size /= 2.0
+        moved = float(np.max(np.abs(trial - x)))
+        if new[0] > value:
+            break
+        x, (value, gradient, hessian) = trial, new
+        if moved <= 1e-10:
+            break
+    return x
 
 
 def _solve(hessian: Array, gradient: Array) -> Array:
@@ -100,7 +128,7 @@ def logistic_loss(
             soft += np.maximum(eta, 0.0)
             inverse = 1.0 / (1.0 + e)
             curve = e * inverse * inverse
-            q = np.where(eta >= 0.0, inverse, e * inverse)
+            q = 0.5 + np.copysign(inverse - 0.5, eta)
             if weight is None:
                 value += float(soft.sum())
             else:

@@ -1,0 +1,56 @@
+"""Local linear regression with the Epanechnikov kernel and a fixed bandwidth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrary.maps.base import CalibrationMap
+from calibrary.predictions import Array, Predictions
+
+#: The published map keeps away from 0 and 1 by this much.
+LIMIT = 0.001
+
+
+@dataclass
+class LocalLinear(CalibrationMap):
+    """A line fitted around every point with weights 1 - u^2 within ``bandwidth``; kept within [0.001, 0.999].
+
+    Where a window holds one distinct confidence it is the mean there; where it is empty, the mean of the nearest.
+    """
+
+    bandwidth: float = 0.01
+
+    def _learn(self, view: Predictions) -> None:
+        if not self.bandwidth > 0.0:
+            raise ValueError(f"bandwidth={self.bandwidth!r} must be positive")
+        groups = view.ties
+        self.x_, self.y_, self.w_ = groups.c, groups.wy / groups.w, groups.w
+
+    def _evaluate(self, c: Array) -> Array:
+        return smooth_line(self.x_, self.y_, self.w_, c, self.bandwidth)
+
+
+def smooth_line(x: Array, y: Array, w: Array, c: Array, bandwidth: float) -> Array:
+    """The local line through values y at distinct ascending x with weights w, at any c, within the limits."""
+    from calibrary.numerics.local_linear import epanechnikov_lines
+
+    in_order = c.ndim == 1 and bool((c[1:] >= c[:-1]).all())
+    targets, back = (c, None) if in_order else np.unique(c, return_inverse=True)
+    value = np.empty(len(targets))
+    epanechnikov_lines(x, y, w, targets, float(bandwidth), value)
+    empty = np.flatnonzero(np.isnan(value))
+    if len(empty):
+        value[empty] = _nearest_mean(x, y, w, targets[empty])
+    value = np.clip(value, LIMIT, 1.0 - LIMIT)
+    return value if back is None else value[back.reshape(c.shape)]
+
+
+def _nearest_mean(x: Array, y: Array, w: Array, targets: Array) -> Array:
+    right = np.clip(np.searchsorted(x, targets), 1, max(len(x) - 1, 1))
+    left, right = right - 1, np.minimum(right, len(x) - 1)
+    gap = np.abs(x[right] - targets) - np.abs(targets - x[left])
+    both = (w[left] * y[left] + w[right] * y[right]) / (w[left] + w[right])
+    result: Array = np.where(gap > 0, y[left], np.where(gap < 0, y[right], both))
+    return result

@@ -1,0 +1,256 @@
+"""Continuous piecewise linear maps with knots found from the data, on probabilities (PL) and on log odds (PL3).
+
+The number of segments is chosen by cross-validated squared error; by default the map is the mean of the folds'
+maps. Everything is deterministic given ``rng``; the folds depend on the order of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from calibrary.errors import one_of, warn
+from calibrary.maps.base import CalibrationMap, logit
+from calibrary.numerics.newton import Evaluated, logistic_loss, minimise, minimise_in_box
+from calibrary.predictions import Array, Indices, Predictions
+
+_RIDGE = 1e-8
+_GROUPS = 50
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows ascending in x (equal x in their input order), with shares of ones and weights."""
+
+    x: Array
+    y: Array
+    w: Array
+
+    def only(self, mask: Any) -> _Rows:
+        return _Rows(self.x[mask], self.y[mask], self.w[mask])
+
+    def condensed(self) -> tuple[Array, Array, Array]:
+        """At most 50 groups: mean x, mean y, and weights summing to one."""
+        start = np.flatnonzero(np.concatenate(([True], self.x[1:] != self.x[:-1])))
+        if len(start) > _GROUPS:
+            n = len(self.x)
+            size, longer = divmod(n, _GROUPS)
+            start = np.arange(_GROUPS) * size + np.minimum(np.arange(_GROUPS), longer)
+        w = np.add.reduceat(self.w, start)
+        return np.add.reduceat(self.w * self.x, start) / w, np.add.reduceat(self.w * self.y, start) / w, w / w.sum()
+
+    def distinct(self) -> _Rows:
+        """Rows of equal x taken together: the same likelihood, fewer terms."""
+        start = np.flatnonzero(np.concatenate(([True], self.x[1:] != self.x[:-1])))
+        if len(start) == len(self.x):
+            return self
+        w = np.add.reduceat(self.w, start)
+        return _Rows(self.x[start], np.add.reduceat(self.w * self.y, start) / w, w)
+
+
+class _Piecewise(CalibrationMap):
+    segments: int | None
+    max_segments: int
+    cv: int
+    tolerance: float
+    ensemble: bool
+    rng: Any
+
+    def _learn(self, view: Predictions) -> None:
+        self._check()
+        x = self._axis(view.c)
+        order = np.argsort(x, kind="stable")
+        rows = _Rows(x[order], view.y[order].astype(np.float64), view.weight[order])
+        n = view.n
+        folds = min(self.cv, n) if n > 1 else 0
+        choices = [self.segments] if self.segments is not None else list(range(1, self._most_segments(n) + 1))
+        need_folds = folds > 1 and (self.ensemble or len(choices) > 1)
+        fold = _folds(n, folds, self.rng)[order] if need_folds else None
+        maps, scores = [], []
+        for k in choices if need_folds else []:
+            curves, losses = [], []
+            for f in range(folds):
+                held = fold == f
+                curves.append(self._fit_one(rows.only(~held), k))
+                out = rows.only(held)
+                losses.append(np.average((curves[-1](out.x) - out.y) ** 2, weights=out.w))
+            maps.append(curves)
+            scores.append(float(np.mean(losses)))
+        chosen = 0
+        if len(scores) > 1:
+            chosen = int(np.flatnonzero(np.array(scores) <= min(scores) * (1.0 + self.tolerance))[0])
+        self.segments_ = int(choices[chosen])
+        self.curves_ = maps[chosen] if self.ensemble and maps else [self._fit_one(rows, self.segments_)]
+        self._caution()
+
+    def _check(self) -> None:
+        for name, value in (("segments", self.segments), ("max_segments", self.max_segments)):
+            if value is not None and value < 1:
+                raise ValueError(f"{name}={value!r} must be at least 1")
+        if self.cv < 2:
+            raise ValueError(f"cv={self.cv!r} must be at least 2 folds")
+
+    def _most_segments(self, n: int) -> int:
+        # one segment cannot show under-confidence, so two are tried as soon as there are a few rows
+        return min(max(1 + n // 200, 2 if n >= 20 else 1), self.max_segments)
+
+    def _axis(self, c: Array) -> Array:
+        raise NotImplementedError
+
+    def _fit_one(self, rows: _Rows, k: int) -> Callable[[Array], Array]:
+        raise NotImplementedError
+
+    def _caution(self) -> None:
+        pass
+
+    def _evaluate(self, c: Array) -> Array:
+        x = self._axis(c)
+        result: Array = np.mean([curve(x) for curve in self.curves_], axis=0)
+        return result
+
+
+def _folds(n: int, n_folds: int, rng: Any) -> Indices:
+    """Fold of every row: scikit-learn's shuffled KFold."""
+    index = np.arange(n)
+    (rng if isinstance(rng, np.random.Generator) else np.random.RandomState(rng)).shuffle(index)
+    fold = np.empty(n, dtype=np.intp)
+    for f, part in enumerate(np.array_split(index, n_folds)):
+        fold[part] = f
+    return fold
+
+
+def _search(rows: _Rows, k: int, *, logistic: bool) -> Array:
+    from calibrary.numerics.knots import search_knots
+
+    x, y, weight = rows.condensed()
+    candidates = np.unique(x[1:-1])
+    if not logistic:
+        candidates = candidates[(candidates > 0.0) & (candidates < 1.0)]
+    knots: Array = search_knots(x, y, weight, candidates, k - 1, logistic)
+    return knots
+
+
+@dataclass(frozen=True)
+class _Polygon:
+    knots: Array
+    values: Array
+
+    def __call__(self, x: Array) -> Array:
+        return np.interp(x, self.knots, self.values)
+
+
+@dataclass(frozen=True)
+class _LogitPolygon:
+    knots: Array
+    coef: Array
+
+    def __call__(self, x: Array) -> Array:
+        result: Array = expit(np.tensordot(self.coef, _ramps(x, self.knots), axes=1))
+        return result
+
+
+def _ramps(x: Array, knots: Array) -> Array:
+    return np.stack([np.ones_like(x), x, *(np.maximum(x - t, 0.0) for t in knots)])
+
+
+@dataclass
+class PiecewiseLinear(_Piecewise):
+    """A continuous curve of straight pieces from c = 0 to c = 1 (ECE-PL's map).
+
+    Parameters
+    ----------
+    loss : "log" or "brier", what the values at the knots minimise
+    segments : number of pieces; None chooses it by cross-validation, up to ``max_segments``
+    cv : number of folds
+    tolerance : take the fewest pieces within this share of the best score
+    ensemble : the map is the mean of the folds' maps; False refits on all rows
+    rng : seed or generator of the folds
+    """
+
+    loss: str = "log"
+    segments: int | None = None
+    max_segments: int = 16
+    cv: int = 10
+    tolerance: float = 0.0
+    ensemble: bool = True
+    rng: Any = 0
+
+    def _check(self) -> None:
+        super()._check()
+        one_of("loss", self.loss, ("log", "brier"))
+
+    def _axis(self, c: Array) -> Array:
+        return c
+
+    def _fit_one(self, rows: _Rows, k: int) -> _Polygon:
+        knots = np.concatenate(([0.0], _search(rows, k, logistic=False), [1.0]))
+        edge = 1e-12 if self.loss == "log" else 0.0
+        loss = _polygon_loss(rows.distinct(), knots, self.loss)
+        return _Polygon(knots, minimise_in_box(loss, 0.02 + 0.96 * knots, edge, 1.0 - edge))
+
+    def _caution(self) -> None:
+        if self.segments_ == 1 and all(np.allclose(p.values, (0.0, 1.0), atol=1e-9) for p in self.curves_):
+            warn(
+                "one segment from 0 to 1 is at its bounds: it cannot be steeper than the identity, so under-confidence "
+                "stays invisible; use ece_pl3 or segments=2"
+            )
+
+
+def _polygon_loss(rows: _Rows, knots: Array, loss: str) -> Callable[[Array], Evaluated]:
+    m = len(knots)
+    cell = np.clip(np.searchsorted(knots, rows.x, "right") - 1, 0, m - 2)
+    s = (rows.x - knots[cell]) / np.diff(knots)[cell]
+    w, y = rows.w / rows.w.sum(), rows.y
+    ridge = _RIDGE if loss == "log" else 2.0 * _RIDGE
+
+    def evaluate(v: Array) -> Evaluated:
+        q = v[cell] * (1.0 - s) + v[cell + 1] * s
+        if loss == "log":
+            value = -float(w @ (y * np.log(q) + (1.0 - y) * np.log1p(-q)))
+            slope = w * ((1.0 - y) / (1.0 - q) - y / q)
+            curve = w * ((1.0 - y) / (1.0 - q) ** 2 + y / q**2)
+        else:
+            value = float(w @ (q - y) ** 2)
+            slope, curve = 2.0 * w * (q - y), 2.0 * w
+        gradient = np.bincount(cell, slope * (1.0 - s), m) + np.bincount(cell + 1, slope * s, m)
+        diagonal = np.bincount(cell, curve * (1.0 - s) ** 2, m) + np.bincount(cell + 1, curve * s * s, m)
+        beside = np.bincount(cell, curve * s * (1.0 - s), m)[:-1]
+        hessian = np.diag(diagonal + ridge) + np.diag(beside, 1) + np.diag(beside, -1)
+        away = v - knots
+        return value + 0.5 * ridge * float(away @ away), gradient + ridge * away, hessian
+
+    return evaluate
+
+
+@dataclass
+class PiecewiseLinearLogit(_Piecewise):
+    """Straight pieces from log odds to log odds, with free slopes at the ends (ECE-PL3's map).
+
+    Parameters
+    ----------
+    segments, max_segments, cv, tolerance, ensemble, rng : see :class:`PiecewiseLinear`
+    """
+
+    segments: int | None = None
+    max_segments: int = 16
+    cv: int = 10
+    tolerance: float = 0.0
+    ensemble: bool = True
+    rng: Any = 0
+
+    def _axis(self, c: Array) -> Array:
+        return logit(c)
+
+    def _fit_one(self, rows: _Rows, k: int) -> _LogitPolygon:
+        knots = _search(rows, k, logistic=True)
+        few = rows.distinct()
+        identity = np.zeros(len(knots) + 2)
+        identity[1] = 1.0
+        loss = logistic_loss(
+            _ramps(few.x, knots), few.w * few.y, few.w, ridge=_RIDGE * float(few.w.sum()), centre=identity
+        )
+        return _LogitPolygon(knots, minimise(loss, identity).x)
