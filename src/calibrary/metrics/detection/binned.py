@@ -12,6 +12,7 @@ from calibrary.catalogue import Correction
 from calibrary.detection import Matches
 from calibrary.errors import one_of, undefined, warn
 from calibrary.grouping import EqualWidth
+from calibrary.grouping.edges import whole
 from calibrary.metrics.detection.declare import (
     Matching,
     averaged,
@@ -85,7 +86,7 @@ def average_calibration_error(
     0.3083
     """
     one_of("empty", empty, ("skip", "zero"))
-    code = groups(matches.category, average) * n_bins + bins_of(matches.score, n_bins, closed)
+    code = bins_of(matches.score, n_bins, closed) + groups(matches.category, average) * n_bins
     cells = Cells.of(code, matches.weights, matches.score, matches.correct)
     k = n_groups(matches, average)
     group = cells.code // n_bins
@@ -159,7 +160,7 @@ def detection_expected_calibration_error(
     code, shape = _grid(matches, features, n_bins, closed)
     size = int(np.prod(shape))
     cells = Cells.of(groups(matches.category, average) * size + code, matches.weights, matches.score, matches.correct)
-    kept = cells.rows >= _checked_count("min_samples", min_samples)
+    kept = cells.rows >= whole("min_samples", min_samples)
     k = n_groups(matches, average)
     group = cells.code // size
     total = summed(group, cells.weight, k)
@@ -235,7 +236,7 @@ def d_ece_map(
     inner = shape[1:]
     size = int(np.prod(inner))
     cells = Cells.of(code, matches.weights, matches.score, matches.correct)
-    kept = cells.rows >= _checked_count("min_samples", min_samples)
+    kept = cells.rows >= whole("min_samples", min_samples)
 
     def per_cell(values: Array) -> Array:
         return summed(cells.code % size, values, size)
@@ -319,7 +320,7 @@ def localisation_aware_expected_calibration_error(
     >>> round(cal.localisation_aware_expected_calibration_error(correct, score, iou=iou), 4)
     0.2
     """
-    code = matches.category * n_bins + bins_of(matches.score, n_bins, closed)
+    code = bins_of(matches.score, n_bins, closed) + matches.category * n_bins
     cells = Cells.of(code, matches.weights, matches.score, matches.located)
     gaps = summed(cells.code // n_bins, cells.gap, len(matches.categories))
     return _over_classes(matches, gaps, classes, average)
@@ -466,9 +467,3 @@ def _grid(
     index = [bins_of(column, n, closed) for column, n in zip(columns, n_bins, strict=True)]
     shape = tuple(int(n) for n in n_bins)
     return np.ravel_multi_index(tuple(index), shape), shape
-
-
-def _checked_count(name: str, value: int) -> int:
-    if value < 1:
-        raise ValueError(f"{name}={value}: a bin needs at least one detection")
-    return value

@@ -85,7 +85,7 @@ def expected_global_calibration_error(
     correct = np.concatenate([matches.correct[kept], np.zeros(len(missed_weight))])
     weight = np.concatenate([matches.weights[kept], missed_weight])
     group = np.concatenate([groups(matches.category, average)[kept], missed_group])
-    cells = Cells.of(group * n_bins + bins_of(score, n_bins, closed), weight, score, correct)
+    cells = Cells.of(bins_of(score, n_bins, closed) + group * n_bins, weight, score, correct)
     k = n_groups(matches, average)
     return _reduced(
         matches,
