@@ -131,6 +131,8 @@ class Entry:
     fields : for a metric of several numbers, which of them a table shows, each with its perfect value
     slow_above : rows above which a table of everything leaves it out for K > 2, because its cost is quadratic
     cost, equation, references, use, avoid, corrections : for people
+    resampled : for speed; ``resampled(view, **options)`` prepares sorting or grouping once and returns
+        ``value(w, y)``, the metric with other weights (zeros allowed) or labels of the view's rows; None is unchanged
     """
 
     id: str
@@ -166,6 +168,7 @@ class Entry:
     use: str = ""
     avoid: str = ""
     corrections: tuple[Correction, ...] = ()
+    resampled: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
     core: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
     combine: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
     function: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
@@ -298,6 +301,7 @@ class _Test:
     core: Callable[..., Any]
     combine: Callable[..., Any]
     function: Callable[..., Any]
+    joint: Callable[..., Any] | None = None
 
 
 def bonferroni(results: list[Any], views: Views, average: Any, options: dict[str, Any]) -> BonferroniResult:
@@ -311,11 +315,13 @@ def bonferroni(results: list[Any], views: Views, average: Any, options: dict[str
 
 
 def calibration_test(
-    id: str, *, combine: Callable[..., Any] = bonferroni
+    id: str, *, combine: Callable[..., Any] = bonferroni, joint: Callable[..., Any] | None = None
 ) -> Callable[[Callable[Concatenate[Predictions, P], R]], Metric[P, R]]:
     """Make the hypothesis test of metric ``id`` from a function of one view that returns a TestResult.
 
-    ``method="monte-carlo"`` and ``"consistency"`` are handled for every test alike, by redrawing labels.
+    Through a lens with several views there is one test each, put together by ``combine(results, views, average,
+    options)``; or ``joint(views, average, options)`` tests them all at once. ``method="monte-carlo"`` and
+    ``"consistency"`` are handled for every test alike, by redrawing labels.
     """
 
     def decorate(core: Callable[Concatenate[Predictions, P], R]) -> Metric[P, R]:
@@ -324,7 +330,7 @@ def calibration_test(
 
         function = public(core, catalogue[id], call, CLASSIFIER_TEST)
         function.entry = catalogue[id]
-        _TESTS[id] = _Test(core, combine, function)
+        _TESTS[id] = _Test(core, combine, function, joint)
         return function  # type: ignore[no-any-return]
 
     return decorate
@@ -339,7 +345,7 @@ def run_test(entry: Entry, y_true: Any, y_prob: Any, keywords: dict[str, Any]) -
     method = str(keywords.get("method", "")).replace("_", "-")
     own = _TESTS.get(entry.id)
     if own is None or method in RESAMPLING:
-        from calibrary.inference import monte_carlo_test
+        from calibrary.inference.null import monte_carlo_test
 
         if own is None and method not in ("", *RESAMPLING):
             raise ValueError(
@@ -353,6 +359,8 @@ def run_test(entry: Entry, y_true: Any, y_prob: Any, keywords: dict[str, Any]) -
     views = p.through(entry.lens_for(p, **seen))
     if not views.several:
         return own.core(views.views[0], **keywords)
+    if own.joint is not None:
+        return own.joint(views, average, keywords)
     return own.combine([own.core(view, **keywords) for view in views.views], views, average, keywords)
 
 

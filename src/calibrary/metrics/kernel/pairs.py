@@ -1,0 +1,296 @@
+"""What the metrics over pairs of predictions share: the matrix of a view, its means, and their null laws.
+
+The matrix is H_ij = <g_i, g_j> k(c_i, c_j), with g a vector per row that has mean zero when the predictions are
+calibrated. Its mean over all pairs is the biased (V) estimate, over distinct pairs the unbiased (U) one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary.catalogue import Common, Options, TestResult, bonferroni
+from calibrary.errors import one_of
+from calibrary.kernels import PAIR_KERNELS, WEIGHT_TYPES, median_bandwidth, positive_width
+from calibrary.lens import Views, as_lens
+from calibrary.numerics.pair_tiles import LineMatrix, PairMatrix, TiledMatrix
+from calibrary.predictions import Array, Indices, Predictions
+
+PAIRS = Options(
+    """\
+metric : "tv" or "euclidean", optional
+    Total variation, half the sum of absolute differences (default of the Laplace kernel), or the Euclidean
+    distance (of the Gaussian). A Gaussian of the total variation is not positive definite for K > 2: refused.
+bandwidth : positive number or "median"
+    The width h; by default the median distance between predictions, exactly.
+include_self : bool
+    Take that median over the whole N x N matrix with its zero diagonal, as the SKCE authors' experiments do.
+weight_type : "frequency" or "importance"
+    Weights count copies of rows, or rescale distinct rows.""",
+    metric=None,
+    bandwidth="median",
+    include_self=False,
+    weight_type="frequency",
+)
+
+
+class PairOptions(Common, total=False):
+    """The keywords of every metric over pairs of predictions."""
+
+    metric: str | None
+    bandwidth: float | str
+    include_self: bool
+    weight_type: str
+
+
+@dataclass(frozen=True)
+class PairTestResult(TestResult):
+    """Outcome of a test on pairs of predictions.
+
+    ``statistic`` is the estimate itself. ``z`` and ``skew`` standardise it where the method does (else NaN);
+    ``n_resamples`` is the number of bootstrap draws (else 0).
+    """
+
+    method: str
+    z: float = math.nan
+    skew: float = math.nan
+    n_resamples: int = 0
+
+
+def options_of_pairs(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the options that say how two predictions are compared."""
+    return {name: value for name, value in options.items() if name in PAIRS}
+
+
+# -- the matrix of a view ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PairKernel:
+    """The kernel that compares two predictions of a view: its name, distance and width."""
+
+    name: str
+    metric: str
+    width: float
+
+    def between(self, a: Array, b: Array) -> Array:
+        """Kernel values of predictions a[..., :] against b[..., :]."""
+        gap = a - b
+        d = 0.5 * np.abs(gap).sum(axis=-1) if self.metric == "tv" else np.sqrt((gap**2).sum(axis=-1))
+        return PAIR_KERNELS[self.name](d, self.width)
+
+
+def pair_kernel(
+    view: Predictions,
+    kernel: str,
+    *,
+    metric: str | None = None,
+    bandwidth: float | str = "median",
+    include_self: bool = False,
+    weight_type: str = "frequency",
+) -> PairKernel:
+    """Check the options and find the width."""
+    one_of("kernel", kernel, PAIR_KERNELS)
+    one_of("weight_type", weight_type, WEIGHT_TYPES)
+    metric = ("tv" if kernel == "laplace" else "euclidean") if metric is None else metric
+    one_of("metric", metric, ("tv", "euclidean"))
+    if kernel == "gaussian" and metric == "tv" and view.k > 2:
+        raise ValueError(
+            "kernel='gaussian' with metric='tv' is not positive definite for more than two classes: "
+            "use metric='euclidean' or kernel='laplace'"
+        )
+    h = positive_width(bandwidth, ("median",))
+    if h is None:
+        h = median_bandwidth(view, metric=metric, include_self=include_self, weight_type=weight_type)
+    return PairKernel(kernel, metric, h)
+
+
+def on_a_line(view: Predictions) -> Predictions:
+    """Two classes as one confidence each; more classes as they are."""
+    return view.through(as_lens("binary")).views[0] if view.k == 2 else view
+
+
+def ascending(view: Predictions) -> Predictions:
+    """The rows of a binary view in order of confidence, so that sums over pairs need no further sorting."""
+    s = view.sorted
+    return Predictions(s.y.astype(np.intp), s.c, s.w)
+
+
+def line_matrix(view: Predictions, kernel: PairKernel, feature: Array, order: Indices | None = None) -> LineMatrix:
+    """The matrix of a binary view: <g_i, g_j> = a_i a_j for one feature per row."""
+    # two columns are sqrt 2 |c - c'| apart in Euclid's distance
+    width = kernel.width / (math.sqrt(2.0) if kernel.metric == "euclidean" else 1.0)
+    return LineMatrix(view.c, feature, kernel.name, width, order)
+
+
+def vector_matrix(view: Predictions, kernel: PairKernel, features: Array) -> TiledMatrix:
+    """The matrix of any number of classes."""
+    return TiledMatrix(view.p, features, kernel.name, kernel.metric, kernel.width)
+
+
+# -- its means --------------------------------------------------------------------------------------
+
+
+def mean_over_all(h: PairMatrix, view: Predictions) -> float:
+    """Weighted mean of H over all pairs, a row with itself included: never negative beyond rounding."""
+    return max(h.total(view.weight), 0.0) / view.total**2
+
+
+def mean_over_distinct(h: PairMatrix, view: Predictions, weight_type: str) -> float:
+    """Weighted mean of H over pairs of distinct rows, or of distinct copies of rows: unbiased."""
+    w = view.weight
+    own = w if weight_type == "frequency" else w**2
+    return float((h.total(w) - np.dot(own, h.diagonal)) / _distinct_pairs(view, weight_type))
+
+
+def need_pairs(view: Predictions, weight_type: str, metric: str, least: int = 2) -> None:
+    """Refuse fewer rows (or copies of rows) than the estimate needs."""
+    one_of("weight_type", weight_type, WEIGHT_TYPES)
+    n = view.total if weight_type == "frequency" else view.n
+    if n >= least:
+        return
+    if weight_type == "frequency" and view.w is not None and view.n >= least:
+        if n > 1.0 and least == 2:
+            return
+        raise ValueError(
+            f"sample_weight sums to {n:g}: {metric} counts pairs of copies of rows, so frequency weights must sum to "
+            f"{least} or more; pass weight_type='importance' for weights on another scale"
+        )
+    raise ValueError(f"{metric} needs at least {least} rows, y_true has {view.n}")
+
+
+def _distinct_pairs(view: Predictions, weight_type: str) -> float:
+    return view.total**2 - (view.total if weight_type == "frequency" else float(np.dot(view.weight, view.weight)))
+
+
+# -- their laws when the predictions are calibrated -------------------------------------------------
+
+
+def comparable(h: PairMatrix, view: Predictions, weight_type: str, purpose: str) -> tuple[PairMatrix, Array]:
+    """The matrix and the number of copies of each row, for a test."""
+    if weight_type == "frequency":
+        return h, view.counts(purpose).astype(np.float64)
+    n = view.n
+    rescale = math.sqrt(n * (n - 1) / _distinct_pairs(view, weight_type))
+    return (h if view.w is None else h.scaled(view.w * rescale)), np.ones(n)
+
+
+def bootstrap_pvalue(
+    statistic: float, h: PairMatrix, copies: Array, n_resamples: int, rng: Any, plus_one: bool
+) -> float:
+    """Bootstrap of the degenerate U-statistic: resample rows, centre the matrix.
+
+    T = (C' Hc C - sum_i C_i Hc_ii) / N for counts C, written out so that each draw needs only C'HC.
+    """
+    n = copies.sum()
+    row_mean = h.product(copies) / n
+    grand_mean = np.dot(copies, row_mean) / n
+
+    def null(counts: Array) -> Array:
+        linear = counts.T @ (h.diagonal + 2.0 * (n - 1.0) * row_mean)
+        draws: Array = (h.forms(counts) - linear + n * (n - 1.0) * grand_mean) / n
+        return draws
+
+    return _share_above(n * statistic, null, _resampled_counts(copies, rng), n_resamples, h.n, plus_one)
+
+
+def wild_bootstrap_pvalue(
+    statistic: float, h: PairMatrix, copies: Array, n_resamples: int, rng: Any, plus_one: bool
+) -> float:
+    """Wild bootstrap: every copy of a row gets a random sign."""
+    n = copies.sum()
+    own = np.dot(copies, h.diagonal)
+
+    def null(signs: Array) -> Array:
+        draws: Array = (h.forms(signs) - own) / (n * (n - 1.0))
+        return draws
+
+    def draw(size: int) -> Array:
+        return 2.0 * generator.binomial(copies.astype(np.int64)[:, None], 0.5, (len(copies), size)) - copies[:, None]
+
+    generator = np.random.default_rng(rng)
+    return _share_above(statistic, null, draw, n_resamples, h.n, plus_one)
+
+
+def pearson_law(statistic: float, h: PairMatrix, copies: Array) -> tuple[float, float, float]:
+    """p-value, z and skewness from a gamma law with the U-statistic's first three moments under the null."""
+    from scipy.special import gammaincc, ndtr
+
+    n, d = copies.sum(), h.diagonal
+    power = h.power_sums(copies, copies)
+    m2 = (power[1] - np.dot(copies, d**2)) / (n * (n - 1))
+    m3 = (power[2] - np.dot(copies, d**3)) / (n * (n - 1))
+    met_twice = h.power_sums(copies * d, copies)[1]
+    t = (h.triangles(copies) - 3.0 * met_twice + 2.0 * np.dot(copies, d**3)) / (n * (n - 1) * (n - 2))
+    variance = 2.0 * m2 / (n * (n - 1))
+    if not variance > 0.0:
+        return 1.0, 0.0, 0.0
+    z = statistic / math.sqrt(variance)
+    skew = float((8.0 * (n - 2) * t + 4.0 * m3) / (n * (n - 1)) ** 2 / variance**1.5)
+    if skew < 1e-6:
+        return float(ndtr(-z)), z, skew
+    shape = 4.0 / skew**2
+    at = shape + z * math.sqrt(shape)
+    return float(gammaincc(shape, at)) if at > 0.0 else 1.0, z, skew
+
+
+def _resampled_counts(copies: Array, rng: Any) -> Callable[[int], Array]:
+    """Draws of how often each row appears among N copies drawn with replacement."""
+    generator = np.random.default_rng(rng)
+    n = int(copies.sum())
+    if n > 4 * len(copies):
+        return lambda size: generator.multinomial(n, copies / n, size).T.astype(np.float64)
+    row_of = np.repeat(np.arange(len(copies)), copies.astype(np.int64))
+
+    def draw(size: int) -> Array:
+        counts = np.empty((size, len(copies)))
+        for r in range(size):
+            counts[r] = np.bincount(row_of[generator.integers(0, n, n)], minlength=len(copies))
+        return counts.T
+
+    return draw
+
+
+def _share_above(
+    statistic: float,
+    null: Callable[[Array], Array],
+    draw: Callable[[int], Array],
+    n_resamples: int,
+    rows: int,
+    plus_one: bool,
+) -> float:
+    # ties with the observed value count, also when they are off by a rounding
+    bound = statistic - 1e-12 * max(1.0, abs(statistic))
+    above = sum(int((null(draw(size)) >= bound).sum()) for size in _batches(n_resamples, rows))
+    return (above + plus_one) / (n_resamples + plus_one)
+
+
+def _batches(n_resamples: int, rows: int) -> Iterator[int]:
+    """Sizes of batches of draws that fit in 256 MB."""
+    size = max(1, min(n_resamples, (1 << 25) // rows))
+    for start in range(0, n_resamples, size):
+        yield min(size, n_resamples - start)
+
+
+def resample_count(n_resamples: int, n_bootstrap: int | None) -> int:
+    """The number of draws, under either of its two names."""
+    n = n_resamples if n_bootstrap is None else n_bootstrap
+    if int(n) != n or n < 1:
+        raise ValueError(f"n_resamples={n!r} must be a whole number, 1 or more")
+    return int(n)
+
+
+def joint_test(judge: Callable[..., Any]) -> Callable[..., Any]:
+    """Class-wise: one test, on the mean of the classes' matrices. Views with rows of their own: Bonferroni."""
+
+    def joint(views: Views, average: Any, options: dict[str, Any]) -> Any:
+        shared = all(v.n == views.views[0].n and v.rows is views.views[0].rows for v in views.views)
+        if average is None or (isinstance(average, str) and average == "max") or not shared:
+            return bonferroni([judge([v], np.ones(1), **options) for v in views.views], views, average, options)
+        return judge(views.views, views.weights(average), **options)
+
+    return joint

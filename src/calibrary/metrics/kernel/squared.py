@@ -1,0 +1,548 @@
+"""Squared kernel calibration errors (rows 57, 58): residuals of similar predictions should not point the same way."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Correction, calibration_test, catalogue, metric
+from calibrary.errors import one_of
+from calibrary.lens import ALL_LENSES
+from calibrary.metrics.kernel.pairs import (
+    PAIRS,
+    PairOptions,
+    PairTestResult,
+    ascending,
+    bootstrap_pvalue,
+    comparable,
+    joint_test,
+    line_matrix,
+    mean_over_all,
+    mean_over_distinct,
+    need_pairs,
+    on_a_line,
+    options_of_pairs,
+    pair_kernel,
+    pearson_law,
+    resample_count,
+    vector_matrix,
+)
+from calibrary.numerics.pair_tiles import MeanMatrix, PairMatrix
+from calibrary.predictions import Array, Predictions, as_array
+
+__all__ = [
+    "squared_kernel_calibration_error",
+    "squared_kernel_calibration_error_b",
+    "squared_kernel_calibration_error_b_test",
+    "squared_kernel_calibration_error_ul",
+    "squared_kernel_calibration_error_ul_test",
+    "squared_kernel_calibration_error_uq",
+    "squared_kernel_calibration_error_uq_test",
+]
+
+_WIDMANN = "Widmann, Lindsten, Zachariah (2019), Calibration tests in multi-class classification: a unifying framework"
+_DISTANCE = Correction(
+    "(72), (73)", "the distance between vectors is not stated", "total variation, as the inventors use"
+)
+_PROPER = Correction(
+    "proper",
+    "strictly proper",
+    "true of calibration errors (0 only for calibrated predictions), not of scores: predicting the base rates gets 0",
+)
+_USE = "Test or compare calibration of whole probability vectors without bins."
+
+
+@metric(
+    "skce_b",
+    family="kernel",
+    aliases=("SKCE-B", "biased squared kernel calibration error"),
+    range=(0.0, 2.0),
+    range_note="[0, 2] with the identity matrix",
+    proper="no",
+    lenses=ALL_LENSES,
+    default_lens="full",
+    passes_on=PAIRS,
+    symmetric=True,
+    slow_above=20_000,
+    cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
+    equation="(72)",
+    references=(_WIDMANN,),
+    use=_USE + " Never negative, so it reads as a size; two classes: twice the squared MMCE of the same width.",
+    avoid="Biased upwards by the pairs of a row with itself; use skce_uq to compare or to test.",
+    corrections=(
+        Correction("range", "[-eps, 1]", "[0, 2]: two certain and wrong predictions of different classes are 2 apart"),
+        _DISTANCE,
+        _PROPER,
+    ),
+)
+def squared_kernel_calibration_error_b(
+    view: Predictions, *, kernel: str = "laplace", matrix: Any = None, **options: Unpack[PairOptions]
+) -> float:
+    r"""How far residuals of similar predictions point the same way, squared, over all pairs.
+
+    .. math:: \frac{1}{W^2} \sum_{i,j} w_i w_j\, (e_{y_i} - c_i)^\top M (e_{y_j} - c_j)\, k(c_i, c_j)
+
+    Parameters
+    ----------
+    kernel : "laplace" or "gaussian"
+        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
+    matrix : array-like of shape (K, K), optional
+        A positive semi-definite M that compares residuals; the identity by default.
+
+    Notes
+    -----
+    The value is a square and no root is taken. Two classes with the Laplace kernel cost a sort.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 1, 0, 1, 0], [0.2, 0.7, 0.9, 0.6, 0.8, 0.1]
+    >>> round(cal.squared_kernel_calibration_error_b(y, p, bandwidth=0.25), 4)
+    0.0315
+    """
+    view, h = _value_matrix(view, kernel, matrix, options)
+    return mean_over_all(h, view)
+
+
+@metric(
+    "skce_uq",
+    family="kernel",
+    row=58,
+    aliases=("SKCE", "SKCE-UQ", "unbiased quadratic SKCE"),
+    range=(-2.0, 2.0),
+    range_note="[-2/(N-1), 2] with the identity matrix",
+    sign="0 is perfect in expectation; small negative values are chance, larger is worse",
+    lenses=ALL_LENSES,
+    default_lens="full",
+    passes_on=PAIRS,
+    symmetric=True,
+    slow_above=20_000,
+    cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
+    equation="(73)",
+    references=(_WIDMANN,),
+    use=_USE + " Unbiased: the difference between two models is unbiased too. The strongest of the SKCE tests.",
+    avoid="Quadratic for three classes or more; above some 10^5 rows use skce_ul or two-class lenses.",
+    corrections=(
+        Correction("range", "[-eps, 1]", "[-2/(N-1), 2]"),
+        _DISTANCE,
+        _PROPER,
+        Correction("cost of the bootstrap", "O(N^3 M)", "O(N^2 M) for M draws by matrix products; O(N M) on a line"),
+    ),
+)
+def squared_kernel_calibration_error_uq(
+    view: Predictions, *, kernel: str = "laplace", matrix: Any = None, **options: Unpack[PairOptions]
+) -> float:
+    r"""How far residuals of similar predictions point the same way, squared, without bias.
+
+    .. math:: \frac{1}{N(N-1)} \sum_{i \ne j} (e_{y_i} - c_i)^\top M (e_{y_j} - c_j)\, k(c_i, c_j)
+
+    Parameters
+    ----------
+    kernel : "laplace" or "gaussian"
+        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
+    matrix : array-like of shape (K, K), optional
+        A positive semi-definite M that compares residuals; the identity by default.
+
+    Notes
+    -----
+    Estimates a square, so it may be slightly negative for a calibrated model. With frequency weights the pairs
+    of a row with its own copies count, w(w-1) of them. At least two rows.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 1, 0, 1, 0], [0.2, 0.7, 0.9, 0.6, 0.8, 0.1]
+    >>> round(cal.squared_kernel_calibration_error_uq(y, p, bandwidth=0.25), 4)
+    0.0006
+    """
+    weight_type = options.get("weight_type", "frequency")
+    need_pairs(view, weight_type, "skce_uq")
+    view, h = _value_matrix(view, kernel, matrix, options)
+    return mean_over_distinct(h, view, weight_type)
+
+
+@metric(
+    "skce_ul",
+    family="kernel",
+    row=57,
+    aliases=("SKCE-UL", "unbiased linear SKCE"),
+    range=(-2.0, 2.0),
+    range_note="[-2, 2] with the identity matrix",
+    sign="0 is perfect in expectation; negative values are chance, larger is worse",
+    lenses=ALL_LENSES,
+    default_lens="full",
+    passes_on=PAIRS,
+    weights="rows",
+    weights_note="pairs consecutive rows, so a weight cannot be a repeated row: pairs weigh the product",
+    order_free=False,
+    order_note="pairs row 1 with row 2, row 3 with row 4, ...: shuffle=True, rng= mixes them first",
+    symmetric=True,
+    slow_above=20_000,
+    cost="O(N K), plus the median width",
+    equation="(73), (77)",
+    references=(_WIDMANN,),
+    use=_USE + " Linear time at a given width, with a normal law: the test for very many rows or classes.",
+    avoid="Uses one pair in N and depends on row order: much weaker than skce_uq on the same data.",
+    corrections=(
+        Correction("range", "[-eps, 1]", "[-2, 2]"),
+        _DISTANCE,
+        _PROPER,
+        Correction(
+            "(77)",
+            "z = SKCE / (sqrt(floor(N/2)) sigma)",
+            "the root belongs in the numerator; as printed the p-value is 0.5 for everything",
+        ),
+    ),
+)
+def squared_kernel_calibration_error_ul(
+    view: Predictions,
+    *,
+    kernel: str = "laplace",
+    matrix: Any = None,
+    block_size: int = 2,
+    shuffle: bool = False,
+    rng: Any = None,
+    **options: Unpack[PairOptions],
+) -> float:
+    r"""How far residuals of neighbouring rows point the same way: an unbiased estimate in linear time.
+
+    The mean of h(1, 2), h(3, 4), ... with
+    :math:`h(i, j) = (e_{y_i} - c_i)^\top M (e_{y_j} - c_j)\, k(c_i, c_j)`; the last row of an odd N is unused.
+
+    Parameters
+    ----------
+    kernel : "laplace" or "gaussian"
+        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
+    matrix : array-like of shape (K, K), optional
+        A positive semi-definite M that compares residuals; the identity by default.
+    block_size : int
+        Average over blocks of this many consecutive rows, all pairs within each; 2 is the formula above.
+    shuffle, rng : bool, and int, Generator or None
+        Permute the rows first.
+
+    Notes
+    -----
+    A pair weighs the product of its weights, whatever ``weight_type`` says.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 1, 0, 1, 0], [0.2, 0.7, 0.9, 0.6, 0.8, 0.1]
+    >>> round(cal.squared_kernel_calibration_error_ul(y, p, bandwidth=0.25), 4)
+    -0.0182
+    """
+    terms, weight = _block_terms(view, kernel, matrix, block_size, shuffle, rng, options)
+    return float(np.dot(weight, terms))
+
+
+_ESTIMATORS = {"b": "skce_b", "uq": "skce_uq", "ul": "skce_ul"}
+
+
+def squared_kernel_calibration_error(
+    y_true: Any, y_prob: Any = None, *, estimator: str = "uq", **options: Any
+) -> float:
+    """Squared kernel calibration error by the estimator of your choice.
+
+    Parameters
+    ----------
+    y_true, y_prob : labels and probabilities, as in every metric
+    estimator : "uq", "ul" or "b"
+        Unbiased over all pairs, unbiased over consecutive pairs, or biased and never negative.
+    **options
+        Those of the estimator: see ``squared_kernel_calibration_error_uq``, ``_ul`` and ``_b``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 1, 0, 1, 0], [0.2, 0.7, 0.9, 0.6, 0.8, 0.1]
+    >>> round(cal.squared_kernel_calibration_error(y, p, estimator="b", bandwidth=0.25), 4)
+    0.0315
+    """
+    one_of("estimator", estimator, _ESTIMATORS)
+    return float(catalogue[_ESTIMATORS[estimator]](y_true, y_prob, **options))
+
+
+# -- tests ------------------------------------------------------------------------------------------
+
+
+def _judge_b(
+    views: Any,
+    share: Array,
+    *,
+    method: str = "distribution-free",
+    kernel: str = "laplace",
+    matrix: Any = None,
+    **options: Any,
+) -> PairTestResult:
+    one_of("method", method, ("distribution-free",))
+    h, view = _test_matrix(views, share, kernel, matrix, options)
+    b = mean_over_all(h, view)
+    _refuse_bound(view, matrix)
+    return PairTestResult(b, math.exp(-0.5 * max(0.0, math.sqrt(view.n * b / 2.0) - 1.0) ** 2), method)
+
+
+def _judge_uq(
+    views: Any,
+    share: Array,
+    *,
+    method: str = "bootstrap",
+    n_resamples: int = 1000,
+    n_bootstrap: int | None = None,
+    rng: Any = None,
+    plus_one: bool = True,
+    kernel: str = "laplace",
+    matrix: Any = None,
+    **options: Any,
+) -> PairTestResult:
+    one_of("method", method, ("bootstrap", "pearson", "distribution-free"))
+    weight_type = options.get("weight_type", "frequency")
+    need_pairs(views[0], weight_type, "the test", 3 if method == "pearson" else 2)
+    h, view = _test_matrix(views, share, kernel, matrix, options)
+    statistic = mean_over_distinct(h, view, weight_type)
+    if method == "distribution-free":
+        _refuse_bound(view, matrix)
+        return PairTestResult(statistic, _pair_bound(statistic, view.n // 2), method)
+    h, copies = comparable(h, view, weight_type, "the test")
+    if method == "pearson":
+        pvalue, z, skew = pearson_law(statistic, h, copies)
+        return PairTestResult(statistic, pvalue, method, z, skew)
+    n = resample_count(n_resamples, n_bootstrap)
+    return PairTestResult(statistic, bootstrap_pvalue(statistic, h, copies, n, rng, plus_one), method, n_resamples=n)
+
+
+def _judge_ul(
+    views: Any,
+    share: Array,
+    *,
+    method: str = "normal",
+    kernel: str = "laplace",
+    matrix: Any = None,
+    block_size: int = 2,
+    shuffle: bool = False,
+    rng: Any = None,
+    **options: Any,
+) -> PairTestResult:
+    from scipy.special import ndtr
+
+    one_of("method", method, ("normal", "distribution-free"))
+    rng = np.random.default_rng(rng).integers(1 << 62) if shuffle else None  # the same shuffle for every class
+    parts = [_block_terms(v, kernel, matrix, block_size, shuffle, rng, options) for v in views]
+    terms, weight = sum(s * part[0] for s, part in zip(share, parts, strict=True)), parts[0][1]
+    statistic, n = float(np.dot(weight, terms)), len(terms)
+    if method == "distribution-free":
+        _refuse_bound(views[0], matrix)
+        return PairTestResult(statistic, _pair_bound(statistic, n * (block_size // 2)), method)
+    if n < 2:
+        raise ValueError(f"the normal test needs at least 2 blocks of {block_size} rows, y_true has {views[0].n} rows")
+    variance = n / (n - 1) * float(np.sum(weight**2 * (terms - statistic) ** 2))
+    if variance == 0.0:
+        return PairTestResult(statistic, 0.0 if statistic > 0.0 else 1.0, method)
+    z = statistic / math.sqrt(variance)
+    return PairTestResult(statistic, float(ndtr(-z)), method, z)
+
+
+@calibration_test("skce_b", joint=joint_test(_judge_b))
+def squared_kernel_calibration_error_b_test(
+    view: Predictions,
+    *,
+    method: str = "distribution-free",
+    kernel: str = "laplace",
+    matrix: Any = None,
+    **options: Unpack[PairOptions],
+) -> PairTestResult:
+    """Upper bound of the p-value of the biased estimate, valid for every N and every distribution.
+
+    exp(-max(0, sqrt(N b / 2) - 1)^2 / 2). Very conservative: ``skce_uq`` has far stronger tests.
+
+    Parameters
+    ----------
+    method : "distribution-free"
+    kernel : "laplace" or "gaussian"
+        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
+    matrix : array-like of shape (K, K), optional
+        Must be left out: the bound is that of the identity.
+
+    Returns
+    -------
+    PairTestResult
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [1, 0] * 50, [0.1, 0.9] * 50
+    >>> round(cal.test("skce_b", y, p).pvalue, 4)
+    0.0
+    """
+    return _judge_b([view], np.ones(1), method=method, kernel=kernel, matrix=matrix, **options)
+
+
+@calibration_test("skce_uq", joint=joint_test(_judge_uq))
+def squared_kernel_calibration_error_uq_test(
+    view: Predictions,
+    *,
+    method: str = "bootstrap",
+    n_resamples: int = 1000,
+    n_bootstrap: int | None = None,
+    rng: Any = None,
+    plus_one: bool = True,
+    kernel: str = "laplace",
+    matrix: Any = None,
+    **options: Unpack[PairOptions],
+) -> PairTestResult:
+    """Are the predictions calibrated as whole vectors? Large values speak against it.
+
+    Parameters
+    ----------
+    method : "bootstrap", "pearson" or "distribution-free"
+        Resample the rows of the centred matrix; fit a gamma law by three moments (deterministic, resolves tiny
+        p-values, cubic time for three classes or more); or a bound valid for every distribution, very conservative.
+    n_resamples, rng : int, and int, Generator or None
+        Draws of the bootstrap (``n_bootstrap`` is a synonym).
+    plus_one : bool
+        Count the observed value among the draws, so that the p-value is never 0.
+    kernel : "laplace" or "gaussian"
+        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
+    matrix : array-like of shape (K, K), optional
+        A positive semi-definite M that compares residuals; the identity by default.
+
+    Returns
+    -------
+    PairTestResult
+        ``statistic`` (the estimate), ``pvalue``, ``method``, ``z``, ``skew``, ``n_resamples``.
+
+    Notes
+    -----
+    Class-wise there is one test, on the mean of the classes' matrices.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 1, 0, 1, 0, 1, 1], [0.2, 0.7, 0.9, 0.6, 0.8, 0.1, 0.7, 0.6]
+    >>> round(cal.test("skce_uq", y, p, method="pearson").pvalue, 3)
+    0.709
+    """
+    return _judge_uq(
+        [view], np.ones(1), method=method, n_resamples=n_resamples, n_bootstrap=n_bootstrap, rng=rng,
+        plus_one=plus_one, kernel=kernel, matrix=matrix, **options,
+    )  # fmt: skip
+
+
+@calibration_test("skce_ul", joint=joint_test(_judge_ul))
+def squared_kernel_calibration_error_ul_test(
+    view: Predictions,
+    *,
+    method: str = "normal",
+    kernel: str = "laplace",
+    matrix: Any = None,
+    block_size: int = 2,
+    shuffle: bool = False,
+    rng: Any = None,
+    **options: Unpack[PairOptions],
+) -> PairTestResult:
+    """Are the predictions calibrated as whole vectors? A normal test in linear time.
+
+    z = sqrt(n) estimate / s over n independent pairs (or blocks) of rows, s their standard deviation with divisor
+    n - 1, one-sided.
+
+    Parameters
+    ----------
+    method : "normal" or "distribution-free"
+        The central limit theorem, or a bound valid for every distribution, very conservative.
+    kernel, matrix, block_size, shuffle, rng
+        As in the metric.
+
+    Returns
+    -------
+    PairTestResult
+        ``statistic`` (the estimate), ``pvalue``, ``method``, ``z``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 1, 0, 1, 0, 1, 1], [0.2, 0.7, 0.9, 0.6, 0.8, 0.1, 0.7, 0.6]
+    >>> round(cal.test("skce_ul", y, p, bandwidth=0.25).pvalue, 3)
+    0.46
+    """
+    return _judge_ul(
+        [view], np.ones(1), method=method, kernel=kernel, matrix=matrix, block_size=block_size, shuffle=shuffle,
+        rng=rng, **options,
+    )  # fmt: skip
+
+
+def _pair_bound(statistic: float, n_pairs: int) -> float:
+    return math.exp(-n_pairs * statistic**2 / 8.0) if statistic > 0.0 else 1.0
+
+
+def _refuse_bound(view: Predictions, matrix: Any) -> None:
+    if view.w is not None:
+        raise ValueError("method='distribution-free' takes no sample_weight: its bound holds for plain rows")
+    if matrix is not None:
+        raise ValueError("method='distribution-free' takes no matrix: its bound is that of the identity")
+
+
+# -- the matrix of residuals ------------------------------------------------------------------------
+
+
+def _value_matrix(view: Predictions, kernel: str, matrix: Any, options: Any) -> tuple[Predictions, PairMatrix]:
+    """The matrix of one view; a binary view is sorted first, for the linear-time sums."""
+    view = on_a_line(view)
+    compare = pair_kernel(view, kernel, **options_of_pairs(options))
+    if not view.binary:
+        return view, vector_matrix(view, compare, _residuals(view, matrix))
+    view = ascending(view)
+    return view, line_matrix(view, compare, _residuals(view, matrix)[:, 0])
+
+
+def _test_matrix(views: Any, share: Array, kernel: str, matrix: Any, options: Any) -> tuple[PairMatrix, Predictions]:
+    if len(views) == 1:
+        view, h = _value_matrix(views[0], kernel, matrix, options)
+        return h, view
+    compare = [pair_kernel(v, kernel, **options_of_pairs(options)) for v in views]
+    parts = [line_matrix(v, k, _residuals(v, matrix)[:, 0], v.order) for v, k in zip(views, compare, strict=True)]
+    return MeanMatrix(parts, share), views[0]
+
+
+def _residuals(view: Predictions, matrix: Any) -> Array:
+    """g with <g_i, g_j> = (e_y - c)_i' M (e_y - c)_j: one column for a binary view, K for others."""
+    m = np.eye(view.k) if matrix is None else _checked_matrix(matrix, view.k)
+    if view.binary:
+        # the residual is (y - c) times (-1, 1)
+        return math.sqrt(max(float(m[0, 0] - m[0, 1] - m[1, 0] + m[1, 1]), 0.0)) * view.residual[:, None]
+    residual = view.one_hot - view.p
+    if matrix is None:
+        return residual
+    values, vectors = np.linalg.eigh(m)
+    rotated: Array = residual @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+    return rotated
+
+
+def _checked_matrix(matrix: Any, k: int) -> Array:
+    m = as_array(matrix, "matrix").astype(np.float64)
+    if m.shape != (k, k):
+        raise ValueError(f"matrix has shape {m.shape}: it compares residuals of {k} classes, so pass ({k}, {k})")
+    if not np.allclose(m, m.T) or np.linalg.eigvalsh(m).min() < -1e-10 * np.abs(m).max():
+        raise ValueError("matrix must be symmetric and positive semi-definite")
+    return m
+
+
+def _block_terms(
+    view: Predictions, kernel: str, matrix: Any, block_size: int, shuffle: bool, rng: Any, options: Any
+) -> tuple[Array, Array]:
+    """Mean of h over the pairs within each block of consecutive rows, and the blocks' weights (summing to one)."""
+    if int(block_size) != block_size or block_size < 2:
+        raise ValueError(f"block_size={block_size!r} must be a whole number, 2 or more")
+    if view.n < block_size:
+        raise ValueError(f"skce_ul needs at least {block_size} rows, y_true has {view.n}")
+    compare = pair_kernel(view, kernel, **options_of_pairs(options))
+    rows = np.random.default_rng(rng).permutation(view.n) if shuffle else np.arange(view.n)
+    blocks = rows[: view.n - view.n % block_size].reshape(-1, block_size)
+    g = _residuals(view, matrix)
+    total, weight = np.zeros(len(blocks)), np.zeros(len(blocks))
+    for lag in range(1, block_size):
+        i, j = blocks[:, :-lag], blocks[:, lag:]
+        pair = view.weight[i] * view.weight[j]
+        total += (pair * np.einsum("bpd,bpd->bp", g[i], g[j]) * compare.between(view.p[i], view.p[j])).sum(axis=1)
+        weight += pair.sum(axis=1)
+    return total / weight, weight / weight.sum()

@@ -1,0 +1,146 @@
+"""Compiled loops that fill tiles of pairwise matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from calibrary.numerics.vector_exp import exp_negative
+
+#: Numbers that stay in a processor's own cache.
+CACHED = 1 << 16
+#: Squared distances below this are summed from differences: |a|^2 + |b|^2 - 2ab keeps too few of their digits.
+NEAR = 1e-6
+
+
+@njit(cache=True, nogil=True)
+def fill_rows(  # type: ignore[no-untyped-def]
+    x, xt, gt, products, norms, i0, j0, start, stop, euclidean, squared, rate, u, v, tile, sums
+):
+    """Rows start..stop of one tile and, when u and v are given, the sums of u_i v_j H_ij^q for q = 1, 2, 3.
+
+    Off the diagonal the sums count the tile's mirror image too. ``x`` holds long points along rows, ``xt`` short
+    ones along columns, ``gt`` short features; ``products`` the inner products of long points and, when there is
+    no ``gt``, ``tile`` those of long features.
+    """
+    # columns in strips whose points stay in the cache while all rows pass by
+    strip = max(64, CACHED // max(xt.shape[0], x.shape[1]))
+    for first in range(0, tile.shape[1], strip):
+        last = min(first + strip, tile.shape[1])
+        along = x.size and not products.size
+        distances = np.empty((stop - start if along else 1, last - first))
+        inner = np.empty(last - first)
+        if along:
+            _long_distances(x, i0 + start, j0 + first, distances)
+        for i in range(start, stop):
+            row = tile[i, first:last]
+            distance = distances[i - start if along else 0]
+            if products.size:
+                _distances_from_products(x, products[i, first:last], norms, i0 + i, j0 + first, distance)
+            elif not along:
+                _distances(xt, i0 + i, j0 + first, euclidean, distance)
+            if euclidean and not squared:
+                for j in range(row.size):
+                    distance[j] = np.sqrt(distance[j])
+            elif squared and not euclidean:
+                for j in range(row.size):
+                    distance[j] *= distance[j]
+            if gt.shape[0]:
+                _inner_products(gt, i0 + i, j0 + first, inner)
+                for j in range(row.size):
+                    row[j] = inner[j] * exp_negative(-rate * distance[j])
+            else:
+                for j in range(row.size):
+                    row[j] *= exp_negative(-rate * distance[j])
+            if u.size:
+                j = j0 + first
+                _add_powers(row, v[j : j + row.size], u[i0 + i], sums[i])
+                if i0 != j0:
+                    _add_powers(row, u[j : j + row.size], v[i0 + i], sums[i])
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def _distances(xt, i, j0, euclidean, out):  # type: ignore[no-untyped-def]
+    """Total variation, or squared Euclidean, distances of point i to the points j0, j0 + 1, ..."""
+    n = out.shape[0]
+    some = xt[:, j0 : j0 + n]
+    out[:] = 0.0
+    fours = xt.shape[0] - xt.shape[0] % 4
+    for k in range(0, fours, 4):
+        # four coordinates a pass, so that the running sums are read and written a quarter as often
+        x0, x1, x2, x3 = some[k], some[k + 1], some[k + 2], some[k + 3]
+        a0, a1, a2, a3 = xt[k, i], xt[k + 1, i], xt[k + 2, i], xt[k + 3, i]
+        if euclidean:
+            for j in range(n):
+                out[j] += (a0 - x0[j]) ** 2 + (a1 - x1[j]) ** 2 + (a2 - x2[j]) ** 2 + (a3 - x3[j]) ** 2
+        else:
+            for j in range(n):
+                out[j] += 0.5 * (abs(a0 - x0[j]) + abs(a1 - x1[j]) + abs(a2 - x2[j]) + abs(a3 - x3[j]))
+    for k in range(fours, xt.shape[0]):
+        x0, a0 = some[k], xt[k, i]
+        if euclidean:
+            for j in range(n):
+                out[j] += (a0 - x0[j]) ** 2
+        else:
+            for j in range(n):
+                out[j] += 0.5 * abs(a0 - x0[j])
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def _long_distances(x, i0, j0, out):  # type: ignore[no-untyped-def]
+    """Total variation distances between long rows: along the row, four of which stay in the nearest cache."""
+    n = out.shape[1]
+    for j in range(0, n - n % 4, 4):
+        b0, b1, b2, b3 = x[j0 + j], x[j0 + j + 1], x[j0 + j + 2], x[j0 + j + 3]
+        for i in range(out.shape[0]):
+            a = x[i0 + i]
+            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+            for k in range(a.size):
+                s0 += abs(a[k] - b0[k])
+                s1 += abs(a[k] - b1[k])
+                s2 += abs(a[k] - b2[k])
+                s3 += abs(a[k] - b3[k])
+            out[i, j], out[i, j + 1], out[i, j + 2], out[i, j + 3] = 0.5 * s0, 0.5 * s1, 0.5 * s2, 0.5 * s3
+    for j in range(n - n % 4, n):
+        for i in range(out.shape[0]):
+            total = 0.0
+            for k in range(x.shape[1]):
+                total += abs(x[i0 + i, k] - x[j0 + j, k])
+            out[i, j] = 0.5 * total
+
+
+@njit(cache=True, nogil=True)
+def _distances_from_products(x, products, norms, i, j0, out):  # type: ignore[no-untyped-def]
+    """Squared Euclidean distances from inner products, near ones from differences."""
+    for j in range(out.shape[0]):
+        out[j] = norms[i] + norms[j0 + j] - 2.0 * products[j]
+    for j in range(out.shape[0]):
+        if out[j] < NEAR:
+            total = 0.0
+            for k in range(x.shape[1]):
+                total += (x[i, k] - x[j0 + j, k]) ** 2
+            out[j] = total
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def _inner_products(gt, i, j0, out):  # type: ignore[no-untyped-def]
+    n = out.shape[0]
+    out[:] = 0.0
+    for d in range(gt.shape[0]):
+        a, g = gt[d, i], gt[d, j0 : j0 + n]
+        for j in range(n):
+            out[j] += a * g[j]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def _add_powers(row, w, weight, sums):  # type: ignore[no-untyped-def]
+    s1, s2, s3 = 0.0, 0.0, 0.0
+    for j in range(row.shape[0]):
+        h = row[j]
+        a = w[j] * h
+        s1 += a
+        s2 += a * h
+        s3 += a * h * h
+    sums[0] += weight * s1
+    sums[1] += weight * s2
+    sums[2] += weight * s3
