@@ -74,14 +74,17 @@ class CrossValidated(Grouping):
     def fit_view(self, view: Predictions) -> Self:
         if view.n < self.cv:
             raise ValueError(f"cv={self.cv} folds need at least as many rows, and there are {view.n}: lower cv")
-        order = np.lexsort((view.y, view.c))
+        # by rank, ties are ordered by label, so that row order cannot matter
+        order = np.lexsort((view.y, view.c)) if self.folds == "rank" else view.order
         c, y = view.c[order], view.y[order].astype(np.float64)
         fold = self._folds(order)
+        everything = _Sums(c, y)
         scores = np.zeros(self.max_bins)
         for f in range(self.cv):
             held = fold == f
-            train, test = _Sums(c[~held], y[~held]), _Sums(c[held], y[held])
-            scores += [self._held_out_error(train, test, b) for b in range(1, self.max_bins + 1)]
+            train, test = c[~held], _Sums(c[held], y[held])
+            for b in range(1, self.max_bins + 1):
+                scores[b - 1] += self._held_out_error(everything, test, _map_cuts(self.base, train, b))
         self.scores_ = scores / self.cv
         slack = max(self.tolerance, 1e-12)
         self.n_bins_ = int(np.argmax(self.scores_ <= self.scores_.min() * (1 + slack))) + 1
@@ -103,10 +106,9 @@ class CrossValidated(Grouping):
             fold[rows] = f
         return fold[order]
 
-    def _held_out_error(self, train: _Sums, test: _Sums, n_bins: int) -> float:
+    def _held_out_error(self, everything: _Sums, test: _Sums, cuts: Array) -> float:
         """Mean squared error on the held-out fold; inside a bin it follows from sums alone."""
-        cuts = train.cuts(self.base, n_bins)
-        n, wc, wy, square = train.inside(cuts)
+        n, wc, wy, square = everything.inside(cuts) - test.inside(cuts)  # the training rows
         some = n > 0
         size = np.where(some, n, 1.0)
         shift = np.where(some, (wy - wc) / size, 0.0)
@@ -133,6 +135,21 @@ def bins_of_map(base: str, n_bins: int) -> Intervals:
     return EqualWidth(n_bins, closed="left") if base == "width" else FirstValues(n_bins)
 
 
+def _map_cuts(base: str, c: Array, n_bins: int) -> Array:
+    """Where the bins of the map fitted to these sorted confidences begin, the first one apart."""
+    b = np.arange(1, n_bins)
+    if base == "width":
+        return b / n_bins
+    # the split rule: a bin begins with the first tie group that starts at or after its rank
+    size, larger = divmod(len(c), n_bins)
+    ranks = b * size + np.minimum(b, larger)
+    values = c[ranks[ranks < len(c)]]
+    starts = np.searchsorted(c, values, side="left")
+    after = np.searchsorted(c, values, side="right")
+    begin = np.unique(np.where(starts == ranks[: len(values)], starts, after))
+    return np.asarray(c[begin[begin < len(c)]])
+
+
 @dataclass
 class _Sums:
     """Sorted rows with prefix sums, from which sums over any left-closed bins follow."""
@@ -143,22 +160,6 @@ class _Sums:
     def __post_init__(self) -> None:
         columns = (np.ones(len(self.c)), self.c, self.y, (self.c - self.y) ** 2)
         self._below = np.vstack([np.concatenate(([0.0], np.cumsum(x))) for x in columns])
-        self._tie_start = np.searchsorted(self.c, self.c, side="left")
-
-    def cuts(self, base: str, n_bins: int) -> Array:
-        if base == "width":
-            return np.arange(1, n_bins) / n_bins
-        # the split rule: a bin starts at the first tie group that begins at or after its rank
-        size, larger = divmod(len(self.c), n_bins)
-        b = np.arange(1, n_bins)
-        ranks = b * size + np.minimum(b, larger)
-        return self._first_values(ranks[ranks < len(self.c)])
-
-    def _first_values(self, ranks: NDArray[Any]) -> Array:
-        begins = self._tie_start[ranks]
-        after = np.searchsorted(self.c, self.c[ranks], side="right")
-        start = np.unique(np.where(begins == ranks, ranks, after))
-        return np.asarray(self.c[start[start < len(self.c)]])
 
     def inside(self, cuts: Array) -> Array:
         """Count, sum of c, sum of y and sum of (c-y)^2 of every bin."""

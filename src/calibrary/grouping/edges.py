@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from typing import Any, Literal, Self
@@ -111,50 +112,51 @@ class EqualWidth(Intervals):
 
     def inner_edges(self) -> Array:
         """The edges between the bins, which do not depend on data."""
-        k = np.arange(1, self.n_bins)
-        if self.range == (0.0, 1.0):
-            return k / self.n_bins
         low, high = self.range
-        return np.round(low + (high - low) * k / self.n_bins, 12)
+        if (low, high) == (0.0, 1.0):
+            return _unit_edges(self.n_bins)[0][1:-1]
+        return np.round(low + (high - low) * np.arange(1, self.n_bins) / self.n_bins, 12)
 
     def _cuts(self, view: Predictions) -> Array:
-        if self.range != (0.0, 1.0):
-            _refuse_outside(view.c, *self.range, f"range={self.range}")
+        _refuse_outside(view.c, *self.range, f"range={self.range}")
         return self.inner_edges()
 
     def fit_view(self, view: Predictions) -> Self:
-        super().fit_view(view)
-        self.edges_[0], self.edges_[-1] = self.range
-        # (k/B)*B is k for most B; then only a product that is a whole number can be on the wrong side of an edge
-        number = np.arange(self.n_bins + 1)
-        self._simple = self.range == (0.0, 1.0) and bool((self.edges_ * self.n_bins == number).all())
+        self._exact: bool | None = None
+        if self.range == (0.0, 1.0):
+            self.edges_, self._exact = _unit_edges(self.n_bins)
+            self.n_bins_ = self.n_bins
+        else:
+            super().fit_view(view)
+            self.edges_[0], self.edges_[-1] = self.range
         return self
 
     def assign(self, c: Any) -> Indices:
         c = as_array(c, "c")
-        if not self._simple:
+        if self._exact is None:
             return super().assign(c)
         t = c * float(self.n_bins)
+        up = np.ceil(t) if self.closed == "right" else np.floor(t)
+        bins: Indices = up.astype(np.intp)
         if self.closed == "right":
-            up = np.ceil(t)
-            bins: Indices = up.astype(np.intp)
             bins -= 1
-            on_edge = t == up
-            if on_edge.any():
-                k = bins[on_edge] + 1
-                bins[on_edge] = np.maximum(k - 1 + (c[on_edge] > self.edges_[k]), 0)
-            return bins
-        bins = t.astype(np.intp)
-        on_edge = t == bins
-        if on_edge.any():
-            k = bins[on_edge]
-            bins[on_edge] = np.minimum(k - (c[on_edge] < self.edges_[k]), self.n_bins - 1)
+        # only a product that is nearly whole can have been rounded to the wrong side of an edge
+        near = t == up if self._exact else np.abs(t - np.rint(t)) < 1e-9
+        if near.any():
+            value, k = c[near], np.rint(t[near]).astype(np.intp)
+            if self.closed == "right":
+                bins[near] = np.maximum(k - 1 + (value > self.edges_[k]), 0)
+            else:
+                bins[near] = np.minimum(k - (value < self.edges_[k]), self.n_bins - 1)
         return bins
 
-    def _split(self, view: Predictions) -> Groups:
-        if self._simple and "sorted" not in view.__dict__:
-            return Groups(view, self.n_bins, assign=self.assign, edges=self.edges_, closed=self.closed)
-        return super()._split(view)
+
+@functools.lru_cache(maxsize=256)
+def _unit_edges(n: int) -> tuple[Array, bool]:
+    """Edges k/n, and whether every (k/n) * n is k again (true for most n, not for 49)."""
+    edges = np.arange(n + 1) / n
+    edges.flags.writeable = False
+    return edges, bool((edges * n == np.arange(n + 1)).all())
 
 
 class Edges(Intervals):

@@ -98,7 +98,7 @@ def surrogate_interval_calibration_error(
             raise ValueError(f"eps={eps!r} must be above 0 and at most 2")
         k_max = int(np.floor(-np.log2(eps / 2)))
     generator = np.random.default_rng(rng)
-    below = _cumulative_residual(view)
+    below = cumulative_residual(view)
     best = np.inf
     for k in range(whole("k_max", k_max, least=0) + 1):
         width = 2.0**-k
@@ -149,7 +149,7 @@ def random_interval_calibration_error(
     """
     if not 0.0 < width <= 1.0:
         raise ValueError(f"width={width!r} must be above 0 and at most 1")
-    below = _cumulative_residual(view)
+    below = cumulative_residual(view)
     return _random_interval_error(view, below, float(width), method, n_resamples, np.random.default_rng(rng))
 
 
@@ -195,7 +195,8 @@ def interval_calibration_error(view: Predictions, **common: Unpack[Common]) -> f
     return float(best[m] / view.total)
 
 
-def _cumulative_residual(view: Predictions) -> Array:
+def cumulative_residual(view: Predictions) -> Array:
+    """Sum of the residuals of the first 0, 1, ..., N rows in ascending order of confidence."""
     s = view.sorted
     residual = s.y - s.c if s.w is None else s.w * (s.y - s.c)
     return np.concatenate(([0.0], np.cumsum(residual)))

@@ -1,0 +1,310 @@
+"""Bias by construction (section 4.11 of the review): a known calibration curve, and what a metric makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.catalogue import catalogue
+from calibrary.errors import one_of
+from calibrary.grouping import norm_order
+from calibrary.grouping.edges import whole
+from calibrary.lens import Lens, as_lens
+from calibrary.numerics.newton import Evaluated, logistic_loss, minimise
+from calibrary.predictions import Array, Indices, Predictions, predictions
+
+
+def _log_flip(c: Array) -> Array:
+    with np.errstate(divide="ignore"):  # log 0 = -inf at c = 1 is the limit that is meant
+        return np.log1p(-c)
+
+
+def _logit(c: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.log(c) - np.log1p(-c)
+
+
+def _expit(x: Array) -> Array:
+    from scipy.special import expit
+
+    return np.asarray(expit(x))
+
+
+#: E[label | c] as a function of c and the two parameters.
+CURVES: dict[str, Callable[[Array, float, float], Array]] = {
+    "log_log": lambda c, a, b: np.exp(a) * c**b,
+    "logflip_logflip": lambda c, a, b: 1.0 - np.exp(a) * (1.0 - c) ** b,
+    "logit_logit": lambda c, a, b: _expit(a + b * _logit(c)),
+    "logit_logflip": lambda c, a, b: _expit(a + b * _log_flip(c)),
+    "power": lambda c, a, b: c**b,
+    "flip_power": lambda c, a, b: 1.0 - (1.0 - c) ** b,
+    "logistic": lambda c, a, b: _expit(a * (c - b)),
+}
+
+
+@dataclass(frozen=True)
+class Bias:
+    """What a metric reads on samples of known calibration error.
+
+    Attributes
+    ----------
+    mean, sd : of the metric over the samples
+    true_error : what it should have read
+    bias : mean - true_error
+    standard_error : of the mean, from the number of samples
+    mse : mean squared distance from the true error
+    """
+
+    mean: float
+    bias: float
+    sd: float
+    standard_error: float
+    mse: float
+    true_error: float
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One calibration curve fitted by maximum likelihood; ``free`` names the parameters that were fitted."""
+
+    curve: str
+    free: str
+    a: float
+    b: float
+    aic: float
+
+
+class BiasByConstruction:
+    """A world in which the calibration error is known: confidences from a beta law, labels from a curve.
+
+    Parameters
+    ----------
+    alpha, beta : float
+        Confidences are Beta(alpha, beta).
+    curve : str or callable
+        Calibration curve T(c) = E[label | c], clipped to [0, 1]: "log_log" e^a c^b, "logflip_logflip"
+        1 - e^a (1-c)^b, "logit_logit" expit(a + b logit c), "logit_logflip" expit(a + b log(1-c)), "power" c^b,
+        "flip_power" 1 - (1-c)^b, "logistic" expit(a (c - b)), or a function of c.
+    a, b : float
+        Its parameters; the default is a calibrated model.
+    p1 : float
+        Share of confidences that are exactly 1.
+
+    Examples
+    --------
+    >>> from calibrary.study import BiasByConstruction
+    >>> world = BiasByConstruction(2, 1, "power", b=2)
+    >>> round(world.true_error(norm=1), 4)
+    0.1667
+    >>> world.bias("ece", 200, n_resamples=200, rng=0).bias > 0
+    True
+    """
+
+    def __init__(
+        self,
+        alpha: float,
+        beta: float,
+        curve: str | Callable[[Array], Array] = "power",
+        *,
+        a: float = 0.0,
+        b: float = 1.0,
+        p1: float = 0.0,
+        candidates: tuple[Candidate, ...] = (),
+    ) -> None:
+        for name, value in (("alpha", alpha), ("beta", beta)):
+            if not 0.0 < value < np.inf:
+                raise ValueError(f"{name}={value!r} must be above 0 and finite")
+        if not 0.0 <= p1 < 1.0:
+            raise ValueError(f"p1={p1!r} must be at least 0 and below 1")
+        if isinstance(curve, str):
+            one_of("curve", curve, CURVES)
+        self.alpha, self.beta, self.p1 = float(alpha), float(beta), float(p1)
+        self.curve, self.a, self.b = curve, float(a), float(b)
+        self.candidates = candidates
+
+    def __repr__(self) -> str:
+        curve = f"{self.curve!r}, a={self.a:.4g}, b={self.b:.4g}" if isinstance(self.curve, str) else repr(self.curve)
+        return f"BiasByConstruction({self.alpha:.4g}, {self.beta:.4g}, {curve}, p1={self.p1:.4g})"
+
+    def calibration(self, c: Any) -> Array:
+        """T(c) = E[label | c]."""
+        c = np.asarray(c, dtype=np.float64)
+        value = CURVES[self.curve](c, self.a, self.b) if isinstance(self.curve, str) else self.curve(c)
+        return np.clip(value, 0.0, 1.0)
+
+    def true_error(self, norm: float | str = 2) -> float:
+        """(E|c - T(c)|^p)^(1/p), by adaptive quadrature; the largest gap for p = inf."""
+        from scipy.integrate import quad
+        from scipy.special import beta as beta_function
+
+        p = norm_order(norm)
+        if p == np.inf:
+            c = np.linspace(0.0, 1.0, 100_001)
+            return float(np.abs(c - self.calibration(c)).max())
+
+        def gap(c: float) -> float:
+            return float(abs(c - self.calibration(c)) ** p)
+
+        # each half is left with the smooth factor of the density; the other is the quadrature's weight
+        low = quad(lambda c: gap(c) * (1 - c) ** (self.beta - 1), 0, 0.5, weight="alg", wvar=(self.alpha - 1, 0))
+        high = quad(lambda c: gap(c) * c ** (self.alpha - 1), 0.5, 1, weight="alg", wvar=(0, self.beta - 1))
+        continuous = (low[0] + high[0]) / beta_function(self.alpha, self.beta)
+        return float(((1 - self.p1) * continuous + self.p1 * gap(1.0)) ** (1 / p))
+
+    def sample(self, n: int, rng: Any = None) -> tuple[Indices, Array]:
+        """Labels and confidences of n cases."""
+        rng = np.random.default_rng(rng)
+        c = rng.beta(self.alpha, self.beta, whole("n", n))
+        if self.p1 > 0.0:
+            c[rng.random(n) < self.p1] = 1.0
+        return (rng.random(n) < self.calibration(c)).astype(np.intp), c
+
+    def bias(
+        self,
+        metric: str | Callable[..., float],
+        n: int,
+        *,
+        norm: float | str = 1,
+        n_resamples: int = 1000,
+        rng: Any = None,
+        **options: Any,
+    ) -> Bias:
+        """How far a metric is from the true error on samples of n cases.
+
+        Parameters
+        ----------
+        metric : str or callable
+            A metric's id, or any ``metric(y_true, y_prob)``.
+        n : int
+            Size of each sample.
+        norm : float
+            Norm of the true error, and of the metric where it has that option: they must be the same.
+        n_resamples : int
+            Number of samples.
+        rng : int, Generator or None
+        **options
+            Options of the metric.
+        """
+        rng = np.random.default_rng(rng)
+        measure: Callable[..., Any] = metric if callable(metric) else catalogue[metric]
+        if not callable(metric) and "norm" in catalogue[metric].options:
+            options["norm"] = norm
+        values = np.array(
+            [float(measure(*self.sample(n, rng), **options)) for _ in range(whole("n_resamples", n_resamples, 2))]
+        )
+        truth = self.true_error(norm)
+        sd = float(values.std(ddof=1))
+        mean = float(values.mean())
+        return Bias(mean, mean - truth, sd, sd / np.sqrt(n_resamples), float(np.mean((values - truth) ** 2)), truth)
+
+    @classmethod
+    def fit(
+        cls, y_true: Any, y_prob: Any = None, *, sample_weight: Any = None, lens: str | Lens = "auto"
+    ) -> BiasByConstruction:
+        """The world most like your predictions.
+
+        The beta law is fitted by maximum likelihood to 0 < c < 1, and so is each of the four two-parameter curves
+        with b, a or both free (the other at a = 0, b = 1); the one with the lowest AIC is kept. All twelve are in
+        ``candidates``, best first.
+
+        Parameters
+        ----------
+        y_true, y_prob, sample_weight
+            As for every metric.
+        lens : str or Lens
+            "auto" is "binary" for one column of probabilities and "top-label" for more.
+        """
+        p = predictions(y_true, y_prob, sample_weight=sample_weight)
+        if isinstance(lens, str) and lens == "auto":
+            lens = "binary" if p.binary else "top-label"
+        views = p.through(as_lens(lens))
+        if views.several:
+            raise ValueError(f"lens={lens!r} has several views: fit one at a time, through 'binary' or 'top-label'")
+        view = views.views[0]
+        alpha, beta = _fit_beta(view)
+        candidates = sorted(_fit_curves(view), key=lambda found: found.aic)
+        best = candidates[0]
+        p1 = float(view.mean(view.c == 1.0))
+        return cls(alpha, beta, best.curve, a=best.a, b=best.b, p1=p1, candidates=tuple(candidates))
+
+
+def _inside(view: Predictions) -> tuple[Array, Array, Array]:
+    """Distinct confidences in (0, 1), their weight, and their weighted number of positive labels."""
+    ties = view.ties
+    inside = (ties.c > 0.0) & (ties.c < 1.0)
+    if inside.sum() < 2:
+        raise ValueError(
+            f"y_prob has {int(inside.sum())} distinct confidences strictly between 0 and 1: a beta law needs two"
+        )
+    return ties.c[inside], ties.w[inside], ties.wy[inside]
+
+
+def _fit_beta(view: Predictions) -> tuple[float, float]:
+    """Maximum likelihood, by Newton's method on the logarithms of the parameters."""
+    from scipy.optimize import root
+    from scipy.special import digamma
+
+    c, w, _ = _inside(view)
+    log_c, log_d = np.average(np.log(c), weights=w), np.average(np.log1p(-c), weights=w)
+
+    def slope(logs: Array) -> Array:
+        alpha, beta = np.exp(logs)
+        return np.array([digamma(alpha) - digamma(alpha + beta) - log_c, digamma(beta) - digamma(alpha + beta) - log_d])
+
+    mean = np.average(c, weights=w)
+    total = mean * (1 - mean) / np.average((c - mean) ** 2, weights=w) - 1
+    found = root(slope, np.log([mean * total, (1 - mean) * total]), tol=1e-12)
+    alpha, beta = np.exp(found.x)
+    return float(alpha), float(beta)
+
+
+def _fit_curves(view: Predictions) -> list[Candidate]:
+    """Every two-parameter curve with every choice of free parameters.
+
+    Each is linear in (a, b) behind a logit or a logarithm, so its likelihood is concave.
+    """
+    c, w, wy = _inside(view)
+    logit = logistic_loss
+    families = {
+        "log_log": (log_loss, np.log(c), wy),
+        "logflip_logflip": (log_loss, np.log1p(-c), w - wy),
+        "logit_logit": (logit, np.log(c) - np.log1p(-c), wy),
+        "logit_logflip": (logit, np.log1p(-c), wy),
+    }
+    found = []
+    for curve, (loss, x, positive) in families.items():
+        one = np.ones_like(x)
+        designs = {
+            "b": (x[None], None, [1.0]),
+            "a": (one[None], x, [0.0]),
+            "ab": (np.vstack([one, x]), None, [0.0, 1.0]),
+        }
+        for free, (columns, offset, start) in designs.items():
+            best = minimise(loss(columns, positive, w, offset=offset), np.array(start))
+            a = float(best.x[0]) if "a" in free else 0.0
+            b = float(best.x[-1]) if "b" in free else 1.0
+            found.append(Candidate(curve, free, a, b, 2.0 * len(free) + 2.0 * best.value))
+    return found
+
+
+def log_loss(
+    columns: Array, positive: Array, weight: Array, *, offset: Array | None = None
+) -> Callable[[Array], Evaluated]:
+    """Log loss of ``log q = offset + theta @ columns``; infinite where some q is not below 1."""
+    negative = weight - positive
+
+    def evaluate(theta: Array) -> Evaluated:
+        eta: NDArray[np.float64] = theta @ columns + (0.0 if offset is None else offset)
+        if eta.max() >= 0.0:
+            return np.inf, np.zeros(len(theta)), np.eye(len(theta))
+        odds = 1.0 / np.expm1(-eta)
+        value = -float(positive @ eta + negative @ np.log(-np.expm1(eta)))
+        gradient = columns @ (negative * odds - positive)
+        hessian = (columns * (negative * odds * (1.0 + odds))) @ columns.T
+        return value, gradient, hessian
+
+    return evaluate
