@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from calibrary.inference.bootstrap import IntervalResult, interval
+from calibrary.inference.comparison import Comparison, calibration_gain, compare
+from calibrary.inference.many import infer_many
+from calibrary.inference.multiplicity import adjust_pvalues, step_down_min_p
+from calibrary.inference.null import MonteCarloResult, NullDistribution, null_distribution
 
-
-def monte_carlo_test(entry: Any, y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Any:
-    raise NotImplementedError("Monte Carlo tests are planned and not built yet")
+__all__ = [
+    "Comparison",
+    "IntervalResult",
+    "MonteCarloResult",
+    "NullDistribution",
+    "adjust_pvalues",
+    "calibration_gain",
+    "compare",
+    "infer_many",
+    "interval",
+    "null_distribution",
+    "step_down_min_p",
+]

@@ -7,6 +7,7 @@ binned or tuned, and under calibration the walk is asymptotically Brownian motio
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Unpack
 
@@ -73,6 +74,30 @@ _ERRATA = (
 )
 
 
+def _resampled(largest: Callable[[Array], float]) -> Callable[..., Any]:
+    """The walk's extremes with other weights or labels of the same rows: order and ties are found once."""
+
+    def prepare(view: Predictions, *, ties: str = "aggregate", rng: Any = None) -> Any:
+        if ties != "aggregate":
+            return None
+        order = None if view.ascending else view.order
+        last = np.append(view.ties.start[1:], view.n) - 1
+        tied = len(last) < view.n
+        w, gap = view.w, view.residual
+
+        def value(new_w: Array | None, new_y: Any) -> float:
+            step = gap if new_y is None else new_y - view.c
+            weight = w if new_w is None else new_w
+            step = step if weight is None else step * weight
+            walk = np.cumsum(step if order is None else step[order])
+            total = view.total if new_w is None else new_w.sum()
+            return largest(walk[last] if tied else walk) / float(total)
+
+        return value
+
+    return prepare
+
+
 # -- the metrics ------------------------------------------------------------------------------------
 
 
@@ -82,6 +107,7 @@ _ERRATA = (
     aliases=("ks", "kolmogorov_smirnov", "ks_error", "ecce_ks"),
     sign="largest |sum of y - c| over a lower set of scores, per row; 0 is no deviation anywhere",
     equation="(91), (92)",
+    resampled=_resampled(lambda walk: float(max(walk.max(), -walk.min()))),
     corrections=_ERRATA,
     **_FACTS,
 )
@@ -118,6 +144,7 @@ def kolmogorov_smirnov_calibration_error(
     sign="largest |sum of y - c| over an interval of scores, per row; 0 is no deviation anywhere",
     symmetric=True,
     equation="(91), (93)",
+    resampled=_resampled(lambda walk: float(max(walk.max(), 0.0) - min(walk.min(), 0.0))),
     corrections=(
         *_ERRATA,
         Correction("name of the range", "range of the CDF", "range of the cumulative difference plot (CDP)"),
@@ -226,10 +253,6 @@ def kolmogorov_smirnov_calibration_error_test(
         As for the metric.
     weight_type : "frequency" or "importance"
         Weights are whole numbers of copies, or importance weights with variance w squared.
-    method : "brownian" (also "asymptotic"), "monte-carlo" or "consistency"
-        The asymptotic law, or labels redrawn from the predictions.
-    n_resamples : int
-        Number of redraws.
     rng : int, Generator or None
         For random ties and redraws.
 
@@ -273,10 +296,6 @@ def kuiper_calibration_error_test(
         As for the metric.
     weight_type : "frequency" or "importance"
         Weights are whole numbers of copies, or importance weights with variance w squared.
-    method : "brownian" (also "asymptotic"), "monte-carlo" or "consistency"
-        The asymptotic law, or labels redrawn from the predictions.
-    n_resamples : int
-        Number of redraws.
     rng : int, Generator or None
         For random ties and redraws.
 
@@ -306,7 +325,7 @@ _LAWS = {
 def _against_brownian(
     walk: _Walk, view: Predictions, weight_type: str, method: str, statistic: float, signed: Any, law: str
 ) -> CumulativeTestResult:
-    one_of("method", method, ("brownian", "asymptotic", "monte-carlo", "consistency"))
+    one_of("method", method, ("brownian", "monte-carlo", "consistency"))
     variance = walk.step_variance(view, weight_type)
     sigma = float(np.sqrt(variance.sum()))
     if sigma == 0.0:

@@ -1,0 +1,254 @@
+"""How far could the number be off? Bootstrap intervals for any metric."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from calibrary.errors import CalibrationWarning, one_of, warn
+from calibrary.inference.resampling import Replicated, Sample, as_given, check_level, check_resamples, replicate
+from calibrary.inference.statistic import Statistic, as_sample, as_statistic, together
+from calibrary.predictions import Array
+
+METHODS = ("basic", "percentile", "bc", "bca", "normal")
+#: More units than this are left out in groups when BCa estimates its acceleration.
+_JACKKNIFE_UNITS = 2000
+_JACKKNIFE_GROUPS = 200
+#: Values that differ by rounding alone count as equal.
+_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class IntervalResult:
+    """A metric with its uncertainty. Unpacks as ``low, high = result``.
+
+    Attributes
+    ----------
+    estimate, low, high : the metric and the ends of its interval
+    standard_error, bias : standard deviation of the replicates; their mean minus the estimate
+    confidence_level, method, n_resamples : how it was made
+    n_failed : replicates that gave no number and were left out
+    replicates : the values on the replicates
+    parts : names of the numbers, for a metric that has several
+    jackknife : "", or how BCa left units out ("rows", "200 groups")
+    """
+
+    estimate: Any
+    low: Any
+    high: Any
+    standard_error: Any
+    bias: Any
+    confidence_level: float
+    method: str
+    n_resamples: int
+    n_failed: Any
+    replicates: Array
+    parts: tuple[str, ...] = ()
+    jackknife: str = ""
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.low
+        yield self.high
+
+    def __repr__(self) -> str:
+        numbers = ("estimate", "low", "high", "standard_error", "bias")
+        shown = ", ".join(f"{name}={np.array2string(np.asarray(getattr(self, name)), precision=6)}" for name in numbers)
+        return f"IntervalResult({shown}, confidence_level={self.confidence_level:g}, method={self.method!r})"
+
+
+def interval(
+    metric: Any,
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    method: str = "basic",
+    n_resamples: int = 999,
+    confidence_level: float = 0.95,
+    rng: Any = None,
+    clip: bool = True,
+    weight_type: str = "frequency",
+    workers: int | None = None,
+    **options: Any,
+) -> IntervalResult:
+    """Bootstrap interval of any metric.
+
+    Rows are drawn with replacement (with all that belongs to them: weights, features, groups; detections: whole
+    images). Calibration errors are never negative and estimated with an upward bias, which resampling adds a
+    second time; so percentile and BCa intervals of an ECE may miss the truth altogether. The default "basic"
+    interval reflects the bias instead. Never read "the interval excludes 0" as a test: use :func:`calibrary.test`.
+
+    Parameters
+    ----------
+    metric : str or callable
+        A metric's id, a function of calibrary, or any ``metric(y_true, y_prob)``; if it takes ``sample_weight``,
+        it is given counts instead of repeated rows.
+    y_true, y_prob
+        As for every metric; or matched detections.
+    method : "basic", "percentile", "bc", "bca" or "normal"
+    n_resamples : int
+        Number of replicates.
+    confidence_level : float
+        Nominal coverage.
+    rng : int, Generator or None
+        Seed or source of the one stream of random numbers.
+    clip : bool
+        Cut the interval to the metric's range.
+    weight_type : "frequency" or "importance"
+        With frequency weights (whole numbers) copies are drawn; with importance weights rows, weights and all.
+    workers : int, optional
+        Threads; the interval is the same for any number. Default: 2 when there are many rows.
+    **options
+        ``sample_weight``, ``labels``, ``pos_label``, ``lens``, ``average``, ``r``, and the metric's own options.
+
+    Returns
+    -------
+    IntervalResult
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 1, 0, 1, 0, 1, 1] * 10, [0.2, 0.7, 0.9, 0.4, 0.6, 0.1, 0.8, 0.3] * 10
+    >>> result = cal.interval("bs", y, p, rng=0)
+    >>> round(result.estimate, 3), round(result.low, 3), round(result.high, 3)
+    (0.125, 0.093, 0.155)
+    """
+    one_of("method", method, METHODS)
+    check_resamples(n_resamples)
+    check_level(confidence_level)
+    sample = as_sample(y_true, y_prob, options, weight_type)
+    statistic = as_statistic(metric, options, sample)
+    if method in ("percentile", "bc", "bca") and statistic.at_its_end:
+        warn(
+            f"method={method!r} intervals of {statistic.name} miss the truth far too often, because it is biased away "
+            "from its perfect value: use method='basic'"
+        )
+    estimate, drawn = resample([statistic], sample, n_resamples, rng, workers)
+    drawn.say_failures()
+    left_out, how = jackknife(statistic, sample) if method == "bca" else (None, "")
+    low, high = ends(estimate, drawn.values, method, confidence_level, left_out)
+    if clip:
+        low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
+    one = len(estimate) == 1
+    parts = () if one else statistic.parts(sample)
+    return IntervalResult(
+        as_given(estimate, one),
+        as_given(low, one),
+        as_given(high, one),
+        as_given(standard_errors(drawn.values), one),
+        as_given(means(drawn.values) - estimate, one),
+        confidence_level,
+        method,
+        n_resamples,
+        as_given(drawn.n_failed, one),
+        drawn.values[:, 0] if one else drawn.values,
+        parts,
+        how,
+    )
+
+
+def resample(
+    statistics: list[Statistic], sample: Sample, n_resamples: int, rng: Any, workers: int | None = None
+) -> tuple[Array, Replicated]:
+    """Estimates of all statistics, and their values on the same bootstrap replicates."""
+    scheme = sample.bootstrap()
+    estimate, value = together(statistics, sample, scheme)
+    return estimate, replicate(scheme, value, len(estimate), n_resamples, rng, workers)
+
+
+# -- from replicates to intervals -------------------------------------------------------------------
+
+
+def ends(
+    estimate: Array, values: Array, method: str, confidence_level: float, left_out: Any = None
+) -> tuple[Array, Array]:
+    """Lower and upper end for every column of replicates; replicates that failed are left out."""
+    pairs = []
+    for j, theta in enumerate(estimate):
+        column = values[:, j]
+        column = column[~np.isnan(column)]
+        jack = None if left_out is None else (left_out[0][:, j], left_out[1])
+        known = len(column) > 0 and not np.isnan(theta)
+        pairs.append(_ends(theta, column, method, confidence_level, jack) if known else (np.nan, np.nan))
+    low, high = np.array(pairs).T
+    return low, high
+
+
+def _ends(theta: float, values: Array, method: str, level: float, jack: Any) -> tuple[float, float]:
+    a = (1.0 - level) / 2.0
+    if method == "normal":
+        half = float(-ndtri(a) * standard_errors(values[:, None])[0])
+        return theta - half, theta + half
+    if method in ("bc", "bca"):
+        shares = _corrected(theta, values, a, 0.0 if jack is None else _acceleration(*jack))
+        if shares is None:
+            warn("every replicate lies on one side of the estimate, so the bias correction is infinite: no interval")
+            return np.nan, np.nan
+        low, high = np.quantile(values, shares)
+        return float(low), float(high)
+    low, high = np.quantile(values, (a, 1.0 - a))
+    return (2.0 * theta - high, 2.0 * theta - low) if method == "basic" else (float(low), float(high))
+
+
+def _corrected(theta: float, values: Array, a: float, acceleration: float) -> Array | None:
+    """The two quantile levels of a bias-corrected interval."""
+    # replicates equal to the estimate count half; rounding must not decide on which side they fall
+    slack = _TOLERANCE * max(1.0, abs(theta))
+    below = (np.sum(values < theta - slack) + np.sum(values <= theta + slack)) / (2.0 * len(values))
+    z0 = ndtri(below)
+    if not np.isfinite(z0):
+        return None
+    z = z0 + ndtri(np.array([a, 1.0 - a]))
+    shares: Array = ndtr(z0 + z / (1.0 - acceleration * z))
+    return shares
+
+
+def _acceleration(left_out: Array, times: Array) -> float:
+    known = ~np.isnan(left_out)
+    left_out, times = left_out[known], times[known]
+    d = np.average(left_out, weights=times) - left_out
+    spread = float(np.sum(times * d**2))
+    # differences that are rounding alone carry no acceleration
+    if spread <= times.sum() * (1e-14 * max(1.0, float(np.abs(left_out).max(initial=0.0)))) ** 2:
+        return 0.0
+    return float(np.sum(times * d**3) / (6.0 * spread**1.5))
+
+
+def jackknife(statistic: Statistic, sample: Sample) -> tuple[tuple[Array, Array], str]:
+    """Values with one unit left out at a time (or one of 200 groups), and how often each counts."""
+    n = sample.n_units
+    group = np.arange(n)
+    times = np.ones(n)
+    how = "units"
+    if n > _JACKKNIFE_UNITS:
+        group = np.arange(n) % _JACKKNIFE_GROUPS
+        times = np.ones(_JACKKNIFE_GROUPS)
+        how = f"{_JACKKNIFE_GROUPS} groups"
+    elif sample.unit_row is not None:
+        # copies of a row give the same value: leave out the first of them and count it as often
+        _, first, copies = np.unique(sample.unit_row, return_index=True, return_counts=True)
+        times = copies.astype(np.float64)
+        group = np.full(n, -1)
+        group[first] = np.arange(len(first))
+    _, value = together([statistic], sample, sample.bootstrap(), careful=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        values = [value(sample.recounted((group != g).astype(np.intp))) for g in range(len(times))]
+    return (np.array(values), times), how
+
+
+def standard_errors(values: Array) -> Array:
+    """Standard deviation of each column, ddof 1, over the replicates that gave a number."""
+    n = (~np.isnan(values)).sum(axis=0)
+    gap = np.where(np.isnan(values), 0.0, values - means(values))
+    return np.where(n > 1, np.sqrt(np.sum(gap**2, axis=0) / np.maximum(n - 1, 1)), np.nan)
+
+
+def means(values: Array) -> Array:
+    """Mean of each column over the replicates that gave a number."""
+    n = (~np.isnan(values)).sum(axis=0)
+    return np.where(n > 0, np.nansum(values, axis=0) / np.maximum(n, 1), np.nan)

@@ -1,0 +1,313 @@
+"""Which model is better calibrated? Paired comparison by any metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from calibrary.errors import one_of, warn
+from calibrary.inference import bootstrap
+from calibrary.inference.multiplicity import adjust_pvalues
+from calibrary.inference.resampling import Sample, Scheme, check_level, check_resamples, replicate
+from calibrary.inference.statistic import Statistic, as_sample, as_statistic, flat, together
+from calibrary.predictions import Array, Predictions
+
+METHODS = ("bootstrap", "swap", "paired-t")
+_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two models by one metric. Unpacks as ``difference, pvalue = result``.
+
+    Attributes
+    ----------
+    difference : value of a minus value of b
+    low, high : its interval (NaN for the swap test)
+    pvalue : of the hypothesis that there is no difference (swap: that the models are exchangeable)
+    pvalue_adjusted : by Holm, where several models were compared
+    value_a, value_b, a, b : the values and the names of the models
+    standard_error : of the difference
+    method, interval, confidence_level, n_resamples, n_failed : how it was done
+    note : how to read it
+    """
+
+    difference: float
+    low: float
+    high: float
+    pvalue: float
+    value_a: float
+    value_b: float
+    standard_error: float
+    method: str
+    interval: str
+    confidence_level: float
+    n_resamples: int
+    n_failed: int = 0
+    pvalue_adjusted: float = float("nan")
+    a: str = "a"
+    b: str = "b"
+    note: str = ""
+
+    def __iter__(self) -> Iterator[float]:
+        yield self.difference
+        yield self.pvalue
+
+
+def compare(
+    metric: Any,
+    y_true: Any,
+    y_prob_a: Any,
+    y_prob_b: Any = None,
+    *,
+    method: str = "bootstrap",
+    interval: str = "basic",
+    n_resamples: int = 999,
+    confidence_level: float = 0.95,
+    rng: Any = None,
+    y_true_b: Any = None,
+    sample_weight_b: Any = None,
+    weight_type: str = "frequency",
+    workers: int | None = None,
+    **options: Any,
+) -> Any:
+    """Compare two models (or several) on the same rows by any metric.
+
+    Parameters
+    ----------
+    metric : str or callable
+        A metric's id, a function of calibrary, or any ``metric(y_true, y_prob)``.
+    y_true : array-like
+        The labels.
+    y_prob_a, y_prob_b : array-like
+        Predictions of the two models; or a mapping of names to predictions as ``y_prob_a`` alone, which compares
+        every pair and adjusts the p-values by Holm.
+    method : "bootstrap", "swap" or "paired-t"
+        Draw the same rows for both models; or exchange the two predictions row by row, which tests that the models
+        are exchangeable in every respect, more than equal calibration; or, for means of row losses, Student's test.
+    interval : "basic", "percentile", "bc" or "normal"
+        The kind of bootstrap interval. Its p-value agrees with it.
+    n_resamples, confidence_level, rng, weight_type, workers
+        As for :func:`calibrary.interval`.
+    y_true_b, sample_weight_b : optional
+        The second model's own labels and weights, when it was measured on other rows: two independent bootstraps.
+    **options
+        ``sample_weight``, ``lens`` and other options of the metric.
+
+    Returns
+    -------
+    Comparison, or a tuple of them for several models
+
+    Notes
+    -----
+    Plug-in calibration errors (ECE and the like) are biased upwards by an amount that depends on the model, so the
+    interval of a difference may miss the truth. Decide with proper scores or unbiased metrics.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, a = [0, 1, 1, 0, 1, 0, 1, 1] * 10, [0.2, 0.7, 0.9, 0.4, 0.6, 0.1, 0.8, 0.3] * 10
+    >>> result = cal.compare("bs", y, a, [0.5] * 80, rng=0)
+    >>> round(result.difference, 3), result.pvalue
+    (-0.125, 0.002)
+    """
+    one_of("method", method, METHODS)
+    one_of("interval", interval, ("basic", "percentile", "bc", "normal"))
+    check_resamples(n_resamples)
+    check_level(confidence_level)
+    settings = {
+        "method": method, "interval": interval, "n_resamples": n_resamples, "confidence_level": confidence_level,
+        "rng": rng, "weight_type": weight_type, "workers": workers,
+    }  # fmt: skip
+    if isinstance(y_prob_a, Mapping):
+        if y_prob_b is not None or y_true_b is not None:
+            raise TypeError("several models are given by one mapping of names to predictions: leave y_prob_b out")
+        return _all_pairs(metric, y_true, y_prob_a, settings, options)
+    if y_prob_b is None:
+        raise TypeError("y_prob_b is missing: pass the second model's predictions, or a mapping of several")
+    first = as_sample(y_true, y_prob_a, dict(options), weight_type)
+    same_rows = y_true_b is None and sample_weight_b is None
+    other = {**options, **({} if same_rows else {"sample_weight": sample_weight_b})}
+    second = as_sample(y_true if y_true_b is None else y_true_b, y_prob_b, other, weight_type)
+    for name in ("sample_weight", "labels", "pos_label"):
+        options.pop(name, None)
+    pair = _Pair(first, second, as_statistic(metric, options, first), as_statistic(metric, options, second))
+    if same_rows and not np.array_equal(first.p.y, second.p.y):
+        raise ValueError("y_prob_a and y_prob_b leave different rows: compare models on the same rows")
+    if not same_rows:
+        return _unpaired(pair, settings)
+    return {"bootstrap": _paired_bootstrap, "swap": _swap, "paired-t": _paired_t}[method](pair, settings)
+
+
+def calibration_gain(metric: Any, y_true: Any, before: Any, after: Any, **options: Any) -> Comparison:
+    """What a recalibration gained: the metric before minus after, on rows not used to fit it, with its interval.
+
+    Options are those of :func:`compare`. Positive is better for every metric where lower is better.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 1, 0, 1, 0, 1, 1] * 10, [0.02, 0.97, 0.99, 0.4, 0.6, 0.01, 0.98, 0.03] * 10
+    >>> gain = cal.calibration_gain("bs", y, p, [0.1 + 0.8 * c for c in p], rng=0)
+    >>> round(gain.difference, 3)
+    0.01
+    """
+    return compare(metric, y_true, before, after, **options)  # type: ignore[no-any-return]
+
+
+# -- the ways of comparing --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two models ready to be compared."""
+
+    first: Sample
+    second: Sample
+    on_first: Statistic
+    on_second: Statistic
+
+    @property
+    def values(self) -> tuple[float, float]:
+        a = flat(self.on_first.on_sample(self.first), self.on_first.entry)
+        b = flat(self.on_second.on_sample(self.second), self.on_second.entry)
+        if len(a) != 1 or len(b) != 1:
+            raise ValueError(
+                f"{self.on_first.name} has {len(a)} numbers here: compare models by one, e.g. average='uniform'"
+            )
+        return float(a[0]), float(b[0])
+
+    def caution(self) -> str:
+        if not self.on_first.at_its_end:
+            return ""
+        return (
+            f"{self.on_first.name} is biased upwards by an amount that differs between models, so the interval may "
+            "miss the truth: decide with a proper score or an unbiased metric (skce_uq, ce2_db)"
+        )
+
+
+def _all_pairs(
+    metric: Any, y_true: Any, models: Mapping[str, Any], settings: dict[str, Any], options: dict[str, Any]
+) -> tuple[Comparison, ...]:
+    if len(models) < 2:
+        raise ValueError(f"{len(models)} model was given: a comparison needs at least two")
+    rng = settings.pop("rng")
+    # every pair sees the same rows drawn, so the comparisons fit together
+    seed = rng if isinstance(rng, int | np.integer) else int(np.random.default_rng(rng).integers(2**63))
+    found = [
+        replace(compare(metric, y_true, models[a], models[b], rng=seed, **settings, **options), a=str(a), b=str(b))
+        for a, b in combinations(models, 2)
+    ]
+    adjusted = adjust_pvalues([c.pvalue for c in found], "holm")
+    return tuple(replace(c, pvalue_adjusted=float(p)) for c, p in zip(found, adjusted, strict=True))
+
+
+def _paired_bootstrap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
+    a, b = pair.values
+    schemes = pair.first.bootstrap(), pair.second.bootstrap()
+    _, value_a = together([pair.on_first], pair.first, schemes[0])
+    _, value_b = together([pair.on_second], pair.second, schemes[1])
+    both = Scheme(schemes[0].draw, lambda drawn: (schemes[0].make(drawn), schemes[1].make(drawn)), schemes[0].base)
+    drawn = replicate(
+        both, lambda r: value_a(r[0]) - value_b(r[1]), 1, settings["n_resamples"], settings["rng"], settings["workers"]
+    )
+    drawn.say_failures()
+    return _bootstrapped(pair, a, b, drawn.values, settings)
+
+
+def _unpaired(pair: _Pair, settings: dict[str, Any]) -> Comparison:
+    if settings["method"] != "bootstrap":
+        raise ValueError(f"method={settings['method']!r} pairs rows: with other rows for b only 'bootstrap' works")
+    generator = np.random.default_rng(settings["rng"])
+    values = []
+    for statistic, sample in ((pair.on_first, pair.first), (pair.on_second, pair.second)):
+        _, drawn = bootstrap.resample([statistic], sample, settings["n_resamples"], generator, settings["workers"])
+        drawn.say_failures()
+        values.append(drawn.values)
+    return _bootstrapped(pair, *pair.values, values[0] - values[1], settings)
+
+
+def _bootstrapped(pair: _Pair, a: float, b: float, values: Array, settings: dict[str, Any]) -> Comparison:
+    d = a - b
+    kind, level = settings["interval"], settings["confidence_level"]
+    low, high = bootstrap.ends(np.array([d]), values, kind, level)
+    known = values[~np.isnan(values)]
+    # zero lies outside the basic interval when 2d is extreme among the replicates
+    x = 2.0 * d if kind == "basic" else 0.0
+    n = len(known)
+    tail = min(1.0 + np.sum(known <= x), 1.0 + np.sum(known >= x))
+    caution = pair.caution()
+    if caution:
+        warn(caution)
+    return Comparison(
+        d, float(low[0]), float(high[0]), float(min(1.0, 2.0 * tail / (n + 1.0))), a, b,
+        float(bootstrap.standard_errors(values)[0]), "bootstrap", kind, level, len(values), len(values) - n,
+        note=caution,
+    )  # fmt: skip
+
+
+def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
+    a, b = pair.values
+    d = a - b
+    p, q = pair.first.p, pair.second.p
+    if p.w is not None and settings["weight_type"] == "frequency":
+        pair.first.p.counts("exchanging predictions")
+
+    def swapped(s: Any) -> Any:
+        mask = s if p.binary else s[:, None]
+        ones = np.where(mask, q.probability, p.probability), np.where(mask, p.probability, q.probability)
+        return tuple(_with(p, probability) for probability in ones)
+
+    scheme = Scheme(lambda rng: rng.random(p.n) < 0.5, swapped, p)
+    statistic = pair.on_first
+    drawn = replicate(
+        scheme,
+        lambda two: flat(statistic.measure(two[0]), statistic.entry) - flat(statistic.measure(two[1]), statistic.entry),
+        1, settings["n_resamples"], settings["rng"], settings["workers"],
+    )  # fmt: skip
+    drawn.say_failures()
+    values = drawn.values[~np.isnan(drawn.values)]
+    extreme = np.sum(np.abs(values) >= abs(d) - _TOLERANCE * max(1.0, abs(d)))
+    nan = float("nan")
+    return Comparison(
+        d, nan, nan, float((1.0 + extreme) / (len(values) + 1.0)), a, b, nan, "swap", "none",
+        settings["confidence_level"], settings["n_resamples"], int(drawn.n_failed[0]),
+        note="tests that the models are exchangeable in every respect, which is more than equal calibration",
+    )  # fmt: skip
+
+
+def _with(p: Predictions, probability: Array) -> Predictions:
+    return Predictions(p.y, probability, p.w, classes=p._classes, rows=p.rows, n_input=p.n_input)
+
+
+def _paired_t(pair: _Pair, settings: dict[str, Any]) -> Comparison:
+    a, b = pair.values
+    losses = []
+    for statistic, sample in ((pair.on_first, pair.first), (pair.on_second, pair.second)):
+        entry = statistic.entry
+        if entry is None or "reduction" not in entry.options:
+            raise ValueError(
+                f"method='paired-t' needs a mean of row losses and {statistic.name} is none: use 'bootstrap'"
+            )
+        losses.append(np.asarray(entry.measure(sample.p, **statistic.options, reduction="none")))
+    p = pair.first.p
+    gap = losses[0] - losses[1]
+    d = float(p.mean(gap))
+    if not np.isclose(d, a - b, rtol=1e-9, atol=1e-12):
+        raise ValueError(f"{pair.on_first.name} is not a plain mean of row losses here: use method='bootstrap'")
+    variance = p.variance_weight(settings["weight_type"], "a standard error")
+    n = p.total if settings["weight_type"] == "frequency" else float(p.n)
+    if n < 2:
+        raise ValueError("method='paired-t' needs at least two rows")
+    error = float(np.sqrt(np.sum(variance * (gap - d) ** 2) * n / (n - 1.0)) / p.total)
+    t = d / error if error > 0 else np.inf * np.sign(d) if d else 0.0
+    half = float(stdtrit(n - 1.0, 0.5 + settings["confidence_level"] / 2.0)) * error
+    return Comparison(
+        d, d - half, d + half, float(2.0 * stdtr(n - 1.0, -abs(t))), a, b, error, "paired-t", "t",
+        settings["confidence_level"], 0,
+    )  # fmt: skip

@@ -1,0 +1,149 @@
+"""Intervals and p-values of many metrics at once, on shared draws."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from calibrary.catalogue import Entry, catalogue
+from calibrary.errors import one_of
+from calibrary.inference import bootstrap
+from calibrary.inference.multiplicity import ADJUSTMENTS, adjust_pvalues, step_down_min_p
+from calibrary.inference.null import redraw
+from calibrary.inference.resampling import Sample, check_level, check_resamples
+from calibrary.inference.statistic import Statistic, as_statistic, flat
+from calibrary.predictions import Array, Predictions
+
+
+def infer_many(
+    p: Predictions,
+    rows: list[Any],
+    chosen: list[tuple[Entry, dict[str, Any]]],
+    looking: dict[str, Any],
+    *,
+    matches: Any = None,
+    intervals: bool = True,
+    tests: bool = True,
+    primary: str | None = None,
+    n_resamples: int = 999,
+    confidence_level: float = 0.95,
+    adjust: str | None = None,
+    rng: Any = None,
+    weight_type: str = "frequency",
+    workers: int | None = None,
+) -> list[Any]:
+    """Fill intervals and p-values into the rows of an evaluation, all metrics on the same draws.
+
+    Parameters
+    ----------
+    p : Predictions
+    rows : list
+        One dataclass for each number of each metric, in the order of ``chosen``, with fields ``low``, ``high``,
+        ``standard_error``, ``pvalue``, ``pvalue_adjusted``, ``null_mean`` and ``primary`` to be filled in.
+    chosen : list of (Entry, own options)
+    looking : dict
+        ``lens``, ``average`` and ``r``.
+    matches : optional
+        Matched detections; then images are resampled.
+    primary : str, optional
+        The metric chosen in advance: its p-value is not adjusted.
+    adjust : "min-p" (default), "holm", "bonferroni", "bh" or "by"
+        How p-values are adjusted for the number of metrics.
+    n_resamples, confidence_level, rng, weight_type, workers
+        As for :func:`calibrary.interval`.
+
+    Returns
+    -------
+    list
+        New rows. A metric without a null distribution keeps ``pvalue=None``.
+    """
+    check_resamples(n_resamples)
+    check_level(confidence_level)
+    adjust = adjust or "min-p"
+    one_of("adjust", adjust, ("min-p", *ADJUSTMENTS))
+    sample = Sample(p, weight_type, matches)
+    statistics = [
+        as_statistic(entry, options if entry.family == "detection" else {**looking, **options}, sample)
+        for entry, options in chosen
+    ]
+    # one generator for both: intervals first, then redrawn labels
+    generator = np.random.default_rng(rng)
+    columns = _columns(statistics, sample)
+    if sum(map(len, columns)) != len(rows):
+        raise ValueError(f"{len(rows)} rows were given for {sum(map(len, columns))} numbers")
+    if intervals:
+        rows = _with_intervals(rows, statistics, sample, n_resamples, confidence_level, generator, workers)
+    if tests:
+        tested = [(s, c) for s, c in zip(statistics, columns, strict=True) if s.entry is None or s.entry.null]
+        if tested:
+            rows = _with_tests(rows, tested, sample, n_resamples, generator, adjust, primary, workers)
+    if primary is not None:
+        chosen_id = catalogue[primary].id
+        rows = [replace(row, primary=True) if row.id == chosen_id else row for row in rows]
+    return rows
+
+
+def _columns(statistics: list[Statistic], sample: Sample) -> list[range]:
+    """Where each statistic's numbers stand among all numbers."""
+    columns, start = [], 0
+    for statistic in statistics:
+        n = len(flat(statistic.on_sample(sample), statistic.entry))
+        columns.append(range(start, start + n))
+        start += n
+    return columns
+
+
+def _with_intervals(
+    rows: list[Any],
+    statistics: list[Statistic],
+    sample: Sample,
+    n_resamples: int,
+    level: float,
+    rng: Any,
+    workers: int | None,
+) -> list[Any]:
+    estimate, drawn = bootstrap.resample(statistics, sample, n_resamples, rng, workers)
+    low, high = bootstrap.ends(estimate, drawn.values, "basic", level)
+    error = bootstrap.standard_errors(drawn.values)
+    filled = []
+    for j, row in enumerate(rows):
+        ends = np.clip((low[j], high[j]), *row.range)
+        filled.append(replace(row, low=float(ends[0]), high=float(ends[1]), standard_error=float(error[j])))
+    return filled
+
+
+def _with_tests(
+    rows: list[Any],
+    tested: list[tuple[Statistic, range]],
+    sample: Sample,
+    n_resamples: int,
+    rng: Any,
+    adjust: str,
+    primary: str | None,
+    workers: int | None,
+) -> list[Any]:
+    observed, drawn = redraw([s for s, _ in tested], sample, "monte-carlo", n_resamples, rng, workers=workers)
+    tails = [s.tail for s, columns in tested for _ in columns]
+    where = [j for _, columns in tested for j in columns]
+    raw, adjusted = step_down_min_p(observed, drawn.values, tails)
+    missing = np.isnan(observed) | np.isnan(drawn.values).all(axis=0)
+    raw = np.where(missing, np.nan, raw)
+    if adjust != "min-p":
+        adjusted = adjust_pvalues(raw, adjust)
+    first = None if primary is None else catalogue[primary].id
+    center = bootstrap.means(drawn.values)
+    filled = list(rows)
+    for j, p, q, mean in zip(where, raw, adjusted, center, strict=True):
+        filled[j] = replace(
+            rows[j],
+            pvalue=_or_none(p),
+            pvalue_adjusted=_or_none(p if rows[j].id == first else q if not np.isnan(p) else np.nan),
+            null_mean=_or_none(mean),
+        )
+    return filled
+
+
+def _or_none(x: Array | float) -> float | None:
+    return None if np.isnan(x) else float(x)
