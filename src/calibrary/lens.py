@@ -98,7 +98,7 @@ class Lens:
     pair: tuple[int, int] | None = None
 
     def look(self, p: Predictions) -> Views:
-        shows_itself = self.name == "full" or (self.name == "binary" and p.binary)
+        shows_itself = self.name == ("binary" if p.binary else "full")
         if p._parent is None or shows_itself or self.name in ("true-class", "predicted-class", "pairwise"):
             return _LOOKS[self.name](p, self)
         return self._look_again(p)
@@ -227,7 +227,7 @@ def _binary(p: Predictions, lens: Lens) -> Views:
 
 
 def _full(p: Predictions, lens: Lens) -> Views:
-    return Views((p,))
+    return Views((p.view(p.y, p.p, classes=p._classes) if p.binary else p,))
 
 
 def _top(p: Predictions) -> tuple[NDArray[Any], Array]:

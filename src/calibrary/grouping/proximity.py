@@ -1,0 +1,142 @@
+"""Groups by confidence and by proximity: how near a case lies to other cases in feature space."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+
+from calibrary.errors import one_of
+from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, whole
+from calibrary.grouping.groups import Groups
+from calibrary.predictions import Array, Indices, Predictions, as_array
+
+#: A k-d tree prunes well up to about this many dimensions; beyond, plain distances in blocks are faster.
+TREE_DIMENSIONS = 15
+
+
+def log_proximity(features: Any, *, n_neighbors: int = 10, reference: Any = None) -> Array:
+    """Minus the mean Euclidean distance to the nearest other cases: the logarithm of the proximity.
+
+    Parameters
+    ----------
+    features : array-like of shape (N, d)
+    n_neighbors : int
+        All others are used when there are fewer.
+    reference : array-like of shape (M, d), optional
+        Cases among which to look for neighbours, such as a validation set; else the other rows of ``features``.
+
+    Examples
+    --------
+    >>> from calibrary.grouping.proximity import log_proximity
+    >>> log_proximity([[0.0], [1.0], [5.0]], n_neighbors=1)
+    array([-1., -1., -4.])
+    """
+    x = _matrix(features, "features")
+    k = whole("n_neighbors", n_neighbors)
+    if reference is None:
+        # the nearest of all is the case itself, at distance 0
+        k = min(k, len(x) - 1)
+        return -_sum_of_smallest(x, x, k + 1) / k if k else np.zeros(len(x))
+    others = _matrix(reference, "reference")
+    if others.shape[1] != x.shape[1]:
+        raise ValueError(f"reference has {others.shape[1]} columns and features {x.shape[1]}: they must be the same")
+    k = min(k, len(others))
+    return -_sum_of_smallest(x, others, k) / k
+
+
+class ProximityCells(Grouping):
+    """Cells of confidence x proximity.
+
+    Parameters
+    ----------
+    proximity : array-like of shape (N,)
+        Any score that rises with proximity, one per row of the input.
+    n_bins, n_proximity_bins : int
+    layout : "nested" or "grid"
+        "nested": equal-mass bins of confidence, each cut into equal-mass bins of its own proximities. "grid":
+        equal-width bins of confidence (closed left) crossed with quantile bins of all proximities. Rows count
+        once, whatever they weigh.
+    """
+
+    def __init__(self, proximity: Any, n_bins: int = 15, n_proximity_bins: int = 10, layout: str = "nested") -> None:
+        one_of("binning", layout, ("nested", "grid"))
+        self.layout = layout
+        self.n_bins = whole("n_bins", n_bins)
+        self.n_proximity_bins = whole("n_proximity_bins", n_proximity_bins)
+        self.proximity = as_array(proximity, "proximity").astype(np.float64)
+        bad = np.flatnonzero(~np.isfinite(self.proximity))
+        if self.proximity.ndim != 1 or len(bad):
+            what = f"has shape {self.proximity.shape}" if self.proximity.ndim != 1 else f"[{bad[0]}] is not finite"
+            raise ValueError(f"proximity {what}: give one finite number per row")
+
+    def fit_view(self, view: Predictions) -> Self:
+        near = view.align(self.proximity, "proximity")
+        cells = self._nested if self.layout == "nested" else self._grid
+        self.index_: Indices = cells(Predictions(view.y, view.c), near)
+        self.n_bins_ = self.n_bins * self.n_proximity_bins
+        return self
+
+    def assign(self, c: Any) -> Indices:
+        if len(c) != len(self.index_):
+            raise ValueError(f"proximity is known for {len(self.index_)} rows, not for {len(c)}")
+        return self.index_
+
+    def groups(self, view: Predictions) -> Groups:
+        fitted = copy.copy(self).fit_view(view)
+        return Groups(view, fitted.n_bins_, index=fitted.index_)
+
+    def _nested(self, unweighted: Predictions, near: Array) -> Indices:
+        index = EqualMass(self.n_bins, "split").groups(unweighted).index * self.n_proximity_bins
+        for rows in _members(index):
+            index[rows] += _split_ranks(near[rows], self.n_proximity_bins)
+        return index
+
+    def _grid(self, unweighted: Predictions, near: Array) -> Indices:
+        cuts = np.quantile(near, np.arange(1, self.n_proximity_bins) / self.n_proximity_bins)
+        column = np.searchsorted(cuts, near, side="right")
+        row = EqualWidth(self.n_bins, "left").fit_view(unweighted).assign(unweighted.c)
+        return row * self.n_proximity_bins + column
+
+
+def _members(index: Indices) -> list[Indices]:
+    """Rows of every value of ``index`` that occurs."""
+    order = np.argsort(index, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(index[order])) + 1)
+
+
+def _split_ranks(x: Array, n_bins: int) -> Indices:
+    """Bins of the sizes of ``numpy.array_split`` over the ranks of x; ties go where their first member falls."""
+    rank = np.searchsorted(np.sort(x), x, side="left")
+    size, larger = divmod(len(x), n_bins)
+    ends = np.cumsum(size + (np.arange(n_bins) < larger))
+    return np.searchsorted(ends, rank, side="right")
+
+
+def _matrix(values: Any, name: str) -> Array:
+    x = as_array(values, name).astype(np.float64)
+    x = x[:, None] if x.ndim == 1 else x
+    if x.ndim != 2 or not x.size:
+        raise ValueError(f"{name} has shape {x.shape}: pass one row per case and one column per feature")
+    bad = np.flatnonzero(~np.isfinite(x).all(axis=1))
+    if len(bad):
+        raise ValueError(f"{name}[{bad[0]}] holds a value that is not finite: fill or drop it")
+    return x
+
+
+def _sum_of_smallest(x: Array, others: Array, k: int) -> Array:
+    """Sum of the k smallest distances from each row of x to the rows of others."""
+    if x.shape[1] <= TREE_DIMENSIONS:
+        from scipy.spatial import cKDTree
+
+        nearest = np.asarray(cKDTree(others).query(x, k=np.arange(1, k + 1))[0])
+        return np.asarray(nearest.sum(axis=1))
+    from scipy.spatial.distance import cdist
+
+    total = np.empty(len(x))
+    step = max(1, 2**22 // len(others))
+    for first in range(0, len(x), step):
+        distance = cdist(x[first : first + step], others)
+        total[first : first + step] = np.sort(np.partition(distance, k - 1, axis=1)[:, :k], axis=1).sum(axis=1)
+    return total

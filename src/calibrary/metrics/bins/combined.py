@@ -1,0 +1,144 @@
+"""Calibration joined with accuracy in one number (rows 48 and 49): HCS, WCR and Gebel's measure."""
+
+from __future__ import annotations
+
+import math
+from typing import Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.grouping import group
+from calibrary.lens import VECTOR_LENSES
+from calibrary.metrics.point import brier_score
+from calibrary.predictions import Predictions
+
+__all__ = ["gebel_calibration_measure", "harmonic_calibration_score", "well_calibration_ratio"]
+
+
+@metric(
+    "hcs",
+    family="bin",
+    row=48,
+    perfect=None,
+    better="higher",
+    sign="1 is accurate and calibrated; smaller is worse",
+    tail="two-sided",
+    proper="dataset",
+    lenses=("binary", "top-label"),
+    equation="(58)",
+    references=("The review's section 4.14, which quotes the inventors; their code was not found",),
+    use="Rank models by accuracy and calibration together, in one number between 0 and 1.",
+    avoid="Do not read it as calibration: an inaccurate model scores low however well calibrated it is.",
+)
+def harmonic_calibration_score(
+    view: Predictions, *, beta: float = 1.0, n_bins: int = 15, **common: Unpack[Common]
+) -> float:
+    r"""Weighted harmonic mean of accuracy and 1 - ECE: high only when both are good.
+
+    .. math:: \frac{(1 + \beta) A (1 - \mathrm{ECE})}{\beta A + 1 - \mathrm{ECE}}
+
+    A is the share of rows whose predicted class is right (binary: class 1 where c > 0.5); ECE has equal-width
+    bins, closed right.
+
+    Parameters
+    ----------
+    beta : float
+        Weight of calibration, 0 or more: 0 is the accuracy, infinity 1 - ECE.
+    n_bins : int
+        Bins of the ECE.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.harmonic_calibration_score([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
+    0.6977
+    """
+    if not beta >= 0:
+        raise ValueError(f"beta={beta!r} is negative: it is the weight of calibration, 0 or more")
+    calibration = 1.0 - group(view, "width", n_bins=n_bins).gap_norm(1)
+    right = view.y if view.seen_through == "top-label" else (view.c > 0.5) == view.y
+    accuracy = float(view.mean(right))
+    if math.isinf(beta):
+        return calibration if accuracy > 0 else 0.0
+    denominator = beta * accuracy + calibration
+    return (1.0 + beta) * accuracy * calibration / denominator if denominator > 0 else 0.0
+
+
+_WHOLE_VECTOR = ("binary", *VECTOR_LENSES)
+
+
+@metric(
+    "wcr",
+    family="bin",
+    row=49,
+    perfect=1.0,
+    better="higher",
+    sign="1 is perfect; smaller is worse",
+    tail="less",
+    range_note="the smallest value for K classes is 1 - 2/K",
+    lenses=_WHOLE_VECTOR,
+    default_lens="full",
+    cost="O(NK)",
+    equation="(59)-(61)",
+    references=("Gebel (2009), Multivariate calibration of classifier scores into the probability space",),
+    use="See whether the class frequencies among rows predicted k match the probabilities given there.",
+    avoid="Do not compare different K: with many classes every model comes close to 1.",
+    corrections=(
+        Correction("range", "[0, 1]", "[1 - 2/K, 1]: each row of |CF - CR| sums to at most 2, so 0 needs K = 2"),
+        Correction("(60)", "the index is printed i", "it is t, the row of the partition"),
+    ),
+)
+def well_calibration_ratio(view: Predictions, **common: Unpack[Common]) -> float:
+    r"""How well probabilities match class frequencies among the rows predicted as each class; 1 is perfect.
+
+    .. math:: 1 - \frac{1}{K^2} \sum_{k, j} |\mathrm{CF}_{kj} - \mathrm{CR}_{kj}|
+
+    CF and CR are the mean probability and the frequency of class j among the rows whose largest probability is
+    that of class k. A class that is never predicted adds nothing.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.well_calibration_ratio([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
+    0.8667
+    """
+    k = view.k
+    predicted = np.bincount(view.top, view.w, minlength=k)
+    columns = [np.bincount(view.top, column, minlength=k) for column in (view.weight[:, None] * view.p).T]
+    confidence = np.column_stack(columns)
+    frequency = np.bincount(view.top * k + view.y, view.w, minlength=k * k).reshape(k, k)
+    used = predicted > 0
+    gaps = np.abs(confidence - frequency)[used].sum(axis=1) / predicted[used]
+    return 1.0 - float(gaps.sum()) / k**2
+
+
+@metric(
+    "cal",
+    family="bin",
+    aliases=("gebel", "gebel_cal"),
+    perfect=None,
+    better="higher",
+    sign="1 is calibrated and certain; smaller is worse",
+    tail="two-sided",
+    proper="dataset",
+    lenses=_WHOLE_VECTOR,
+    default_lens="full",
+    cost="O(NK)",
+    equation="(62)",
+    references=("Gebel (2009), Multivariate calibration of classifier scores into the probability space",),
+    use="One number for the Brier score and the well-calibration ratio together.",
+    avoid="Do not read it as calibration alone: a calibrated but vague model scores low.",
+)
+def gebel_calibration_measure(view: Predictions, **common: Unpack[Common]) -> float:
+    r"""Gebel's Cal: geometric mean of 1 - root Brier score and the well-calibration ratio.
+
+    .. math:: \sqrt{(1 - \sqrt{\mathrm{BS}}) \, \mathrm{WCR}}
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.gebel_calibration_measure([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
+    0.7611
+    """
+    return math.sqrt(max(1.0 - math.sqrt(brier_score(view)), 0.0) * max(well_calibration_ratio(view), 0.0))

@@ -1,0 +1,177 @@
+"""Overlapping bins (rows 46 and 47): sliding windows and nearest neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.errors import one_of, undefined
+from calibrary.grouping.edges import whole
+from calibrary.grouping.windows import nearest_windows, sliding_windows
+from calibrary.lens import Lens
+from calibrary.predictions import Array, Predictions, predictions
+
+__all__ = ["NeighbourCurve", "calbin", "ece_knn_curve", "nearest_neighbour_calibration_error"]
+
+
+@metric(
+    "calbin",
+    family="bin",
+    row=46,
+    aliases=("CAL", "calibration_by_overlapping_bins"),
+    perfect=None,
+    sign="0 needs labels that equal their confidences; larger is worse",
+    lenses=("binary", "class-wise", "top-label"),
+    default_lens="class-wise",
+    symmetric=True,
+    cost="O(N log N)",
+    equation="(57)",
+    references=(
+        "Bella, Ferri, Hernández-Orallo, Ramírez-Quintana (2010), Calibration of machine learning models",
+        "Caruana, Niculescu-Mizil (2004), Data mining in metric space (inner='bin')",
+    ),
+    use="Avoid the arbitrary edges of fixed bins: every run of consecutive confidences is a bin.",
+    avoid="Do not expect 0 from a calibrated model: confidences vary inside a window, and that counts.",
+    corrections=(
+        Correction(
+            "(57)",
+            "sum over the window without 1/s, windows b = 1..N-s",
+            "mean over the window (else the range is [0, s], against Table 2) and N-s+1 windows (else the largest "
+            "confidence is never used, against the text); literal=True gives the printed form",
+        ),
+    ),
+)
+def calbin(
+    view: Predictions,
+    *,
+    window: int | None = None,
+    inner: str = "point",
+    literal: bool = False,
+    **common: Unpack[Common],
+) -> float:
+    r"""Mean distance of confidences from the mean label of every run of consecutive rows.
+
+    .. math:: \frac{1}{N - s + 1} \sum_b \frac{1}{s} \sum_{i \in b} |\bar y_b - c_i|
+
+    over the windows of s consecutive rows in order of confidence. Tied rows share their mean label, so row order
+    never matters.
+
+    Parameters
+    ----------
+    window : int, optional
+        s, the rows in a window; a tenth of all rows unless given. 1 is the mean absolute error.
+    inner : "point" or "bin"
+        Compare the mean label with every confidence, or with their mean (CAL of Caruana and Niculescu-Mizil,
+        never larger).
+    literal : bool
+        Equation (57) as printed: sums instead of means, and without the last window.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.calbin([0, 1, 1, 0, 1], [0.2, 0.7, 0.9, 0.6, 0.8], window=3), 4)
+    0.1889
+    """
+    one_of("inner", inner, ("point", "bin"))
+    windows = sliding_windows(view, None if window is None else whole("window", window))
+    errors = np.abs(windows.gap) if inner == "bin" else windows.deviation
+    if not literal:
+        return float(errors.mean())
+    if len(errors) == 1:
+        return undefined("(57) as printed has no window when the window holds every row: take a smaller window")
+    return float((errors * (windows.last - windows.first))[:-1].mean())
+
+
+@metric(
+    "ece_knn",
+    family="bin",
+    row=47,
+    aliases=("knn_ece", "nearest_neighbor_calibration_error"),
+    lenses=("binary", "top-label", "class-wise"),
+    symmetric=True,
+    cost="O(N log N)",
+    equation="section 4.13",
+    references=("The review's reference [60], as the review describes it",),
+    use="Bins that follow every prediction instead of fixed edges; look at several k with ece_knn_curve.",
+    avoid="Do not compare values at different k or N: small k adds noise, large k hides what varies.",
+)
+def nearest_neighbour_calibration_error(
+    view: Predictions, *, k: int | None = None, n_neighbors: int | None = None, **common: Unpack[Common]
+) -> float:
+    r"""Mean gap between label and confidence in the neighbourhood of every prediction.
+
+    .. math:: \frac{1}{N} \sum_i |\bar y_i - \bar c_i|
+
+    with means over row i and its k nearest other rows in confidence. Everything as near as the k-th neighbour is
+    included, so ties need no order.
+
+    Parameters
+    ----------
+    k : int, optional
+        Number of neighbours, counted by weight; the whole part of sqrt(N) unless given. From N - 1 on the value is
+        the gap of the whole set.
+    n_neighbors : int, optional
+        Another word for ``k``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.nearest_neighbour_calibration_error([0, 1, 1, 0, 1], [0.2, 0.7, 0.9, 0.6, 0.8], k=2), 4)
+    0.22
+    """
+    if k is not None and n_neighbors is not None:
+        raise ValueError(f"k={k!r} and n_neighbors={n_neighbors!r} mean the same: pass one of them")
+    k = n_neighbors if k is None else k
+    windows = nearest_windows(view, None if k is None else whole("k", k))
+    return float(np.dot(view.ties.w, np.abs(windows.gap)) / view.total)
+
+
+class NeighbourCurve(NamedTuple):
+    """The nearest-neighbour error for several numbers of neighbours."""
+
+    k: Array
+    error: Array
+
+
+def ece_knn_curve(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    ks: Iterable[int] | None = None,
+    lens: str | Lens = "auto",
+    average: Any = "uniform",
+    sample_weight: Any = None,
+    labels: Any = None,
+    pos_label: Any = None,
+) -> NeighbourCurve:
+    """Nearest-neighbour error as a function of k, to choose k on the plateau between noise and blur.
+
+    Parameters
+    ----------
+    y_true, y_prob, lens, average, sample_weight, labels, pos_label
+        As in :func:`nearest_neighbour_calibration_error`.
+    ks : iterable of int, optional
+        Numbers of neighbours; by default about twenty from 1 to half the rows, evenly spaced in the logarithm.
+
+    Returns
+    -------
+    NeighbourCurve
+        With arrays ``k`` and ``error``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> curve = cal.ece_knn_curve([0, 1, 1, 0, 1], [0.2, 0.7, 0.9, 0.6, 0.8], ks=[1, 2, 4])
+    >>> curve.error.round(4)
+    array([0.29, 0.22, 0.04])
+    """
+    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+    if ks is None:
+        ks = np.unique(np.geomspace(1, max(1.0, p.total / 2), 20).astype(int)).tolist()
+    chosen = [whole("ks", k) for k in ks]
+    measure = nearest_neighbour_calibration_error.entry.measure
+    errors = [measure(p, k=k, lens=lens, average=average) for k in chosen]
+    return NeighbourCurve(np.array(chosen, dtype=np.float64), np.array(errors))

@@ -1,0 +1,436 @@
+"""Groups of any kind (rows 41 and 42): by proximity, by partitions of your own, and the general bin error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.errors import one_of, undefined, warn
+from calibrary.grouping import Groups, UserGroups, VectorGroups, group, norm_order, power_mean
+from calibrary.grouping.proximity import ProximityCells, log_proximity
+from calibrary.lens import Lens
+from calibrary.metrics.bins.options import BINNING, Binned, class_norm
+from calibrary.metrics.bins.test_based import rejections
+from calibrary.predictions import Array, Indices, Predictions, as_array
+
+__all__ = [
+    "general_calibration_error",
+    "partitioned_calibration_error",
+    "proximity_bias_index",
+    "proximity_informed_calibration_error",
+]
+
+
+# -- proximity ----------------------------------------------------------------------------------------
+
+
+@metric(
+    "piece",
+    family="bin",
+    row=41,
+    lenses=("binary", "top-label"),
+    needs=("features",),
+    weights="rows",
+    weights_note="weights enter the means and shares of cells; cells and neighbours count rows",
+    cost="O(N log N) for few features",
+    equation="(52)",
+    references=("Xiong et al. (2023), Proximity-informed calibration for deep neural networks",),
+    use="Find miscalibration that differs between typical and unusual cases and cancels out in ECE.",
+    avoid="Biased upwards: with 150 cells and 500 rows a calibrated model reads 0.18. Use fewer cells for small N.",
+    corrections=(
+        Correction(
+            "bins", "equal mass, as in the paper", "binning='grid' is the released code: equal width x quantiles"
+        ),
+        Correction(
+            "PIECE >= ECE",
+            "always",
+            "for ECE on the same confidence bins: equal mass ('split') for nested, left-closed equal width for grid",
+        ),
+    ),
+)
+def proximity_informed_calibration_error(
+    view: Predictions,
+    *,
+    features: Any = None,
+    proximity: Any = None,
+    reference: Any = None,
+    n_neighbors: int = 10,
+    n_bins: int = 15,
+    n_proximity_bins: int = 10,
+    binning: str = "nested",
+    **common: Unpack[Common],
+) -> float:
+    r"""Average gap between confidence and accuracy over cells of confidence and proximity.
+
+    .. math:: \sum_{\text{cells}} p_\text{cell} |\bar y - \bar c|
+
+    Proximity is exp(-mean distance to the nearest other cases): high for typical cases, low for unusual ones.
+
+    Parameters
+    ----------
+    features : array-like of shape (N, d)
+        Where each case lies; Euclidean distances.
+    proximity : array-like of shape (N,), optional
+        A ready score that rises with proximity, in place of ``features``.
+    reference : array-like of shape (M, d), optional
+        Cases among which to look for neighbours (the inventors take a validation set); else the other rows.
+    n_neighbors : int
+    n_bins, n_proximity_bins : int
+    binning : "nested" or "grid"
+        Equal-mass bins of confidence, each cut into equal-mass bins of proximity (the paper); or equal-width bins
+        of confidence crossed with quantile bins of proximity (the released code).
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, c, x = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6], [[0.0], [0.1], [0.3], [2.0]]
+    >>> round(cal.proximity_informed_calibration_error(y, c, features=x, n_bins=1, n_proximity_bins=2), 4)
+    0.25
+    """
+    near = _proximity(view, features, proximity, reference, n_neighbors)
+    cells = ProximityCells(near, n_bins, n_proximity_bins, binning)
+    per_cell = view.n / (cells.n_bins * cells.n_proximity_bins)
+    if per_cell < 30:
+        warn(
+            f"there are {per_cell:.3g} rows per cell, and below 30 chance alone gives large values: use fewer n_bins "
+            "or n_proximity_bins"
+        )
+    return cells.groups(view).gap_norm(1)
+
+
+@metric(
+    "proximity_bias",
+    family="bin",
+    aliases=("bias index", "proximity bias index"),
+    range=(-1.0, 1.0),
+    better="perfect",
+    sign="above 0: at equal confidence, typical cases are right more often than unusual ones",
+    tail="two-sided",
+    lenses=("binary", "top-label"),
+    needs=("features",),
+    weights="rows",
+    weights_note="weights enter the means; groups and neighbours count rows",
+    cost="O(N log N) for few features",
+    equation="section 4.10, companion of (52)",
+    references=("Xiong et al. (2023), Proximity-informed calibration for deep neural networks",),
+    use="See in one signed number whether confidence means less for unusual cases.",
+    avoid="Where the two groups share few confidences, the matching is poor and so is the number.",
+)
+def proximity_bias_index(
+    view: Predictions,
+    *,
+    features: Any = None,
+    proximity: Any = None,
+    reference: Any = None,
+    n_neighbors: int = 10,
+    share: float = 0.2,
+    **common: Unpack[Common],
+) -> float:
+    r"""Difference in accuracy between typical and unusual cases that have the same confidence.
+
+    The ``share`` of rows with the lowest proximity is matched, one by one, with the rows nearest in confidence among
+    the ``share`` with the highest proximity (all of them, when several are equally near); the mean label of the
+    matches minus that of the rows matched.
+
+    Parameters
+    ----------
+    features, proximity, reference, n_neighbors
+        As in :func:`proximity_informed_calibration_error`.
+    share : float
+        Size of the two groups, at most 0.5.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, c, near = [0, 1, 1, 0, 1, 0], [0.7, 0.7, 0.9, 0.6, 0.7, 0.6], [0, 5, 6, 1, 9, 2]
+    >>> cal.proximity_bias_index(y, c, proximity=near, share=0.5)
+    1.0
+    """
+    if not 0.0 < share <= 0.5:
+        raise ValueError(f"share={share!r} must be above 0 and at most 0.5")
+    near = view.align(_proximity(view, features, proximity, reference, n_neighbors), "proximity")
+    ordered = np.sort(near)
+    size = int(share * view.n)
+    if size == 0 or ordered[size - 1] == ordered[-size]:
+        return undefined("no two groups of different proximity can be formed: take more rows or a larger share")
+    low, high = np.flatnonzero(near <= ordered[size - 1]), np.flatnonzero(near >= ordered[-size])
+    matched = _matched_labels(view.c[low], view.c[high], view.y[high], view.weight[high])
+    return float(np.average(matched - view.y[low], weights=view.weight[low]))
+
+
+def _proximity(view: Predictions, features: Any, proximity: Any, reference: Any, n_neighbors: int) -> Array:
+    """One number per row of the input that rises with proximity; rows that do not count get zero."""
+    if proximity is not None:
+        return as_array(proximity, "proximity").astype(np.float64)
+    if features is None:
+        raise ValueError("features is missing: pass one row of numbers per prediction, or a ready proximity=")
+    near = log_proximity(view.align(features, "features"), n_neighbors=n_neighbors, reference=reference)
+    if view.rows is None:
+        return near
+    everywhere = np.zeros(view.n_input)
+    everywhere[view.rows] = near
+    return everywhere
+
+
+def _matched_labels(c: Array, others: Array, y: NDArray[Any], w: Array) -> Array:
+    """Mean label of the rows of ``others`` nearest to each c."""
+    values, index = np.unique(others, return_inverse=True)
+    weight, positive = np.bincount(index, w), np.bincount(index, w * y)
+    after = np.clip(np.searchsorted(values, c), 1, max(len(values) - 1, 1))
+    below, above = after - 1, np.minimum(after, len(values) - 1)
+    to_below, to_above = np.abs(c - values[below]), np.abs(values[above] - c)
+    use_below, use_above = to_below <= to_above + 1e-12, to_above <= to_below + 1e-12
+    return np.asarray(
+        (use_below * positive[below] + use_above * positive[above])
+        / (use_below * weight[below] + use_above * weight[above])
+    )
+
+
+# -- partitions of your own ---------------------------------------------------------------------------
+
+_LOSSES: dict[str, Callable[[Array, Array], Array]] = {
+    "absolute": lambda y, c: np.abs(y - c),
+    "squared": lambda y, c: (y - c) ** 2,
+}
+
+
+@metric(
+    "pce",
+    family="bin",
+    row=42,
+    range_note="[0, 1] for the two built-in losses",
+    lenses=("binary", "top-label", "full", "class-wise"),
+    needs=("groups",),
+    symmetric=True,
+    cost="O(NQ)",
+    equation="(53)",
+    references=(
+        "Yang, Zhan, Gan (2023), Beyond probability partitions: calibrating neural networks with semantic aware "
+        "grouping",
+    ),
+    use="Ask whether confidences are right in the groups that matter to you: hospitals, cameras, age bands.",
+    avoid="Small groups read high by chance; compare with the value that redrawn labels give.",
+)
+def partitioned_calibration_error(
+    view: Predictions,
+    *,
+    groups: Any = None,
+    partition_weights: Any = None,
+    loss: str | Callable[[Any, Any], Any] = "absolute",
+    statistic: str | Callable[[Any, Any], Any] = "mean",
+    features: Any = None,
+    **common: Unpack[Common],
+) -> float:
+    r"""Average gap between confidence and accuracy over groups of your own, from one or several partitions.
+
+    .. math:: \sum_q p(q) \sum_{b \in q} p_b L(\bar y_b, \bar c_b)
+
+    One group per row and the squared loss give the Brier score; one group of all rows and the squared loss the
+    global squared bias; equal-width groups ECE.
+
+    Parameters
+    ----------
+    groups : array-like of shape (N,) or (N, Q), list of Q such columns, or callables
+        The group of every row: anything hashable. A callable gets (confidences, features) and returns the groups.
+        With ``lens="class-wise"`` one partition per class, the k-th for class k.
+    partition_weights : array-like of shape (Q,), optional
+        Weight of each partition; equal unless given.
+    loss : "absolute", "squared" or callable
+        A callable gets the mean label and mean confidence of a group.
+    statistic : "mean" or callable
+        A callable gets the values and weights of a group, in place of the weighted mean.
+    features : array-like of shape (N, ...), optional
+        For groups that are callables.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, c = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]
+    >>> round(cal.partitioned_calibration_error(y, c, groups=["a", "a", "b", "b"]), 4)
+    0.15
+    """
+    if not callable(loss):
+        one_of("loss", loss, _LOSSES)
+    if not callable(statistic):
+        one_of("statistic", statistic, ("mean",))
+    if groups is None:
+        raise ValueError("groups is missing: pass the group of every row")
+    partitions = _partitions(view, groups, features)
+    if view.seen_through == "class-wise":
+        return _partition_error(view, _own_partition(view, partitions, partition_weights), loss, statistic)
+    weights = _partition_weights(partition_weights, len(partitions))
+    errors = [_partition_error(view, partition, loss, statistic) for partition in partitions]
+    return float(np.dot(weights, errors))
+
+
+def _own_partition(view: Predictions, partitions: list[Indices], weights: Any) -> Indices:
+    """The partition of the class that this view is about."""
+    assert view.origin is not None
+    classes = view.origin.through(Lens("class-wise")).views
+    if weights is not None:
+        raise ValueError("partition_weights: with lens='class-wise' partitions weigh as their classes do; use average=")
+    if len(partitions) != len(classes):
+        raise ValueError(
+            f"groups has {len(partitions)} partitions: lens='class-wise' needs one for each of {len(classes)} classes"
+        )
+    return next(partition for partition, seen in zip(partitions, classes, strict=True) if seen is view)
+
+
+def _partitions(view: Predictions, groups: Any, features: Any) -> list[Indices]:
+    """Group number of every row of the view, once per partition."""
+    given = groups if callable(groups) or isinstance(groups, list | tuple) else as_array(groups, "groups")
+    if isinstance(given, np.ndarray):
+        columns: list[Any] = list(given.T) if given.ndim == 2 else [given]
+    elif callable(given):
+        columns = [given]
+    else:
+        several = len(given) > 0 and all(callable(g) or _is_column(g, view.n_input) for g in given)
+        columns = list(given) if several else [given]
+    return [_numbered(view, column, features) for column in columns]
+
+
+def _is_column(values: Any, n: int) -> bool:
+    return hasattr(values, "__len__") and not isinstance(values, str | bytes) and len(values) == n
+
+
+def _numbered(view: Predictions, column: Any, features: Any) -> Indices:
+    if callable(column):
+        aligned = None if features is None else view.align(features, "features")
+        column = column(view.probability, aligned)
+        if len(column) != view.n:
+            raise ValueError(f"groups: the callable gave {len(column)} groups for {view.n} rows: one per row")
+        return _by_value(column)
+    return _by_value(view.align(_as_labels(column), "groups"))
+
+
+def _as_labels(column: Any) -> NDArray[Any]:
+    """One label per row, kept as they are when they are tuples or of several types."""
+    if isinstance(column, np.ndarray) or hasattr(column, "dtype"):
+        return as_array(column, "groups")
+    labels = np.empty(len(column), dtype=object)
+    labels[:] = list(column)
+    return labels
+
+
+def _by_value(labels: Any) -> Indices:
+    labels = _as_labels(labels)
+    if labels.dtype.kind != "O":
+        return UserGroups(labels).fit(np.zeros(len(labels))).index_
+    number: dict[Hashable, int] = {}
+    missing = [i for i, g in enumerate(labels) if g is None or g != g]
+    if missing:
+        raise ValueError(f"groups[{missing[0]}] is missing: the groups must cover every row")
+    return np.array([number.setdefault(g, len(number)) for g in labels.tolist()], dtype=np.intp)
+
+
+def _partition_weights(given: Any, n: int) -> Array:
+    if given is None:
+        return np.full(n, 1.0 / n)
+    weights = as_array(given, "partition_weights").astype(np.float64)
+    if weights.shape != (n,) or not (weights >= 0).all() or not weights.sum() > 0:
+        raise ValueError(f"partition_weights={given!r} must be {n} weights, none negative and not all zero")
+    scaled: Array = weights / weights.sum()
+    return scaled
+
+
+def _partition_error(view: Predictions, partition: Indices, loss: Any, statistic: Any) -> float:
+    kind = Groups if view.binary else VectorGroups
+    groups = kind(view, int(partition.max()) + 1, index=partition)
+    label, confidence = groups.label, groups.confidence
+    if callable(statistic):
+        label, confidence = _described(groups, statistic)
+    if callable(loss):
+        pairs = zip(label.ravel().tolist(), confidence.ravel().tolist(), strict=True)
+        losses = np.array([float(loss(y, c)) for y, c in pairs]).reshape(label.shape)
+    else:
+        losses = _LOSSES[loss](label, confidence)
+    per_group = losses if view.binary else losses.mean(axis=1)
+    return float(np.dot(groups.share, per_group))
+
+
+def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Array, Array]:
+    """The statistic of the labels and of the confidences of every group, column by column for whole vectors."""
+    view = groups.view
+    labels = view.y[:, None].astype(np.float64) if view.binary else view.one_hot
+    confidences = view.probability.reshape(view.n, -1)
+    members = [np.flatnonzero(groups.index == g) for g in range(len(groups))]
+
+    def describe(matrix: Array) -> Array:
+        rows = [[float(statistic(x[m], view.weight[m])) for x in matrix.T] for m in members]
+        return np.array(rows) if not view.binary else np.array(rows)[:, 0]
+
+    return describe(labels), describe(confidences)
+
+
+# -- the general bin error ----------------------------------------------------------------------------
+
+
+@metric(
+    "gce",
+    family="bin",
+    aliases=("general calibration error",),
+    lenses=("binary", "top-label", "class-wise"),
+    passes_on=BINNING,
+    combine=class_norm(1),
+    cost="O(N)",
+    equation="section 4.12",
+    references=("Matsubara, Tax, Mudd, Guy (2023), TCE: a test-based approach to measuring calibration error",),
+    use="Build a binned error of your own: any bins, any loss inside a bin, any norm over bins.",
+    avoid="Where a named metric says the same, use that: readers will know it.",
+)
+def general_calibration_error(
+    view: Predictions,
+    *,
+    loss: str | Callable[[Array, Array, Array], Any] = "mean-gap",
+    norm: float | str = 1,
+    alpha: float = 0.05,
+    aggregate: str = "power",
+    **options: Unpack[Binned],
+) -> float:
+    r"""Norm over bins of any loss between the labels and the confidences in a bin.
+
+    .. math:: \Big(\sum_b p_b\, \ell_b^p\Big)^{1/p}
+
+    Parameters
+    ----------
+    loss : "mean-gap", "point-gap", "rejection" or callable
+        Mean label minus mean confidence, in absolute value (ECE, ACE, MCE); mean distance of the confidences from the
+        mean label (ECE-LB); share of the confidences that an exact binomial test of the bin rejects (TCE); or a
+        function of the bin's labels, confidences and weights.
+    norm : float or "l1", "l2", "max"
+        p of the norm; infinity is the largest loss of any bin.
+    alpha : float
+        Level of the tests of ``loss="rejection"``.
+    aggregate : "power" or "mean"
+        Over classes: the same norm again, or the plain mean.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, c = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]
+    >>> round(cal.general_calibration_error(y, c, norm="max", n_bins=2), 4)
+    0.2
+    >>> round(cal.general_calibration_error(y, c, loss=lambda y, c, w: abs(y - c).max(), n_bins=2), 4)
+    0.5
+    """
+    p = norm_order(norm)
+    groups = group(view, **options)
+    if callable(loss):
+        members = [groups.index == g for g in range(len(groups))]
+        values = np.array([float(loss(view.y[m], view.c[m], view.weight[m])) for m in members])
+    else:
+        one_of("loss", loss, ("mean-gap", "point-gap", "rejection"))
+        values = _bin_losses(groups, loss, alpha)
+    return power_mean(values, groups.share, p)
+
+
+def _bin_losses(groups: Groups, loss: str, alpha: float) -> Array:
+    if loss == "mean-gap":
+        return np.abs(groups.gap)
+    if loss == "point-gap":
+        return groups.mean(np.abs(groups.label[groups.index] - groups.view.c))
+    return groups.mean(rejections(groups, alpha).astype(np.float64))

@@ -1,0 +1,201 @@
+"""Soft bins (rows 37 and 38): every prediction belongs a little to every bin, so that the error is differentiable."""
+
+from __future__ import annotations
+
+import math
+from typing import Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.errors import one_of
+from calibrary.grouping import norm_order, power_mean
+from calibrary.grouping.edges import whole
+from calibrary.grouping.soft import SoftBins
+from calibrary.metrics.bins.options import class_norm
+from calibrary.predictions import Array, Predictions
+
+__all__ = ["differentiable_calibration_error", "soft_binned_calibration_error"]
+
+_LENSES = ("binary", "top-label", "class-wise")
+
+
+@metric(
+    "sbece",
+    family="bin",
+    row=37,
+    aliases=("SB-ECE", "soft-binning ECE"),
+    lenses=_LENSES,
+    combine=class_norm(2),
+    symmetric=True,
+    cost="O(NB)",
+    equation="(44)-(47)",
+    references=("Karandikar et al. (2021), Soft calibration objectives for neural networks",),
+    use="Train with it: the value changes smoothly with every prediction, unlike ECE with hard bins.",
+    avoid="Do not compare with ECE: the default norm is 2 and soft bins average neighbouring gaps away.",
+    corrections=(Correction("authors", "section 4.9 credits [33] to Bohdal et al.", "[33] is Karandikar et al."),),
+)
+def soft_binned_calibration_error(
+    view: Predictions,
+    *,
+    n_bins: int = 15,
+    tau: float = 0.01,
+    norm: float | str = 2,
+    decay_factor: float | None = None,
+    label_binned: bool = False,
+    aggregate: str = "power",
+    **common: Unpack[Common],
+) -> float:
+    r"""Gap between confidence and accuracy over bins with blurred edges, differentiable in every prediction.
+
+    .. math:: \Big(\sum_b \frac{s_b}{N} |\bar a_b - \bar c_b|^p\Big)^{1/p}, \qquad
+        u_b(c) = \mathrm{softmax}_b\big(-(c - m_b)^2 / \tau\big)
+
+    with bin centres :math:`m_b = (b - 1/2)/B`, total memberships :math:`s_b = \sum_i u_b(c_i)` and means weighted by
+    them. As tau falls to 0 this becomes ECE with equal-width bins, a confidence on an edge being shared.
+
+    Parameters
+    ----------
+    n_bins : int
+    tau : float
+        Temperature: how far bins reach into each other.
+    norm : float or "l1", "l2", "max"
+        2 is the released loss, 1 the soft version of ordinary ECE.
+    decay_factor : float, optional
+        Sets tau = 1 / (ln(decay_factor) n_bins^2), the released code's parameter; above 1.
+    label_binned : bool
+        Compare the mean label of each bin with every confidence instead of their mean (never smaller).
+    aggregate : "power" or "mean"
+        Over classes: the same norm again, or the plain mean.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.soft_binned_calibration_error([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
+    0.1851
+    """
+    if decay_factor is not None:
+        if not decay_factor > 1:
+            raise ValueError(f"decay_factor={decay_factor!r} must be above 1")
+        tau = 1.0 / (math.log(decay_factor) * whole("n_bins", n_bins) ** 2)
+    return _soft_error(SoftBins(n_bins, tau), view.c, view.y.astype(np.float64), view.w, norm, label_binned)
+
+
+@metric(
+    "dece",
+    family="bin",
+    row=38,
+    aliases=("differentiable ECE", "LogSumExp DECE"),
+    lenses=_LENSES,
+    combine=class_norm(1),
+    symmetric=True,
+    cost="O(NB)",
+    equation="(48), (49)",
+    references=(
+        "Bohdal, Yang, Hospedales (2023), Meta-calibration: learning of model calibration using differentiable "
+        "expected calibration error",
+    ),
+    use="Train or tune with it: soft bins, and with accuracy='soft' also a soft notion of being right.",
+    avoid="With accuracy='soft' it is no estimate of calibration: near ties are counted as partly right.",
+    corrections=(
+        Correction(
+            "(49)",
+            "the last bias is the sum over i of beta_b, and w_o",
+            "the sum over j of beta_j, and w_0; the weights agree with the released code",
+        ),
+    ),
+)
+def differentiable_calibration_error(
+    view: Predictions,
+    *,
+    n_bins: int = 15,
+    tau: float = 0.01,
+    norm: float | str = 1,
+    accuracy: str = "hard",
+    tau_a: float = 100.0,
+    eps: float = 0.0,
+    confidence: str = "max",
+    sharpness: float = 100.0,
+    aggregate: str = "power",
+    **common: Unpack[Common],
+) -> float:
+    r"""Gap between confidence and accuracy over soft bins with ordered cut points (DECE).
+
+    As :func:`soft_binned_calibration_error` with :math:`u(c) = \mathrm{softmax}_b((b c + w_b)/\tau)`,
+    :math:`w_b = -\sum_{j<b} j/B`.
+
+    Parameters
+    ----------
+    n_bins : int
+    tau : float
+        Temperature of the bins.
+    norm : float or "l1", "l2", "max"
+    accuracy : "hard" or "soft"
+        Labels 0 and 1, or relu(2 - soft rank of the true class), which the gradient can reach. "soft" needs
+        ``lens="top-label"``.
+    tau_a : float
+        Steepness of the soft rank.
+    eps : float
+        Smoothing of memberships, (u + eps) / (1 + (B + 1) eps); the released code has 1e-6.
+    confidence : "max" or "logsumexp"
+        The largest probability, or min(1, ln(sum_k exp(s c_k)) / s) with s = ``sharpness``. Experimental: the source
+        was not available. Needs ``lens="top-label"``.
+    sharpness : float
+        Of "logsumexp".
+    aggregate : "power" or "mean"
+        Over classes: the same norm again, or the plain mean.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.differentiable_calibration_error([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
+    0.2995
+    """
+    one_of("accuracy", accuracy, ("hard", "soft"))
+    one_of("confidence", confidence, ("max", "logsumexp"))
+    if not eps >= 0:
+        raise ValueError(f"eps={eps!r} must be 0 or more")
+    c, label = view.c, view.y.astype(np.float64)
+    if accuracy == "soft":
+        label = _soft_label(_rows(view, "accuracy='soft'"), tau_a)
+    if confidence == "logsumexp":
+        c = _log_sum_exp(_rows(view, "confidence='logsumexp'").p, sharpness)
+    return _soft_error(SoftBins.ordered(n_bins, tau, eps), c, label, view.w, norm)
+
+
+def _soft_error(
+    bins: SoftBins, c: Array, label: Array, w: Array | None, norm: float | str, label_binned: bool = False
+) -> float:
+    p = norm_order(norm)
+    groups = bins.groups(c, label, w)
+    if not label_binned:
+        return power_mean(np.abs(groups.label - groups.confidence), groups.share, p)
+    total = 0.0
+    for rows, u in bins.blocks(c, w):
+        u = u[:, groups.used]
+        off = np.abs(groups.label - c[rows, None])
+        total = max(total, off[u > 0].max()) if p == np.inf else total + float((u * off**p).sum())
+    return float(total) if p == np.inf else float((total / groups.weight.sum()) ** (1.0 / p))
+
+
+def _rows(view: Predictions, what: str) -> Predictions:
+    """The whole probability vectors behind a top-label view."""
+    if view.seen_through != "top-label" or view.origin is None:
+        raise ValueError(f"{what} needs every class's probability: use lens='top-label'")
+    return view.origin
+
+
+def _soft_label(whole_rows: Predictions, steepness: float) -> Array:
+    """1 where the true class leads clearly, 0 where it is clearly beaten: relu(2 - its soft rank)."""
+    from scipy.special import expit
+
+    rank = 0.5 + expit(steepness * (whole_rows.p - whole_rows.p_true[:, None])).sum(axis=1)
+    return np.asarray(np.maximum(2.0 - rank, 0.0))
+
+
+def _log_sum_exp(p: Array, sharpness: float) -> Array:
+    from scipy.special import logsumexp
+
+    if not sharpness > 0:
+        raise ValueError(f"sharpness={sharpness!r} must be above 0")
+    return np.asarray(np.minimum(1.0, logsumexp(sharpness * p, axis=1) / sharpness))

@@ -1,0 +1,352 @@
+"""T-Cal (row 44): the debiased plug-in estimator of squared calibration error, and the adaptive test built on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.catalogue import Common, Correction, TestResult, calibration_test, catalogue, metric
+from calibrary.errors import one_of
+from calibrary.grouping import group
+from calibrary.grouping.edges import whole
+from calibrary.grouping.simplex import SimplexCells, nested_cells
+from calibrary.lens import Lens
+from calibrary.predictions import Array, Indices, Predictions, predictions
+
+__all__ = [
+    "MultipleBinomialResult",
+    "TCalResult",
+    "debiased_plugin_estimator",
+    "multiple_binomial_test",
+    "t_cal_test",
+]
+
+
+@metric(
+    "tcal",
+    family="bin",
+    row=44,
+    aliases=("dpe", "T-Cal"),
+    range=(-1.0, 2.0),
+    range_note="at most 1 for pairs and 2 for whole vectors; a little below 0 by chance",
+    sign="0 is perfect; larger is worse; below 0 is less deviation than label noise alone would give",
+    lenses=("binary", "top-label", "full"),
+    equation="(56)",
+    references=(
+        "Lee, Huang, Hassani, Dobriban (2023), T-Cal: an optimal test for the calibration of predictive models",
+    ),
+    use="Test calibration without choosing bins: the adaptive test looks at every dyadic number of bins.",
+    avoid="It is on the squared scale, and conservative by Bonferroni over scales; few distinct scores: "
+    "multiple_binomial_test.",
+    corrections=(
+        Correction("range", "(-eps, 1)", "(-eps, 1] for pairs, (-eps, 2] for whole vectors; a squared scale"),
+    ),
+)
+def debiased_plugin_estimator(view: Predictions, *, n_bins: int = 15, **common: Unpack[Common]) -> float:
+    r"""Mean squared gap over bins without the terms of each row with itself: 0 on average when calibrated.
+
+    .. math:: \frac{1}{N} \sum_b \frac{1}{n_b} \sum_{i \ne j \in b} (c_i - y_i)(c_j - y_j)
+
+    Whole vectors are grouped into n_bins^(K-1) cells of equal volume and multiplied as vectors. Exactly unbiased
+    under calibration, for any bins; otherwise (n_b - 1)/n_b times the squared gap of each bin.
+
+    Parameters
+    ----------
+    n_bins : int
+        Equal-width bins, closed left; parts of every edge of the simplex for whole vectors.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.debiased_plugin_estimator([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6], n_bins=2), 4)
+    -0.0725
+    """
+    if view.binary:
+        groups = group(view, "width", n_bins=n_bins, closed="left")
+        own = groups.sum(view.residual**2)
+        total = groups.residual**2
+    else:
+        groups = SimplexCells(n_bins).groups(view)
+        own = groups.sum((view.p**2).sum(axis=1) + 1.0 - 2.0 * view.p_true)
+        total = (groups.residual**2).sum(axis=1)
+    return float(((total - own) / groups.weight).sum() / view.total)
+
+
+@dataclass(frozen=True)
+class TCalResult(TestResult):
+    """Outcome of T-Cal.
+
+    Attributes
+    ----------
+    statistic : the estimate at the scale with the smallest p-value (the coarsest of several)
+    pvalue : that p-value times the number of scales
+    n_bins, n_scales : bins of that scale; number of scales
+    scales, statistics, pvalues : bins, estimate and p-value of every scale
+    n_resamples : draws from the null
+    """
+
+    n_bins: int = 0
+    n_scales: int = 0
+    scales: tuple[int, ...] = ()
+    statistics: Array = field(default_factory=lambda: np.empty(0))
+    pvalues: Array = field(default_factory=lambda: np.empty(0))
+    n_resamples: int = 0
+
+
+@calibration_test("tcal")
+def t_cal_test(
+    view: Predictions,
+    *,
+    n_bins: int | None = None,
+    smoothness: float | None = None,
+    null: str = "consistency",
+    n_resamples: int = 3000,
+    alpha: float = 0.05,
+    rng: Any = None,
+    **common: Unpack[Common],
+) -> TCalResult:
+    r"""Test calibration at every scale at once: T-Cal, adaptive over 2, 4, 8, ... bins.
+
+    The debiased plug-in estimate at each scale is compared with its values on simulated calibrated data; the
+    smallest p-value is multiplied by the number of scales. Reject when ``pvalue <= alpha``.
+
+    Parameters
+    ----------
+    n_bins : int, optional
+        Test at this one scale only.
+    smoothness : float, optional
+        Test at the one scale that is optimal for a calibration function of this Hölder smoothness.
+    null : "consistency" or "labels"
+        Simulate by drawing rows with replacement and then labels from their confidences (the inventors), or keep
+        the rows and draw labels only (exact given the confidences, and faster).
+    n_resamples : int
+        Draws from the null; at least (number of scales)/alpha - 1, or the test could never reject.
+    alpha : float
+        Level at which you will test.
+    rng : int, Generator or None
+
+    Returns
+    -------
+    TCalResult
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> rng = np.random.default_rng(0)
+    >>> c = rng.random(300)
+    >>> y = rng.random(300) < c**2
+    >>> result = cal.t_cal_test(y, c, null="labels", n_resamples=999, rng=1)
+    >>> result.n_bins, round(result.pvalue, 3)
+    (2, 0.015)
+    """
+    one_of("null", null, ("consistency", "labels"))
+    atoms = _Atoms(view)
+    scales = _scales(atoms.total, view.k, n_bins, smoothness)
+    if n_resamples + 1 < len(scales) / alpha * (1 - 1e-12):
+        raise ValueError(
+            f"n_resamples={n_resamples} is too few to reject at alpha={alpha} over {len(scales)} scales: "
+            f"take at least {math.ceil(len(scales) / alpha) - 1}"
+        )
+    cells = _Cells(atoms, scales)
+    statistics = cells.estimates(atoms.count[None].astype(np.float64), atoms.label_count[None])[0]
+    exceeded = np.zeros(len(scales))
+    generator = np.random.default_rng(rng)
+    draw = atoms.relabelled if null == "labels" else atoms.resampled
+    for size in _batches(n_resamples, atoms):
+        replicates = cells.estimates(*draw(size, generator))
+        # equal in exact arithmetic counts as reached, on discrete data it often is
+        exceeded += (replicates >= statistics - 1e-12).sum(axis=0)
+    pvalues = (1.0 + exceeded) / (n_resamples + 1.0)
+    best = int(pvalues.argmin())
+    return TCalResult(
+        float(statistics[best]),
+        min(1.0, len(scales) * float(pvalues[best])),
+        scales[best],
+        len(scales),
+        tuple(scales),
+        statistics,
+        pvalues,
+        n_resamples,
+    )
+
+
+@dataclass(frozen=True)
+class MultipleBinomialResult(TestResult):
+    """One exact binomial test per distinct confidence.
+
+    Attributes
+    ----------
+    statistic, pvalue : the smallest of the p-values; the same, times their number
+    confidence, n, positives, pvalues : one entry per distinct confidence
+    """
+
+    confidence: Array = field(default_factory=lambda: np.empty(0))
+    n: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    positives: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    pvalues: Array = field(default_factory=lambda: np.empty(0))
+
+
+def multiple_binomial_test(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    lens: str | Lens = "auto",
+    sample_weight: Any = None,
+    labels: Any = None,
+    pos_label: Any = None,
+) -> MultipleBinomialResult:
+    """Test calibration of a model that outputs few distinct values: an exact test at each, with Bonferroni.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        Labels and probabilities, as in every metric; weights are counts.
+    lens : str or Lens
+        "binary" for two classes and "top-label" for more, unless given.
+
+    Returns
+    -------
+    MultipleBinomialResult
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> result = cal.multiple_binomial_test([0, 0, 0, 1, 1, 0, 1, 1], [0.2] * 4 + [0.8] * 4)
+    >>> result.pvalue
+    1.0
+    """
+    from calibrary.numerics.binomial import two_sided_pvalue
+
+    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+    view = p.through(catalogue["tcal"].lens_for(p, lens)).views[0]
+    if not view.binary:
+        raise ValueError("lens='full' has no single probability to test: use 'binary' or 'top-label'")
+    view.counts("multiple_binomial_test")
+    ties = view.ties
+    n, k = ties.w.astype(np.int64), ties.wy.astype(np.int64)
+    pvalues = two_sided_pvalue(k, n, ties.c)
+    smallest = float(pvalues.min())
+    return MultipleBinomialResult(smallest, min(1.0, len(n) * smallest), ties.c, n, k, pvalues)
+
+
+# -- scales, atoms and cells --------------------------------------------------------------------------
+
+
+def _scales(n: int, k: int, n_bins: int | None, smoothness: float | None) -> list[int]:
+    if n < 3:
+        raise ValueError(f"T-Cal needs at least 3 rows and there are {n}")
+    if n_bins is not None and smoothness is not None:
+        raise ValueError("n_bins and smoothness both fix the scale: pass one of them")
+    if n_bins is not None:
+        return [whole("n_bins", n_bins)]
+    if smoothness is not None:
+        if not smoothness > 0:
+            raise ValueError(f"smoothness={smoothness!r} must be above 0")
+        return [max(1, math.floor(n ** (2.0 / (4.0 * smoothness + k - 1)) * (1 + 1e-12)))]
+    levels = max(1, math.floor(2.0 / (k - 1) * math.log2(n / math.sqrt(math.log(n)))))
+    return [2**b for b in range(1, levels + 1)]
+
+
+class _Atoms:
+    """Distinct predictions with the number of rows that have each, and draws of them and of their labels.
+
+    A binary prediction has one component, c and y; a whole vector K of them.
+    """
+
+    def __init__(self, view: Predictions) -> None:
+        copies = view.counts("T-Cal")
+        if view.binary:
+            self.p = view.ties.c[:, None]
+            self.count = view.ties.w.astype(np.int64)
+            self.label_count = view.ties.wy[:, None]
+        else:
+            rows, index = np.unique(view.p, axis=0, return_inverse=True)
+            index = index.reshape(-1)
+            self.p = rows
+            self.count = np.bincount(index, copies).astype(np.int64)
+            cell = index * view.k + view.y
+            label_count: Array = np.bincount(cell, copies.astype(np.float64), minlength=rows.size)
+            self.label_count = label_count.reshape(rows.shape)
+        self.total = int(self.count.sum())
+        self._atom_of_row = np.repeat(np.arange(len(self.count)), self.count) if self._mostly_single else None
+
+    @property
+    def _mostly_single(self) -> bool:
+        return self.total <= 4 * len(self.count)
+
+    def relabelled(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Numbers of rows, and numbers of labels drawn for them, ``size`` times."""
+        return self.count[None].astype(np.float64), self._labels(np.broadcast_to(self.count, (size, len(self.p))), rng)
+
+    def resampled(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """The same, after drawing the rows themselves with replacement."""
+        if self._atom_of_row is not None:
+            rows = self._atom_of_row[rng.integers(0, self.total, (size, self.total))]
+            rows += len(self.p) * np.arange(size)[:, None]
+            count = np.bincount(rows.ravel(), minlength=size * len(self.p)).reshape(size, -1)
+        else:
+            count = rng.multinomial(self.total, self.count / self.total, size)
+        return count.astype(np.float64), self._labels(count, rng)
+
+    def _labels(self, count: NDArray[np.int64], rng: np.random.Generator) -> Array:
+        if self.p.shape[1] > 1:
+            p = self.p / self.p.sum(axis=1, keepdims=True)
+            return rng.multinomial(count, p).astype(np.float64)
+        c = self.p[:, 0]
+        if (self.count == 1).all() and count.strides[0] == 0:  # one row each: a uniform number decides
+            return (rng.random(count.shape) < c)[..., None].astype(np.float64)
+        return rng.binomial(count, c)[..., None].astype(np.float64)
+
+
+class _Cells:
+    """The cells of every scale as runs of atoms, so that all estimates follow from prefix sums.
+
+    The scales are nested. Cells that hold a single atom need no sums of their own: at every scale they
+    contribute what the atom alone does.
+    """
+
+    def __init__(self, atoms: _Atoms, scales: list[int]) -> None:
+        p = atoms.p[:, 0] if atoms.p.shape[1] == 1 else atoms.p
+        self.order, starts = nested_cells(p, scales)
+        self.p = atoms.p[self.order]
+        self.total = atoms.total
+        ends = [np.append(s[1:], len(self.p)) for s in starts]
+        several = [e - s > 1 for s, e in zip(starts, ends, strict=True)]
+        self.first: Indices = np.concatenate([s[m] for s, m in zip(starts, several, strict=True)])
+        self.last: Indices = np.concatenate([e[m] for e, m in zip(ends, several, strict=True)])
+        self.level_ends = np.cumsum([m.sum() for m in several])
+
+    def estimates(self, count: Array, label_count: Array) -> Array:
+        """(replicates, scales) estimates from the rows (R, A) and labels (R, A, J) of every atom."""
+        n, k = count[:, self.order], label_count[:, self.order]
+        sums = n[..., None] * self.p - k
+        own = n * (self.p**2).sum(axis=1) + (k * (1.0 - 2.0 * self.p)).sum(axis=2)
+        alone = _ratio((sums**2).sum(axis=2) - own, n)
+        squared = np.square([self._within(sums[..., j]) for j in range(sums.shape[2])]).sum(axis=0)
+        together = _ratio(squared - self._within(own), self._within(n)) - self._within(alone)
+        running = np.cumsum(together, axis=1)
+        running = np.concatenate([np.zeros((len(running), 1)), running], axis=1)
+        by_scale = np.diff(running[:, np.concatenate(([0], self.level_ends))], axis=1)
+        estimates: Array = (by_scale + alone.sum(axis=1, keepdims=True)) / self.total
+        return estimates
+
+    def _within(self, x: Array) -> Array:
+        """Sum over the atoms of every cell."""
+        prefix = np.concatenate([np.zeros((len(x), 1)), np.cumsum(x, axis=1)], axis=1)
+        return np.asarray(prefix[:, self.last] - prefix[:, self.first])
+
+
+def _ratio(x: Array, n: Array) -> Array:
+    """x / n, and 0 where a resample left nothing."""
+    return np.asarray(np.divide(x, n, out=np.zeros(np.broadcast_shapes(x.shape, n.shape)), where=n > 0))
+
+
+def _batches(n_resamples: int, atoms: _Atoms) -> list[int]:
+    """Sizes of the batches in which to draw, so that memory stays linear in the rows."""
+    size = max(1, 2**19 // atoms.p.size)
+    full, rest = divmod(n_resamples, size)
+    return [size] * full + [rest] * (rest > 0)

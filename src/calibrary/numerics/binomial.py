@@ -1,0 +1,93 @@
+"""Exact two-sided binomial tests, vectorised: the minimum-likelihood rule of ``scipy.stats.binomtest``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, gammaln, xlog1py, xlogy
+
+Array = NDArray[np.float64]
+
+#: Outcomes whose probability exceeds the observed one by less than this count as equally likely.
+LIKELIHOOD_SLACK = 1e-7
+
+
+def two_sided_pvalue(k: NDArray[np.int64], n: NDArray[np.int64], p: Array) -> Array:
+    """P(an outcome no likelier than k) for k successes in n trials of probability p, element by element.
+
+    One tail ends at k; where the other begins is found by bisection on the likelihood ratio, all elements at
+    once. The p-value jumps with p, so it cannot be inverted into one interval.
+    """
+    k, n, p = np.broadcast_arrays(k, n, p)
+    pvalue = np.ones(p.shape)
+    certain = (p == 0.0) | (p == 1.0)
+    pvalue[certain] = np.where(k == n * p, 1.0, 0.0)[certain]
+    for below in (True, False):
+        side = ~certain & ((k < n * p) if below else (k > n * p))
+        if side.any():
+            pvalue[side] = _pvalue_on_one_side(k[side], n[side], p[side], below)
+    return pvalue
+
+
+def rejected(
+    index: NDArray[np.intp], k: NDArray[np.int64], n: NDArray[np.int64], p: Array, alpha: float
+) -> NDArray[np.bool_]:
+    """Which p are rejected by k[index] successes in n[index] trials: two_sided_pvalue <= alpha.
+
+    Most decisions need no p-value: a tail above alpha accepts, and n + 1 outcomes no likelier than k that cannot
+    add up to alpha reject. Only the rest is evaluated.
+    """
+    lowest = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, alpha), 0.0) * (1 + 1e-9)
+    highest = np.where(k < n, betainccinv(k + 1, np.maximum(n - k, 1), alpha), 1.0) * (1 - 1e-9)
+    doubtful = np.flatnonzero((p < lowest[index]) | (p > highest[index]))
+    group, q = index[doubtful], p[doubtful]
+    log_pmf = _log_choose(n, k)[group] + xlogy(k[group], q) + xlog1py((n - k)[group], -q)
+    sure = log_pmf + np.log(n + 1.0)[group] < np.log(alpha) - 1e-6
+    sure[~sure] = two_sided_pvalue(k[group[~sure]], n[group[~sure]], q[~sure]) <= alpha
+    decision = np.zeros(p.shape, dtype=bool)
+    decision[doubtful] = sure
+    return decision
+
+
+def _pvalue_on_one_side(k: NDArray[np.int64], n: NDArray[np.int64], p: Array, below: bool) -> Array:
+    cut = _opposite_cut(k, n, p, below)
+    if below:
+        return np.minimum(_at_most(k, n, p) + _at_least(cut, n, p), 1.0)
+    return np.minimum(_at_least(k, n, p) + _at_most(n - cut, n, p), 1.0)
+
+
+def _opposite_cut(k: NDArray[np.int64], n: NDArray[np.int64], p: Array, below: bool) -> NDArray[np.int64]:
+    """First outcome beyond the mean, counted away from k, that is no likelier than k; n + 1 if there is none.
+
+    For k above the mean successes and failures change places.
+    """
+    logit = np.log(p) - np.log1p(-p)
+    if below:
+        low = np.ceil(n * p).astype(np.int64)
+    else:
+        k, logit, low = n - k, -logit, n - np.floor(n * p).astype(np.int64)
+    reference = _log_choose(n, k) + np.log1p(LIKELIHOOD_SLACK)
+    high = n + 1
+    while (searching := low < high).any():
+        middle = (low + high) // 2
+        unlikely = _log_choose(n, np.minimum(middle, n)) + (middle - k) * logit <= reference
+        high = np.where(searching & unlikely, middle, high)
+        low = np.where(searching & ~unlikely, middle + 1, low)
+    return low
+
+
+def _log_choose(n: NDArray[np.int64], k: NDArray[np.int64]) -> Array:
+    value: Array = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+    return value
+
+
+def _at_most(k: NDArray[np.int64], n: NDArray[np.int64], p: Array) -> Array:
+    """P(X <= k)."""
+    inside = betaincc(np.maximum(k, 0) + 1.0, np.maximum(n - k, 1), p)
+    return np.where(k >= n, 1.0, np.where(k < 0, 0.0, inside))
+
+
+def _at_least(k: NDArray[np.int64], n: NDArray[np.int64], p: Array) -> Array:
+    """P(X >= k)."""
+    inside = betainc(np.maximum(k, 1), np.maximum(n - k + 1.0, 1.0), p)
+    return np.where(k <= 0, 1.0, np.where(k > n, 0.0, inside))
