@@ -15,6 +15,7 @@ from calibrary.metrics.detection.global_errors import (
     quadratic_global_calibration,
     spherical_global_calibration,
 )
+from calibrary.metrics.detection.kernel import detection_kernel_calibration_error
 
 localization_aware_adaptive_calibration_error = localisation_aware_adaptive_calibration_error
 localization_aware_expected_calibration_error = localisation_aware_expected_calibration_error
@@ -24,6 +25,7 @@ __all__ = [
     "average_calibration_error",
     "d_ece_map",
     "detection_expected_calibration_error",
+    "detection_kernel_calibration_error",
     "expected_global_calibration_error",
     "localisation_aware_adaptive_calibration_error",
     "localisation_aware_expected_calibration_error",
