@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibrary.errors import one_of
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, Intervals, whole
