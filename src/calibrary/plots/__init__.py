@@ -1,0 +1,60 @@
+"""Every figure of the review, and the best of others: a data function and a drawing function each.
+
+``reliability_data(y, p)`` gives the numbers (dataclasses that export to JSON and CSV, without matplotlib),
+``plot_reliability(y, p)`` draws them on ``ax=`` or a new figure. Nothing global is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from calibrary.errors import suggest
+from calibrary.plots.brier import BrierCurveData, brier_curve, plot_brier_curve
+from calibrary.plots.corp import CorpData, corp_data, plot_corp
+from calibrary.plots.cumulative import CumulativeData, cumulative_data, plot_cumulative
+from calibrary.plots.detection import (
+    DetectionReliabilityData,
+    detection_reliability,
+    plot_d_ece_map,
+    plot_detection_reliability,
+)
+from calibrary.plots.display import ReliabilityDisplay
+from calibrary.plots.grouping import GroupingData, grouping_data, plot_grouping
+from calibrary.plots.overview import overview
+from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data, small_multiples
+from calibrary.plots.simplex import SimplexData, plot_simplex, simplex_data
+from calibrary.plots.smooth import SmoothData, plot_smooth_reliability, smooth_data
+from calibrary.plots.theory import TheoryData, plot_theory, theory_data
+from calibrary.plots.tree import TreeData, plot_tree, tree_data
+from calibrary.plots.uncertainty import DotData, NullData, dot_data, null_data, plot_metrics, plot_null
+
+#: Figures by the word the command line uses.
+_DRAWN: dict[str, Callable[..., Any]] = {
+    "overview": overview,
+    "reliability": plot_reliability,
+    "bar": lambda p, **o: plot_reliability(p, kind="bar", **o),
+    "tilted-roof": lambda p, **o: plot_reliability(p, kind="tilted-roof", **o),
+    "classes": small_multiples,
+    "smooth": plot_smooth_reliability,
+    "corp": plot_corp,
+    "cumulative": plot_cumulative,
+    "brier": plot_brier_curve,
+    "simplex": plot_simplex,
+}
+_WITH_BINS = ("overview", "reliability", "bar", "tilted-roof", "classes")
+
+
+def draw(kind: str, predictions: Any, *, n_bins: int | None = None, **options: Any) -> Any:
+    """Draw a figure by name and return the matplotlib Figure."""
+    kinds = dict(_DRAWN)
+    if hasattr(predictions, "as_predictions"):
+        from calibrary.plots.detection import DRAWN
+
+        kinds = {**kinds, **DRAWN}
+    if kind not in kinds:
+        raise ValueError(f"kind={kind!r} is not a figure: {suggest(kind, kinds)}")
+    if n_bins is not None and kind in _WITH_BINS:
+        options["n_bins"] = n_bins
+    drawn = kinds[kind](predictions, **options)
+    return getattr(drawn, "figure", drawn)
