@@ -170,10 +170,9 @@ def detection_expected_calibration_error(
     if len(matches):
         share = float(counted.sum() / total.sum())
         if 0.0 < share < 0.5:
-            warn(
-                f"only {share:.0%} of the detections are in bins of at least {min_samples}; the others count as "
-                "perfect: use fewer bins, or denominator='kept'"
-            )
+            remedy = "count as perfect: use denominator='kept' or" if denominator == "all" else "are left out: use"
+            share_text = f"only {share:.0%} of the detections are in bins of at least {min_samples}"
+            warn(f"{share_text}; the others {remedy} fewer bins")
     reason = f"no bin holds {min_samples} detections: use fewer bins or a smaller min_samples"
     return averaged(values, total, average, reason if len(matches) else _EMPTY)
 

@@ -1,0 +1,611 @@
+"""Detection metrics against their literal definitions, their weights, their edges, and detections as predictions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+import calibrary as cal
+from golden import assert_close, data_path, detection_file, parts
+
+IDS = ("average_calibration_error", "d_ece", "laece", "laace", "l1cbod", "egce", "qgc", "sgc")
+RNG = np.random.default_rng
+
+
+def pair():
+    return detection_file("detection_ground_truth.json"), detection_file("detection_results.json")
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cal.CalibrationWarning)
+        yield
+
+
+def some_arrays(seed=0, n=60, decimals=2):
+    rng = RNG(seed)
+    score = np.round(rng.random(n), decimals)
+    correct = rng.random(n) < score**1.3
+    return {
+        "score": score, "correct": correct, "iou": np.where(correct, rng.uniform(0.5, 1, n), 0.0),
+        "category": rng.choice(["a", "b", "c"], n, p=[0.5, 0.4, 0.1]), "n_missed": {"a": 3, "c": 2, "d": 1},
+        "box": np.column_stack([rng.uniform(0, 60, (n, 2)), rng.uniform(1, 40, (n, 2))]), "image_size": (100, 80),
+    }  # fmt: skip
+
+
+def matched(data, **changes):
+    return cal.matched_detections(**{**data, **changes})
+
+
+# -- literal definitions -------------------------------------------------------------------------------
+
+
+def bin_of(x, n, closed):
+    """The bin whose interval between k/n and (k+1)/n holds x."""
+    for k in range(n):
+        low, high = k / n, (k + 1) / n
+        inside = low <= x < high if closed == "left" else low < x <= high
+        if inside or (k == 0 and x == 0) or (k == n - 1 and x == 1):
+            return k
+    raise AssertionError(x)
+
+
+def cells(rows, key):
+    found = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
+def gap(group, value="correct"):
+    """|mean value - mean score| of a cell with weights."""
+    w = sum(r["w"] for r in group)
+    return abs(sum(r["w"] * r[value] for r in group) - sum(r["w"] * r["score"] for r in group)) / w
+
+
+def records(m):
+    place = [m.cx, m.cy, m.w, m.h] if m.box is not None else []
+    return [
+        {
+            "score": float(m.score[v]), "correct": float(m.correct[v]), "iou": float(m.iou[v]),
+            "w": float(m.weights[v]), "class": m.categories[m.category[v]],
+            **{name: min(1.0, max(0.0, float(x[v]))) for name, x in zip(("cx", "cy", "w_", "h_"), place, strict=False)},
+        }
+        for v in range(len(m))
+    ]  # fmt: skip
+
+
+def literal_ace(rows, n=10, closed="left"):
+    groups = cells(rows, lambda r: bin_of(r["score"], n, closed))
+    return sum(map(gap, groups.values())) / len(groups)
+
+
+def literal_d_ece(rows, names=(), n=20, least=8, closed="left", kept_only=False):
+    groups = cells(rows, lambda r: tuple(bin_of(r[name], n, closed) for name in ("score", *names)))
+    kept = [g for g in groups.values() if len(g) >= least]
+    total = sum(r["w"] for g in (kept if kept_only else groups.values()) for r in g)
+    return sum(sum(r["w"] for r in g) * gap(g) for g in kept) / total if kept else math.nan
+
+
+def literal_laece(rows, n=25):
+    groups = cells(rows, lambda r: bin_of(r["score"], n, "left"))
+    return sum(sum(r["w"] for r in g) * gap(g, "iou") for g in groups.values()) / sum(r["w"] for r in rows)
+
+
+def per_class(rows, formula):
+    return {k: formula(group) for k, group in cells(rows, lambda r: r["class"]).items()}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_binned_errors_are_their_definitions(seed, weighted):
+    data = some_arrays(seed)
+    weight = RNG(seed).uniform(0.2, 3, 60) if weighted else None
+    m = matched(data, sample_weight=weight)
+    rows = records(m)
+    near = {"rel": 1e-12, "nan_ok": True}
+    assert cal.compute("average_calibration_error", m) == pytest.approx(literal_ace(rows), **near)
+    for closed in ("left", "right"):
+        want = literal_d_ece(rows, n=10, least=3, closed=closed)
+        assert cal.compute("d_ece", m, n_bins=10, min_samples=3, closed=closed) == pytest.approx(want, **near)
+    for features, names in (("location", ("cx", "cy")), ("shape", ("w_", "h_")), (["cy"], ("cy",))):
+        want = literal_d_ece(rows, names, n=4, least=2, kept_only=True)
+        got = cal.compute("d_ece", m, features=features, n_bins=4, min_samples=2, denominator="kept")
+        assert got == pytest.approx(want, **near)
+    classes = per_class(rows, lambda g: literal_d_ece(g, n=5, least=4))
+    defined = {k: v for k, v in classes.items() if not math.isnan(v)}
+    mass = {k: sum(r["w"] for r in rows if r["class"] == k) for k in defined}
+    options = {"n_bins": 5, "min_samples": 4}
+    assert cal.compute("d_ece", m, average="macro", **options) == pytest.approx(np.mean(list(defined.values())), **near)
+    want = sum(mass[k] * defined[k] for k in defined) / sum(mass.values())
+    assert cal.compute("d_ece", m, average="weighted", **options) == pytest.approx(want, **near)
+    each = cal.compute("d_ece", m, average=None, **options)
+    np.testing.assert_allclose(each, [classes.get(k, math.nan) for k in m.categories], rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_localisation_aware_errors_are_their_definitions(seed):
+    m = matched(some_arrays(seed), sample_weight=RNG(seed).integers(1, 4, 60))
+    rows = records(m)
+    terms = per_class(rows, literal_laece)
+    assert m.categories == ("a", "b", "c", "d")
+    # "d" has an object but no detection, "b" detections without a missed object
+    want = sum(terms.values()) / 4
+    assert cal.compute("laece", m) == pytest.approx(want, rel=1e-12)
+    assert cal.compute("laece", m, classes="kuzucu") == pytest.approx(np.mean(list(terms.values())), rel=1e-12)
+    each = cal.compute("laece", m, average=None)
+    np.testing.assert_allclose(each, [*(terms[k] for k in "abc"), 0.0], rtol=1e-12)
+    distance = per_class(rows, lambda g: sum(r["w"] * abs(r["iou"] - r["score"]) for r in g) / sum(r["w"] for r in g))
+    assert cal.compute("laace", m) == pytest.approx(sum(distance.values()) / 4, rel=1e-12)
+
+
+def test_conventions_on_missing_classes_differ_as_stated():
+    # class a: objects and detections; b: detections only; c: objects only; z: listed, neither
+    truth = {
+        "images": [{"id": 1}], "categories": [{"id": k, "name": k} for k in "abcz"],
+        "annotations": [{"image_id": 1, "category_id": k, "bbox": [0, 0, 10, 10]} for k in "ac"],
+    }  # fmt: skip
+    results = [
+        {"image_id": 1, "category_id": k, "bbox": [0, 0, 10, 10], "score": s} for k, s in (("a", 0.7), ("b", 0.2))
+    ]
+    for id in ("laece", "laace"):
+        value = {c: cal.compute(id, truth, results, classes=c) for c in ("present", "listed", "saod", "kuzucu")}
+        assert value == pytest.approx({"present": 0.5 / 3, "listed": 0.5 / 4, "saod": 0.3 / 4, "kuzucu": 0.3})
+
+
+def literal_egce(m, rows, n=15, threshold=0.1):
+    points = [r for r in rows if r["score"] >= threshold]
+    lost = sum(r["w"] for r in rows if r["score"] < threshold and r["correct"])
+    points += [{"score": 1.0, "correct": 0.0, "w": 1.0}] * int(m.n_missed.sum())
+    if lost:
+        points.append({"score": 1.0, "correct": 0.0, "w": lost})
+    groups = cells(points, lambda r: bin_of(r["score"], n, "right"))
+    total = sum(sum(r["w"] for r in g) * gap(g) for g in groups.values())
+    return total, total / sum(r["w"] for r in points)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_global_errors_are_their_definitions(seed):
+    m = matched(some_arrays(seed), sample_weight=RNG(seed).integers(1, 4, 60))
+    rows = records(m)
+    misses, mass = 6.0, sum(r["w"] for r in rows) + 6.0
+    for threshold in (0.0, 0.1, 0.5):
+        total, mean = literal_egce(m, rows, threshold=threshold)
+        assert cal.compute("egce", m, confidence_threshold=threshold) == pytest.approx(mean, rel=1e-12)
+        got = cal.compute("egce", m, confidence_threshold=threshold, reduction="sum")
+        assert got == pytest.approx(total, rel=1e-12)
+    qgc = misses + sum(r["w"] * (r["correct"] - r["score"]) ** 2 for r in rows)
+    sgc = mass - sum(
+        r["w"] * (r["score"] if r["correct"] else 1 - r["score"]) / math.hypot(r["score"], 1 - r["score"]) for r in rows
+    )
+    for id, total in (("qgc", qgc), ("sgc", sgc)):
+        assert cal.compute(id, m, reduction="sum") == pytest.approx(total, rel=1e-12)
+        assert cal.compute(id, m) == pytest.approx(total / mass, rel=1e-12)
+        # a class that is never detected has a value, but no weight by detections
+        each = cal.compute(id, m, average=None)
+        assert each[m.categories.index("d")] == 1.0
+        assert cal.compute(id, m, average="macro") == pytest.approx(each.mean(), rel=1e-12)
+        weighted = np.dot(each, m.n_detections) / m.n_detections.sum()
+        assert cal.compute(id, m, average="weighted") == pytest.approx(weighted, rel=1e-12)
+
+
+def test_spherical_loss_of_an_undecided_score():
+    assert cal.compute("sgc", [1, 0], [0.5, 0.5]) == pytest.approx(1 - math.sqrt(0.5))
+
+
+def test_global_scores_are_least_at_the_true_chance():
+    rng = RNG(0)
+    correct = rng.random(4000) < 0.7
+    for id in ("qgc", "sgc"):
+        values = [cal.compute(id, correct, np.full(4000, c)) for c in (0.5, 0.6, correct.mean(), 0.8, 0.9)]
+        assert np.argmin(values) == 2
+
+
+def literal_l1cbod(score, psi, h):
+    n = len(score)
+    total = 0.0
+    for v in range(n):
+        k = np.array([beta.pdf(score[v], score[u] / h + 1, (1 - score[u]) / h + 1) if u != v else 0 for u in range(n)])
+        others = [psi[u] for u in range(n) if u != v]
+        total += abs((k @ psi / k.sum() if k.sum() > 0 else np.mean(others)) - score[v])
+    return total / n
+
+
+@pytest.mark.parametrize("h", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("decimals", [1, 6])
+def test_kernel_error_is_its_definition_also_at_the_ends(h, decimals):
+    data = some_arrays(3, n=40, decimals=decimals)
+    data["score"][:2] = 0.0, 1.0
+    if decimals == 1:
+        data["score"][2:4] = 0.0, 0.0
+        data["score"][data["score"] == 1.0] = 0.9
+        data["score"][1] = 1.0
+    m = matched(data)
+    for link, psi in (("threshold", m.correct.astype(float)), ("identity", m.iou)):
+        want = literal_l1cbod(m.score, psi, h)
+        assert cal.compute("l1cbod", m, bandwidth=h, link=link) == pytest.approx(want, rel=1e-9)
+
+
+def literal_likelihood(score, h, authors=False):
+    n, total = len(score), 0.0
+    for v in range(n):
+        k = [beta.pdf(score[v], score[u] / h + 1, (1 - score[u]) / h + 1) for u in range(n) if u != v]
+        total += math.log(sum(k) / (n - 1)) if sum(k) > 0 else 0.0
+    return total - (n * math.log(h) if authors else 0.0)
+
+
+@pytest.mark.parametrize("end", [0.05, 1.0])
+def test_bandwidth_is_the_first_of_the_largest_likelihood_without_lone_ends(end):
+    grid = [1e-3, 10**-2.5, 1e-2, 10**-1.5, 1e-1, 0.2, 0.4, 0.6, 0.8, 1.0]
+    score = RNG(7).beta(5, 2, 25)
+    score[0] = end
+    correct = RNG(8).random(25) < score
+    for rule in ("loo-mle", "loo-authors"):
+        best = grid[int(np.argmax([literal_likelihood(score, h, rule == "loo-authors") for h in grid]))]
+        want = cal.compute("l1cbod", correct, score, bandwidth=best)
+        assert cal.compute("l1cbod", correct, score, bandwidth=rule) == want
+
+
+def test_repeated_scores_and_the_smallest_bandwidth_give_a_warning():
+    score = np.repeat([0.2, 0.5, 0.9], 10)
+    with pytest.warns(cal.CalibrationWarning, match="scores are repeated and the smallest bandwidth"):
+        cal.compute("l1cbod", np.arange(30) % 2, score)
+
+
+def test_kernel_error_of_classes_skips_those_with_one_detection():
+    data = some_arrays(1)
+    data["category"][:] = "a"
+    data["category"][:20] = "b"
+    data["category"][20] = "c"
+    m = matched(data)
+    each = cal.compute("l1cbod", m, bandwidth=0.1, average=None)
+    assert np.isnan(each).tolist() == [False, False, True, True]
+    assert cal.compute("l1cbod", m, bandwidth=0.1, average="macro") == pytest.approx(each[:2].mean())
+    for k, name in enumerate("ab"):
+        part = m.by_category()[name]
+        assert cal.compute("l1cbod", part, bandwidth=0.1) == pytest.approx(each[k], rel=1e-12)
+
+
+# -- the golden heat maps ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("entry", parts("detection", "d_ece_map"), ids=lambda e: e["data"][0][:7])
+def test_heat_map_equals_the_golden_one(entry):
+    if not all(data_path(n).exists() for n in entry["data"]):
+        pytest.skip("a real detection sample that is not shipped with the project")
+    assert_close(cal.d_ece_map(*map(detection_file, entry["data"]), **entry["params"]).map, entry)
+
+
+def test_heat_map_adds_up_to_the_error():
+    m = cal.match_detections(*pair())
+    for features in ("location", "shape", "full", ["cx"], "confidence"):
+        options = {"features": features, "n_bins": 4, "min_samples": 3}
+        found = cal.d_ece_map(m, **options)
+        assert found.map.shape == (4,) * len(found.features)
+        total = np.nansum(found.map * found.n) / found.n.sum()
+        assert total == pytest.approx(cal.compute("d_ece", m, **options), rel=1e-12)
+        assert found.n.sum() == len(m)
+        assert np.nansum(found.precision * found.n) == pytest.approx(m.correct.sum())
+        assert np.nansum(found.mean_score * found.n) == pytest.approx(m.score.sum())
+        assert found.kept_share == pytest.approx(found.n_kept.sum() / len(m))
+    i, j = int(m.cx[0] * 4), int(m.cy[0] * 4)
+    assert cal.d_ece_map(m, n_bins=4).n[i, j] == ((m.cx * 4).astype(int) == i)[(m.cy * 4).astype(int) == j].sum()
+
+
+def test_sparse_grids_are_flagged():
+    m = cal.match_detections(*pair())
+    with pytest.warns(cal.CalibrationWarning, match="no bin holds 8 detections"):
+        assert math.isnan(cal.compute("d_ece", m, features="full"))
+    with pytest.warns(
+        cal.CalibrationWarning, match="% of the detections are in bins of at least 8.*denominator='kept'"
+    ):
+        cal.compute("d_ece", m, features="shape")
+
+
+# -- weights -------------------------------------------------------------------------------------------
+
+VARIANTS = [
+    ("average_calibration_error", {}), ("average_calibration_error", {"average": "macro", "empty": "zero"}),
+    ("d_ece", {"min_samples": 1}), ("d_ece", {"features": "full", "bins": 3, "min_samples": 1, "average": "weighted"}),
+    ("laece", {}), ("laace", {"classes": "saod"}), ("egce", {}), ("egce", {"average": "weighted", "reduction": "sum"}),
+    ("qgc", {}), ("sgc", {"average": "macro"}), ("l1cbod", {"bandwidth": 0.05}), ("l1cbod", {"link": "identity"}),
+    ("l1cbod", {"average": "macro", "bandwidth": "loo-authors"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("id", "options"), VARIANTS)
+def test_weight_two_is_the_detection_written_twice(id, options):
+    data = some_arrays(5)
+    weight = 1 + np.arange(60) % 3
+    rows = np.repeat(np.arange(60), weight)
+    twice = {k: v[rows] if isinstance(v, np.ndarray) else v for k, v in data.items()}
+    got = cal.compute(id, matched(data, sample_weight=weight), **options)
+    assert got == pytest.approx(cal.compute(id, matched(twice), **options), rel=1e-9)
+
+
+@pytest.mark.parametrize(("id", "options"), VARIANTS)
+def test_image_weight_two_is_the_image_written_twice_and_zero_leaves_it_out(id, options):
+    truth, results = pair()
+    factor = {image["id"]: i % 3 for i, image in enumerate(truth["images"])}
+    images = [{**i, "id": (i["id"], t)} for i in truth["images"] for t in range(factor[i["id"]])]
+    copied = [
+        [{**r, "image_id": (r["image_id"], t)} for r in side for t in range(factor[r["image_id"]])]
+        for side in (truth["annotations"], results)
+    ]
+    want = cal.compute(id, {**truth, "images": images, "annotations": copied[0]}, copied[1], **options)
+    assert cal.compute(id, truth, results, image_weight=factor, **options) == pytest.approx(want, rel=1e-9)
+    counts = np.array([factor[i["id"]] for i in truth["images"]])
+    m = cal.match_detections(truth, results, iou_threshold=cal.catalogue[id].iou_threshold)
+    assert cal.compute(id, m.reweighted(counts), **options) == pytest.approx(want, rel=1e-9)
+
+
+def test_min_samples_counts_rows():
+    score, correct = [0.52, 0.53, 0.54], [1, 0, 0]
+    assert math.isnan(cal.compute("d_ece", correct, score, min_samples=4, sample_weight=[5, 5, 5]))
+
+
+def test_missed_objects_may_have_weights_and_images():
+    m = cal.matched_detections(
+        [1], [0.8], image=["x"], n_missed=2, missed_image=["x", "y"], missed_weight=[0.5, 2.0], sample_weight=[3.0]
+    )
+    assert cal.compute("qgc", m, reduction="sum") == pytest.approx(3 * 0.04 + 2.5)
+    assert m.images == ("x", "y")
+    assert cal.compute("qgc", m.reweighted([2, 0]), reduction="sum") == pytest.approx(6 * 0.04 + 1.0)
+    assert m.n_objects.tolist() == [5.5]
+
+
+# -- one meaning, whatever comes in --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_matches_boxes_and_arrays_agree(id):
+    truth, results = pair()
+    threshold = cal.catalogue[id].iou_threshold
+    m = cal.match_detections(truth, results, iou_threshold=threshold)
+    want = cal.compute(id, truth, results)
+    assert cal.compute(id, m) == want
+    assert cal.catalogue[id](ground_truth=truth, results=results) == want
+    missed = {k: int(v) for k, v in zip(m.categories, m.n_missed, strict=True)}
+    category = [m.categories[k] for k in m.category]
+    got = cal.compute(id, m.correct, m.score, iou=m.iou, category=category, n_missed=missed)
+    assert got == pytest.approx(want, rel=1e-12)
+    assert cal.compute(id, m, iou_threshold=0.75) == cal.compute(id, truth, results, iou_threshold=0.75)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_row_order_does_not_matter(id):
+    truth, results = pair()
+    rng = RNG(1)
+    m = cal.match_detections(truth, results)
+    order = rng.permutation(len(m))
+    category = [m.categories[k] for k in m.category]
+    # which of two equal scores is matched first is file order; matched detections have no order
+    shuffled = cal.matched_detections(
+        m.correct[order], m.score[order], iou=m.iou[order], category=[category[i] for i in order], n_missed={1: 66}
+    )
+    plain = cal.matched_detections(m.correct, m.score, iou=m.iou, category=category, n_missed={1: 66})
+    assert cal.compute(id, shuffled) == pytest.approx(cal.compute(id, plain), rel=1e-12)
+
+
+def test_coco_thresholds_average_any_metric():
+    truth, results = pair()
+    thresholds = np.arange(50, 100, 5) / 100
+    for id, options in (("l1cbod", {"bandwidth": 0.1}), ("d_ece", {}), ("qgc", {"average": None})):
+        each = [cal.compute(id, truth, results, iou_threshold=t, **options) for t in thresholds]
+        got = cal.compute(id, truth, results, iou_threshold="coco", **options)
+        np.testing.assert_allclose(got, np.mean(each, axis=0), rtol=1e-12)
+    m = cal.match_detections(truth, results)
+    counts = RNG(0).integers(0, 3, m.n_images)
+    again = [cal.compute("d_ece", m.rematched(iou_threshold=t).reweighted(counts)) for t in thresholds]
+    assert cal.compute("d_ece", m.reweighted(counts), iou_threshold="coco") == pytest.approx(np.mean(again))
+
+
+def test_bins_is_another_name_of_n_bins():
+    m = cal.match_detections(*pair())
+    for id in ("average_calibration_error", "d_ece", "laece", "egce"):
+        assert cal.compute(id, m, bins=7) == cal.compute(id, m, n_bins=7)
+        with pytest.raises(TypeError, match="another name"):
+            cal.compute(id, m, bins=7, n_bins=7)
+    np.testing.assert_array_equal(cal.d_ece_map(m, bins=3).n, cal.d_ece_map(m, n_bins=3).n)
+
+
+def test_both_spellings_are_the_same_function_and_names_are_found():
+    assert cal.localization_aware_expected_calibration_error is cal.localisation_aware_expected_calibration_error
+    assert cal.localization_aware_adaptive_calibration_error is cal.localisation_aware_adaptive_calibration_error
+    found = {
+        "detection-ECE": "d_ece", "d_ace": "average_calibration_error", "LaECE": "laece", "L1CBOD": "l1cbod",
+        "detection kde error": "l1cbod", "spherical_global_calibration": "sgc", "LAACE0": "laace",
+    }  # fmt: skip
+    assert {name: cal.catalogue[name].id for name in found} == found
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda m: cal.compute("d_ece", m, binz=3), TypeError, "no option 'binz': did you mean 'bins'"),
+        (lambda m: cal.compute("d_ece", m, m), TypeError, "leave results out"),
+        (lambda m: cal.compute("d_ece", *pair(), sample_weight=[1]), ValueError, "sample_weight= .*image_weight"),
+        (lambda m: cal.compute("d_ece", [1], [0.5], iou_threshold=0.3), ValueError, "iou_threshold= needs boxes"),
+        (lambda m: cal.compute("d_ece", [1], [0.5], iou_threshold="coco"), ValueError, "needs boxes to match"),
+        (lambda m: cal.compute("laece", [1], [0.5]), ValueError, "pass iou="),
+        (lambda m: cal.compute("d_ece", m, features="place"), ValueError, "features='place' is not known"),
+        (lambda m: cal.compute("d_ece", m, features=["cx", "cx"]), ValueError, "names a feature twice"),
+        (lambda m: cal.compute("d_ece", m, n_bins=[5, 5]), ValueError, "needs 1 numbers"),
+        (lambda m: cal.compute("d_ece", m, min_samples=0), ValueError, "min_samples=0"),
+        (lambda m: cal.compute("d_ece", m, average="mean"), ValueError, "average='mean' is not known"),
+        (lambda m: cal.compute("laece", m, classes="all"), ValueError, "classes='all' is not known"),
+        (lambda m: cal.compute("laece", m, average="micro"), ValueError, "average='micro' is not known"),
+        (lambda m: cal.compute("egce", m, confidence_threshold=10), ValueError, "outside"),
+        (lambda m: cal.compute("qgc", m, reduction="none"), ValueError, "reduction='none' is not known"),
+        (lambda m: cal.compute("l1cbod", m, bandwidth=0), ValueError, "positive"),
+        (lambda m: cal.compute("l1cbod", m, bandwidth="cv"), ValueError, "bandwidth='cv'"),
+        (lambda m: cal.compute("l1cbod", m, link="log"), ValueError, "link='log' is not known"),
+        (
+            lambda m: cal.compute("qgc", [1, 0], [0.5, 0.4], category=["a", "b"], n_missed=1, average="macro"),
+            ValueError,
+            "n_missed as",
+        ),
+        (lambda m: cal.d_ece_map(m, wrong=1), TypeError, "no option 'wrong'"),
+    ],
+)
+def test_bad_use_is_explained(call, error, words):
+    with pytest.raises(error, match=words):
+        call(cal.match_detections(*pair()))
+
+
+# -- edges ---------------------------------------------------------------------------------------------
+
+
+def test_no_detections_and_no_objects_is_undefined():
+    for id in IDS:
+        with pytest.warns(cal.CalibrationWarning):
+            assert math.isnan(cal.compute(id, [], [], iou=[]))
+
+
+def test_no_detections_but_objects():
+    truth, _ = pair()
+    m = cal.match_detections(truth, [])
+    for id in ("d_ece", "average_calibration_error", "l1cbod"):
+        assert math.isnan(cal.compute(id, m))
+    for id in ("laece", "laace"):
+        with pytest.warns(cal.CalibrationWarning, match="no merit"):
+            assert cal.compute(id, m) == 0.0
+        assert math.isnan(cal.compute(id, m, classes="kuzucu"))
+    for id in ("qgc", "sgc", "egce"):
+        assert cal.compute(id, m) == 1.0
+        assert cal.compute(id, m, reduction="sum") == len(truth["annotations"])
+
+
+def test_no_objects_but_detections_is_defined_everywhere():
+    truth, results = pair()
+    m = cal.match_detections({**truth, "annotations": []}, results)
+    score = np.array([r["score"] for r in results])
+    assert cal.compute("d_ece", m, min_samples=1) == pytest.approx(score.mean())
+    assert cal.compute("qgc", m) == pytest.approx(np.mean(score**2))
+    for id in IDS:
+        assert cal.compute(id, m) > 0.0
+
+
+def test_one_detection():
+    m = cal.matched_detections([1], [0.8], iou=[0.6])
+    assert math.isnan(cal.compute("l1cbod", m))
+    assert cal.compute("average_calibration_error", m) == pytest.approx(0.2)
+    assert cal.compute("laece", m) == pytest.approx(0.2)
+    twice = cal.matched_detections([1], [0.8], iou=[0.6], sample_weight=[2])
+    assert cal.compute("l1cbod", twice) == pytest.approx(0.2)
+
+
+def test_one_class_has_micro_equal_macro():
+    data = some_arrays(2, n=300)
+    data["category"][:] = "a"
+    m = matched(data, n_missed={"a": 2})
+    for id in ("average_calibration_error", "d_ece", "l1cbod", "egce", "qgc", "sgc"):
+        assert cal.compute(id, m, average="macro") == pytest.approx(cal.compute(id, m), rel=1e-12)
+
+
+def test_scores_of_exactly_zero_and_one_are_binned_at_the_ends():
+    correct, score = [1, 0, 1], [1.0, 0.0, 0.0]
+    for closed in ("left", "right"):
+        assert cal.compute("average_calibration_error", correct, score, closed=closed) == pytest.approx(0.25)
+
+
+def test_a_discarded_hit_is_a_miss_unless_another_detection_found_the_object():
+    box = [0.0, 0.0, 10.0, 10.0]
+    truth = {
+        "images": [{"id": 1}], "categories": [{"id": 1, "name": "x"}],
+        "annotations": [{"image_id": 1, "category_id": 1, "bbox": box}],
+    }  # fmt: skip
+    results = [{"image_id": 1, "category_id": 1, "bbox": box, "score": s} for s in (0.9, 0.05)]
+    assert cal.compute("egce", truth, results, matching="independent", reduction="sum") == pytest.approx(0.1)
+    low = [{**results[1], "score": 0.05}]
+    assert cal.compute("egce", truth, low, reduction="sum") == pytest.approx(1.0)
+
+
+# -- detections as predictions -------------------------------------------------------------------------
+
+
+def test_classifier_metrics_run_on_matches_with_precision_for_accuracy():
+    m = cal.match_detections(*pair())
+    y, c = m.as_binary()
+    assert cal.brier_score(m) == cal.brier_score(y, c)
+    ece = cal.compute("d_ece", m, n_bins=15, min_samples=1, closed="right")
+    assert cal.compute("ece", m, n_bins=15) == pytest.approx(ece, rel=1e-12)
+    weighted = m.reweighted(RNG(0).integers(0, 3, m.n_images))
+    assert cal.brier_score(weighted) == pytest.approx(
+        cal.brier_score(*weighted.as_binary(), sample_weight=weighted.weight)
+    )
+
+
+def test_class_wise_lens_is_per_category():
+    m = cal.match_detections(*pair())
+    each = [cal.brier_score(part) for part in m.by_category().values()]
+    np.testing.assert_allclose(cal.brier_score(m, lens="class-wise", average=None), each, rtol=1e-12)
+    share = [len(part) for part in m.by_category().values()]
+    got = cal.brier_score(m, lens="class-wise", average="prevalence")
+    assert got == pytest.approx(np.average(each, weights=share))
+    p = m.as_predictions().reweighted(1.0 + np.arange(len(m)) % 2)
+    want = [
+        cal.brier_score(m.as_binary()[0][rows], m.score[rows], sample_weight=p.weight[rows])
+        for rows in (m.category == k for k in range(3))
+    ]
+    np.testing.assert_allclose(cal.brier_score(p, lens="class-wise", average=None), want, rtol=1e-12)
+
+
+def test_evaluate_gives_the_detection_family_too():
+    result = cal.evaluate(cal.match_detections(*pair()), metrics=["detection", "bs"])
+    assert {row.id for row in result} == {*IDS, "bs"}
+
+
+# -- what calibrated detections look like ---------------------------------------------------------------
+
+
+def test_null_draws_follow_the_fixed_stream():
+    m = cal.match_detections(*pair())
+    drawn = m.null_draw(RNG(5))
+    np.testing.assert_array_equal(drawn.correct, RNG(5).random(len(m)) < m.score)
+    drawn = m.null_draw(RNG(5), link="identity")
+    rng = RNG(5)
+    u = rng.random(len(m))
+    found = m.iou[m.correct]
+    v = found[rng.integers(0, len(found), len(m))]
+    mu = found.mean()
+    iou = np.where(m.score <= mu, v, 1 - (1 - v) * (1 - m.score) / (1 - mu))
+    correct = u < np.minimum(1, m.score / mu)
+    np.testing.assert_array_equal(drawn.correct, correct)
+    np.testing.assert_allclose(drawn.iou, np.where(correct, iou, 0), rtol=1e-14)
+
+
+def test_null_draws_are_calibrated_in_the_sense_of_the_link():
+    m = cal.matched_detections([1, 1, 0], [0.3, 0.6, 0.95], iou=[0.6, 0.8, 0.0])
+    rng = RNG(1)
+    draws = [m.null_draw(rng, "identity") for _ in range(20000)]
+    np.testing.assert_allclose(np.mean([d.iou for d in draws], axis=0), m.score, atol=0.01)
+    assert all(((d.iou >= 0) & (d.iou <= 1)).all() for d in draws[:100])
+
+
+def test_null_draw_without_true_positives_is_undefined_for_the_identity_link():
+    m = cal.matched_detections([0, 0], [0.3, 0.6], iou=[0.0, 0.0])
+    assert math.isnan(cal.compute("laece", m.null_draw(RNG(0), "identity")))
+
+
+def test_every_copy_of_a_weighted_detection_is_redrawn():
+    m = cal.matched_detections([1, 0], [0.3, 0.6], sample_weight=[3, 2])
+    assert m.null_draw(RNG(0)).correct.tolist() == (RNG(0).random(5) < np.repeat([0.3, 0.6], [3, 2])).tolist()
+    with pytest.raises(ValueError, match="whole number"):
+        cal.matched_detections([1], [0.3], sample_weight=[1.5]).null_draw(RNG(0))
+
+
+def test_catalogue_says_which_metrics_have_a_null_and_which_not():
+    entries = {id: cal.catalogue[id] for id in IDS}
+    assert [id for id in IDS if not entries[id].null] == ["laace", "egce", "qgc", "sgc"]
+    assert all(e.null_note for e in entries.values() if not e.null)
+    assert entries["laece"].null_link({}) == "identity"
+    assert entries["l1cbod"].null_link({"link": "identity"}) == "identity"
+    assert entries["d_ece"].null_link({}) == entries["l1cbod"].null_link({}) == "threshold"
+    assert {e.row for e in entries.values()} == set(range(75, 83))
+    assert all(e.equation or e.id in ("d_ece", "egce") for e in entries.values())
