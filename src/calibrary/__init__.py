@@ -6,20 +6,22 @@ Every probability-calibration metric, one library. Start with ``evaluate(y, p)``
 
 from __future__ import annotations
 
-from calibrary import datasets, lens
-from calibrary.catalogue import Correction, Entry, TestResult, catalogue, compute, test
+from calibrary import datasets as datasets
+from calibrary import lens as lens
+from calibrary.catalogue import *
 from calibrary.detection import *
-from calibrary.errors import CalibrationWarning, UnknownMetricError
-from calibrary.evaluate import Evaluation, evaluate
-from calibrary.lens import Lens, code_matrix
+from calibrary.errors import *
+from calibrary.evaluate import *
+from calibrary.lens import *
 from calibrary.metrics.bins import *
 from calibrary.metrics.cumulative import *
+from calibrary.metrics.curve import *
 from calibrary.metrics.detection import *
 from calibrary.metrics.kernel import *
 from calibrary.metrics.point import *
-from calibrary.predictions import Predictions, predictions, sigmoid, softmax
-from calibrary.recommend import recommend
-from calibrary.report import Report, report
+from calibrary.predictions import *
+from calibrary.recommend import *
+from calibrary.report import *
 
 # isort: split
 # after the families, whose star imports also bring the names of their modules (interval)

@@ -35,13 +35,14 @@ def fit_logistic(
     total = float(n) if w is None else float(w.sum())
     positive = y.astype(np.float64) if w is None else w * y
     if start is None:
-        start = _rough_start(columns, positive, w, identity, offset)
+        start = rough_start(columns, positive, w, identity, offset)
     loss = logistic_loss(columns, positive, w, offset=offset, ridge=RIDGE * total, centre=identity)
     best = minimise(loss, start)
     return best.x, best.value / total
 
 
-def _rough_start(columns: Array, positive: Array, w: Array | None, identity: Array, offset: Array | None) -> Array:
+def rough_start(columns: Array, positive: Array, w: Array | None, identity: Array, offset: Array | None) -> Array:
+    """Where to start Newton's method: the identity, or on many rows the fit to a few of them."""
     # On many rows the fit to a few thousand evenly chosen ones is so near the optimum that two or three passes
     # over all rows remain. The optimum itself does not depend on it.
     step = columns.shape[1] // 4096
@@ -83,18 +84,24 @@ def fit_beta(
     c: Array, y: NDArray[np.generic], w: Array | None, parameters: str = "abm"
 ) -> tuple[float, float, float]:
     """The exact constrained optimum (a, b, d) of the beta map; ``y`` may be a share of ones."""
-    inside = np.clip(c, EPS, 1.0 - EPS)
-    left, right = np.log(inside), -np.log1p(-inside)
-    slopes = {"abm": [left, right], "am": [left + right], "ab": [left + _LOG2, right - _LOG2], "a": [left + right]}
-    columns = np.stack([*slopes[parameters], *([np.ones(len(c))] if parameters.endswith("m") else [])])
-    theta = _nonnegative(columns, y, w, len(slopes[parameters]))
-    a, b = (theta[0], theta[1]) if parameters in ("abm", "ab") else (theta[0], theta[0])
+    columns, n_slopes = beta_columns(c, parameters)
+    theta = fit_nonnegative(columns, y, w, n_slopes)
+    a, b = (theta[0], theta[1]) if n_slopes == 2 else (theta[0], theta[0])
     d = {"abm": theta[-1], "am": theta[-1], "ab": (a - b) * _LOG2, "a": 0.0}[parameters]
     return float(a), float(b), float(d)
 
 
-def _nonnegative(columns: Array, y: NDArray[np.generic], w: Array | None, n_slopes: int) -> Array:
-    """Optimum with the first ``n_slopes`` coefficients >= 0: unconstrained, else the best face."""
+def beta_columns(c: Array, parameters: str = "abm") -> tuple[Array, int]:
+    """Columns of the beta map's regression, slopes first, and the number of slopes."""
+    inside = np.clip(c, EPS, 1.0 - EPS)
+    left, right = np.log(inside), -np.log1p(-inside)
+    slopes = {"abm": [left, right], "am": [left + right], "ab": [left + _LOG2, right - _LOG2], "a": [left + right]}
+    ones = [np.ones(len(c))] if parameters.endswith("m") else []
+    return np.stack([*slopes[parameters], *ones]), len(slopes[parameters])
+
+
+def fit_nonnegative(columns: Array, y: NDArray[np.generic], w: Array | None, n_slopes: int) -> Array:
+    """Logistic regression with the first ``n_slopes`` coefficients >= 0: unconstrained, else the best face."""
     identity = np.zeros(len(columns))
     identity[:n_slopes] = 1.0
     theta, _ = fit_logistic(columns, y, w, identity)
@@ -104,7 +111,7 @@ def _nonnegative(columns: Array, y: NDArray[np.generic], w: Array | None, n_slop
     for face in [[0], [1], [0, 1]] if n_slopes == 2 else [[0]]:
         free = [j for j in range(len(columns)) if j not in face]
         trial = np.zeros(len(columns))
-        value = float(np.log(2.0))
+        value = _LOG2
         if free:
             trial[free], value = fit_logistic(columns[free], y, w, identity[free])
         value += 0.5 * RIDGE * len(face)

@@ -51,6 +51,8 @@ def _nearest_mean(x: Array, y: Array, w: Array, targets: Array) -> Array:
     right = np.clip(np.searchsorted(x, targets), 1, max(len(x) - 1, 1))
     left, right = right - 1, np.minimum(right, len(x) - 1)
     gap = np.abs(x[right] - targets) - np.abs(targets - x[left])
+    # distances that differ by rounding alone (0.95 from 0.9 and from 1) are equal: both neighbours count
+    gap[np.abs(gap) <= 1e-12] = 0.0
     both = (w[left] * y[left] + w[right] * y[right]) / (w[left] + w[right])
     result: Array = np.where(gap > 0, y[left], np.where(gap < 0, y[right], both))
     return result

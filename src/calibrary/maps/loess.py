@@ -43,6 +43,7 @@ class Loess(CalibrationMap):
     def _learn(self, view: Predictions) -> None:
         self._check()
         rows = view.sorted
+        self.support_ = (float(rows.c[0]), float(rows.c[-1]))
         self.x_, self.y_, self.w_ = self._axis(rows.c), rows.y, rows.w
         self.constant_ = float(view.mean(view.y)) if rows.c[0] == rows.c[-1] else None
         if self.constant_ is not None:

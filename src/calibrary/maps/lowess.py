@@ -34,6 +34,7 @@ class Lowess(CalibrationMap):
         if not self.delta >= 0.0:
             raise ValueError(f"delta={self.delta!r} must not be negative")
         rows = view.sorted
+        self.support_ = (float(rows.c[0]), float(rows.c[-1]))
         self.x_, self.value_ = _smooth(rows.c, rows.y, rows.w, self.span, self.delta * (rows.c[-1] - rows.c[0]))
 
     def _evaluate(self, c: Array) -> Array:

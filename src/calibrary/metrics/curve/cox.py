@@ -1,0 +1,340 @@
+"""Cox's calibration intercept and slope (row 70), for two classes and multinomial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, Unpack
+
+import numpy as np
+from scipy.special import chdtrc
+
+from calibrary.catalogue import Common, Correction, TestResult, calibration_test, metric
+from calibrary.errors import one_of, warn
+from calibrary.lens import BINARY_LENSES
+from calibrary.maps.base import EPS
+from calibrary.maps.likelihood import rough_start
+from calibrary.metrics.curve.options import one_per_view
+from calibrary.numerics.newton import Minimum, logistic_loss, minimise, multinomial_loss
+from calibrary.predictions import Array, Predictions
+
+__all__ = ["CoxResult", "CoxTestResult", "cox_intercept_slope", "cox_intercept_slope_test"]
+
+_NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class CoxResult:
+    """Intercept and slope of the logistic recalibration. Unpacks as ``intercept, slope = result``.
+
+    Attributes
+    ----------
+    intercept, slope : joint maximum likelihood fit; 0 and 1 for calibrated predictions
+    se_intercept, se_slope : their standard errors
+    calibration_in_the_large : intercept when the slope is fixed at 1, with ``se_calibration_in_the_large``
+    lr_statistic, lr_pvalue : likelihood-ratio test of intercept 0 and slope 1
+    lr_intercept_statistic, lr_intercept_pvalue : of intercept 0 given slope 1
+    lr_slope_statistic, lr_slope_pvalue : of slope 1; the first statistic is the sum of these two
+    wald_statistic, wald_pvalue : Wald test of intercept 0 and slope 1
+    n_used : rows used, counted by weight (rows with confidence exactly 0 or 1 are left out)
+    df : degrees of freedom of the joint tests
+
+    Through ``lens="full"`` the estimates are arrays over the classes other than the reference.
+    """
+
+    intercept: Any = _NAN
+    slope: Any = _NAN
+    se_intercept: Any = _NAN
+    se_slope: Any = _NAN
+    calibration_in_the_large: Any = _NAN
+    se_calibration_in_the_large: Any = _NAN
+    lr_statistic: float = _NAN
+    lr_pvalue: float = _NAN
+    lr_intercept_statistic: float = _NAN
+    lr_intercept_pvalue: float = _NAN
+    lr_slope_statistic: float = _NAN
+    lr_slope_pvalue: float = _NAN
+    wald_statistic: float = _NAN
+    wald_pvalue: float = _NAN
+    n_used: float = 0.0
+    df: int = 2
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.intercept
+        yield self.slope
+
+
+@dataclass(frozen=True)
+class CoxTestResult(TestResult):
+    """Likelihood-ratio test of intercept 0 and slope 1, with all the estimates in ``estimates``."""
+
+    df: int
+    estimates: CoxResult
+
+
+@metric(
+    "cis",
+    family="curve",
+    row=70,
+    combine=one_per_view,
+    aliases=(
+        "Cox",
+        "calibration intercept and slope",
+        "weak calibration",
+        "logistic recalibration",
+    ),
+    fields=(("intercept", 0.0), ("slope", 1.0)),
+    range=(-np.inf, np.inf),
+    perfect=None,
+    better="perfect",
+    tail="two-sided",
+    sign="intercept 0 and slope 1 are perfect; intercept > 0: events more frequent than predicted; slope < 1: "
+    "predictions too extreme, slope > 1: too timid",
+    lenses=(*BINARY_LENSES, "full"),
+    cost="O(N) per Newton step",
+    equation="(88)",
+    references=(
+        "Cox (1958), Two further applications of a model for binary regression",
+        "Van Hoorde et al. (2014), Assessing calibration of multinomial risk prediction models",
+    ),
+    use="The standard of clinical prediction: two numbers that say how predictions are wrong, and what would mend them.",
+    avoid="Do not read intercept 0 and slope 1 as calibrated: the curve may still bend. Predictions of exactly 0 or 1 "
+    "have no log odds.",
+    corrections=(
+        Correction(
+            "equation (88)",
+            "yhat = a + b logit(c)",
+            "logit(yhat) = a + b logit(c); a linear regression on logit(c) is a different thing",
+        ),
+        Correction(
+            "sign of a",
+            "a > 0 over-confidence, a < 0 under-confidence",
+            "the reverse: a > 0 means that events are more frequent than predicted. The statement on b is right",
+        ),
+        Correction(
+            "calibration in the large",
+            "the jointly fitted intercept",
+            "that name belongs to the intercept with the slope fixed at 1; both are returned",
+        ),
+    ),
+)
+def cox_intercept_slope(
+    view: Predictions,
+    *,
+    boundary: str = "drop",
+    reference: int = 0,
+    weight_type: str = "frequency",
+    **common: Unpack[Common],
+) -> CoxResult:
+    r"""Intercept and slope of a logistic regression of the outcome on the predicted log odds.
+
+    .. math:: \log\frac{P(y=1)}{P(y=0)} = a + b \log\frac{c}{1-c}
+
+    Through ``lens="full"``: :math:`\log(q_k/q_{ref}) = a_k + b_k \log(c_k/c_{ref})` for every other class.
+    Class-wise there is one result per class.
+
+    Parameters
+    ----------
+    boundary : "drop" or "clip"
+        Rows with a confidence of exactly 0 or 1 are left out (with a warning), or moved inside.
+    reference : int
+        The class in the denominator, for ``lens="full"``.
+    weight_type : "frequency" or "importance"
+        For standard errors and tests: whole weights count copies of rows; importance weights are scaled to their
+        effective sample size.
+
+    Returns
+    -------
+    CoxResult
+        With ``intercept``, ``slope``, ``calibration_in_the_large``, standard errors, and likelihood-ratio and Wald
+        tests. NaN where the maximum likelihood estimate does not exist: one class only, or separation.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.5, 0.6, 0.65, 0.8, 0.9]
+    >>> result = cal.cox_intercept_slope(y, p)
+    >>> round(result.intercept, 3), round(result.slope, 3)
+    (0.559, 1.081)
+    """
+    one_of("boundary", boundary, ("drop", "clip"))
+    one_of("weight_type", weight_type, ("frequency", "importance"))
+    if not view.binary and not 0 <= reference < view.k:
+        raise ValueError(f"reference={reference!r} is not a class: choose from 0..{view.k - 1}")
+    used = _inside(view, boundary)
+    if used is None:
+        return CoxResult()
+    result = _binary(used) if view.binary else _multinomial(used, reference)
+    return _with_weights(result, used, weight_type)
+
+
+@calibration_test("cis", combine=one_per_view)
+def cox_intercept_slope_test(
+    view: Predictions,
+    *,
+    boundary: str = "drop",
+    reference: int = 0,
+    weight_type: str = "frequency",
+    **common: Unpack[Common],
+) -> CoxTestResult:
+    """Likelihood-ratio test of calibration: intercept 0 and slope 1.
+
+    Parameters
+    ----------
+    boundary, reference, weight_type : see :func:`cox_intercept_slope`
+
+    Returns
+    -------
+    CoxTestResult
+        With ``statistic``, ``pvalue``, ``df`` and the ``estimates``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.5, 0.6, 0.65, 0.8, 0.9]
+    >>> round(cal.cox_intercept_slope_test(y, p).pvalue, 3)
+    0.801
+    """
+    view.variance_weight(weight_type, "the test of cis")  # refuses fractional counts
+    core = cox_intercept_slope.entry.core
+    assert core is not None
+    found: CoxResult = core(view, boundary=boundary, reference=reference, weight_type=weight_type)
+    return CoxTestResult(found.lr_statistic, found.lr_pvalue, found.df, found)
+
+
+# -- fitting ----------------------------------------------------------------------------------------
+
+
+def _inside(view: Predictions, boundary: str) -> Predictions | None:
+    """The rows that have log odds; None where none is left."""
+    p = view.probability
+    if boundary == "clip":
+        return view.view(view.y, np.clip(p, EPS, 1.0 - EPS), classes=view._classes)
+    outside = (p <= 0.0) | (p >= 1.0) if view.binary else (p <= 0.0).any(axis=1)
+    if not outside.any():
+        return view
+    warn(
+        f"{int(outside.sum())} of {view.n} rows have a confidence of exactly 0 or 1, which has no log odds: they are "
+        "left out (boundary='clip' keeps them)"
+    )
+    if outside.all():
+        return None
+    return view.subset(~outside, view.y[~outside], p[~outside], classes=view._classes)
+
+
+def _binary(view: Predictions) -> CoxResult:
+    c, w = view.c, view.w
+    y = view.y == 1
+    if y.all() or not y.any():
+        warn("only one class occurs, so the calibration intercept and slope do not exist")
+        return CoxResult(n_used=view.total)
+    x = np.log(c) - np.log1p(-c)
+    positive = y.astype(np.float64) if w is None else y * w
+    ones = np.ones((1, view.n))
+    constant = float(x.min()) == float(x.max())
+    if not constant and (x[~y].max() <= x[y].min() or x[y].max() <= x[~y].min()):
+        warn(
+            "the two classes are separated by the confidence, so the maximum likelihood intercept and slope do not exist"
+        )
+        return CoxResult(n_used=view.total)
+    shifted = logistic_loss(ones, positive, w, offset=x)
+    start = rough_start(ones, positive, w, np.zeros(1), x)
+    large = minimise(shifted, start)
+    if constant:
+        warn("every confidence is the same, so the calibration slope does not exist")
+        return _result(None, large, shifted(np.zeros(1))[0], view.total)
+    columns = np.stack([ones[0], x])
+    joint = logistic_loss(columns, positive, w)
+    identity = np.array([0.0, 1.0])
+    best = minimise(joint, rough_start(columns, positive, w, identity, None))
+    return _result(best, large, shifted(np.zeros(1))[0], view.total)
+
+
+def _multinomial(view: Predictions, reference: int) -> CoxResult:
+    others = [k for k in range(view.k) if k != reference]
+    logs = np.log(view.p)
+    x = logs[:, others] - logs[:, [reference]]
+    weight = view.weight
+    positive = (view.y[:, None] == np.array(others)) * weight[:, None]
+    m = len(others)
+    missing = CoxResult(*(np.full(m, _NAN) for _ in range(6)), n_used=view.total, df=2 * m)
+    if len(np.unique(view.y)) < view.k:
+        warn("a class never occurs, so its calibration intercept and slope do not exist")
+        return missing
+    constant = np.ones((m, view.n, 1))
+    shifted = multinomial_loss(constant, positive, weight, x)
+    large = minimise(shifted, np.zeros(m), max_iter=60)
+    design = np.stack([np.column_stack([constant[k, :, 0], x[:, k]]) for k in range(m)])
+    joint = multinomial_loss(design, positive, weight, np.zeros_like(x))
+    identity = np.tile([0.0, 1.0], m)
+    best = minimise(joint, identity, max_iter=60)
+    if not _exists(best, joint(identity)[2]) or not _exists(large, shifted(np.zeros(m))[2]):
+        warn("the classes are separated, or the predicted log ratios do not vary: estimates do not exist")
+        return missing
+    return _result(best, large, shifted(np.zeros(m))[0], view.total)
+
+
+def _exists(found: Minimum, information: Array) -> bool:
+    """Is this a minimum at a finite place? Under separation the information dies away as estimates grow."""
+    now, before = np.diag(found.hessian), np.diag(information)
+    if not found.converged or (now <= 1e-8 * before).any():
+        return False
+    scale = 1.0 / np.sqrt(now)
+    return float(np.linalg.eigvalsh(found.hessian * np.outer(scale, scale))[0]) > 1e-12
+
+
+def _result(best: Minimum | None, large: Minimum, null: float, total: float) -> CoxResult:
+    """Estimates and tests from the joint fit, the fit with slope one, and the loss of the predictions themselves."""
+    m = len(large.x)
+    first = max(2.0 * (null - large.value), 0.0)
+    numbers: dict[str, Any] = {
+        "calibration_in_the_large": large.x,
+        "se_calibration_in_the_large": np.sqrt(np.diag(np.linalg.inv(large.hessian))),
+        "lr_intercept_statistic": first,
+        "lr_intercept_pvalue": float(chdtrc(m, first)),
+    }
+    if best is not None:
+        second = max(2.0 * (large.value - best.value), 0.0)
+        away = best.x - np.tile([0.0, 1.0], m)
+        wald = float(away @ best.hessian @ away)
+        se = np.sqrt(np.diag(np.linalg.inv(best.hessian)))
+        numbers |= {
+            "intercept": best.x[::2],
+            "slope": best.x[1::2],
+            "se_intercept": se[::2],
+            "se_slope": se[1::2],
+            "lr_statistic": first + second,
+            "lr_pvalue": float(chdtrc(2 * m, first + second)),
+            "lr_slope_statistic": second,
+            "lr_slope_pvalue": float(chdtrc(m, second)),
+            "wald_statistic": wald,
+            "wald_pvalue": float(chdtrc(2 * m, wald)),
+        }
+    if m == 1:
+        numbers = {name: float(value[0]) if np.ndim(value) else value for name, value in numbers.items()}
+    return CoxResult(**numbers, n_used=total, df=2 * m)
+
+
+def _with_weights(result: CoxResult, view: Predictions, weight_type: str) -> CoxResult:
+    """Standard errors and tests for weights that are not counts of rows."""
+    if view.w is None or (weight_type == "frequency" and (view.w == np.rint(view.w)).all()):
+        return result
+    numbers = {f.name: getattr(result, f.name) for f in fields(result)}
+    if weight_type == "frequency":
+        warn(
+            "sample_weight holds fractions, so standard errors and tests of cis are undefined: pass counts, or "
+            "weight_type='importance'"
+        )
+        for name in numbers:
+            if name.startswith("se_") or name.endswith(("_statistic", "_pvalue")):
+                numbers[name] = numbers[name] * _NAN
+        return CoxResult(**numbers)
+    # the information of n rows weighted to an effective number of them
+    share = float(view.w.sum() / (view.w @ view.w))
+    m = numbers["df"] // 2
+    for name in [n for n in numbers if n.startswith("se_")]:
+        numbers[name] = numbers[name] / np.sqrt(share)
+    for kind, df in (("lr", 2 * m), ("lr_intercept", m), ("lr_slope", m), ("wald", 2 * m)):
+        scaled = numbers[f"{kind}_statistic"] * share
+        numbers[f"{kind}_statistic"], numbers[f"{kind}_pvalue"] = scaled, float(chdtrc(df, scaled))
+    return CoxResult(**numbers)

@@ -1,0 +1,467 @@
+"""Fit a calibration map, then summarise its distance from the diagonal (rows 64, 65, 67-69 and the general case)."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.errors import one_of
+from calibrary.lens import BINARY_LENSES
+from calibrary.maps import fit_map
+from calibrary.metrics.curve.options import MAP_OPTIONS, MapOptions
+from calibrary.predictions import Array, Predictions
+
+__all__ = [
+    "calibration_error_percentile",
+    "calibration_map_error",
+    "e50",
+    "e90",
+    "emax",
+    "fott_beta_calibration_error",
+    "integrated_calibration_index",
+    "piecewise_linear_calibration_error",
+    "piecewise_linear_logit_calibration_error",
+]
+
+_ROWS_NOTE = "spans, knots and folds count rows, so weight 2 is not exactly the row written twice"
+_LOESS_FACTS: dict[str, Any] = {
+    "family": "curve",
+    "range_note": "in practice; a LOESS curve may overshoot [0, 1] where data are few (clip=True keeps it inside)",
+    "lenses": BINARY_LENSES,
+    "weights": "rows",
+    "weights_note": _ROWS_NOTE,
+    "cost": "O(N log N)",
+    "passes_on": MAP_OPTIONS,
+}
+_AUSTIN = "Austin & Steyerberg (2019), The integrated calibration index (ICI) and related metrics"
+_COST = Correction(
+    "cost",
+    "O(N^2)",
+    "R's default surface needs about ten local fits whatever N; even the exact surface is O(N log N)",
+)
+_FOTT_LOSS = Correction(
+    "fit",
+    "parameters and numbers of pieces minimise the ECE-FOTT loss (40)",
+    "that would give yhat(c) = c and error 0: a proper loss is minimised, the number of pieces is chosen by "
+    "cross-validated squared error, and (40) is only the final read-out",
+)
+
+
+# -- general ----------------------------------------------------------------------------------------
+
+
+@metric(
+    "map_error",
+    aliases=("fit-on-the-test error",),
+    equation="(40)",
+    references=("Kängsepp, Valk & Kull (2022), On the usefulness of the fit-on-the-test view on evaluating calibration",),
+    use="Measure calibration error with the calibration map you believe in, built in or your own.",
+    avoid="A flexible map on few rows fits noise, and the error is then too large.",
+    corrections=(_FOTT_LOSS,),
+    **_LOESS_FACTS,
+)
+def calibration_map_error(
+    view: Predictions,
+    *,
+    map: Any = "loess",
+    order: float = 1,
+    measure: str = "sample",
+    **options: Unpack[MapOptions],
+) -> float:
+    r"""Average distance of a fitted calibration map from the diagonal, for any map.
+
+    .. math:: \frac{1}{W} \sum_i w_i |\hat y(c_i) - c_i|^\alpha
+
+    Parameters
+    ----------
+    map : str or object
+        "loess", "lowess", "local_linear", "nadaraya_watson", "rcs", "pl", "pl3", "beta", "platt", "temperature",
+        "isotonic", "parabola", "bins", or an object with ``fit(y, c, sample_weight)`` and ``predict(c)``.
+    order : float
+        The power alpha; no root is taken.
+    measure : "sample" or "uniform"
+        Average over the confidences of the rows, or over all confidences from 0 to 1 (LOESS and lowess: over
+        the range of the data).
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.5, 0.6, 0.65, 0.8, 0.9]
+    >>> round(cal.calibration_map_error(y, p, map="isotonic"), 4)
+    0.125
+    """
+    return _map_error(view, map, order, measure, options)
+
+
+def _map_error(view: Predictions, map: Any, order: float, measure: str, options: Any) -> float:
+    one_of("measure", measure, ("sample", "uniform"))
+    if not order > 0:
+        raise ValueError(f"order={order!r} must be positive")
+    curve = fit_map(map, view, **options)
+    if measure == "uniform":
+        c, weight = _panels(*getattr(curve, "support_", (0.0, 1.0)))
+        return float(weight @ np.abs(curve.predict(c) - c) ** order)
+    groups = view.ties
+    gap = np.abs(np.asarray(curve.predict(groups.c), dtype=np.float64) - groups.c)
+    if order != 1:
+        gap **= order
+    return float(np.sum(groups.w * gap) / view.total)
+
+
+def _panels(low: float, high: float) -> tuple[Array, Array]:
+    """Nodes and weights (summing to one) of Gauss rules on 2000 panels, finer towards the ends where maps are steep."""
+    if low == high:
+        return np.array([low]), np.ones(1)
+    edges = low + (high - low) * (1.0 - np.cos(np.linspace(0.0, np.pi, 2001))) / 2.0
+    node, weight = np.polynomial.legendre.leggauss(5)
+    middle, half = (edges[1:] + edges[:-1]) / 2.0, np.diff(edges) / 2.0
+    c = (middle[:, None] + half[:, None] * node).ravel()
+    return np.clip(c, low, high), (half[:, None] * weight).ravel() / (high - low)
+
+
+# -- rows 64 and 65 ---------------------------------------------------------------------------------
+
+
+@metric(
+    "ici",
+    row=64,
+    aliases=("Eavg", "ICI"),
+    equation="(86)",
+    references=(_AUSTIN, "Cleveland & Devlin (1988), Locally weighted regression"),
+    use="The clinician's calibration error: no bins, and the same number as R's loess gives.",
+    avoid="Fewer than about 200 rows: the curve follows noise and the index is biased upwards.",
+    corrections=(
+        _COST,
+        Correction(
+            "LOESS",
+            "equals Savitzky-Golay filtering",
+            "only for equally spaced points and uniform weights",
+        ),
+    ),
+    **_LOESS_FACTS,
+)
+def integrated_calibration_index(
+    view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]
+) -> float:
+    r"""Average distance between confidence and a smooth curve of how often the event happened.
+
+    .. math:: \frac{1}{W} \sum_i w_i |\hat y(c_i) - c_i|
+
+    with :math:`\hat y` the curve of R's ``loess(y ~ c)``, whose interpolating surface is the default because it is
+    what published values are; ``surface="direct"`` fits at every confidence.
+
+    Parameters
+    ----------
+    map : str or object
+        Another map: "lowess" gives rms's Eavg, ``transform="logit"`` pmcalibration's value, "platt" calzone's
+        Cox ICI; see :func:`calibrary.calibration_map_error`.
+    measure : "sample" or "uniform"
+        Average over the rows, or over all confidences within the data's range.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.5, 0.6, 0.65, 0.8, 0.9]
+    >>> round(cal.integrated_calibration_index(y, p), 4)
+    0.1802
+    """
+    return _map_error(view, map, 1, measure, options)
+
+
+_PERCENTILE_FACTS: dict[str, Any] = {
+    **_LOESS_FACTS,
+    "equation": "5.8 (text)",
+    "references": (_AUSTIN, "Harrell (2015), Regression Modeling Strategies"),
+    "avoid": "Fewer than about 200 rows; the maximum is ruled by the ends of the curve, where data are few.",
+}
+
+
+@metric(
+    "ep",
+    row=65,
+    aliases=("error percentile",),
+    use="How large is the error most predictions stay below? Reads in the units of probability.",
+    corrections=(_COST, Correction("MAE", "used for the largest error", "it means maximum here, not mean")),
+    **_PERCENTILE_FACTS,
+)
+def calibration_error_percentile(
+    view: Predictions,
+    *,
+    percentile: float = 90.0,
+    map: Any = "loess",
+    measure: str = "sample",
+    **options: Unpack[MapOptions],
+) -> float:
+    r"""The calibration error that ``percentile`` percent of the predictions do not exceed.
+
+    The percentile (linear interpolation) of :math:`|\hat y(c_i) - c_i|`, :math:`\hat y` the LOESS curve.
+
+    Parameters
+    ----------
+    percentile : float
+        50 is the median error (E50), 90 is E90, 100 the largest (Emax).
+    map : str or object
+        Another map; see :func:`calibrary.calibration_map_error`.
+    measure : "sample" or "uniform"
+        Over the rows, or over the grid 0, 1/2000, ..., 1 (with ``map="platt"``: Harrell's older Emax).
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.5, 0.6, 0.65, 0.8, 0.9]
+    >>> round(cal.calibration_error_percentile(y, p, percentile=90), 4)
+    0.2896
+    """
+    return _error_percentile(view, percentile, map, measure, options)
+
+
+@metric("e50", use="The error of a typical prediction.", **_PERCENTILE_FACTS)
+def e50(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
+    """The median calibration error: half of the predictions are off by no more than this.
+
+    Parameters
+    ----------
+    map, measure : see :func:`calibrary.calibration_error_percentile`
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.5, 0.6, 0.65, 0.8, 0.9]
+    >>> round(cal.e50(y, p), 4)
+    0.1835
+    """
+    return _error_percentile(view, 50.0, map, measure, options)
+
+
+@metric("e90", use="The error that nine predictions in ten stay below.", **_PERCENTILE_FACTS)
+def e90(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
+    """The calibration error that nine predictions in ten do not exceed.
+
+    Parameters
+    ----------
+    map, measure : see :func:`calibrary.calibration_error_percentile`
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.5, 0.6, 0.65, 0.8, 0.9]
+    >>> round(cal.e90(y, p), 4)
+    0.2896
+    """
+    return _error_percentile(view, 90.0, map, measure, options)
+
+
+@metric("emax", aliases=("E-max",), use="The worst error over the predictions made.", **_PERCENTILE_FACTS)
+def emax(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
+    """The largest distance between confidence and the fitted curve over the predictions made.
+
+    Parameters
+    ----------
+    map, measure : see :func:`calibrary.calibration_error_percentile`
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.5, 0.6, 0.65, 0.8, 0.9]
+    >>> round(cal.emax(y, p), 4)
+    0.4593
+    """
+    return _error_percentile(view, 100.0, map, measure, options)
+
+
+def _error_percentile(view: Predictions, percentile: float, map: Any, measure: str, options: Any) -> float:
+    one_of("measure", measure, ("sample", "uniform"))
+    if not 0.0 <= percentile <= 100.0:
+        raise ValueError(f"percentile={percentile!r} must be from 0 to 100")
+    curve = fit_map(map, view, **options)
+    groups = view.ties
+    c, w = groups.c, groups.w
+    if measure == "uniform":
+        low, high = getattr(curve, "support_", (0.0, 1.0))
+        grid = np.arange(2001) / 2000.0
+        c = grid[(grid >= low) & (grid <= high)]
+        c, w = (c, np.ones(len(c))) if len(c) else (groups.c, groups.w)
+    gap = np.abs(np.asarray(curve.predict(c), dtype=np.float64) - c)
+    return weighted_percentile(gap, w, percentile, view.n)
+
+
+def weighted_percentile(x: Array, w: Array, percentile: float, n: int) -> float:
+    """The linear percentile of x with x_i repeated w_i times; weights that are no counts are scaled to sum to n."""
+    if (w == 1.0).all():
+        return float(np.percentile(x, percentile))
+    if (w != np.rint(w)).any():
+        w = w * (n / w.sum())
+    order = np.argsort(x)
+    reached = np.cumsum(w[order])
+    place = max(float(reached[-1]) - 1.0, 0.0) * percentile / 100.0
+    below = np.floor(place)
+    last = len(x) - 1
+    low = x[order[min(int(np.searchsorted(reached, below, "right")), last)]]
+    high = x[order[min(int(np.searchsorted(reached, below + 1.0, "right")), last)]]
+    return float(low + (place - below) * (high - low))
+
+
+# -- rows 67 to 69 ----------------------------------------------------------------------------------
+
+_PIECEWISE_FACTS: dict[str, Any] = {
+    "family": "curve",
+    "weights": "rows",
+    "weights_note": "cross-validation folds are made of rows",
+    "order_free": False,
+    "order_note": "rows are dealt to folds in their order",
+    "equation": "(40), 5.10",
+    "references": (
+        "Kängsepp, Valk & Kull (2022), On the usefulness of the fit-on-the-test view on evaluating calibration",
+    ),
+    "cost": "O(N log N) per number of segments and fold",
+}
+
+
+@metric(
+    "ece_pl",
+    row=67,
+    aliases=("ECE-PL",),
+    use="A curve of a few straight pieces whose number the data choose: less noise than bins.",
+    avoid="Fewer than about 200 rows: one piece cannot be steeper than the diagonal, so under-confidence is missed.",
+    corrections=(_FOTT_LOSS,),
+    **_PIECEWISE_FACTS,
+)
+def piecewise_linear_calibration_error(
+    view: Predictions,
+    *,
+    order: float = 1,
+    loss: str = "log",
+    segments: int | None = None,
+    max_segments: int = 16,
+    cv: int = 10,
+    tolerance: float = 0.0,
+    ensemble: bool = True,
+    rng: Any = 0,
+    **common: Unpack[Common],
+) -> float:
+    r"""Average distance of a continuous curve of straight pieces from the diagonal.
+
+    :math:`\frac{1}{W} \sum_i w_i |\hat y(c_i) - c_i|^\alpha` with knots found by exchange, values at the knots that
+    minimise ``loss``, and the number of pieces chosen by cross-validated squared error. The optimum is computed
+    exactly, where the authors train with random starts and stop early.
+
+    Parameters
+    ----------
+    order : float
+        The power alpha.
+    loss : "log" or "brier"
+    segments : int, optional
+        Number of pieces; by default chosen from 1 to ``max_segments`` (and at most 1 + N // 200).
+    cv : int
+        Number of folds.
+    tolerance : float
+        Take the fewest pieces whose score is within this share of the best; the authors try 0.001.
+    ensemble : bool
+        Average the folds' curves (the authors' choice), or refit on all rows.
+    rng : int or Generator
+        How rows are dealt to folds.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1, 0, 1, 1] * 5, [0.1, 0.3, 0.35, 0.5, 0.6, 0.65, 0.8, 0.9] * 5
+    >>> round(cal.piecewise_linear_calibration_error(y, p, segments=2), 3)
+    0.112
+    """
+    options = {"loss": loss, "segments": segments, "max_segments": max_segments, "cv": cv, "tolerance": tolerance}
+    return _map_error(view, "pl", order, "sample", {**options, "ensemble": ensemble, "rng": rng})
+
+
+@metric(
+    "ece_pl3",
+    row=68,
+    aliases=("ECE-PL3",),
+    use="As ECE-PL, but straight in log odds: one piece already shows over- and under-confidence.",
+    avoid="Where confidences of exactly 0 and 1 abound, whose log odds are set by convention.",
+    corrections=(
+        _FOTT_LOSS,
+        Correction(
+            "one piece",
+            "PL3 with one piece is temperature scaling",
+            "it has slope and intercept (Platt scaling), as the review's own 5.11 says",
+        ),
+    ),
+    **_PIECEWISE_FACTS,
+)
+def piecewise_linear_logit_calibration_error(
+    view: Predictions,
+    *,
+    order: float = 1,
+    segments: int | None = None,
+    max_segments: int = 16,
+    cv: int = 10,
+    tolerance: float = 0.0,
+    ensemble: bool = True,
+    rng: Any = 0,
+    **common: Unpack[Common],
+) -> float:
+    r"""Average distance from the diagonal of a curve that is piecewise straight in log odds.
+
+    ``logit yhat = b0 + b1 x + sum_j b_j (x - t_j)+`` with x the log odds of c, fitted by log loss; otherwise as
+    :func:`piecewise_linear_calibration_error`.
+
+    Parameters
+    ----------
+    order, segments, max_segments, cv, tolerance, ensemble, rng
+        See :func:`piecewise_linear_calibration_error`.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1, 0, 1, 1] * 5, [0.1, 0.3, 0.35, 0.5, 0.6, 0.65, 0.8, 0.9] * 5
+    >>> round(cal.piecewise_linear_logit_calibration_error(y, p, segments=1), 3)
+    0.1
+    """
+    options = {"segments": segments, "max_segments": max_segments, "cv": cv, "tolerance": tolerance}
+    return _map_error(view, "pl3", order, "sample", {**options, "ensemble": ensemble, "rng": rng})
+
+
+@metric(
+    "fott_beta",
+    family="curve",
+    row=69,
+    aliases=("FOTT beta", "beta calibration error"),
+    symmetric=True,
+    equation="(40), (85)",
+    references=(
+        "Kull, Silva Filho & Flach (2017), Beta calibration",
+        "Kängsepp, Valk & Kull (2022), On the usefulness of the fit-on-the-test view on evaluating calibration",
+    ),
+    use="Few rows: a curve of three parameters has little variance, and needs no bins.",
+    avoid="Miscalibration of a shape that three parameters cannot follow, such as bumps.",
+    cost="O(N) per Newton step",
+    corrections=(
+        Correction("drawback", "needs cross-validation", "the authors fit the beta map once, on all data, without it"),
+        _FOTT_LOSS,
+    ),
+)
+def fott_beta_calibration_error(
+    view: Predictions, *, order: float = 1, parameters: str = "abm", **common: Unpack[Common]
+) -> float:
+    r"""Average distance of the beta calibration curve, fitted to the test data, from the diagonal.
+
+    :math:`\frac{1}{W} \sum_i w_i |\hat y(c_i) - c_i|^\alpha` with
+    ``logit yhat = a log c - b log(1-c) + d``, a, b >= 0, the exact maximum likelihood fit.
+
+    Parameters
+    ----------
+    order : float
+        The power alpha.
+    parameters : "abm", "am", "ab" or "a"
+        Which are free: all three, a = b, a curve through (1/2, 1/2), or one.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.5, 0.6, 0.65, 0.8, 0.9]
+    >>> round(cal.fott_beta_calibration_error(y, p), 3)
+    0.1
+    """
+    return _map_error(view, "beta", order, "sample", {"parameters": parameters})

@@ -1,0 +1,104 @@
+"""The estimated calibration index (row 66): distance from a flexible recalibration of whole vectors."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Correction, metric
+from calibrary.errors import one_of, undefined
+from calibrary.lens import ALL_LENSES, as_lens
+from calibrary.maps import fit_map
+from calibrary.metrics.curve.options import MAP_OPTIONS, MapOptions
+from calibrary.predictions import Array, Predictions
+
+__all__ = ["estimated_calibration_index"]
+
+
+@metric(
+    "eci",
+    family="curve",
+    row=66,
+    aliases=("expected calibration index", "ECI"),
+    range=(0.0, 100.0),
+    range_note="[0, 2/K] by default, [0, 100] with scale='percent'; scale='relative' may exceed 1",
+    lenses=ALL_LENSES,
+    default_lens="full",
+    weights="rows",
+    weights_note="spline knots are quantiles of rows",
+    passes_on=MAP_OPTIONS,
+    cost="O(N p^2) per Newton step, p = (K-1)(1 + (K-1)(n_knots-1)) parameters",
+    equation="(87)",
+    references=(
+        "Van Hoorde et al. (2015), A spline-based tool to assess and visualize the calibration of multiclass risk "
+        "predictions",
+        "Edlinger et al. (2022), Risk prediction models for discrete ordinal outcomes",
+    ),
+    use="Calibration of all classes together, with a smooth curve instead of bins.",
+    avoid="Many classes or few rows: it is biased upwards by about (parameters / N). The order of the classes "
+    "matters a little, through the reference class.",
+    corrections=(
+        Correction(
+            "range",
+            "[0, 1]",
+            "[0, 2/K]; the inventors report 100 K/2 times it. yhat is a function of the whole vector, not of c_ik",
+        ),
+    ),
+)
+def estimated_calibration_index(
+    view: Predictions,
+    *,
+    map: Any = "multinomial_spline",
+    scale: str = "review",
+    reference: int = 0,
+    **options: Unpack[MapOptions],
+) -> float:
+    r"""Squared distance between predicted probabilities and a flexible recalibration of them.
+
+    .. math:: \frac{1}{W K} \sum_i w_i \sum_k (c_{ik} - q_{ik})^2
+
+    with q the fitted probabilities of a multinomial model whose log ratios are restricted cubic splines of the
+    predicted ones (``n_knots``, 3 by default).
+
+    Parameters
+    ----------
+    map : str or object
+        "multinomial_spline", or any map of :func:`calibrary.calibration_map_error`: then one per class, not
+        renormalised ("loess" for two classes is CalibrationCurves' ECI).
+    scale : "review", "percent" or "relative"
+        As above; times 100 K/2 (the inventors', and what R packages print); divided by the same sum with the class
+        shares in place of q (1 is as bad as no model).
+    reference : int
+        The class in the denominator of the log ratios.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.5, 0.6, 0.65, 0.8, 0.9]
+    >>> round(cal.estimated_calibration_index(y, p, map="platt"), 4)
+    0.0112
+    """
+    one_of("scale", scale, ("review", "percent", "relative"))
+    q = _recalibrated(view, map, reference, options)
+    distance = view.mean(np.sum((view.p - q) ** 2, axis=1))
+    if scale == "percent":
+        return float(50.0 * distance)
+    if scale == "relative":
+        worst = view.mean(np.sum((view.p - view.class_share) ** 2, axis=1))
+        if worst == 0.0:
+            return undefined("every prediction equals the class shares, so there is nothing to compare with")
+        return float(distance / worst)
+    return float(distance / view.k)
+
+
+def _recalibrated(view: Predictions, map: Any, reference: int, options: Any) -> Array:
+    if map == "multinomial_spline":
+        fitted: Array = fit_map(map, view, reference=reference, **options).predict(view.p)
+        return fitted
+    if view.k == 2:
+        seen = view.through(as_lens("binary")).views[0]
+        q = fit_map(map, seen, **options).predict(seen.c)
+        return np.column_stack([1.0 - q, q])
+    classes = view.through(as_lens("class-wise")).views
+    return np.column_stack([fit_map(map, seen, **options).predict(seen.c) for seen in classes])

@@ -1,0 +1,84 @@
+"""What the curve metrics share: the options of calibration maps, and results that are never averaged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calibrary.catalogue import Common, Options
+from calibrary.lens import Views
+
+MAP_OPTIONS = Options(
+    """\
+span, degree, surface, cell, transform, clip : optional
+    Of ``map="loess"``: share of the rows in a window (0.75), degree of the local polynomial (2), "interpolate" (R's
+    default) or "direct" (exact at every point), size of R's cells (0.2), "logit" to fit on log odds, and whether the
+    curve is kept within [0, 1]. ``span``, ``delta`` and ``clip`` also of "lowess".
+bandwidth : float, optional
+    Of "local_linear" and "nadaraya_watson".
+n_knots : int, optional
+    Of "rcs": number of knots, 3 to 7.
+parameters, target_smoothing : optional
+    Of "beta" ("abm", "am", "ab", "a") and of "platt".
+segments, max_segments, loss, cv, tolerance, ensemble, rng : optional
+    Of "pl" and "pl3": see :func:`calibrary.piecewise_linear_calibration_error`.
+n_bins, base, roof, empty, max_bins, folds : optional
+    Of "bins": see :class:`calibrary.maps.binned.Binned`.""",
+    span=None,
+    degree=None,
+    surface=None,
+    cell=None,
+    transform=None,
+    clip=None,
+    delta=None,
+    bandwidth=None,
+    n_knots=None,
+    parameters=None,
+    target_smoothing=None,
+    segments=None,
+    max_segments=None,
+    loss=None,
+    cv=None,
+    tolerance=None,
+    ensemble=None,
+    rng=None,
+    n_bins=None,
+    base=None,
+    roof=None,
+    empty=None,
+    max_bins=None,
+    folds=None,
+)
+
+
+class MapOptions(Common, total=False):
+    """The keywords of calibration maps; None keeps a map's own default."""
+
+    span: float | None
+    degree: int | None
+    surface: str | None
+    cell: float | None
+    transform: str | None
+    clip: bool | None
+    delta: float | None
+    bandwidth: Any
+    n_knots: int | None
+    parameters: str | None
+    target_smoothing: bool | None
+    segments: int | None
+    max_segments: int | None
+    loss: str | None
+    cv: int | None
+    tolerance: float | None
+    ensemble: bool | None
+    rng: Any
+    n_bins: int | str | None
+    base: str | None
+    roof: str | None
+    empty: str | None
+    max_bins: int | None
+    folds: str | None
+
+
+def one_per_view(values: list[Any], views: Views, average: Any, options: dict[str, Any]) -> tuple[Any, ...]:
+    """Results that must not be averaged: one for each view."""
+    return tuple(values)
