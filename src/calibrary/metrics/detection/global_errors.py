@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -14,11 +14,23 @@ from calibrary.metrics.detection.binned import Cells, bins_of
 from calibrary.metrics.detection.declare import Matching, averaged, detection_metric, groups, n_groups, ratio, summed
 from calibrary.predictions import Array, Indices
 
-_REFERENCE = (
-    "Conde, Lopes & Premebida (2023), A theoretical and practical framework for evaluating uncertainty calibration "
-    "in object detection"
-)
-_NO_NULL = "missed objects have no confidence to draw from"
+#: Facts that all three share, and those of the two scores.
+_GLOBAL: dict[str, Any] = {
+    "range_note": "the mean; reduction='sum' grows with the number of detections and objects",
+    "null": False,
+    "null_note": "missed objects have no confidence to draw from",
+    "references": (
+        "Conde, Lopes & Premebida (2023), A theoretical and practical framework for evaluating uncertainty calibration "
+        "in object detection",
+    ),
+}
+_SCORE: dict[str, Any] = {
+    **_GLOBAL,
+    "perfect": None,
+    "proper": "strictly",
+    "cost": "O(V)",
+    "avoid": "Do not read it as calibration alone: vague but calibrated scores and every miss cost as well.",
+}
 _MEAN_ONLY = Correction("range", "[0, 1]", "true of the mean (the default); the equation is a sum: reduction='sum'")
 _NOTHING = "there are neither detections nor objects"
 
@@ -26,11 +38,8 @@ _NOTHING = "there are neither detections nor objects"
 @detection_metric(
     "egce",
     row=80,
-    range_note="the mean; reduction='sum' grows with the number of detections and objects",
-    null=False,
-    null_note=_NO_NULL,
+    **_GLOBAL,
     cost="O(V log V)",
-    references=(_REFERENCE,),
     use="One number for over-confidence and misses together.",
     avoid="Depends on confidence_threshold; the mean falls when a detector adds cheap low-score boxes: read both sums.",
     corrections=(
@@ -99,16 +108,9 @@ def expected_global_calibration_error(
 @detection_metric(
     "qgc",
     row=81,
-    range_note="the mean; reduction='sum' grows with the number of detections and objects",
-    perfect=None,
-    proper="strictly",
-    null=False,
-    null_note=_NO_NULL,
-    cost="O(V)",
+    **_SCORE,
     equation="(99)",
-    references=(_REFERENCE,),
     use="A proper score: with the boxes given, the best score of a box is its chance of being correct.",
-    avoid="Do not read it as calibration alone: vague but calibrated scores and every miss cost as well.",
     corrections=(
         _MEAN_ONLY,
         Correction("(99)", "confidence of a false negative left open", "0, so that each miss adds 1 (authors' code)"),
@@ -141,16 +143,9 @@ def quadratic_global_calibration(
 @detection_metric(
     "sgc",
     row=82,
-    range_note="the mean; reduction='sum' grows with the number of detections and objects",
-    perfect=None,
-    proper="strictly",
-    null=False,
-    null_note=_NO_NULL,
-    cost="O(V)",
+    **_SCORE,
     equation="(100), (101)",
-    references=(_REFERENCE,),
     use="A proper score like qgc that punishes confident errors less steeply.",
-    avoid="Do not read it as calibration alone: vague but calibrated scores and every miss cost as well.",
     corrections=(
         _MEAN_ONLY,
         Correction(

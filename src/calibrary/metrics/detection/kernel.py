@@ -77,7 +77,7 @@ def detection_kernel_calibration_error(
     >>> import calibrary as cal
     >>> correct, score = [1, 0, 1, 1, 0], [0.9, 0.6, 0.7, 0.3, 0.2]
     >>> round(cal.detection_kernel_calibration_error(correct, score, bandwidth=0.1), 4)
-    0.3297
+    0.3554
     """
     one_of("link", link, ("threshold", "identity"))
     psi = matches.located if link == "identity" else matches.correct.astype(np.float64)
