@@ -5,6 +5,10 @@ from __future__ import annotations
 from calibrary.metrics.point import (
     bias,
     brier,
+    consistency,
+    decomposition,
+    individual,
+    jackknife,
     logarithmic,
     losses,
     moments,
@@ -15,6 +19,10 @@ from calibrary.metrics.point import (
 )
 from calibrary.metrics.point.bias import *
 from calibrary.metrics.point.brier import *
+from calibrary.metrics.point.consistency import *
+from calibrary.metrics.point.decomposition import *
+from calibrary.metrics.point.individual import *
+from calibrary.metrics.point.jackknife import *
 from calibrary.metrics.point.logarithmic import *
 from calibrary.metrics.point.losses import *
 from calibrary.metrics.point.moments import *
@@ -25,6 +33,20 @@ from calibrary.metrics.point.success import *
 
 __all__ = [
     name
-    for module in (bias, brier, logarithmic, losses, moments, ordinal, power, spiegelhalter, success)
+    for module in (
+        bias,
+        brier,
+        consistency,
+        decomposition,
+        individual,
+        jackknife,
+        logarithmic,
+        losses,
+        moments,
+        ordinal,
+        power,
+        spiegelhalter,
+        success,
+    )
     for name in module.__all__
 ]

@@ -21,7 +21,7 @@ __all__ = [
     "observed_expected_ratio",
 ]
 
-_GLOBAL = {
+_GLOBAL: dict[str, Any] = {
     "family": "point",
     "proper": "dataset",
     "lenses": ALL_LENSES,
@@ -32,7 +32,7 @@ _GLOBAL = {
     "avoid": "Errors of different rows cancel: 0 does not mean calibrated.",
 }
 _STEYERBERG = "Steyerberg (2019), Clinical prediction models"
-_RATIO = {
+_RATIO: dict[str, Any] = {
     "family": "point",
     "range": (0.0, math.inf),
     "perfect": 1.0,
@@ -198,7 +198,7 @@ def observed_expected_interval(
     --------
     >>> import calibrary as cal
     >>> tuple(round(x, 3) for x in cal.observed_expected_interval([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.5]))
-    (0.87, 0.326, 2.319)
+    (0.87, 0.326, 2.317)
     """
     from scipy.special import ndtri
 

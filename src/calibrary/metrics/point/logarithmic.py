@@ -196,7 +196,7 @@ def dual_focal_loss(
     --------
     >>> import calibrary as cal
     >>> round(cal.dual_focal_loss([0, 1, 1], [0.2, 0.7, 0.9]), 4)
-    0.0563
+    0.0561
     """
     one_of("variant", variant, ("inventor", "top2"))
     gamma = _not_negative("gamma", gamma)
@@ -206,10 +206,7 @@ def dual_focal_loss(
     else:
         two = np.partition(view.p, view.k - 2, axis=1)
         factor = (1.0 - two[:, -1] + two[:, -2]) ** gamma
-    loss = surprise(limited(view.p_true, eps))
-    # a zero factor wins over an infinite logarithm: the limit as the factor's probabilities approach it
-    rows = np.multiply(factor, loss, out=np.zeros(view.n), where=factor > 0)
-    return reduced(view, rows, reduction)
+    return reduced(view, _times(factor, surprise(limited(view.p_true, eps))), reduction)
 
 
 @metric(
@@ -256,7 +253,7 @@ def focal_calibration_loss(
     --------
     >>> import calibrary as cal
     >>> round(cal.focal_calibration_loss([0, 1, 1], [0.2, 0.7, 0.9]), 4)
-    0.1073
+    0.1074
     """
     lam = _not_negative("lam", lam)
     rows = _focal_rows(view, gamma, alpha, eps) + lam * brier_rows(view, "sum")
@@ -314,7 +311,8 @@ def entropic_calibration_difference(
     if view.binary:
         wrong = limited(np.abs(view.residual), eps)  # 1 - c_y without cancellation
         with np.errstate(divide="ignore", over="ignore"):
-            return reduced(view, xlogy(wrong, wrong / true), reduction)
+            rows: Array = xlogy(wrong, wrong / true).astype(np.float64, copy=False)
+        return reduced(view, rows, reduction)
     rows = surprise(true)
     for block in row_blocks(view):
         c = limited(view.p[block], eps)
@@ -335,9 +333,10 @@ def surprise(c: Array) -> Array:
 def _cross_entropy(view: Predictions, target: Array, eps: float) -> Array:
     c = limited(view.probability, eps)
     if view.binary:
-        return -(xlogy(target, c) + xlogy(1.0 - target, 1.0 - c))
-    result: Array = -xlogy(target, c).sum(axis=1)
-    return result
+        rows: Array = -(xlogy(target, c) + xlogy(1.0 - target, 1.0 - c)).astype(np.float64, copy=False)
+    else:
+        rows = -xlogy(target, c).sum(axis=1)
+    return rows
 
 
 def _class_scale(view: Predictions, scale: str) -> float:
@@ -355,7 +354,13 @@ def _focal_rows(view: Predictions, gamma: Any, alpha: Any, eps: float) -> Array:
         factor = np.array([1.0 - factor, factor])
     if factor.shape != (view.k,) or not (factor >= 0).all():
         raise ValueError(f"alpha={alpha!r} must be {view.k} factors, one per class (or one number for two classes)")
-    return rows * factor[view.y]
+    return _times(factor[view.y], rows)
+
+
+def _times(factor: Array, loss: Array) -> Array:
+    """Product in which a zero factor wins over an infinite loss."""
+    rows: Array = np.multiply(factor, loss, out=np.zeros(len(loss)), where=factor > 0)
+    return rows
 
 
 def _focusing(view: Predictions, gamma: Any, c: Array) -> Any:

@@ -326,7 +326,7 @@ def soft_insensitive_loss(
     --------
     >>> import calibrary as cal
     >>> round(cal.soft_insensitive_loss([0, 1, 1], [0.2, 0.7, 0.9]), 4)
-    0.0519
+    0.0504
     """
     _check_silf(eps, beta)
     return reduced(view, class_mean(view, lambda e: _silf(e, eps, beta), soft_target), reduction)
@@ -432,12 +432,11 @@ def generalised_squared_error(view: Predictions, *, W: Any = None, **common: Unp
 def _raw_hinge(view: Predictions, target: Array | None) -> Array:
     # 1 - (2y - 1)c is never negative for a probability, so the maximum with 0 changes nothing
     if view.binary:
-        y = view.y if target is None else target
-        result: Array = 1.0 + view.c - 2.0 * y * view.c
-        return result
-    hit = view.p_true if target is None else np.einsum("nk,nk->n", target, view.p)
-    result = 1.0 + (view.p.sum(axis=1) - 2.0 * hit) / view.k
-    return result
+        rows: Array = 1.0 + view.c - 2.0 * (view.y if target is None else target) * view.c
+    else:
+        hit = view.p_true if target is None else np.einsum("nk,nk->n", target, view.p)
+        rows = 1.0 + (view.p.sum(axis=1) - 2.0 * hit) / view.k
+    return rows
 
 
 def _silf(e: Array, eps: float, beta: float) -> Array:

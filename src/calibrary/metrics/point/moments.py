@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.catalogue import Common, Correction, metric
 from calibrary.errors import undefined
 from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, reduced, row_blocks
-from calibrary.predictions import Array, Predictions, as_array
+from calibrary.predictions import Array, Predictions, as_array, predictions
 
 __all__ = [
     "dawid_sebastiani_score",
@@ -62,7 +62,7 @@ def dawid_sebastiani_score(
     --------
     >>> import calibrary as cal
     >>> round(cal.dawid_sebastiani_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
-    -1.6723
+    -1.6705
     """
     rows = _odds_against(view, eps)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -93,7 +93,7 @@ def normalised_squared_error_score(
 ) -> Score:
     r"""Squared error relative to the variance the prediction announces: 1 when they agree.
 
-    .. math:: \frac{1}{N} \sum_i \frac{(y_i - c_i)^2}{c_i (1 - c_i)} = \frac{1}{N} \sum_i \frac{1 - c_{i,y_i}}{c_{i,y_i}}
+    .. math:: \frac{1}{N} \sum_i \frac{(y_i - c_i)^2}{c_i (1 - c_i)} = \frac{1}{N} \sum_i \frac{1 - c_{y_i}}{c_{y_i}}
 
     For K classes :math:`(1/c_y - 1)/(K - 1)`, whose expectation is 1 under calibration when no probability is 0.
 
@@ -139,12 +139,13 @@ def dawid_sebastiani_score_moments(
         sd = _spread(std, len(y))
         return _mean_of(((y - mean) / sd) ** 2 + 2.0 * np.log(sd), sample_weight, reduction)
     S = np.broadcast_to(_real(covariance, "covariance"), (*y.shape, y.shape[1]))
-    sign, log_determinant = np.linalg.slogdet(S)
-    if not (sign > 0).all():
-        raise ValueError(f"covariance[{int(np.flatnonzero(sign <= 0)[0])}] is not positive definite")
-    e = (y - mean)[..., None]
-    rows = (e * np.linalg.solve(S, e)).sum(axis=(1, 2)) + log_determinant
-    return _mean_of(rows, sample_weight, reduction)
+    try:
+        root = np.linalg.cholesky(S)
+    except np.linalg.LinAlgError as error:
+        raise ValueError("covariance holds a matrix that is not positive definite") from error
+    white = np.linalg.solve(root, (y - mean)[..., None])[..., 0]
+    log_determinant = 2.0 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+    return _mean_of((white**2).sum(axis=1) + log_determinant, sample_weight, reduction)
 
 
 def normalised_squared_error_score_moments(
@@ -222,10 +223,6 @@ def _spread(std: Any, n: int) -> Array:
 
 
 def _mean_of(rows: Array, sample_weight: Any, reduction: str) -> Score:
-    weighted = Predictions(np.zeros(len(rows), dtype=np.intp), np.zeros(len(rows)))
-    if sample_weight is not None:
-        from calibrary.predictions import predictions
-
-        weighted = predictions(weighted, sample_weight=sample_weight)
-        rows = weighted.align(rows, "y")
-    return reduced(weighted, rows, reduction)
+    n = len(rows)
+    weighted = predictions(Predictions(np.zeros(n, dtype=np.intp), np.zeros(n)), sample_weight=sample_weight)
+    return reduced(weighted, weighted.align(rows, "y"), reduction)

@@ -118,6 +118,5 @@ def _is_the_problem_itself(view: Predictions) -> bool:
     whole = view.origin
     if whole is None:
         return True
-    if whole.binary or whole.k != 2 or not view.binary:
-        return False
-    return np.array_equal(view.c, whole.p[:, 1]) and np.array_equal(view.y, whole.y)
+    same_event = view.k == whole.k == 2 and np.array_equal(view.p[:, 1], whole.p[:, 1])
+    return same_event and np.array_equal(view.y, whole.y)

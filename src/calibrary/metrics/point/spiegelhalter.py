@@ -55,7 +55,7 @@ def spiegelhalter_z(view: Predictions, *, weight_type: str = "frequency", **comm
     --------
     >>> import calibrary as cal
     >>> round(cal.spiegelhalter_z([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
-    -0.6957
+    -0.5025
     """
     return _standardised_excess(view, weight_type)
 
@@ -86,7 +86,7 @@ def spiegelhalter_z_test(
     --------
     >>> import calibrary as cal
     >>> round(cal.spiegelhalter_z_test([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]).pvalue, 4)
-    0.4866
+    0.6153
     """
     one_of("alternative", alternative, ("two-sided", "greater", "less"))
     z = _standardised_excess(view, weight_type)

@@ -1,0 +1,50 @@
+"""The isotonic map: the best curve that never falls."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrary.maps.base import CalibrationMap
+from calibrary.predictions import Array, Predictions
+
+
+class Isotonic(CalibrationMap):
+    """Isotonic regression of the labels on the confidences.
+
+    Rows with exactly equal confidence are pooled first; adjacent groups that fall are then merged until none
+    does. Linear between distinct confidences, constant outside them.
+
+    Attributes
+    ----------
+    knots_, values_ : arrays
+        The distinct confidences, ascending, and the fitted frequency at each.
+
+    Examples
+    --------
+    >>> from calibrary.maps.isotonic import Isotonic
+    >>> curve = Isotonic().fit([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8])
+    >>> curve([0.2, 0.4, 0.6, 0.7]).round(4).tolist()
+    [0.0, 0.5, 0.5, 0.75]
+    """
+
+    knots_: Array
+    values_: Array
+
+    def _learn(self, view: Predictions) -> None:
+        self.knots_ = view.ties.c
+        self.values_ = pooled_frequencies(view)
+
+    def _evaluate(self, c: Array) -> Array:
+        between = np.interp(c, self.knots_, self.values_)
+        # interpolation between confidences a few ulps apart overflows; at the knots themselves none is needed
+        place = np.minimum(np.searchsorted(self.knots_, c), len(self.knots_) - 1)
+        return np.where(self.knots_[place] == c, self.values_[place], between)
+
+
+def pooled_frequencies(view: Predictions) -> Array:
+    """Isotonic regression of y on c at each distinct confidence: one value per group of ``view.ties``."""
+    from scipy.optimize import isotonic_regression
+
+    ties = view.ties
+    fitted: Array = isotonic_regression(ties.wy / ties.w, weights=ties.w).x
+    return fitted

@@ -1,0 +1,238 @@
+"""Consistency calibration: is a prediction as sure as it is stable under small perturbations?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Unpack
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
+from calibrary.catalogue import Common, Correction, catalogue, metric
+from calibrary.errors import one_of
+from calibrary.metrics.point.rows import soft
+from calibrary.predictions import Array, Predictions, as_array
+
+__all__ = ["consistency_confidence", "consistency_confidence_logits", "consistency_error"]
+
+_NOISE = ("gaussian", "uniform")
+#: Point metrics that take probabilities in the place of labels.
+_SOFT_METRICS = ("bs", "rbs", "nll", "mae", "pwe", "rps", "sarps", "l1eps", "hinge", "huber", "silf", "asymmetric_ls")
+
+
+@metric(
+    "consistency",
+    family="point",
+    aliases=("consistency_calibration",),
+    range=(0.0, math.inf),
+    range_note="that of the metric used",
+    sign="0: predictions are exactly as sure as they are stable",
+    proper="no",
+    null=False,
+    null_note="labels are not used",
+    lenses=("full", "binary"),
+    default_lens="full",
+    needs=("consistency",),
+    cost="that of the metric used",
+    equation="(25)",
+    references=("Tao, Dong, Xu (2024), Consistency calibration: improving uncertainty calibration via perturbations",),
+    use="Compare confidence with how often the predicted class survives small changes of the input.",
+    avoid="Stability is not truth: labels never enter, and the size of the perturbation decides the value.",
+    corrections=(
+        Correction("size of the noise", "not stated", "none is canonical; the authors tune it on validation data"),
+    ),
+)
+def consistency_error(
+    view: Predictions,
+    *,
+    consistency: Any = None,
+    metric: str = "bs",
+    eps: float | None = None,
+    noise: str = "gaussian",
+    **common: Unpack[Common],
+) -> float:
+    r"""Distance between predicted probabilities and how often each class survives a small perturbation.
+
+    Any metric that takes soft targets, with the labels replaced by :math:`c'_{ik}`, the share of perturbed
+    copies of row i that are classified k. Labels are accepted for uniformity and not used.
+
+    Parameters
+    ----------
+    consistency : array-like of shape (N,) or (N, K)
+        The shares c', from :func:`consistency_confidence` or :func:`consistency_confidence_logits`.
+    metric : str
+        A point metric with soft targets: "bs", "mae", "nll", "pwe", "rps", ...
+    eps, noise : float, "gaussian" or "uniform"
+        Instead of ``consistency``: noise of this size on the logits log c, computed exactly.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> c = [0.1, 0.4, 0.9]
+    >>> shares = cal.consistency_confidence_logits(c, eps=1.0)
+    >>> round(cal.consistency_error([0, 0, 1], c, consistency=shares, metric="mae"), 4)
+    0.0309
+    """
+    if consistency is None:
+        if eps is None:
+            raise TypeError("pass consistency=, the shares of perturbed copies, or eps= for noise on the logits")
+        consistency = consistency_confidence_logits(view.probability, eps=eps, noise=noise)
+    else:
+        consistency = soft(view, consistency)
+    entry = catalogue[metric]
+    if entry.id not in _SOFT_METRICS:
+        raise ValueError(f"metric={metric!r} takes no soft targets: use one of {', '.join(_SOFT_METRICS)}")
+    bare = Predictions(view.y, view.probability, view.w)
+    lens = "binary" if view.binary else "full"
+    return float(entry.measure(bare, lens=lens, soft_target=consistency))
+
+
+def consistency_confidence(
+    predict: Callable[[Any], Any],
+    X: Any,
+    *,
+    eps: float,
+    n_draws: int = 1000,
+    noise: str = "uniform",
+    n_classes: int | None = None,
+    rng: Any = None,
+) -> Array:
+    """Share of randomly perturbed copies of each row that are given each class.
+
+    Parameters
+    ----------
+    predict : callable
+        From an array like X to labels 0..K-1.
+    X : array-like of shape (N, ...)
+    eps : float
+        Size of the noise on every coordinate: uniform on (-eps, eps), or its standard deviation.
+    n_draws : int
+        Copies of each row.
+    noise : "uniform" or "gaussian"
+    n_classes : int, optional
+        K; by default one more than the largest label seen.
+    rng : int, Generator or None
+
+    Returns
+    -------
+    array of shape (N, K)
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> shares = cal.consistency_confidence(lambda x: (x[:, 0] > 0).astype(int), [[-2.0], [3.0]], eps=1.0, rng=0)
+    >>> shares.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    _check_noise(eps, noise)
+    if n_draws < 1:
+        raise ValueError(f"n_draws={n_draws!r} must be at least 1")
+    rows = as_array(X, "X").astype(np.float64)
+    generator = np.random.default_rng(rng)
+    counts = np.zeros((len(rows), n_classes or 1))
+    for _ in range(n_draws):
+        shift = generator.uniform(-eps, eps, rows.shape) if noise == "uniform" else generator.normal(0, eps, rows.shape)
+        label = as_array(predict(rows + shift), "predict(X)").astype(np.intp)
+        if label.shape != (len(rows),) or label.min() < 0 or (n_classes and label.max() >= n_classes):
+            raise ValueError(f"predict must return one label 0..K-1 for each of {len(rows)} rows")
+        if label.max() >= counts.shape[1]:
+            counts = np.pad(counts, ((0, 0), (0, int(label.max()) + 1 - counts.shape[1])))
+        counts[np.arange(len(rows)), label] += 1.0
+    return counts / n_draws
+
+
+def consistency_confidence_logits(
+    y_prob: Any = None, *, logits: Any = None, eps: float, noise: str = "gaussian"
+) -> Array:
+    r"""Probability that each class stays on top when noise is added to every logit; exact, nothing is drawn.
+
+    Parameters
+    ----------
+    y_prob : array-like of shape (N,) or (N, K)
+        Probabilities; their logits are log c (for one probability log(1-c) and log c).
+    logits : array-like of shape (N, K)
+        Instead of probabilities.
+    eps : float
+        Standard deviation of gaussian noise; uniform noise lies in (-eps, eps).
+    noise : "gaussian" or "uniform"
+
+    Returns
+    -------
+    array in the shape of the input: one share per class, or that of class 1
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> cal.consistency_confidence_logits([0.5, 0.9], eps=1.0).round(4)
+    array([0.5   , 0.9399])
+    """
+    _check_noise(eps, noise)
+    if (y_prob is None) == (logits is None):
+        raise TypeError("pass either y_prob or logits=")
+    if logits is None:
+        c = as_array(y_prob, "y_prob").astype(np.float64)
+        if not (c.min() >= 0 and c.max() <= 1):
+            raise ValueError("y_prob must hold probabilities from 0 to 1: pass logits=... for logits")
+        with np.errstate(divide="ignore"):
+            z = np.column_stack([np.log1p(-c), np.log(c)]) if c.ndim == 1 else np.log(c)
+    else:
+        c = z = as_array(logits, "logits").astype(np.float64)
+    if z.ndim != 2 or np.isnan(z).any():
+        raise ValueError(f"logits must be an (N, K) array of numbers, one column per class; got shape {z.shape}")
+    win = _gaussian if noise == "gaussian" else _uniform
+    shares = np.concatenate([win(z[rows] / eps) for rows in _chunks(z, noise)])
+    return shares[:, 1] if c.ndim == 1 else shares
+
+
+# -- the chance of staying on top, noise of unit size -------------------------------------------------
+
+
+def _gaussian(z: Array) -> Array:
+    if z.shape[1] == 2:
+        first = ndtr((z[:, 0] - z[:, 1]) / math.sqrt(2.0))
+        return np.column_stack([first, ndtr((z[:, 1] - z[:, 0]) / math.sqrt(2.0))])
+    # the winner's logit is within 14 of the largest; the trapezoid rule is exact to 1e-13 for so smooth a function
+    t = z.max(axis=1)[:, None] + np.arange(-14.0, 14.05, 0.1)
+    gap = t[:, :, None] - z[:, None, :]
+    below = log_ndtr(gap)
+    others = below.sum(axis=2, keepdims=True) - below
+    density = np.exp(others - 0.5 * gap * gap) / math.sqrt(2.0 * math.pi)
+    return _rescaled(density.sum(axis=1) * 0.1)
+
+
+def _uniform(z: Array) -> Array:
+    k = z.shape[1]
+    u = z / 2.0  # noise of width one, on (-1/2, 1/2)
+    low = u.max(axis=1, keepdims=True) - 0.5  # below it the largest logit beats everything
+    # Each class's distribution function is linear up to u + 1/2 and 1 beyond: between those points the product
+    # is a polynomial of degree below k, which Gauss-Legendre with k nodes integrates exactly.
+    ends = np.sort(np.concatenate([low, np.maximum(u + 0.5, low)], axis=1), axis=1)
+    node, weight = np.polynomial.legendre.leggauss(k)
+    half = np.diff(ends, axis=1)[:, :, None] / 2.0
+    t = (ends[:, :-1, None] + half * (1.0 + node)).reshape(len(z), -1)
+    mass = (half * weight).reshape(len(z), -1)
+    reach = t[:, :, None] - u[:, None, :] + 0.5
+    inside = reach < 1.0
+    cdf = np.minimum(reach, 1.0)
+    product = cdf.prod(axis=2)
+    others = np.divide(product[:, :, None], cdf, out=np.zeros_like(cdf), where=inside & (cdf > 0))
+    return _rescaled((others * mass[:, :, None]).sum(axis=1))
+
+
+def _rescaled(shares: Array) -> Array:
+    total: Array = shares / shares.sum(axis=1, keepdims=True)
+    return total
+
+
+def _chunks(z: Array, noise: str) -> list[slice]:
+    n, k = z.shape
+    per_row = k * (281 if noise == "gaussian" else k * (k + 1))
+    step = max(1, 2**21 // per_row)
+    return [slice(i, i + step) for i in range(0, n, step)]
+
+
+def _check_noise(eps: float, noise: str) -> None:
+    one_of("noise", noise, _NOISE)
+    if not 0 < eps < math.inf:
+        raise ValueError(f"eps={eps!r} must be a finite number above 0")

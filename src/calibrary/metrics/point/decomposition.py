@@ -1,0 +1,321 @@
+"""What a score is made of: calibration, resolution, uncertainty; by unique forecast, by bin, by isotonic fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from calibrary.errors import one_of, undefined
+from calibrary.lens import Lens, as_lens
+from calibrary.metrics.point.rows import soft
+from calibrary.predictions import Array, Predictions, predictions
+
+__all__ = [
+    "BinnedDecomposition",
+    "CorpDecomposition",
+    "MurphyDecomposition",
+    "TrueDecomposition",
+    "score_decomposition",
+]
+
+_SCORES = ("brier", "log", "spherical", "power", "rps")
+_METHODS = ("isotonic", "unique", "bins", "true")
+
+
+class CorpDecomposition(NamedTuple):
+    """score = miscalibration - discrimination + uncertainty."""
+
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
+class MurphyDecomposition(NamedTuple):
+    """score = reliability - resolution + uncertainty."""
+
+    score: float
+    reliability: float
+    resolution: float
+    uncertainty: float
+
+
+class BinnedDecomposition(NamedTuple):
+    """score = reliability - resolution + uncertainty + within_variance - within_covariance."""
+
+    score: float
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within_variance: float
+    within_covariance: float
+
+
+class TrueDecomposition(NamedTuple):
+    """expected_score = epistemic + irreducible."""
+
+    epistemic: float
+    irreducible: float
+    expected_score: float
+
+
+def score_decomposition(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    method: str = "isotonic",
+    score: str = "brier",
+    scale: str = "1/K",
+    alpha: float = 2.0,
+    decimals: int | None = None,
+    bias_correction: bool = False,
+    n_bins: int = 15,
+    binning: Any = "width",
+    closed: str = "right",
+    true_prob: Any = None,
+    sample_weight: Any = None,
+    lens: str | Lens = "auto",
+    average: Any = "uniform",
+    r: int | None = None,
+    labels: Any = None,
+    pos_label: Any = None,
+) -> CorpDecomposition | MurphyDecomposition | BinnedDecomposition | TrueDecomposition:
+    r"""Split a proper score into what calibration, discrimination and the data themselves contribute.
+
+    With :math:`s(p, q)` the expected score of forecast p when q is true, entropy :math:`e(q) = s(q, q)` and
+    divergence :math:`d(p, q) = s(p, q) - e(q) \ge 0`:
+
+    - ``"isotonic"`` (CORP): recalibrate by isotonic regression r. Miscalibration S(c) - S(r), discrimination
+      S(base rate) - S(r), uncertainty S(base rate). Stable for continuous forecasts; nothing to tune.
+    - ``"unique"`` (Murphy, Bröcker): groups of identical forecasts. Reliability is the mean of d(forecast,
+      frequency), resolution that of d(base rate, frequency), uncertainty e(base rate). If all forecasts differ,
+      reliability is the score itself.
+    - ``"bins"`` (Stephenson et al.): the Brier score by bins, with the two within-bin terms that make it exact.
+    - ``"true"``: for simulations, where the true probabilities are known: epistemic loss d(c, q) and irreducible
+      loss e(q); labels are not used. Without ``true_prob`` only the calibration part of the epistemic loss can be
+      estimated (by the other methods); the rest, the grouping loss, cannot be found from labels and predictions.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, average, r, labels, pos_label
+        As in every metric. Terms are averaged over the views of the lens.
+    method : "isotonic", "unique", "bins" or "true"
+    score : "brier", "log", "spherical", "power" or "rps" (not normalised)
+    scale : "1/K", "sum" or "half"
+        Of the Brier score; for two classes the default is (c - y)^2.
+    alpha : float
+        Exponent of "spherical" (the loss 1 - score) and "power".
+    decimals : int, optional
+        Round forecasts before grouping ("unique").
+    bias_correction : bool
+        Ferro and Fricker's correction of "unique" for two classes and the Brier score; nan if a group has one row.
+    n_bins, binning, closed : for "bins"
+        Number of bins, how they are made, and which end of an equal-width bin belongs to it.
+    true_prob : array-like of shape (N,) or (N, K)
+        The true probabilities, for "true".
+    lens : str or Lens, default "auto"
+        "auto" is "binary" for two classes; for more it is "class-wise" ("isotonic", "bins") or "full".
+
+    Returns
+    -------
+    named tuple
+        ``CorpDecomposition``, ``MurphyDecomposition``, ``BinnedDecomposition`` or ``TrueDecomposition``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 0, 1, 0, 1, 1], [0.1, 0.3, 0.3, 0.6, 0.6, 0.9]
+    >>> parts = cal.score_decomposition(y, p)
+    >>> round(parts.miscalibration, 4), round(parts.discrimination, 4), round(parts.uncertainty, 4)
+    (0.02, 0.0833, 0.25)
+    """
+    one_of("method", method, _METHODS)
+    checked = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+    proper = ProperScore(score, scale, alpha)
+    if isinstance(lens, str) and lens == "auto":
+        lens = "binary" if checked.k == 2 else "class-wise" if method in ("isotonic", "bins") else "full"
+    views = checked.through(as_lens(lens, r))
+
+    def split(view: Predictions) -> Any:
+        if method == "isotonic":
+            return _isotonic(view, proper)
+        if method == "unique":
+            return _unique(view, proper, decimals, bias_correction)
+        if method == "bins":
+            return _bins(view, proper, binning, n_bins=n_bins, closed=closed)
+        return _true(view, proper, true_prob)
+
+    terms = [split(view) for view in views.views]
+    if not views.several:
+        return terms[0]  # type: ignore[no-any-return]
+    columns = (views.average(np.array(column), average) for column in zip(*terms, strict=True))
+    return type(terms[0])(*columns)  # type: ignore[no-any-return]
+
+
+# -- proper scores ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ProperScore:
+    """A proper score as a function of two probability vectors: forecast p, truth q (rows of matrices)."""
+
+    name: str
+    scale: str = "1/K"
+    alpha: float = 2.0
+
+    def __post_init__(self) -> None:
+        one_of("score", self.name, _SCORES)
+        one_of("scale", self.scale, ("1/K", "sum", "half"))
+        if self.name in ("spherical", "power") and not 1 < self.alpha < np.inf:
+            raise ValueError(f"alpha={self.alpha!r} must be a finite number above 1")
+
+    def expected(self, p: Array, q: Array) -> Array:
+        """s(p, q): mean score of p when q is true."""
+        return self.divergence(p, q) + self.entropy(q)
+
+    def entropy(self, q: Array) -> Array:
+        """e(q): the score of the truth itself."""
+        if self.name == "brier":
+            return self.factor(q.shape[1]) * (1.0 - _over_classes(q * q))
+        if self.name == "log":
+            return -_over_classes(xlogy(q, q))
+        if self.name == "power":
+            return -_over_classes(q**self.alpha)
+        if self.name == "spherical":
+            return 1.0 - _norm(q, self.alpha)
+        below = np.cumsum(q, axis=1)[:, :-1]
+        return _over_classes(below * (1.0 - below))
+
+    def divergence(self, p: Array, q: Array) -> Array:
+        """d(p, q): what is lost by p instead of q; never negative."""
+        a = self.alpha
+        if self.name == "brier":
+            return self.factor(p.shape[1]) * _over_classes((p - q) ** 2)
+        if self.name == "log":
+            return _over_classes(xlogy(q, q) - xlogy(q, p))
+        if self.name == "power":
+            return _over_classes((a - 1.0) * p**a - a * q * p ** (a - 1.0) + q**a)
+        if self.name == "spherical":
+            return _norm(q, a) - _over_classes(q * (p / _norm(p, a)[:, None]) ** (a - 1.0))
+        return _over_classes(np.cumsum(p - q, axis=1)[:, :-1] ** 2)
+
+    def factor(self, k: int) -> float:
+        """What the squared distance of K probabilities is multiplied by."""
+        return {"1/K": 1.0 / k, "sum": 1.0, "half": 0.5}[self.scale]
+
+
+def _over_classes(x: NDArray[Any]) -> Array:
+    total: Array = x.sum(axis=1)
+    return total
+
+
+def _norm(q: Array, alpha: float) -> Array:
+    largest = q.max(axis=1)
+    norm: Array = largest * _over_classes((q / largest[:, None]) ** alpha) ** (1.0 / alpha)
+    return norm
+
+
+# -- the four splits --------------------------------------------------------------------------------
+
+
+def _isotonic(view: Predictions, score: ProperScore) -> CorpDecomposition:
+    from calibrary.maps.isotonic import pooled_frequencies
+
+    if not view.binary:
+        raise ValueError("method='isotonic' orders rows by one confidence: use lens='class-wise' or 'top-label'")
+    ties = view.ties
+    weight = ties.w / ties.w.sum()
+    seen = _two_columns(ties.wy / ties.w)
+    base = _two_columns(np.full(1, float(weight @ seen[:, 1])))
+    as_given = float(weight @ score.expected(_two_columns(ties.c), seen))
+    recalibrated = float(weight @ score.expected(_two_columns(pooled_frequencies(view)), seen))
+    uncertainty = float(score.entropy(base)[0])
+    # both gains are non-negative by construction; rounding alone could say otherwise
+    return CorpDecomposition(
+        as_given, max(0.0, as_given - recalibrated), max(0.0, uncertainty - recalibrated), uncertainty
+    )
+
+
+def _unique(view: Predictions, score: ProperScore, decimals: int | None, correct: bool) -> MurphyDecomposition:
+    p = view.p if decimals is None else np.round(view.p, decimals)
+    forecast, group = _identical_rows(p)
+    counts = np.bincount(group * view.k + view.y, weights=view.w, minlength=len(forecast) * view.k)
+    counts = counts.reshape(len(forecast), view.k).astype(np.float64)
+    size = counts.sum(axis=1)
+    weight, seen = size / size.sum(), counts / size[:, None]
+    base = (weight @ seen)[None, :]
+    divergence = score.divergence(forecast, seen)
+    resolution = float(weight @ score.divergence(np.broadcast_to(base, seen.shape), seen))
+    result = MurphyDecomposition(
+        float(weight @ (divergence + score.entropy(seen))),
+        float(weight @ divergence),
+        resolution,
+        float(score.entropy(base)[0]),
+    )
+    return _unbiased(result, view, score, size, seen[:, -1]) if correct else result
+
+
+def _unbiased(
+    terms: MurphyDecomposition, view: Predictions, score: ProperScore, size: Array, rate: Array
+) -> MurphyDecomposition:
+    if score.name != "brier" or not view.binary:
+        raise ValueError("bias_correction=True is for the Brier score of two classes (or a binary lens)")
+    total = float(size.sum())
+    if (size <= 1).any():
+        nan = undefined("bias_correction needs at least two rows of every forecast: round with decimals=")
+        return terms._replace(reliability=nan, resolution=nan, uncertainty=nan)
+    factor = 2.0 * score.factor(2)
+    base = float(size @ rate) / total
+    within = factor * float(size @ (rate * (1.0 - rate) / (size - 1.0))) / total
+    overall = factor * base * (1.0 - base) / (total - 1.0)
+    return terms._replace(
+        reliability=terms.reliability - within,
+        resolution=terms.resolution - within + overall,
+        uncertainty=terms.uncertainty + overall,
+    )
+
+
+def _bins(view: Predictions, score: ProperScore, binning: Any, **options: Any) -> BinnedDecomposition:
+    from calibrary.grouping import group
+
+    if score.name != "brier" or not view.binary:
+        raise ValueError("method='bins' is for the Brier score through a binary lens; use 'unique' or 'isotonic'")
+    groups = group(view, binning, **options)
+    base = float(view.mean(view.y))
+    offset = view.c - groups.confidence[groups.index]
+    terms = (
+        view.mean(view.residual**2),
+        groups.share @ groups.gap**2,
+        groups.share @ (groups.label - base) ** 2,
+        base * (1.0 - base),
+        view.mean(offset**2),
+        2.0 * view.mean(offset * (view.y - groups.label[groups.index])),
+    )
+    factor = 2.0 * score.factor(2)
+    return BinnedDecomposition(*(factor * float(term) for term in terms))
+
+
+def _true(view: Predictions, score: ProperScore, true_prob: Any) -> TrueDecomposition:
+    if true_prob is None:
+        raise TypeError("method='true' needs true_prob=, the true probabilities (known in simulations only)")
+    truth = soft(view, true_prob)
+    q = _two_columns(truth) if view.binary else truth
+    epistemic = float(view.mean(score.divergence(view.p, q)))
+    irreducible = float(view.mean(score.entropy(q)))
+    return TrueDecomposition(epistemic, irreducible, epistemic + irreducible)
+
+
+def _two_columns(c: Array) -> Array:
+    return np.column_stack([1.0 - c, c])
+
+
+def _identical_rows(p: Array) -> tuple[Array, Any]:
+    """The distinct rows of a matrix, and which of them each row is."""
+    p = np.ascontiguousarray(p + 0.0)  # -0.0 equals 0.0 but has other bits
+    whole = p.view(np.dtype((np.void, p.dtype.itemsize * p.shape[1]))).ravel()
+    _, first, group = np.unique(whole, return_index=True, return_inverse=True)
+    return p[first], group.ravel()

@@ -1,0 +1,133 @@
+"""Expected individual calibration error: confidence against a jackknife estimate for each case."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.predictions import Array, Predictions, as_array
+
+__all__ = ["expected_individual_calibration_error"]
+
+#: Numbers handled at a time: left-out models times evaluation rows.
+_CHUNK = 2**21
+
+
+@metric(
+    "eice",
+    family="point",
+    row=13,
+    range=(0.0, 1.5),
+    range_note="about [0, 1]; the middle of an interval may leave [0, 1] unless clip=True",
+    sign="0: every confidence is the middle of its jackknife interval",
+    proper="no",
+    null=False,
+    null_note="evaluation labels never enter",
+    lenses=("binary", "top-label"),
+    needs=("model",),
+    cost="O(nN) for n left-out models",
+    equation="section 3.9",
+    references=("CaliRare: individual calibration with influence-function jackknife+ intervals",),
+    use="How much would this model's predictions move if one training row were missing?",
+    avoid="Not as a calibration error: labels of the evaluated rows never enter, and any stable model gets about 0.",
+    corrections=(
+        Correction("proper", "yes", "not a scoring rule: evaluation labels are unused"),
+        Correction(
+            "estimate",
+            "y replaced by a jackknife estimate of y",
+            "the middle of an interval of the model's own probability; logits times 0.25, 0.5, 1, 2, 4 give EICE "
+            "0.0013, 0.0019, 0.0024, 0.0024, 0.0023 while ECE is 0.132, 0.084, 0.052, 0.112, 0.214",
+        ),
+    ),
+)
+def expected_individual_calibration_error(
+    view: Predictions,
+    *,
+    individual: Any = None,
+    loo: Any = None,
+    loo_residuals: Any = None,
+    coverage: float = 0.9,
+    clip: bool = False,
+    **common: Unpack[Common],
+) -> float:
+    r"""How far confidences lie from jackknife estimates made without one training row each.
+
+    .. math:: \frac{1}{N} \sum_i |c_i - a_i|, \qquad a_i = \tfrac12 (U_i + L_i)
+
+    :math:`U_i` and :math:`L_i` are the upper and lower quantiles (at ``coverage``) of :math:`V_{ki} + R_k` and
+    :math:`V_{ki} - R_k`: the probability of row i under the model without training row k, plus or minus that
+    row's own left-out residual. :func:`jackknife_predictions` makes both from a fitted model.
+
+    It measures how unstable a model is, not how calibrated: :math:`V_{ki}` is close to :math:`c_i` for every k and
+    the residuals enter symmetrically, so any stable model gets a small value, and the labels of the evaluated rows
+    are not used at all.
+
+    Parameters
+    ----------
+    individual : array-like of shape (N,), optional
+        The estimates :math:`a_i` themselves.
+    loo : array-like of shape (n, N), optional
+        :math:`V`: probability of the class of interest (class 1; with the top-label lens the predicted class) of
+        each evaluated row under each left-out model.
+    loo_residuals : array-like of shape (n,), optional
+        :math:`R`: absolute left-out residual of each training row.
+    coverage : float
+        Of the jackknife interval.
+    clip : bool
+        Limit U and L to [0, 1] first.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.expected_individual_calibration_error([0, 1, 1], [0.21, 0.58, 0.9], individual=[0.3, 0.5, 0.95]), 4)
+    0.0733
+    """
+    if individual is not None:
+        if loo is not None or loo_residuals is not None:
+            raise TypeError("individual is the estimate that loo and loo_residuals would give: pass one or the other")
+        estimate = _finite(view.align(individual, "individual"), "individual")
+        if estimate.ndim != 1:
+            raise ValueError(f"individual has {estimate.ndim} dimensions: give one estimate per row")
+    elif loo is not None and loo_residuals is not None:
+        left_out = _finite(as_array(loo, "loo"), "loo")
+        if left_out.ndim != 2 or left_out.shape[1] != view.n_input:
+            raise ValueError(f"loo has shape {left_out.shape}: give (n left-out models, {view.n_input} rows)")
+        used = left_out if view.rows is None else left_out[:, view.rows]
+        estimate = interval_middles(
+            used, _finite(as_array(loo_residuals, "loo_residuals"), "loo_residuals"), coverage, clip
+        )
+    else:
+        raise TypeError(
+            "EICE needs estimates from left-out models: pass individual=, or loo= and loo_residuals= "
+            "(calibrary.jackknife_predictions(model, X_train, y_train, X_eval) makes them)"
+        )
+    return float(view.mean(np.abs(view.c - estimate)))
+
+
+def interval_middles(loo: Array, residuals: Array, coverage: float, clip: bool) -> Array:
+    """Middle of the jackknife interval of every column of loo."""
+    if residuals.shape != (len(loo),):
+        raise ValueError(f"loo_residuals has shape {residuals.shape}: give one for each of {len(loo)} left-out models")
+    if not 0 < coverage < 1:
+        raise ValueError(f"coverage={coverage!r} must lie between 0 and 1")
+    tail = (1.0 - coverage) / 2.0
+    middle = np.empty(loo.shape[1])
+    step = max(1, _CHUNK // len(loo))
+    for start in range(0, len(middle), step):
+        seen = loo[:, start : start + step]
+        upper = np.quantile(seen + residuals[:, None], 1.0 - tail, axis=0)
+        lower = np.quantile(seen - residuals[:, None], tail, axis=0)
+        if clip:
+            upper, lower = np.clip(upper, 0.0, 1.0), np.clip(lower, 0.0, 1.0)
+        middle[start : start + step] = (upper + lower) / 2.0
+    return middle
+
+
+def _finite(values: Any, name: str) -> Array:
+    array: Array = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        where = ", ".join(str(int(i)) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{name}[{where}] is not a finite number: every left-out prediction is needed")
+    return array
