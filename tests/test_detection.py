@@ -600,6 +600,15 @@ def test_every_copy_of_a_weighted_detection_is_redrawn():
         cal.matched_detections([1], [0.3], sample_weight=[1.5]).null_draw(RNG(0))
 
 
+def test_boxes_are_matched_and_tested_in_one_call():
+    truth, results = pair()
+    m = cal.match_detections(truth, results)
+    want = cal.test("d_ece", m, n_resamples=19, rng=0)
+    got = cal.test("d_ece", truth, results, n_resamples=19, rng=0)
+    assert (got.statistic, got.pvalue) == (want.statistic, want.pvalue)
+    assert want.statistic == cal.compute("d_ece", m)
+
+
 def test_catalogue_says_which_metrics_have_a_null_and_which_not():
     entries = {id: cal.catalogue[id] for id in IDS}
     assert [id for id in IDS if not entries[id].null] == ["laace", "egce", "qgc", "sgc"]

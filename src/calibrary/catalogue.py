@@ -20,6 +20,15 @@ from calibrary.lens import BINARY_LENSES, Lens, Views, as_lens
 from calibrary.predictions import Predictions, predictions
 from calibrary.table2 import TABLE_2
 
+__all__ = [
+    "Correction",
+    "Entry",
+    "TestResult",
+    "catalogue",
+    "compute",
+    "test",
+]
+
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 
@@ -225,6 +234,10 @@ class Entry:
             return self.combine(values, views, average, options)
         return views.average(np.array(values), average)
 
+    def prepared(self, y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> tuple[Any, Any]:
+        """What is resampled: the data as they came. A family with input of its own reads it here."""
+        return y_true, y_prob
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the metric: ``catalogue["ece"](y, p)``."""
         if self.function is None:
@@ -351,6 +364,7 @@ def run_test(entry: Entry, y_true: Any, y_prob: Any, keywords: dict[str, Any]) -
             raise ValueError(
                 f"method={keywords['method']!r}: {entry.id} has no test of its own; use 'monte-carlo' or 'consistency'"
             )
+        y_true, y_prob = entry.prepared(y_true, y_prob, keywords)
         result: Any = monte_carlo_test(entry, y_true, y_prob, keywords)
         return result
     keywords = _without_redrawing(keywords, own.core)

@@ -85,6 +85,10 @@ class DetectionEntry(Entry):
         """The matches of what the user passed; takes the keywords of the data out of ``keywords``."""
         return read_matches(ground_truth, results, keywords, self.iou_threshold)
 
+    def prepared(self, y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> tuple[Any, Any]:
+        """Matches, so that images are resampled and outcomes redrawn."""
+        return self.read(y_true, y_prob, keywords), None
+
     def measure(self, matches: Any, /, **options: Any) -> Any:
         """The value on matches, without checking or matching them again."""
         assert self.core is not None
