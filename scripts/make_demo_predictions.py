@@ -43,7 +43,7 @@ def main():
     }
     labels = cancer.target_names[cancer.target]
     size = np.where(cancer.data[:, 0] > np.median(cancer.data[:, 0]), "large", "small")
-    rows = zip(labels, size, *(np.round(c, 6) for c in columns.values()), strict=True)
+    rows = zip(labels, size, *(c.tolist() for c in columns.values()), strict=True)
     write("breast_cancer.csv", ["diagnosis", "size", *columns], rows)
 
     digits = load_digits()

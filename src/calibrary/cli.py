@@ -172,7 +172,7 @@ def report(
                 )
             )
         draws = default_resamples(len(found.y)) if resamples is None else resamples
-        comparisons = ()
+        comparisons: Any = ()
         if len(reports) > 1 and draws > 0:
             comparisons = compare_models(
                 found.y, found.models, metrics=(catalogue[primary].id, "bs"), n_resamples=draws, rng=seed,

@@ -9,6 +9,11 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
+__all__ = [
+    "CalibrationWarning",
+    "UnknownMetricError",
+]
+
 _PACKAGE = str(Path(__file__).parent)
 
 

@@ -15,6 +15,11 @@ from calibrary.catalogue import Entry, catalogue
 from calibrary.errors import CalibrationWarning, suggest
 from calibrary.predictions import Predictions, predictions
 
+__all__ = [
+    "Evaluation",
+    "evaluate",
+]
+
 FAMILIES = ("point", "bin", "kernel", "curve", "cumulative", "detection")
 
 

@@ -35,6 +35,11 @@ from numpy.typing import NDArray
 from calibrary.errors import one_of, suggest, undefined
 from calibrary.predictions import Array, Indices, Predictions, as_array
 
+__all__ = [
+    "Lens",
+    "code_matrix",
+]
+
 #: Lenses whose views are binary, so that any metric of (confidence, 0/1) pairs can be averaged over them.
 BINARY_LENSES = (
     "binary", "top-label", "class-wise", "true-class", "predicted-class", "pairwise", "rth", "within-top-r", "code",

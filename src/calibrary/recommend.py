@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from calibrary.catalogue import Entry, catalogue
 from calibrary.errors import one_of
 
+__all__ = [
+    "Recommendation",
+    "recommend",
+]
+
 TASKS = ("binary", "multiclass", "ordinal", "detection")
 GOALS = ("measure", "compare", "test", "train", "explain")
 

@@ -41,7 +41,7 @@ def infer_many(
     p : Predictions
     rows : list
         One dataclass for each number of each metric, in the order of ``chosen``, with fields ``low``, ``high``,
-        ``standard_error``, ``pvalue``, ``pvalue_adjusted``, ``null_mean`` and ``primary`` to be filled in.
+        ``standard_error``, ``pvalue``, ``pvalue_adjusted``, ``null_mean``, ``null_high`` and ``primary`` to be filled in.
     chosen : list of (Entry, own options)
     looking : dict
         ``lens``, ``average`` and ``r``.
@@ -134,15 +134,25 @@ def _with_tests(
         adjusted = adjust_pvalues(raw, adjust)
     first = None if primary is None else catalogue[primary].id
     center = bootstrap.means(drawn.values)
+    high = _upper(drawn.values)
     filled = list(rows)
-    for j, p, q, mean in zip(where, raw, adjusted, center, strict=True):
+    for j, p, q, mean, top in zip(where, raw, adjusted, center, high, strict=True):
         filled[j] = replace(
             rows[j],
             pvalue=_or_none(p),
             pvalue_adjusted=_or_none(p if rows[j].id == first else q if not np.isnan(p) else np.nan),
             null_mean=_or_none(mean),
+            null_high=_or_none(top),
         )
     return filled
+
+
+def _upper(values: Array) -> Array:
+    """The value below which 95% of the draws of each number lie; NaN where no draw gave one."""
+    known = ~np.isnan(values).all(axis=0)
+    high = np.full(values.shape[1], np.nan)
+    high[known] = np.nanquantile(values[:, known], 0.95, axis=0)
+    return high
 
 
 def _or_none(x: Array | float) -> float | None:

@@ -44,7 +44,7 @@ def detection_reliability(matches: Any, *, n_bins: int = 10) -> DetectionReliabi
     index = grouping.fit(matches.score).assign(matches.score)
 
     def per_bin(values: Array) -> Array:
-        return np.bincount(index, matches.weights * values, minlength=n_bins)
+        return np.bincount(index, matches.weights * values, minlength=n_bins).astype(np.float64)
 
     n = per_bin(np.ones(len(matches)))
     correct = per_bin(matches.correct.astype(float))

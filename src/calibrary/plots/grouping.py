@@ -88,9 +88,14 @@ def grouping_data(
             f"half of the leaves hold fewer than 20 held-out cases (median {np.median(table[:, 1]):g}): use fewer bins"
         )
     mean = np.array(curve)
+    count, confidence, frequency, low, high = table[:, 1:6].T
     return GroupingData(
         table[:, 0].astype(np.intp),
-        *table[:, 1:6].T,
+        count,
+        confidence,
+        frequency,
+        low,
+        high,
         table[:, 6].astype(bool),
         mean[:, 0],
         mean[:, 1],

@@ -63,7 +63,7 @@ def simplex_data(
     cells = simplex_cells(whole.p, side)
     distinct, index = np.unique(cells, axis=0, return_inverse=True)
     index = index.ravel()
-    weight = np.bincount(index, whole.w, minlength=len(distinct))
+    weight = np.bincount(index, whole.weight, minlength=len(distinct)).astype(np.float64)
     mean = np.column_stack([np.bincount(index, whole.weight * whole.p[:, k]) for k in range(3)]) / weight[:, None]
     seen = np.column_stack([np.bincount(index, whole.weight * (whole.y == k)) for k in range(3)]) / weight[:, None]
     kept = weight >= min_count

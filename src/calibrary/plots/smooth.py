@@ -84,10 +84,10 @@ def _cells(view: Predictions) -> tuple[Array, Array, Array]:
     if len(ties.c) <= CELLS:
         return ties.c, ties.wy, ties.w - ties.wy
     cell = np.minimum((ties.c * CELLS).astype(np.intp), CELLS - 1)
-    w = np.bincount(cell, ties.w, minlength=CELLS)
+    w: Array = np.bincount(cell, ties.w, minlength=CELLS).astype(np.float64)
     used = w > 0
     x = np.bincount(cell, ties.w * ties.c, minlength=CELLS)[used] / w[used]
-    positive = np.bincount(cell, ties.wy, minlength=CELLS)[used]
+    positive: Array = np.bincount(cell, ties.wy, minlength=CELLS)[used].astype(np.float64)
     return x, positive, w[used] - positive
 
 
@@ -98,7 +98,8 @@ def _reflected(t: Array, x: Array, sigma: float) -> Array:
     for shift in shifts:
         total += np.exp(-0.5 * ((t[:, None] - x + shift) / sigma) ** 2)
         total += np.exp(-0.5 * ((t[:, None] + x + shift) / sigma) ** 2)
-    return total / (sigma * np.sqrt(2 * np.pi))
+    total /= sigma * np.sqrt(2 * np.pi)
+    return total
 
 
 def _ratio(top: Array, bottom: Array) -> Array:

@@ -2,4 +2,11 @@
 
 from __future__ import annotations
 
-from calibrary.report.answer import Comparison, GroupRow, Report, compare_models, report
+from calibrary.report.answer import GroupRow, Report, compare_models, report
+
+__all__ = [
+    "GroupRow",
+    "Report",
+    "compare_models",
+    "report",
+]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import platform
+import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calibrary.catalogue import catalogue
+from calibrary.errors import CalibrationWarning
 from calibrary.evaluate import Evaluation, Row, evaluate
 from calibrary.grouping import group
+from calibrary.inference import Comparison, adjust_pvalues, compare
 from calibrary.lens import as_lens
 from calibrary.predictions import Predictions, predictions
 from calibrary.report import words
@@ -258,8 +261,6 @@ def _class_rows(p: Predictions, n_bins: int) -> tuple[ClassRow, ...]:
 def _group_rows(
     p: Predictions, groups: Any, primary: str, draws: int, level: float, rng: int | None, lens: Any
 ) -> tuple[GroupRow, ...]:
-    from calibrary.inference import adjust_pvalues
-
     labels = np.asarray(p.align(groups, "groups")).astype(str)
     rows: list[GroupRow] = []
     for name in sorted(set(labels.tolist())):
@@ -273,18 +274,18 @@ def _group_rows(
         nan = math.nan
         if result.rows:
             row = result.rows[0]
-            numbers = (row.value, *(nan if v is None else v for v in (row.low, row.high, row.pvalue)))
-            note = row.note
+            value, note = row.value, row.note
+            low, high, pvalue = (nan if v is None else v for v in (row.low, row.high, row.pvalue))
         else:
-            numbers, note = (nan, nan, nan, nan), next(iter(result.skipped.values()))
-        rows.append(GroupRow(name, part.n, words.gap_mean(view), words.seen(view), *numbers, nan, note))
+            value = low = high = pvalue = nan
+            note = next(iter(result.skipped.values()))
+        seen = words.gap_mean(view), words.seen(view)
+        rows.append(GroupRow(name, part.n, *seen, value, low, high, pvalue, nan, note))
     raw = np.array([r.pvalue for r in rows])
     defined = ~np.isnan(raw)
     adjusted = np.full(len(rows), math.nan)
     if defined.any():
         adjusted[defined] = adjust_pvalues(raw[defined], "holm")
-    from dataclasses import replace
-
     return tuple(replace(r, pvalue_adjusted=float(a)) for r, a in zip(rows, adjusted, strict=True))
 
 
@@ -325,34 +326,15 @@ def _settings(primary: str, lens: Any, n_bins: int, draws: int, level: float, rn
     }
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Two models on the same rows: difference of the primary metric and of the Brier score."""
-
-    metric: str
-    a: str
-    b: str
-    difference: float
-    low: float
-    high: float
-    pvalue: float
-    pvalue_adjusted: float
-
-
 def compare_models(
     y_true: Any, models: Mapping[str, Any], *, metrics: tuple[str, ...], n_resamples: int, rng: Any, **options: Any
-) -> tuple[Comparison, ...]:
-    """Every pair of models by every metric given; p-values adjusted by Holm over all of them."""
-    from calibrary.inference import adjust_pvalues, compare
-
-    found: list[Comparison] = []
-    names = list(models)
+) -> tuple[tuple[str, Comparison], ...]:
+    """Every pair of models by every metric given, as (metric, comparison); p-values adjusted by Holm over them all."""
+    found: list[tuple[str, Comparison]] = []
     for metric in metrics:
-        for i, a in enumerate(names):
-            for b in names[i + 1 :]:
-                r: Any = compare(metric, y_true, models[a], models[b], n_resamples=n_resamples, rng=rng, **options)
-                found.append(Comparison(metric, a, b, r.difference, r.low, r.high, r.pvalue, math.nan))
-    from dataclasses import replace
-
-    adjusted = adjust_pvalues(np.array([c.pvalue for c in found]), "holm") if found else []
-    return tuple(replace(c, pvalue_adjusted=float(p)) for c, p in zip(found, adjusted, strict=True))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)  # the caution stands in the report itself
+            pairs = compare(metric, y_true, models, n_resamples=n_resamples, rng=rng, **options)
+        found += [(metric, pair) for pair in pairs]
+    adjusted = adjust_pvalues(np.array([c.pvalue for _, c in found]), "holm")
+    return tuple((m, replace(c, pvalue_adjusted=float(p))) for (m, c), p in zip(found, adjusted, strict=True))

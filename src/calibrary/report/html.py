@@ -10,12 +10,13 @@ from importlib.resources import files
 from typing import Any
 
 from calibrary.catalogue import catalogue
-from calibrary.report.answer import Comparison, Report
+from calibrary.report.answer import Report
 from calibrary.report.text import (
     CLASS_HEAD,
     COMPARISON_HEAD,
     GROUP_HEAD,
     HEAD,
+    Comparisons,
     cells,
     class_cells,
     comparison_cells,
@@ -24,7 +25,7 @@ from calibrary.report.text import (
 )
 
 
-def page(reports: Sequence[Report], comparisons: Sequence[Comparison] = ()) -> str:
+def page(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     """A whole HTML document for one model or several."""
     style = _resource("report.css")
     script = _resource("report.js")
@@ -52,7 +53,7 @@ def _resource(name: str) -> str:
     return (files("calibrary") / "report" / name).read_text(encoding="utf-8")
 
 
-def _models_nav(reports: Sequence[Report], comparisons: Sequence[Comparison]) -> str:
+def _models_nav(reports: Sequence[Report], comparisons: Comparisons) -> str:
     if len(reports) == 1:
         return ""
     links = "".join(f'<a href="#m{i}">{escape(r.title)}</a>' for i, r in enumerate(reports))

@@ -10,8 +10,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from calibrary.report.answer import Comparison, Report
+from calibrary.inference import Comparison
+from calibrary.report.answer import Report
 from calibrary.report.words import verdict
+
+#: Pairs of models: the metric and what comparing them by it gave.
+Comparisons = Sequence[tuple[str, Comparison]]
 
 #: Column heads of the metric table, shared by every form of the report.
 HEAD = ("metric", "value", "interval", "p adjusted", "range", "ideal", "verdict", "name")
@@ -60,7 +64,7 @@ def plain(report: Report) -> str:
     return "\n".join([*lines, "", repr(report.evaluation)])
 
 
-def markdown(reports: Sequence[Report], comparisons: Sequence[Comparison] = ()) -> str:
+def markdown(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     """For a review or an issue."""
     parts: list[str] = []
     for report in reports:
@@ -107,11 +111,11 @@ def class_cells(report: Report) -> list[tuple[str, ...]]:
     ]
 
 
-def comparison_cells(comparisons: Sequence[Comparison]) -> list[tuple[str, ...]]:
+def comparison_cells(comparisons: Comparisons) -> list[tuple[str, ...]]:
     return [
-        (c.metric, c.a, c.b, number(c.difference), f"{number(c.low)} to {number(c.high)}", pvalue(c.pvalue),
+        (metric, c.a, c.b, number(c.difference), f"{number(c.low)} to {number(c.high)}", pvalue(c.pvalue),
          pvalue(c.pvalue_adjusted))
-        for c in comparisons
+        for metric, c in comparisons
     ]  # fmt: skip
 
 
@@ -141,14 +145,14 @@ def as_dict(report: Report) -> dict[str, Any]:
     }
 
 
-def as_json(reports: Sequence[Report], comparisons: Sequence[Comparison] = ()) -> str:
+def as_json(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     """JSON with full precision; NaN and infinities become null and strings, so that any reader takes it."""
     import json
 
     models = [as_dict(r) for r in reports]
     whole = models[0] if len(models) == 1 else {"models": models}
     if comparisons:
-        whole = {**whole, "comparisons": [asdict(c) for c in comparisons]}
+        whole = {**whole, "comparisons": [{"metric": m, **asdict(c)} for m, c in comparisons]}
     return json.dumps(_plain_numbers(whole), indent=2, default=str) + "\n"
 
 

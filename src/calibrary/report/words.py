@@ -11,6 +11,10 @@ from calibrary.evaluate import Row
 from calibrary.predictions import Array, Predictions
 
 
+#: Ranges with fewer cases are not named, however large their gap.
+LEAST_CASES = 10
+
+
 @dataclass(frozen=True)
 class Direction:
     """Which way the probabilities err: mean outcome minus mean confidence, its standard error, and in words."""
@@ -81,7 +85,7 @@ def where(low: Array, high: Array, count: Array, confidence: Array, label: Array
     gap = label - confidence
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.abs(gap) / np.sqrt(variance)
-    sure = z > -ndtri(0.025 / max(len(gap), 1))
+    sure = (z > -ndtri(0.025 / max(len(gap), 1))) & (count >= LEAST_CASES)
     ranked = np.argsort(-np.abs(gap) * count, kind="stable")
     return [
         f"between {low[b]:.2g} and {high[b]:.2g} ({count[b]:,.0f} cases, {_percent(confidence[b])} predicted) "

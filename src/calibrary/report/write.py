@@ -7,7 +7,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from calibrary.report.answer import Comparison, Report
+from calibrary.report.answer import Report
+from calibrary.report.text import Comparisons
 
 ENDINGS = (".html", ".md", ".json", ".csv")
 
@@ -21,7 +22,7 @@ def check_paths(paths: Sequence[str | Path]) -> None:
             raise ValueError(f"{path}: the folder {path.parent} does not exist")
 
 
-def save(reports: Sequence[Report], paths: Sequence[str | Path], comparisons: Sequence[Comparison] = ()) -> None:
+def save(reports: Sequence[Report], paths: Sequence[str | Path], comparisons: Comparisons = ()) -> None:
     """Write the report(s) to every path."""
     from calibrary.report import html, text
 
