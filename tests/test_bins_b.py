@@ -7,13 +7,13 @@ import math
 
 import numpy as np
 import pytest
-from golden import arrays, weights_of
 
 import calibrary as cal
 from calibrary.grouping import EqualMass, EqualWidth
 from calibrary.grouping.proximity import ProximityCells, log_proximity
 from calibrary.grouping.soft import SoftBins
 from calibrary.grouping.windows import nearest_windows
+from golden import arrays, weights_of
 
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 
@@ -264,8 +264,8 @@ def test_few_rows_per_cell_are_warned_about_and_bad_features_refused():
         cal.proximity_informed_calibration_error(y, c, features=x[:99])
     with pytest.raises(ValueError, match="features is missing"):
         cal.proximity_informed_calibration_error(y, c)
+    x[3] = np.nan
     with pytest.raises(ValueError, match=r"features\[3\]"):
-        x[3] = np.nan
         cal.proximity_informed_calibration_error(y, c, features=x)
 
 

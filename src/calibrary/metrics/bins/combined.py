@@ -52,7 +52,7 @@ def harmonic_calibration_score(
     --------
     >>> import calibrary as cal
     >>> round(cal.harmonic_calibration_score([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
-    0.6977
+    0.7241
     """
     if not beta >= 0:
         raise ValueError(f"beta={beta!r} is negative: it is the weight of calibration, 0 or more")
@@ -139,6 +139,6 @@ def gebel_calibration_measure(view: Predictions, **common: Unpack[Common]) -> fl
     --------
     >>> import calibrary as cal
     >>> round(cal.gebel_calibration_measure([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
-    0.7611
+    0.7485
     """
     return math.sqrt(max(1.0 - math.sqrt(brier_score(view)), 0.0) * max(well_calibration_ratio(view), 0.0))

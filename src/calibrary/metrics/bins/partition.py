@@ -89,7 +89,7 @@ def proximity_informed_calibration_error(
     >>> import calibrary as cal
     >>> y, c, x = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6], [[0.0], [0.1], [0.3], [2.0]]
     >>> round(cal.proximity_informed_calibration_error(y, c, features=x, n_bins=1, n_proximity_bins=2), 4)
-    0.25
+    0.3
     """
     near = _proximity(view, features, proximity, reference, n_neighbors)
     cells = ProximityCells(near, n_bins, n_proximity_bins, binning)

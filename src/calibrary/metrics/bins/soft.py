@@ -72,7 +72,7 @@ def soft_binned_calibration_error(
     --------
     >>> import calibrary as cal
     >>> round(cal.soft_binned_calibration_error([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
-    0.1851
+    0.2416
     """
     if decay_factor is not None:
         if not decay_factor > 1:
@@ -149,7 +149,7 @@ def differentiable_calibration_error(
     --------
     >>> import calibrary as cal
     >>> round(cal.differentiable_calibration_error([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
-    0.2995
+    0.2948
     """
     one_of("accuracy", accuracy, ("hard", "soft"))
     one_of("confidence", confidence, ("max", "logsumexp"))

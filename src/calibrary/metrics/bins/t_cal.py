@@ -63,7 +63,7 @@ def debiased_plugin_estimator(view: Predictions, *, n_bins: int = 15, **common: 
     --------
     >>> import calibrary as cal
     >>> round(cal.debiased_plugin_estimator([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6], n_bins=2), 4)
-    -0.0725
+    -0.035
     """
     if view.binary:
         groups = group(view, "width", n_bins=n_bins, closed="left")
@@ -136,12 +136,13 @@ def t_cal_test(
     Examples
     --------
     >>> import calibrary as cal
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> c = rng.random(300)
     >>> y = rng.random(300) < c**2
     >>> result = cal.t_cal_test(y, c, null="labels", n_resamples=999, rng=1)
     >>> result.n_bins, round(result.pvalue, 3)
-    (2, 0.015)
+    (2, 0.013)
     """
     one_of("null", null, ("consistency", "labels"))
     atoms = _Atoms(view)
@@ -269,8 +270,8 @@ class _Atoms:
             self.p = rows
             self.count = np.bincount(index, copies).astype(np.int64)
             cell = index * view.k + view.y
-            label_count: Array = np.bincount(cell, copies.astype(np.float64), minlength=rows.size)
-            self.label_count = label_count.reshape(rows.shape)
+            by_class = np.bincount(cell, copies, minlength=rows.size).astype(np.float64)
+            self.label_count = by_class.reshape(rows.shape)
         self.total = int(self.count.sum())
         self._atom_of_row = np.repeat(np.arange(len(self.count)), self.count) if self._mostly_single else None
 

@@ -1,0 +1,242 @@
+"""Hosmer-Lemeshow: statistics, degrees of freedom, certain groups, several classes, and the level of the test."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import calibrary as cal
+from calibrary.grouping import EqualMass, EqualWidth
+from golden import arrays, weights_of
+
+quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
+
+
+def calibrated(n, rng, low=0.05, high=0.95):
+    c = rng.uniform(low, high, n)
+    return (rng.random(n) < c).astype(int), c
+
+
+@quiet
+@pytest.mark.parametrize("variance", ["pooled", "exact"])
+@pytest.mark.parametrize("binning", ["mass", "width"])
+def test_the_statistic_equals_its_definition(binary_set, binning, variance):
+    y, c = binary_set
+    bins = (EqualMass(10) if binning == "mass" else EqualWidth(10)).fit(c).assign(c)
+    want, groups = 0.0, 0
+    for b in np.unique(bins):
+        m = bins == b
+        if np.isin(c[m], (0, 1)).all():
+            continue  # certain, and right in these sets
+        groups += 1
+        spread = (c[m] * (1 - c[m])).sum() if variance == "exact" else m.sum() * c[m].mean() * (1 - c[m].mean())
+        want += (y[m].sum() - c[m].sum()) ** 2 / spread
+    result = cal.hosmer_lemeshow_test(y, c, binning=binning, variance=variance)
+    assert result.statistic == pytest.approx(want, rel=1e-9)
+    assert result.statistic == pytest.approx(cal.hosmer_lemeshow(y, c, binning=binning, variance=variance))
+    assert result.df == groups
+    assert result.pvalue == pytest.approx(chi2.sf(want, result.df), rel=1e-9)
+    assert result.table["n"].sum() == len(y)
+    assert result.table["observed"].sum() == pytest.approx(y.sum())
+    assert result.table["expected"].sum() == pytest.approx(c.sum())
+
+
+@quiet
+def test_fitting_on_the_same_rows_costs_degrees_of_freedom():
+    y, c, _ = arrays("binary500")
+    df = {(v, f): cal.hosmer_lemeshow_test(y, c, variance=v, fitted=f).df for v in ("pooled", "exact") for f in (0, 1)}
+    assert df == {("pooled", 0): 10, ("pooled", 1): 8, ("exact", 0): 10, ("exact", 1): 9}
+
+
+@quiet
+def test_a_large_statistic_keeps_a_positive_p_value():
+    rng = np.random.default_rng(0)
+    c = rng.uniform(0.4, 0.6, 4000)
+    result = cal.hosmer_lemeshow_test(rng.random(4000) < 0.7 * c, c)
+    assert 0 < result.pvalue < 1e-50
+    assert result.pvalue == pytest.approx(chi2.sf(result.statistic, 10), rel=1e-9)
+
+
+@quiet
+@pytest.mark.parametrize("variance", ["pooled", "exact"])
+def test_certain_groups_are_skipped_when_right_and_infinite_when_wrong(variance):
+    c = np.array([0.0] * 10 + [0.5] * 10 + [1.0] * 10)
+    y = np.array([0] * 10 + [0, 1] * 5 + [1] * 10)
+    right = cal.hosmer_lemeshow_test(y, c, n_bins=3, variance=variance)
+    assert (right.statistic, right.df, right.pvalue) == (0.0, 1, 1.0)
+    y[0] = 1
+    wrong = cal.hosmer_lemeshow_test(y, c, n_bins=3, variance=variance, fitted=True)
+    assert (wrong.statistic, wrong.pvalue) == (math.inf, 0.0)
+
+
+def test_no_degrees_of_freedom_is_nan_with_a_warning():
+    with pytest.warns(cal.CalibrationWarning, match="degrees of freedom"):
+        result = cal.hosmer_lemeshow_test([0, 1] * 20, [0.4] * 40, fitted=True)
+    assert math.isfinite(result.statistic)
+    assert math.isnan(result.pvalue)
+
+
+def test_small_expected_counts_are_warned_about():
+    rng = np.random.default_rng(0)
+    c = rng.uniform(0, 0.02, 500)
+    with pytest.warns(cal.CalibrationWarning, match="monte-carlo"):
+        cal.hosmer_lemeshow_test(rng.random(500) < c, c)
+
+
+@quiet
+def test_monte_carlo_needs_no_large_counts():
+    rng = np.random.default_rng(1)
+    c = rng.uniform(0, 0.02, 500)
+    y = rng.random(500) < c
+    result = cal.hosmer_lemeshow_test(y, c, method="monte-carlo", n_resamples=199, rng=0)
+    assert result.statistic == pytest.approx(cal.hosmer_lemeshow(y, c))
+    assert 0.005 <= result.pvalue <= 1
+
+
+@quiet
+def test_weights_are_counts_or_importance():
+    y, c, _ = arrays("binary500")
+    w = weights_of("1+i%3", 500)
+    repeated = np.repeat(np.arange(500), w.astype(int))
+    for kw in ({}, {"variance": "exact"}, {"binning": "width"}):
+        weighted = cal.hosmer_lemeshow_test(y, c, sample_weight=w, **kw)
+        assert weighted.statistic == pytest.approx(cal.hosmer_lemeshow_test(y[repeated], c[repeated], **kw).statistic)
+    with pytest.raises(ValueError, match="importance"):
+        cal.hosmer_lemeshow_test(y, c, sample_weight=w / 7)
+    scaled = [
+        cal.hosmer_lemeshow_test(y, c, sample_weight=w * s, weight_type="importance", variance=v, **kw).pvalue
+        for s, v, kw in ((1, "pooled", {}), (0.1, "pooled", {}), (1, "exact", {}), (0.1, "exact", {}))
+    ]
+    assert scaled[0] == pytest.approx(scaled[1])
+    assert scaled[2] == pytest.approx(scaled[3])
+
+
+@quiet
+def test_importance_weights_scale_out_of_the_multinomial_test():
+    y, p, _ = arrays("multi4")
+    w = weights_of("1+i%3", len(y))
+    for variance in ("pooled", "exact"):
+        kw = {"lens": "full", "weight_type": "importance", "variance": variance}
+        one = cal.hosmer_lemeshow_test(y, p, sample_weight=w, **kw).statistic
+        assert cal.hosmer_lemeshow_test(y, p, sample_weight=10 * w, **kw).statistic == pytest.approx(one)
+        equal = cal.hosmer_lemeshow_test(y, p, sample_weight=np.full(len(y), 3.0), **kw).statistic
+        plain = cal.hosmer_lemeshow_test(y, p, lens="full", variance=variance).statistic
+        assert equal == pytest.approx(plain)
+
+
+@quiet
+def test_class_wise_is_one_test_per_class_with_bonferroni():
+    y, p, _ = arrays("multi4")
+    result = cal.hosmer_lemeshow_test(y, p)
+    single = [cal.hosmer_lemeshow_test(y == k, p[:, k]) for k in range(4)]
+    assert result.statistic == pytest.approx(np.mean([r.statistic for r in single]))
+    assert result.pvalue == pytest.approx(min(1, 4 * min(r.pvalue for r in single)))
+    assert result.df == (10, 10, 10, 10)
+    assert cal.hosmer_lemeshow(y, p) == pytest.approx(result.statistic)
+
+
+@quiet
+def test_two_classes_are_one_test_and_its_p_value_is_not_doubled():
+    y, c, _ = arrays("binary500")
+    binary = cal.hosmer_lemeshow_test(y, c)
+    both = cal.hosmer_lemeshow_test(y, np.column_stack([1 - c, c]), lens="class-wise")
+    assert (both.statistic, both.pvalue) == (binary.statistic, binary.pvalue)
+    assert both.keys == (1,)
+    assert cal.hosmer_lemeshow(y, np.column_stack([1 - c, c]), lens="class-wise") == binary.statistic
+
+
+@quiet
+def test_a_class_without_a_p_value_is_left_out():
+    rng = np.random.default_rng(0)
+    c = rng.uniform(0.1, 0.9, 200)
+    p = np.column_stack([1 - c, c, np.zeros(200)])
+    y = (rng.random(200) < c).astype(int)
+    result = cal.hosmer_lemeshow_test(y, p)
+    assert result.keys == (0, 1)
+    assert result.pvalue == pytest.approx(min(1, 2 * min(r.pvalue for r in result.results)))
+    assert cal.hosmer_lemeshow(y, p) == pytest.approx(result.statistic)
+
+
+@quiet
+@pytest.mark.parametrize("variance", ["pooled", "exact"])
+def test_the_multinomial_test_of_two_classes_is_the_binary_one(binary_set, variance):
+    y, c = binary_set
+    binary = cal.hosmer_lemeshow_test(y, c, variance=variance)
+    full = cal.hosmer_lemeshow_test(y, c, lens="full", variance=variance)
+    assert full.statistic == pytest.approx(binary.statistic, rel=1e-8)
+    assert full.df == binary.df
+    assert full.pvalue == pytest.approx(binary.pvalue, rel=1e-6)
+
+
+@quiet
+def test_the_multinomial_test_skips_impossible_cells_and_is_infinite_when_they_occur():
+    rng = np.random.default_rng(0)
+    c = rng.uniform(0.1, 0.9, 200)
+    p = np.column_stack([1 - c, c, np.zeros(200)])
+    y = (rng.random(200) < c).astype(int)
+    for variance in ("pooled", "exact"):
+        result = cal.hosmer_lemeshow_test(y, p, lens="full", variance=variance)
+        assert result.df == 10  # twenty less one for each of the ten groups
+        assert math.isfinite(result.statistic)
+        y2 = y.copy()
+        y2[0] = 2
+        wrong = cal.hosmer_lemeshow_test(y2, p, lens="full", variance=variance)
+        assert (wrong.statistic, wrong.pvalue) == (math.inf, 0.0)
+    with pytest.raises(ValueError, match="reference_class=3"):
+        cal.hosmer_lemeshow_test(y, p, lens="full", reference_class=3)
+
+
+def _rejection_rate(runs, simulate, **options):
+    pvalues = [cal.hosmer_lemeshow_test(*simulate(), **options).pvalue for _ in range(runs)]
+    return np.mean(np.array(pvalues) <= 0.05)
+
+
+@quiet
+@pytest.mark.parametrize(
+    ("options", "low", "high"),
+    [
+        ({}, 0.03, 0.075),
+        ({"binning": "width", "variance": "exact"}, 0.03, 0.075),
+        ({"fitted": True}, 0.07, 0.16),  # wrong here: the model was not fitted on these rows
+    ],
+)
+def test_the_level_on_external_data(options, low, high):
+    rng = np.random.default_rng(7)
+    assert low < _rejection_rate(700, lambda: calibrated(400, rng), **options) < high
+
+
+@quiet
+def test_the_level_after_fitting_a_logistic_regression_on_the_same_rows():
+    rng = np.random.default_rng(8)
+
+    def fitted():
+        x = rng.normal(size=400)
+        y = (rng.random(400) < 1 / (1 + np.exp(-x))).astype(int)
+        a = b = 0.0
+        for _ in range(8):
+            c = 1 / (1 + np.exp(-(a + b * x)))
+            w, r = c * (1 - c), y - c
+            step = np.linalg.solve([[w.sum(), (w * x).sum()], [(w * x).sum(), (w * x * x).sum()]], [r.sum(), r @ x])
+            a, b = a + step[0], b + step[1]
+        return y, 1 / (1 + np.exp(-(a + b * x)))
+
+    rng = np.random.default_rng(8)
+    assert 0.025 < _rejection_rate(500, fitted, fitted=True) < 0.08
+    rng = np.random.default_rng(8)
+    assert _rejection_rate(500, fitted) < 0.04
+
+
+@quiet
+def test_the_level_with_several_classes():
+    rng = np.random.default_rng(9)
+
+    def simulate():
+        p = rng.dirichlet(np.ones(3), 300)
+        return (rng.random(300)[:, None] > np.cumsum(p, axis=1)[:, :2]).sum(axis=1), p
+
+    assert _rejection_rate(250, simulate) < 0.09  # Bonferroni over classes
+    assert 0.02 < _rejection_rate(250, simulate, lens="full", variance="exact") < 0.10
+    assert _rejection_rate(250, simulate, lens="full") < 0.06  # conservative
