@@ -10,7 +10,6 @@ import numpy as np
 from calibrary.evaluate import Row
 from calibrary.predictions import Array, Predictions
 
-
 #: Ranges with fewer cases are not named, however large their gap.
 LEAST_CASES = 10
 

@@ -1,0 +1,110 @@
+"""Evaluating everything at once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+
+Y, P, _ = cal.datasets.breast_cancer("logistic")
+
+
+@pytest.fixture(scope="module")
+def result():
+    return cal.evaluate(Y, P)
+
+
+def test_everything_that_applies_is_computed_and_the_rest_has_a_reason(result):
+    shown = {row.id for row in result}
+    for entry in cal.catalogue.values():
+        assert (entry.id in shown) != (entry.id in result.skipped), entry.id
+    assert all(len(reason) > 4 for reason in result.skipped.values())
+    assert len(shown) > 60
+
+
+def test_values_are_those_of_the_metrics(result):
+    for id in ("bs", "nll", "ece", "ecce_mad", "smece", "ici"):
+        assert result[id] == pytest.approx(cal.compute(id, Y, P), rel=1e-12)
+
+
+def test_a_metric_of_several_numbers_has_a_row_for_each(result):
+    cox = cal.compute("cis", Y, P)
+    assert result.row("cis", "slope").value == pytest.approx(cox.slope)
+    assert result.row("cis", "intercept").value == pytest.approx(cox.intercept)
+    assert result.row("cis", "slope").perfect == 1.0
+
+
+def test_the_table_prints_and_exports(result):
+    text = repr(result)
+    assert "569 predictions, 2 classes" in text
+    for family in ("point", "bin", "kernel", "curve", "cumulative"):
+        assert f"{family} family" in text
+    frame = result.to_pandas()
+    assert set(frame["id"]) == {row.id for row in result}
+    assert result.to_dict()["metrics"][0]["id"] == result.rows[0].id
+    assert "<table>" in result._repr_html_()
+
+
+def test_aliases_find_rows_and_missing_ones_say_why(result):
+    assert result["KS"] == result["ecce_mad"]
+    with pytest.raises(KeyError, match="needs detections"):
+        result["d_ece"]
+
+
+def test_only_what_is_asked_for():
+    chosen = cal.evaluate(Y, P, metrics=["ECE", "cumulative"])
+    assert [r.id for r in chosen][:1] == ["ece"]
+    assert {r.family for r in chosen} == {"bin", "cumulative"}
+
+
+def test_extra_inputs_reach_the_metrics_that_take_them():
+    features = np.column_stack([P, P**2])
+    with_features = cal.evaluate(Y, P, metrics=["piece", "ece"], features=features)
+    assert math.isfinite(with_features["piece"])
+    assert "needs features: pass features=" in cal.evaluate(Y, P, metrics=["piece"]).skipped["piece"]
+    with pytest.raises(TypeError, match="did you mean 'features'"):
+        cal.evaluate(Y, P, feature=features)
+
+
+def test_ordered_classes_must_be_declared():
+    y, p, _ = cal.datasets.digits()
+    assert "ordinal=True" in cal.evaluate(y, p, metrics=["rps"]).skipped["rps"]
+    assert math.isfinite(cal.evaluate(y, p, metrics=["rps"], ordinal=True)["rps"])
+
+
+def test_intervals_tests_and_the_primary_metric():
+    got = cal.evaluate(Y, P, metrics=["ece", "bs", "ecce_mad"], intervals=True, tests=True, primary="ece",
+                       n_resamples=99, rng=1)  # fmt: skip
+    for row in got:
+        assert row.low <= row.high
+        assert 0 < row.pvalue <= 1
+        assert row.pvalue_adjusted >= row.pvalue
+    assert got.row("ece").primary
+    assert got.row("ece").pvalue_adjusted == got.row("ece").pvalue
+    again = cal.evaluate(Y, P, metrics=["ece", "bs", "ecce_mad"], intervals=True, tests=True, primary="ece",
+                         n_resamples=99, rng=1)  # fmt: skip
+    assert [r.low for r in again] == [r.low for r in got]
+
+
+def test_a_lens_that_a_metric_cannot_use_is_a_reason_not_an_error():
+    y, p, _ = cal.datasets.digits()
+    got = cal.evaluate(y[:300], p[:300], metrics=["ece", "sr"], lens="top-label")
+    assert "ece" in {r.id for r in got}
+    assert "not defined through" in got.skipped["sr"]
+
+
+def test_recommendations_come_with_reasons():
+    for task in ("binary", "multiclass", "ordinal", "detection"):
+        for goal in ("measure", "compare", "test", "train", "explain"):
+            found = cal.recommend(task, goal)
+            assert found
+            assert all(f.reasons for f in found[:1])
+            assert [f.points for f in found] == sorted((f.points for f in found), reverse=True)
+    assert {"bs", "nll"} <= {r.id for r in cal.recommend("binary", "compare")}
+    assert all(cal.catalogue[r.id].has_test for r in cal.recommend("binary", "test", most=3))
+    assert all(cal.catalogue[r.id].family == "detection" for r in cal.recommend("detection", "measure"))
+    with pytest.raises(ValueError, match="did you mean 'compare'"):
+        cal.recommend("binary", "compar")
