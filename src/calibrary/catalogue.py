@@ -142,6 +142,8 @@ class Entry:
     cost, equation, references, use, avoid, corrections : for people
     resampled : for speed; ``resampled(view, **options)`` prepares sorting or grouping once and returns
         ``value(w, y)``, the metric with other weights (zeros allowed) or labels of the view's rows; None is unchanged
+    frozen : ``frozen(view, **options)`` gives the options that must be chosen once on the original data and kept in
+        every resample, because rows drawn twice mislead the choice (a leave-one-out bandwidth)
     """
 
     id: str
@@ -178,6 +180,7 @@ class Entry:
     avoid: str = ""
     corrections: tuple[Correction, ...] = ()
     resampled: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
+    frozen: Callable[..., dict[str, Any]] | None = field(default=None, repr=False, compare=False)
     core: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
     combine: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
     function: Callable[..., Any] | None = field(default=None, repr=False, compare=False)

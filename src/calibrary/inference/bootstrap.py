@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from calibrary.errors import CalibrationWarning, one_of, warn
 from calibrary.inference.resampling import Replicated, Sample, as_given, check_level, check_resamples, replicate
-from calibrary.inference.statistic import Statistic, as_sample, as_statistic, together
+from calibrary.inference.statistic import Statistic, as_sample, as_statistic, safe_workers, together
 from calibrary.predictions import Array
 
 METHODS = ("basic", "percentile", "bc", "bca", "normal")
@@ -120,7 +120,7 @@ def interval(
     one_of("method", method, METHODS)
     check_resamples(n_resamples)
     check_level(confidence_level)
-    sample = as_sample(y_true, y_prob, options, weight_type)
+    sample = as_sample(metric, y_true, y_prob, options, weight_type)
     statistic = as_statistic(metric, options, sample)
     if method in ("percentile", "bc", "bca") and statistic.at_its_end:
         warn(
@@ -157,6 +157,7 @@ def resample(
     """Estimates of all statistics, and their values on the same bootstrap replicates."""
     scheme = sample.bootstrap()
     estimate, value = together(statistics, sample, scheme)
+    workers = safe_workers(statistics, workers)
     return estimate, replicate(scheme, value, len(estimate), n_resamples, rng, workers)
 
 
@@ -237,7 +238,7 @@ def jackknife(statistic: Statistic, sample: Sample) -> tuple[tuple[Array, Array]
     _, value = together([statistic], sample, sample.bootstrap(), careful=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        values = [value(sample.recounted((group != g).astype(np.intp))) for g in range(len(times))]
+        values = [value(sample.of_units(np.flatnonzero(group != g))) for g in range(len(times))]
     return (np.array(values), times), how
 
 

@@ -86,7 +86,8 @@ def compare(
         The labels.
     y_prob_a, y_prob_b : array-like
         Predictions of the two models; or a mapping of names to predictions as ``y_prob_a`` alone, which compares
-        every pair and adjusts the p-values by Holm.
+        every pair and adjusts the p-values by Holm. Detections: the ground truth and two sets of results, or two
+        ``Matches`` of the same images.
     method : "bootstrap", "swap" or "paired-t"
         Draw the same rows for both models; or exchange the two predictions row by row, which tests that the models
         are exchangeable in every respect, more than equal calibration; or, for means of row losses, Student's test.
@@ -128,17 +129,17 @@ def compare(
         if y_prob_b is not None or y_true_b is not None:
             raise TypeError("several models are given by one mapping of names to predictions: leave y_prob_b out")
         return _all_pairs(metric, y_true, y_prob_a, settings, options)
-    if y_prob_b is None:
+    if y_prob_b is None and hasattr(y_true, "n_images"):
+        y_true, y_prob_a, y_prob_b, y_true_b = y_true, None, None, y_prob_a
+    elif y_prob_b is None:
         raise TypeError("y_prob_b is missing: pass the second model's predictions, or a mapping of several")
-    first = as_sample(y_true, y_prob_a, dict(options), weight_type)
-    same_rows = y_true_b is None and sample_weight_b is None
+    same_rows = (y_true_b is None and sample_weight_b is None) or hasattr(y_true, "n_images")
     other = {**options, **({} if same_rows else {"sample_weight": sample_weight_b})}
-    second = as_sample(y_true if y_true_b is None else y_true_b, y_prob_b, other, weight_type)
-    for name in ("sample_weight", "labels", "pos_label"):
-        options.pop(name, None)
+    first = as_sample(metric, y_true, y_prob_a, options, weight_type)
+    second = as_sample(metric, y_true if y_true_b is None else y_true_b, y_prob_b, other, weight_type)
     pair = _Pair(first, second, as_statistic(metric, options, first), as_statistic(metric, options, second))
-    if same_rows and not np.array_equal(first.p.y, second.p.y):
-        raise ValueError("y_prob_a and y_prob_b leave different rows: compare models on the same rows")
+    if same_rows:
+        pair.refuse_other_rows()
     if not same_rows:
         return _unpaired(pair, settings)
     return {"bootstrap": _paired_bootstrap, "swap": _swap, "paired-t": _paired_t}[method](pair, settings)
@@ -181,6 +182,13 @@ class _Pair:
                 f"{self.on_first.name} has {len(a)} numbers here: compare models by one, e.g. average='uniform'"
             )
         return float(a[0]), float(b[0])
+
+    def refuse_other_rows(self) -> None:
+        if self.first.found is not None:
+            if self.first.n_units != self.second.n_units:
+                raise ValueError("the two sets of detections are of different images: compare models on the same ones")
+        elif not np.array_equal(self.first.p.y, self.second.p.y):
+            raise ValueError("y_prob_a and y_prob_b belong to different rows: compare models on the same ones")
 
     def caution(self) -> str:
         if not self.on_first.at_its_end:
@@ -252,11 +260,11 @@ def _bootstrapped(pair: _Pair, a: float, b: float, values: Array, settings: dict
 
 
 def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
+    if pair.first.found is not None:
+        raise ValueError("method='swap' exchanges predictions of the same row, and detections are not paired")
     a, b = pair.values
     d = a - b
-    p, q = pair.first.p, pair.second.p
-    if p.w is not None and settings["weight_type"] == "frequency":
-        pair.first.p.counts("exchanging predictions")
+    p, q = _by_copy(pair.first), _by_copy(pair.second)
 
     def swapped(s: Any) -> Any:
         mask = s if p.binary else s[:, None]
@@ -279,6 +287,11 @@ def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
         settings["confidence_level"], settings["n_resamples"], int(drawn.n_failed[0]),
         note="tests that the models are exchangeable in every respect, which is more than equal calibration",
     )  # fmt: skip
+
+
+def _by_copy(sample: Sample) -> Predictions:
+    """The rows, every copy of a weighted one by itself."""
+    return sample.p if sample.unit_row is None else sample.written_out(sample.unit_row)
 
 
 def _with(p: Predictions, probability: Array) -> Predictions:

@@ -41,7 +41,7 @@ def infer_many(
     p : Predictions
     rows : list
         One dataclass for each number of each metric, in the order of ``chosen``, with fields ``low``, ``high``,
-        ``standard_error``, ``pvalue``, ``pvalue_adjusted``, ``null_mean``, ``null_high`` and ``primary`` to be filled in.
+        ``standard_error``, ``pvalue``, ``pvalue_adjusted``, ``null_mean``, ``null_high`` and ``primary`` to fill in.
     chosen : list of (Entry, own options)
     looking : dict
         ``lens``, ``average`` and ``r``.
@@ -64,10 +64,8 @@ def infer_many(
     adjust = adjust or "min-p"
     one_of("adjust", adjust, ("min-p", *ADJUSTMENTS))
     sample = Sample(p, weight_type, matches)
-    statistics = [
-        as_statistic(entry, options if entry.family == "detection" else {**looking, **options}, sample)
-        for entry, options in chosen
-    ]
+    asked = [(entry, options if entry.family == "detection" else {**looking, **options}) for entry, options in chosen]
+    statistics = [as_statistic(entry, options, sample) for entry, options in asked]
     # one generator for both: intervals first, then redrawn labels
     generator = np.random.default_rng(rng)
     columns = _columns(statistics, sample)
@@ -76,7 +74,11 @@ def infer_many(
     if intervals:
         rows = _with_intervals(rows, statistics, sample, n_resamples, confidence_level, generator, workers)
     if tests:
-        tested = [(s, c) for s, c in zip(statistics, columns, strict=True) if s.entry is None or s.entry.null]
+        tested = [
+            (as_statistic(entry, options, sample, redrawn=True), where)
+            for (entry, options), where in zip(asked, columns, strict=True)
+            if entry.null
+        ]
         if tested:
             rows = _with_tests(rows, tested, sample, n_resamples, generator, adjust, primary, workers)
     if primary is not None:

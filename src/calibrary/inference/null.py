@@ -18,8 +18,8 @@ from calibrary.inference.resampling import (
     monte_carlo_error,
     replicate,
 )
-from calibrary.inference.statistic import Statistic, as_sample, as_statistic, together
-from calibrary.predictions import Array, as_array
+from calibrary.inference.statistic import Statistic, as_sample, as_statistic, safe_workers, together
+from calibrary.predictions import Array, Predictions, as_array
 
 METHODS = ("monte-carlo", "consistency")
 ALTERNATIVES = ("greater", "less", "two-sided")
@@ -133,12 +133,12 @@ def null_distribution(
     >>> round(null.mean, 3), round(null.quantile(0.95), 3)
     (0.042, 0.09)
     """
-    if hasattr(y_prob, "as_predictions") or type(y_prob).__name__ == "Predictions":
-        sample = as_sample(y_prob, None, options, weight_type)
+    if isinstance(y_prob, Predictions) or hasattr(y_prob, "as_predictions"):
+        sample = as_sample(metric, y_prob, None, options, weight_type)
     else:
         y = np.zeros(len(as_array(y_prob, "y_prob")), dtype=np.intp)
-        sample = as_sample(y, y_prob, options, weight_type)
-    statistic = as_statistic(metric, options, sample)
+        sample = as_sample(metric, y, y_prob, options, weight_type)
+    statistic = as_statistic(metric, options, sample, redrawn=method == "monte-carlo")
     _, drawn = redraw([statistic], sample, method, n_resamples, rng, calibration_map, workers)
     drawn.say_failures()
     values = drawn.values
@@ -157,11 +157,11 @@ def monte_carlo_test(entry: Entry, y_true: Any, y_prob: Any, keywords: dict[str,
     alternative = options.pop("alternative", None)
     calibration_map = options.pop("calibration_map", None)
     workers = options.pop("workers", None)
-    sample = as_sample(y_true, y_prob, options, options.pop("weight_type", "frequency"))
+    sample = as_sample(entry, y_true, y_prob, options, options.pop("weight_type", "frequency"))
     for name in options:
         if own is not None and name in inspect.signature(own.core).parameters and name not in entry.options:
             raise ValueError(f"{name}={options[name]!r} has no effect with method={method!r}: leave it out")
-    statistic = as_statistic(entry, options, sample)
+    statistic = as_statistic(entry, options, sample, redrawn=method == "monte-carlo")
     tail = chosen_tail(statistic, alternative)
     observed, drawn = redraw([statistic], sample, method, n_resamples, rng, calibration_map, workers)
     drawn.say_failures()
@@ -204,6 +204,7 @@ def redraw(
     else:
         scheme = sample.null(truth, " ".join(s.link for s in statistics))
     observed, value = together(statistics, sample, scheme)
+    workers = safe_workers(statistics, workers)
     return observed, replicate(scheme, value, len(observed), n_resamples, rng, workers)
 
 

@@ -41,37 +41,40 @@ _MOST_COPIES = 5_000_000
 class Replicate:
     """One random copy of a sample, in the form a metric can use.
 
-    ``w`` and ``y`` are weights (zeros among them) and labels of the sample's rows; None where they are the
-    sample's own. ``counted`` is the replicate as weighted rows, ``listed`` as rows written out in drawn order.
+    It gives the rows of ``base`` new weights (zeros among them) or new labels; what is not given is as in
+    ``base``. ``counted`` is the replicate as weighted rows, ``listed`` as rows written out in drawn order, and
+    ``drawn`` the rows of the sample that were drawn, if that is all there is to it.
     """
 
     def __init__(
         self,
         base: Predictions,
         *,
-        w: Array | None = None,
+        w: Callable[[], Array] | None = None,
         y: NDArray[Any] | None = None,
+        drawn: Indices | None = None,
         listed: Callable[[], Predictions] | None = None,
         matches: Callable[[str], Any] | None = None,
     ) -> None:
         self.base = base
-        self.w = w
-        self.y = y
+        self.drawn = drawn
+        self._w = w
+        self._y = y
         self._listed = listed
         self._matches = matches
 
-    @property
+    @cached_property
     def weights(self) -> Array:
-        return self.base.weight if self.w is None else self.w
+        return self.base.weight if self._w is None else self._w()
 
     @property
     def labels(self) -> NDArray[Any]:
-        return self.base.y if self.y is None else self.y
+        return self.base.y if self._y is None else self._y
 
     @cached_property
     def counted(self) -> Predictions:
-        p = self.base if self.y is None else self.base.relabelled(self.y)
-        return p if self.w is None else p.reweighted(self.w)
+        p = self.base if self._y is None else self.base.relabelled(self._y)
+        return p if self._w is None else p.reweighted(self.weights)
 
     @cached_property
     def listed(self) -> Predictions:
@@ -88,13 +91,15 @@ class Replicate:
 class Scheme:
     """A way of making replicates: what one of them takes from the stream, and what is made of it.
 
-    ``base`` holds the rows that every replicate gives new weights or, if ``relabels``, new labels.
+    ``base`` holds the rows that every replicate gives new weights or, if ``relabels``, new labels; ``order`` tells
+    which rows of the sample they are, where replicates know the rows ``drawn``.
     """
 
     draw: Callable[[np.random.Generator], Any]
     make: Callable[[Any], Any]
     base: Predictions
     relabels: bool = False
+    order: Indices | None = None
 
 
 # -- a sample and its replicates --------------------------------------------------------------------
@@ -142,34 +147,35 @@ class Sample:
     def bootstrap(self) -> Scheme:
         """Units drawn with replacement."""
         n = self.n_units
-        return Scheme(
-            lambda rng: rng.integers(0, n, n),
-            lambda drawn: self.recounted(np.bincount(drawn, minlength=n), drawn),
+        order = None if self.found is not None else self.order
+        return Scheme(lambda rng: rng.integers(0, n, n), self.of_units, self.base, order=order)
+
+    def of_units(self, drawn: Indices) -> Replicate:
+        """The replicate made of these units."""
+        if self.found is not None:
+            return self._of_images(np.bincount(drawn, minlength=self.n_units))
+        row = drawn if self.unit_row is None else self.unit_row[drawn]
+
+        def weights() -> Array:
+            w = np.bincount(row, minlength=self.p.n)[self.order].astype(np.float64)
+            if self.p.w is not None and self.unit_row is None:
+                w *= self.base.weight
+            return w
+
+        return Replicate(self.base, w=weights, drawn=row, listed=lambda: self.written_out(row))
+
+    def _of_images(self, counts: NDArray[Any]) -> Replicate:
+        found = self.found
+        times = counts[found.image]
+        return Replicate(
             self.base,
+            w=lambda: (times * self.p.weight)[self.order],
+            listed=lambda: self.written_out(np.repeat(np.arange(self.p.n), times)),
+            matches=lambda link: found.reweighted(counts.astype(np.float64)),
         )
 
-    def recounted(self, counts: NDArray[Any], drawn: Indices | None = None) -> Replicate:
-        """The replicate in which every unit occurs as often as ``counts`` says."""
-        if drawn is None:
-            drawn = np.repeat(np.arange(self.n_units), counts)
-        if self.found is not None:
-            found, image = self.found, self.found.image
-            w = counts[image] * self.p.weight
-            return Replicate(
-                self.base,
-                w=w[self.order],
-                listed=lambda: self._written_out(np.repeat(np.arange(self.p.n), counts[image])),
-                matches=lambda link: found.reweighted(counts.astype(np.float64)),
-            )
-        row = drawn if self.unit_row is None else self.unit_row[drawn]
-        if self.unit_row is not None:
-            counts = np.bincount(row, minlength=self.p.n)
-        w = counts[self.order].astype(np.float64)
-        if self.p.w is not None and self.unit_row is None:
-            w *= self.base.w
-        return Replicate(self.base, w=w, listed=lambda: self._written_out(row))
-
-    def _written_out(self, row: Indices, y: NDArray[Any] | None = None) -> Predictions:
+    def written_out(self, row: Indices, y: NDArray[Any] | None = None) -> Predictions:
+        """These rows one by one; copies of a weighted row count once each."""
         p = self.p
         child = p.subset(row, p.y[row] if y is None else y, p.probability[row], classes=p._classes, origin=p.origin)
         if self.unit_row is not None:
@@ -184,7 +190,7 @@ class Sample:
             return self._null_detections(link)
         if self.unit_row is not None and self.n_units > _MOST_COPIES:
             return self._null_counts(truth)
-        units = self.p if self.unit_row is None else self._written_out(self.unit_row)
+        units = self.p if self.unit_row is None else self.written_out(self.unit_row)
         chance = _chance(units, truth, self.unit_row)
         order = self.order if self.unit_row is None else _ascending(units)
         base = self.base if self.unit_row is None else _in_order(units, order)
@@ -204,7 +210,7 @@ class Sample:
         both = self.every_label
 
         def make(drawn: NDArray[Any]) -> Replicate:
-            return Replicate(both, w=drawn[self.order].ravel().astype(np.float64))
+            return Replicate(both, w=lambda: drawn[self.order].ravel().astype(np.float64))
 
         return Scheme(lambda rng: rng.multinomial(copies, table), make, both)
 
@@ -252,10 +258,14 @@ class Sample:
         def make(drawn: tuple[Indices, Array]) -> Replicate:
             row = drawn[0] if self.unit_row is None else self.unit_row[drawn[0]]
             y = drawn_labels(drawn[1], chance[row])
-            w = np.bincount(inverse[row] * k + y, minlength=self.p.n * k).astype(np.float64)
-            if self.p.w is not None and self.unit_row is None:
-                w *= np.repeat(self.base.weight, k)
-            return Replicate(self.every_label, w=w, listed=lambda: self._written_out(row, y))
+
+            def weights() -> Array:
+                w = np.bincount(inverse[row] * k + y, minlength=self.p.n * k).astype(np.float64)
+                if self.p.w is not None and self.unit_row is None:
+                    w *= np.repeat(self.base.weight, k)
+                return w
+
+            return Replicate(self.every_label, w=weights, listed=lambda: self.written_out(row, y))
 
         return Scheme(draw, make, self.every_label)
 

@@ -45,7 +45,7 @@ def _agrees(way: Way, plain: Way, scheme: Scheme) -> bool:
     if scheme.relabels:
         tried = Replicate(scheme.base, y=(row * 7 // 3) % scheme.base.k)
     else:
-        tried = Replicate(scheme.base, w=scheme.base.weight * ((row * 5 + 1) % 3))
+        tried = Replicate(scheme.base, w=lambda: scheme.base.weight * ((row * 5 + 1) % 3))
     return bool(np.allclose(way(tried), plain(tried), rtol=1e-9, atol=1e-12))
 
 
@@ -62,13 +62,28 @@ def _row_losses(entry: Entry, options: dict[str, Any], scheme: Scheme) -> Way | 
         return rows
 
     if not scheme.relabels:
-        fixed = losses(base)
-        return lambda replicate: np.array([np.dot(replicate.weights, fixed) / replicate.weights.sum()])
+        return _mean_of_losses(losses(base), scheme)
     if base.k > _MOST_LABELS:
         return None
     table = np.array([losses(base.relabelled(np.full(base.n, k))) for k in range(base.k)])
     row = np.arange(base.n)
     return lambda replicate: np.array([base.mean(table[replicate.labels, row])])
+
+
+def _mean_of_losses(losses: Array, scheme: Scheme) -> Way:
+    def counted(replicate: Replicate) -> Array:
+        return np.array([np.einsum("n,n", replicate.weights, losses) / replicate.weights.sum()])
+
+    if scheme.order is None or scheme.base.w is not None:
+        return counted
+    by_row = np.empty_like(losses)
+    by_row[scheme.order] = losses
+
+    def drawn(replicate: Replicate) -> Array:
+        # taking the drawn rows is cheaper than counting them
+        return counted(replicate) if replicate.drawn is None else np.array([by_row[replicate.drawn].mean()])
+
+    return drawn
 
 
 def _prepared(entry: Entry, options: dict[str, Any], scheme: Scheme) -> Way | None:
@@ -100,11 +115,11 @@ def _prepared_views(entry: Entry, options: dict[str, Any], views: Views, own: di
     if any(value is None for value in each):
         return None
     if not views.several:
-        return lambda replicate: np.array([each[0](replicate.w, None)])
+        return lambda replicate: np.array([each[0](replicate.weights, None)])
     average = options.get("average", "uniform")
     # weights by prevalence change with the replicate; several views with a rule of their own are left alone
     if entry.combine is not None or not (average is None or average in ("uniform", "macro", "max")):
         return None
     return lambda replicate: np.atleast_1d(
-        views.average(np.array([value(replicate.w, None) for value in each]), average)
+        views.average(np.array([value(replicate.weights, None) for value in each]), average)
     )

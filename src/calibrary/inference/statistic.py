@@ -39,7 +39,9 @@ class Statistic:
     def on(self, replicate: Replicate) -> Array:
         """The value on one replicate, as a flat array of one or several numbers."""
         if self.kind == "matches":
-            return flat(self.measure(replicate.matches(self.link)), self.entry)
+            found = replicate.matches(self.link)
+            rows = self.entry is not None and self.entry.weights != "repetition"
+            return flat(self.measure(found.repeated() if rows else found), self.entry)
         return flat(self.measure(replicate.counted if self.kind == "counted" else replicate.listed), self.entry)
 
     def on_sample(self, sample: Sample) -> Any:
@@ -86,8 +88,11 @@ def flat(value: Any, entry: Entry | None) -> Array:
 # -- making statistics ------------------------------------------------------------------------------
 
 
-def as_sample(y_true: Any, y_prob: Any, keywords: dict[str, Any], weight_type: str) -> Sample:
+def as_sample(metric: Any, y_true: Any, y_prob: Any, keywords: dict[str, Any], weight_type: str) -> Sample:
     """Take the data keywords out of ``keywords`` and check the sample they describe."""
+    entry = entry_of(metric)
+    if entry is not None:
+        y_true, y_prob = entry.prepared(y_true, y_prob, keywords)
     found = y_true if hasattr(y_true, "n_images") else None
     p = predictions(
         y_true,
@@ -99,40 +104,75 @@ def as_sample(y_true: Any, y_prob: Any, keywords: dict[str, Any], weight_type: s
     return Sample(p, weight_type, found)
 
 
-def as_statistic(metric: Any, options: dict[str, Any], sample: Sample) -> Statistic:
-    """A statistic from an id, a catalogue entry, a public metric function or any callable."""
-    entry = metric if isinstance(metric, Entry) else getattr(metric, "entry", None)
-    if isinstance(metric, str):
-        entry = catalogue[metric]
+def entry_of(metric: Any) -> Entry | None:
+    """The catalogue entry of an id, an entry or a public metric function; None for any other callable."""
+    entry = catalogue[metric] if isinstance(metric, str) else getattr(metric, "entry", metric)
     if isinstance(entry, Entry):
-        return _of_entry(entry, options, sample)
-    if callable(metric):
+        if entry.function is None:
+            raise NotImplementedError(f"{entry.id} ({entry.name}) is planned and not built yet")
+        return entry
+    if not callable(metric):
+        raise TypeError(f"metric={metric!r}: pass a metric's id, a function of calibrary, or a callable metric(y, p)")
+    return None
+
+
+def as_statistic(metric: Any, options: dict[str, Any], sample: Sample, *, redrawn: bool = False) -> Statistic:
+    """A statistic from an id, a catalogue entry, a public metric function or any callable.
+
+    ``redrawn`` says that only labels will change, so that rows are never drawn twice.
+    """
+    entry = entry_of(metric)
+    if entry is None:
         return _of_callable(metric, options, sample.p)
-    raise TypeError(f"metric={metric!r}: pass a metric's id, a function of calibrary, or a callable metric(y, p)")
-
-
-def _of_entry(entry: Entry, options: dict[str, Any], sample: Sample) -> Statistic:
-    function = entry.function
-    if function is None:
-        raise NotImplementedError(f"{entry.id} ({entry.name}) is planned and not built yet")
     for name in options:
         if name not in entry.options and name not in _LOOKING:
             raise TypeError(f"{entry.id} has no option {name!r}: {suggest(name, [*entry.options, *_LOOKING])}")
     fixed = dict(options)
-    if "rng" in entry.options:
+    own = inspect.signature(entry.core or len).parameters.get("rng")
+    if own is not None and own.default is None:
         fixed["rng"] = _INNER_SEED
     if entry.family == "detection":
-        if sample.found is None:
-            raise ValueError(f"{entry.id} needs matched detections: pass a Matches object")
-        return Statistic(entry.id, lambda found: function(found, **fixed), entry, "matches", _link(entry, fixed))
+        return _of_detections(entry, fixed, sample, redrawn)
     kind = "counted" if entry.weights == "repetition" and entry.order_free else "listed"
-    return Statistic(entry.id, lambda data: entry.measure(data, **fixed), entry, kind, options=fixed)
+    if "weight_type" in entry.options and sample.p.w is not None:
+        fixed.setdefault("weight_type", sample.weight_type)
+        # counts of drawn rows are frequencies, which importance weights would not be
+        kind = "counted" if sample.weight_type == "frequency" else "listed"
+    measure = _frozen(entry, fixed, sample.p, redrawn) or (lambda data: entry.measure(data, **fixed))
+    return Statistic(entry.id, measure, entry, kind, options=fixed)
 
 
-def _link(entry: Entry, options: dict[str, Any]) -> str:
-    """What calibrated means to a detection metric: precision equal to score, or precision times IoU."""
-    link = options.get("link", getattr(inspect.signature(entry.core or len).parameters.get("link"), "default", None))
-    return "identity" if link == "identity" else "threshold"
+def _of_detections(entry: Entry, options: dict[str, Any], sample: Sample, redrawn: bool) -> Statistic:
+    if sample.found is None:
+        raise ValueError(f"{entry.id} needs matched detections: pass a Matches object")
+    if entry.frozen is not None and not redrawn:
+        options = {**options, **entry.frozen(sample.found, **options)}
+    link = entry.null_link(options)  # type: ignore[attr-defined]  # detection entries know what calibrated means
+    return Statistic(entry.id, lambda found: entry.measure(found, **options), entry, "matches", link)
+
+
+def _frozen(
+    entry: Entry, options: dict[str, Any], p: Predictions, redrawn: bool
+) -> Callable[[Predictions], Any] | None:
+    """The metric with options chosen once, for each view of the lens, on the original data."""
+    if entry.frozen is None or redrawn or entry.core is None:
+        return None
+    looking = {name: options[name] for name in ("lens", "r") if name in options}
+    own = {name: value for name, value in options.items() if name not in _LOOKING}
+    core, average = entry.core, options.get("average", "uniform")
+    views = p.through(entry.lens_for(p, **looking))
+    chosen = {key: {**own, **entry.frozen(view, **own)} for key, view in zip(views.keys, views.views, strict=True)}
+
+    def measure(data: Predictions) -> Any:
+        seen = data.through(entry.lens_for(data, **looking))
+        values = [core(view, **chosen.get(key, own)) for key, view in zip(seen.keys, seen.views, strict=True)]
+        if not seen.several:
+            return values[0]
+        if entry.combine is not None and average is not None:
+            return entry.combine(values, seen, average, own)
+        return seen.average(np.array(values), average)
+
+    return measure
 
 
 def _of_callable(metric: Callable[..., Any], options: dict[str, Any], p: Predictions) -> Statistic:
@@ -195,6 +235,11 @@ def together(
         return np.concatenate([_or_nan(way, replicate, len(o)) for way, o in zip(ways, observed, strict=True)])
 
     return np.concatenate(observed), value
+
+
+def safe_workers(statistics: list[Statistic], workers: int | None) -> int | None:
+    """One worker for callables of the user's, which may not be made for threads, unless asked otherwise."""
+    return 1 if workers is None and any(s.entry is None for s in statistics) else workers
 
 
 def _way(statistic: Statistic, scheme: Scheme) -> Callable[[Replicate], Array]:
