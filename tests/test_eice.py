@@ -241,6 +241,10 @@ def test_models_without_a_closed_form_are_sent_to_refitting():
         jackknife(GaussianNB().fit(X, y), X, y, X)
     with pytest.raises(ValueError, match="not fitted"):
         jackknife(logistic(), X, y, X)
+    with pytest.raises(ValueError, match="not a fitted"):
+        jackknife(GaussianNB(), X, y, X, method="refit")
+    with pytest.raises(TypeError, match="fitted model"):
+        jackknife(X_train=X, y_train=y, X_eval=X)
     with pytest.raises(ValueError, match="l2 penalty"):
         jackknife(logistic(solver="saga", l1_ratio=0.5, tol=1e-3).fit(X, y), X, y, X)
     collinear, event = np.column_stack([X, X[:, 0] - 2 * X[:, 1]]), (y == 0).astype(int)

@@ -464,10 +464,11 @@ def test_p_norms_agree_with_their_relatives(multi_set):
     assert cal.pointwise_lp_error(y, p, p=2) == pytest.approx(cal.root_brier_score(y, p))
     assert cal.pointwise_lp_error(y, p) == cal.mean_absolute_error(y, p)
     assert cal.pointwise_lp_error(y, p, p=5000) == pytest.approx(e.max(), rel=0.01)
-    assert cal.pointwise_lp_error(y, p, p=math.inf) == e.max()
+    assert cal.pointwise_lp_error(y, p, p=math.inf) == cal.pointwise_lp_error(y, p, p="inf") == e.max()
     assert cal.mean_absolute_error(y, p) == pytest.approx(2 / p.shape[1] * (1 - cal.predictions(y, p).p_true.mean()))
-    with pytest.raises(ValueError, match="p=0"):
-        cal.pointwise_lp_error(y, p, p=0)
+    for bad in (0, -1, math.nan, "two"):
+        with pytest.raises(ValueError, match=f"p={bad!r}"):
+            cal.pointwise_lp_error(y, p, p=bad)
     assert cal.pointwise_lp_error([1, 0], [1.0, 0.0], p=3) == 0.0
 
 
@@ -516,6 +517,8 @@ def test_hinge_variants_and_real_scores():
     raw = np.maximum(0, 1 - (2 * one_hot(y, 4) - 1) * p).mean()
     assert cal.hinge_loss(y, p, variant="raw") == pytest.approx(raw)
     assert cal.hinge_loss(y, p, variant="raw", soft_target=one_hot(y, 4)) == pytest.approx(raw)
+    weighted = cal.hinge_loss_scores([0, 1, 1], [0.5, -2.0, 3.0], sample_weight=[0, 2, 1])
+    assert weighted == pytest.approx(cal.hinge_loss_scores([1, 1, 1], [-2.0, -2.0, 3.0]))
     with pytest.raises(ValueError, match="finite"):
         cal.hinge_loss_scores([0, 1], [0.0, math.inf])
     with pytest.raises(ValueError, match="shape"):

@@ -52,7 +52,6 @@ _RATIO: dict[str, Any] = {
     range=(0.0, 1.0),
     range_note="[0, 1] for two classes, [0, 2/K] for more; [0, 2] with scale='sum'",
     equation="(10)",
-    references=("Bradley, Schwartz, Hashino (2008), Sampling uncertainty of the Brier score and its decomposition",),
     corrections=(
         Correction("(10)", "c_i and y_i without a class index", "c_ik and y_ik"),
         Correction("equivalence", "equivalent to ECE with one bin", "to its square; MDCA is the one-bin error"),

@@ -120,6 +120,8 @@ def jackknife_predictions(
     one_of("lens", lens, ("auto", "binary", "top-label"))
     if X_train is None or y_train is None or X_eval is None:
         raise TypeError("pass X_train, y_train (the rows the model was fitted on) and X_eval (the rows to predict)")
+    if model is None and predict_fn is None:
+        raise TypeError("pass a fitted model, or predict_fn with theta, grads and hessian")
     models: LeftOut
     if predict_fn is not None:
         models = _given(predict_fn, theta, grads, hessian, X_train, y_train, method, damp)
@@ -292,6 +294,8 @@ def _class_weights(model: Any, labels: Indices) -> Array:
 def _refitted(model: Any, X_train: Any, y_train: Any) -> _Evaluated:
     from sklearn.base import clone
 
+    if not hasattr(model, "classes_"):
+        raise ValueError("model is not a fitted classifier: call model.fit(X_train, y_train) first")
     y = as_array(y_train, "y_train")
     classes, n = model.classes_, len(y)
 

@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.catalogue import Common, Correction, metric
 from calibrary.errors import one_of
 from calibrary.lens import ALL_LENSES
-from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, errors, reduced, soft
+from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, errors, mean_of_rows, reduced, soft
 from calibrary.predictions import Array, Predictions, as_array
 
 __all__ = [
@@ -84,7 +84,7 @@ def mean_absolute_error(
     corrections=(Correction("root", "p-norm with its root", "the cited package leaves the root out"),),
 )
 def pointwise_lp_error(
-    view: Predictions, *, p: float = 1.0, soft_target: Any = None, **common: Unpack[Common]
+    view: Predictions, *, p: float | str = 1.0, soft_target: Any = None, **common: Unpack[Common]
 ) -> float:
     r"""p-norm of the differences between predicted probabilities and what happened.
 
@@ -93,7 +93,7 @@ def pointwise_lp_error(
     Parameters
     ----------
     p : float
-        Above 0; infinity gives the largest difference.
+        Above 0; infinity (or "inf") gives the largest difference.
     soft_target : array-like of shape (N,) or (N, K), optional
         Probabilities that take the place of the labels.
 
@@ -103,18 +103,19 @@ def pointwise_lp_error(
     >>> round(cal.pointwise_lp_error([0, 1, 1], [0.2, 0.7, 0.9], p=2), 4)
     0.216
     """
-    if not p > 0:
-        raise ValueError(f"p={p!r} must be above 0 (infinity for the largest difference)")
-    if p == 1:
+    power = math.inf if p == "inf" else p
+    if isinstance(power, str) or not power > 0:
+        raise ValueError(f"p={p!r} must be a number above 0 (infinity for the largest difference)")
+    if power == 1:
         return float(view.mean(class_mean(view, np.abs, soft_target)))
-    if p == 2:
+    if power == 2:
         return math.sqrt(view.mean(class_mean(view, np.square, soft_target)))
     largest = max(float(np.abs(e).max()) for _, e in errors(view, soft_target))
-    if p == math.inf or largest == 0.0:
+    if power == math.inf or largest == 0.0:
         return largest
     # relative to the largest error, so that high powers do not underflow
-    rows = class_mean(view, lambda e: (np.abs(e) / largest) ** p, soft_target)
-    return float(largest * view.mean(rows) ** (1.0 / p))
+    rows = class_mean(view, lambda e: (np.abs(e) / largest) ** power, soft_target)
+    return float(largest * view.mean(rows) ** (1.0 / power))
 
 
 @metric(
@@ -218,7 +219,7 @@ def hinge_loss(
     return reduced(view, rows, reduction)
 
 
-def hinge_loss_scores(y_true: Any, score: Any) -> float:
+def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, reduction: str = "mean") -> Score:
     """Hinge loss of any real scores: the mean of max(0, 1 - (2y - 1) s).
 
     Parameters
@@ -227,11 +228,13 @@ def hinge_loss_scores(y_true: Any, score: Any) -> float:
         Labels 0 and 1.
     score : array-like of shape (N,)
         Margins; positive speaks for class 1.
+    sample_weight : array-like of shape (N,), optional
+    reduction : "mean" or "none"
 
     Examples
     --------
     >>> import calibrary as cal
-    >>> cal.hinge_loss_scores([0, 1, 1], [-2.0, 0.5, 3.0]).__round__(4)
+    >>> round(cal.hinge_loss_scores([0, 1, 1], [-2.0, 0.5, 3.0]), 4)
     0.1667
     """
     y, s = as_array(y_true, "y_true"), as_array(score, "score").astype(np.float64)
@@ -239,7 +242,7 @@ def hinge_loss_scores(y_true: Any, score: Any) -> float:
         raise ValueError(f"y_true has shape {y.shape} and score {s.shape}: pass one label and one score per row")
     if not np.isin(y, (0, 1)).all() or not np.isfinite(s).all():
         raise ValueError("y_true must hold 0 and 1, and score finite numbers")
-    return float(np.maximum(0.0, 1.0 - (2.0 * y - 1.0) * s).mean())
+    return mean_of_rows(np.maximum(0.0, 1.0 - (2.0 * y - 1.0) * s), sample_weight, reduction)
 
 
 @metric(

@@ -9,8 +9,8 @@ import numpy as np
 
 from calibrary.catalogue import Common, Correction, metric
 from calibrary.errors import undefined
-from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, reduced, row_blocks
-from calibrary.predictions import Array, Predictions, as_array, predictions
+from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, mean_of_rows, reduced, row_blocks
+from calibrary.predictions import Array, Predictions, as_array
 
 __all__ = [
     "dawid_sebastiani_score",
@@ -137,7 +137,7 @@ def dawid_sebastiani_score_moments(
     y, mean = _outcome_and_mean(y, mean)
     if y.ndim == 1:
         sd = _spread(std, len(y))
-        return _mean_of(((y - mean) / sd) ** 2 + 2.0 * np.log(sd), sample_weight, reduction)
+        return mean_of_rows(((y - mean) / sd) ** 2 + 2.0 * np.log(sd), sample_weight, reduction)
     S = np.broadcast_to(_real(covariance, "covariance"), (*y.shape, y.shape[1]))
     try:
         root = np.linalg.cholesky(S)
@@ -145,7 +145,7 @@ def dawid_sebastiani_score_moments(
         raise ValueError("covariance holds a matrix that is not positive definite") from error
     white = np.linalg.solve(root, (y - mean)[..., None])[..., 0]
     log_determinant = 2.0 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
-    return _mean_of((white**2).sum(axis=1) + log_determinant, sample_weight, reduction)
+    return mean_of_rows((white**2).sum(axis=1) + log_determinant, sample_weight, reduction)
 
 
 def normalised_squared_error_score_moments(
@@ -168,7 +168,7 @@ def normalised_squared_error_score_moments(
     y, mean = _outcome_and_mean(y, mean)
     if y.ndim != 1:
         raise ValueError(f"y has {y.ndim} dimensions: pass one number per row")
-    return _mean_of(((y - mean) / _spread(std, len(y))) ** 2, sample_weight, reduction)
+    return mean_of_rows(((y - mean) / _spread(std, len(y))) ** 2, sample_weight, reduction)
 
 
 # -- what they lean on ------------------------------------------------------------------------------
@@ -220,9 +220,3 @@ def _spread(std: Any, n: int) -> Array:
     if not (sd > 0).all():
         raise ValueError(f"std holds {sd.min():g}: standard deviations must be above 0")
     return sd
-
-
-def _mean_of(rows: Array, sample_weight: Any, reduction: str) -> Score:
-    n = len(rows)
-    weighted = predictions(Predictions(np.zeros(n, dtype=np.intp), np.zeros(n)), sample_weight=sample_weight)
-    return reduced(weighted, weighted.align(rows, "y"), reduction)

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrary.errors import one_of
 from calibrary.lens import ALL_LENSES, Views
-from calibrary.predictions import Array, Predictions, as_array
+from calibrary.predictions import Array, Predictions, as_array, predictions
 
 #: What a row score returns: a float, or with ``reduction="none"`` an array of one number per row.
 Score: TypeAlias = float | Any
@@ -24,6 +24,13 @@ def reduced(view: Predictions, rows: Array, reduction: str) -> Score:
         return float(view.mean(rows)) + 0.0  # no -0.0
     one_of("reduction", reduction, ("mean", "none"))
     return rows
+
+
+def mean_of_rows(rows: Array, sample_weight: Any, reduction: str) -> Score:
+    """The same for rows that did not come from predictions."""
+    n = len(rows)
+    weighted = predictions(Predictions(np.zeros(n, dtype=np.intp), np.zeros(n)), sample_weight=sample_weight)
+    return reduced(weighted, weighted.align(rows, "y_true"), reduction)
 
 
 def combine_rows(values: list[Any], views: Views, average: Any, options: dict[str, Any]) -> Score:

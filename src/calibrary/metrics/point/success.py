@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrary.catalogue import Common, Correction, metric
 from calibrary.errors import undefined
-from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced
+from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced, row_blocks
 from calibrary.predictions import Array, Predictions, as_array
 
 __all__ = ["misclassification_loss", "soft_f1_score", "success_rate"]
@@ -159,10 +159,11 @@ def _success_rows(view: Predictions, cost: Any, cost_proportion: float | None) -
 def _hits(view: Predictions) -> Array:
     if view.binary:
         return np.where(view.p_true == 0.5, 0.5, view.p_true > 0.5)
-    most = view.p.max(axis=1)
-    tied = np.count_nonzero(view.p == most[:, None], axis=1)
-    result: Array = (view.p_true == most) / tied
-    return result
+    most = view.p[np.arange(view.n), view.top]
+    rows: Array = (view.p_true == most).astype(np.float64)
+    for block in row_blocks(view):
+        rows[block] /= (view.p[block] == most[block, None]).astype(np.float64) @ np.ones(view.k)
+    return rows
 
 
 def _cost_rows(view: Predictions, cost: Any) -> Array:
