@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibrary.catalogue import catalogue
 from calibrary.errors import one_of
 from calibrary.grouping import norm_order
 from calibrary.grouping.edges import whole
 from calibrary.lens import Lens, as_lens
-from calibrary.numerics.newton import Evaluated, logistic_loss, minimise
+from calibrary.numerics.newton import Evaluated, Minimum, logistic_loss, minimise
 from calibrary.predictions import Array, Indices, Predictions, predictions
 
 
@@ -150,8 +149,9 @@ class BiasByConstruction:
             return float(abs(c - self.calibration(c)) ** p)
 
         # each half is left with the smooth factor of the density; the other is the quadrature's weight
-        low = quad(lambda c: gap(c) * (1 - c) ** (self.beta - 1), 0, 0.5, weight="alg", wvar=(self.alpha - 1, 0))
-        high = quad(lambda c: gap(c) * c ** (self.alpha - 1), 0.5, 1, weight="alg", wvar=(0, self.beta - 1))
+        exact = {"weight": "alg", "epsabs": 1e-14, "epsrel": 1e-11, "limit": 200}
+        low = quad(lambda c: gap(c) * (1 - c) ** (self.beta - 1), 0, 0.5, wvar=(self.alpha - 1, 0), **exact)
+        high = quad(lambda c: gap(c) * c ** (self.alpha - 1), 0.5, 1, wvar=(0, self.beta - 1), **exact)
         continuous = (low[0] + high[0]) / beta_function(self.alpha, self.beta)
         return float(((1 - self.p1) * continuous + self.p1 * gap(1.0)) ** (1 / p))
 
@@ -240,7 +240,10 @@ def _inside(view: Predictions) -> tuple[Array, Array, Array]:
         raise ValueError(
             f"y_prob has {int(inside.sum())} distinct confidences strictly between 0 and 1: a beta law needs two"
         )
-    return ties.c[inside], ties.w[inside], ties.wy[inside]
+    c, w, wy = ties.c[inside], ties.w[inside], ties.wy[inside]
+    if wy.sum() in (0.0, w.sum()):
+        raise ValueError("every label is the same: no calibration curve can be fitted; see null_reading instead")
+    return c, w, wy
 
 
 def _fit_beta(view: Predictions) -> tuple[float, float]:
@@ -268,15 +271,14 @@ def _fit_curves(view: Predictions) -> list[Candidate]:
     Each is linear in (a, b) behind a logit or a logarithm, so its likelihood is concave.
     """
     c, w, wy = _inside(view)
-    logit = logistic_loss
     families = {
-        "log_log": (log_loss, np.log(c), wy),
-        "logflip_logflip": (log_loss, np.log1p(-c), w - wy),
-        "logit_logit": (logit, np.log(c) - np.log1p(-c), wy),
-        "logit_logflip": (logit, np.log1p(-c), wy),
+        "log_log": (_least_log_loss, np.log(c), wy),
+        "logflip_logflip": (_least_log_loss, np.log1p(-c), w - wy),
+        "logit_logit": (_least_logistic_loss, np.log(c) - np.log1p(-c), wy),
+        "logit_logflip": (_least_logistic_loss, np.log1p(-c), wy),
     }
     found = []
-    for curve, (loss, x, positive) in families.items():
+    for curve, (least, x, positive) in families.items():
         one = np.ones_like(x)
         designs = {
             "b": (x[None], None, [1.0]),
@@ -284,27 +286,41 @@ def _fit_curves(view: Predictions) -> list[Candidate]:
             "ab": (np.vstack([one, x]), None, [0.0, 1.0]),
         }
         for free, (columns, offset, start) in designs.items():
-            best = minimise(loss(columns, positive, w, offset=offset), np.array(start))
+            best = least(columns, positive, w, offset, np.array(start))
             a = float(best.x[0]) if "a" in free else 0.0
             b = float(best.x[-1]) if "b" in free else 1.0
             found.append(Candidate(curve, free, a, b, 2.0 * len(free) + 2.0 * best.value))
     return found
 
 
-def log_loss(
-    columns: Array, positive: Array, weight: Array, *, offset: Array | None = None
-) -> Callable[[Array], Evaluated]:
-    """Log loss of ``log q = offset + theta @ columns``; infinite where some q is not below 1."""
+def _least_logistic_loss(columns: Array, positive: Array, weight: Array, offset: Array | None, start: Array) -> Minimum:
+    return minimise(logistic_loss(columns, positive, weight, offset=offset), start)
+
+
+def _least_log_loss(columns: Array, positive: Array, weight: Array, offset: Array | None, start: Array) -> Minimum:
+    """The best curve with log q = offset + theta @ columns, kept below 0 by a barrier that is taken away by and by.
+
+    The rows are in ascending order of a single variable, so the largest q is at one end: two barriers are enough.
+    """
     negative = weight - positive
+    shift = np.zeros(columns.shape[1]) if offset is None else offset
+    ends = columns[:, [0, -1]]
 
-    def evaluate(theta: Array) -> Evaluated:
-        eta: NDArray[np.float64] = theta @ columns + (0.0 if offset is None else offset)
-        if eta.max() >= 0.0:
-            return np.inf, np.zeros(len(theta)), np.eye(len(theta))
-        odds = 1.0 / np.expm1(-eta)
-        value = -float(positive @ eta + negative @ np.log(-np.expm1(eta)))
-        gradient = columns @ (negative * odds - positive)
-        hessian = (columns * (negative * odds * (1.0 + odds))) @ columns.T
-        return value, gradient, hessian
+    def loss(barrier: float) -> Callable[[Array], Evaluated]:
+        def evaluate(theta: Array) -> Evaluated:
+            eta = theta @ columns + shift
+            if eta.max() >= 0.0:
+                return np.inf, np.zeros(len(theta)), np.eye(len(theta))
+            odds = np.exp(eta) / -np.expm1(eta)
+            push = barrier / -eta[[0, -1]]
+            value = -float(positive @ eta + negative @ np.log(-np.expm1(eta)) + barrier * np.log(-eta[[0, -1]]).sum())
+            gradient = columns @ (negative * odds - positive) + ends @ push
+            hessian = (columns * (negative * odds * (1.0 + odds))) @ columns.T + (ends * push**2 / barrier) @ ends.T
+            return value, gradient, hessian
 
-    return evaluate
+        return evaluate
+
+    for barrier in 10.0 ** -np.arange(0, 11, 2):
+        best = minimise(loss(barrier), start)
+        start = best.x
+    return best
