@@ -18,15 +18,18 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import polynomial
 
-from calibrary.errors import one_of, suggest
-from calibrary.numerics.moment_sketch import gaussian_sums
+from calibrary.errors import one_of, suggest, warn
+from calibrary.numerics.beta_kernel import leave_one_out_beta_sums
+from calibrary.numerics.moment_sketch import Cells, gaussian_on_nodes, gaussian_sums
 from calibrary.numerics.pair_median import median_distance, median_vector_distance
-from calibrary.numerics.pair_sums import decayed_sums
+from calibrary.numerics.pair_sums import decayed_sums, laplace_sums
 from calibrary.numerics.windowed import block_sums, polynomial_sums
 from calibrary.predictions import Array, Predictions, Sorted
 
 #: Beyond this many widths the kernel is exactly zero in double precision.
 _UNDERFLOW = {"gaussian": 39.0, "laplace": 746.0}
+#: Up to this many pairs of target and point, Gaussians are summed directly.
+_DIRECT = 1 << 20
 #: A leave-one-out sum below this share of the left-out term is summed again without it.
 _CANCELLED = 1e-2
 
@@ -67,13 +70,38 @@ class Kernel:
         return _UNDERFLOW.get(self.name, 1.0)
 
     def sums_at(self, t: Array, x: Array, values: Array, h: float | Array) -> Array:
-        """Sums of v_i k((t - x_i) / h) at ascending targets over ascending points; ``values`` is (N, m).
+        """Sums of v_i k((t - x_i) / h) at ascending targets over ascending points.
 
-        A width per point (an array) is summed directly; so are Gaussian and Laplace kernels, within their reach.
+        ``values`` is (N, 2), weights first. A width per point (an array) is summed directly.
         """
-        if self.coefficients and not isinstance(h, np.ndarray):
+        if isinstance(h, np.ndarray):
+            return block_sums(self, t, x, values, h, self.reach)
+        if self.coefficients:
             return polynomial_sums(np.array(self.coefficients), t, x, values, h)
-        return block_sums(self, t, x, values, h, self.reach)
+        if self.name == "laplace":
+            return self._laplace_at(t, x, values, h)
+        if len(t) * len(x) <= _DIRECT:
+            return block_sums(self, t, x, values, h, self.reach)
+        return self._gaussian_at(t, x, values, h)
+
+    def _laplace_at(self, t: Array, x: Array, values: Array, h: float) -> Array:
+        both = np.concatenate((x, t))
+        order = np.argsort(both, kind="stable")
+        masses = np.concatenate((values, np.zeros((len(t), 2))))
+        sums = np.empty_like(masses)
+        sums[order] = laplace_sums(both[order], masses[order], h)
+        return self.peak * sums[len(x) :]
+
+    def _gaussian_at(self, t: Array, x: Array, values: Array, h: float) -> Array:
+        cells = Cells(np.concatenate((x, t)), h)
+        nothing = np.zeros(len(t))
+        nodes = (gaussian_on_nodes(cells.node_weights(np.concatenate((v, nothing)))) for v in values.T)
+        sums = np.column_stack([s[len(x) :] for s in cells.interpolate(*nodes)])
+        # far from all points only a direct sum has the digits that a ratio needs
+        far = np.flatnonzero(sums[:, 0] < 1e-3 * values[:, 0].min())
+        sums *= self.peak
+        sums[far] = block_sums(self, t[far], x, values, h, self.reach)
+        return sums
 
     def sums(self, x: Array, w: Array, wy: Array, h: float | Array, own: Array | None = None) -> tuple[Array, Array]:
         """Sums of w_i k and wy_i k, k = k((x_j - x_i) / h), at the ascending points x_j themselves.
@@ -290,7 +318,8 @@ def median_bandwidth(
             return median_distance(ties.c, mass, zero_mass)
     else:
         distinct, which, counts = np.unique(view.probability, axis=0, return_inverse=True, return_counts=True)
-        mass = np.bincount(which.ravel(), view.w) if weight_type == "frequency" else counts.astype(np.float64)
+        weighted = weight_type == "frequency" and view.w is not None
+        mass = (np.bincount(which.ravel(), view.w) if weighted else counts).astype(np.float64)
         scale, distance = (0.5, "cityblock") if metric == "tv" else (1.0, "euclidean")
 
         def median(zero_mass: float) -> float:
@@ -302,6 +331,41 @@ def median_bandwidth(
     if h == 0.0 or math.isnan(h):
         h = median(0.0)
     return 1.0 if math.isnan(h) else scale * h
+
+
+def beta_bandwidth(bandwidth: float | str, view: Predictions, *, weight_type: str = "frequency") -> float:
+    """The width of a beta kernel: a number, or "loo-mle" or "cv" over 20 widths from 1e-5 to 1.
+
+    "loo-mle" maximises the leave-one-out likelihood of the confidences, "cv" minimises the leave-one-out squared
+    error of the labels. The first optimum wins.
+    """
+    h = positive_width(bandwidth, ("loo-mle", "cv"))
+    if h is not None:
+        return h
+    copies(view, weight_type, f"bandwidth={bandwidth!r}")
+    badness = _beta_unlikeliness if bandwidth == "loo-mle" else _beta_label_error
+    best = int(np.argmin([badness(view, float(h), weight_type) for h in LOO_GRID]))
+    if best == 0 and bandwidth == "loo-mle":
+        warn(
+            f"bandwidth='loo-mle' chose its smallest width, {LOO_GRID[0]:g}: tied confidences make the likelihood grow "
+            "without bound; use bandwidth='cv' or a number"
+        )
+    return float(LOO_GRID[best])
+
+
+def _beta_unlikeliness(view: Predictions, h: float, weight_type: str) -> float:
+    s = view.sorted
+    sums = leave_one_out_beta_sums(s.c, s.y, h, s.w, weight_type=weight_type)
+    rest = view.total - (1.0 if s.w is None or weight_type == "frequency" else s.w)
+    logs = np.log(sums.total / rest) + sums.log_scale
+    return -float(logs.sum() if s.w is None else np.dot(s.w, logs))
+
+
+def _beta_label_error(view: Predictions, h: float, weight_type: str) -> float:
+    s = view.sorted
+    sums = leave_one_out_beta_sums(s.c, s.y, h, s.w, weight_type=weight_type)
+    error = (s.y - sums.weighted / sums.total) ** 2
+    return float(error.sum() if s.w is None else np.dot(s.w, error))
 
 
 def curve_bandwidth(
@@ -342,7 +406,7 @@ def mix_n_match_bandwidth(view: Predictions, kernel: Kernel, *, weight_type: str
     positive = view.y == 1
     sd = spread(view.subset(positive, view.y[positive], view.c[positive])) if positive.any() else 0.0
     sd = sd if sd > 0.0 else spread(view)
-    return sd * (2.0 * effective_size(view, weight_type)) ** -0.2 / kernel.sd
+    return float(sd * (2.0 * effective_size(view, weight_type)) ** -0.2 / kernel.sd)
 
 
 def adaptive_bandwidth(view: Predictions, kernel: Kernel, h: float) -> Array:
@@ -372,16 +436,16 @@ def smoothed_labels(
     else:
         s0, s1 = kernel.sums(s.c, w, wy, h, own)
     if not leave_one_out:
-        return np.clip(s1 / s0, 0.0, 1.0)
-    curve = np.full(len(w), np.nan)
+        return (s1 / s0).clip(0.0, 1.0)
+    curve: Array = np.full(len(w), np.nan)
     np.divide(s1, s0, out=curve, where=s0 > 0.0)
-    return np.clip(curve, 0.0, 1.0)
+    return curve.clip(0.0, 1.0)
 
 
 def _tie_sums(c: Array, w: Array, wy: Array, own: Array | None, y: Array) -> tuple[Array, Array]:
     group = np.cumsum(np.diff(c, prepend=c[0]) > 0)
-    s0, s1 = np.bincount(group, w)[group], np.bincount(group, wy)[group]
-    return (s0, s1) if own is None else (s0 - own, s1 - own * y)
+    left = np.zeros(len(c)) if own is None else own
+    return np.bincount(group, w)[group] - left, np.bincount(group, wy)[group] - left * y
 
 
 def cv_bandwidth(

@@ -121,6 +121,44 @@ def leave_one_out_beta_sums(
     return BetaSums(points, h, scale, *rest.T)
 
 
+def leave_one_out_beta_pairs(
+    sums: BetaSums,
+    values: Array,
+    rows: NDArray[np.intp],
+    centre: Array,
+    weights: Array | None = None,
+    *,
+    weight_type: str = "frequency",
+) -> tuple[Array, Array, Array]:
+    """Sums over pairs of different neighbours at some rows, where one neighbour may outweigh all others.
+
+    With m_i the kernel (times the weight of a row that counts once) and a_i = m_i (v_i - centre): the sums over
+    ordered pairs of a_i a_l and of m_i m_l, and the square of the sum of m, on a common scale. They equal
+    (sum a)^2 - sum a^2 and so on, which would cancel.
+    """
+    w = np.ones(len(sums.points)) if weights is None else weights
+    out = np.empty((3, len(rows)))
+    for n, j in enumerate(rows):
+        logs = _log_relative(sums.points[j], sums.points, sums.h)
+        times = w.copy() if weight_type == "frequency" else np.ones(len(w))
+        times[j] -= 1.0
+        with np.errstate(under="ignore"):
+            m = np.exp(logs - logs[times > 0.0].max()) * (1.0 if weight_type == "frequency" else w)
+        m[times <= 0.0] = 0.0
+        a = m * (values - centre[n])
+        largest = int(m.argmax())
+        for k, x in enumerate((a, m)):
+            others = times * x
+            total = float(others.sum())
+            but_one = total - x
+            # the sum without the largest, added up rather than subtracted
+            others[largest] -= x[largest]
+            but_one[largest] = others.sum()
+            out[k, n] = np.dot(times * x, but_one)
+        out[2, n] = np.dot(times, m) ** 2
+    return out[0], out[1], out[2]
+
+
 def _with_twins(rest: Array, scale: Array, mass: Array, left_out: Array, size: NDArray[np.intp]) -> tuple[Array, Array]:
     """Add what is left of each point's own group, at distance zero, to the sums over the other groups."""
     rest, scale, mass = (np.repeat(a, size, axis=0) for a in (rest, scale, mass))

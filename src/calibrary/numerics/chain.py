@@ -22,7 +22,7 @@ Indices = NDArray[np.int64]
 
 
 def lipschitz_maximum(x: Array, r: Array, slope: float = 1.0) -> float:
-    """Maximum of sum r_i z_i over functions z on distinct ascending points x, with |z| <= 1 and slope at most ``slope``.
+    """Maximum of sum r_i z_i over functions z of distinct ascending points x, with |z| <= 1 and a limited slope.
 
     Exact up to rounding, about 1e-16 times the largest running sum of r, times the square root of n.
     """

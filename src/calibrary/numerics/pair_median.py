@@ -2,13 +2,13 @@
 
 In one dimension the pairs closer than t are counted by two pointers along the sorted points, which brackets the
 median in about ten passes; the few pairs left inside the bracket are listed and the order statistic is picked
-from them, so that the answer equals the median of the full list to the last bit. Vectors need every distance:
-a histogram of them, made in blocks, brackets the median in the same way.
+from them, so that the answer equals the median of the full list to the last bit. Vectors need every distance; they
+come in tiles, and only those near the median are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,6 @@ Array = NDArray[np.float64]
 _LIST_ALL = 1500
 #: Pairs left in the bracket when listing them is cheaper than another pass.
 _FEW_PAIRS = 500_000
-#: Rows in a block of vector distances, and bins of their histogram.
-_BLOCK, _BINS = 512, 1 << 16
 
 
 def median_distance(x: Array, mass: Array | None = None, zero_mass: float = 0.0) -> float:
@@ -53,13 +51,14 @@ def median_vector_distance(
     """Median distance between pairs of rows, each counted mass_i mass_j times; NaN without any pair.
 
     ``metric`` is "euclidean" or "cityblock". Equal rows are at distance zero like any other pair; ``zero_mass``
-    adds pairs of a row with its own copies. Takes O(N^2 K) time, twice, and O(N) memory.
+    adds pairs of a row with its own copies. Takes O(N^2 K) time and O(N) memory.
     """
     m = np.ones(len(points)) if mass is None else np.asarray(mass, dtype=np.float64)
-    return _median(m, zero_mass, lambda rank: _middle_by_histogram(points, metric, m, rank))
+    find = _middle_of_vector_list if len(points) <= _LIST_ALL else _middle_by_tiles
+    return _median(m, zero_mass, lambda rank: find(points, metric, m, rank))
 
 
-def _median(m: Array, zero_mass: float, find) -> float:  # type: ignore[no-untyped-def]
+def _median(m: Array, zero_mass: float, find: Callable[[float], tuple[float, float]]) -> float:
     """Median from ``find(rank)``: the smallest distances with at least, and with more than, rank pairs up to them."""
     pairs = (m.sum() ** 2 - np.dot(m, m)) / 2.0 if len(m) > 1 else 0.0
     if pairs + zero_mass <= 0.0:
@@ -68,7 +67,7 @@ def _median(m: Array, zero_mass: float, find) -> float:  # type: ignore[no-untyp
     if rank < 0.0 or pairs == 0.0:
         return 0.0
     low, high = find(rank)
-    return (high if rank == 0.0 else low + high) / 2.0
+    return float(high if rank == 0.0 else low + high) / 2.0
 
 
 def _order_statistics(d: Array, mass: Array, below: float, rank: float) -> tuple[float, float]:
@@ -166,41 +165,17 @@ def _collect_between(x: Array, m: Array, low: float, high: float, size: int) -> 
 # -- vectors ----------------------------------------------------------------------------------------
 
 
-def _middle_by_histogram(points: Array, metric: str, m: Array, rank: float) -> tuple[float, float]:
-    from scipy.spatial.distance import cdist
+def _middle_of_vector_list(points: Array, metric: str, m: Array, rank: float) -> tuple[float, float]:
+    from scipy.spatial.distance import pdist
 
-    widest = float(cdist(points.min(axis=0)[None], points.max(axis=0)[None], metric)[0, 0])
-    if widest == 0.0:
-        return 0.0, 0.0
-    scale = (_BINS - 1) / widest
-    histogram = np.zeros(_BINS)
-    for d, mass in _blocks(points, metric, m):
-        cell = np.minimum((d * scale).astype(np.intp), _BINS - 1)
-        histogram += np.bincount(cell, mass, _BINS)
-    up_to = np.cumsum(histogram)
-    first, last = (int(np.searchsorted(up_to, rank, side=s)) for s in ("left", "right"))
-    last = min(last, _BINS - 1)
-    found: list[tuple[Array, Array]] = []
-    for d, mass in _blocks(points, metric, m):
-        cell = np.minimum((d * scale).astype(np.intp), _BINS - 1)
-        inside = (cell >= first) & (cell <= last)
-        values, index = np.unique(d[inside], return_inverse=True)
-        found.append((values, np.bincount(index, mass[inside], len(values))))
-    d, mass = (np.concatenate(part) for part in zip(*found, strict=True))
-    return _order_statistics(d, mass, float(up_to[first - 1]) if first else 0.0, rank)
+    i, j = np.triu_indices(len(points), 1)
+    return _order_statistics(pdist(points, metric), m[i] * m[j], 0.0, rank)
 
 
-def _blocks(points: Array, metric: str, m: Array) -> Iterator[tuple[Array, Array]]:
-    """Distances and masses of all pairs of different rows, a block at a time."""
-    from scipy.spatial.distance import cdist
+def _middle_by_tiles(points: Array, metric: str, m: Array, rank: float) -> tuple[float, float]:
+    from calibrary.numerics.tile_median import middle_distances
 
-    for a in range(0, len(points), _BLOCK):
-        some, weight = points[a : a + _BLOCK], m[a : a + _BLOCK]
-        for b in range(a, len(points), _BLOCK):
-            d = cdist(some, points[b : b + _BLOCK], metric)
-            mass = np.outer(weight, m[b : b + _BLOCK])
-            if a == b:
-                upper = np.triu_indices(len(some), 1)
-                yield d[upper], mass[upper]
-            else:
-                yield d.ravel(), mass.ravel()
+    if metric == "euclidean":
+        return middle_distances(points, metric, m, rank)
+    low, high = middle_distances(points, "tv", m, rank)
+    return 2.0 * low, 2.0 * high

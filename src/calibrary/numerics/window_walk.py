@@ -17,79 +17,78 @@ _CANCELLED = 1e-6
 
 
 @jit
-def walk(a: Array, t: Array, x: Array, v: Array, h: float, centre: Array, which: Indices, first: Indices) -> Array:
-    """Move a window along the targets; three pointers carry the moments of their cell up to themselves.
+def walk(
+    a: Array, t: Array, x: Array, v: Array, u: Array, h: float, centre: Array, which: Indices, first: Indices
+) -> Array:
+    """Sums of v and of u times the kernel, in a window that moves along the targets.
 
     ``centre[g]`` and ``first[g]`` are the centre of cell g and its first point, ``which[i]`` the cell of point i.
+    Three pointers (the first point inside the window, the first at or beyond the target, the first beyond the
+    window) carry the moments of their cell up to themselves; odd powers in ``a`` need the middle one.
     """
-    total = _cell_moments(len(a), x, v, h, centre, which)
+    total = np.zeros((len(centre), len(a), 2))
+    for i in range(len(x)):
+        _accumulate(total, which[i], (x[i] - centre[which[i]]) / h, v[i], u[i])
     odd = np.any(a[1::2] != 0.0)
-    # the first point inside the window, the first at or beyond the target, the first beyond the window
     at = np.zeros(3, dtype=np.int64)
-    limit = np.array([1.0, 0.0, -1.0])
-    prefix = np.zeros((3, len(a), v.shape[1]))
-    out = np.zeros((len(t), v.shape[1]))
+    prefix = np.zeros((3, len(a), 2))
+    shifted = np.empty(len(a))
+    out = np.zeros((len(t), 2))
     for j in range(len(t)):
         for s in range(3):
-            at[s] = _advance(prefix[s], at[s], t[j], limit[s], s == 2, x, v, h, centre, which, first)
+            if s == 1 and not odd:
+                continue
+            _advance(at, s, prefix, t[j], x, v, u, h, centre, which, first)
         if at[2] - at[0] > _FEW:
             if odd:
-                mass = _add(out[j], a, 1.0, t[j], h, at[0], at[1], prefix[0], prefix[1], total, centre, which, first)
-                mass += _add(out[j], a, -1.0, t[j], h, at[1], at[2], prefix[1], prefix[2], total, centre, which, first)
+                mass = _add(out, j, a, 1.0, t[j], h, at, 0, 1, prefix, total, centre, which, first, shifted)
+                mass += _add(out, j, a, -1.0, t[j], h, at, 1, 2, prefix, total, centre, which, first, shifted)
             else:
-                mass = _add(out[j], a, 1.0, t[j], h, at[0], at[2], prefix[0], prefix[2], total, centre, which, first)
+                mass = _add(out, j, a, 1.0, t[j], h, at, 0, 2, prefix, total, centre, which, first, shifted)
             if out[j, 0] > _CANCELLED * mass:
                 continue
-        _one_by_one(out[j], a, t[j], h, x, v, at[0], at[2])
+        _one_by_one(out, j, a, t[j], h, x, v, u, at[0], at[2])
     return out
 
 
 @jit
-def _accumulate(moment: Array, z: float, value: Array) -> None:
-    power = 1.0
-    for q in range(moment.shape[0]):
-        for m in range(moment.shape[1]):
-            moment[q, m] += power * value[m]
-        power *= z
-
-
-@jit
-def _cell_moments(order: int, x: Array, v: Array, h: float, centre: Array, which: Indices) -> Array:
-    total = np.zeros((len(centre), order, v.shape[1]))
-    for i in range(len(x)):
-        _accumulate(total[which[i]], (x[i] - centre[which[i]]) / h, v[i])
-    return total
+def _accumulate(moment: Array, g: int, z: float, v: float, u: float) -> None:
+    for q in range(moment.shape[1]):
+        moment[g, q, 0] += v
+        moment[g, q, 1] += u
+        v *= z
+        u *= z
 
 
 @jit
 def _advance(
-    prefix: Array, i: int, t: float, limit: float, strict: bool, x: Array, v: Array, h: float, centre: Array,
+    at: Indices, s: int, prefix: Array, t: float, x: Array, v: Array, u: Array, h: float, centre: Array,
     which: Indices, first: Indices,
-) -> int:  # fmt: skip
-    """Move a pointer up to the limit of (t - x) / h, adding what it passes to the moments of its cell."""
+) -> None:  # fmt: skip
+    """Move pointer s up to its limit of (t - x) / h, adding what it passes to the moments of its cell."""
+    i, limit = at[s], 1.0 - s
     while i < len(x):
-        u = (t - x[i]) / h
-        if u < limit or (u == limit and not strict):
+        distance = (t - x[i]) / h
+        if distance < limit or (distance == limit and s < 2):
             break
         g = which[i]
         if i == first[g]:
-            prefix[:] = 0.0
-        _accumulate(prefix, (x[i] - centre[g]) / h, v[i])
+            for q in range(prefix.shape[1]):
+                prefix[s, q, 0] = prefix[s, q, 1] = 0.0
+        _accumulate(prefix, s, (x[i] - centre[g]) / h, v[i], u[i])
         i += 1
-    return i
+    at[s] = i
 
 
 @jit
 def _add(
-    out: Array, a: Array, sign: float, t: float, h: float, begin: int, end: int, before: Array, up_to: Array,
-    total: Array, centre: Array, which: Indices, first: Indices,
+    out: Array, j: int, a: Array, sign: float, t: float, h: float, at: Indices, lo: int, hi: int, prefix: Array,
+    total: Array, centre: Array, which: Indices, first: Indices, shifted: Array,
 ) -> float:  # fmt: skip
-    """Add the kernel sums of the points begin..end, cell by cell; returns their total first value."""
-    order, lanes = total.shape[1], total.shape[2]
-    mass = 0.0
+    """Add the kernel sums of the points between two pointers, cell by cell; returns their total weight."""
+    begin, end, order, mass = at[lo], at[hi], len(a), 0.0
     if begin == end:
         return mass
-    shifted = np.empty(order)
     for g in range(which[begin], which[end - 1] + 1):
         # |u| = sign (delta - z): Taylor shift of the kernel's polynomial to powers of -z
         delta, factor = (t - centre[g]) / h, 1.0
@@ -102,23 +101,25 @@ def _add(
         whole, cut = end >= first[g + 1], begin > first[g]
         factor = 1.0
         for q in range(order):
-            for m in range(lanes):
-                moment = total[g, q, m] if whole else up_to[q, m]
+            for m in range(2):
+                moment = total[g, q, m] if whole else prefix[hi, q, m]
                 if cut:
-                    moment -= before[q, m]
-                out[m] += factor * shifted[q] * moment
-                if q == 0 and m == 0:
+                    moment -= prefix[lo, q, m]
+                out[j, m] += factor * shifted[q] * moment
+                if q + m == 0:
                     mass += moment
             factor = -factor
     return mass
 
 
 @jit
-def _one_by_one(out: Array, a: Array, t: float, h: float, x: Array, v: Array, begin: int, end: int) -> None:
-    out[:] = 0.0
+def _one_by_one(
+    out: Array, j: int, a: Array, t: float, h: float, x: Array, v: Array, u: Array, begin: int, end: int
+) -> None:
+    out[j, 0] = out[j, 1] = 0.0
     for i in range(begin, end):
-        u, k = abs(t - x[i]) / h, 0.0
+        distance, k = abs(t - x[i]) / h, 0.0
         for p in range(len(a) - 1, -1, -1):
-            k = k * u + a[p]
-        for m in range(len(out)):
-            out[m] += k * v[i, m]
+            k = k * distance + a[p]
+        out[j, 0] += k * v[i]
+        out[j, 1] += k * u[i]

@@ -57,7 +57,7 @@ def polynomial_sums(coefficients: Array, t: Array, x: Array, values: Array, h: f
     coefficients : (degree + 1,)
         If an odd power occurs, the window is split at the target.
     t, x : targets and points, both ascending
-    values : (N, m)
+    values : (N, 2)
         The first column must not be negative; windows where its sum nearly vanishes are summed directly.
     h : half-width of the kernel
 
@@ -75,7 +75,7 @@ def polynomial_sums(coefficients: Array, t: Array, x: Array, values: Array, h: f
     which = np.cumsum(np.diff(cell, prepend=cell[0]) > 0)
     edges = np.append(first, len(x))
     a = np.asarray(coefficients, dtype=np.float64)
-    result: Array = walk(a, t, x, np.ascontiguousarray(values), h, centre, which, edges)
+    result: Array = walk(a, t, x, values[:, 0].copy(), values[:, 1].copy(), h, centre, which, edges)
     return result
 
 

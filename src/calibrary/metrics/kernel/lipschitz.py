@@ -1,0 +1,60 @@
+"""The Lipschitz calibration error (row 61): residuals against the worst gently varying function."""
+
+from __future__ import annotations
+
+import math
+from typing import Unpack
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.numerics.chain import lipschitz_maximum
+from calibrary.predictions import Predictions
+
+__all__ = ["lipschitz_calibration_error"]
+
+
+@metric(
+    "sce",
+    family="kernel",
+    row=61,
+    aliases=("smooth_calibration_error", "smCE"),
+    consistent=True,
+    sign="0 is perfect; larger is worse; between |mean residual| and mean |residual|",
+    symmetric=True,
+    cost="O(N log N)",
+    equation="(82)",
+    references=(
+        "Kakade and Foster (2008), Deterministic calibration and Nash equilibrium",
+        "Blasiok, Gopalan, Hu, Nakkiran (2023), A unifying theory of distance from calibration",
+    ),
+    use="The reference among consistent errors: within a factor of the distance from calibration, nothing to tune.",
+    avoid="A direction: it has no sign; report the mean residual beside it.",
+    corrections=(
+        Correction(
+            "range", "[-1, 1], signed", "the maximum is over z and -z alike, so it is never negative: [0, 1], unsigned"
+        ),
+        Correction("cost", "O(N^2)", "O(N log N): its dual is an isotonic regression of the cumulative residuals"),
+    ),
+)
+def lipschitz_calibration_error(view: Predictions, *, lipschitz: float = 1.0, **common: Unpack[Common]) -> float:
+    r"""Largest mean residual against any function of the confidence within [-1, 1] that varies gently.
+
+    .. math:: \max_z \frac{1}{W} \sum_i w_i (y_i - c_i) z_i, \qquad
+        |z_i| \le 1, \; |z_i - z_j| \le L |c_i - c_j|
+
+    At least |mean residual|, at most the mean |residual|. Solved exactly, without a linear programme.
+
+    Parameters
+    ----------
+    lipschitz : positive number
+        The slope L the function may have.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.lipschitz_calibration_error([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.3]), 4)
+    0.095
+    """
+    if not (isinstance(lipschitz, int | float) and lipschitz > 0.0 and math.isfinite(lipschitz)):
+        raise ValueError(f"lipschitz={lipschitz!r} must be a positive number")
+    ties = view.ties
+    return lipschitz_maximum(ties.c, ties.wy - ties.w * ties.c, float(lipschitz)) / view.total

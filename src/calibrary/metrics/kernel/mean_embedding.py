@@ -1,0 +1,142 @@
+"""Norms of the mean embedded residual (rows 55, 56): residuals of near predictions should not point the same way."""
+
+from __future__ import annotations
+
+import math
+from typing import Unpack
+
+import numpy as np
+
+from calibrary.catalogue import Common, Correction, metric
+from calibrary.errors import one_of
+from calibrary.kernels import PAIR_KERNELS, median_bandwidth, positive_width
+from calibrary.numerics.pair_sums import gaussian_form, laplace_form
+from calibrary.predictions import Predictions
+
+__all__ = ["laplace_kernel_calibration_error", "maximum_mean_calibration_error"]
+
+_ROOT = Correction("(71)", "the mean over pairs is the metric itself", "that is its square: squared=True returns it")
+_DENSITY = Correction(
+    "text before (72)", "kernels integrate to one", "kernels of pairs do not: they are one at distance zero"
+)
+
+
+@metric(
+    "mmce",
+    family="kernel",
+    row=55,
+    range_note="[0, sqrt(2 - 2 exp(-1/h))] with weighted=True",
+    sign="0 is perfect; larger is worse; biased up by the diagonal, mean c (1 - c) / N in the square",
+    symmetric=True,
+    cost="O(N log N)",
+    equation="(71)",
+    references=(
+        "Kumar, Sarawagi, Jain (2018), Trainable calibration measures for neural networks from kernel mean embeddings",
+    ),
+    use="A calibration error without bins that can also be trained; top-label was its inventors' use.",
+    avoid="weighted=True as a calibration error: it is 0 for a calibrated model only when half of the labels are 1.",
+    corrections=(_ROOT, _DENSITY),
+)
+def maximum_mean_calibration_error(
+    view: Predictions,
+    *,
+    kernel: str = "laplace",
+    bandwidth: float | str = 0.4,
+    squared: bool = False,
+    weighted: bool = False,
+    weight_type: str = "frequency",
+    **common: Unpack[Common],
+) -> float:
+    r"""Largest mean residual against any smooth function of the confidence (MMCE).
+
+    .. math:: \Big( \frac{1}{W^2} \sum_{ij} w_i w_j (y_i - c_i)(y_j - c_j) e^{-|c_i - c_j| / h} \Big)^{1/2}
+
+    The supremum of mean w(c) (y - c) over functions w in the unit ball of the kernel's space.
+
+    Parameters
+    ----------
+    kernel : "laplace" or "gaussian"
+        exp(-d / h) or exp(-d^2 / (2 h^2)) of the distance d between confidences.
+    bandwidth : positive number or "median"
+        The width h; "median" is the exact median of all pairwise distances.
+    squared : bool
+        Return the mean over pairs, without the root.
+    weighted : bool
+        The inventors' weighted form, in which right and wrong predictions count half each. A training loss: a
+        calibrated model with constant c = 0.8 gets 0.6. 0 when one of the groups is empty.
+    weight_type : "frequency" or "importance"
+        What "median" counts.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.maximum_mean_calibration_error([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.3]), 4)
+    0.1556
+    """
+    return _embedded(view, kernel, bandwidth, squared, weighted, weight_type)
+
+
+@metric(
+    "lkce",
+    family="kernel",
+    row=56,
+    consistent=True,
+    sign="0 is perfect; larger is worse; biased up by the diagonal, mean c (1 - c) / N in the square",
+    symmetric=True,
+    cost="O(N log N)",
+    equation="(71)",
+    references=("Blasiok, Gopalan, Hu, Nakkiran (2023), A unifying theory of distance from calibration",),
+    use="A consistent error without bins or tuning: small exactly when the model is close to calibrated.",
+    avoid="Tests at small N from the value alone: its null mean is not zero; use the test.",
+    corrections=(_ROOT, _DENSITY),
+)
+def laplace_kernel_calibration_error(
+    view: Predictions,
+    *,
+    bandwidth: float | str = 1.0,
+    squared: bool = False,
+    weight_type: str = "frequency",
+    **common: Unpack[Common],
+) -> float:
+    r"""Largest mean residual against any smooth function of the confidence, at width one.
+
+    .. math:: \Big( \frac{1}{W^2} \sum_{ij} w_i w_j (y_i - c_i)(y_j - c_j) e^{-|c_i - c_j| / h} \Big)^{1/2}
+
+    The same as :func:`maximum_mean_calibration_error` with h = 1, for which its authors proved consistency. Their
+    random sample of pairs is not needed: sorted, the exact sum takes linear time.
+
+    Parameters
+    ----------
+    bandwidth : positive number or "median"
+        The width h.
+    squared : bool
+        Return the mean over pairs, without the root.
+    weight_type : "frequency" or "importance"
+        What "median" counts.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.laplace_kernel_calibration_error([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.3]), 4)
+    0.1192
+    """
+    return _embedded(view, "laplace", bandwidth, squared, False, weight_type)
+
+
+def _embedded(
+    view: Predictions, kernel: str, bandwidth: float | str, squared: bool, weighted: bool, weight_type: str
+) -> float:
+    one_of("kernel", kernel, PAIR_KERNELS)
+    h = positive_width(bandwidth, ("median",)) or median_bandwidth(view, weight_type=weight_type)
+    s = view.sorted
+    a = s.y - s.c if s.w is None else s.w * (s.y - s.c)
+    total = view.total
+    if weighted:
+        ones = float(s.y.sum() if s.w is None else np.dot(s.w, s.y))
+        if ones in (0.0, total):
+            return 0.0
+        a /= np.where(s.y == 1.0, ones, total - ones)
+        total = 1.0
+    form = laplace_form if kernel == "laplace" else gaussian_form
+    square = max(float(form(s.c, a, h)) / total**2, 0.0)
+    return square if squared else math.sqrt(square)

@@ -1,0 +1,99 @@
+"""Masses on [0, 1] that diffuse between reflecting ends.
+
+The heat kernel of the interval, a Gaussian reflected at 0 and 1, is diagonal in cosines:
+
+    K_s(t, x) = 1 + 2 sum_k exp(-(k pi s)^2 / 2) cos(k pi t) cos(k pi x).
+
+So a cosine transform of the masses, made once, gives their density at every width s by one transform back.
+Widths too small for that (below 1e-4) are summed locally, where a Gaussian reaches.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.numerics.moment_sketch import (
+    ORDER,
+    PER_WIDTH,
+    REACH,
+    Cells,
+    absolute_integral,
+    gaussian_on_nodes,
+)
+
+Array = NDArray[np.float64]
+
+#: Cells of the first transform, and of the finest; each next one has eight times as many.
+_FIRST, _FINEST = 1 << 12, 1 << 18
+_LEFT = ORDER // 2 - 1
+
+
+class Diffusion:
+    """Signed masses a at points x of [0, 1], diffused to any width.
+
+    Absolute errors are about 1e-13 of the sum of |a|.
+    """
+
+    def __init__(self, x: Array, a: Array) -> None:
+        self.x, self.a = x, a
+        self._cosines = np.zeros(0)
+
+    def absolute_mass(self, s: float) -> float:
+        """Integral over [0, 1] of the absolute density after diffusion of width s."""
+        if s < PER_WIDTH / _FINEST:
+            return self._locally(s)
+        cells = max(int(np.ceil(PER_WIDTH / s)), 64)
+        density = self.density(s, cells)
+        # the density is even about both ends
+        nodes = np.concatenate((density[_LEFT:0:-1], density, density[-2 : -ORDER // 2 - 2 : -1]))
+        return float(absolute_integral(nodes, 1.0 / cells)[:cells].sum())
+
+    def density(self, s: float, cells: int) -> Array:
+        """Density at 0, 1/cells, ..., 1; cosines beyond ``cells`` must have died out or are folded back."""
+        from scipy.fft import dct
+
+        k = np.arange(self._needed(s))
+        faded = self._transform(s)[: len(k)] * np.exp(-0.5 * (np.pi * s * k) ** 2)
+        times = -(-len(faded) // cells)
+        padded = np.zeros(times * cells + 1)
+        padded[: len(faded)] = faded
+        result: Array = dct(padded, type=1)[::times]
+        return result
+
+    @staticmethod
+    def _needed(s: float) -> int:
+        return int(9.0 / (np.pi * s)) + 2
+
+    def _transform(self, s: float) -> Array:
+        """Sums of a cos(k pi x), accurate for every k that survives the width s."""
+        from scipy.fft import dct
+
+        cells = _FIRST
+        while cells < PER_WIDTH / s and cells < _FINEST:
+            cells *= 8
+        if len(self._cosines) < cells + 1:
+            grid = Cells(self.x, PER_WIDTH / cells, origin=0.0, n_cells=cells)
+            nodes = grid.node_weights(self.a)
+            folded = nodes[_LEFT : _LEFT + cells + 1]
+            folded[1 : _LEFT + 1] += nodes[_LEFT - 1 :: -1]
+            beyond = nodes[_LEFT + cells + 1 :]
+            folded[-2 : -2 - len(beyond) : -1] += beyond
+            folded[1:-1] /= 2.0
+            self._cosines = dct(folded, type=1)
+        return self._cosines
+
+    def _locally(self, s: float) -> float:
+        """Widths that cosines cannot resolve: Gaussian sums on an axis with the empty stretches cut out."""
+        reach = REACH * s
+        low, high = self.x < reach, self.x > 1.0 - reach
+        x = np.concatenate((-self.x[low], self.x, 2.0 - self.x[high]))
+        a = np.concatenate((self.a[low], self.a, self.a[high]))
+        width = 1.0 / np.ceil(PER_WIDTH / s)
+        first = np.floor((x.min()) / width) * width
+        cells = Cells(x, width * PER_WIDTH, origin=first, margin=int(REACH * PER_WIDTH) + ORDER)
+        per_width = s / width
+        density = gaussian_on_nodes(cells.node_weights(a), per_width) / (s * np.sqrt(2.0 * np.pi))
+        number = cells.index + round(first / width)
+        inside = (number >= 0) & (number < round(1.0 / width))
+        return float(absolute_integral(density, width)[inside].sum())
