@@ -39,12 +39,11 @@ err = Console(stderr=True)
 def main() -> None:
     """Run the command line; a user's mistake is one sentence and exit status 2, never a traceback."""
     try:
-        app(standalone_mode=False)
+        status = app(standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
     except (InputError, ValueError, TypeError) as error:
         err.print(f"[red]calibrary:[/] {_plain(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(2)
-    except typer.Exit as stop:
-        sys.exit(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         err.print("stopped")
         sys.exit(130)

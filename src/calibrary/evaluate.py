@@ -13,6 +13,7 @@ import numpy as np
 
 from calibrary.catalogue import Entry, catalogue
 from calibrary.errors import CalibrationWarning, suggest
+from calibrary.lens import as_lens
 from calibrary.predictions import Predictions, predictions
 
 __all__ = [
@@ -219,6 +220,8 @@ def evaluate(
     chosen, by_name = _chosen(metrics)
     if primary is not None and catalogue[primary] not in chosen:
         chosen.append(catalogue[primary])
+    if lens != "auto":
+        as_lens(lens, r)  # a misspelt lens is an error, not a reason to leave every metric out
     looking = {"lens": lens, "average": average, "r": r}
     _refuse_unused(inputs, chosen)
     rows: list[Row] = []
@@ -235,7 +238,7 @@ def evaluate(
                 reason = str(error)
         if reason is not None:
             skipped[entry.id] = reason
-    if intervals or tests:
+    if (intervals or tests) and rows:
         from calibrary.inference import infer_many
 
         rows = infer_many(

@@ -168,9 +168,8 @@ def report(
         rng=rng,
         **inputs,
     )
-    looked = catalogue[primary].lens_for(p, lens)
-    view = p.through(as_lens("binary" if p.k == 2 else "top-label") if looked.name == "full" else looked).views[0]
-    way = words.direction(view, "binary" if p.k == 2 and looked.name == "binary" else "top-label")
+    view, name = _headline_view(p, lens)
+    way = words.direction(view, name)
     row = evaluation.row(primary)
     class_rows = _class_rows(p, n_bins) if p.k > 2 else ()
     return Report(
@@ -186,6 +185,16 @@ def report(
         groups=() if groups is None else _group_rows(p, groups, primary, draws, confidence_level, rng, lens),
         notes=notes,
     )
+
+
+def _headline_view(p: Predictions, lens: Any) -> tuple[Predictions, str]:
+    """The one binary view the sentences are about, and its lens."""
+    chosen = as_lens("binary" if p.k == 2 else "top-label") if lens == "auto" else as_lens(lens)
+    views = p.through(chosen)
+    if views.several or not views.views[0].binary:
+        chosen = as_lens("top-label")
+        views = p.through(chosen)
+    return views.views[0], chosen.name
 
 
 def default_resamples(n: int) -> int:
