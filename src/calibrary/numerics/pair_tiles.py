@@ -208,7 +208,7 @@ class TiledMatrix(PairMatrix):
             return super().power_sums(u, v)
         total = np.zeros(3)
         with self._filler() as fill:
-            for rows, columns in _upper_tiles(self.n):
+            for rows, columns in upper_tiles(self.n):
                 total += fill(rows, columns, (u, v))[1]
         return total
 
@@ -230,19 +230,46 @@ class TiledMatrix(PairMatrix):
         return h, None
 
 
-class _TileMaker:
-    """Fills tiles of a TiledMatrix; holds points and features in the layouts that the loops and BLAS want."""
+class DistanceTiles:
+    """Tiles of the distances between points, which it holds in the layouts that the loops and BLAS want."""
+
+    def __init__(self, x: Array, metric: str, share: Share) -> None:
+        self.n, self.x, self.share = len(x), np.ascontiguousarray(x), share
+        self.euclidean = metric == "euclidean"
+        nothing, is_long = np.empty((0, 1)), x.shape[1] > LONG_ROW
+        self.long_x = self.x if is_long else nothing
+        self.xt = nothing if is_long else np.ascontiguousarray(x.T)
+        self.norms = np.einsum("nk,nk->n", self.x, self.x) if self.euclidean and is_long else np.empty(0)
+
+    def products(self, rows: slice, columns: slice) -> Array:
+        """Inner products, where distances are made from them."""
+        return self.x[rows] @ self.x[columns].T if self.norms.size else np.empty((0, 0))
+
+    def distances(self, rows: slice, columns: slice) -> Array:
+        """One tile of distances."""
+        from calibrary.numerics.tile_loops import distance_rows
+
+        tile = np.empty((rows.stop - rows.start, columns.stop - columns.start))
+        products = self.products(rows, columns)
+        i, j = rows.start, columns.start
+
+        def work(start: int, stop: int) -> None:
+            distance_rows(self.long_x, self.xt, products, self.norms, i, j, start, stop, self.euclidean, tile)
+
+        self.share(work, len(tile))
+        return tile
+
+
+class _TileMaker(DistanceTiles):
+    """Fills tiles of a TiledMatrix."""
 
     def __init__(self, matrix: TiledMatrix, share: Share) -> None:
-        self.x, self.g, self.share = matrix.x, matrix.g, share
-        self.euclidean, self.squared = matrix.metric == "euclidean", matrix.kernel == "gaussian"
+        super().__init__(matrix.x, matrix.metric, share)
+        self.g = matrix.g
+        self.squared = matrix.kernel == "gaussian"
         self.rate = 0.5 / matrix.width**2 if self.squared else 1.0 / matrix.width
-        long_points, self.long_features = self.x.shape[1] > LONG_ROW, self.g.shape[1] > LONG_ROW
-        nothing = np.empty((0, 1))
-        self.long_x = self.x if long_points else nothing
-        self.xt = nothing if long_points else np.ascontiguousarray(self.x.T)
-        self.gt = nothing if self.long_features else np.ascontiguousarray(self.g.T)
-        self.norms = np.einsum("nk,nk->n", self.x, self.x) if self.euclidean and long_points else np.empty(0)
+        self.long_features = self.g.shape[1] > LONG_ROW
+        self.gt = np.empty((0, 1)) if self.long_features else np.ascontiguousarray(self.g.T)
 
     def fill(self, rows: slice, columns: slice, weights: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
         """One tile, and its sums of u_i v_j H_ij^q (with those of its mirror image, off the diagonal)."""
@@ -250,7 +277,7 @@ class _TileMaker:
 
         shape = (rows.stop - rows.start, columns.stop - columns.start)
         tile = self.g[rows] @ self.g[columns].T if self.long_features else np.empty(shape)
-        products = self.x[rows] @ self.x[columns].T if self.norms.size else np.empty((0, 0))
+        products = self.products(rows, columns)
         u, v = (np.empty(0), np.empty(0)) if weights is None else weights
 
         sums = np.zeros((shape[0], 3))
@@ -266,8 +293,14 @@ class _TileMaker:
 
 
 @contextmanager
-def row_threads() -> Iterator[Share]:
-    """A function that shares rows among threads: ``share(work, n)`` calls ``work(start, stop)`` on parts of n rows."""
+def row_threads(many: bool = True) -> Iterator[Share]:
+    """A function that shares rows among threads: ``share(work, n)`` calls ``work(start, stop)`` on parts of n rows.
+
+    Unless there are ``many`` pairs to look at, it does the work itself.
+    """
+    if not many:
+        yield lambda work, rows: [work(0, rows)]
+        return
     n = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with ThreadPoolExecutor(n) as pool:
 
@@ -284,7 +317,8 @@ def _row_slices(n: int, entries: int, start: int) -> Iterator[slice]:
         yield slice(first, min(first + step, n))
 
 
-def _upper_tiles(n: int) -> Iterator[tuple[slice, slice]]:
+def upper_tiles(n: int) -> Iterator[tuple[slice, slice]]:
+    """Rows and columns of the tiles on and above the diagonal."""
     sides = [slice(i, min(i + TILE_SIDE, n)) for i in range(0, n, TILE_SIDE)]
     for i, rows in enumerate(sides):
         for columns in sides[i:]:

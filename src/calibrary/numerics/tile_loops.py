@@ -23,22 +23,17 @@ def fill_rows(  # type: ignore[no-untyped-def]
     ones along columns, ``gt`` short features; ``products`` the inner products of long points and, when there is
     no ``gt``, ``tile`` those of long features.
     """
-    # columns in strips whose points stay in the cache while all rows pass by
-    strip = max(64, CACHED // max(xt.shape[0], x.shape[1]))
+    strip, at_once = _strips(x, xt, products, stop - start)
     for first in range(0, tile.shape[1], strip):
         last = min(first + strip, tile.shape[1])
-        along = x.size and not products.size
-        distances = np.empty((stop - start if along else 1, last - first))
+        distances = np.empty((at_once, last - first))
         inner = np.empty(last - first)
-        if along:
-            _long_distances(x, i0 + start, j0 + first, distances)
         for i in range(start, stop):
+            if (i - start) % at_once == 0:
+                some = products[i : i + at_once, first:last]
+                _some_distances(x, xt, some, norms, i0 + i, j0 + first, euclidean, distances)
+            distance = distances[(i - start) % at_once]
             row = tile[i, first:last]
-            distance = distances[i - start if along else 0]
-            if products.size:
-                _distances_from_products(x, products[i, first:last], norms, i0 + i, j0 + first, distance)
-            elif not along:
-                _distances(xt, i0 + i, j0 + first, euclidean, distance)
             if euclidean and not squared:
                 for j in range(row.size):
                     distance[j] = np.sqrt(distance[j])
@@ -59,9 +54,69 @@ def fill_rows(  # type: ignore[no-untyped-def]
                     _add_powers(row, u[j : j + row.size], v[i0 + i], sums[i])
 
 
+@njit(cache=True, nogil=True)
+def distance_rows(x, xt, products, norms, i0, j0, start, stop, euclidean, tile):  # type: ignore[no-untyped-def]
+    """Rows start..stop of a tile of distances; arguments as in ``fill_rows``."""
+    strip, at_once = _strips(x, xt, products, stop - start)
+    for first in range(0, tile.shape[1], strip):
+        last = min(first + strip, tile.shape[1])
+        for i in range(start, stop, at_once):
+            out = tile[i : i + at_once, first:last]
+            some = products[i : i + at_once, first:last]
+            _some_distances(x, xt, some, norms, i0 + i, j0 + first, euclidean, out)
+    if euclidean:
+        for i in range(start, stop):
+            for j in range(tile.shape[1]):
+                tile[i, j] = np.sqrt(tile[i, j])
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def sift(tile, row_mass, column_mass, diagonal, low, high, values, masses):  # type: ignore[no-untyped-def]
+    """Mass of the pairs i < j below ``low``, and how many are within [low, high], which are listed."""
+    below, n = 0.0, 0
+    for i in range(tile.shape[0]):
+        first = i + 1 if diagonal else 0
+        row, mass = tile[i, first:], column_mass[first:]
+        # two passes: the first has no branch to guess wrongly, the second hardly ever takes its branch
+        part = 0.0
+        for j in range(row.size):
+            part += mass[j] if row[j] < low else 0.0
+        below += row_mass[i] * part
+        for j in range(row.size):
+            if low <= row[j] <= high:
+                values[n], masses[n] = row[j], row_mass[i] * mass[j]
+                n += 1
+    return below, n
+
+
+@njit(cache=True, nogil=True)
+def count_in_bins(tile, row_mass, column_mass, diagonal, scale, counts):  # type: ignore[no-untyped-def]
+    """Add the mass of every pair i < j to the bin of width 1/scale that holds its distance."""
+    for i in range(tile.shape[0]):
+        for j in range(i + 1 if diagonal else 0, tile.shape[1]):
+            counts[min(int(tile[i, j] * scale), counts.size - 1)] += row_mass[i] * column_mass[j]
+
+
+@njit(cache=True, nogil=True)
+def _strips(x, xt, products, n_rows):  # type: ignore[no-untyped-def]
+    """Columns in strips whose points stay in the cache while all rows pass by; rows whose distances go together."""
+    return max(64, CACHED // max(xt.shape[0], x.shape[1])), n_rows if x.size and not products.size else 1
+
+
+@njit(cache=True, nogil=True)
+def _some_distances(x, xt, products, norms, i, j, euclidean, out):  # type: ignore[no-untyped-def]
+    """Total variation, or squared Euclidean, distances of points i, i + 1, ... to j, j + 1, ..."""
+    if products.size:
+        _distances_from_products(x, products[0], norms, i, j, out[0])
+    elif x.size:
+        _long_distances(x, i, j, out)
+    else:
+        _distances(xt, i, j, euclidean, out[0])
+
+
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
 def _distances(xt, i, j0, euclidean, out):  # type: ignore[no-untyped-def]
-    """Total variation, or squared Euclidean, distances of point i to the points j0, j0 + 1, ..."""
+    """Distances of one short point, coordinate by coordinate along the others."""
     n = out.shape[0]
     some = xt[:, j0 : j0 + n]
     out[:] = 0.0
@@ -144,3 +199,46 @@ def _add_powers(row, w, weight, sums):  # type: ignore[no-untyped-def]
     sums[0] += weight * s1
     sums[1] += weight * s2
     sums[2] += weight * s3
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def class_shares(products, rate, bias, own, left, bounds, start, stop, shares, log_total):  # type: ignore[no-untyped-def]
+    """Softmax of rate * products + bias along each row, summed over segments of columns.
+
+    Row i's own column gets ``left[i]`` added: -inf leaves it out. ``log_total`` is the logarithm of the sum before
+    normalising.
+    """
+    n = products.shape[1]
+    row = np.empty(n)
+    for i in range(start, stop):
+        line = products[i]
+        for j in range(n):
+            row[j] = rate * line[j] + bias[j]
+        row[own[i]] += left[i]
+        top = _largest(row)
+        total = 0.0
+        for b in range(bounds.size - 1):
+            part = 0.0
+            for j in range(bounds[b], bounds[b + 1]):
+                part += exp_negative(row[j] - top)
+            shares[i, b] = part
+            total += part
+        for b in range(bounds.size - 1):
+            shares[i, b] /= total
+        log_total[i] = top + np.log(total)
+
+
+@njit(cache=True, nogil=True)
+def _largest(row):  # type: ignore[no-untyped-def]
+    # four candidates at once: one alone waits for itself at every step
+    a = b = c = d = row[0]
+    fours = row.size - row.size % 4
+    for j in range(0, fours, 4):
+        a = row[j] if row[j] > a else a
+        b = row[j + 1] if row[j + 1] > b else b
+        c = row[j + 2] if row[j + 2] > c else c
+        d = row[j + 3] if row[j + 3] > d else d
+    top = max(max(a, b), max(c, d))
+    for j in range(fours, row.size):
+        top = max(top, row[j])
+    return top
