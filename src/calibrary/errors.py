@@ -8,6 +8,7 @@ import math
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, SupportsIndex
 
 __all__ = [
     "CalibrationWarning",
@@ -50,6 +51,13 @@ def suggest(name: object, known: Iterable[str]) -> str:
     if near:
         return "did you mean " + " or ".join(repr(n) for n in near) + "?"
     return "choose from " + ", ".join(repr(c) for c in choices) if choices else ""
+
+
+def whole(argument: str, value: Any, least: int = 1) -> int:
+    """A whole number of at least ``least``, or an error that names the argument."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or value.__index__() < least:
+        raise ValueError(f"{argument}={value!r} must be a whole number of at least {least}")
+    return value.__index__()
 
 
 def one_of(argument: str, value: object, choices: Iterable[str]) -> None:

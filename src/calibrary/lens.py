@@ -236,7 +236,10 @@ def _full(p: Predictions, lens: Lens) -> Views:
 
 
 def _top(p: Predictions) -> tuple[NDArray[Any], Array]:
-    confidence = np.maximum(p.probability, 1.0 - p.probability) if p.binary else p.probability.max(axis=1)
+    if p.binary:
+        confidence = np.maximum(p.probability, 1.0 - p.probability)
+    else:  # picked, not searched for again
+        confidence = np.take_along_axis(p.probability, p.top[:, None], axis=1)[:, 0]
     return (p.top == p.y).astype(np.intp), confidence
 
 

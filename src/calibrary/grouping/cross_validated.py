@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary.errors import one_of
-from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, Intervals, whole
+from calibrary.errors import one_of, whole
+from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, Intervals
 from calibrary.grouping.groups import Groups
 from calibrary.predictions import Array, Indices, Predictions
 

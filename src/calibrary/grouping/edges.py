@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.errors import one_of
+from calibrary.errors import whole as whole
 from calibrary.grouping.groups import Groups
 from calibrary.predictions import Array, Indices, Predictions, as_array, predictions
 
@@ -302,13 +303,6 @@ class RandomIntervals(Intervals):
         return np.asarray(cuts[(cuts > 0.0) & (cuts <= 1.0)], dtype=np.float64)
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
-    """A whole number of at least ``least``, or an error that names the argument."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
-    return int(value)
-
-
 def _refuse_outside(c: Array, low: float, high: float, what: str) -> None:
     outside = np.flatnonzero((c < low) | (c > high))
     if len(outside):
@@ -318,17 +312,17 @@ def _refuse_outside(c: Array, low: float, high: float, what: str) -> None:
 
 def _reached(view: Predictions, targets: NDArray[np.floating[Any]]) -> Array:
     """The confidence at which the weight, counted from below, first reaches each target."""
-    if view.w is None:
+    s = view.sorted
+    if s.w is None:
         return _ranked(view, np.ceil(targets * (1 - SLACK)).astype(np.intp) - 1)
-    reached = np.searchsorted(np.cumsum(view.ties.w), targets * (1 - SLACK), side="left")
-    return view.ties.c[np.minimum(reached, len(view.ties.c) - 1)]
+    reached = np.cumsum(s.w).searchsorted(targets * (1 - SLACK), side="left")
+    return s.c[np.minimum(reached, view.n - 1)]
 
 
 def _ranked(view: Predictions, ranks: Indices) -> Array:
     """The confidence of each rank (from 0) among the rows, a row of weight 2 taking two ranks."""
-    if view.w is None:
-        return view.sorted.c[ranks]
-    return view.ties.c[np.searchsorted(np.cumsum(view.ties.w), ranks, side="right")]
+    s = view.sorted
+    return s.c[ranks] if s.w is None else s.c[np.cumsum(s.w).searchsorted(ranks, side="right")]
 
 
 def _interpolated(view: Predictions, places: Array) -> Array:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.errors import one_of
-from calibrary.grouping.edges import Grouping, Intervals, whole
+from calibrary.errors import one_of, whole
+from calibrary.grouping.edges import Grouping, Intervals
 from calibrary.grouping.groups import Groups, VectorGroups
 from calibrary.numerics.segments import segment_sums
 from calibrary.predictions import Array, Indices, Predictions, as_array

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.errors import one_of
+from calibrary.errors import one_of, whole
 from calibrary.grouping import CrossValidated, bins_of_map
-from calibrary.grouping.edges import whole
 from calibrary.maps.base import CalibrationMap
 from calibrary.predictions import Array, Predictions
 

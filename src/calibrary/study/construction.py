@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from calibrary.catalogue import catalogue
-from calibrary.errors import one_of
+from calibrary.errors import one_of, whole
 from calibrary.grouping import norm_order
-from calibrary.grouping.edges import whole
 from calibrary.lens import Lens, as_lens
 from calibrary.numerics.newton import Evaluated, Minimum, logistic_loss, minimise
 from calibrary.predictions import Array, Indices, Predictions, predictions

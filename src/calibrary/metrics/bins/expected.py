@@ -8,9 +8,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of, undefined, warn
+from calibrary.errors import one_of, undefined, warn, whole
 from calibrary.grouping import EqualWidth, Grouping, group
-from calibrary.grouping.edges import whole
 from calibrary.lens import ALL_LENSES, Views
 from calibrary.metrics.bins.interval import cumulative_residual
 from calibrary.metrics.bins.options import BINNING, Binned, Bins, class_norm

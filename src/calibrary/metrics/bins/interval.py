@@ -7,8 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of, warn
-from calibrary.grouping.edges import whole
+from calibrary.errors import one_of, warn, whole
 from calibrary.predictions import Array, Predictions
 
 __all__ = [

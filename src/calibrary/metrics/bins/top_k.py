@@ -7,8 +7,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.catalogue import Common, Correction, metric
+from calibrary.errors import whole
 from calibrary.grouping import EqualWidth
-from calibrary.grouping.edges import whole
 from calibrary.predictions import Array, Predictions
 
 __all__ = ["average_top_k_calibration_error", "top_k_calibration_error"]
