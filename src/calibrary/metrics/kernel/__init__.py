@@ -2,6 +2,7 @@
 
 from calibrary.maps.nadaraya_watson import *
 from calibrary.metrics.kernel.beta import *
+from calibrary.metrics.kernel.embedded import *
 from calibrary.metrics.kernel.lipschitz import *
 from calibrary.metrics.kernel.mean_embedding import *
 from calibrary.metrics.kernel.residual import *

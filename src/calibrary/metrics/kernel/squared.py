@@ -283,7 +283,7 @@ def _judge_b(
     return PairTestResult(b, math.exp(-0.5 * max(0.0, math.sqrt(view.n * b / 2.0) - 1.0) ** 2), method)
 
 
-def _judge_uq(
+def judge_uq(
     views: Any,
     share: Array,
     *,
@@ -378,7 +378,7 @@ def squared_kernel_calibration_error_b_test(
     return _judge_b([view], np.ones(1), method=method, kernel=kernel, matrix=matrix, **options)
 
 
-@calibration_test("skce_uq", joint=joint_test(_judge_uq))
+@calibration_test("skce_uq", joint=joint_test(judge_uq))
 def squared_kernel_calibration_error_uq_test(
     view: Predictions,
     *,
@@ -423,7 +423,7 @@ def squared_kernel_calibration_error_uq_test(
     >>> round(cal.test("skce_uq", y, p, method="pearson").pvalue, 3)
     0.611
     """
-    return _judge_uq(
+    return judge_uq(
         [view], np.ones(1), method=method, n_resamples=n_resamples, n_bootstrap=n_bootstrap, rng=rng,
         plus_one=plus_one, kernel=kernel, matrix=matrix, **options,
     )  # fmt: skip
