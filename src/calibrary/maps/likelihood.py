@@ -6,7 +6,9 @@ what the data do not (one class, separation, fewer distinct confidences than par
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +17,7 @@ from scipy.special import expit
 from calibrary.errors import one_of
 from calibrary.maps.base import EPS, CalibrationMap, logit
 from calibrary.numerics.newton import Evaluated, logistic_loss, minimise
-from calibrary.predictions import Array, Predictions
+from calibrary.predictions import Array, Predictions, softmax
 
 RIDGE = 1e-10
 _LOG2 = float(np.log(2.0))
@@ -23,7 +25,7 @@ _LOG2 = float(np.log(2.0))
 
 def fit_logistic(
     columns: Array,
-    y: NDArray[np.generic],
+    y: NDArray[Any],
     w: Array | None,
     identity: Array,
     *,
@@ -80,9 +82,7 @@ class Beta(CalibrationMap):
         return result
 
 
-def fit_beta(
-    c: Array, y: NDArray[np.generic], w: Array | None, parameters: str = "abm"
-) -> tuple[float, float, float]:
+def fit_beta(c: Array, y: NDArray[Any], w: Array | None, parameters: str = "abm") -> tuple[float, float, float]:
     """The exact constrained optimum (a, b, d) of the beta map; ``y`` may be a share of ones."""
     columns, n_slopes = beta_columns(c, parameters)
     theta = fit_nonnegative(columns, y, w, n_slopes)
@@ -100,7 +100,7 @@ def beta_columns(c: Array, parameters: str = "abm") -> tuple[Array, int]:
     return np.stack([*slopes[parameters], *ones]), len(slopes[parameters])
 
 
-def fit_nonnegative(columns: Array, y: NDArray[np.generic], w: Array | None, n_slopes: int) -> Array:
+def fit_nonnegative(columns: Array, y: NDArray[Any], w: Array | None, n_slopes: int) -> Array:
     """Logistic regression with the first ``n_slopes`` coefficients >= 0: unconstrained, else the best face."""
     identity = np.zeros(len(columns))
     identity[:n_slopes] = 1.0
@@ -166,17 +166,14 @@ class Temperature(CalibrationMap):
 
     def _evaluate(self, c: Array) -> Array:
         if c.ndim == 2:
-            z = self.inverse_ * np.log(np.clip(c, EPS, 1.0 - EPS))
-            e = np.exp(z - z.max(axis=1, keepdims=True))
-            result: Array = e / e.sum(axis=1, keepdims=True)
-            return result
+            return softmax(self.inverse_ * np.log(np.clip(c, EPS, 1.0 - EPS)))
         if self.n_classes_ != 2:
             raise ValueError(f"this Temperature was fitted to {self.n_classes_} classes: pass one column for each")
-        result = expit(self.inverse_ * logit(c))
+        result: Array = expit(self.inverse_ * logit(c))
         return result
 
 
-def _temperature_loss(view: Predictions):  # type: ignore[no-untyped-def]
+def _temperature_loss(view: Predictions) -> Callable[[Array], Evaluated]:
     x = np.log(np.clip(view.p, EPS, 1.0 - EPS))
     hit = x[np.arange(view.n), view.y]
 

@@ -88,11 +88,14 @@ class Loess(CalibrationMap):
     def _curve(self, x: Array) -> Array:
         if self.constant_ is not None:
             return np.full(x.shape, self.constant_)
+        if x.ndim == 1 and (x[1:] > x[:-1]).all():
+            return self._ascending(x)
+        targets, back = np.unique(x, return_inverse=True)
+        return self._ascending(targets)[back.reshape(x.shape)]
+
+    def _ascending(self, x: Array) -> Array:
         if self.surface == "interpolate":
             return hermite(self.vertices_, self.value_, self.slope_, x)
-        if x.size > 1 and not (np.diff(x) > 0).all():
-            targets, back = np.unique(x, return_inverse=True)
-            return self._direct(targets)[back.reshape(x.shape)]
         return self._direct(x)
 
     def _direct(self, targets: Array) -> Array:

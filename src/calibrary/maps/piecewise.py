@@ -193,7 +193,8 @@ class PiecewiseLinear(_Piecewise):
         return _Polygon(knots, minimise_in_box(loss, 0.02 + 0.96 * knots, edge, 1.0 - edge))
 
     def _caution(self) -> None:
-        if self.segments_ == 1 and all(np.allclose(p.values, (0.0, 1.0), atol=1e-9) for p in self.curves_):
+        at_bounds = (np.allclose(curve(np.array([0.0, 1.0])), (0.0, 1.0), atol=1e-9) for curve in self.curves_)
+        if self.segments_ == 1 and all(at_bounds):
             warn(
                 "one segment from 0 to 1 is at its bounds: it cannot be steeper than the identity, so under-confidence "
                 "stays invisible; use ece_pl3 or segments=2"

@@ -10,7 +10,7 @@ from scipy.special import expit
 from calibrary.maps.base import EPS, CalibrationMap, logit
 from calibrary.maps.likelihood import RIDGE, fit_logistic
 from calibrary.numerics.newton import minimise, multinomial_loss
-from calibrary.predictions import Array, Predictions
+from calibrary.predictions import Array, Predictions, softmax
 
 #: Harrell's knot positions, as quantiles.
 _QUANTILES = {
@@ -117,8 +117,7 @@ class MultinomialSpline(CalibrationMap):
         predictors = log_ratios(p, self.reference)
         design = np.column_stack([np.ones(len(p)), *(b(x).T for b, x in zip(self.bases_, predictors.T, strict=True))])
         eta = np.insert(predictors + design @ self.coef_.T, self.reference, 0.0, axis=1)
-        e = np.exp(eta - eta.max(axis=1, keepdims=True))
-        q: Array = e / e.sum(axis=1, keepdims=True)
+        q = softmax(eta)
         return q[:, 1] if c.ndim == 1 else q
 
 

@@ -13,76 +13,88 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True, nogil=True)
-def _row(sums: Any, z: float, w: float, wy: float) -> None:
-    a, b = w, wy
-    for n in range(4):
-        sums[n] += a
-        sums[5 + n] += b
-        a *= z
-        b *= z
-    sums[4] += a
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _suffix_sums(x: Any, y: Any, w: Any, start: int, stop: int, centre: float, h: float, sums: Any) -> None:
+    """sums[j] = power sums 0..4 of the weights and 0..3 of weights times y over rows start + j to stop."""
+    for n in range(9):
+        sums[stop - start, n] = 0.0
+    for j in range(stop - start - 1, -1, -1):
+        z = x[start + j] / h - centre
+        a, b = w[start + j], w[start + j] * y[start + j]
+        for n in range(4):
+            sums[j, n] = sums[j + 1, n] + a
+            sums[j, 5 + n] = sums[j + 1, 5 + n] + b
+            a *= z
+            b *= z
+        sums[j, 4] = sums[j + 1, 4] + a
 
 
-@njit(cache=True, nogil=True)
-def _shift(sums: Any, delta: float, total: Any) -> None:
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _shift(sums: Any, j: int, delta: float, total: Any) -> None:
     """Add the moments, moved by delta, to the total: 0..4 of the weights and 0..3 of the labels."""
-    for k in range(2):
-        o = 5 * k
-        m0, m1, m2, m3 = sums[o], sums[o + 1], sums[o + 2], sums[o + 3]
-        total[o] += m0
-        total[o + 1] += m1 + delta * m0
-        total[o + 2] += m2 + delta * (2.0 * m1 + delta * m0)
-        total[o + 3] += m3 + delta * (3.0 * m2 + delta * (3.0 * m1 + delta * m0))
-        if k == 0:
-            total[4] += sums[4] + delta * (4.0 * m3 + delta * (6.0 * m2 + delta * (4.0 * m1 + delta * m0)))
+    m0, m1, m2, m3 = sums[j, 0], sums[j, 1], sums[j, 2], sums[j, 3]
+    total[0] += m0
+    total[1] += m1 + delta * m0
+    total[2] += m2 + delta * (2.0 * m1 + delta * m0)
+    total[3] += m3 + delta * (3.0 * m2 + delta * (3.0 * m1 + delta * m0))
+    total[4] += sums[j, 4] + delta * (4.0 * m3 + delta * (6.0 * m2 + delta * (4.0 * m1 + delta * m0)))
+    m0, m1, m2, m3 = sums[j, 5], sums[j, 6], sums[j, 7], sums[j, 8]
+    total[5] += m0
+    total[6] += m1 + delta * m0
+    total[7] += m2 + delta * (2.0 * m1 + delta * m0)
+    total[8] += m3 + delta * (3.0 * m2 + delta * (3.0 * m1 + delta * m0))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def epanechnikov_lines(x: Any, y: Any, w: Any, targets: Any, h: float, value: Any) -> None:
     """Value of the local line at each target; NaN where no row lies within h, its edge excluded."""
     n = len(x)
-    suffix = np.zeros((1, 9))
-    own = np.zeros(9)
-    prefix = np.zeros(9)
+    left = np.zeros((64, 9))
+    own = np.zeros((64, 9))
+    prefix = np.zeros((1, 9))
     total = np.zeros(9)
     cell = np.int64(-3)
-    before = first = last = 0  # rows of the left cell: [before, first), of the own cell: [first, last)
-    gone = taken = 0
+    before = first = last = np.int64(0)  # rows of the left cell: [before, first), of the own cell: [first, last)
+    gone = taken = np.int64(0)
     for i in range(len(targets)):
         t = targets[i]
         here = np.int64(np.floor(t / h))
         if here != cell:
-            cell = here
-            before = np.searchsorted(x, (cell - 1) * h)
-            first = np.searchsorted(x, cell * h)
-            last = np.searchsorted(x, (cell + 1) * h)
-            if first - before + 1 > len(suffix):
-                suffix = np.zeros((2 * (first - before) + 1, 9))
-            suffix[first - before] = 0.0
-            for j in range(first - 1, before - 1, -1):
-                suffix[j - before] = suffix[j - before + 1]
-                _row(suffix[j - before], x[j] / h - (cell - 0.5), w[j], w[j] * y[j])
-            own[:] = 0.0
-            for j in range(first, last):
-                _row(own, x[j] / h - (cell + 0.5), w[j], w[j] * y[j])
+            before, first = np.searchsorted(x, (here - 1) * h), np.searchsorted(x, here * h)
+            last = np.searchsorted(x, (here + 1) * h)
+            if here == cell + 1:
+                left, own = own, left
+            else:
+                if first - before + 1 > len(left):
+                    left = np.zeros((2 * (first - before) + 1, 9))
+                _suffix_sums(x, y, w, before, first, here - 0.5, h, left)
+            if last - first + 1 > len(own):
+                own = np.zeros((2 * (last - first) + 1, 9))
+            _suffix_sums(x, y, w, first, last, here + 0.5, h, own)
             prefix[:] = 0.0
-            gone, taken = before, last
+            cell, gone, taken = here, before, last
         while gone < first and x[gone] <= t - h:
             gone += 1
         while taken < n and x[taken] < t + h:
-            _row(prefix, x[taken] / h - (cell + 1.5), w[taken], w[taken] * y[taken])
+            z = x[taken] / h - (cell + 1.5)
+            a, b = w[taken], w[taken] * y[taken]
+            for m in range(4):
+                prefix[0, m] += a
+                prefix[0, 5 + m] += b
+                a *= z
+                b *= z
+            prefix[0, 4] += a
             taken += 1
-        total[:] = 0.0
         u = t / h - cell
-        _shift(suffix[gone - before], -0.5 - u, total)
-        _shift(own, 0.5 - u, total)
-        _shift(prefix, 1.5 - u, total)
+        total[:] = 0.0
+        _shift(left, gone - before, -0.5 - u, total)
+        _shift(own, 0, 0.5 - u, total)
+        _shift(prefix, 0, 1.5 - u, total)
         value[i] = _line(total, x, y, w, t, h, gone, taken)
 
 
 @njit(cache=True, nogil=True)
-def _line(m: Any, x: Any, y: Any, w: Any, t: float, h: float, start: int, stop: int) -> float:
+def _line(m: Any, x: Any, y: Any, w: Any, t: float, h: float, start: int, stop: int) -> Any:
     if stop <= start:
         return np.nan
     s0, s1, s2 = m[0] - m[2], m[1] - m[3], m[2] - m[4]
@@ -94,7 +106,7 @@ def _line(m: Any, x: Any, y: Any, w: Any, t: float, h: float, start: int, stop: 
 
 
 @njit(cache=True, nogil=True)
-def _line_by_rows(x: Any, y: Any, w: Any, t: float, h: float, start: int, stop: int) -> float:
+def _line_by_rows(x: Any, y: Any, w: Any, t: float, h: float, start: int, stop: int) -> Any:
     rows = total = mean = level = 0.0
     for j in range(start, stop):
         u = (x[j] - t) / h

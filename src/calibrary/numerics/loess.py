@@ -60,34 +60,34 @@ def _weighted_polynomial(
 ) -> tuple[float, float]:
     """Weighted least squares about ``target``; moments about the weighted mean keep the system well conditioned."""
     kernel = np.empty(len(x))
-    total = first = 0.0
+    total = first = second = 0.0
     blocks = [slice(i, i + _BLOCK) for i in range(0, len(x), _BLOCK)]
     for rows in blocks:
-        k = _tricube((x[rows] - target) / radius, None if w is None else w[rows])
+        u = (x[rows] - target) / radius
+        k = _tricube(u, None if w is None else w[rows])
         kernel[rows] = k
         total += float(k.sum())
-        first += float(k @ x[rows])
+        first += float(k @ u)
+        second += float(k @ (u * u))
     if total <= 0.0:
         return float(np.average(y, weights=w)), 0.0
-    mean = first / total
     if degree == 0:
-        return float(kernel @ y) / total, 0.0
-    spread = 0.0
-    for rows in blocks:
-        z = x[rows] - mean
-        spread += float(kernel[rows] @ (z * z))
-    sd = np.sqrt(spread / total)
-    if sd <= 1e-12 * radius:
+        return float(sum(kernel[rows] @ y[rows] for rows in blocks)) / total, 0.0
+    mean = target + radius * first / total
+    variance = second / total - (first / total) ** 2
+    if variance <= 1e-12:
         return _pseudo_inverse(x, y, kernel, target, degree)
+    sd = radius * np.sqrt(variance)
     s, t = np.zeros(2 * degree + 1), np.zeros(degree + 1)
     for rows in blocks:
         z = (x[rows] - mean) / sd
-        power = kernel[rows].copy()
+        power = kernel[rows]
         for n in range(2 * degree + 1):
             s[n] += power.sum()
             if n <= degree:
                 t[n] += power @ y[rows]
-            power *= z
+            if n < 2 * degree:
+                power = power * z if n == 0 else np.multiply(power, z, out=power)
     gram = s[np.add.outer(np.arange(degree + 1), np.arange(degree + 1))]
     scale = 1.0 / np.sqrt(np.diag(gram))
     scaled = gram * np.outer(scale, scale)
@@ -157,13 +157,19 @@ def _cut(x: Array, low: int, high: int) -> int:
 
 
 def hermite(vertices: Array, value: Array, slope: Array, z: Array) -> Array:
-    """Cubic Hermite interpolation between vertices."""
-    cell = np.clip(np.searchsorted(vertices, z, "left") - 1, 0, len(vertices) - 2)
-    width = np.diff(vertices)
-    f0, f1 = value[:-1], value[1:]
-    g0, g1 = slope[:-1] * width, slope[1:] * width
-    # Hermite's form as a polynomial of t in every cell
-    c2, c3 = 3.0 * (f1 - f0) - 2.0 * g0 - g1, 2.0 * (f0 - f1) + g0 + g1
-    t = (z - vertices[cell]) / width[cell]
-    result: Array = f0[cell] + t * (g0[cell] + t * (c2[cell] + t * c3[cell]))
+    """Cubic Hermite interpolation between vertices, at ascending z."""
+    ends = np.searchsorted(z, vertices[1:-1], "right")
+    result = np.empty(len(z))
+    for j, (start, stop) in enumerate(zip([0, *ends], [*ends, len(z)], strict=True)):
+        width = vertices[j + 1] - vertices[j]
+        rise, g0, g1 = value[j + 1] - value[j], slope[j] * width, slope[j + 1] * width
+        t = (z[start:stop] - vertices[j]) / width
+        # Hermite's form as a polynomial of t
+        part = t * (g0 + g1 - 2.0 * rise)
+        part += 3.0 * rise - 2.0 * g0 - g1
+        part *= t
+        part += g0
+        part *= t
+        part += value[j]
+        result[start:stop] = part
     return result

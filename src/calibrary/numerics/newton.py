@@ -30,29 +30,31 @@ def minimise(
 ) -> Minimum:
     """Minimise a convex function given its value, gradient and Hessian.
 
-    It stops after a step below ``tolerance`` (relative to the point), or one that promises a fall below rounding:
+    It stops after a step below ``tolerance`` (relative to the point), or when steps no longer shrink at rounding level:
     convergence is quadratic, so the error left is of the order of the step's square. ``converged`` is False when
     steps are still large after ``max_iter``.
     """
     x = np.asarray(start, dtype=np.float64)
     value, gradient, hessian = evaluate(x)
+    last_drop = np.inf
     for _ in range(max_iter):
         step = -_solve(hessian, gradient)
         drop = float(-gradient @ step)
-        small = float(np.max(np.abs(step) / (1.0 + np.abs(x)))) <= tolerance
-        if small or drop <= 1e-16 * (1.0 + abs(value)):
+        noise = 1e-13 * (1.0 + abs(value))
+        settled = drop <= noise and drop > 0.5 * last_drop
+        if settled or drop <= 1e-7 * noise or float(np.max(np.abs(step) / (1.0 + np.abs(x)))) <= tolerance:
             # to second order the value falls by drop / 2, and the Hessian does not change
             return Minimum(x + step, value - drop / 2.0, hessian, True)
-        size = 1.0
-        while True:
-            trial = x + size * step
+        trial = x + step
+        new = evaluate(trial)
+        # falls below rounding cannot be seen in the value: so near the minimum whole steps are safe
+        while drop > noise and new[0] > value - 1e-4 * float(-gradient @ (trial - x)):
+            step = step / 2.0
+            trial = x + step
+            if (trial == x).all():
+                return Minimum(x, value, hessian, True)
             new = evaluate(trial)
-            if new[0] <= value - 1e-4 * size * drop:
-                break
-            if size * drop <= 1e-14 * (1.0 + abs(value)):
-                # the fall promised is below rounding: this is the minimum as far as numbers can tell
-                return Minimum(trial if new[0] <= value else x, min(new[0], value), hessian, True)
-            size /= 2.0
+        last_drop = drop
         x, (value, gradient, hessian) = trial, new
     return Minimum(x, value, hessian, False)
 

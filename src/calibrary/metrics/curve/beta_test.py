@@ -57,9 +57,7 @@ class BetaCalibrationTestResult(TestResult):
         Correction("hypothesis test", "marked as none in Table 2", "it is one"),
     ),
 )  # fmt: skip
-def statistical_beta_calibration(
-    view: Predictions, *, measure: str = "uniform", **common: Unpack[Common]
-) -> float:
+def statistical_beta_calibration(view: Predictions, *, measure: str = "uniform", **common: Unpack[Common]) -> float:
     r"""Area between the fitted beta calibration curve and the diagonal.
 
     .. math:: A = \int_0^1 |\hat y(c) - c| \, dc

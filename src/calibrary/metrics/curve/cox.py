@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from calibrary.catalogue import Common, Correction, TestResult, calibration_test, metric
@@ -97,7 +98,7 @@ class CoxTestResult(TestResult):
         "Cox (1958), Two further applications of a model for binary regression",
         "Van Hoorde et al. (2014), Assessing calibration of multinomial risk prediction models",
     ),
-    use="The standard of clinical prediction: two numbers that say how predictions are wrong, and what would mend them.",
+    use="The standard of clinical prediction: two numbers that say how predictions are wrong and what would mend them.",
     avoid="Do not read intercept 0 and slope 1 as calibrated: the curve may still bend. Predictions of exactly 0 or 1 "
     "have no log odds.",
     corrections=(
@@ -210,7 +211,7 @@ def _inside(view: Predictions, boundary: str) -> Predictions | None:
     p = view.probability
     if boundary == "clip":
         return view.view(view.y, np.clip(p, EPS, 1.0 - EPS), classes=view._classes)
-    outside = (p <= 0.0) | (p >= 1.0) if view.binary else (p <= 0.0).any(axis=1)
+    outside: NDArray[np.bool_] = (p <= 0.0) | (p >= 1.0) if view.binary else np.any(p <= 0.0, axis=1)
     if not outside.any():
         return view
     warn(
@@ -233,9 +234,7 @@ def _binary(view: Predictions) -> CoxResult:
     ones = np.ones((1, view.n))
     constant = float(x.min()) == float(x.max())
     if not constant and (x[~y].max() <= x[y].min() or x[y].max() <= x[~y].min()):
-        warn(
-            "the two classes are separated by the confidence, so the maximum likelihood intercept and slope do not exist"
-        )
+        warn("the confidence separates the two classes, so the maximum likelihood intercept and slope do not exist")
         return CoxResult(n_used=view.total)
     shifted = logistic_loss(ones, positive, w, offset=x)
     start = rough_start(ones, positive, w, np.zeros(1), x)
@@ -257,7 +256,8 @@ def _multinomial(view: Predictions, reference: int) -> CoxResult:
     weight = view.weight
     positive = (view.y[:, None] == np.array(others)) * weight[:, None]
     m = len(others)
-    missing = CoxResult(*(np.full(m, _NAN) for _ in range(6)), n_used=view.total, df=2 * m)
+    nan = np.full(m, _NAN)
+    missing = CoxResult(nan, nan, nan, nan, nan, nan, n_used=view.total, df=2 * m)
     if len(np.unique(view.y)) < view.k:
         warn("a class never occurs, so its calibration intercept and slope do not exist")
         return missing

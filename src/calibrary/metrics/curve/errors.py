@@ -56,7 +56,9 @@ _FOTT_LOSS = Correction(
     "map_error",
     aliases=("fit-on-the-test error",),
     equation="(40)",
-    references=("Kängsepp, Valk & Kull (2022), On the usefulness of the fit-on-the-test view on evaluating calibration",),
+    references=(
+        "Kängsepp, Valk & Kull (2022), On the usefulness of the fit-on-the-test view on evaluating calibration",
+    ),
     use="Measure calibration error with the calibration map you believe in, built in or your own.",
     avoid="A flexible map on few rows fits noise, and the error is then too large.",
     corrections=(_FOTT_LOSS,),

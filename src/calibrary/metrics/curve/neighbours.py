@@ -45,7 +45,12 @@ class NeighbourTestResult(TestResult):
     avoid="Several queries need a correction for multiple tests; k must be chosen beforehand.",
 )
 def knn_chi_squared_reliability(
-    view: Predictions, *, query: Any = None, k: int | None = None, expected: str = "neighbours", **common: Unpack[Common]
+    view: Predictions,
+    *,
+    query: Any = None,
+    k: int | None = None,
+    expected: str = "neighbours",
+    **common: Unpack[Common],
 ) -> float:
     r"""Chi-squared distance between the labels of the k nearest predictions and what was predicted there.
 
@@ -74,7 +79,12 @@ def knn_chi_squared_reliability(
 
 @calibration_test("knn_reliability")
 def knn_chi_squared_reliability_test(
-    view: Predictions, *, query: Any = None, k: int | None = None, expected: str = "neighbours", **common: Unpack[Common]
+    view: Predictions,
+    *,
+    query: Any = None,
+    k: int | None = None,
+    expected: str = "neighbours",
+    **common: Unpack[Common],
 ) -> NeighbourTestResult:
     """Local test of calibration around one probability vector: chi-squared with K - 1 degrees of freedom.
 
@@ -103,7 +113,7 @@ def _compare(view: Predictions, query: Any, k: int | None, expected: str) -> Nei
     weight = view.weight[order]
     taken = np.clip(k - (np.cumsum(weight) - weight), 0.0, weight)
     near, w = order[taken > 0.0], taken[taken > 0.0]
-    observed = np.bincount(view.y[near], weights=w, minlength=view.k)
+    observed = np.bincount(view.y[near], weights=w, minlength=view.k).astype(np.float64)
     df = view.k - 1
     if expected == "query":
         mean = k * centre

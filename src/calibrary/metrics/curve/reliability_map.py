@@ -225,8 +225,8 @@ def ls_ecoc_r(p: Any, matrix: Any, maps: Sequence[ReliabilityMap]) -> Array:
     range=(0.001, 0.999),
     perfect=None,
     better="higher",
-    sign="higher is better: 1 means that the true probability is known once the confidence is; smaller means that cases "
-    "of equal confidence differ",
+    sign="higher is better: 1 means that the true probability is known once the confidence is; smaller means that "
+    "cases of equal confidence differ",
     tail="less",
     lenses=(*BINARY_LENSES, "full"),
     default_lens="full",
