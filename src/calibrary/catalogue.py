@@ -138,7 +138,8 @@ class Entry:
     order_free : does row order never change the value
     symmetric : is the value unchanged when the two classes are swapped, y -> 1-y and c -> 1-c
     fields : for a metric of several numbers, which of them a table shows, each with its perfect value
-    slow_above : rows above which a table of everything leaves it out for K > 2, because its cost is quadratic
+    slow_above : rows above which a table of everything leaves it out for K > 2 (for any K with ``slow_binary``),
+        because its cost is quadratic
     cost, equation, references, use, avoid, corrections : for people
     resampled : for speed; ``resampled(view, **options)`` prepares sorting or grouping once and returns
         ``value(w, y)``, the metric with other weights (zeros allowed) or labels of the view's rows; None is unchanged
@@ -173,6 +174,7 @@ class Entry:
     symmetric: bool = False
     fields: tuple[tuple[str, float], ...] = ()
     slow_above: int | None = None
+    slow_binary: bool = False
     cost: str = "O(N)"
     equation: str = ""
     references: tuple[str, ...] = ()

@@ -297,7 +297,8 @@ def _not_applicable(
             return f"needs {need}" + (f": pass {need}=" if need in entry.options else "")
     if p.w is not None and entry.weights == "none":
         return "does not take sample_weight"
-    if entry.slow_above is not None and p.k > 2 and p.n > entry.slow_above and entry.id not in by_name:
+    quadratic = entry.slow_above is not None and (p.k > 2 or entry.slow_binary) and p.n > entry.slow_above
+    if quadratic and entry.id not in by_name:
         return f"costs {entry.cost}: name it in metrics= to compute it on {p.n:,} rows"
     try:
         entry.lens_for(p, looking["lens"], looking["r"])

@@ -159,6 +159,8 @@ def random_interval_calibration_error(
     consistent=True,
     lenses=_LENSES,
     symmetric=True,
+    slow_above=MANY,
+    slow_binary=True,
     cost="O(M^2) for M distinct confidences",
     equation="4.7",
     references=(_BLASIOK,),
