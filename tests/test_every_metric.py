@@ -48,7 +48,7 @@ def extra(entry, n, seed=1):
         "groups": lambda: {"groups": rng.integers(0, 3, n)},
         "model": lambda: {"individual": rng.random(n)},
         "consistency": lambda: {"consistency": rng.random(n)},
-        "query": lambda: {"query": None},
+        "query": lambda: {"query": None, "k": min(20, n)},
         "order": dict,
     }
     needed = {}
