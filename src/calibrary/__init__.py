@@ -17,6 +17,7 @@ from calibrary.metrics.bins import *
 from calibrary.metrics.cumulative import *
 from calibrary.metrics.curve import *
 from calibrary.metrics.detection import *
+from calibrary.metrics.distance import *
 from calibrary.metrics.kernel import *
 from calibrary.metrics.point import *
 from calibrary.predictions import *

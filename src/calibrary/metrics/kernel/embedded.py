@@ -39,7 +39,7 @@ def _judge(metric: Metric[..., float], default: float) -> Callable[..., Embedded
     ) -> EmbeddedTestResult:
         core: Any = metric.entry.core
         chosen = {name: options[name] for name in ("kernel",) if name in options}
-        width = {"bandwidth": bandwidth, "weight_type": weight_type}
+        width: dict[str, Any] = {"bandwidth": bandwidth, "weight_type": weight_type}
         values = [core(v, squared=squared, **width, **chosen) for v in views]
         tested = judge_uq(views, share, metric="tv", **width, **options)
         law = (tested.pvalue, tested.method, tested.z, tested.skew, tested.n_resamples)
