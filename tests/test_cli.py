@@ -13,7 +13,7 @@ import calibrary as cal
 
 DATA = files("calibrary") / "data"
 BINARY = [str(DATA / "breast_cancer.csv"), "--label", "diagnosis", "--positive", "malignant"]
-FAST = ["--resamples", "19", "--metrics", "ece,bs"]
+FAST = ["--resamples", "39", "--metrics", "ece,bs"]
 
 
 def run(*args, stdin=None):

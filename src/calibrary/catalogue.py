@@ -91,9 +91,7 @@ method : "asymptotic", "monte-carlo" or "consistency"
     The test's own law; or labels redrawn from the predictions ``n_resamples`` times, with ``rng``,
     ``alternative``, ``calibration_map`` and ``workers`` as in :func:`calibrary.null_distribution`."""
 
-CLASSIFIER_TEST = Front(
-    CLASSIFIER.data, {**_COMMON, **_REDRAWING}, _DOC_DATA, f"{_DOC_REDRAWING}\n{_DOC_COMMON}"
-)
+CLASSIFIER_TEST = Front(CLASSIFIER.data, {**_COMMON, **_REDRAWING}, _DOC_DATA, f"{_DOC_REDRAWING}\n{_DOC_COMMON}")
 
 
 class Options(dict[str, Any]):
@@ -277,7 +275,7 @@ def metric(
     """
 
     def decorate(core: Callable[Concatenate[Predictions, P], R]) -> Metric[P, R]:
-        entry = Entry(id=id, name=_spoken(core.__name__), family=family, core=core, combine=combine, **facts)
+        entry = Entry(id=id, name=spoken_name(core, facts), family=family, core=core, combine=combine, **facts)
 
         def call(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Any:
             p, seen = _checked(y_true, y_prob, keywords, entry)
@@ -465,8 +463,11 @@ def _documented(doc: str, entry: Entry, front: Front) -> str:
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
-def _spoken(function_name: str) -> str:
-    return function_name.replace("_", " ")
+def spoken_name(core: Callable[..., Any], facts: dict[str, Any]) -> str:
+    """The name Table 2 uses, or for a metric beyond it the one given, or the function's."""
+    if facts.get("row") is not None:
+        return TABLE_2[facts["row"]][1]
+    return str(facts.pop("name", core.__name__.replace("_", " ")))
 
 
 # -- the catalogue ----------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ def _title(found: PredictionFile, model: str) -> str:
 
 
 def _show(reports: list[Any], comparisons: Any, quiet: bool) -> None:
-    from calibrary.report.text import COMPARISON_HEAD, HEAD, cells, comparison_cells
+    from calibrary.report.text import COMPARISON_HEAD, HEAD, comparison_cells
 
     for r in reports:
         out.print(f"\n[bold]{_plain(r.title)}[/]", highlight=False)
@@ -198,23 +198,32 @@ def _show(reports: list[Any], comparisons: Any, quiet: bool) -> None:
             continue
         for finding in r.findings:
             out.print(f"  - {_plain(finding)}", highlight=False)
-        family, table = None, None
-        for row, texts in zip(r.evaluation.rows, cells(r), strict=True):
-            if row.family != family:
-                if table is not None:
-                    out.print(table)
-                family = row.family
-                table = Table(*HEAD, title=f"{family} family", title_justify="left", box=None, pad_edge=False)
-            assert table is not None
-            table.add_row(*(_plain(t) for t in texts), style="bold" if row.primary else "")
-        if table is not None:
-            out.print(table)
+        _show_table(r, [HEAD.index(name) for name in (HEAD if out.width >= 130 else _NARROW)])
         if r.evaluation.skipped:
             out.print(f"[dim]not computed ({len(r.evaluation.skipped)}): {', '.join(r.evaluation.skipped)}[/]")
     if comparisons:
         table = Table(*COMPARISON_HEAD, title="comparison", title_justify="left", box=None, pad_edge=False)
         for texts in comparison_cells(comparisons):
             table.add_row(*(_plain(t) for t in texts))
+        out.print(table)
+
+
+#: What a table shows in a terminal too narrow for every column.
+_NARROW = ("metric", "value", "interval", "p adjusted", "ideal", "verdict")
+
+
+def _show_table(r: Any, columns: list[int]) -> None:
+    from calibrary.report.text import HEAD, cells
+
+    rows = list(zip(r.evaluation.rows, cells(r), strict=True))
+    widths = [max(len(HEAD[j]), *(len(texts[j]) for _, texts in rows)) for j in columns]
+    for family in dict.fromkeys(row.family for row, _ in rows):
+        table = Table(title=f"{family} family", title_justify="left", box=None, pad_edge=False)
+        for j, width in zip(columns, widths, strict=True):
+            table.add_column(HEAD[j], min_width=min(width, 40))
+        for row, texts in rows:
+            if row.family == family:
+                table.add_row(*(_plain(texts[j]) for j in columns), style="bold" if row.primary else "")
         out.print(table)
 
 

@@ -212,7 +212,7 @@ def evaluate(
     <BLANKLINE>
     point family
     metric  value   ideal  name
-    bs      0.1250         brier score
+    bs      0.1250         Brier score
     nll     0.4041         negative log likelihood
     """
     matches = y_true if hasattr(y_true, "as_predictions") else None

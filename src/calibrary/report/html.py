@@ -77,7 +77,7 @@ def _model(report: Report, anchor: str, several: bool) -> str:
         f'<section id="{anchor}" class="model"><{level}>{escape(report.title)}</{level}>',
         f'<p class="headline">{escape(report.headline)}</p>',
         f'<ul class="findings">{findings}</ul>',
-        "".join(f"<figure>{svg}</figure>" for svg in _figures(report, anchor)),
+        '<div class="figures">' + "".join(f"<figure>{svg}</figure>" for svg in _figures(report, anchor)) + "</div>",
     ]
     if report.groups:
         parts.append("<h3>Groups</h3>" + _scrolling(_table(GROUP_HEAD, group_cells(report))))
@@ -110,7 +110,12 @@ def _metrics(report: Report) -> str:
     families = list(dict.fromkeys(r.family for r in report.evaluation.rows))
     options = "".join(f'<option value="{f}">{f}</option>' for f in families)
     head = "".join(f'<th scope="col"><button type="button">{escape(h)}</button></th>' for h in HEAD)
-    body = "".join(_metric_row(row, texts) for row, texts in zip(report.evaluation.rows, cells(report), strict=True))
+    rows = list(zip(report.evaluation.rows, cells(report), strict=True))
+    body = "".join(
+        f'<tr class="family"><th colspan="{len(HEAD)}" scope="rowgroup">{f} family</th></tr>'
+        + "".join(_metric_row(row, texts) for row, texts in rows if row.family == f)
+        for f in families
+    )
     return (
         '<h3>Every metric that applies</h3>\n<div class="tools"><input type="search" placeholder="filter: ece, proper, '
         'miscalibrated …" aria-label="filter metrics"><select aria-label="family">'
@@ -175,9 +180,30 @@ def _facts(title: str, facts: dict[str, Any]) -> str:
 
 
 def _figures(report: Report, anchor: str) -> list[str]:
-    from calibrary.plots import overview
+    """The telling figures one by one, so that a narrow screen can stack them."""
+    from calibrary import plots
 
-    return [_inline_svg(overview(report.predictions, report=report), anchor)]
+    p = report.predictions
+    if hasattr(p, "as_predictions"):
+        drawn = [
+            plots.plot_detection_reliability(p), _map_if_possible(p),
+            plots.plot_smooth_reliability(p), plots.plot_cumulative(p),
+        ]  # fmt: skip
+    else:
+        bins = report.settings["n_bins"]
+        drawn = [
+            plots.plot_reliability(p, n_bins=bins), plots.plot_smooth_reliability(p), plots.plot_cumulative(p),
+            plots.plot_corp(p),
+        ]  # fmt: skip
+        if 2 < p.k <= 36:
+            drawn.append(plots.small_multiples(p))
+    return [_inline_svg(getattr(d, "figure", d), f"{anchor}f{i}") for i, d in enumerate(drawn) if d is not None]
+
+
+def _map_if_possible(matches: Any) -> Any:
+    from calibrary import plots
+
+    return plots.plot_d_ece_map(matches) if matches.image_size is not None and matches.box is not None else None
 
 
 def _inline_svg(figure: Any, anchor: str) -> str:
@@ -189,4 +215,4 @@ def _inline_svg(figure: Any, anchor: str) -> str:
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{anchor}-\1"', svg)
     svg = re.sub(r'(href="#|url\(#)', rf"\1{anchor}-", svg)
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', r"<svg \1", svg, count=1)
-    return svg.replace("<svg ", '<svg role="img" aria-label="calibration overview" ', 1)
+    return svg.replace("<svg ", '<svg role="img" aria-label="calibration figure" ', 1)

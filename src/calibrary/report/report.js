@@ -1,6 +1,7 @@
 for (const table of document.querySelectorAll("table.metrics")) {
   const body = table.tBodies[0];
   const pairs = [...body.querySelectorAll("tr.row")].map(row => [row, row.nextElementSibling]);
+  const families = [...body.querySelectorAll("tr.family")];
   const section = table.closest("section");
   const search = section.querySelector("input[type=search]");
   const family = section.querySelector("select");
@@ -10,11 +11,13 @@ for (const table of document.querySelectorAll("table.metrics")) {
     return (!family.value || row.dataset.family === family.value) && words.every(w => text.includes(w));
   };
   const filter = () => {
+    for (const head of families) head.hidden = search.value !== "" || family.value !== "" || sorted;
     for (const [row, about] of pairs) {
       row.hidden = !shown(row);
       about.hidden = row.hidden || row.querySelector(".more").getAttribute("aria-expanded") !== "true";
     }
   };
+  let sorted = false;
   search.addEventListener("input", filter);
   family.addEventListener("change", filter);
   body.addEventListener("click", event => {
@@ -39,6 +42,8 @@ for (const table of document.querySelectorAll("table.metrics")) {
       return down ? -order : order;
     };
     pairs.sort((p, q) => compare(key(p[0]), key(q[0])));
+    sorted = true;
+    filter();
     for (const [row, about] of pairs) body.append(row, about);
   }));
 }

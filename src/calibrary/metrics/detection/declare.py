@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
-from calibrary.catalogue import Entry, Front, public, register
+from calibrary.catalogue import Entry, Front, public, register, spoken_name
 from calibrary.detection import Boxes, Matches, match_detections, matched_detections
 from calibrary.errors import one_of, undefined
 from calibrary.predictions import Array, Indices
@@ -126,7 +126,7 @@ def detection_metric(
     def decorate(core: Callable[Concatenate[Matches, P], R]) -> DetectionMetric[P, R]:
         binned = "n_bins" in inspect.signature(core).parameters
         entry = DetectionEntry(
-            id=id, name=core.__name__.replace("_", " "), family="detection", core=core, lenses=(), needs=("boxes",),
+            id=id, name=spoken_name(core, facts), family="detection", core=core, lenses=(), needs=("boxes",),
             iou_threshold=iou_threshold, passes_on=("bins",) if binned else (), **facts,
         )  # fmt: skip
 
