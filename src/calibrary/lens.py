@@ -109,33 +109,31 @@ class Lens:
         return self._look_again(p)
 
     def _look_again(self, p: Predictions) -> Views:
-        # A reweighted or relabelled copy of predictions seen before: reuse their sorted views where only the
-        # weights changed, so that a bootstrap sorts once.
+        # A reweighted or relabelled copy of predictions seen before: share the sort of their views, so that a
+        # bootstrap sorts once. Views that leave rows out are made afresh.
         parent, kept = p._parent  # type: ignore[misc]
-        same_labels = p.y is parent.y if kept is None else True
-        if not same_labels:
-            fresh = _LOOKS[self.name](p, self)
-            for new, old in zip(fresh.views, parent.through(self).views, strict=True):
-                if new.rows is None and old.rows is None:
-                    new._parent = (old, None)
-            return fresh
         before = parent.through(self)
-        whole = np.zeros(p.n_input)
-        whole[slice(None) if p.rows is None else p.rows] = p.weight
-        views, used = [], []
-        for i, view in enumerate(before.views):
-            w = whole if view.rows is None else whole[view.rows]
-            if w.any():
-                again = view.reweighted(w)
-                again.origin = p
-                views.append(again)
-                used.append(i)
+        if any(view.n != parent.n for view in before.views):
+            return _LOOKS[self.name](p, self)
+        if kept is None and p.y is not parent.y:
+            fresh = _LOOKS[self.name](p, self)
+            for new, old in zip(fresh.views, before.views, strict=True):
+                new._parent = (old, None)
+                new.ascending = old.ascending
+            return fresh
+        w = p.weight
+        if kept is not None:
+            w = np.zeros(parent.n)
+            w[kept] = p.weight
+        views = [view.reweighted(w) for view in before.views]
+        for view in views:
+            view.origin = p
         prevalence = before.prevalence
         if self.name == "class-wise":
             prevalence = p.class_share
         elif before.several:
             prevalence = np.array([v.total for v in views])
-        return Views(tuple(views), tuple(before.keys[i] for i in used), prevalence, before.several, before.n_classes)
+        return Views(tuple(views), before.keys, prevalence, before.several, before.n_classes)
 
 
 # -- making lenses ----------------------------------------------------------------------------------

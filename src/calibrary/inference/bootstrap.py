@@ -11,7 +11,19 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from calibrary.errors import CalibrationWarning, one_of, warn
-from calibrary.inference.resampling import Replicated, Sample, as_given, check_level, check_resamples, replicate
+from calibrary.inference.resampling import (
+    Replicated,
+    Sample,
+    as_given,
+    check_level,
+    check_resamples,
+    difference,
+    means,
+    quantiles,
+    replicate,
+    slack,
+    standard_errors,
+)
 from calibrary.inference.statistic import Statistic, as_sample, as_statistic, safe_workers, together
 from calibrary.predictions import Array
 
@@ -19,8 +31,6 @@ METHODS = ("basic", "percentile", "bc", "bca", "normal")
 #: More units than this are left out in groups when BCa estimates its acceleration.
 _JACKKNIFE_UNITS = 2000
 _JACKKNIFE_GROUPS = 200
-#: Values that differ by rounding alone count as equal.
-_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -140,7 +150,7 @@ def interval(
         as_given(low, one),
         as_given(high, one),
         as_given(standard_errors(drawn.values), one),
-        as_given(means(drawn.values) - estimate, one),
+        as_given(difference(means(drawn.values), estimate), one),
         confidence_level,
         method,
         n_resamples,
@@ -164,6 +174,7 @@ def resample(
 # -- from replicates to intervals -------------------------------------------------------------------
 
 
+@np.errstate(invalid="ignore")  # an infinite estimate has no interval
 def ends(
     estimate: Array, values: Array, method: str, confidence_level: float, left_out: Any = None
 ) -> tuple[Array, Array]:
@@ -189,18 +200,19 @@ def _ends(theta: float, values: Array, method: str, level: float, jack: Any) -> 
         if shares is None:
             warn("every replicate lies on one side of the estimate, so the bias correction is infinite: no interval")
             return np.nan, np.nan
-        low, high = np.quantile(values, shares)
+        low, high = quantiles(values, shares)
         return float(low), float(high)
-    low, high = np.quantile(values, (a, 1.0 - a))
-    return (2.0 * theta - high, 2.0 * theta - low) if method == "basic" else (float(low), float(high))
+    low, high = quantiles(values, (a, 1.0 - a))
+    if method == "basic":
+        low, high = 2.0 * theta - high, 2.0 * theta - low
+    return float(low), float(high)
 
 
 def _corrected(theta: float, values: Array, a: float, acceleration: float) -> Array | None:
     """The two quantile levels of a bias-corrected interval."""
     # replicates equal to the estimate count half; rounding must not decide on which side they fall
-    slack = _TOLERANCE * max(1.0, abs(theta))
-    below = (np.sum(values < theta - slack) + np.sum(values <= theta + slack)) / (2.0 * len(values))
-    z0 = ndtri(below)
+    below = np.sum(values < theta - slack(theta)) + np.sum(values <= theta + slack(theta))
+    z0 = ndtri(below / (2.0 * len(values)))
     if not np.isfinite(z0):
         return None
     z = z0 + ndtri(np.array([a, 1.0 - a]))
@@ -240,16 +252,3 @@ def jackknife(statistic: Statistic, sample: Sample) -> tuple[tuple[Array, Array]
         warnings.simplefilter("ignore", CalibrationWarning)
         values = [value(sample.of_units(np.flatnonzero(group != g))) for g in range(len(times))]
     return (np.array(values), times), how
-
-
-def standard_errors(values: Array) -> Array:
-    """Standard deviation of each column, ddof 1, over the replicates that gave a number."""
-    n = (~np.isnan(values)).sum(axis=0)
-    gap = np.where(np.isnan(values), 0.0, values - means(values))
-    return np.where(n > 1, np.sqrt(np.sum(gap**2, axis=0) / np.maximum(n - 1, 1)), np.nan)
-
-
-def means(values: Array) -> Array:
-    """Mean of each column over the replicates that gave a number."""
-    n = (~np.isnan(values)).sum(axis=0)
-    return np.where(n > 0, np.nansum(values, axis=0) / np.maximum(n, 1), np.nan)

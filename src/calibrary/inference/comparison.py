@@ -13,12 +13,19 @@ from scipy.special import stdtr, stdtrit
 from calibrary.errors import one_of, warn
 from calibrary.inference import bootstrap
 from calibrary.inference.multiplicity import adjust_pvalues
-from calibrary.inference.resampling import Sample, Scheme, check_level, check_resamples, replicate
+from calibrary.inference.resampling import (
+    Sample,
+    Scheme,
+    check_level,
+    check_resamples,
+    replicate,
+    slack,
+    standard_errors,
+)
 from calibrary.inference.statistic import Statistic, as_sample, as_statistic, flat, together
 from calibrary.predictions import Array, Predictions
 
 METHODS = ("bootstrap", "swap", "paired-t")
-_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -254,7 +261,7 @@ def _bootstrapped(pair: _Pair, a: float, b: float, values: Array, settings: dict
         warn(caution)
     return Comparison(
         d, float(low[0]), float(high[0]), float(min(1.0, 2.0 * tail / (n + 1.0))), a, b,
-        float(bootstrap.standard_errors(values)[0]), "bootstrap", kind, level, len(values), len(values) - n,
+        float(standard_errors(values)[0]), "bootstrap", kind, level, len(values), len(values) - n,
         note=caution,
     )  # fmt: skip
 
@@ -280,7 +287,7 @@ def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     )  # fmt: skip
     drawn.say_failures()
     values = drawn.values[~np.isnan(drawn.values)]
-    extreme = np.sum(np.abs(values) >= abs(d) - _TOLERANCE * max(1.0, abs(d)))
+    extreme = np.sum(np.abs(values) >= abs(d) - slack(d))
     nan = float("nan")
     return Comparison(
         d, nan, nan, float((1.0 + extreme) / (len(values) + 1.0)), a, b, nan, "swap", "none",

@@ -12,7 +12,7 @@ from calibrary.errors import one_of
 from calibrary.inference import bootstrap
 from calibrary.inference.multiplicity import ADJUSTMENTS, adjust_pvalues, step_down_min_p
 from calibrary.inference.null import redraw
-from calibrary.inference.resampling import Sample, check_level, check_resamples
+from calibrary.inference.resampling import Sample, check_level, check_resamples, means, quantiles, standard_errors
 from calibrary.inference.statistic import Statistic, as_statistic, flat
 from calibrary.predictions import Array, Predictions
 
@@ -72,7 +72,7 @@ def infer_many(
     if sum(map(len, columns)) != len(rows):
         raise ValueError(f"{len(rows)} rows were given for {sum(map(len, columns))} numbers")
     if intervals:
-        rows = _with_intervals(rows, statistics, sample, n_resamples, confidence_level, generator, workers)
+        rows = _with_intervals(rows, statistics, columns, sample, n_resamples, confidence_level, generator, workers)
     if tests:
         tested = [
             (as_statistic(entry, options, sample, redrawn=True), where)
@@ -100,6 +100,7 @@ def _columns(statistics: list[Statistic], sample: Sample) -> list[range]:
 def _with_intervals(
     rows: list[Any],
     statistics: list[Statistic],
+    columns: list[range],
     sample: Sample,
     n_resamples: int,
     level: float,
@@ -108,10 +109,11 @@ def _with_intervals(
 ) -> list[Any]:
     estimate, drawn = bootstrap.resample(statistics, sample, n_resamples, rng, workers)
     low, high = bootstrap.ends(estimate, drawn.values, "basic", level)
-    error = bootstrap.standard_errors(drawn.values)
+    error = standard_errors(drawn.values)
+    ranges = [s.range for s, where in zip(statistics, columns, strict=True) for _ in where]
     filled = []
     for j, row in enumerate(rows):
-        ends = np.clip((low[j], high[j]), *row.range)
+        ends = np.clip((low[j], high[j]), *ranges[j])
         filled.append(replace(row, low=float(ends[0]), high=float(ends[1]), standard_error=float(error[j])))
     return filled
 
@@ -135,8 +137,8 @@ def _with_tests(
     if adjust != "min-p":
         adjusted = adjust_pvalues(raw, adjust)
     first = None if primary is None else catalogue[primary].id
-    center = bootstrap.means(drawn.values)
-    high = _upper(drawn.values)
+    center = means(drawn.values)
+    high = [quantiles(column, 0.95) for column in drawn.values.T]
     filled = list(rows)
     for j, p, q, mean, top in zip(where, raw, adjusted, center, high, strict=True):
         filled[j] = replace(
@@ -147,14 +149,6 @@ def _with_tests(
             null_high=_or_none(top),
         )
     return filled
-
-
-def _upper(values: Array) -> Array:
-    """The value below which 95% of the draws of each number lie; NaN where no draw gave one."""
-    known = ~np.isnan(values).all(axis=0)
-    high = np.full(values.shape[1], np.nan)
-    high[known] = np.nanquantile(values[:, known], 0.95, axis=0)
-    return high
 
 
 def _or_none(x: Array | float) -> float | None:

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from calibrary.errors import one_of
+from calibrary.inference.resampling import slack
 from calibrary.predictions import Array, as_array
 
 ADJUSTMENTS = ("holm", "bonferroni", "bh", "by")
-#: Values that differ by rounding alone count as equal.
-TOLERANCE = 1e-12
 
 
 def adjust_pvalues(pvalues: Any, method: str = "holm") -> Array:
@@ -73,8 +72,7 @@ def rank_pvalues(observed: Array, values: Array, alternatives: list[str]) -> Arr
 def _share_above(x: Array) -> Array:
     """For each value, the share of values at least as large; rounding does not separate equal ones."""
     known = np.sort(x[~np.isnan(x)])
-    slack = TOLERANCE * np.maximum(1.0, np.abs(x))
-    below = np.searchsorted(known, x - slack, side="left")
+    below = np.searchsorted(known, x - slack(x), side="left")
     share: Array = np.where(np.isnan(x), 1.0, (len(known) - below) / max(1, len(known)))
     return share
 
@@ -99,7 +97,7 @@ def step_down_min_p(observed: Array, values: Array, alternatives: list[str]) -> 
     order = np.argsort(raw, kind="stable")
     # smallest p-value of each replicate among the columns that are still in
     smallest = np.minimum.accumulate(drawn[:, order][:, ::-1], axis=1)[:, ::-1]
-    hits = (smallest <= raw[order] + TOLERANCE).sum(axis=0)
+    hits = (smallest <= raw[order] + slack(raw[order])).sum(axis=0)
     adjusted = np.empty(len(raw))
     adjusted[order] = np.maximum.accumulate((1.0 + hits) / (len(values) + 1.0))
     return raw, adjusted

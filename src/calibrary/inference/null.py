@@ -15,16 +15,19 @@ from calibrary.inference.resampling import (
     Sample,
     as_given,
     check_resamples,
+    difference,
+    means,
     monte_carlo_error,
+    quantiles,
     replicate,
+    slack,
+    standard_errors,
 )
 from calibrary.inference.statistic import Statistic, as_sample, as_statistic, safe_workers, together
 from calibrary.predictions import Array, Predictions, as_array
 
 METHODS = ("monte-carlo", "consistency")
 ALTERNATIVES = ("greater", "less", "two-sided")
-#: Values that differ by rounding alone count as equal.
-_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -44,15 +47,17 @@ class NullDistribution:
 
     @property
     def mean(self) -> Any:
-        return _plain(np.nanmean(self.values, axis=0))
+        return _plain(means(self.values))
 
     @property
     def sd(self) -> Any:
-        return _plain(np.nanstd(self.values, axis=0, ddof=1)) if len(self.values) > 1 else float("nan")
+        return _plain(standard_errors(self.values))
 
     def quantile(self, q: Any) -> Any:
         """Quantiles by linear interpolation."""
-        return _plain(np.nanquantile(self.values, q, axis=0))
+        if self.values.ndim == 1:
+            return _plain(quantiles(self.values, q))
+        return np.stack([quantiles(column, q) for column in self.values.T], axis=-1)
 
     def pvalue(self, observed: Any, alternative: str = "greater") -> Any:
         """p-value of an observed value: (1 + number at least as extreme) / (n_resamples + 1)."""
@@ -217,10 +222,9 @@ def _mapped(calibration_map: Any, sample: Sample) -> Array:
 def pvalues(observed: Array, values: Array, alternative: str) -> Array:
     """Monte Carlo p-value of each column, among its replicates that gave a number."""
     one_of("alternative", alternative, ALTERNATIVES)
-    slack = _TOLERANCE * np.maximum(1.0, np.abs(observed))
     n = (~np.isnan(values)).sum(axis=0)
-    upper = (1.0 + (values >= observed - slack).sum(axis=0)) / (n + 1.0)
-    lower = (1.0 + (values <= observed + slack).sum(axis=0)) / (n + 1.0)
+    upper = (1.0 + (values >= observed - slack(observed)).sum(axis=0)) / (n + 1.0)
+    lower = (1.0 + (values <= observed + slack(observed)).sum(axis=0)) / (n + 1.0)
     if alternative == "two-sided":
         p: Array = np.minimum(1.0, 2.0 * np.minimum(upper, lower))
     else:
@@ -240,7 +244,7 @@ def summarised(observed: Array, drawn: Replicated, alternative: str, method: str
         standard_error=as_given(monte_carlo_error(p, (~np.isnan(values)).sum(axis=0)), one),
         null_mean=null.mean,
         null_sd=null.sd,
-        excess=as_given(observed - np.atleast_1d(null.mean), one),
+        excess=as_given(difference(observed, means(values)), one),
         null=null,
         alternative=alternative,
         method=method,

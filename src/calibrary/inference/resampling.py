@@ -415,6 +415,51 @@ class _Progress:
             self.bar.stop()
 
 
+# -- summaries of replicates ------------------------------------------------------------------------
+
+
+@np.errstate(invalid="ignore")  # infinities of both signs have no mean
+def means(values: Array) -> Array:
+    """Mean of each column over the replicates that gave a number; NaN where none did."""
+    known = ~np.isnan(values)
+    n = known.sum(axis=0)
+    return np.where(n > 0, np.sum(values, axis=0, where=known) / np.maximum(n, 1), np.nan)
+
+
+@np.errstate(invalid="ignore")  # infinite values have no standard deviation
+def standard_errors(values: Array) -> Array:
+    """Standard deviation of each column, ddof 1, over the replicates that gave a number."""
+    known = ~np.isnan(values)
+    n = known.sum(axis=0)
+    squares = np.sum((values - means(values)) ** 2, axis=0, where=known)
+    return np.where(n > 1, np.sqrt(squares / np.maximum(n - 1, 1)), np.nan)
+
+
+@np.errstate(invalid="ignore")  # between two infinities nothing is interpolated
+def quantiles(values: Array, q: Any) -> Array:
+    """Quantiles of the numbers by linear interpolation; infinite ones are kept where they fall."""
+    x = np.sort(values[~np.isnan(values)])
+    if not len(x):
+        return np.full(np.shape(q), np.nan)
+    at = np.asarray(q, dtype=np.float64) * (len(x) - 1)
+    low = np.floor(at).astype(np.intp)
+    high = np.minimum(low + 1, len(x) - 1)
+    between = x[low] + (x[high] - x[low]) * (at - low)
+    return np.where(x[low] == x[high], x[low], np.where(at == low, x[low], between))
+
+
+def slack(x: Any) -> Any:
+    """How far values may differ by rounding alone and count as equal: 1e-12, relative above 1."""
+    size = np.abs(x)
+    return 1e-12 * np.where(np.isfinite(size), np.maximum(1.0, size), 0.0)
+
+
+@np.errstate(invalid="ignore")
+def difference(a: Array, b: Array) -> Array:
+    """a - b; NaN where both are the same infinity."""
+    return a - b
+
+
 # -- options every kind of inference checks the same way --------------------------------------------
 
 
