@@ -16,13 +16,16 @@ class Windows:
 
     Attributes
     ----------
-    c, y, w : confidence, label (its tie group's mean) and weight of each sorted row
+    c : confidence of each sorted row
+    wy, w : its weighted label (of the mean label of its tie group) and weight; ``w`` is None when all are one
+    below : weight of the rows before each position, one position more than rows
     first, last : where each window starts, and one past where it ends
     """
 
     c: Array
-    y: Array
+    wy: Array
     w: Array | None
+    below: Array
     first: Indices
     last: Indices
 
@@ -32,34 +35,44 @@ class Windows:
     @cached_property
     def weight(self) -> Array:
         """Total weight of each window."""
-        return (self.last - self.first).astype(np.float64) if self.w is None else self._sum(self.w)
+        return np.asarray(self.below[self.last] - self.below[self.first])
 
     @cached_property
     def label(self) -> Array:
         """Mean label of each window."""
-        return self._sum(self.y if self.w is None else self.w * self.y) / self.weight
+        return self._mean(self.wy)
 
     @cached_property
     def gap(self) -> Array:
         """Mean label minus mean confidence of each window."""
-        residual = self.y - self.c
-        return self._sum(residual if self.w is None else self.w * residual) / self.weight
+        return self._mean(self.wy - self._wc)
 
     @cached_property
     def deviation(self) -> Array:
         """Mean over each window of |its mean label - the row's own confidence|."""
-        below = _prefix(np.ones(len(self.c)) if self.w is None else self.w)
-        confidence = _prefix(self.c if self.w is None else self.w * self.c)
-        # rows up to `turn` lie at or below the mean label, those after it above: two plain sums
-        turn = np.clip(np.searchsorted(self.c, self.label, side="right"), self.first, self.last)
-        under = self.label * (below[turn] - below[self.first]) - (confidence[turn] - confidence[self.first])
-        over = confidence[self.last] - confidence[turn] - self.label * (below[self.last] - below[turn])
-        return np.maximum(under + over, 0.0) / self.weight
+        from calibrary.numerics.ranges import range_deviations
 
-    def _sum(self, x: Array) -> Array:
-        prefix = _prefix(x)
-        total: Array = prefix[self.last] - prefix[self.first]
-        return total
+        moment = prefix_sums(self._wc)
+        deviations: Array = range_deviations(self.c, self.below, moment, self.label, self.first, self.last)
+        return deviations
+
+    @property
+    def _wc(self) -> Array:
+        return self.c if self.w is None else self.w * self.c
+
+    def _mean(self, x: Array) -> Array:
+        from calibrary.numerics.ranges import range_means
+
+        means: Array = range_means(prefix_sums(x), self.below, self.first, self.last)
+        return means
+
+
+def prefix_sums(x: Array) -> Array:
+    """Sum of everything before each position; one entry more than x."""
+    total = np.empty(len(x) + 1)
+    total[0] = 0.0
+    np.cumsum(x, out=total[1:])
+    return total
 
 
 def sliding_windows(view: Predictions, size: int | None = None) -> Windows:
@@ -74,16 +87,17 @@ def sliding_windows(view: Predictions, size: int | None = None) -> Windows:
     if view.w is None or not (view.w % 1).any():
         copies = ties.w.astype(np.int64)
         c = view.sorted.c if view.w is None else np.repeat(ties.c, copies)
-        y, w = mean_label if len(c) == len(ties.c) else np.repeat(mean_label, copies), None
+        wy, w = mean_label if len(c) == len(ties.c) else np.repeat(mean_label, copies), None
     else:
         order = np.lexsort((view.weight, view.c))
-        c, y, w = view.c[order], np.repeat(mean_label, np.diff(ties.start, append=view.n)), view.weight[order]
+        c, w = view.c[order], view.weight[order]
+        wy = w * np.repeat(mean_label, np.diff(ties.start, append=view.n))
     n = len(c)
     size = max(1, n // 10) if size is None else size
     if not 1 <= size <= n:
         raise ValueError(f"window={size} must be between 1 and the number of rows, {n}")
     first: Indices = np.arange(n - size + 1)
-    return Windows(c, y, w, first, first + size)
+    return Windows(c, wy, w, _below(w, n), first, first + size)
 
 
 def nearest_windows(view: Predictions, k: int | None = None) -> Windows:
@@ -93,14 +107,15 @@ def nearest_windows(view: Predictions, k: int | None = None) -> Windows:
     of the k-th count as equal, so that rounded scores behave as the decimals they are. ``k`` is the whole part of
     the square root of the number of rows unless given.
     """
-    from calibrary.numerics.nearest import nearest_ranges
+    from calibrary.numerics.ranges import nearest_ranges
 
     ties = view.ties
     k = int(np.sqrt(view.total)) if k is None else k
-    need = min(k + 1.0, view.total * (1 - 1e-12))
-    first, last = nearest_ranges(ties.c, _prefix(ties.w), need, 1e-12)
-    return Windows(ties.c, ties.wy / ties.w, ties.w, first, last)
+    w = None if view.w is None and len(ties.c) == view.n else ties.w
+    below = _below(w, len(ties.c))
+    first, last = nearest_ranges(ties.c, below, min(k + 1.0, view.total * (1 - 1e-12)), 1e-12)
+    return Windows(ties.c, ties.wy, w, below, first, last)
 
 
-def _prefix(x: Array) -> Array:
-    return np.concatenate(([0.0], np.cumsum(x)))
+def _below(w: Array | None, n: int) -> Array:
+    return np.arange(n + 1.0) if w is None else prefix_sums(w)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincc, betainccinv, betaincinv, gammaln, xlog1py, xlogy
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, gammaln, xlogy
 
 Array = NDArray[np.float64]
 
@@ -34,19 +34,42 @@ def rejected(
 ) -> NDArray[np.bool_]:
     """Which p are rejected by k[index] successes in n[index] trials: two_sided_pvalue <= alpha.
 
-    Most decisions need no p-value: a tail above alpha accepts, and n + 1 outcomes no likelier than k that cannot
-    add up to alpha reject. Only the rest is evaluated.
+    Most decisions need no p-value: a tail above alpha accepts, and an upper bound below alpha rejects. Only the rest
+    is evaluated.
     """
     lowest = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, alpha), 0.0) * (1 + 1e-9)
     highest = np.where(k < n, betainccinv(k + 1, np.maximum(n - k, 1), alpha), 1.0) * (1 - 1e-9)
     doubtful = np.flatnonzero((p < lowest[index]) | (p > highest[index]))
     group, q = index[doubtful], p[doubtful]
-    log_pmf = _log_choose(n, k)[group] + xlogy(k[group], q) + xlog1py((n - k)[group], -q)
-    sure = log_pmf + np.log(n + 1.0)[group] < np.log(alpha) - 1e-6
-    sure[~sure] = two_sided_pvalue(k[group[~sure]], n[group[~sure]], q[~sure]) <= alpha
+    decided = _upper_bound(group, k, n, q) < alpha * (1 - 1e-6)
+    rest = np.flatnonzero(~decided)
+    decided[rest] = two_sided_pvalue(k[group[rest]], n[group[rest]], q[rest]) <= alpha
     decision = np.zeros(p.shape, dtype=bool)
-    decision[doubtful] = sure
+    decision[doubtful] = decided
     return decision
+
+
+def _upper_bound(group: NDArray[np.intp], k: NDArray[np.int64], n: NDArray[np.int64], p: Array) -> Array:
+    """No less than the p-value, for k[group] away from the mean n[group] p.
+
+    Beyond any outcome the likelihoods fall at least as fast as a geometric series, so a tail is at most its first
+    term / (1 - ratio). The other tail begins past j, four fifths of the way to the mirror image of k, if j is likelier
+    than k. If it is not, all n + 1 outcomes might be as likely as k.
+    """
+    size = n[group].astype(np.float64)
+    above = k[group] > size * p
+    successes = np.where(above, size - k[group], k[group])  # successes and failures change places above the mean
+    odds_side, other_side = np.where(above, 1.0 - p, p), np.where(above, p, 1.0 - p)
+    mean = size * odds_side
+    j = np.minimum(np.ceil(mean + 0.8 * (mean - successes)), size)
+    chosen = gammaln(n + 1.0)[group] - gammaln(j + 1.0) - gammaln(size - j + 1.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        pmf = np.exp(_log_choose(n, k)[group] + xlogy(successes, odds_side) + xlogy(size - successes, other_side))
+        likelier = np.exp(chosen + xlogy(j, odds_side) + xlogy(size - j, other_side)) > pmf * (1 + 1e-6)
+        own = 1.0 - successes * other_side / ((size - successes + 1.0) * odds_side)
+        other = 1.0 - (size - j) * odds_side / ((j + 1.0) * other_side)
+        bound = pmf * (1.0 / own + (1.0 + 1e-6) / other)
+        return np.asarray(np.where(likelier, bound, pmf * (size + 1.0) * (1.0 + 1e-6)))
 
 
 def _pvalue_on_one_side(k: NDArray[np.int64], n: NDArray[np.int64], p: Array, below: bool) -> Array:

@@ -82,7 +82,8 @@ def calbin(
         return float(errors.mean())
     if len(errors) == 1:
         return undefined("(57) as printed has no window when the window holds every row: take a smaller window")
-    return float((errors * (windows.last - windows.first))[:-1].mean())
+    size = len(windows.c) - len(errors) + 1
+    return size * float(errors[:-1].mean())
 
 
 @metric(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
@@ -273,11 +274,17 @@ class _Atoms:
             by_class = np.bincount(cell, copies, minlength=rows.size).astype(np.float64)
             self.label_count = by_class.reshape(rows.shape)
         self.total = int(self.count.sum())
-        self._atom_of_row = np.repeat(np.arange(len(self.count)), self.count) if self._mostly_single else None
 
-    @property
-    def _mostly_single(self) -> bool:
-        return self.total <= 4 * len(self.count)
+    def rearrange(self, order: Indices) -> None:
+        """Put the atoms in another order."""
+        self.p, self.count, self.label_count = self.p[order], self.count[order], self.label_count[order]
+
+    @cached_property
+    def _atom_of_row(self) -> Indices | None:
+        """The atom of every row; None where so many rows share atoms that counts are drawn directly."""
+        if self.total > 4 * len(self.count):
+            return None
+        return np.repeat(np.arange(len(self.count)), self.count)
 
     def relabelled(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Numbers of rows, and numbers of labels drawn for them, ``size`` times."""
@@ -285,13 +292,17 @@ class _Atoms:
 
     def resampled(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """The same, after drawing the rows themselves with replacement."""
-        if self._atom_of_row is not None:
-            rows = self._atom_of_row[rng.integers(0, self.total, (size, self.total))]
-            rows += len(self.p) * np.arange(size)[:, None]
-            count = np.bincount(rows.ravel(), minlength=size * len(self.p)).reshape(size, -1)
-        else:
+        if self._atom_of_row is None:
             count = rng.multinomial(self.total, self.count / self.total, size)
-        return count.astype(np.float64), self._labels(count, rng)
+            return count.astype(np.float64), self._labels(count, rng)
+        atom = self._atom_of_row[rng.integers(0, self.total, (size, self.total))]
+        place = (atom + len(self.p) * np.arange(size)[:, None]).ravel()
+        count = np.bincount(place, minlength=size * len(self.p)).reshape(size, -1)
+        if self.p.shape[1] > 1:
+            return count.astype(np.float64), self._labels(count, rng)
+        hit = rng.random(len(place)) < self.p[atom.ravel(), 0]
+        positive = np.bincount(place[hit], minlength=count.size).reshape(size, -1, 1)
+        return count.astype(np.float64), positive.astype(np.float64)
 
     def _labels(self, count: NDArray[np.int64], rng: np.random.Generator) -> Array:
         if self.p.shape[1] > 1:
@@ -307,13 +318,14 @@ class _Cells:
     """The cells of every scale as runs of atoms, so that all estimates follow from prefix sums.
 
     The scales are nested. Cells that hold a single atom need no sums of their own: at every scale they
-    contribute what the atom alone does.
+    contribute what the atom alone does. The atoms are put in the order of the cells.
     """
 
     def __init__(self, atoms: _Atoms, scales: list[int]) -> None:
         p = atoms.p[:, 0] if atoms.p.shape[1] == 1 else atoms.p
-        self.order, starts = nested_cells(p, scales)
-        self.p = atoms.p[self.order]
+        order, starts = nested_cells(p, scales)
+        atoms.rearrange(order)
+        self.p = atoms.p
         self.total = atoms.total
         ends = [np.append(s[1:], len(self.p)) for s in starts]
         several = [e - s > 1 for s, e in zip(starts, ends, strict=True)]
@@ -323,27 +335,10 @@ class _Cells:
 
     def estimates(self, count: Array, label_count: Array) -> Array:
         """(replicates, scales) estimates from the rows (R, A) and labels (R, A, J) of every atom."""
-        n, k = count[:, self.order], label_count[:, self.order]
-        sums = n[..., None] * self.p - k
-        own = n * (self.p**2).sum(axis=1) + (k * (1.0 - 2.0 * self.p)).sum(axis=2)
-        alone = _ratio((sums**2).sum(axis=2) - own, n)
-        squared = np.square([self._within(sums[..., j]) for j in range(sums.shape[2])]).sum(axis=0)
-        together = _ratio(squared - self._within(own), self._within(n)) - self._within(alone)
-        running = np.cumsum(together, axis=1)
-        running = np.concatenate([np.zeros((len(running), 1)), running], axis=1)
-        by_scale = np.diff(running[:, np.concatenate(([0], self.level_ends))], axis=1)
-        estimates: Array = (by_scale + alone.sum(axis=1, keepdims=True)) / self.total
-        return estimates
+        from calibrary.numerics.nested_cells import off_diagonal_sums
 
-    def _within(self, x: Array) -> Array:
-        """Sum over the atoms of every cell."""
-        prefix = np.concatenate([np.zeros((len(x), 1)), np.cumsum(x, axis=1)], axis=1)
-        return np.asarray(prefix[:, self.last] - prefix[:, self.first])
-
-
-def _ratio(x: Array, n: Array) -> Array:
-    """x / n, and 0 where a resample left nothing."""
-    return np.asarray(np.divide(x, n, out=np.zeros(np.broadcast_shapes(x.shape, n.shape)), where=n > 0))
+        sums: Array = off_diagonal_sums(count, label_count, self.p, self.first, self.last, self.level_ends)
+        return sums / self.total
 
 
 def _batches(n_resamples: int, atoms: _Atoms) -> list[int]:
