@@ -107,7 +107,9 @@ class Cells:
         cell[:] = new[np.searchsorted(used, cell)]
         self.n_cells = int(new[-1]) + 1
         index = np.arange(self.n_cells)
-        return index + cut[np.searchsorted(new, index, side="right") - 1]
+        # the second half of what is left of an empty stretch belongs to the points after it
+        run = np.searchsorted(new - room // 2, index, side="right") - 1
+        return index + cut[run]
 
     def moments(self, a: Array) -> Array:
         """Sums of a f^k over the points of every cell, f in [0, 1] the position in it; shape (ORDER, n_cells)."""
@@ -196,16 +198,16 @@ def absolute_integral(node_values: Array, width: float) -> Array:
             np.clip(f, quarter / 4.0, (quarter + 1) / 4.0, out=f)
         turn = f * _at(antiderivative[:, cell], f)
         area[quarter, cell] = np.abs(turn - integral[quarter, cell]) + np.abs(integral[quarter + 1, cell] - turn)
-    return area.sum(axis=0) * width
+    result: Array = area.sum(axis=0) * width
+    return result
 
 
 def _at(coefficients: Array, f: Array) -> Array:
-    value = coefficients[-1].copy()
+    value: Array = coefficients[-1].copy()
     for c in coefficients[-2::-1]:
         value *= f
         value += c
-    result: Array = value
-    return result
+    return value
 
 
 def _slope(coefficients: Array, f: Array, rise: Array) -> Array:

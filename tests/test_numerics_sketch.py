@@ -1,0 +1,158 @@
+"""Moment sketches, diffusion and windows against direct sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import ndtr
+
+from calibrary.kernels import KERNELS, reflected_gaussian
+from calibrary.numerics import windowed
+from calibrary.numerics.heat import Diffusion
+from calibrary.numerics.moment_sketch import (
+    LAGRANGE,
+    ORDER,
+    Cells,
+    absolute_integral,
+    gaussian_on_nodes,
+    gaussian_sums,
+)
+from calibrary.numerics.windowed import block_sums, polynomial_sums
+
+COMPACT = [k for k in KERNELS.values() if k.coefficients]
+
+
+def points(kind, n=2000):
+    rng = np.random.default_rng(3)
+    if kind == "ties":
+        return np.sort(np.round(rng.random(n), 2))
+    if kind == "extremes":
+        return np.sort(np.concatenate(([0, 0, 1e-9, 0.5, 1 - 1e-9, 1, 1], 1e-2 * rng.random(n - 7))))
+    return np.sort(rng.random(n))
+
+
+KINDS = pytest.mark.parametrize("kind", ["random", "ties", "extremes"])
+
+
+def test_the_interpolation_basis_is_one_at_its_node_and_zero_at_the_others():
+    nodes = np.arange(1 - ORDER // 2, ORDER // 2 + 1)
+    np.testing.assert_allclose(LAGRANGE @ (nodes[None, :] ** np.arange(ORDER)[:, None]), np.eye(ORDER), atol=1e-9)
+
+
+@KINDS
+@pytest.mark.parametrize("h", [1.0, 0.08, 0.01, 1e-3, 1e-6])
+def test_gaussian_sums_equal_the_matrix_product(kind, h):
+    x = points(kind)
+    w, v = np.ones(len(x)), np.random.default_rng(0).normal(size=len(x))
+    k = np.exp(-0.5 * ((x[:, None] - x) / h) ** 2)
+    got = gaussian_sums(x, (w, v), h)
+    mass = k @ w
+    np.testing.assert_allclose(got[0], mass, rtol=3e-10)
+    assert (np.abs(got[1] - k @ v) <= 3e-10 * mass).all()
+
+
+def test_sorted_and_unsorted_points_have_the_same_moments():
+    x = points("random", 500)
+    v = np.random.default_rng(0).normal(size=500)
+    shuffled = np.random.default_rng(1).permutation(500)
+    a = Cells(x, 0.05, ascending=True).moments(v)
+    b = Cells(x[shuffled], 0.05).moments(v[shuffled])
+    np.testing.assert_allclose(a, b, atol=1e-13)
+
+
+def test_cutting_empty_stretches_out_changes_no_sum_and_keeps_positions(monkeypatch):
+    x = np.sort(np.concatenate([0.1 + 1e-4 * np.random.default_rng(0).random(50), [0.1, 0.7, 0.7005, 0.9]]))
+    h = 1e-4
+    whole = Cells(x, h, margin=300)
+    monkeypatch.setattr("calibrary.numerics.moment_sketch._LONG_AXIS", 10)
+    short = Cells(x, h, margin=300)
+    assert short.n_cells < whole.n_cells / 10
+    np.testing.assert_allclose(short.start[short.cell] + short.position * short.width, x, atol=1e-15)
+    shorter, longer = (gaussian_on_nodes(c.node_weights(np.ones(len(x)))) for c in (short, whole))
+    smooth = [(d * np.sin(50 * c.nodes)).sum() for c, d in ((short, shorter), (whole, longer))]
+    assert smooth[0] == pytest.approx(smooth[1], rel=1e-12)
+
+
+def test_absolute_integral_splits_at_sign_changes():
+    width = 0.01
+    nodes = -1.0 + width * np.arange(-4, 210)
+    got = absolute_integral(np.sin(7.3 * nodes + 0.2), width).sum()
+    end = -1.0 + width * (len(nodes) - ORDER + 1)
+    roots = [(k * np.pi - 0.2) / 7.3 for k in range(-5, 5)]
+    cuts = np.array([-1.0, *(r for r in roots if -1.0 < r < end), end])
+    assert got == pytest.approx(np.abs(np.diff(np.cos(7.3 * cuts + 0.2))).sum() / 7.3, rel=1e-12)
+
+
+# -- diffusion ---------------------------------------------------------------------------------------
+
+
+def absolute_mass(x, a, s):
+    """Total variation of the smoothed running mass, from direct sums of error functions."""
+    image = 2.0 * np.arange(-3, 4)
+
+    def mass(t):
+        t = np.atleast_1d(t)[:, None, None]
+        return (a[:, None] * (ndtr((t - x[:, None] - image) / s) + ndtr((t + x[:, None] - image) / s))).sum((1, 2))
+
+    def density(t):
+        return reflected_gaussian(np.atleast_1d(t)[:, None], x[None], s) @ a
+
+    grid = np.linspace(0, 1, max(2001, int(40 / s)))
+    f = density(grid)
+    turns = [brentq(lambda t: density(t)[0], grid[i], grid[i + 1]) for i in np.flatnonzero(f[:-1] * f[1:] < 0)]
+    return np.abs(np.diff(mass(np.array([0.0, *turns, 1.0])))).sum()
+
+
+@pytest.mark.parametrize("kind", ["random", "ties", "ends"])
+@pytest.mark.parametrize("s", [0.5, 0.1, 0.03, 0.01])
+def test_diffused_mass_equals_the_direct_total_variation(kind, s):
+    rng = np.random.default_rng(5)
+    x = {"random": rng.random(60), "ties": np.round(rng.random(60), 1), "ends": rng.random(60) ** 9}[kind]
+    x[:3] = 0.0, 1.0, 1.0
+    a = rng.normal(size=60) / 60
+    assert Diffusion(x, a).absolute_mass(s) == pytest.approx(absolute_mass(x, a, s), abs=1e-12)
+
+
+def test_density_is_the_reflected_gaussian():
+    rng = np.random.default_rng(6)
+    x, a = rng.random(30), rng.normal(size=30)
+    t = np.arange(8) / 7
+    for s in (1.0, 0.2, 0.004):
+        np.testing.assert_allclose(Diffusion(x, a).density(s, 7), reflected_gaussian(t[:, None], x, s) @ a, atol=1e-10)
+
+
+def test_local_sums_continue_the_transform_to_minute_widths():
+    rng = np.random.default_rng(8)
+    x = np.concatenate([[0.0, 1e-4, 1.0], 0.3 + 1e-3 * rng.random(20), rng.random(10)])
+    flow = Diffusion(x, rng.normal(size=33) / 33)
+    for s in (1e-3, 2e-4, 8e-5):
+        assert flow._locally(s) == pytest.approx(flow.absolute_mass(s), abs=1e-12)
+    separate = np.abs(flow.a).sum()
+    assert flow.absolute_mass(1e-8) == pytest.approx(separate, rel=1e-8)
+
+
+# -- windows -----------------------------------------------------------------------------------------
+
+
+@KINDS
+@pytest.mark.parametrize("h", [0.6, 0.02, 1e-3])
+@pytest.mark.parametrize("kernel", COMPACT, ids=lambda k: k.name)
+def test_windowed_moments_equal_direct_sums(kernel, kind, h, monkeypatch):
+    monkeypatch.setattr(windowed, "_DIRECT", 0)
+    x = points(kind)
+    rng = np.random.default_rng(1)
+    values = np.column_stack([1 + rng.random(len(x)), rng.normal(size=len(x))])
+    t = np.sort(np.concatenate([x, rng.random(300), [-0.1, 1.1]]))
+    got = polynomial_sums(np.array(kernel.coefficients), t, x, values, h)
+    want = kernel((t[:, None] - x) / h) @ values
+    np.testing.assert_allclose(got[:, 0], want[:, 0], rtol=1e-10)
+    assert (np.abs(got[:, 1] - want[:, 1]) <= 1e-10 * want[:, 0] + 1e-300).all()
+
+
+def test_block_sums_take_a_width_per_point():
+    x, t = points("random", 200), np.linspace(0, 1, 37)
+    h = 0.01 + 0.1 * np.random.default_rng(0).random(200)
+    k = KERNELS["epanechnikov"]
+    want = k((t[:, None] - x) / h) @ np.ones(200)
+    np.testing.assert_allclose(block_sums(k, t, x, np.ones(200), h, 1.0), want, rtol=1e-13)
