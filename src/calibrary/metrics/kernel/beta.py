@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -18,8 +18,15 @@ __all__ = ["beta_kernel_calibration_error"]
 _DOMINATED, _SINGLE = 1e-5, 1e-12
 
 
+def _same_width(
+    view: Predictions, *, bandwidth: float | str = "loo-mle", weight_type: str = "frequency", **others: Any
+) -> dict[str, Any]:
+    return {"bandwidth": beta_bandwidth(bandwidth, view, weight_type=weight_type)}
+
+
 @metric(
     "bkde",
+    frozen=_same_width,
     family="kernel",
     row=54,
     range=(-0.25, 1.0),

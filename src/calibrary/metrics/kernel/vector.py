@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -19,8 +19,18 @@ from calibrary.predictions import Array, Predictions
 __all__ = ["dirichlet_kernel_calibration_error"]
 
 
+def _same_width(
+    view: Predictions, *, bandwidth: float | str = "cv", weight_type: str = "frequency", **others: Any
+) -> dict[str, Any]:
+    view = on_a_line(view)
+    if view.binary or not isinstance(bandwidth, str):
+        return {"bandwidth": beta_bandwidth(bandwidth, view, weight_type=weight_type)}
+    return {"bandwidth": float(LOO_GRID[_best(_fits(view, LOO_GRID, 1, weight_type), bandwidth)])}
+
+
 @metric(
     "dkde",
+    frozen=_same_width,
     family="kernel",
     row=53,
     aliases=("DKDE", "ece_kde", "ECE-KDE", "Dirichlet kernel density calibration error"),
@@ -114,15 +124,21 @@ def _error_on_the_simplex(view: Predictions, p: int, bandwidth: float | str, wei
     if h is not None:
         return float(_fits(view, np.array([h]), p, weight_type).error[0])
     fits = _fits(view, LOO_GRID, p, weight_type)
+    return float(fits.error[_best(fits, str(bandwidth))])
+
+
+def _best(fits: _Fits, bandwidth: str) -> int:
+    """Which of the widths the rule chooses."""
+    positive_width(bandwidth, ("cv", "loo-mle"))
     if bandwidth == "cv":
-        return float(fits.error[np.argmin(fits.loss)])
+        return int(np.argmin(fits.loss))
     best = int(np.argmax(fits.likelihood))
     if best == 0:
         warn(
             f"bandwidth='loo-mle' chose its smallest width, {LOO_GRID[0]:g}: tied or saturated confidences make the "
             "likelihood grow without bound; use bandwidth='cv' or a number"
         )
-    return float(fits.error[best])
+    return best
 
 
 @dataclass(frozen=True)
