@@ -33,10 +33,18 @@ def nearest_ranges(
             left, right = left + 1, further
             further = _reach(below, left + 1, right, need)
             radius = max(x[i] - x[left], x[right] - x[i])
-        while x[i] - x[low] > radius + slack:
-            low += 1
-        while high < n and x[high] - x[i] <= radius + slack:
-            high += 1
+        # mostly nothing else is as near, and this branch is predicted; the walks cost a misprediction each
+        reach = radius + slack
+        if left == 0 or x[i] - x[left - 1] > reach:
+            low = left
+        else:
+            while x[i] - x[low] > reach:
+                low += 1
+        if right == n - 1 or x[right + 1] - x[i] > reach:
+            high = right + 1
+        else:
+            while high < n and x[high] - x[i] <= reach:
+                high += 1
         first[i], last[i] = low, high
     return first, last
 
