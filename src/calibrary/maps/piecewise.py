@@ -33,7 +33,7 @@ class _Rows:
     def only(self, mask: Any) -> _Rows:
         return _Rows(self.x[mask], self.y[mask], self.w[mask])
 
-    def condensed(self) -> tuple[Array, Array, Array]:
+    def condensed(self) -> _Rows:
         """At most 50 groups: mean x, mean y, and weights summing to one."""
         start = np.flatnonzero(np.concatenate(([True], self.x[1:] != self.x[:-1])))
         if len(start) > _GROUPS:
@@ -41,7 +41,8 @@ class _Rows:
             size, longer = divmod(n, _GROUPS)
             start = np.arange(_GROUPS) * size + np.minimum(np.arange(_GROUPS), longer)
         w = np.add.reduceat(self.w, start)
-        return np.add.reduceat(self.w * self.x, start) / w, np.add.reduceat(self.w * self.y, start) / w, w / w.sum()
+        mean_x, mean_y = np.add.reduceat(self.w * self.x, start) / w, np.add.reduceat(self.w * self.y, start) / w
+        return _Rows(mean_x, mean_y, w / w.sum())
 
     def distinct(self) -> _Rows:
         """Rows of equal x taken together: the same likelihood, fewer terms."""
@@ -123,14 +124,13 @@ def _folds(n: int, n_folds: int, rng: Any) -> Indices:
     return fold
 
 
-def _search(rows: _Rows, k: int, *, logistic: bool) -> Array:
+def _search(groups: _Rows, k: int, *, logistic: bool) -> Array:
     from calibrary.numerics.knots import search_knots
 
-    x, y, weight = rows.condensed()
-    candidates = np.unique(x[1:-1])
+    candidates = np.unique(groups.x[1:-1])
     if not logistic:
         candidates = candidates[(candidates > 0.0) & (candidates < 1.0)]
-    knots: Array = search_knots(x, y, weight, candidates, k - 1, logistic)
+    knots: Array = search_knots(groups.x, groups.y, groups.w, candidates, k - 1, logistic)
     return knots
 
 
@@ -187,10 +187,14 @@ class PiecewiseLinear(_Piecewise):
         return c
 
     def _fit_one(self, rows: _Rows, k: int) -> _Polygon:
-        knots = np.concatenate(([0.0], _search(rows, k, logistic=False), [1.0]))
+        groups = rows.condensed()
+        knots = np.concatenate(([0.0], _search(groups, k, logistic=False), [1.0]))
         edge = 1e-12 if self.loss == "log" else 0.0
+        # the optimum of the groups, kept off the bounds, is a good place to start on all rows
+        few = _polygon_loss(groups, knots, self.loss)
+        start = minimise_in_box(few, 0.02 + 0.96 * knots, edge, 1.0 - edge)
         loss = _polygon_loss(rows.distinct(), knots, self.loss)
-        return _Polygon(knots, minimise_in_box(loss, 0.02 + 0.96 * knots, edge, 1.0 - edge))
+        return _Polygon(knots, minimise_in_box(loss, np.clip(start, 0.001, 0.999), edge, 1.0 - edge))
 
     def _caution(self) -> None:
         at_bounds = (np.allclose(curve(np.array([0.0, 1.0])), (0.0, 1.0), atol=1e-9) for curve in self.curves_)
@@ -202,27 +206,41 @@ class PiecewiseLinear(_Piecewise):
 
 
 def _polygon_loss(rows: _Rows, knots: Array, loss: str) -> Callable[[Array], Evaluated]:
+    """Mean loss of the polygon with these knots as a function of its values there, with the ridge."""
     m = len(knots)
     cell = np.clip(np.searchsorted(knots, rows.x, "right") - 1, 0, m - 2)
     s = (rows.x - knots[cell]) / np.diff(knots)[cell]
-    w, y = rows.w / rows.w.sum(), rows.y
+    r = 1.0 - s
+    # rows ascend in x, so each cell is one run of them
+    filled, start = np.unique(cell, return_index=True)
+    w = rows.w / rows.w.sum()
+    hit, miss = w * rows.y, w * (1.0 - rows.y)
     ridge = _RIDGE if loss == "log" else 2.0 * _RIDGE
 
+    def per_cell(x: Array) -> Array:
+        total = np.zeros(m - 1)
+        total[filled] = np.add.reduceat(x, start)
+        return total
+
     def evaluate(v: Array) -> Evaluated:
-        q = v[cell] * (1.0 - s) + v[cell + 1] * s
+        q = v[cell] * r + v[cell + 1] * s
         if loss == "log":
-            value = -float(w @ (y * np.log(q) + (1.0 - y) * np.log1p(-q)))
-            slope = w * ((1.0 - y) / (1.0 - q) - y / q)
-            curve = w * ((1.0 - y) / (1.0 - q) ** 2 + y / q**2)
+            value = -float(np.sum(hit * np.log(q) + miss * np.log1p(-q)))
+            up, down = hit / q, miss / (1.0 - q)
+            slope, curve = down - up, down / (1.0 - q) + up / q
         else:
-            value = float(w @ (q - y) ** 2)
-            slope, curve = 2.0 * w * (q - y), 2.0 * w
-        gradient = np.bincount(cell, slope * (1.0 - s), m) + np.bincount(cell + 1, slope * s, m)
-        diagonal = np.bincount(cell, curve * (1.0 - s) ** 2, m) + np.bincount(cell + 1, curve * s * s, m)
-        beside = np.bincount(cell, curve * s * (1.0 - s), m)[:-1]
-        hessian = np.diag(diagonal + ridge) + np.diag(beside, 1) + np.diag(beside, -1)
+            value = float(np.sum(w * (q - rows.y) ** 2))
+            slope, curve = 2.0 * w * (q - rows.y), 2.0 * w
+        left, right = slope * r, slope * s
+        hessian = np.zeros((m, m))
+        inner = np.arange(m - 1)
+        hessian[inner, inner] = per_cell(curve * r * r)
+        hessian[inner + 1, inner + 1] += per_cell(curve * s * s)
+        hessian[inner, inner + 1] = hessian[inner + 1, inner] = per_cell(curve * r * s)
+        hessian[np.diag_indices(m)] += ridge
         away = v - knots
-        return value + 0.5 * ridge * float(away @ away), gradient + ridge * away, hessian
+        gradient = np.append(per_cell(left), 0.0) + np.insert(per_cell(right), 0, 0.0) + ridge * away
+        return value + 0.5 * ridge * float(away @ away), gradient, hessian
 
     return evaluate
 
@@ -247,11 +265,14 @@ class PiecewiseLinearLogit(_Piecewise):
         return logit(c)
 
     def _fit_one(self, rows: _Rows, k: int) -> _LogitPolygon:
-        knots = _search(rows, k, logistic=True)
-        few = rows.distinct()
-        identity = np.zeros(len(knots) + 2)
-        identity[1] = 1.0
-        loss = logistic_loss(
-            _ramps(few.x, knots), few.w * few.y, few.w, ridge=_RIDGE * float(few.w.sum()), centre=identity
-        )
-        return _LogitPolygon(knots, minimise(loss, identity).x)
+        groups = rows.condensed()
+        knots = _search(groups, k, logistic=True)
+        theta = np.zeros(len(knots) + 2)
+        theta[1] = 1.0
+        identity = theta.copy()
+        for data in (groups, rows.distinct()):  # the optimum of the groups is a good place to start
+            loss = logistic_loss(
+                _ramps(data.x, knots), data.w * data.y, data.w, ridge=_RIDGE * float(data.w.sum()), centre=identity
+            )
+            theta = minimise(loss, theta).x
+        return _LogitPolygon(knots, theta)

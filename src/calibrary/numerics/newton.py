@@ -92,9 +92,7 @@ def _solve(hessian: Array, gradient: Array) -> Array:
     scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), 1e-300))
     scaled = hessian * np.outer(scale, scale)
     try:
-        factor = np.linalg.cholesky(scaled)
-        half = np.linalg.solve(factor, gradient * scale)
-        found: Array = scale * np.linalg.solve(factor.T, half)
+        found: Array = scale * np.linalg.solve(scaled, gradient * scale)
     except np.linalg.LinAlgError:
         found = scale * np.linalg.lstsq(scaled, gradient * scale, rcond=1e-14)[0]
     return found
@@ -158,27 +156,35 @@ def multinomial_loss(
     ``design`` is (m, N, p), one matrix per class (or one broadcast to all), ``positive`` and ``offset`` (N, m).
     ``theta`` is the m vectors one after the other; ``ridge / 2 * |theta|^2`` is added.
     """
-    m, _, p = design.shape
+    m, n, p = design.shape
+    block = max(min(_BLOCK, 2**18 // p**2), 64)  # beyond this size BLAS starts threads
 
     def evaluate(theta: Array) -> Evaluated:
         parts = theta.reshape(m, p)
-        eta = offset + np.stack([design[k] @ parts[k] for k in range(m)], axis=1)
-        top = np.maximum(eta.max(axis=1), 0.0)
-        e = np.exp(eta - top[:, None])
-        total = e.sum(axis=1) + np.exp(-top)
-        value = float(weight @ (top + np.log(total)) - np.sum(positive * eta))
-        q = e / total[:, None]
-        residual = q * weight[:, None] - positive
-        gradient = np.concatenate([residual[:, k] @ design[k] for k in range(m)])
-        hessian = np.empty((m * p, m * p))
+        value = 0.5 * ridge * float(theta @ theta)
+        gradient = ridge * parts
+        hessian = np.zeros((m, p, m, p))
+        for i in range(0, n, block):
+            rows = slice(i, i + block)
+            x, w, hits = design[:, rows], weight[rows], positive[rows]
+            eta = offset[rows] + np.stack([x[k] @ parts[k] for k in range(m)], axis=1)
+            top = np.maximum(eta.max(axis=1), 0.0)
+            e = np.exp(eta - top[:, None])
+            total = e.sum(axis=1) + np.exp(-top)
+            value += float(np.sum(w * (top + np.log(total))) - np.sum(hits * eta))
+            q = e / total[:, None]
+            weighted = q * w[:, None]
+            residual = weighted - hits
+            for k in range(m):
+                gradient[k] += residual[:, k] @ x[k]
+                for j in range(k, m):
+                    curve = weighted[:, k] * ((k == j) - q[:, j])
+                    hessian[k, :, j] += (x[k] * curve[:, None]).T @ x[j]
         for k in range(m):
-            for j in range(k, m):
-                curve = weight * q[:, k] * ((k == j) - q[:, j])
-                block = (design[k] * curve[:, None]).T @ design[j]
-                hessian[k * p : (k + 1) * p, j * p : (j + 1) * p] = block
-                hessian[j * p : (j + 1) * p, k * p : (k + 1) * p] = block.T
-        value += 0.5 * ridge * float(theta @ theta)
-        hessian[np.diag_indices(m * p)] += ridge
-        return value, gradient + ridge * theta, hessian
+            for j in range(k):
+                hessian[k, :, j] = hessian[j, :, k].T
+        full = hessian.reshape(m * p, m * p)
+        full[np.diag_indices(m * p)] += ridge
+        return value, gradient.ravel(), full
 
     return evaluate
