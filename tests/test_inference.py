@@ -315,11 +315,27 @@ def test_zero_weights_and_extra_inputs_follow_the_rows():
 class TestShortcuts:
     def test_they_are_taken_where_they_matter(self):
         y, c = sample(50, 6)
-        for id, redraw in [("bs", False), ("bs", True), ("ecce_mad", False), ("ecce_r", True), ("nll", True)]:
+        for id in ("bs", "nll", "ecce_mad", "ecce_r", "ece", "mce"):
             s = resampling.Sample(cal.predictions(y, c))
-            scheme = s.null() if redraw else s.bootstrap()
             made = statistic.as_statistic(id, {}, s)
-            assert shortcut.shortcut(made.entry, made.options, scheme, made.on) is not None, id
+            for scheme in (s.bootstrap(), s.null(), s.consistency()):
+                assert shortcut.shortcut(made.entry, made.options, scheme, made.on) is not None, id
+
+    @pytest.mark.parametrize("norm", [1, 2, np.inf])
+    @pytest.mark.parametrize("options", [{}, {"lens": "class-wise"}, {"binning": "mass"}, {"edges": [0, 0.3, 0.5, 1]}])
+    @pytest.mark.parametrize("classes", [2, 3])
+    def test_binned_errors_on_resamples_are_those_of_their_rows(self, norm, options, classes):
+        y, p = sample(70, 6, grid=12) if classes == 2 else multi(70, 3)
+        result = cal.interval("ece", y, p, norm=norm, n_resamples=5, rng=3, n_bins=8, **options)
+        null = cal.null_distribution("ece", p, norm=norm, n_resamples=5, rng=3, n_bins=8, **options)
+        rng = np.random.default_rng(3)
+        for value in result.replicates:
+            i = rng.integers(0, 70, 70)
+            assert value == pytest.approx(cal.compute("ece", y[i], p[i], norm=norm, n_bins=8, **options), abs=1e-12)
+        rng = np.random.default_rng(3)
+        for value in null.values:
+            drawn = resampling.drawn_labels(rng.random(70), p)
+            assert value == pytest.approx(cal.compute("ece", drawn, p, norm=norm, n_bins=8, **options), abs=1e-12)
 
     def test_a_metric_that_only_looks_like_a_mean_of_losses_is_measured_itself(self):
         y, p = multi(80, 3)

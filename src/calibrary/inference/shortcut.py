@@ -117,9 +117,14 @@ def _prepared_views(entry: Entry, options: dict[str, Any], views: Views, own: di
     if not views.several:
         return lambda replicate: np.array([each[0](replicate.weights, None)])
     average = options.get("average", "uniform")
-    # weights by prevalence change with the replicate; several views with a rule of their own are left alone
-    if entry.combine is not None or not (average is None or average in ("uniform", "macro", "max")):
-        return None
-    return lambda replicate: np.atleast_1d(
-        views.average(np.array([value(replicate.weights, None) for value in each]), average)
-    )
+    combine = entry.combine
+    if isinstance(average, str) and average not in ("uniform", "macro", "max"):
+        return None  # weights by prevalence change with the replicate
+
+    def value(replicate: Replicate) -> Array:
+        values = [value(replicate.weights, None) for value in each]
+        if combine is not None and average is not None:
+            return np.array([combine(values, views, average, own)])
+        return np.atleast_1d(views.average(np.array(values), average))
+
+    return value

@@ -11,6 +11,7 @@ from calibrary.catalogue import Common, Correction, metric
 from calibrary.errors import one_of, undefined, warn, whole
 from calibrary.grouping import EqualWidth, Grouping, group
 from calibrary.lens import ALL_LENSES, Views
+from calibrary.metrics.bins.fixed import on_fixed_bins
 from calibrary.metrics.bins.interval import cumulative_residual
 from calibrary.metrics.bins.options import BINNING, Binned, Bins, class_norm
 from calibrary.predictions import Array, Predictions
@@ -43,6 +44,7 @@ _BIASED = "Grows with the number of bins and falls with N: a calibrated model do
     lenses=ALL_LENSES,
     passes_on=BINNING,
     combine=class_norm(1),
+    resampled=on_fixed_bins(1),
     cost="O(N)",
     equation="(28)-(34)",
     references=(
@@ -130,6 +132,7 @@ def expected_calibration_error(
     lenses=ALL_LENSES,
     passes_on=BINNING,
     combine=class_norm(np.inf),
+    resampled=on_fixed_bins(np.inf),
     cost="O(N)",
     equation="(39)",
     references=("Naeini, Cooper, Hauskrecht (2015), Obtaining well calibrated probabilities using Bayesian binning",),
