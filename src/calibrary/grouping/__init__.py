@@ -22,9 +22,15 @@ from calibrary.grouping.given import UserGroups
 from calibrary.grouping.groups import Groups, VectorGroups, norm_order, power_mean
 from calibrary.grouping.mean_split import MeanSplit
 from calibrary.grouping.named import as_grouping, group
+from calibrary.grouping.pava import BlockPAVA
+from calibrary.grouping.proximity import ProximityCells
+from calibrary.grouping.simplex import SimplexCells
+from calibrary.grouping.soft import SoftBins
 from calibrary.grouping.sweep import MonotonicSweep
+from calibrary.grouping.windows import Windows, nearest_windows, sliding_windows
 
 __all__ = [
+    "BlockPAVA",
     "CrossValidated",
     "Edges",
     "EqualArea",
@@ -36,13 +42,19 @@ __all__ = [
     "MeanSplit",
     "MonotonicSweep",
     "PointsPerBin",
+    "ProximityCells",
     "RandomIntervals",
+    "SimplexCells",
+    "SoftBins",
     "UniqueValues",
     "UserGroups",
     "VectorGroups",
+    "Windows",
     "as_grouping",
     "bins_of_map",
     "group",
+    "nearest_windows",
     "norm_order",
     "power_mean",
+    "sliding_windows",
 ]

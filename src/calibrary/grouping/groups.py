@@ -166,6 +166,10 @@ class Groups:
         every: Indices = renumber[np.concatenate([index for _, index in self._chunks()])]
         return every
 
+    def total(self, value: Callable[[Array, NDArray[Any]], NDArray[Any]]) -> Array:
+        """Weighted sum over each group of value(c, y), computed a chunk of rows at a time."""
+        return self._sums(value)[self.position]
+
     def sum(self, x: NDArray[Any]) -> Array:
         """Weighted sum over each group of a value per row."""
         weighted = x if self.view.w is None else self.view.w * x

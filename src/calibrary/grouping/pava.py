@@ -29,7 +29,7 @@ class BlockPAVA(Intervals):
 
     Examples
     --------
-    >>> from calibrary.grouping.pava import BlockPAVA
+    >>> from calibrary.grouping import BlockPAVA
     >>> BlockPAVA(n_min=0, n_max=4).fit([0.1, 0.2, 0.3, 0.8], [0, 1, 0, 1]).edges_
     array([0. , 0.1, 0.3, 1. ])
     """

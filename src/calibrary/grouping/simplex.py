@@ -24,7 +24,7 @@ class SimplexCells(Grouping):
 
     Examples
     --------
-    >>> from calibrary.grouping.simplex import SimplexCells
+    >>> from calibrary.grouping import SimplexCells
     >>> SimplexCells(2).cells([[0.9, 0.1, 0.0], [0.4, 0.3, 0.3], [0.0, 0.1, 0.9]])
     array([0, 1, 2])
     """

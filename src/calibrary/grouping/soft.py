@@ -27,7 +27,7 @@ class SoftBins:
 
     Examples
     --------
-    >>> from calibrary.grouping.soft import SoftBins
+    >>> from calibrary.grouping import SoftBins
     >>> SoftBins(2, tau=0.1).membership([0.25, 0.5]).round(3)
     array([[0.924, 0.076],
            [0.5  , 0.5  ]])

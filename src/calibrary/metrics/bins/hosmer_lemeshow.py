@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from calibrary.catalogue import Common, Correction, TestResult, calibration_test, metric
+from calibrary.catalogue import BonferroniResult, Common, Correction, TestResult, calibration_test, metric
 from calibrary.errors import one_of, undefined, warn
 from calibrary.grouping import Grouping, Groups, VectorGroups, group
 from calibrary.grouping.edges import whole
@@ -38,18 +38,16 @@ class HosmerLemeshowResult(TestResult):
 
 
 @dataclass(frozen=True)
-class ClassWiseHosmerLemeshowResult(TestResult):
+class ClassWiseHosmerLemeshowResult(BonferroniResult):
     """One Hosmer-Lemeshow test per class: mean statistic, and Bonferroni's p-value.
 
     Attributes
     ----------
-    df : degrees of freedom of every class tested
     results, keys : the result of every class tested, and which class it is
+    df : their degrees of freedom
     """
 
     df: tuple[int, ...] = ()
-    results: tuple[HosmerLemeshowResult, ...] = ()
-    keys: tuple[Any, ...] = ()
 
 
 class _Bins(Common, total=False):
@@ -73,15 +71,11 @@ def _over_classes(
         reason = "no class has a p-value: every group is certain, or there are too few groups"
         return ClassWiseHosmerLemeshowResult(undefined(reason), math.nan)
     used = [results[i] for i in tested]
-    statistics = np.array([r.statistic for r in used])
-    if average is None or average == "max":
-        statistic = statistics if average is None else float(statistics.max())
-    else:
-        weights = views.weights(average)[tested]
-        statistic = float(np.dot(weights[weights > 0] / weights.sum(), statistics[weights > 0]))
-    pvalue = min(1.0, len(used) * min(r.pvalue for r in used))
     keys = tuple(views.keys[i] for i in tested)
-    return ClassWiseHosmerLemeshowResult(statistic, pvalue, tuple(r.df for r in used), tuple(used), keys)
+    seen = Views(tuple(views.views[i] for i in tested), keys, views.prevalence[tested], True, views.n_classes)
+    statistic = seen.average(np.array([r.statistic for r in used]), average)
+    pvalue = min(1.0, len(used) * min(r.pvalue for r in used))
+    return ClassWiseHosmerLemeshowResult(statistic, pvalue, tuple(used), keys, tuple(r.df for r in used))
 
 
 def _mean_statistic(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> Any:

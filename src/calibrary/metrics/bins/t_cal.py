@@ -68,7 +68,7 @@ def debiased_plugin_estimator(view: Predictions, *, n_bins: int = 15, **common: 
     """
     if view.binary:
         groups = group(view, "width", n_bins=n_bins, closed="left")
-        own = groups.sum(view.residual**2)
+        own = groups.total(lambda c, y: (y - c) ** 2)
         total = groups.residual**2
     else:
         groups = SimplexCells(n_bins).groups(view)
