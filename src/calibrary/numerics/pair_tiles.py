@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,10 @@ class PairMatrix:
     """A symmetric (n, n) matrix known by its rows."""
 
     n: int
-    diagonal: Array
+
+    @property
+    def diagonal(self) -> Array:
+        raise NotImplementedError
 
     def row_blocks(self, entries: int = BLOCK_ENTRIES, start: int = 0) -> Iterator[tuple[slice, Array]]:
         """Explicit rows from ``start`` on, about ``entries`` numbers at a time."""
@@ -45,9 +49,9 @@ class PairMatrix:
         """The matrix with entries v_i v_j H_ij."""
         raise NotImplementedError
 
-    def total(self, w: Array) -> float:
-        """Sum over all i, j of w_i w_j H_ij."""
-        return float(self.forms(w[:, None])[0])
+    def total(self, w: Array | None = None) -> float:
+        """Sum over all i, j of w_i w_j H_ij; of H_ij without weights."""
+        return float(self.forms(np.ones((self.n, 1)) if w is None else w[:, None])[0])
 
     def power_sums(self, u: Array, v: Array) -> Array:
         """Sums over all i, j of u_i v_j H_ij^q for q = 1, 2, 3."""
@@ -90,7 +94,10 @@ class MeanMatrix(PairMatrix):
     def __init__(self, parts: Sequence[PairMatrix], weights: Array) -> None:
         self.parts, self.weights = parts, weights
         self.n = parts[0].n
-        self.diagonal = self._mean([part.diagonal for part in parts])
+
+    @cached_property
+    def diagonal(self) -> Array:
+        return self._mean([part.diagonal for part in self.parts])
 
     def _mean(self, values: Sequence[Array]) -> Array:
         total = np.zeros_like(values[0])
@@ -122,7 +129,10 @@ class LineMatrix(PairMatrix):
     def __init__(self, x: Array, a: Array, kernel: str, width: float, order: NDArray[np.intp] | None = None) -> None:
         self.n = len(x)
         self.x, self.a, self.kernel, self.width, self.order = x, a, kernel, width, order
-        self.diagonal = a**2
+
+    @cached_property
+    def diagonal(self) -> Array:
+        return self.a**2
 
     def _ascending(self, *arrays: Array) -> tuple[Array, ...]:
         return arrays if self.order is None else tuple(z[self.order] for z in arrays)
@@ -136,10 +146,11 @@ class LineMatrix(PairMatrix):
     def scaled(self, v: Array) -> LineMatrix:
         return LineMatrix(self.x, self.a * v, self.kernel, self.width, self.order)
 
-    def total(self, w: Array) -> float:
+    def total(self, w: Array | None = None) -> float:
+        a = self.a if w is None else self.a * w
         if self.kernel != "laplace":
-            return gaussian_form(self.x, self.a * w, self.width)
-        x, a = self._ascending(self.x, self.a * w)
+            return gaussian_form(self.x, a, self.width)
+        x, a = self._ascending(self.x, a)
         return float(laplace_form(x, a, self.width))
 
     def power_sums(self, u: Array, v: Array) -> Array:
@@ -189,7 +200,11 @@ class TiledMatrix(PairMatrix):
         self.n = len(x)
         self.x, self.g = np.ascontiguousarray(x), np.ascontiguousarray(g)
         self.kernel, self.metric, self.width = kernel, metric, width
-        self.diagonal = np.einsum("nd,nd->n", g, g)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        squares: Array = np.einsum("nd,nd->n", self.g, self.g)
+        return squares
 
     def scaled(self, v: Array) -> TiledMatrix:
         return TiledMatrix(self.x, self.g * v[:, None], self.kernel, self.metric, self.width)
@@ -200,7 +215,8 @@ class TiledMatrix(PairMatrix):
             for rows in _row_slices(self.n, entries, start):
                 yield rows, fill(rows, everything)[0]
 
-    def total(self, w: Array) -> float:
+    def total(self, w: Array | None = None) -> float:
+        w = np.ones(self.n) if w is None else w
         return float(self.power_sums(w, w)[0])
 
     def power_sums(self, u: Array, v: Array) -> Array:

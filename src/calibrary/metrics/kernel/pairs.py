@@ -117,7 +117,7 @@ def on_a_line(view: Predictions) -> Predictions:
 def ascending(view: Predictions) -> Predictions:
     """The rows of a binary view in order of confidence, so that sums over pairs need no further sorting."""
     s = view.sorted
-    return Predictions(s.y.astype(np.intp), s.c, s.w)
+    return Predictions(s.y, s.c, s.w)
 
 
 def line_matrix(view: Predictions, kernel: PairKernel, feature: Array, order: Indices | None = None) -> LineMatrix:
@@ -137,14 +137,16 @@ def vector_matrix(view: Predictions, kernel: PairKernel, features: Array) -> Til
 
 def mean_over_all(h: PairMatrix, view: Predictions) -> float:
     """Weighted mean of H over all pairs, a row with itself included: never negative beyond rounding."""
-    return max(h.total(view.weight), 0.0) / view.total**2
+    return max(h.total(view.w), 0.0) / view.total**2
 
 
 def mean_over_distinct(h: PairMatrix, view: Predictions, weight_type: str) -> float:
     """Weighted mean of H over pairs of distinct rows, or of distinct copies of rows: unbiased."""
-    w = view.weight
-    own = w if weight_type == "frequency" else w**2
-    return float((h.total(w) - np.dot(own, h.diagonal)) / _distinct_pairs(view, weight_type))
+    if view.w is None:
+        own = h.diagonal.sum()
+    else:
+        own = np.dot(view.w if weight_type == "frequency" else view.w**2, h.diagonal)
+    return float((h.total(view.w) - own) / _distinct_pairs(view, weight_type))
 
 
 def need_pairs(view: Predictions, weight_type: str, metric: str, least: int = 2) -> None:
@@ -164,7 +166,9 @@ def need_pairs(view: Predictions, weight_type: str, metric: str, least: int = 2)
 
 
 def _distinct_pairs(view: Predictions, weight_type: str) -> float:
-    return view.total**2 - (view.total if weight_type == "frequency" else float(np.dot(view.weight, view.weight)))
+    if view.w is None or weight_type == "frequency":
+        return view.total**2 - view.total
+    return view.total**2 - float(np.dot(view.w, view.w))
 
 
 # -- their laws when the predictions are calibrated -------------------------------------------------

@@ -209,7 +209,7 @@ def _matrix(views: Any, share: Array, operator: str, kernel: str, options: Any) 
 
 def stein_features(view: Predictions, operator: str) -> Array:
     """The vectors g of every row: what a discrete Stein operator makes of the label's one-hot features."""
-    p, y, own = view.p, view.y, view.p_true[:, None]
+    p, y, own = view.p, view.y.astype(np.intp), view.p_true[:, None]
     rows = np.arange(view.n)
     if operator == "difference":
         return _difference_features(view)
@@ -225,7 +225,7 @@ def stein_features(view: Predictions, operator: str) -> Array:
 
 
 def _difference_features(view: Predictions) -> Array:
-    p, y, own = view.p, view.y, view.p_true
+    p, y, own = view.p, view.y.astype(np.intp), view.p_true
     if (own == 0.0).any():
         row = int(np.flatnonzero(own == 0.0)[0])
         raise ValueError(
