@@ -119,6 +119,18 @@ def interval(
     -------
     IntervalResult
 
+    Notes
+    -----
+    Measured coverage of nominal 95% intervals (500 rows, confidences Beta(0.8, 0.8), 120 to 200 runs):
+
+    ============  ================  ====================  ============  =============  =====
+    method        ECE, truth 0      ECE, truth 0.074      KS, truth 0   KS, truth .04  Brier
+    ============  ================  ====================  ============  =============  =====
+    percentile    .00               .40                   .00           .88            .94
+    bc, bca       .00               .70                   .00           .88            .94
+    basic         .38               .88                   .87           .90            .94
+    ============  ================  ====================  ============  =============  =====
+
     Examples
     --------
     >>> import calibrary as cal

@@ -1,0 +1,81 @@
+"""999 resamples of a metric against 999 separate calls of it, and against scipy.stats.bootstrap.
+
+    python benchmarks/inference.py [--rows 100000] [--resamples 999] [--workers 2]
+
+A separate call draws rows, takes them and calls the public function, as one would write it by hand. Ratios above 1
+mean that calibrary is faster. The replicates of both are compared first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from scipy import stats
+
+import calibrary as cal
+
+METRICS = ("ece", "ecce_mad", "smece", "bs")
+
+
+def problem(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    c = rng.beta(0.8, 0.8, n)
+    return (rng.random(n) < c**1.2).astype(int), c
+
+
+def separately(metric: Callable[..., float], y: np.ndarray, c: np.ndarray, n_resamples: int) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    drawn = (rng.integers(0, len(y), len(y)) for _ in range(n_resamples))
+    return np.array([metric(y[i], c[i]) for i in drawn])
+
+
+def by_scipy(metric: Callable[..., float], y: np.ndarray, c: np.ndarray, n_resamples: int) -> np.ndarray:
+    result = stats.bootstrap(
+        (y, c), metric, paired=True, vectorized=False, method="basic", n_resamples=n_resamples, batch=1,
+        rng=np.random.default_rng(1),
+    )  # fmt: skip
+    return result.bootstrap_distribution
+
+
+def timed(run: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
+    began = time.perf_counter()
+    values = run()
+    return time.perf_counter() - began, values
+
+
+def row(id: str, y: np.ndarray, c: np.ndarray, n_resamples: int, few: int, workers: int | None) -> str:
+    metric, scale = cal.catalogue[id], n_resamples / few
+    options = {"rng": 1, "workers": workers}
+    cal.interval(id, y, c, n_resamples=2, **options)
+    ours, values = timed(lambda: cal.interval(id, y, c, n_resamples=n_resamples, **options).replicates)
+    alone, expected = timed(lambda: separately(metric, y, c, few))
+    np.testing.assert_allclose(values[:few], expected, rtol=1e-9, atol=1e-12)
+    theirs, same = timed(lambda: by_scipy(metric, y, c, few))
+    np.testing.assert_allclose(values[:few], same, rtol=1e-9, atol=1e-12)
+    null, _ = timed(lambda: cal.null_distribution(id, c, n_resamples=n_resamples, **options).values)
+    alone, theirs = alone * scale, theirs * scale
+    return f"{id:10s} {ours:9.2f} {alone:9.2f} {alone / ours:6.1f} {theirs:9.2f} {theirs / ours:6.1f} {null:9.2f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--resamples", type=int, default=999)
+    parser.add_argument("--workers", type=int, default=None)
+    parser.add_argument("--sample", type=int, default=60, help="calls that are timed and scaled up, for the rivals")
+    args = parser.parse_args()
+    y, c = problem(args.rows)
+    print(f"{args.resamples} resamples of {args.rows:,} rows; seconds, and how many times faster calibrary is")
+    print(f"{'metric':10s} {'interval':>9s} {'separate':>9s} {'ratio':>6s} {'scipy':>9s} {'ratio':>6s} {'test':>9s}")
+    for id in METRICS:
+        print(row(id, y, c, args.resamples, min(args.sample, args.resamples), args.workers), flush=True)
+
+
+if __name__ == "__main__":
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cal.CalibrationWarning)
+        main()
