@@ -21,6 +21,8 @@ class CalibrationMap:
     """
 
     fitted_ = False
+    #: Does the map also take whole probability vectors, one row each?
+    takes_vectors = False
 
     def fit(self, y: Any, c: Any = None, sample_weight: Any = None) -> Self:
         """Learn the map from labels and confidences (or from checked predictions alone)."""
@@ -35,8 +37,10 @@ class CalibrationMap:
         given = as_array(c, "c").astype(np.float64)
         flat = np.atleast_1d(given)
         if flat.size and not (flat.min() >= 0.0 and flat.max() <= 1.0):
-            where = int(np.flatnonzero(~((flat >= 0.0) & (flat <= 1.0)))[0])
+            where = int(np.flatnonzero(~((flat >= 0.0) & (flat <= 1.0)).ravel())[0])
             raise ValueError(f"c[{where}] = {flat.ravel()[where]:g} is not a probability: pass numbers from 0 to 1")
+        if not self.takes_vectors:
+            flat = flat.ravel()
         result: Array = self._evaluate(flat).reshape(given.shape)
         return result
 
@@ -44,7 +48,7 @@ class CalibrationMap:
         return self.predict(c)
 
     def _view(self, p: Predictions) -> Predictions:
-        return p if p.binary else p.through(as_lens("binary")).views[0]
+        return p if p.binary or self.takes_vectors else p.through(as_lens("binary")).views[0]
 
     def _learn(self, view: Predictions) -> None:
         raise NotImplementedError

@@ -150,8 +150,7 @@ class Temperature(CalibrationMap):
     1/T is fitted without bounds: T is negative when the labels run against the confidences.
     """
 
-    def _view(self, p: Predictions) -> Predictions:
-        return p
+    takes_vectors = True
 
     def _learn(self, view: Predictions) -> None:
         if view.binary or view.k == 2:

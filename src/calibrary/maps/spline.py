@@ -92,8 +92,7 @@ class MultinomialSpline(CalibrationMap):
     n_knots: int = 3
     reference: int = 0
 
-    def _view(self, p: Predictions) -> Predictions:
-        return p
+    takes_vectors = True
 
     def _learn(self, view: Predictions) -> None:
         self.n_classes_ = view.k
