@@ -925,9 +925,13 @@ def test_classifier_metrics_of_detections_resample_images_too():
     found = detections()
     result = cal.interval("ece", found, n_resamples=5, rng=0)
     rng = np.random.default_rng(0)
+    expected = []
     for value in result.replicates:
         counts = np.bincount(rng.integers(0, found.n_images, found.n_images), minlength=found.n_images)
         assert value == pytest.approx(cal.compute("ece", found.reweighted(counts)), rel=1e-9)
+        expected.append(cal.compute("ece", found.reweighted(counts), lens="class-wise"))
+    got = cal.interval("ece", found, lens="class-wise", n_resamples=5, rng=0)
+    assert got.replicates == pytest.approx(expected, rel=1e-9)
     table = cal.evaluate(found, metrics=["ece", "d_ece", "laece"], intervals=True, tests=True, n_resamples=9, rng=0)
     assert all(row.low is not None and row.pvalue is not None for row in table)
 

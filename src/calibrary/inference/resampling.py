@@ -123,11 +123,12 @@ class Sample:
     @cached_property
     def order(self) -> Indices:
         """Ascending confidence (of the top label where there are several classes); ties keep their order."""
-        return _ascending(self.p)
+        return np.arange(self.p.n) if self.found is not None else _ascending(self.p)
 
     @cached_property
     def base(self) -> Predictions:
-        return _in_order(self.p, self.order)
+        # predictions of detections know more than their rows, and stay as they are
+        return self.p if self.found is not None else _in_order(self.p, self.order)
 
     @cached_property
     def unit_row(self) -> Indices | None:
@@ -170,7 +171,7 @@ class Sample:
         return Replicate(
             self.base,
             w=lambda: (times * self.p.weight)[self.order],
-            listed=lambda: self.written_out(np.repeat(np.arange(self.p.n), times)),
+            listed=lambda: found.reweighted(counts.astype(np.float64)).repeated().as_predictions(),
             matches=lambda link: found.reweighted(counts.astype(np.float64)),
         )
 
@@ -226,7 +227,7 @@ class Sample:
 
     def _null_detections(self, link: str) -> Scheme:
         found = self.found.repeated()
-        sample = Sample(found.as_predictions())
+        p = found.as_predictions()
 
         def draw(rng: np.random.Generator) -> Any:
             # both links use the same uniforms; the identity link then takes more from the stream
@@ -239,10 +240,9 @@ class Sample:
 
         def make(kinds: dict[str, Any]) -> Replicate:
             y = (kinds.get("threshold") or kinds["identity"]).correct.astype(np.intp)
-            listed = lambda: sample.p.relabelled(y)  # noqa: E731
-            return Replicate(sample.base, y=y[sample.order], listed=listed, matches=lambda link: kinds[link])
+            return Replicate(p, y=y, matches=lambda link: kinds[link])
 
-        return Scheme(draw, make, sample.base, relabels=True)
+        return Scheme(draw, make, p, relabels=True)
 
     def consistency(self, truth: Array | None = None) -> Scheme:
         """Consistency resampling: units drawn with replacement first, then their labels."""
@@ -352,7 +352,8 @@ def replicate(
                     return
                 drawn = scheme.draw(generator)
             try:
-                result.values[b] = value(scheme.make(drawn))
+                with np.errstate(all="ignore"):
+                    result.values[b] = value(scheme.make(drawn))
             except Exception as error:
                 result.failure = result.failure or f"{type(error).__name__}: {error}"
             progress.done(report)
@@ -360,19 +361,20 @@ def replicate(
     helpers = [
         threading.Thread(target=work, args=(False,), daemon=True) for _ in range(_workers(workers, scheme.base.n) - 1)
     ]
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         try:
             for helper in helpers:
                 helper.start()
             work(True)
+        except BaseException:
+            stop.set()  # Ctrl-C: nobody starts another replicate
+            raise
         finally:
-            # also on Ctrl-C: nobody starts another replicate, and no thread is left behind
-            stop.set() if sys.exc_info()[0] else None
             for helper in helpers:
                 helper.join()
             progress.close()
-    if n_resamples and not np.isfinite(result.values).any(axis=0).all() and result.failure:
+    if result.failure and np.isnan(result.values).all():
         raise ValueError(f"every replicate failed; the first: {result.failure}")
     return result
 
