@@ -14,21 +14,60 @@ from calibrary.catalogue import *
 from calibrary.detection import *
 from calibrary.errors import *
 from calibrary.evaluate import *
+from calibrary.inference import *
 from calibrary.lens import *
-from calibrary.metrics.bins import *
+from calibrary.maps.nadaraya_watson import *
+from calibrary.metrics.bins.combined import *
+from calibrary.metrics.bins.debiased import *
+from calibrary.metrics.bins.expected import *
+from calibrary.metrics.bins.fit_on_test import *
+from calibrary.metrics.bins.hosmer_lemeshow import *
+from calibrary.metrics.bins.interval import *
+from calibrary.metrics.bins.mean_split import *
+from calibrary.metrics.bins.neighbours import *
+from calibrary.metrics.bins.partition import *
+from calibrary.metrics.bins.reliability import *
+from calibrary.metrics.bins.signed import *
+from calibrary.metrics.bins.soft import *
+from calibrary.metrics.bins.sweep import *
+from calibrary.metrics.bins.t_cal import *
+from calibrary.metrics.bins.test_based import *
+from calibrary.metrics.bins.top_k import *
 from calibrary.metrics.cumulative import *
-from calibrary.metrics.curve import *
+from calibrary.metrics.curve.beta_test import *
+from calibrary.metrics.curve.cox import *
+from calibrary.metrics.curve.errors import *
+from calibrary.metrics.curve.index import *
+from calibrary.metrics.curve.neighbours import *
+from calibrary.metrics.curve.reliability_map import *
+from calibrary.metrics.curve.wald import *
 from calibrary.metrics.detection import *
 from calibrary.metrics.distance import *
-from calibrary.metrics.kernel import *
-from calibrary.metrics.point import *
+from calibrary.metrics.kernel.beta import *
+from calibrary.metrics.kernel.embedded import *
+from calibrary.metrics.kernel.lipschitz import *
+from calibrary.metrics.kernel.mean_embedding import *
+from calibrary.metrics.kernel.residual import *
+from calibrary.metrics.kernel.smooth import *
+from calibrary.metrics.kernel.squared import *
+from calibrary.metrics.kernel.stein import *
+from calibrary.metrics.kernel.vector import *
+from calibrary.metrics.point.bias import *
+from calibrary.metrics.point.brier import *
+from calibrary.metrics.point.consistency import *
+from calibrary.metrics.point.decomposition import *
+from calibrary.metrics.point.individual import *
+from calibrary.metrics.point.jackknife import *
+from calibrary.metrics.point.logarithmic import *
+from calibrary.metrics.point.losses import *
+from calibrary.metrics.point.moments import *
+from calibrary.metrics.point.ordinal import *
+from calibrary.metrics.point.power import *
+from calibrary.metrics.point.spiegelhalter import *
+from calibrary.metrics.point.success import *
 from calibrary.predictions import *
 from calibrary.recommend import *
 from calibrary.report import *
-
-# isort: split
-# after the families, whose star imports also bring the names of their modules (interval)
-from calibrary.inference import *
 
 if TYPE_CHECKING:
     from calibrary import grouping as grouping

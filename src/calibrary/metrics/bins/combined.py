@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.catalogue import Common, Correction, metric
 from calibrary.grouping import group
 from calibrary.lens import VECTOR_LENSES
-from calibrary.metrics.point import brier_score
+from calibrary.metrics.point.brier import brier_score
 from calibrary.predictions import Predictions
 
 __all__ = ["gebel_calibration_measure", "harmonic_calibration_score", "well_calibration_ratio"]
