@@ -409,7 +409,7 @@ class TestProgress:
     def run(self, monkeypatch, stream, seconds):
         clock = iter(np.arange(0.0, 1e6) * seconds)
         monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(resampling.time, "monotonic", lambda: float(next(clock)))
+        monkeypatch.setattr(resampling, "monotonic", lambda: float(next(clock)))
         y, c = sample(20, 0)
         cal.interval("bs", y, c, n_resamples=50, rng=0)
         return stream.getvalue()

@@ -16,11 +16,11 @@ import math
 import os
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -393,7 +393,7 @@ class _Progress:
     def __init__(self, total: int, what: str) -> None:
         self.total, self.what = total, what
         self.count = 0
-        self.began = time.monotonic()
+        self.began = monotonic()
         self.bar: Any = None
         self.wanted = sys.stderr.isatty()
 
@@ -401,7 +401,7 @@ class _Progress:
         self.count += 1
         if not (report and self.wanted):
             return
-        elapsed = time.monotonic() - self.began
+        elapsed = monotonic() - self.began
         if self.bar is None and elapsed > 0.3 and elapsed * self.total > 2.0 * self.count:
             from rich.console import Console
             from rich.progress import Progress

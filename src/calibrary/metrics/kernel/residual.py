@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Unpack
 
 import numpy as np
@@ -21,8 +22,28 @@ _SMALLEST = 1e-9
 _NOTHING = 1e-8
 
 
+def _resampled(
+    view: Predictions, *, sigma: float | None = None, bandwidth: float | None = None, grid: int | None = None
+) -> Callable[[Array | None, Any], float] | None:
+    """smECE with other weights or labels of the same sorted rows, which are put on the grid once."""
+    if not view.ascending:
+        return None
+    w, gap, start = view.w, view.residual, view.ties.start
+    flow = Diffusion(view.c, gap, ascending=True)
+
+    def value(new_w: Array | None, new_y: Any) -> float:
+        weight = w if new_w is None else new_w
+        step = gap if new_y is None else new_y - view.c
+        r = (step if weight is None else weight * step) / (view.total if new_w is None else new_w.sum())
+        width = bandwidth if sigma is None else sigma
+        return _smoothed(flow.carrying(r), width, grid, lambda: float(np.abs(np.add.reduceat(r, start)).sum()))
+
+    return value
+
+
 @metric(
     "smece",
+    resampled=_resampled,
     family="kernel",
     row=52,
     aliases=("smooth_ece", "smECE", "smooth_calibration_error"),
@@ -74,12 +95,20 @@ def smooth_calibration_error_residual(
     >>> round(cal.smooth_calibration_error_residual([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.3]), 4)
     0.1978
     """
-    if sigma is None:
-        sigma = bandwidth
     if grid is not None and not (isinstance(grid, int) and grid > 0):
         raise ValueError(f"grid={grid!r} must be a positive whole number of points")
     r = view.residual / view.total if view.w is None else view.w * view.residual / view.total
-    flow = Diffusion(view.c, r)
+
+    def unsmoothed() -> float:
+        ties = view.ties
+        return float(np.abs(ties.wy - ties.w * ties.c).sum()) / view.total
+
+    flow = Diffusion(view.c, r, ascending=view.ascending)
+    return _smoothed(flow, bandwidth if sigma is None else sigma, grid, unsmoothed)
+
+
+def _smoothed(flow: Diffusion, sigma: float | None, grid: int | None, unsmoothed: Callable[[], float]) -> float:
+    """Size of the residuals at width sigma, or at the width that equals it; ``unsmoothed()`` is that at width 0."""
 
     def size(s: float) -> float:
         if grid is None:
@@ -88,31 +117,34 @@ def smooth_calibration_error_residual(
 
     if sigma is not None:
         return min(size(positive_width(sigma, (), "sigma") or 0.0), 1.0)
-    return _fixed_point(size, view, abs(float(r.sum())))
+    found = _fixed_point(size, flow.scales, abs(float(flow.a.sum())))
+    if found is not None:
+        return found
+    limit = unsmoothed()
+    if limit <= _NOTHING:
+        return limit
+    return _fixed_point(size, [_SMALLEST], 0.0) or _SMALLEST
 
 
-def _fixed_point(size: Any, view: Predictions, least: float) -> float:
-    """The s with size(s) = s; size never grows with s and never falls below ``least``."""
+def _fixed_point(size: Callable[[float], float], scales: list[float], least: float) -> float | None:
+    """The s with size(s) = s, if it is above the last of the scales.
+
+    The size never grows with s and never falls below ``least``; scales are the widths below which it costs more.
+    """
     from scipy.optimize import brentq
 
     high = 1.0
     if size(high) >= high:
         return high
-    for low in (5e-3, 6.2e-4, 8e-5, _SMALLEST):
-        if low <= least:
-            low = least
+    for scale in scales:
+        low = max(scale, least)
         if low < high and size(low) > low:
             root: float = brentq(lambda s: size(s) - s, low, high, xtol=1e-14, rtol=1e-14)
             return root
         if low == least:
             return least
-        if low == 8e-5:
-            ties = view.ties
-            limit = float(np.abs(ties.wy - ties.w * ties.c).sum()) / view.total
-            if limit <= _NOTHING:
-                return limit
         high = low
-    return high
+    return None
 
 
 @metric(
