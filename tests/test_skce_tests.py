@@ -11,7 +11,7 @@ from scipy.stats import gamma, norm
 
 import calibrary as cal
 from calibrary.metrics.kernel.pairs import _resampled_counts, comparable, wild_bootstrap_pvalue
-from calibrary.metrics.kernel.squared import _value_matrix
+from calibrary.metrics.kernel.squared import _matrix
 from golden import arrays, assert_close, parts
 
 
@@ -135,7 +135,7 @@ def test_wild_bootstrap_with_copies_is_that_of_repeated_rows_in_law():
     pvalues = []
     for rows, weight in ((np.arange(20), w), (i, None)):
         view = cal.predictions(y[rows], p[rows], sample_weight=weight)
-        view, h = _value_matrix(view, "laplace", None, {"bandwidth": 0.4})
+        h, view = _matrix(view, "laplace", None, {"bandwidth": 0.4})
         h, copies = comparable(h, view, "frequency", "the test")
         pvalues.append(wild_bootstrap_pvalue(0.002, h, copies, 4000, 0, True))
     assert pvalues[0] == pytest.approx(pvalues[1], abs=0.04)

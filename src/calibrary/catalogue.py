@@ -336,7 +336,7 @@ def calibration_test(
     """Make the hypothesis test of metric ``id`` from a function of one view that returns a TestResult.
 
     Through a lens with several views there is one test each, put together by ``combine(results, views, average,
-    options)``; or ``joint(views, average, options)`` tests them all at once. ``method="monte-carlo"`` and
+    options)``; or ``joint(core, views, average, options)`` tests them all at once. ``method="monte-carlo"`` and
     ``"consistency"`` are handled for every test alike, by redrawing labels.
     """
 
@@ -377,7 +377,7 @@ def run_test(entry: Entry, y_true: Any, y_prob: Any, keywords: dict[str, Any]) -
     if not views.several:
         return own.core(views.views[0], **keywords)
     if own.joint is not None:
-        return own.joint(views, average, keywords)
+        return own.joint(own.core, views, average, keywords)
     return own.combine([own.core(view, **keywords) for view in views.views], views, average, keywords)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -11,9 +10,9 @@ import numpy as np
 
 from calibrary.catalogue import Common, Metric, calibration_test
 from calibrary.metrics.kernel.mean_embedding import laplace_kernel_calibration_error, maximum_mean_calibration_error
-from calibrary.metrics.kernel.pairs import PairTestResult, joint_test
-from calibrary.metrics.kernel.squared import judge_uq
-from calibrary.predictions import Array, Predictions
+from calibrary.metrics.kernel.pairs import PairTestResult, Together, apart, joint_test
+from calibrary.metrics.kernel.squared import uq_test
+from calibrary.predictions import Predictions
 
 __all__ = ["laplace_kernel_calibration_error_test", "maximum_mean_calibration_error_test"]
 
@@ -25,34 +24,27 @@ class EmbeddedTestResult(PairTestResult):
     skce_uq: float = math.nan
 
 
-def _judge(metric: Metric[..., float], default: float) -> Callable[..., EmbeddedTestResult]:
-    """The test of MMCE or LKCE on one view, or on the mean of several."""
-
-    def judge(
-        views: Any,
-        share: Array,
-        *,
-        bandwidth: float | str = default,
-        squared: bool = False,
-        weight_type: str = "frequency",
-        **options: Any,
-    ) -> EmbeddedTestResult:
-        core: Any = metric.entry.core
-        chosen = {name: options[name] for name in ("kernel",) if name in options}
-        width: dict[str, Any] = {"bandwidth": bandwidth, "weight_type": weight_type}
-        values = [core(v, squared=squared, **width, **chosen) for v in views]
-        tested = judge_uq(views, share, metric="tv", **width, **options)
-        law = (tested.pvalue, tested.method, tested.z, tested.skew, tested.n_resamples)
-        return EmbeddedTestResult(float(np.dot(share, values)), *law, tested.statistic)
-
-    return judge
+def _borrowed(
+    metric: Metric[..., float],
+    view: Predictions | Together,
+    kernel: str,
+    bandwidth: float | str,
+    weight_type: str,
+    own: dict[str, Any],
+    *law: Any,
+) -> EmbeddedTestResult:
+    """The metric, averaged over views like their matrices, with the p-value of ``skce_uq``."""
+    views, share = apart(view)
+    core: Any = metric.entry.core
+    width: dict[str, Any] = {"bandwidth": bandwidth, "weight_type": weight_type}
+    value = float(np.dot(share, [core(v, **width, **own) for v in views]))
+    tested = uq_test(view, kernel, None, {"metric": "tv", **width}, *law)
+    return EmbeddedTestResult(
+        value, tested.pvalue, tested.method, tested.z, tested.skew, tested.n_resamples, tested.statistic
+    )
 
 
-_judge_mmce = _judge(maximum_mean_calibration_error, 0.4)
-_judge_lkce = _judge(laplace_kernel_calibration_error, 1.0)
-
-
-@calibration_test("mmce", joint=joint_test(_judge_mmce))
+@calibration_test("mmce", joint=joint_test)
 def maximum_mean_calibration_error_test(
     view: Predictions,
     *,
@@ -92,13 +84,13 @@ def maximum_mean_calibration_error_test(
     >>> round(cal.test("mmce", y, p, method="pearson").pvalue, 3)
     0.61
     """
-    return _judge_mmce(
-        [view], np.ones(1), method=method, n_resamples=n_resamples, n_bootstrap=n_bootstrap, rng=rng,
-        plus_one=plus_one, kernel=kernel, bandwidth=bandwidth, squared=squared, weight_type=weight_type,
+    return _borrowed(
+        maximum_mean_calibration_error, view, kernel, bandwidth, weight_type, {"kernel": kernel, "squared": squared},
+        method, n_resamples, n_bootstrap, rng, plus_one,
     )  # fmt: skip
 
 
-@calibration_test("lkce", joint=joint_test(_judge_lkce))
+@calibration_test("lkce", joint=joint_test)
 def laplace_kernel_calibration_error_test(
     view: Predictions,
     *,
@@ -137,7 +129,7 @@ def laplace_kernel_calibration_error_test(
     >>> round(cal.test("lkce", y, p, method="pearson").pvalue, 3)
     0.645
     """
-    return _judge_lkce(
-        [view], np.ones(1), method=method, n_resamples=n_resamples, n_bootstrap=n_bootstrap, rng=rng,
-        plus_one=plus_one, bandwidth=bandwidth, squared=squared, weight_type=weight_type,
+    return _borrowed(
+        laplace_kernel_calibration_error, view, "laplace", bandwidth, weight_type, {"squared": squared},
+        method, n_resamples, n_bootstrap, rng, plus_one,
     )  # fmt: skip

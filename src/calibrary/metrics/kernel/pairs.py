@@ -7,18 +7,18 @@ calibrated. Its mean over all pairs is the biased (V) estimate, over distinct pa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibrary.catalogue import Common, Options, TestResult, bonferroni
 from calibrary.errors import one_of
 from calibrary.kernels import PAIR_KERNELS, WEIGHT_TYPES, median_bandwidth, positive_width
-from calibrary.lens import Views, as_lens
-from calibrary.numerics.pair_tiles import LineMatrix, PairMatrix, TiledMatrix
-from calibrary.predictions import Array, Indices, Predictions
+from calibrary.lens import ALL_LENSES, Views, as_lens
+from calibrary.numerics.pair_tiles import LineMatrix, MeanMatrix, PairMatrix, TiledMatrix
+from calibrary.predictions import Array, Predictions
 
 PAIRS = Options(
     """\
@@ -45,6 +45,17 @@ class PairOptions(Common, total=False):
     bandwidth: float | str
     include_self: bool
     weight_type: str
+
+
+#: What the catalogue says alike of all metrics over pairs of whole predictions.
+PAIR_FACTS: dict[str, Any] = {
+    "family": "kernel",
+    "lenses": ALL_LENSES,
+    "default_lens": "full",
+    "passes_on": PAIRS,
+    "symmetric": True,
+    "slow_above": 20_000,
+}
 
 
 @dataclass(frozen=True)
@@ -114,22 +125,22 @@ def on_a_line(view: Predictions) -> Predictions:
     return view.through(as_lens("binary")).views[0] if view.k == 2 else view
 
 
-def ascending(view: Predictions) -> Predictions:
-    """The rows of a binary view in order of confidence, so that sums over pairs need no further sorting."""
-    s = view.sorted
-    return Predictions(s.y, s.c, s.w)
+def pair_matrix(
+    view: Predictions, kernel: PairKernel, features: Callable[[Predictions], Array], free: bool
+) -> tuple[PairMatrix, Predictions]:
+    """The matrix of a view and the view whose rows it has: in order of confidence if ``free``, which saves sorting.
 
-
-def line_matrix(view: Predictions, kernel: PairKernel, feature: Array, order: Indices | None = None) -> LineMatrix:
-    """The matrix of a binary view: <g_i, g_j> = a_i a_j for one feature per row."""
+    ``features`` gives the vectors g; one column is enough for a binary view when g is a number times (-1, 1).
+    """
+    if view.binary and free:
+        s = view.sorted
+        view = Predictions(s.y, s.c, s.w)
+    g = features(view)
+    if not view.binary or g.shape[1] > 1:
+        return TiledMatrix(view.p, g, kernel.name, kernel.metric, kernel.width), view
     # two columns are sqrt 2 |c - c'| apart in Euclid's distance
     width = kernel.width / (math.sqrt(2.0) if kernel.metric == "euclidean" else 1.0)
-    return LineMatrix(view.c, feature, kernel.name, width, order)
-
-
-def vector_matrix(view: Predictions, kernel: PairKernel, features: Array) -> TiledMatrix:
-    """The matrix of any number of classes."""
-    return TiledMatrix(view.p, features, kernel.name, kernel.metric, kernel.width)
+    return LineMatrix(view.c, g[:, 0], kernel.name, width, None if free else view.order), view
 
 
 # -- its means --------------------------------------------------------------------------------------
@@ -172,6 +183,28 @@ def _distinct_pairs(view: Predictions, weight_type: str) -> float:
 
 
 # -- their laws when the predictions are calibrated -------------------------------------------------
+
+
+def u_test(
+    h: PairMatrix,
+    view: Predictions,
+    weight_type: str,
+    method: str,
+    resample: Callable[..., float],
+    n_resamples: int,
+    n_bootstrap: int | None,
+    rng: Any,
+    plus_one: bool,
+) -> PairTestResult:
+    """Test of the unbiased mean by ``method="pearson"``, or by ``resample``, one of the two bootstraps."""
+    statistic = mean_over_distinct(h, view, weight_type)
+    h, copies = comparable(h, view, weight_type, "the test")
+    if method == "pearson":
+        return PairTestResult(statistic, *pearson_law(statistic, h, copies))
+    n = n_resamples if n_bootstrap is None else n_bootstrap
+    if int(n) != n or n < 1:
+        raise ValueError(f"n_resamples={n!r} must be a whole number, 1 or more")
+    return PairTestResult(statistic, resample(statistic, h, copies, int(n), rng, plus_one), method, n_resamples=int(n))
 
 
 def comparable(h: PairMatrix, view: Predictions, weight_type: str, purpose: str) -> tuple[PairMatrix, Array]:
@@ -220,8 +253,8 @@ def wild_bootstrap_pvalue(
     return _share_above(statistic, null, draw, n_resamples, h.n, plus_one)
 
 
-def pearson_law(statistic: float, h: PairMatrix, copies: Array) -> tuple[float, float, float]:
-    """p-value, z and skewness from a gamma law with the U-statistic's first three moments under the null."""
+def pearson_law(statistic: float, h: PairMatrix, copies: Array) -> tuple[float, str, float, float]:
+    """p-value, method, z and skewness from a gamma law with the U-statistic's first three moments under the null."""
     from scipy.special import gammaincc, ndtr
 
     n, d = copies.sum(), h.diagonal
@@ -232,14 +265,14 @@ def pearson_law(statistic: float, h: PairMatrix, copies: Array) -> tuple[float, 
     t = (h.triangles(copies) - 3.0 * met_twice + 2.0 * np.dot(copies, d**3)) / (n * (n - 1) * (n - 2))
     variance = 2.0 * m2 / (n * (n - 1))
     if not variance > 0.0:
-        return 1.0, 0.0, 0.0
+        return 1.0, "pearson", 0.0, 0.0
     z = statistic / math.sqrt(variance)
     skew = float((8.0 * (n - 2) * t + 4.0 * m3) / (n * (n - 1)) ** 2 / variance**1.5)
     if skew < 1e-6:
-        return float(ndtr(-z)), z, skew
+        return float(ndtr(-z)), "pearson", z, skew
     shape = 4.0 / skew**2
     at = shape + z * math.sqrt(shape)
-    return float(gammaincc(shape, at)) if at > 0.0 else 1.0, z, skew
+    return float(gammaincc(shape, at)) if at > 0.0 else 1.0, "pearson", z, skew
 
 
 def _resampled_counts(copies: Array, rng: Any) -> Callable[[int], Array]:
@@ -280,21 +313,38 @@ def _batches(n_resamples: int, rows: int) -> Iterator[int]:
         yield min(size, n_resamples - start)
 
 
-def resample_count(n_resamples: int, n_bootstrap: int | None) -> int:
-    """The number of draws, under either of its two names."""
-    n = n_resamples if n_bootstrap is None else n_bootstrap
-    if int(n) != n or n < 1:
-        raise ValueError(f"n_resamples={n!r} must be a whole number, 1 or more")
-    return int(n)
+# -- several views at once --------------------------------------------------------------------------
 
 
-def joint_test(judge: Callable[..., Any]) -> Callable[..., Any]:
+class Together(NamedTuple):
+    """Views of the same rows to be tested as one, on the weighted mean of their matrices."""
+
+    views: Sequence[Predictions]
+    share: Array
+
+
+def apart(view: Predictions | Together) -> Together:
+    """One view is taken for itself."""
+    return view if isinstance(view, Together) else Together([view], np.ones(1))
+
+
+def mean_matrix(
+    view: Predictions | Together, matrix_of: Callable[[Predictions, bool], tuple[PairMatrix, Predictions]]
+) -> tuple[PairMatrix, Predictions]:
+    """The matrix of one view, or the mean of several, and the view whose rows it has.
+
+    ``matrix_of(view, free)`` may reorder the rows if it is ``free`` to.
+    """
+    views, share = apart(view)
+    if len(views) == 1:
+        return matrix_of(views[0], True)
+    return MeanMatrix([matrix_of(v, False)[0] for v in views], share), views[0]
+
+
+def joint_test(core: Callable[..., Any], views: Views, average: Any, options: dict[str, Any]) -> Any:
     """Class-wise: one test, on the mean of the classes' matrices. Views with rows of their own: Bonferroni."""
-
-    def joint(views: Views, average: Any, options: dict[str, Any]) -> Any:
-        shared = all(v.n == views.views[0].n and v.rows is views.views[0].rows for v in views.views)
-        if average is None or (isinstance(average, str) and average == "max") or not shared:
-            return bonferroni([judge([v], np.ones(1), **options) for v in views.views], views, average, options)
-        return judge(views.views, views.weights(average), **options)
-
-    return joint
+    first = views.views[0]
+    shared = all(v.n == first.n and v.rows is first.rows for v in views.views)
+    if average is None or (isinstance(average, str) and average == "max") or not shared:
+        return bonferroni([core(v, **options) for v in views.views], views, average, options)
+    return core(Together(views.views, views.weights(average)), **options)

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
 
 from calibrary.catalogue import Correction, calibration_test, catalogue, metric
 from calibrary.errors import one_of
-from calibrary.lens import ALL_LENSES
 from calibrary.metrics.kernel.pairs import (
-    PAIRS,
+    PAIR_FACTS,
     PairOptions,
     PairTestResult,
-    ascending,
+    Together,
+    apart,
     bootstrap_pvalue,
-    comparable,
     joint_test,
-    line_matrix,
+    mean_matrix,
     mean_over_all,
     mean_over_distinct,
     need_pairs,
     on_a_line,
     options_of_pairs,
     pair_kernel,
-    pearson_law,
-    resample_count,
-    vector_matrix,
+    pair_matrix,
+    u_test,
 )
-from calibrary.numerics.pair_tiles import MeanMatrix, PairMatrix
+from calibrary.numerics.pair_tiles import PairMatrix
 from calibrary.predictions import Array, Predictions, as_array
 
 __all__ = [
@@ -51,24 +50,18 @@ _PROPER = Correction(
     "strictly proper",
     "true of calibration errors (0 only for calibrated predictions), not of scores: predicting the base rates gets 0",
 )
+_FACTS = {**PAIR_FACTS, "references": (_WIDMANN,)}
 _USE = "Test or compare calibration of whole probability vectors without bins."
 
 
 @metric(
     "skce_b",
-    family="kernel",
+    **_FACTS,
     aliases=("SKCE-B", "biased squared kernel calibration error"),
     range=(0.0, 2.0),
     range_note="[0, 2] with the identity matrix",
-    proper="no",
-    lenses=ALL_LENSES,
-    default_lens="full",
-    passes_on=PAIRS,
-    symmetric=True,
-    slow_above=20_000,
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
     equation="(72)",
-    references=(_WIDMANN,),
     use=_USE + " Never negative, so it reads as a size; two classes: twice the squared MMCE of the same width.",
     avoid="Biased upwards by the pairs of a row with itself; use skce_uq to compare or to test.",
     corrections=(
@@ -102,26 +95,19 @@ def squared_kernel_calibration_error_b(
     >>> round(cal.squared_kernel_calibration_error_b(y, p, bandwidth=0.25), 4)
     0.0198
     """
-    view, h = _value_matrix(view, kernel, matrix, options)
-    return mean_over_all(h, view)
+    return mean_over_all(*_matrix(view, kernel, matrix, options))
 
 
 @metric(
     "skce_uq",
-    family="kernel",
+    **_FACTS,
     row=58,
     aliases=("SKCE", "SKCE-UQ", "unbiased quadratic SKCE"),
     range=(-2.0, 2.0),
     range_note="[-2/(N-1), 2] with the identity matrix",
     sign="0 is perfect in expectation; small negative values are chance, larger is worse",
-    lenses=ALL_LENSES,
-    default_lens="full",
-    passes_on=PAIRS,
-    symmetric=True,
-    slow_above=20_000,
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
     equation="(73)",
-    references=(_WIDMANN,),
     use=_USE + " Unbiased: the difference between two models is unbiased too. The strongest of the SKCE tests.",
     avoid="Quadratic for three classes or more; above some 10^5 rows use skce_ul or two-class lenses.",
     corrections=(
@@ -159,30 +145,23 @@ def squared_kernel_calibration_error_uq(
     """
     weight_type = options.get("weight_type", "frequency")
     need_pairs(view, weight_type, "skce_uq")
-    view, h = _value_matrix(view, kernel, matrix, options)
-    return mean_over_distinct(h, view, weight_type)
+    return mean_over_distinct(*_matrix(view, kernel, matrix, options), weight_type)
 
 
 @metric(
     "skce_ul",
-    family="kernel",
+    **_FACTS,
     row=57,
     aliases=("SKCE-UL", "unbiased linear SKCE"),
     range=(-2.0, 2.0),
     range_note="[-2, 2] with the identity matrix",
     sign="0 is perfect in expectation; negative values are chance, larger is worse",
-    lenses=ALL_LENSES,
-    default_lens="full",
-    passes_on=PAIRS,
     weights="rows",
     weights_note="pairs consecutive rows, so a weight cannot be a repeated row: pairs weigh the product",
     order_free=False,
     order_note="pairs row 1 with row 2, row 3 with row 4, ...: shuffle=True, rng= mixes them first",
-    symmetric=True,
-    slow_above=20_000,
     cost="O(N K), plus the median width",
     equation="(73), (77)",
-    references=(_WIDMANN,),
     use=_USE + " Linear time at a given width, with a normal law: the test for very many rows or classes.",
     avoid="Uses one pair in N and depends on row order: much weaker than skce_uq on the same data.",
     corrections=(
@@ -267,83 +246,7 @@ def squared_kernel_calibration_error(
 # -- tests ------------------------------------------------------------------------------------------
 
 
-def _judge_b(
-    views: Any,
-    share: Array,
-    *,
-    method: str = "distribution-free",
-    kernel: str = "laplace",
-    matrix: Any = None,
-    **options: Any,
-) -> PairTestResult:
-    one_of("method", method, ("distribution-free",))
-    h, view = _test_matrix(views, share, kernel, matrix, options)
-    b = mean_over_all(h, view)
-    _refuse_bound(view, matrix)
-    return PairTestResult(b, math.exp(-0.5 * max(0.0, math.sqrt(view.n * b / 2.0) - 1.0) ** 2), method)
-
-
-def judge_uq(
-    views: Any,
-    share: Array,
-    *,
-    method: str = "bootstrap",
-    n_resamples: int = 1000,
-    n_bootstrap: int | None = None,
-    rng: Any = None,
-    plus_one: bool = True,
-    kernel: str = "laplace",
-    matrix: Any = None,
-    **options: Any,
-) -> PairTestResult:
-    one_of("method", method, ("bootstrap", "pearson", "distribution-free"))
-    weight_type = options.get("weight_type", "frequency")
-    need_pairs(views[0], weight_type, "the test", 3 if method == "pearson" else 2)
-    h, view = _test_matrix(views, share, kernel, matrix, options)
-    statistic = mean_over_distinct(h, view, weight_type)
-    if method == "distribution-free":
-        _refuse_bound(view, matrix)
-        return PairTestResult(statistic, _pair_bound(statistic, view.n // 2), method)
-    h, copies = comparable(h, view, weight_type, "the test")
-    if method == "pearson":
-        pvalue, z, skew = pearson_law(statistic, h, copies)
-        return PairTestResult(statistic, pvalue, method, z, skew)
-    n = resample_count(n_resamples, n_bootstrap)
-    return PairTestResult(statistic, bootstrap_pvalue(statistic, h, copies, n, rng, plus_one), method, n_resamples=n)
-
-
-def _judge_ul(
-    views: Any,
-    share: Array,
-    *,
-    method: str = "normal",
-    kernel: str = "laplace",
-    matrix: Any = None,
-    block_size: int = 2,
-    shuffle: bool = False,
-    rng: Any = None,
-    **options: Any,
-) -> PairTestResult:
-    from scipy.special import ndtr
-
-    one_of("method", method, ("normal", "distribution-free"))
-    rng = np.random.default_rng(rng).integers(1 << 62) if shuffle else None  # the same shuffle for every class
-    parts = [_block_terms(v, kernel, matrix, block_size, shuffle, rng, options) for v in views]
-    terms, weight = sum(s * part[0] for s, part in zip(share, parts, strict=True)), parts[0][1]
-    statistic, n = float(np.dot(weight, terms)), len(terms)
-    if method == "distribution-free":
-        _refuse_bound(views[0], matrix)
-        return PairTestResult(statistic, _pair_bound(statistic, n * (block_size // 2)), method)
-    if n < 2:
-        raise ValueError(f"the normal test needs at least 2 blocks of {block_size} rows, y_true has {views[0].n} rows")
-    variance = n / (n - 1) * float(np.sum(weight**2 * (terms - statistic) ** 2))
-    if variance == 0.0:
-        return PairTestResult(statistic, 0.0 if statistic > 0.0 else 1.0, method)
-    z = statistic / math.sqrt(variance)
-    return PairTestResult(statistic, float(ndtr(-z)), method, z)
-
-
-@calibration_test("skce_b", joint=joint_test(_judge_b))
+@calibration_test("skce_b", joint=joint_test)
 def squared_kernel_calibration_error_b_test(
     view: Predictions,
     *,
@@ -375,10 +278,14 @@ def squared_kernel_calibration_error_b_test(
     >>> round(cal.test("skce_b", y, p).pvalue, 4)
     0.0003
     """
-    return _judge_b([view], np.ones(1), method=method, kernel=kernel, matrix=matrix, **options)
+    one_of("method", method, ("distribution-free",))
+    h, rows = _matrix(view, kernel, matrix, options)
+    _refuse_bound(rows, matrix)
+    b = mean_over_all(h, rows)
+    return PairTestResult(b, math.exp(-0.5 * max(0.0, math.sqrt(rows.n * b / 2.0) - 1.0) ** 2), method)
 
 
-@calibration_test("skce_uq", joint=joint_test(judge_uq))
+@calibration_test("skce_uq", joint=joint_test)
 def squared_kernel_calibration_error_uq_test(
     view: Predictions,
     *,
@@ -423,13 +330,10 @@ def squared_kernel_calibration_error_uq_test(
     >>> round(cal.test("skce_uq", y, p, method="pearson").pvalue, 3)
     0.611
     """
-    return judge_uq(
-        [view], np.ones(1), method=method, n_resamples=n_resamples, n_bootstrap=n_bootstrap, rng=rng,
-        plus_one=plus_one, kernel=kernel, matrix=matrix, **options,
-    )  # fmt: skip
+    return uq_test(view, kernel, matrix, options, method, n_resamples, n_bootstrap, rng, plus_one)
 
 
-@calibration_test("skce_ul", joint=joint_test(_judge_ul))
+@calibration_test("skce_ul", joint=joint_test)
 def squared_kernel_calibration_error_ul_test(
     view: Predictions,
     *,
@@ -465,10 +369,47 @@ def squared_kernel_calibration_error_ul_test(
     >>> round(cal.test("skce_ul", y, p, bandwidth=0.25).pvalue, 3)
     0.279
     """
-    return _judge_ul(
-        [view], np.ones(1), method=method, kernel=kernel, matrix=matrix, block_size=block_size, shuffle=shuffle,
-        rng=rng, **options,
-    )  # fmt: skip
+    from scipy.special import ndtr
+
+    one_of("method", method, ("normal", "distribution-free"))
+    views, share = apart(view)
+    rng = np.random.default_rng(rng).integers(1 << 62) if shuffle and len(views) > 1 else rng  # the same for each class
+    parts = [_block_terms(v, kernel, matrix, block_size, shuffle, rng, options) for v in views]
+    terms, weight = np.tensordot(share, [part[0] for part in parts], axes=1), parts[0][1]
+    statistic, n = float(np.dot(weight, terms)), len(terms)
+    if method == "distribution-free":
+        _refuse_bound(views[0], matrix)
+        return PairTestResult(statistic, _pair_bound(statistic, n * (block_size // 2)), method)
+    if n < 2:
+        raise ValueError(f"the normal test needs at least 2 blocks of {block_size} rows, y_true has {views[0].n} rows")
+    variance = n / (n - 1) * float(np.sum(weight**2 * (terms - statistic) ** 2))
+    if variance == 0.0:
+        return PairTestResult(statistic, 0.0 if statistic > 0.0 else 1.0, method)
+    z = statistic / math.sqrt(variance)
+    return PairTestResult(statistic, float(ndtr(-z)), method, z)
+
+
+def uq_test(
+    view: Predictions | Together,
+    kernel: str,
+    matrix: Any,
+    options: Mapping[str, Any],
+    method: str,
+    n_resamples: int,
+    n_bootstrap: int | None,
+    rng: Any,
+    plus_one: bool,
+) -> PairTestResult:
+    """The tests of the unbiased estimate over all pairs, which MMCE and LKCE share."""
+    one_of("method", method, ("bootstrap", "pearson", "distribution-free"))
+    weight_type = options.get("weight_type", "frequency")
+    need_pairs(apart(view).views[0], weight_type, "the test", 3 if method == "pearson" else 2)
+    h, rows = _matrix(view, kernel, matrix, options)
+    if method == "distribution-free":
+        _refuse_bound(rows, matrix)
+        statistic = mean_over_distinct(h, rows, weight_type)
+        return PairTestResult(statistic, _pair_bound(statistic, rows.n // 2), method)
+    return u_test(h, rows, weight_type, method, bootstrap_pvalue, n_resamples, n_bootstrap, rng, plus_one)
 
 
 def _pair_bound(statistic: float, n_pairs: int) -> float:
@@ -485,23 +426,15 @@ def _refuse_bound(view: Predictions, matrix: Any) -> None:
 # -- the matrix of residuals ------------------------------------------------------------------------
 
 
-def _value_matrix(view: Predictions, kernel: str, matrix: Any, options: Any) -> tuple[Predictions, PairMatrix]:
-    """The matrix of one view; a binary view is sorted first, for the linear-time sums."""
-    view = on_a_line(view)
-    compare = pair_kernel(view, kernel, **options_of_pairs(options))
-    if not view.binary:
-        return view, vector_matrix(view, compare, _residuals(view, matrix))
-    view = ascending(view)
-    return view, line_matrix(view, compare, _residuals(view, matrix)[:, 0])
+def _matrix(
+    view: Predictions | Together, kernel: str, matrix: Any, options: Mapping[str, Any]
+) -> tuple[PairMatrix, Predictions]:
+    def of(view: Predictions, free: bool) -> tuple[PairMatrix, Predictions]:
+        view = on_a_line(view)
+        compare = pair_kernel(view, kernel, **options_of_pairs(options))
+        return pair_matrix(view, compare, lambda v: _residuals(v, matrix), free)
 
-
-def _test_matrix(views: Any, share: Array, kernel: str, matrix: Any, options: Any) -> tuple[PairMatrix, Predictions]:
-    if len(views) == 1:
-        view, h = _value_matrix(views[0], kernel, matrix, options)
-        return h, view
-    compare = [pair_kernel(v, kernel, **options_of_pairs(options)) for v in views]
-    parts = [line_matrix(v, k, _residuals(v, matrix)[:, 0], v.order) for v, k in zip(views, compare, strict=True)]
-    return MeanMatrix(parts, share), views[0]
+    return mean_matrix(view, of)
 
 
 def _residuals(view: Predictions, matrix: Any) -> Array:

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
 
 from calibrary.catalogue import Correction, calibration_test, metric
 from calibrary.errors import one_of
-from calibrary.lens import ALL_LENSES
 from calibrary.metrics.kernel.pairs import (
-    PAIRS,
+    PAIR_FACTS,
     PairOptions,
     PairTestResult,
-    ascending,
-    comparable,
+    Together,
+    apart,
     joint_test,
-    line_matrix,
+    mean_matrix,
     mean_over_all,
     mean_over_distinct,
     need_pairs,
     on_a_line,
     options_of_pairs,
     pair_kernel,
-    pearson_law,
-    resample_count,
-    vector_matrix,
+    pair_matrix,
+    u_test,
     wild_bootstrap_pvalue,
 )
-from calibrary.numerics.pair_tiles import MeanMatrix, PairMatrix
+from calibrary.numerics.pair_tiles import PairMatrix
 from calibrary.predictions import Array, Predictions
 
 __all__ = [
@@ -42,17 +41,12 @@ OPERATORS = ("barker", "gibbs", "metropolis", "difference")
 
 @metric(
     "kccsd",
-    family="kernel",
+    **PAIR_FACTS,
     row=63,
     aliases=("KCCSD", "kernel conditional Stein discrepancy"),
     range=(-2.0, 2.0),
     range_note="two classes; K classes: [-K(K-1)/(N-1), K(K-1)] for barker and metropolis, unbounded for difference",
     sign="0 is perfect in expectation; small negative values are chance, larger is worse",
-    lenses=ALL_LENSES,
-    default_lens="full",
-    passes_on=PAIRS,
-    symmetric=True,
-    slow_above=20_000,
     cost="O(N) for two classes at a given width, else O(N^2 K)",
     equation="(85)-(87)",
     references=(
@@ -112,39 +106,11 @@ def kernel_calibration_conditional_stein_discrepancy(
     one_of("estimator", estimator, ("u", "b"))
     weight_type = options.get("weight_type", "frequency")
     need_pairs(view, weight_type, "kccsd")
-    h, view = _matrix([view], np.ones(1), operator, kernel, options)
-    return mean_over_all(h, view) if estimator == "b" else mean_over_distinct(h, view, weight_type)
+    h, rows = _matrix(view, operator, kernel, options)
+    return mean_over_all(h, rows) if estimator == "b" else mean_over_distinct(h, rows, weight_type)
 
 
-def _judge(
-    views: Any,
-    share: Array,
-    *,
-    method: str = "bootstrap",
-    n_resamples: int = 1000,
-    n_bootstrap: int | None = None,
-    rng: Any = None,
-    plus_one: bool = True,
-    operator: str = "barker",
-    kernel: str = "gaussian",
-    **options: Any,
-) -> PairTestResult:
-    one_of("method", method, ("bootstrap", "pearson"))
-    weight_type = options.get("weight_type", "frequency")
-    need_pairs(views[0], weight_type, "the test", 3 if method == "pearson" else 2)
-    h, view = _matrix(views, share, operator, kernel, options)
-    statistic = mean_over_distinct(h, view, weight_type)
-    h, copies = comparable(h, view, weight_type, "the test")
-    if method == "pearson":
-        pvalue, z, skew = pearson_law(statistic, h, copies)
-        return PairTestResult(statistic, pvalue, method, z, skew)
-    n = resample_count(n_resamples, n_bootstrap)
-    return PairTestResult(
-        statistic, wild_bootstrap_pvalue(statistic, h, copies, n, rng, plus_one), method, n_resamples=n
-    )
-
-
-@calibration_test("kccsd", joint=joint_test(_judge))
+@calibration_test("kccsd", joint=joint_test)
 def kernel_calibration_conditional_stein_discrepancy_test(
     view: Predictions,
     *,
@@ -185,26 +151,30 @@ def kernel_calibration_conditional_stein_discrepancy_test(
     >>> round(cal.test("kccsd", y, p, method="pearson").pvalue, 3)
     0.539
     """
-    return _judge(
-        [view], np.ones(1), method=method, n_resamples=n_resamples, n_bootstrap=n_bootstrap, rng=rng,
-        plus_one=plus_one, operator=operator, kernel=kernel, **options,
-    )  # fmt: skip
+    one_of("method", method, ("bootstrap", "pearson"))
+    weight_type = options.get("weight_type", "frequency")
+    need_pairs(apart(view).views[0], weight_type, "the test", 3 if method == "pearson" else 2)
+    h, rows = _matrix(view, operator, kernel, options)
+    return u_test(h, rows, weight_type, method, wild_bootstrap_pvalue, n_resamples, n_bootstrap, rng, plus_one)
 
 
-def _matrix(views: Any, share: Array, operator: str, kernel: str, options: Any) -> tuple[PairMatrix, Predictions]:
+def _matrix(
+    view: Predictions | Together, operator: str, kernel: str, options: Mapping[str, Any]
+) -> tuple[PairMatrix, Predictions]:
     one_of("operator", operator, OPERATORS)
-    views = [on_a_line(v) for v in views]
-    kernels = [pair_kernel(v, kernel, **options_of_pairs(options)) for v in views]
-    if not views[0].binary or operator == "difference":
-        parts: list[PairMatrix] = [
-            vector_matrix(v, k, stein_features(v, operator)) for v, k in zip(views, kernels, strict=True)
-        ]
-    elif len(views) == 1:
-        views = [ascending(views[0])]
-        parts = [line_matrix(views[0], kernels[0], _binary_feature(views[0], operator))]
-    else:
-        parts = [line_matrix(v, k, _binary_feature(v, operator), v.order) for v, k in zip(views, kernels, strict=True)]
-    return (parts[0] if len(parts) == 1 else MeanMatrix(parts, share)), views[0]
+
+    def of(view: Predictions, free: bool) -> tuple[PairMatrix, Predictions]:
+        view = on_a_line(view)
+        compare = pair_kernel(view, kernel, **options_of_pairs(options))
+        return pair_matrix(view, compare, lambda v: _features(v, operator), free)
+
+    return mean_matrix(view, of)
+
+
+def _features(view: Predictions, operator: str) -> Array:
+    g = stein_features(view, operator)
+    # for two classes g is a number times (-1, 1); the cyclic operator is the exception
+    return math.sqrt(2.0) * g[:, 1:] if view.binary and operator != "difference" else g
 
 
 def stein_features(view: Predictions, operator: str) -> Array:
@@ -237,8 +207,3 @@ def _difference_features(view: Predictions) -> Array:
     g[rows, (y - 1) % k] = 1.0
     g[rows, y] -= p[rows, (y + 1) % k] / own
     return g
-
-
-def _binary_feature(view: Predictions, operator: str) -> Array:
-    """For two classes g is a number times (-1, 1); that number, times sqrt 2."""
-    return math.sqrt(2.0) * stein_features(view, operator)[:, 1]
