@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 _DIRECT = 3000
 _BLOCK = 1 << 20
 _NODES = 16
+_PIECE = 2048
 #: Sources beyond this many standard deviations (exp(-72)) do not count next to nearer ones.
 _REACH = 12.0
 #: Sums of the other points below this share of what was interpolated are summed again, directly.
@@ -114,10 +115,10 @@ def leave_one_out_beta_sums(
     start = np.flatnonzero(np.concatenate(([True], points[1:] > points[:-1])))
     if len(start) < len(points):
         columns = [np.add.reduceat(a, start) for a in columns]
-    mass = np.column_stack(columns)
+    mass = np.stack(columns).T  # columns stay together in memory
     rest, scale = (_direct if len(start) <= _DIRECT else _by_panels)(points[start], mass, h)
     if len(start) < len(points) or (mass[:, 0] != own).any():
-        rest, scale = _with_twins(rest, scale, mass, np.column_stack(left_out), np.diff(start, append=len(points)))
+        rest, scale = _with_twins(rest, scale, mass, np.stack(left_out).T, np.diff(start, append=len(points)))
     return BetaSums(points, h, scale, *rest.T)
 
 
@@ -271,10 +272,14 @@ class _Panel:
         u = self.middle + self.half * _CHEBYSHEV
         return np.exp(u) if self.log else u
 
+    def pieces(self) -> Iterator[slice]:
+        """The panel's points, a cacheful at a time (which also keeps small matrix products on one thread)."""
+        for i in range(self.begin, self.end, _PIECE):
+            yield slice(i, min(i + _PIECE, self.end))
+
     def basis(self, x: Array) -> Array:
-        """Chebyshev polynomials at the panel's points, (nodes, points)."""
-        u = x[self.begin : self.end]
-        u = 1.0 - u if self.right else u
+        """Chebyshev polynomials at points of the panel, (nodes, points)."""
+        u = 1.0 - x if self.right else x
         t = ((np.log(u) if self.log else u) - self.middle) / self.half
         table = np.empty((_NODES, len(t)))
         table[0], table[1] = 1.0, t
@@ -297,12 +302,15 @@ def _by_panels(x: Array, mass: Array, h: float) -> tuple[Array, Array]:
     ends = np.flatnonzero((x < _FLOOR) | (x == 1.0))
     sums, scale = np.zeros_like(mass), np.zeros(len(x))
     again = [ends]
-    sources = [_TO_COEFFICIENTS.T @ (p.basis(x) @ mass[p.begin : p.end]) for p in panels]
+    sources = [_TO_COEFFICIENTS.T @ sum(p.basis(x[i]) @ mass[i] for i in p.pieces()) for p in panels]
     for p, values in zip(panels, _on_nodes(panels, sources, mass[ends], x[ends], h), strict=True):
-        total = p.basis(x).T @ (_TO_COEFFICIENTS @ values)
-        rest = np.subtract(total, mass[p.begin : p.end], out=sums[p.begin : p.end])
-        doubtful = rest[:, 0] < _DOUBTFUL * np.maximum(total[:, 0], np.abs(values[:, 0]).max())
-        again.append(p.begin + np.flatnonzero(doubtful))
+        coefficients = _TO_COEFFICIENTS @ values
+        largest = np.abs(values[:, 0]).max()
+        for i in p.pieces():
+            total = p.basis(x[i]).T @ coefficients
+            rest = np.subtract(total, mass[i], out=sums[i])
+            doubtful = rest[:, 0] < _DOUBTFUL * np.maximum(total[:, 0], largest)
+            again.append(i.start + np.flatnonzero(doubtful))
     rows = np.concatenate(again)
     if len(rows):
         sums[rows], scale[rows] = _direct_windows(x, mass, h, rows)

@@ -133,7 +133,7 @@ class Cells:
 
         Node 4 is the left end of the first cell.
         """
-        spread = LAGRANGE @ self.moments(a)
+        spread = _times(LAGRANGE, self.moments(a))
         nodes = np.zeros(self.n_cells + ORDER - 1)
         for i in range(ORDER):
             nodes[i : i + self.n_cells] += spread[i]
@@ -157,7 +157,12 @@ class Cells:
 def cell_polynomials(node_values: Array) -> Array:
     """Coefficients (power, cell), in the position within the cell, of the polynomials through the nodes."""
     windows = np.lib.stride_tricks.sliding_window_view(node_values, ORDER)
-    return np.ascontiguousarray(LAGRANGE.T @ windows.T)
+    return _times(LAGRANGE.T, windows.T)
+
+
+def _times(small: Array, wide: Array) -> Array:
+    """Product of a small matrix and a wide one, on one thread: waking others costs more than the work."""
+    return np.einsum("ik,kn->in", small, wide)
 
 
 def gaussian_on_nodes(nodes: Array, per_width: float = PER_WIDTH) -> Array:
@@ -187,7 +192,7 @@ def absolute_integral(node_values: Array, width: float) -> Array:
     antiderivative = polynomials / np.arange(1, ORDER + 1)[:, None]
     ends = np.linspace(0.0, 1.0, 5)[:, None]
     powers = ends ** np.arange(ORDER)
-    value, integral = powers @ polynomials, ends * (powers @ antiderivative)
+    value, integral = _times(powers, polynomials), ends * _times(powers, antiderivative)
     area = np.abs(np.diff(integral, axis=0))
     quarter, cell = np.nonzero(value[:-1] * value[1:] < 0.0)
     if len(cell):
