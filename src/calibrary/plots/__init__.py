@@ -10,11 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 from calibrary.errors import suggest
-from calibrary.plots.brier import BrierCurveData, brier_curve, plot_brier_curve
+from calibrary.plots import detection
+from calibrary.plots.brier import BrierCurveData, HybridData, brier_curve, hybrid_curve, plot_brier_curve
+from calibrary.plots.classes import class_data, small_multiples
 from calibrary.plots.corp import CorpData, corp_data, plot_corp
 from calibrary.plots.cumulative import CumulativeData, cumulative_data, plot_cumulative
 from calibrary.plots.detection import (
     DetectionReliabilityData,
+    MapData,
+    d_ece_map_data,
     detection_reliability,
     plot_d_ece_map,
     plot_detection_reliability,
@@ -22,21 +26,22 @@ from calibrary.plots.detection import (
 from calibrary.plots.display import ReliabilityDisplay
 from calibrary.plots.grouping import GroupingData, grouping_data, plot_grouping
 from calibrary.plots.overview import overview
-from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data, small_multiples
-from calibrary.plots.simplex import SimplexData, plot_simplex, simplex_data
+from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
+from calibrary.plots.simplex import SimplexData, plot_simplex, plot_simplex_maps, simplex_data
 from calibrary.plots.smooth import SmoothData, plot_smooth_reliability, smooth_data
 from calibrary.plots.theory import TheoryData, plot_theory, theory_data
 from calibrary.plots.tree import TreeData, plot_tree, tree_data
 from calibrary.plots.uncertainty import DotData, NullData, dot_data, null_data, plot_metrics, plot_null
 
 __all__ = [
-    "DRAWN",
     "BrierCurveData",
     "CorpData",
     "CumulativeData",
     "DetectionReliabilityData",
     "DotData",
     "GroupingData",
+    "HybridData",
+    "MapData",
     "NullData",
     "ReliabilityData",
     "ReliabilityDisplay",
@@ -45,12 +50,15 @@ __all__ = [
     "TheoryData",
     "TreeData",
     "brier_curve",
+    "class_data",
     "corp_data",
     "cumulative_data",
+    "d_ece_map_data",
     "detection_reliability",
     "dot_data",
     "draw",
     "grouping_data",
+    "hybrid_curve",
     "null_data",
     "overview",
     "plot_brier_curve",
@@ -63,6 +71,7 @@ __all__ = [
     "plot_null",
     "plot_reliability",
     "plot_simplex",
+    "plot_simplex_maps",
     "plot_smooth_reliability",
     "plot_theory",
     "plot_tree",
@@ -74,7 +83,7 @@ __all__ = [
     "tree_data",
 ]
 
-#: Figures by the word the command line uses.
+#: Figures of predictions by the word the command line uses.
 _DRAWN: dict[str, Callable[..., Any]] = {
     "overview": overview,
     "reliability": plot_reliability,
@@ -83,20 +92,30 @@ _DRAWN: dict[str, Callable[..., Any]] = {
     "classes": small_multiples,
     "smooth": plot_smooth_reliability,
     "corp": plot_corp,
+    "bias": lambda p, **o: plot_corp(p, diagram="bias", **o),
     "cumulative": plot_cumulative,
     "brier": plot_brier_curve,
     "simplex": plot_simplex,
+    "simplex-maps": plot_simplex_maps,
+    "null": lambda p, **o: plot_null("ece", p, **o),
 }
 _WITH_BINS = ("overview", "reliability", "bar", "tilted-roof", "classes")
 
 
 def draw(kind: str, predictions: Any, *, n_bins: int | None = None, **options: Any) -> Any:
-    """Draw a figure by name and return the matplotlib Figure."""
-    kinds = dict(_DRAWN)
-    if hasattr(predictions, "as_predictions"):
-        from calibrary.plots.detection import DRAWN
+    """Draw a figure by name and return the matplotlib Figure.
 
-        kinds = {**kinds, **DRAWN}
+    ``predictions`` are checked predictions, or matched detections, which have figures of their own besides.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> from calibrary.plots import draw
+    >>> y, p, _ = cal.datasets.breast_cancer()
+    >>> draw("reliability", cal.predictions(y, p), n_bins=10).axes[0].get_xlabel()
+    'Predicted probability'
+    """
+    kinds = {**_DRAWN, **detection.DRAWN} if hasattr(predictions, "as_predictions") else _DRAWN
     if kind not in kinds:
         raise ValueError(f"kind={kind!r} is not a figure: {suggest(kind, kinds)}")
     if n_bins is not None and kind in _WITH_BINS:

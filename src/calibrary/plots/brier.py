@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, binary_view
+from calibrary.plots.data import FigureData, binary_view, each_model
 from calibrary.predictions import Array
+
+#: Corners of a curve whose fill is drawn; more would only make the file larger.
+_MOST = 1500
 
 
 @dataclass(frozen=True)
 class BrierCurveData(FigureData):
     """Exact corners of the Brier curve (both one-sided limits at each score) and of the cost curve.
 
-    ``t`` is both the decision threshold and the share of cost of false alarms; ``class_0`` and ``class_1`` are the two
-    terms of the curve, ``total`` their sum; ``area`` holds the three areas (the first is the Brier score).
-    ``cost_t``, ``cost`` are the corners of the cost curve: the least cost any threshold could reach.
+    Attributes
+    ----------
+    t : decision threshold, and share of cost of false alarms; ends of straight pieces, two by two
+    total, class_0, class_1 : the curve and its two terms
+    area : the three areas; the first is the Brier score
+    cost_t, cost, cost_area : corners and area of the cost curve, the least cost any threshold could reach
+    lines : for each rule "class 1 if c > threshold", its cost at t = 0 and at t = 1
     """
 
     t: Array
@@ -38,11 +46,8 @@ class BrierCurveData(FigureData):
     def at(self, t: float) -> Array:
         """Total, class-0 and class-1 terms at one threshold (the value "class 1 if c > t")."""
         i = int(np.searchsorted(self.t, t, side="right")) - 1
-        if i + 1 < len(self.t) and self.t[i + 1] > self.t[i]:
-            part = (t - self.t[i]) / (self.t[i + 1] - self.t[i])
-        else:
-            part = 0.0
         j = min(i + 1, len(self.t) - 1)
+        part = (t - self.t[i]) / (self.t[j] - self.t[i]) if self.t[j] > self.t[i] else 0.0
         return np.array([(1 - part) * x[i] + part * x[j] for x in (self.total, self.class_0, self.class_1)])
 
     def cost_at(self, t: float) -> float:
@@ -60,18 +65,13 @@ def brier_curve(y_true: Any, y_prob: Any = None, *, lens: Any = "auto", **checke
     area_0, area_1 = float(view.mean((view.y == 0) * view.c**2)), float(view.mean((view.y == 1) * (1 - view.c) ** 2))
     cost = cost_0 + cost_1
     return BrierCurveData(
-        t,
-        class_0 + class_1,
-        class_0,
-        class_1,
-        np.array([area_0 + area_1, area_0, area_1]),
-        cost_t,
-        cost,
-        float(np.dot(np.diff(cost_t), (cost[1:] + cost[:-1]) / 2)),
-        lines,
-        view.total,
-        name,
-    )
+        t, class_0 + class_1, class_0, class_1, np.array([area_0 + area_1, area_0, area_1]),
+        cost_t, cost, _area(cost_t, cost), lines, view.total, name,
+    )  # fmt: skip
+
+
+def _area(t: Array, value: Array) -> float:
+    return float(np.dot(np.diff(t), (value[1:] + value[:-1]) / 2))
 
 
 def _corners(score: Array, negative: Array, positive: Array) -> tuple[Array, Array, Array, Array]:
@@ -89,6 +89,56 @@ def _corners(score: Array, negative: Array, positive: Array) -> tuple[Array, Arr
     return t, 2 * t * np.repeat(alarms, 2), 2 * (1 - t) * np.repeat(misses, 2), 2 * np.column_stack([misses, alarms])
 
 
+# -- several models ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HybridData(FigureData):
+    """The pointwise minimum of several Brier curves: exact corners, two by two, and the area below."""
+
+    t: Array
+    cost: Array
+    area: float
+
+
+def hybrid_curve(models: Mapping[str, Any], **options: Any) -> HybridData:
+    """What acting on the better model at every trade-off would cost."""
+    made = each_model(models, brier_curve, **options)
+    t, cost = reduce(_lower, ((d.t, d.total) for d in made.values()))
+    return HybridData(t, cost, _area(t, cost))
+
+
+def _lower(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Pointwise minimum of two curves that are straight between their corners."""
+    edges = np.unique(np.concatenate([a[0], b[0]]))
+    left, right = edges[:-1], edges[1:]
+    a0, a1 = _on_pieces(*a, left, right)
+    b0, b1 = _on_pieces(*b, left, right)
+    before, after = a0 - b0, a1 - b1
+    cross = before * after < 0
+    share = before[cross] / (before[cross] - after[cross])
+    place, height = left[cross] + share * (right - left)[cross], a0[cross] + share * (a1 - a0)[cross]
+    low0, low1 = np.minimum(a0, b0), np.minimum(a1, b1)
+    pieces = np.column_stack([left, right, low0, low1])
+    second = np.column_stack([place, right[cross], height, low1[cross]])
+    pieces[cross, 1], pieces[cross, 3] = place, height
+    every = np.concatenate([pieces, second])
+    every = every[np.lexsort((every[:, 1], every[:, 0]))]
+    return every[:, :2].ravel(), every[:, 2:].ravel()
+
+
+def _on_pieces(t: Array, value: Array, left: Array, right: Array) -> tuple[Array, Array]:
+    """One-sided values at both ends of intervals that no corner of the curve divides."""
+    piece = np.searchsorted(t[0::2], left, side="right") - 1
+    start, end = t[0::2][piece], t[1::2][piece]
+    first, last = value[0::2][piece], value[1::2][piece]
+    slope = (last - first) / np.where(end > start, end - start, 1.0)
+    return first + slope * (left - start), first + slope * (right - start)
+
+
+# -- drawing ----------------------------------------------------------------------------------------
+
+
 def plot_brier_curve(
     y_true: Any,
     y_prob: Any = None,
@@ -102,66 +152,80 @@ def plot_brier_curve(
     """Brier curve with its two class terms; the area under it is the Brier score, under the cost curve what is left
     after the best monotone recalibration.
 
-    ``y_true`` may be a dict {"model": (y, p), ...}: the curves are overlaid with their pointwise minimum, the hybrid.
-    Returns the matplotlib Axes.
+    Takes the arguments of :func:`brier_curve` or its result; or a dict {"model": (y, p), ...}, whose curves are
+    overlaid with their pointwise minimum, the hybrid. ``cost_lines`` draws the cost of fixed thresholds. Returns the
+    matplotlib Axes.
     """
     if isinstance(y_true, Mapping):
-        return _several(y_true, ax, caption, theme, **options)
+        return _several(each_model(y_true, brier_curve, **options), ax, caption, theme)
     data = y_true if isinstance(y_true, BrierCurveData) else brier_curve(y_true, y_prob, **options)
-    ax = style.new_axes(ax, size=(5.6, 4.6), theme=theme)
-    t, low, high = _thinned(data)
-    ax.fill_between(t, 0, low, color=style.MODEL, alpha=0.35, lw=0, label="class 0: false alarms")
-    ax.fill_between(t, low, high, color=style.COLOURS[4], alpha=0.45, lw=0, label="class 1: misses")
-    ax.plot(t, high, color=ax.xaxis.label.get_color(), lw=1.2, label="Brier curve")
+    ax, look = style.new_axes(ax, theme, size=(5.6, 5.2))
+    at = style.corners(data.total, _MOST)
+    t, low, high = data.t[at], data.class_0[at], data.total[at]
+    ax.fill_between(t, 0, low, color=look.model, alpha=0.4, lw=0, label="class 0: false alarms")
+    ax.fill_between(t, low, high, color=look.second, alpha=0.5, lw=0, label="class 1: misses")
+    ax.plot(t, high, color=look.ink, lw=1.3, label="Brier curve")
     if cost_lines:
-        for a, b in data.lines[style.thinned(len(data.lines), 60)]:
-            ax.plot([0, 1], [a, b], color=style.GREY, lw=0.4, alpha=0.5)
-    ax.plot(data.cost_t, data.cost, color=style.GAP, lw=2, ls="--", label="cost curve (best threshold)")
-    _frame(ax, max(float(high.max()), 1e-12))
-    style.title(ax, "Brier curve")
-    style.legend(ax, loc="upper right")
-    if caption:
-        style.caption(
-            ax,
-            f"N = {data.n:,.0f}, lens {data.lens}. Area under the curve = Brier score {data.area[0]:.4f} (false alarms "
-            f"{data.area[1]:.4f}, misses {data.area[2]:.4f}); under the cost curve {data.cost_area:.4f}: the "
-            "difference is miscalibration that a monotone recalibration would remove.",
-        )
+        _cost_lines(ax, look, data)
+    at = style.corners(data.cost, _MOST)
+    ax.plot(data.cost_t[at], data.cost[at], color=look.gap, lw=2, ls="--", label="cost curve: best threshold")
+    _frame(ax, float(data.total.max()))
+    style.finish(
+        ax,
+        look,
+        "Brier curve",
+        f"Brier score {data.area[0]:.4f} = false alarms {data.area[1]:.4f} + misses {data.area[2]:.4f} · "
+        f"N = {data.n:,.0f} · lens {data.lens}",
+        f"The area under the curve is the Brier score; under the cost curve {data.cost_area:.4f}. The difference, "
+        f"{data.area[0] - data.cost_area:.4f}, is what a monotone recalibration would remove.",
+        caption=caption,
+        legend="above",
+    )
     return ax
 
 
+def _cost_lines(ax: Any, look: style.Look, data: BrierCurveData) -> None:
+    from matplotlib.collections import LineCollection
+
+    at = np.unique(np.linspace(0, len(data.lines) - 1, min(len(data.lines), 41)).astype(int))
+    lines = [[(0, a), (1, b)] for a, b in data.lines[at]]
+    ax.add_collection(
+        LineCollection(lines, color=look.grey, lw=0.6, alpha=0.6, zorder=1.5, label="cost of one fixed threshold")
+    )
+
+
 def _frame(ax: Any, top: float) -> None:
-    ax.set_xlim(0, 1)
-    ax.set_ylim(0, 1.12 * top)
-    ax.set_xlabel("Share of cost of false alarms = threshold")
-    ax.set_ylabel("Cost")
+    ax.set(xlim=(0, 1), ylim=(0, 1.08 * max(top, 1e-9)), ylabel="Cost")
+    ax.set_xlabel("Threshold = share of cost of false alarms")
 
 
-def _thinned(data: BrierCurveData, most: int = 6000) -> tuple[Array, Array, Array]:
-    i = np.arange(len(data.t)) if len(data.t) <= most else np.linspace(0, len(data.t) - 1, most).astype(int)
-    return data.t[i], data.class_0[i], data.total[i]
-
-
-def _several(models: Mapping[str, Any], ax: Any, caption: bool, theme: str, **options: Any) -> Any:
-    ax = style.new_axes(ax, size=(5.6, 4.6), theme=theme)
-    grid = np.linspace(0, 1, 1001)
-    curves = []
-    for i, (name, (y, p)) in enumerate(models.items()):
-        data = brier_curve(y, p, **options)
-        curves.append(np.array([data.at(float(t))[0] for t in grid]))
-        ax.plot(
-            grid,
-            curves[-1],
-            color=style.COLOURS[i % len(style.COLOURS)],
-            lw=1.6,
-            ls=style.LINES[i % len(style.LINES)],
-            label=f"{name} (Brier {data.area[0]:.4f})",
-        )
-    hybrid = np.min(curves, axis=0)
-    ax.fill_between(grid, 0, hybrid, color=style.LIGHT, alpha=0.5, lw=0, label=f"hybrid (area {np.mean(hybrid):.4f})")
-    _frame(ax, float(np.max(curves)))
-    style.title(ax, "Brier curves of several models")
-    style.legend(ax, loc="upper right")
-    if caption:
-        style.caption(ax, "Lower is better at that trade-off. The hybrid takes the better model at each threshold.")
+def _several(models: dict[str, BrierCurveData], ax: Any, caption: bool, theme: str) -> Any:
+    ax, look = style.new_axes(ax, theme, size=(5.6, 5.0 + 0.1 * len(models)))
+    for i, (name, data) in enumerate(models.items()):
+        at = style.corners(data.total, 2 * _MOST)
+        ax.plot(data.t[at], data.total[at], lw=1.6, label=f"{name}: Brier {data.area[0]:.4f}", **look.nth(i))
+    hybrid = hybrid_curve(models)
+    at = style.corners(hybrid.cost, _MOST)
+    ax.fill_between(
+        hybrid.t[at],
+        0,
+        hybrid.cost[at],
+        color=look.light,
+        alpha=0.6,
+        lw=0,
+        zorder=1,
+        label=f"hybrid: {hybrid.area:.4f}",
+    )
+    _frame(ax, max(float(d.total.max()) for d in models.values()))
+    first = next(iter(models.values()))
+    sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
+    style.finish(
+        ax,
+        look,
+        "Brier curves of several models",
+        f"N = {sizes} · lens {first.lens} · areas are Brier scores",
+        "Lower is better at that trade-off. The hybrid takes the better model at every threshold.",
+        caption=caption,
+        legend="above",
+    )
     return ax

@@ -9,15 +9,22 @@ import numpy as np
 
 from calibrary.errors import one_of
 from calibrary.maps.isotonic import pooled_frequencies
-from calibrary.metrics.point import score_decomposition
+from calibrary.metrics.point.decomposition import score_decomposition
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, axis_names, binary_view
-from calibrary.predictions import Array, Predictions
+from calibrary.plots.data import Cells, FigureData, axis_names, binary_view, cells
+from calibrary.predictions import Array
 
 
 @dataclass(frozen=True)
 class CorpData(FigureData):
-    """Isotonic fit at the distinct confidences, a band at the same places, and MCB, DSC, UNC of the Brier score."""
+    """Isotonic fit at the distinct confidences, a band at the same places, and the three parts of the Brier score.
+
+    Attributes
+    ----------
+    score, fit, weight : distinct confidences, the fit there, and the cases
+    low, high : the band
+    miscalibration, discrimination, uncertainty, brier : MCB, DSC, UNC and their sum MCB - DSC + UNC
+    """
 
     score: Array
     fit: Array
@@ -50,48 +57,43 @@ def corp_data(
     ``band="consistency"`` shows where the fit of a calibrated model would lie (around the diagonal); "confidence"
     how uncertain the fit itself is (labels drawn from it); None draws no band.
     """
-    one_of("band", band or "none", ("consistency", "confidence", "none"))
+    if band is not None:
+        one_of("band", band, ("consistency", "confidence"))
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     ties, fit = view.ties, pooled_frequencies(view)
     low, high = fit, fit
     if band is not None:
-        draws = n_resamples if view.n <= 20_000 else max(100, int(n_resamples * 20_000 / view.n))
-        truth = ties.c if band == "consistency" else fit
-        low, high = _band(view, truth, draws, confidence_level, np.random.default_rng(rng))
+        some = cells(view)
+        truth = some.c if band == "consistency" else np.interp(some.c, ties.c, fit)
+        at_cells = _band(some, truth, n_resamples, confidence_level, np.random.default_rng(rng))
+        low, high = (np.interp(ties.c, some.c, end) for end in at_cells)
     parts: Any = score_decomposition(view, lens="binary")
     return CorpData(
-        ties.c,
-        fit,
-        ties.w,
-        low,
-        high,
-        parts.miscalibration,
-        parts.discrimination,
-        parts.uncertainty,
-        parts.score,
-        view.total,
-        name,
-        band,
-        confidence_level,
-    )
+        ties.c, fit, ties.w, low, high,
+        parts.miscalibration, parts.discrimination, parts.uncertainty, parts.score,
+        view.total, name, band, confidence_level,
+    )  # fmt: skip
 
 
-def _band(view: Predictions, truth: Array, draws: int, level: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _band(some: Cells, truth: Array, draws: int, level: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """Pointwise quantiles of isotonic fits to resampled predictions with labels drawn from ``truth``, made monotone."""
     from scipy.optimize import isotonic_regression
 
-    ties = view.ties
-    n = max(round(view.total), 1)
-    share = ties.w / ties.w.sum()
+    n = max(round(some.weight.sum()), 1)
+    share = some.weight / some.weight.sum()
+    truth = np.clip(truth, 0, 1)
     fits = np.empty((draws, len(truth)))
     for b in range(draws):
         count = rng.multinomial(n, share)
         used = np.flatnonzero(count)
-        positive = rng.binomial(count[used], np.clip(truth[used], 0, 1))
+        positive = rng.binomial(count[used], truth[used])
         fitted = isotonic_regression(positive / count[used], weights=count[used].astype(float)).x
-        fits[b] = np.interp(ties.c, ties.c[used], fitted)
+        fits[b] = np.interp(some.c, some.c[used], fitted)
     low, high = np.quantile(fits, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
+
+
+# -- drawing ----------------------------------------------------------------------------------------
 
 
 def plot_corp(
@@ -106,65 +108,81 @@ def plot_corp(
 ) -> Any:
     """Reliability by isotonic regression: no bins and nothing to tune; thick where the fit is constant.
 
-    ``diagram="bias"`` draws fit minus score against score. Returns the matplotlib Axes.
+    Takes the arguments of :func:`corp_data` or its result. ``diagram="bias"`` draws fit minus score against score.
+    Returns the matplotlib Axes.
     """
     one_of("diagram", diagram, ("reliability", "bias"))
     data = y_true if isinstance(y_true, CorpData) else corp_data(y_true, y_prob, **options)
-    ax = style.new_axes(ax, theme=theme)
-    base = data.score if diagram == "bias" else np.zeros_like(data.score)
-    if diagram == "bias":
-        ax.axhline(0, color=style.GREY, lw=1, ls=(0, (4, 3)))
-        ax.set_xlim(-0.02, 1.02)
-        ax.set_xlabel(axis_names(data.lens)[0])
-        ax.set_ylabel("Observed minus predicted")
+    bias = diagram == "bias"
+    ax, look = style.new_axes(ax, theme, size=(5.6, 5.0) if bias else (5.4, 6.1))
+    if bias:
+        ax.axhline(0, color=look.grey, lw=1, ls=style.DASHED, zorder=1)
+        ax.set(xlim=(-0.02, 1.02), xlabel=axis_names(data.lens)[0], ylabel="Observed minus predicted")
     else:
-        style.unit_square(ax, *axis_names(data.lens))
-    if data.band is not None:
-        named = "if calibrated" if data.band == "consistency" else "confidence band"
-        ax.fill_between(
-            data.score,
-            data.low - base,
-            data.high - base,
-            color=style.GREY,
-            alpha=0.2,
-            lw=0,
-            label=f"{data.level:.0%} {named}",
-        )
-    ax.plot(data.score, data.fit - base, color=style.GAP, lw=1.2, zorder=3)
-    for first, last in _flat(data.fit):
-        ax.plot(
-            data.score[[first, last]],
-            (data.fit - base)[[first, last]],
-            color=style.GAP,
-            lw=3,
-            zorder=4,
-            solid_capstyle="round",
-        )
-    text = f"MCB {data.miscalibration:.4f}\nDSC {data.discrimination:.4f}\nUNC {data.uncertainty:.4f}"
-    ax.text(
-        0.98,
-        0.04,
-        text,
-        transform=ax.transAxes,
-        ha="right",
-        va="bottom",
-        fontsize=9,
-        color=ax.xaxis.label.get_color(),
-        linespacing=1.4,
+        style.unit_square(ax, look, *axis_names(data.lens))
+    _draw_band(ax, look, data, bias)
+    _draw_fit(ax, look, data, bias)
+    _histogram(ax, look, data)
+    if bias:  # room for the histogram below what is drawn
+        low, high = ax.get_ylim()
+        ax.set_ylim(low - 0.14 * (high - low), high)
+    style.finish(
+        ax,
+        look,
+        "Bias by isotonic regression" if bias else "CORP reliability diagram",
+        f"MCB {data.miscalibration:.4f} · DSC {data.discrimination:.4f} · UNC {data.uncertainty:.4f} · "
+        f"N = {data.n:,.0f} · lens {data.lens}",
+        f"Brier score {data.brier:.4f} = miscalibration MCB - discrimination DSC + uncertainty UNC. {_about(data)} "
+        "Bottom: where the predictions lie.",
+        caption=caption,
+        legend="upper right" if bias else "upper left",
     )
-    style.title(ax, "CORP reliability diagram" if diagram == "reliability" else "Bias by isotonic regression")
-    style.legend(ax, loc="upper left")
-    if caption:
-        style.caption(
-            ax,
-            f"N = {data.n:,.0f}, lens {data.lens}. Brier score {data.brier:.4f} = miscalibration MCB - "
-            "discrimination DSC + uncertainty UNC. Outside the grey band the deviation is more than chance there.",
-        )
     return ax
 
 
-def _flat(fit: Array) -> list[tuple[int, int]]:
-    """First and last position of every stretch where the fit is constant."""
-    starts = np.flatnonzero(np.concatenate(([True], np.diff(fit) != 0)))
-    ends = np.append(starts[1:] - 1, len(fit) - 1)
-    return [(int(a), int(b)) for a, b in zip(starts, ends, strict=True) if b > a]
+def _about(data: CorpData) -> str:
+    if data.band == "consistency":
+        return "Outside the grey band the deviation is more than chance there."
+    return "The band says how uncertain the fit is." if data.band else "Thick where the fit is constant."
+
+
+def _draw_band(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
+    if data.band is None:
+        return
+    named = "if calibrated" if data.band == "consistency" else "confidence band"
+    at = style.corners(data.low, 500)
+    base = data.score[at] if bias else 0.0
+    ax.fill_between(
+        data.score[at],
+        data.low[at] - base,
+        data.high[at] - base,
+        color=look.grey,
+        alpha=0.25,
+        lw=0,
+        label=f"{data.level:.0%} {named}",
+    )
+
+
+def _draw_fit(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
+    """The ends of the constant stretches carry the whole line, however many cases there are."""
+    from matplotlib.collections import LineCollection
+
+    first = np.flatnonzero(np.diff(data.fit, prepend=np.nan) != 0)
+    last = np.append(first[1:] - 1, len(data.fit) - 1)
+    at = np.unique(np.concatenate([first, last]))
+    height = data.fit - data.score if bias else data.fit
+    ax.plot(data.score[at], height[at], color=look.gap, lw=1.1, zorder=3, label="isotonic fit")
+    points = np.column_stack([data.score, height])
+    flat = last > first
+    stretches = np.stack([points[first[flat]], points[last[flat]]], axis=1)
+    ax.add_collection(LineCollection(list(stretches), color=look.gap, lw=3, zorder=4, capstyle="round"))
+    if len(data.fit) == 1:
+        ax.plot(data.score, height, "o", color=look.gap, ms=5, zorder=4)
+
+
+def _histogram(ax: Any, look: style.Look, data: CorpData) -> None:
+    inset = ax.inset_axes([0.0, 0.0, 1.0, 0.11], zorder=0.5)
+    share = np.histogram(data.score, bins=40, range=(0.0, 1.0), weights=data.weight)[0]
+    inset.stairs(share, np.linspace(0, 1, 41), fill=True, color=look.light, lw=0)
+    inset.set(xlim=ax.get_xlim(), ylim=(0, 1.02 * share.max()))
+    inset.axis("off")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +11,20 @@ import numpy as np
 from calibrary.metrics.cumulative import cumulative_difference
 from calibrary.numerics.brownian import brownian_abs_max_sf, brownian_range_sf
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, binary_view
+from calibrary.plots.data import FigureData, binary_view, each_model
 from calibrary.predictions import Array
 
 
 @dataclass(frozen=True)
 class CumulativeData(FigureData):
-    """Share of the data, score, cumulative difference and its null deviation; the two statistics with p-values."""
+    """The walk of cumulative differences and its two statistics.
+
+    Attributes
+    ----------
+    share, score, value : share of the data, confidence and cumulative difference at every tie group's end
+    sigma : standard deviation of each point if the predictions are calibrated
+    ks, kuiper, ks_pvalue, kuiper_pvalue : largest deviation (ECCE-MAD) and range (ECCE-R) with p-values
+    """
 
     share: Array
     score: Array
@@ -35,19 +43,14 @@ def cumulative_data(y_true: Any, y_prob: Any = None, *, lens: Any = "auto", **ch
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     weight_type = "frequency" if view.w is None or (view.w == np.rint(view.w)).all() else "importance"
     d = cumulative_difference(view, lens="binary", weight_type=weight_type)
-    scale = d.sigma if d.sigma > 0 else np.inf
+    # without any spread (c all 0 or 1) the smallest deviation is impossible under calibration
+    scale = d.sigma if d.sigma > 0 else np.finfo(float).tiny
     return CumulativeData(
-        d.abscissa,
-        d.score,
-        d.value,
-        d.sigma_g,
-        d.ks,
-        d.kuiper,
-        float(brownian_abs_max_sf(d.ks / scale)),
-        float(brownian_range_sf(d.kuiper / scale)),
-        view.total,
-        name,
-    )
+        d.abscissa, d.score, d.value, d.sigma_g,
+        d.ks, d.kuiper,
+        float(brownian_abs_max_sf(min(d.ks / scale, 1e3))), float(brownian_range_sf(min(d.kuiper / scale, 1e3))),
+        view.total, name,
+    )  # fmt: skip
 
 
 def plot_cumulative(
@@ -62,67 +65,85 @@ def plot_cumulative(
 ) -> Any:
     """Cumulative difference between outcomes and predictions: the slope is the miscalibration.
 
-    Returns the matplotlib Axes.
+    Takes the arguments of :func:`cumulative_data`, its result, or a dict of models {"name": (y, p), ...}. ``band``
+    shows two standard deviations of every point of a calibrated model. Returns the matplotlib Axes.
     """
+    if isinstance(y_true, Mapping):
+        return _several(each_model(y_true, cumulative_data, **options), ax, caption, theme)
     data = y_true if isinstance(y_true, CumulativeData) else cumulative_data(y_true, y_prob, **options)
-    ax = style.new_axes(ax, size=(5.6, 4.6), theme=theme)
-    shown = _corners(data.value)
-    ax.axhline(0, color=style.GREY, lw=1, ls=(0, (4, 3)))
+    ax, look = style.new_axes(ax, theme, size=(5.6, 5.2))
+    _frame(ax, look, [data])
+    shown = style.corners(data.value)
     if band:
-        ax.fill_between(
-            data.share,
-            -2 * data.sigma,
-            2 * data.sigma,
-            color=style.GREY,
-            alpha=0.16,
-            lw=0,
-            label="± 2 sd if calibrated",
-        )
-    last = data.sigma[-1]
-    ax.fill([0, 0.025, 0], [-2 * last, 0, 2 * last], color=style.GREY, alpha=0.6, lw=0, zorder=2)
-    ax.plot(data.share[shown], data.value[shown], color=style.MODEL, lw=1.5, zorder=3)
-    top = int(np.abs(data.value).argmax())
-    ax.plot(data.share[top], data.value[top], "o", color=style.GAP, ms=6, zorder=4, label="largest deviation (KS)")
-    ends = [int(data.value.argmin()), int(data.value.argmax())]
-    ax.vlines(
-        1.015, data.value[ends[0]], data.value[ends[1]], color=style.GOOD, lw=3, label="range (Kuiper)", clip_on=False
+        at = style.corners(data.sigma, 300)
+        ax.fill_between(data.share[at], -2 * data.sigma[at], 2 * data.sigma[at], color=look.grey, alpha=0.18, lw=0)
+    ax.plot(data.share[shown], data.value[shown], color=look.model, lw=1.5, zorder=3)
+    _marks(ax, look, data)
+    _scores_on_top(ax, look, data)
+    style.finish(
+        ax,
+        look,
+        "Cumulative difference",
+        f"N = {data.n:,.0f} · lens {data.lens} · asymptotic p-values",
+        "Slope is miscalibration: rising where events are more frequent than predicted, falling where less. Grey: ± 2 "
+        "standard deviations if calibrated; the dark triangle at the origin repeats those of the end point.",
+        caption=caption,
+        legend="above",
+        lift=26.0,
     )
-    ax.set_xlim(0, 1.02)
-    reach = 1.15 * max(np.abs(data.value).max(), 2 * last, 1e-12)
-    ax.set_ylim(-reach, reach)
-    ax.set_xlabel("Share of the data, ascending confidence")
-    ax.set_ylabel("Cumulative difference")
-    _scores_on_top(ax, data)
-    style.title(ax, "Cumulative difference")
-    ax.title.set_position((0, 1.1))
-    style.legend(ax, loc="best")
-    if caption:
-        style.caption(
-            ax,
-            f"N = {data.n:,.0f}, lens {data.lens}. KS {data.ks:.4f} ({_p(data.ks_pvalue)}), Kuiper {data.kuiper:.4f} "
-            f"({_p(data.kuiper_pvalue)}). Rising: events more frequent than predicted; falling: less. The grey "
-            "triangle spans ± 2 standard deviations of the end point.",
-        )
     return ax
 
 
-def _corners(value: Array, most: int = 5000) -> Any:
-    """Points to draw: all, or an even thinning that keeps the extremes."""
-    if len(value) <= most:
-        return np.arange(len(value))
-    even = np.linspace(0, len(value) - 1, most).astype(int)
-    return np.unique(np.concatenate([even, [value.argmin(), value.argmax()]]))
+def _frame(ax: Any, look: style.Look, walks: list[CumulativeData]) -> None:
+    end = max(float(d.sigma[-1]) for d in walks)
+    low = min(*(float(d.value.min()) for d in walks), -2 * end, -1e-9)
+    high = max(*(float(d.value.max()) for d in walks), 2 * end, 1e-9)
+    room = 0.06 * (high - low)
+    ax.set(xlim=(0, 1.025), ylim=(low - room, high + room), ylabel="Cumulative difference")
+    ax.set_xlabel("Share of the data, ascending confidence")
+    ax.axhline(0, color=look.grey, lw=1, ls=style.DASHED, zorder=1)
+    ax.fill([0, 0.022, 0], [-2 * end, 0, 2 * end], color=look.grey, alpha=0.75, lw=0, zorder=2)
 
 
-def _scores_on_top(ax: Any, data: CumulativeData) -> None:
-    place = np.linspace(0, 1, 6)
+def _marks(ax: Any, look: style.Look, data: CumulativeData) -> None:
+    """The point of largest deviation and the range, with their values and p-values."""
+    top = int(np.abs(data.value).argmax())
+    ks = f"ECCE-MAD (KS) {data.ks:.4f}, {style.pvalue(data.ks_pvalue)}"
+    ax.plot(data.share[top], data.value[top], "o", color=look.gap, ms=6, zorder=5, label=ks, clip_on=False)
+    low, high = int(data.value.argmin()), int(data.value.argmax())
+    kuiper = f"ECCE-R (Kuiper) {data.kuiper:.4f}, {style.pvalue(data.kuiper_pvalue)}"
+    ax.vlines(1.015, data.value[low], data.value[high], color=look.good, lw=3.5, label=kuiper, zorder=4)
+    for i in (low, high):
+        ax.plot([data.share[i], 1.015], [data.value[i]] * 2, color=look.good, lw=0.8, ls=":", zorder=2)
+
+
+def _scores_on_top(ax: Any, look: style.Look, data: CumulativeData) -> None:
+    place = np.arange(11) / 10
     at = np.clip(np.searchsorted(data.share, place), 1, len(data.share) - 1)
     top = ax.secondary_xaxis("top")
-    top.set_xticks(place, [f"{data.score[i]:.2f}" for i in at], fontsize=8, color=style.GREY)
-    top.tick_params(length=0, pad=1)
+    top.set_xticks(place, [f"{data.score[i]:.2f}" for i in at], fontsize=7.5)
+    top.tick_params(length=2, pad=1, color=look.grey, labelcolor=look.grey)
     top.spines["top"].set_visible(False)
-    top.set_xlabel("confidence there", fontsize=8, color=style.GREY)
+    top.set_xlabel("Confidence at that share", fontsize=8, color=look.grey, labelpad=2)
 
 
-def _p(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+def _several(models: dict[str, CumulativeData], ax: Any, caption: bool, theme: str) -> Any:
+    ax, look = style.new_axes(ax, theme, size=(5.6, 5.0 + 0.15 * len(models)))
+    _frame(ax, look, list(models.values()))
+    for i, (name, data) in enumerate(models.items()):
+        shown = style.corners(data.value)
+        text = f"{name}: KS {data.ks:.4f}, {style.pvalue(data.ks_pvalue)}; Kuiper {data.kuiper:.4f}"
+        ax.plot(data.share[shown], data.value[shown], lw=1.5, label=text, **look.nth(i))
+    first = next(iter(models.values()))
+    sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
+    style.finish(
+        ax,
+        look,
+        "Cumulative difference of several models",
+        f"N = {sizes} · lens {first.lens}",
+        "Flatter is better; the slope is the miscalibration. The triangle at the origin spans ± 2 standard "
+        "deviations of the end point (of the widest model).",
+        caption=caption,
+        legend="above",
+    )
+    return ax

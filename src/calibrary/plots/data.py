@@ -6,13 +6,18 @@ import csv
 import io
 import json
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from itertools import zip_longest
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from calibrary.lens import Lens, as_lens
-from calibrary.predictions import Predictions, predictions
+from calibrary.predictions import Array, Predictions, predictions
+
+#: Resampled figures merge confidences closer than this fraction: far below their Monte-Carlo noise.
+CELLS = 4096
 
 
 @dataclass(frozen=True)
@@ -24,20 +29,29 @@ class FigureData:
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 
     def to_json(self) -> str:
-        """JSON; NaN becomes null."""
+        """JSON; NaN and infinities become null."""
         return json.dumps(self.to_dict(), indent=1)
 
     def to_csv(self) -> str:
-        """The one-dimensional arrays of the longest common length, one column each."""
+        """Every array as a column (matrices: one per column of theirs); shorter ones end in empty cells."""
         columns = {f.name: getattr(self, f.name) for f in fields(self)}
-        arrays = {k: v for k, v in columns.items() if isinstance(v, np.ndarray) and v.ndim == 1}
-        longest = max((len(v) for v in arrays.values()), default=0)
-        shown = {k: v for k, v in arrays.items() if len(v) == longest}
+        table = {name: column for field, value in columns.items() for name, column in _columns(field, value)}
         out = io.StringIO()
         writer = csv.writer(out)
-        writer.writerow(shown)
-        writer.writerows(zip(*(v.tolist() for v in shown.values()), strict=True))
+        writer.writerow(table)
+        writer.writerows(zip_longest(*table.values(), fillvalue=""))
         return out.getvalue()
+
+
+def _columns(name: str, value: Any) -> list[tuple[str, list[Any]]]:
+    if isinstance(value, tuple) and all(isinstance(v, str) for v in value):
+        return [(name, list(value))]
+    if not isinstance(value, np.ndarray) or value.ndim == 0:
+        return []
+    if value.ndim == 1:
+        return [(name, value.tolist())]
+    flat = value.reshape(len(value), -1)
+    return [(f"{name}_{j}", flat[:, j].tolist()) for j in range(flat.shape[1])]
 
 
 def _plain(value: Any) -> Any:
@@ -47,13 +61,14 @@ def _plain(value: Any) -> Any:
         return [_plain(v) for v in value]
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, FigureData):
-        return value.to_dict()
     if isinstance(value, float | np.floating):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, np.integer):
         return int(value)
     return value
+
+
+# -- what a diagram looks at ------------------------------------------------------------------------
 
 
 def binary_view(
@@ -70,8 +85,55 @@ def binary_view(
     return views.views[0], chosen.name
 
 
+Made = TypeVar("Made", bound=FigureData)
+
+
+def each_model(models: Mapping[str, Any], make: Callable[..., Made], **options: Any) -> dict[str, Made]:
+    """The data of several models: {"name": (y, p)}, checked predictions, or data made before."""
+    if not models:
+        raise ValueError("the dict of models is empty: pass {'name': (y_true, y_prob), ...}")
+    made = {}
+    for name, given in models.items():
+        if isinstance(given, FigureData):
+            made[str(name)] = given
+        else:
+            made[str(name)] = make(*given, **options) if isinstance(given, tuple | list) else make(given, **options)
+    return made  # type: ignore[return-value]
+
+
 def axis_names(lens: str) -> tuple[str, str]:
     """What the axes of a reliability diagram are called through a lens."""
-    if lens == "binary":
+    if lens in ("binary", "pairwise", "code"):
         return "Predicted probability", "Observed frequency"
     return "Confidence", "Accuracy"
+
+
+def direction(lens: str, more: str) -> str:
+    """What it means to lie on one side of the diagonal ("Above" or "Below")."""
+    often = {"Above": "more", "Below": "less"}[more]
+    if axis_names(lens)[0] == "Confidence":
+        return f"{more} the diagonal: right {often} often than the confidence says."
+    return f"{more} the diagonal: the event is {often} frequent than predicted."
+
+
+class Cells(NamedTuple):
+    """Distinct confidences (merged into cells where there are very many) with the weight of each label."""
+
+    c: Array
+    positive: Array
+    negative: Array
+
+    @property
+    def weight(self) -> Array:
+        return self.positive + self.negative
+
+
+def cells(view: Predictions) -> Cells:
+    """The view as at most ``CELLS`` confidences, for figures that resample it."""
+    ties = view.ties
+    if len(ties.c) <= CELLS:
+        return Cells(ties.c, ties.wy, ties.w - ties.wy)
+    cell = np.minimum((ties.c * CELLS).astype(np.intp), CELLS - 1)
+    first = np.flatnonzero(np.diff(cell, prepend=-1))
+    w, wy = np.add.reduceat(ties.w, first), np.add.reduceat(ties.wy, first)
+    return Cells(np.add.reduceat(ties.w * ties.c, first) / w, wy, w - wy)

@@ -9,22 +9,32 @@ from typing import Any
 import numpy as np
 
 from calibrary.grouping import EqualWidth
-from calibrary.metrics.detection import DetectionMap, d_ece_map
+from calibrary.metrics.detection import d_ece_map
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
+from calibrary.plots.simplex import colour_bar
 from calibrary.predictions import Array
 
 _AXES = {
-    "cx": "horizontal place in the image",
-    "cy": "vertical place in the image",
-    "w": "relative width",
-    "h": "relative height",
+    "cx": "Horizontal place in the image",
+    "cy": "Vertical place in the image",
+    "w": "Relative width",
+    "h": "Relative height",
 }
 
 
 @dataclass(frozen=True)
 class DetectionReliabilityData(FigureData):
-    """Score bins: edges, detections, mean score, precision, mean overlap of the correct ones; missed objects."""
+    """Score bins with detections, and the objects that were missed.
+
+    Attributes
+    ----------
+    lower, upper, n, score : edges, detections and mean score of each bin
+    precision, overlap : share of correct detections, and the mean IoU of these
+    n_missed, n_detections : over all classes
+    d_ece, la_ece : mean gap of the score to the precision, and to precision times overlap, over these bins
+    egce : the same as d_ece with every missed object counted as a wrong detection of score 1
+    """
 
     lower: Array
     upper: Array
@@ -34,23 +44,29 @@ class DetectionReliabilityData(FigureData):
     overlap: Array
     n_missed: float
     n_detections: float
+    d_ece: float
+    la_ece: float
+    egce: float
+    n_bins: int
     iou_threshold: float
     matching: str
 
 
 def detection_reliability(matches: Any, *, n_bins: int = 10) -> DetectionReliabilityData:
-    """Precision and overlap by score, and how many objects no detection found."""
-    grouping = EqualWidth(n_bins, "left")
-    index = grouping.fit(matches.score).assign(matches.score)
+    """Precision and overlap by score, all classes together, and how many objects no detection found."""
+    index = EqualWidth(n_bins, "left").fit(matches.score).assign(matches.score)
 
-    def per_bin(values: Array) -> Array:
+    def per_bin(values: Any) -> Array:
         return np.bincount(index, matches.weights * values, minlength=n_bins).astype(np.float64)
 
-    n = per_bin(np.ones(len(matches)))
-    correct = per_bin(matches.correct.astype(float))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        score, precision = per_bin(matches.score) / n, correct / n
-        overlap = np.where(correct > 0, per_bin(matches.correct * matches.iou) / correct, 0.0)
+    n, correct = per_bin(1.0), per_bin(matches.correct)
+    some = np.maximum(n, np.finfo(float).tiny)
+    score, precision = per_bin(matches.score) / some, correct / some
+    overlap = per_bin(matches.correct * matches.iou) / np.maximum(correct, np.finfo(float).tiny)
+    missed, total = float(matches.n_missed.sum()), float(n.sum())
+    # missed objects join the bin of score 1, where they are wrong by 1
+    gap = n * (precision - score)
+    with_missed = np.abs(gap - missed * (np.arange(n_bins) == n_bins - 1)).sum()
     used = n > 0
     edges = np.arange(n_bins + 1) / n_bins
     return DetectionReliabilityData(
@@ -60,8 +76,12 @@ def detection_reliability(matches: Any, *, n_bins: int = 10) -> DetectionReliabi
         score[used],
         precision[used],
         overlap[used],
-        float(matches.n_missed.sum()),
-        float(n.sum()),
+        missed,
+        total,
+        float(np.abs(gap).sum() / total) if total else float("nan"),
+        float((n * np.abs(precision * overlap - score)).sum() / total) if total else float("nan"),
+        float(with_missed / (total + missed)) if total + missed else float("nan"),
+        n_bins,
         float("nan") if matches.iou_threshold is None else float(matches.iou_threshold),
         matches.matching or "given",
     )
@@ -70,58 +90,86 @@ def detection_reliability(matches: Any, *, n_bins: int = 10) -> DetectionReliabi
 def plot_detection_reliability(
     matches: Any, *, ax: Any = None, n_bins: int = 10, caption: bool = True, theme: str = "light"
 ) -> Any:
-    """Precision and precision times overlap by score; missed objects as a bar of their own at confidence 1."""
+    """Precision and precision times overlap by score; missed objects as a bar of their own at confidence 1.
+
+    Takes what :func:`calibrary.match_detections` returns, or the result of :func:`detection_reliability`. Returns the
+    matplotlib Axes.
+    """
     data = matches if isinstance(matches, DetectionReliabilityData) else detection_reliability(matches, n_bins=n_bins)
-    ax = style.new_axes(ax, theme=theme)
-    style.unit_square(ax, "Detection score", "Share of detections")
+    ax, look = style.new_axes(ax, theme, size=(5.4, 6.0))
+    style.unit_square(ax, look, "Detection score", "Share")
     width = data.upper - data.lower
     ax.bar(
-        data.lower,
-        data.n / data.n_detections,
-        width,
-        align="edge",
-        color=style.LIGHT,
-        alpha=0.6,
-        lw=0,
-        label="share of detections",
-    )
+        data.lower, data.precision * data.overlap, width, align="edge", color=look.model, alpha=0.5,
+        edgecolor=look.paper, lw=0.8, label="precision × overlap",
+    )  # fmt: skip
     ax.bar(
-        data.lower,
-        data.precision * data.overlap,
-        width,
-        align="edge",
-        color=style.MODEL,
-        alpha=0.55,
-        edgecolor="white",
-        lw=0.6,
-        label="precision × overlap",
-    )
-    ax.plot(data.score, data.precision, "o-", color=style.MODEL, lw=1.4, ms=5, label="precision")
+        data.lower + 0.3 * width, data.n / max(data.n_detections, 1), 0.4 * width, align="edge", color=look.grey,
+        alpha=0.55, lw=0, label="share of detections",
+    )  # fmt: skip
+    ax.plot(data.score, data.precision, "o-", color=look.model, mec=look.paper, lw=1.5, ms=6.5, label="precision")
     missed = data.n_missed / max(data.n_detections + data.n_missed, 1)
-    ax.bar(1.06, missed, 0.06, color=style.GAP, hatch="///", edgecolor="white", lw=0, label="missed objects")
-    ax.set_xlim(-0.02, 1.11)
-    style.title(ax, "Reliability of detections")
-    style.legend(ax, loc="upper left")
-    if caption:
-        style.caption(
-            ax,
-            f"{data.n_detections:,.0f} detections, {data.n_missed:,.0f} missed objects, matching {data.matching}"
-            + (f" at IoU {data.iou_threshold:g}" if np.isfinite(data.iou_threshold) else "")
-            + ". A calibrated detector's precision follows the diagonal; the red bar is the share of boxes that should "
-            "have been there.",
-        )
+    ax.bar(1.06, missed, 0.07, color=look.gap, hatch="////", edgecolor=look.paper, lw=0, label="missed objects")
+    ax.set_xlim(-0.02, 1.12)
+    at = f" at IoU {data.iou_threshold:g}" if np.isfinite(data.iou_threshold) else ""
+    style.finish(
+        ax,
+        look,
+        "Reliability of detections",
+        f"D-ECE {data.d_ece:.3f} · LaECE {data.la_ece:.3f} · EGCE {data.egce:.3f} · classes together · "
+        f"{data.n_bins} bins · {data.n_detections:,.0f} detections · {data.n_missed:,.0f} missed objects · "
+        f"matching {data.matching}{at}",
+        "A calibrated detector's precision (D-ECE) or precision times overlap (LaECE) follows the diagonal. Missed "
+        "objects count as wrong detections of score 1 (EGCE); their bar is their share of all boxes.",
+        caption=caption,
+        legend="above",
+    )
     return ax
+
+
+# -- along one or two features ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class MapData(FigureData):
-    """D-ECE per cell of two features, with counts; what :func:`calibrary.d_ece_map` found."""
+    """D-ECE by cell of one or two features; what :func:`calibrary.d_ece_map` found, a row per cell in its CSV.
 
+    Attributes
+    ----------
+    features : their names; arrays have one axis for each
+    edges : of the cells, one array per feature
+    map, precision, mean_score : NaN without detections; ``map`` also where ``min_samples`` is nowhere reached
+    n, n_kept : detections, and those in score bins that reach ``min_samples``
+    """
+
+    features: tuple[str, ...]
+    edges: tuple[Array, ...]
     map: Array
+    precision: Array
+    mean_score: Array
     n: Array
     n_kept: Array
-    features: tuple[str, ...]
     kept_share: float
+    min_samples: int
+
+    def to_csv(self) -> str:
+        """One row per cell: the lower edge of every feature, then the numbers."""
+        at = np.indices(self.n.shape).reshape(self.n.ndim, -1)
+        columns = {f"{name}_from": self.edges[i][at[i]] for i, name in enumerate(self.features[-self.n.ndim :])}
+        names = ("map", "precision", "mean_score", "n", "n_kept")
+        columns |= {name: getattr(self, name).ravel() for name in names}
+        rows = zip(*(c.tolist() for c in columns.values()), strict=True)
+        return "\r\n".join([",".join(columns), *(",".join(f"{v:.12g}" for v in row) for row in rows), ""])
+
+
+def d_ece_map_data(matches: Any, *, features: Any = "location", n_bins: Any = None, min_samples: int = 8) -> MapData:
+    """D-ECE, precision and mean score over the image plane ("location"), box sizes ("shape") or one feature."""
+    found = d_ece_map(matches, features=features, n_bins=n_bins, min_samples=min_samples)
+    known = np.where(found.n_kept > 0, found.map, np.nan)
+    return MapData(
+        found.features, found.edges, known, found.precision, found.mean_score, found.n, found.n_kept,
+        found.kept_share, min_samples,
+    )  # fmt: skip
 
 
 def plot_d_ece_map(
@@ -135,121 +183,98 @@ def plot_d_ece_map(
     caption: bool = True,
     theme: str = "light",
 ) -> Any:
-    """Heat map of D-ECE over the image plane (y downwards) or over box sizes; a line for one feature.
+    """Heat map of D-ECE over the image plane (y downwards) or over box sizes; lines along one feature.
 
-    Cells without detections stay blank, cells with too few are hatched; nothing is interpolated.
+    Cells without detections stay blank, cells with too few are hatched; nothing is interpolated. ``counts`` writes the
+    number of detections in every cell. Takes matches or the result of :func:`d_ece_map_data`. Returns the matplotlib
+    Axes.
     """
-    found = (
+    data = (
         matches
-        if isinstance(matches, DetectionMap)
-        else d_ece_map(matches, features=features, n_bins=n_bins, min_samples=min_samples)
+        if isinstance(matches, MapData)
+        else d_ece_map_data(matches, features=features, n_bins=n_bins, min_samples=min_samples)
     )
-    if found.map.ndim == 1:
-        return _along(found, ax, caption, theme)
-    if found.map.ndim != 2:
-        raise ValueError(f"a heat map shows one or two features, not {len(found.features)}: pass features='location'")
-    ax = style.new_axes(ax, size=(5.6, 5.0), theme=theme)
-    x, y = found.edges
-    shown = np.ma.masked_invalid(np.where(found.n_kept > 0, found.map, np.nan)).T
-    mesh = ax.pcolormesh(x, y, shown, cmap="cividis", vmin=0, vmax=max(float(shown.max() or 0.0), 1e-9))
-    few = (found.n > 0) & (found.n_kept == 0)
-    for i, j in np.argwhere(few):
-        ax.add_patch(_hatched(x[i], y[j], x[i + 1] - x[i], y[j + 1] - y[j]))
+    if data.n.ndim == 1:
+        return _along(data, ax, caption, theme)
+    if data.n.ndim != 2:
+        raise ValueError(f"a heat map shows one or two features, not {data.n.ndim}: pass features='location'")
+    ax, look = style.new_axes(ax, theme, size=(5.8, 5.8))
+    x, y = data.edges
+    shown = np.ma.masked_invalid(data.map).T
+    mesh = ax.pcolormesh(x, y, shown, cmap="cividis", vmin=0, vmax=float(shown.max() or 1.0) if shown.count() else 1.0)
+    for i, j in np.argwhere((data.n > 0) & (data.n_kept == 0)):
+        ax.add_patch(_hatched(look, x[i], y[j], x[i + 1] - x[i], y[j + 1] - y[j]))
     if counts:
-        for i, j in np.argwhere(found.n > 0):
-            ax.text(
-                (x[i] + x[i + 1]) / 2,
-                (y[j] + y[j + 1]) / 2,
-                f"{found.n[i, j]:g}",
-                ha="center",
-                va="center",
-                fontsize=7,
-                color="white",
-                path_effects=_outline(),
-            )
-    ax.set_xlabel(_AXES.get(found.features[-2], found.features[-2]))
-    ax.set_ylabel(_AXES.get(found.features[-1], found.features[-1]))
+        _write_counts(ax, data)
+    reach = 1.0 if data.features[-1] == "cy" else _reach(data)
+    ax.set(xlim=(0, reach), ylim=(0, reach))
+    ax.set_xlabel(_AXES.get(data.features[-2], data.features[-2]))
+    ax.set_ylabel(_AXES.get(data.features[-1], data.features[-1]))
     ax.set_aspect("equal")
-    if found.features[-1] == "cy":
+    if data.features[-1] == "cy":
         ax.invert_yaxis()
-    bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.8)
-    bar.outline.set_visible(False)
-    bar.set_label("D-ECE", color=ax.xaxis.label.get_color())
-    bar.ax.tick_params(labelsize=8, colors=ax.xaxis.label.get_color())
-    style.title(ax, "Where scores and precision part")
-    if caption:
-        style.caption(
-            ax,
-            f"{found.n.sum():,.0f} detections, {found.kept_share:.0%} in bins with enough of them. Hatched: too "
-            "few detections to say; blank: none.",
-        )
+    colour_bar(ax.figure.colorbar(mesh, ax=ax, shrink=0.75, pad=0.02), look, "D-ECE")
+    style.finish(
+        ax,
+        look,
+        "Where scores and precision part",
+        f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_samples}",
+        "Hatched: too few detections to say; blank: none. Nothing is interpolated.",
+        caption=caption,
+    )
     return ax
 
 
-def _hatched(x: float, y: float, w: float, h: float) -> Any:
+def _reach(data: MapData) -> float:
+    """The largest edge of a cell with detections: boxes as large as the image are rare."""
+    cells = np.argwhere(data.n > 0)
+    ends = [edges[cells[:, i].max() + 1] for i, edges in enumerate(data.edges)] if len(cells) else [1.0]
+    return float(max(ends))
+
+
+def _hatched(look: style.Look, x: float, y: float, w: float, h: float) -> Any:
     from matplotlib.patches import Rectangle
 
-    return Rectangle((x, y), w, h, fill=False, hatch="////", edgecolor=style.LIGHT, lw=0)
+    return Rectangle((x, y), w, h, fill=False, hatch="////", edgecolor=look.light, lw=0)
 
 
-def _outline() -> list[Any]:
+def _write_counts(ax: Any, data: MapData) -> None:
     from matplotlib.patheffects import withStroke
 
-    return [withStroke(linewidth=2, foreground="#333333")]
+    x, y = data.edges
+    outline = [withStroke(linewidth=2, foreground="#222222")]
+    for i, j in np.argwhere(data.n > 0):
+        ax.text(
+            (x[i] + x[i + 1]) / 2, (y[j] + y[j + 1]) / 2, f"{data.n[i, j]:g}", ha="center", va="center",
+            fontsize=8, color="white", path_effects=outline,
+        )  # fmt: skip
 
 
-def _along(found: DetectionMap, ax: Any, caption: bool, theme: str) -> Any:
-    ax = style.new_axes(ax, size=(5.6, 4.2), theme=theme)
-    centre = (found.edges[0][:-1] + found.edges[0][1:]) / 2
-    used = found.n > 0
-    ax.plot(centre[used], found.precision[used], "o-", color=style.MODEL, ms=5, label="precision")
-    ax.plot(centre[used], found.mean_score[used], "s--", color=style.COLOURS[4], ms=5, label="mean score")
-    kept = used & (found.n_kept > 0)
-    ax.bar(centre[kept], found.map[kept], width=0.8 / len(centre), color=style.GAP, alpha=0.5, label="D-ECE")
-    ax.set_xlim(0, 1)
-    ax.set_ylim(0, 1.02)
-    ax.set_xlabel(_AXES.get(found.features[-1], found.features[-1]))
-    style.title(ax, "Scores and precision along one feature")
-    style.legend(ax, loc="best")
-    if caption:
-        style.caption(
-            ax, f"{found.n.sum():,.0f} detections. A gap between the lines is miscalibration at that place or size."
-        )
+def _along(data: MapData, ax: Any, caption: bool, theme: str) -> Any:
+    ax, look = style.new_axes(ax, theme, size=(5.6, 5.0))
+    edges = data.edges[0]
+    centre = (edges[:-1] + edges[1:]) / 2
+    used, kept = data.n > 0, data.n_kept > 0
+    ax.bar(centre[kept], data.map[kept], width=0.8 * np.diff(edges)[kept], color=look.gap, alpha=0.55, label="D-ECE")
+    ax.plot(centre[used], data.precision[used], "o-", color=look.model, ms=5.5, lw=1.6, label="precision")
+    ax.plot(centre[used], data.mean_score[used], "s--", color=look.second, ms=5.5, lw=1.6, label="mean score")
+    ax.set(xlim=(0, 1), ylim=(0, 1.02), ylabel="Share")
+    ax.set_xlabel(_AXES.get(data.features[-1], data.features[-1]))
+    style.finish(
+        ax,
+        look,
+        "Scores and precision along one feature",
+        f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_samples}",
+        "A gap between the lines is miscalibration at that place or size; D-ECE also sees gaps that cancel.",
+        caption=caption,
+        legend="above",
+    )
     return ax
-
-
-def detection_overview(matches: Any, *, theme: str = "light") -> Any:
-    """Reliability, heat map of place (or the line of scores without image sizes), smooth and cumulative figures."""
-    from calibrary.plots.cumulative import plot_cumulative
-    from calibrary.plots.smooth import plot_smooth_reliability
-
-    figure = style.new_figure((11, 10.4), theme=theme)
-    axes = figure.subplots(2, 2)
-    plot_detection_reliability(matches, ax=axes[0, 0], theme=theme)
-    try:
-        plot_d_ece_map(matches, ax=axes[0, 1], theme=theme)
-    except ValueError as missing_sizes:
-        style.new_axes(axes[0, 1], theme=theme).axis("off")
-        axes[0, 1].text(
-            0.5,
-            0.5,
-            f"no map of places:\n{missing_sizes}",
-            ha="center",
-            va="center",
-            fontsize=8,
-            wrap=True,
-            color=style.GREY,
-        )
-    p = matches.as_predictions()
-    plot_smooth_reliability(p, ax=axes[1, 0], theme=theme)
-    plot_cumulative(p, ax=axes[1, 1], theme=theme)
-    figure.get_layout_engine().set(h_pad=0.12, w_pad=0.1, hspace=0.02, wspace=0.05)
-    return figure
 
 
 DRAWN: dict[str, Callable[..., Any]] = {
-    "overview": detection_overview,
     "detection": plot_detection_reliability,
     "d-ece-map": plot_d_ece_map,
     "d-ece-shape": lambda matches, **o: plot_d_ece_map(matches, features="shape", **o),
+    "d-ece-line": lambda matches, **o: plot_d_ece_map(matches, features=["cx"], **o),
 }

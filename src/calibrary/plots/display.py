@@ -7,6 +7,9 @@ from typing import Any
 
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
 
+#: Keywords of the drawing; all others belong to the data.
+_DRAWING = ("kind", "colour", "labels_shown", "histogram", "true_curve", "caption", "theme")
+
 
 @dataclass
 class ReliabilityDisplay:
@@ -33,36 +36,28 @@ class ReliabilityDisplay:
     ax_: Any = None
     figure_: Any = None
 
-    def plot(self, *, ax: Any = None, kind: str = "line", **style: Any) -> ReliabilityDisplay:
-        """Draw on ``ax`` or a new figure."""
-        self.ax_ = plot_reliability(self.data, ax=ax, kind=kind, label=self.estimator_name, **style)
+    def plot(self, *, ax: Any = None, name: str | None = None, **drawing: Any) -> ReliabilityDisplay:
+        """Draw on ``ax`` or a new figure; ``drawing`` as in :func:`plot_reliability`."""
+        self.ax_ = plot_reliability(self.data, ax=ax, label=name or self.estimator_name, **drawing)
         self.figure_ = self.ax_.figure
         return self
 
     @classmethod
     def from_predictions(
-        cls, y_true: Any, y_prob: Any, *, name: str | None = None, ax: Any = None, kind: str = "line", **options: Any
+        cls, y_true: Any, y_prob: Any, *, name: str | None = None, ax: Any = None, **options: Any
     ) -> ReliabilityDisplay:
-        """From labels and probabilities; ``options`` are those of :func:`reliability_data`."""
-        return cls(reliability_data(y_true, y_prob, **options), name).plot(ax=ax, kind=kind)
+        """From labels and probabilities; options are those of :func:`plot_reliability`."""
+        drawing = {k: options.pop(k) for k in _DRAWING if k in options}
+        return cls(reliability_data(y_true, y_prob, **options), name).plot(ax=ax, **drawing)
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        name: str | None = None,
-        ax: Any = None,
-        kind: str = "line",
-        **options: Any,
+        cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, ax: Any = None, **options: Any
     ) -> ReliabilityDisplay:
         """From a fitted classifier with ``predict_proba``; class order is the estimator's."""
         if not hasattr(estimator, "predict_proba"):
             raise TypeError(f"{type(estimator).__name__} has no predict_proba: pass probabilities to from_predictions")
-        classes = list(getattr(estimator, "classes_", [])) or None
-        p = estimator.predict_proba(X)
-        return cls.from_predictions(
-            y, p, name=name or type(estimator).__name__, ax=ax, kind=kind, labels=classes, **options
-        )
+        classes = getattr(estimator, "classes_", None)
+        options.setdefault("labels", None if classes is None else list(classes))
+        name = name or type(estimator).__name__
+        return cls.from_predictions(y, estimator.predict_proba(X), name=name, ax=ax, **options)

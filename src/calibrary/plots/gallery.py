@@ -7,100 +7,134 @@ from collections.abc import Callable
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import calibrary as cal
 from calibrary import plots
+from calibrary.predictions import Array, Indices
+
+#: Cheap errors on one scale, for the dot plot.
+_ERRORS = ("ece", "ace", "ece_sweep", "mce", "ece_lb", "ece_db", "smece", "sece", "ici", "ecce_mad", "ecce_r")
+
+_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>calibrary gallery</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>
+body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:90rem;padding:0 1rem}
+body{background:#fafafa;color:#1d2129}
+main{display:grid;grid-template-columns:repeat(auto-fill,minmax(22rem,1fr));gap:1.2rem;align-items:start}
+figure{margin:0;background:#fff;border:1px solid #dfe3e8;border-radius:.6rem;padding:.8rem}
+figure.dark{background:#14171b;color:#e7e9ec;border-color:#14171b}
+img{width:100%%;height:auto;display:block}figcaption{font-size:.9rem;margin-top:.5rem}
+code{font-size:.8rem;color:#667080;overflow-wrap:anywhere}
+</style></head><body><h1>calibrary gallery</h1>
+<p>Every figure, drawn from data that come with the library. Each opens as SVG.</p><main>
+%s
+</main></body></html>
+"""
 
 
-def figures() -> dict[str, Callable[[], Any]]:
-    """Name -> function that draws it."""
-    y, p, _ = cal.datasets.breast_cancer()
-    other = cal.datasets.breast_cancer("logistic").y_prob
+class Synthetic(NamedTuple):
+    """Over-confident predictions whose true frequency is known, and features that hide two groups."""
+
+    y: Indices
+    c: Array
+    features: Array
+
+    @staticmethod
+    def truth(c: Any) -> Any:
+        return 0.12 + 0.72 * np.asarray(c)
+
+    @classmethod
+    def make(cls, n: int = 3000) -> Synthetic:
+        rng = np.random.default_rng(0)
+        c = rng.beta(0.9, 0.9, n)
+        features = rng.normal(size=(n, 2))
+        shift = 0.2 * np.where(features[:, 0] > 0, 1, -1) * 4 * c * (1 - c)
+        y = (rng.random(n) < np.clip(cls.truth(c) + shift, 0, 1)).astype(np.intp)
+        return cls(y, c, features)
+
+
+def figures() -> dict[str, Callable[..., Any]]:
+    """Name -> function of the theme that draws it."""
+    s = Synthetic.make()
+    y, c = s.y, s.c
+    cancer, nb, _ = cal.datasets.breast_cancer()
+    models = {"over-confident": (y, c), "recalibrated": (y, s.truth(c)), "timid": (y, 0.5 + 0.35 * (c - 0.5))}
     digit, q, _ = cal.datasets.digits()
-    synthetic = _synthetic()
+    three = [[0, 1, 2], [3, 4, 5, 6], [7, 8, 9]]
     data = files("calibrary") / "data"
     matches = cal.match_detections(str(data / "demo_ground_truth.json"), str(data / "demo_results.json"))
-    three = [[0, 1, 2], [3, 4, 5, 6], [7, 8, 9]]
-    models = {"naive Bayes": (y, p), "logistic": (y, other)}
+    many = np.random.default_rng(1)
+    crowd = many.dirichlet(np.full(30, 0.15), 6000)
+    member = (crowd.cumsum(axis=1) > many.random((6000, 1))).argmax(axis=1)
 
-    def evaluated() -> Any:
-        return cal.evaluate(
-            synthetic[0], synthetic[1], metrics=["bin", "cumulative"], intervals=True, tests=True, n_resamples=99, rng=0
-        )
+    def metrics(**theme: Any) -> Any:
+        found = cal.evaluate(y, c, metrics=list(_ERRORS), intervals=True, tests=True, n_resamples=49, rng=0)
+        return plots.plot_metrics(found, **theme)
 
     return {
         "theory": plots.plot_theory,
-        "reliability-line": lambda: plots.plot_reliability(*synthetic[:2], true_curve=synthetic[3]),
-        "reliability-consistency": lambda: plots.plot_reliability(*synthetic[:2], error="consistency"),
-        "reliability-bar": lambda: plots.plot_reliability(*synthetic[:2], kind="bar", n_bins=10),
-        "reliability-tilted-roof": lambda: plots.plot_reliability(*synthetic[:2], kind="tilted-roof", n_bins=10),
-        "reliability-several-models": lambda: plots.plot_reliability(models, n_bins=10),
-        "reliability-by-class": lambda: plots.small_multiples(digit, q),
-        "smooth": lambda: plots.plot_smooth_reliability(*synthetic[:2]),
-        "smooth-dark": lambda: plots.plot_smooth_reliability(*synthetic[:2], theme="dark"),
-        "loess": lambda: plots.plot_smooth_reliability(*synthetic[:2], map="loess", n_resamples=40),
-        "corp": lambda: plots.plot_corp(*synthetic[:2], n_resamples=400),
-        "corp-bias": lambda: plots.plot_corp(*synthetic[:2], diagram="bias", n_resamples=200),
-        "cumulative": lambda: plots.plot_cumulative(*synthetic[:2]),
-        "brier-curve": lambda: plots.plot_brier_curve(*synthetic[:2], cost_lines=True),
-        "brier-several-models": lambda: plots.plot_brier_curve(models),
-        "grouping": lambda: plots.plot_grouping(*synthetic[:3], n_bins=8),
-        "simplex": lambda: plots.plot_simplex(digit, q, groups=three),
-        "detection-reliability": lambda: plots.plot_detection_reliability(matches),
-        "d-ece-map": lambda: plots.plot_d_ece_map(matches, n_bins=[5, 4, 4], min_samples=2),
-        "d-ece-line": lambda: plots.plot_d_ece_map(matches, features=["cx"], n_bins=[5, 5], min_samples=4),
-        "null-distribution": lambda: plots.plot_null("ece", *synthetic[:2], n_resamples=499),
-        "metrics": lambda: plots.plot_metrics(evaluated()),
+        "reliability-line": lambda **o: plots.plot_reliability(y, c, true_curve=s.truth, **o),
+        "reliability-equal-mass": lambda **o: plots.plot_reliability(y, c, binning="mass", error="wilson", **o),
+        "reliability-consistency": lambda **o: plots.plot_reliability(y, c, error="consistency", **o),
+        "reliability-bar": lambda **o: plots.plot_reliability(y, c, kind="bar", n_bins=10, **o),
+        "reliability-tilted-roof": lambda **o: plots.plot_reliability(y, c, kind="tilted-roof", n_bins=10, **o),
+        "reliability-top-label": lambda **o: plots.plot_reliability(digit, q, **o),
+        "reliability-several-models": lambda **o: plots.plot_reliability(models, n_bins=10, **o),
+        "reliability-by-class": lambda **o: plots.small_multiples(digit, q, **o),
+        "reliability-many-classes": lambda **o: plots.small_multiples(member, crowd, most=24, **o),
+        "smooth": lambda **o: plots.plot_smooth_reliability(y, c, **o),
+        "smooth-several-models": lambda **o: plots.plot_smooth_reliability(models, **o),
+        "smooth-loess": lambda **o: plots.plot_smooth_reliability(y, c, map="loess", n_resamples=40, **o),
+        "corp": lambda **o: plots.plot_corp(y, c, n_resamples=400, **o),
+        "corp-confidence": lambda **o: plots.plot_corp(cancer, nb, band="confidence", n_resamples=400, **o),
+        "corp-bias": lambda **o: plots.plot_corp(y, c, diagram="bias", n_resamples=400, **o),
+        "cumulative": lambda **o: plots.plot_cumulative(y, c, **o),
+        "cumulative-several-models": lambda **o: plots.plot_cumulative(models, **o),
+        "brier-curve": lambda **o: plots.plot_brier_curve(y, c, cost_lines=True, **o),
+        "brier-several-models": lambda **o: plots.plot_brier_curve({k: models[k] for k in list(models)[::2]}, **o),
+        "grouping": lambda **o: plots.plot_grouping(*s, n_bins=8, **o),
+        "simplex": lambda **o: plots.plot_simplex(digit, q, groups=three, **o),
+        "simplex-equal-mass": lambda **o: plots.plot_simplex(digit, q, groups=three, binning="mass", **o),
+        "simplex-maps": lambda **o: plots.plot_simplex_maps(digit, q, groups=three, **o),
+        "simplex-gaps": lambda **o: plots.plot_simplex_maps(digit, q, groups=three, show="gap", side=6, **o),
+        "detection-reliability": lambda **o: plots.plot_detection_reliability(matches, **o),
+        "d-ece-location": lambda **o: plots.plot_d_ece_map(matches, n_bins=[5, 6, 6], min_samples=2, counts=True, **o),
+        "d-ece-shape": lambda **o: plots.plot_d_ece_map(
+            matches, features="shape", n_bins=[4, 12, 12], min_samples=2, **o
+        ),
+        "d-ece-line": lambda **o: plots.plot_d_ece_map(matches, features=["cx"], n_bins=[5, 5], min_samples=4, **o),
+        "null-distribution": lambda **o: plots.plot_null("ece", y, c, n_resamples=499, **o),
+        "metrics": metrics,
         "family-tree": plots.plot_tree,
-        "overview": lambda: plots.overview(*synthetic[:2]),
-        "overview-detection": lambda: plots.overview(matches),
+        "overview": lambda **o: plots.overview(y, c, title="An over-confident model", **o),
+        "overview-detection": lambda **o: plots.overview(matches, title="A detector", **o),
     }
 
 
-def _synthetic(n: int = 3000) -> tuple[Any, Any, Any, Callable[[Any], Any]]:
-    """Over-confident predictions whose true frequency is known, and a feature that hides two groups."""
-    rng = np.random.default_rng(0)
-    c = rng.beta(0.9, 0.9, n)
-
-    def truth(t: Any) -> Any:
-        return 0.12 + 0.72 * np.asarray(t)
-
-    feature = rng.normal(size=(n, 2))
-    shift = 0.2 * np.where(feature[:, 0] > 0, 1, -1) * 4 * c * (1 - c)
-    y = (rng.random(n) < np.clip(truth(c) + shift, 0, 1)).astype(int)
-    return y, c, feature, truth
+#: Drawn once more on dark paper.
+_DARK = ("reliability-line", "reliability-bar", "smooth", "corp", "cumulative", "brier-curve", "simplex", "family-tree")
 
 
 def main(folder: str) -> None:
     """Draw everything into ``folder``."""
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
-    names = []
-    for name, drawn in figures().items():
-        made = drawn()
+    every = figures()
+    jobs = [(name, name, "light") for name in every] + [(f"{name}-dark", name, "dark") for name in _DARK]
+    cells = []
+    for name, kind, theme in jobs:
+        made = every[kind](theme=theme)
         figure = getattr(made, "figure", made)
-        figure.savefig(out / f"{name}.png", dpi=110, bbox_inches="tight")
-        figure.savefig(out / f"{name}.svg", bbox_inches="tight")
-        names.append(name)
-    cells = "\n".join(
-        f'<figure><a href="{n}.svg"><img src="{n}.png" alt="{escape(n)}" loading="lazy"></a>'
-        f"<figcaption>{escape(n)}</figcaption></figure>"
-        for n in names
-    )
-    page = (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>calibrary gallery</title>"
-        "<meta name=viewport content='width=device-width, initial-scale=1'>"
-        "<style>body{font:16px system-ui,sans-serif;margin:1.5rem;background:#fafafa;color:#1d2129}"
-        "main{display:grid;grid-template-columns:repeat(auto-fill,minmax(20rem,1fr));gap:1rem}"
-        "figure{margin:0;background:#fff;border:1px solid #ddd;border-radius:.5rem;padding:.6rem}"
-        "img{width:100%;height:auto}figcaption{color:#666;font-size:.9rem}</style>"
-        f"<h1>calibrary gallery</h1><main>{cells}</main></html>"
-    )
-    (out / "index.html").write_text(page, encoding="utf-8")
-    print(f"{len(names)} figures in {out}")
+        for ending in ("png", "svg"):
+            figure.savefig(out / f"{name}.{ending}", dpi=110, bbox_inches="tight", facecolor=figure.get_facecolor())
+        cells.append(
+            f'<figure class="{theme}"><a href="{name}.svg"><img src="{name}.png" alt="{escape(name)}" loading="lazy">'
+            f"</a><figcaption>{escape(name)}</figcaption></figure>"
+        )
+    (out / "index.html").write_text(_PAGE % "\n".join(cells), encoding="utf-8")
+    print(f"{len(jobs)} figures in {out}")
 
 
 if __name__ == "__main__":

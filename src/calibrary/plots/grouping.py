@@ -1,4 +1,4 @@
-"""The grouping diagram: cases with the same confidence that are not alike, which no calibration error can see."""
+"""The grouping diagram: cases of equal confidence that differ, which no calibration error can see."""
 
 from __future__ import annotations
 
@@ -6,18 +6,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrary.errors import warn
 from calibrary.grouping import EqualWidth
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, axis_names, binary_view
-from calibrary.predictions import Array, Indices
+from calibrary.plots.reliability import clopper_pearson
+from calibrary.predictions import Array, Indices, Predictions
 
 
 @dataclass(frozen=True)
 class GroupingData(FigureData):
-    """One entry per leaf: its bin, held-out count, mean confidence, frequency, Clopper-Pearson bounds, whether it
-    differs from the bin's mean beyond chance; and the mean curve over bins."""
+    """One entry per leaf, and the mean curve over bins, all on held-out cases.
+
+    Attributes
+    ----------
+    bin, count, confidence, frequency, low, high : the leaf's bin, cases, means, and Clopper-Pearson bounds
+    significant : the leaf's bounds leave out the frequency of its bin
+    bin_confidence, bin_frequency : the mean curve
+    """
 
     bin: Indices
     count: Array
@@ -25,21 +33,24 @@ class GroupingData(FigureData):
     frequency: Array
     low: Array
     high: Array
-    significant: Array
+    significant: NDArray[np.bool_]
     bin_confidence: Array
     bin_frequency: Array
     n: float
+    n_bins: int
     lens: str
+    level: float
 
 
 def grouping_data(
     y_true: Any,
     y_prob: Any,
-    features: Any,
+    features: Any = None,
     *,
     n_bins: int = 15,
     n_groups: int = 2,
     test_size: float = 0.5,
+    confidence_level: float = 0.95,
     lens: Any = "auto",
     rng: Any = 0,
     **checked: Any,
@@ -49,59 +60,62 @@ def grouping_data(
     Needs scikit-learn (``pip install calibrary[sklearn]``). A regression tree with leaves of at least n/n_groups cases
     is grown on the training half of each bin, and its leaves are measured on the other half.
     """
+    view, name = binary_view(y_true, y_prob, lens=lens, **checked)
+    if features is None:
+        raise ValueError("the grouping diagram splits cases by their features: pass features=, one row per case")
+    x = np.asarray(view.align(features, "features"), dtype=float)
+    x = x[:, None] if x.ndim == 1 else x
+    index = EqualWidth(n_bins, "right").fit(view.c).assign(view.c)
+    training = np.zeros(view.n, dtype=bool)
+    training[np.random.default_rng(rng).permutation(view.n)[: round((1 - test_size) * view.n)]] = True
+    leaves: list[list[float]] = []
+    curve: list[list[float]] = []
+    for b in range(n_bins):
+        learn, judge = np.flatnonzero((index == b) & training), np.flatnonzero((index == b) & ~training)
+        if len(judge):
+            leaf = _leaves(x, view, learn, judge, n_groups)
+            curve.append(_means(view, judge))
+            leaves += [[b, *_means(view, judge[leaf == k])] for k in np.unique(leaf)]
+    table = np.array(leaves).reshape(-1, 4)
+    if len(table) == 0 or np.median(table[:, 1]) < 20:
+        warn("half of the groups hold fewer than 20 held-out cases, too few to compare: use fewer bins (n_bins=)")
+    return _judged(table, np.array(curve).reshape(-1, 3), view.total, n_bins, name, confidence_level)
+
+
+def _leaves(x: Array, view: Predictions, learn: Indices, judge: Indices, n_groups: int) -> Indices:
+    """The leaf of every held-out case of a bin; all in one where there is nothing to learn a split from."""
     try:
         from sklearn.tree import DecisionTreeRegressor
     except ImportError as error:
         raise ImportError("the grouping diagram needs scikit-learn: pip install 'calibrary[sklearn]'") from error
-    from scipy.special import betaincinv
-
-    view, name = binary_view(y_true, y_prob, lens=lens, **checked)
-    x = np.asarray(view.align(features, "features"), dtype=float)
-    x = x[:, None] if x.ndim == 1 else x
-    index = EqualWidth(n_bins, "right").fit(view.c).assign(view.c)
-    shuffled = np.random.default_rng(rng).permutation(view.n)
-    training = np.zeros(view.n, dtype=bool)
-    training[shuffled[: round((1 - test_size) * view.n)]] = True
-    leaves: list[tuple[float, ...]] = []
-    curve: list[tuple[float, float]] = []
-    for b in range(n_bins):
-        learn, judge = np.flatnonzero((index == b) & training), np.flatnonzero((index == b) & ~training)
-        least = len(learn) // n_groups
-        if least < 1 or len(judge) == 0:
-            continue
-        tree = DecisionTreeRegressor(min_samples_leaf=least, max_leaf_nodes=max(n_groups, 2), random_state=0)
-        leaf = tree.fit(x[learn], view.y[learn]).apply(x[judge])
-        everyone = float(view.y[judge].mean())
-        curve.append((float(view.c[judge].mean()), everyone))
-        for k in np.unique(leaf):
-            rows = judge[leaf == k]
-            n, hits = len(rows), float(view.y[rows].sum())
-            low = betaincinv(hits, n - hits + 1, 0.025) if hits > 0 else 0.0
-            high = betaincinv(hits + 1, n - hits, 0.975) if hits < n else 1.0
-            apart = len(np.unique(leaf)) > 1 and not low <= everyone <= high
-            leaves.append((b, n, float(view.c[rows].mean()), hits / n, low, high, apart))
-    if not leaves:
-        raise ValueError("no bin holds enough cases to split: use fewer bins (n_bins=) or more data")
-    table = np.array(leaves, dtype=float)
-    if np.median(table[:, 1]) < 20:
-        warn(
-            f"half of the leaves hold fewer than 20 held-out cases (median {np.median(table[:, 1]):g}): use fewer bins"
-        )
-    mean = np.array(curve)
-    count, confidence, frequency, low, high = table[:, 1:6].T
-    return GroupingData(
-        table[:, 0].astype(np.intp),
-        count,
-        confidence,
-        frequency,
-        low,
-        high,
-        table[:, 6].astype(bool),
-        mean[:, 0],
-        mean[:, 1],
-        view.total,
-        name,
+    if len(learn) < n_groups:
+        return np.zeros(len(judge), dtype=np.intp)
+    tree = DecisionTreeRegressor(
+        min_samples_leaf=len(learn) // n_groups, max_leaf_nodes=max(n_groups, 2), random_state=0
     )
+    tree.fit(x[learn], view.y[learn], sample_weight=view.weight[learn])
+    found: Indices = tree.apply(x[judge])
+    return found
+
+
+def _means(view: Predictions, rows: Indices) -> list[float]:
+    w = view.weight[rows]
+    return [float(w.sum()), float(np.average(view.c[rows], weights=w)), float(np.average(view.y[rows], weights=w))]
+
+
+def _judged(table: Array, curve: Array, n: float, n_bins: int, lens: str, level: float) -> GroupingData:
+    b = table[:, 0].astype(np.intp)
+    count, confidence, frequency = table[:, 1:].T
+    low, high = clopper_pearson(frequency, count, level)
+    bins, of_bin, members = np.unique(b, return_inverse=True, return_counts=True)
+    everyone = curve[:, 2][of_bin] if len(bins) else np.empty(0)
+    apart = (members[of_bin] > 1) & ((everyone < low) | (everyone > high))
+    return GroupingData(
+        b, count, confidence, frequency, low, high, apart, curve[:, 1], curve[:, 2], n, n_bins, lens, level
+    )
+
+
+# -- drawing ----------------------------------------------------------------------------------------
 
 
 def plot_grouping(
@@ -114,36 +128,39 @@ def plot_grouping(
     theme: str = "light",
     **options: Any,
 ) -> Any:
-    """Within each confidence bin, two groups of cases found from the features; far apart means grouping loss."""
+    """Within each confidence bin, two groups of cases found from the features; far apart means grouping loss.
+
+    Takes the arguments of :func:`grouping_data` or its result. Returns the matplotlib Axes.
+    """
     data = y_true if isinstance(y_true, GroupingData) else grouping_data(y_true, y_prob, features, **options)
-    ax = style.new_axes(ax, theme=theme)
-    style.unit_square(ax, *axis_names(data.lens))
-    ax.plot(data.bin_confidence, data.bin_frequency, color=style.GREY, lw=1.2, marker=".", label="all cases of the bin")
+    ax, look = style.new_axes(ax, theme)
+    style.unit_square(ax, look, *axis_names(data.lens))
+    ax.plot(
+        data.bin_confidence, data.bin_frequency, color=look.ink, lw=1.2, marker=".", ms=5, label="all cases of the bin"
+    )
     for b in np.unique(data.bin):
         at = data.bin == b
-        ax.plot(data.confidence[at], data.frequency[at], color=style.LIGHT, lw=1, zorder=2)
-    size = 12 + 110 * data.count / data.count.max()
+        middle = float(data.confidence[at].mean())
+        ax.vlines(middle, data.frequency[at].min(), data.frequency[at].max(), color=look.grey, lw=1, zorder=2)
     error = np.maximum([data.frequency - data.low, data.high - data.frequency], 0)
-    ax.errorbar(data.confidence, data.frequency, yerr=error, fmt="none", ecolor=style.LIGHT, elinewidth=1, zorder=2)
-    for flag, colour, text in ((False, style.MODEL, "group"), (True, style.GAP, "group, differs beyond chance")):
+    ax.errorbar(data.confidence, data.frequency, yerr=error, fmt="none", ecolor=look.light, elinewidth=2.4, zorder=1.8)
+    size = 12 + 110 * data.count / data.count.max(initial=1.0)
+    kinds = ((False, look.model, "o", "group"), (True, look.gap, "D", "group that differs beyond chance"))
+    for flag, colour, marker, text in kinds:
         at = data.significant == flag
         if at.any():
             ax.scatter(
-                data.confidence[at],
-                data.frequency[at],
-                s=size[at],
-                color=colour,
-                edgecolor="white",
-                lw=0.7,
-                zorder=3,
-                label=text,
-            )
-    style.title(ax, "Grouping diagram")
-    style.legend(ax, loc="upper left")
-    if caption:
-        style.caption(
-            ax,
-            f"N = {data.n:,.0f}, lens {data.lens}. Area of a point: held-out cases of the group; bars: 95% "
-            "Clopper-Pearson. Points far apart in one bin: the model treats unlike cases alike.",
-        )
+                data.confidence[at], data.frequency[at], s=size[at], color=colour, marker=marker, edgecolor=look.paper,
+                lw=0.7, zorder=3, label=text,
+            )  # fmt: skip
+    style.finish(
+        ax,
+        look,
+        "Grouping diagram",
+        f"N = {data.n:,.0f}, half of it held out · lens {data.lens} · {data.n_bins} bins",
+        f"Area of a point: held-out cases of the group; bars: {data.level:.0%} Clopper-Pearson. Points far apart in "
+        "one bin: the model treats unlike cases alike.",
+        caption=caption,
+        legend="above",
+    )
     return ax

@@ -4,36 +4,79 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from calibrary.plots import style
-from calibrary.plots.brier import plot_brier_curve
 from calibrary.plots.corp import plot_corp
 from calibrary.plots.cumulative import plot_cumulative
+from calibrary.plots.detection import plot_d_ece_map, plot_detection_reliability
 from calibrary.plots.reliability import plot_reliability
 from calibrary.plots.smooth import plot_smooth_reliability
 from calibrary.predictions import predictions
 
 
 def overview(
-    y_true: Any, y_prob: Any = None, *, theme: str = "light", n_bins: int = 15, report: Any = None, **checked: Any
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    theme: str = "light",
+    n_bins: int = 15,
+    lens: Any = "auto",
+    title: str | None = None,
+    report: Any = None,
+    figure: Any = None,
+    **checked: Any,
 ) -> Any:
     """Reliability diagram, smooth curve, cumulative difference and CORP on one page.
 
-    A ``Matches`` object gets the detection figures instead. ``report`` adds its headline numbers to the title.
-    Returns the matplotlib Figure.
-    """
-    if hasattr(y_true, "as_predictions"):
-        from calibrary.plots.detection import detection_overview
+    Parameters
+    ----------
+    y_true, y_prob : as everywhere; a ``Matches`` object gets the detection figures instead
+    n_bins, lens : of the reliability diagram, and of all
+    title : str, optional
+        The headline; by default that of ``report``, or none.
+    figure : matplotlib Figure, optional
+        An empty figure to draw on, with constrained layout.
+    **checked : ``sample_weight``, ``labels``, ``pos_label`` and ``r``
 
-        return detection_overview(y_true, theme=theme)
-    p = predictions(y_true, y_prob, **checked)
-    figure = style.new_figure((11, 10.4), theme=theme)
-    axes = figure.subplots(2, 2)
-    plot_reliability(p, n_bins=n_bins, ax=axes[0, 0], theme=theme)
-    plot_smooth_reliability(p, ax=axes[0, 1], theme=theme)
-    plot_cumulative(p, ax=axes[1, 0], theme=theme)
-    if p.k == 2 and p.n > 200_000:
-        plot_brier_curve(p, ax=axes[1, 1], theme=theme)
+    Returns
+    -------
+    matplotlib Figure
+    """
+    if figure is None:
+        figure = style.new_figure((11.0, 13.0), theme)
     else:
-        plot_corp(p, ax=axes[1, 1], theme=theme)
-    figure.get_layout_engine().set(h_pad=0.12, w_pad=0.1, hspace=0.02, wspace=0.05)
+        figure.set_facecolor(style.look(theme).paper)
+    (first, second), (third, fourth) = figure.subplots(2, 2)
+    rest: dict[str, Any] = {"theme": theme, "lens": lens}
+    rest |= {"r": checked.pop("r")} if "r" in checked else {}
+    p = predictions(y_true, y_prob, **checked)
+    detections = hasattr(y_true, "as_predictions")
+    if detections:
+        plot_detection_reliability(y_true, ax=first, theme=theme)
+        _place(y_true, second, theme)
+    else:
+        plot_reliability(p, n_bins=n_bins, ax=first, **rest)
+        plot_smooth_reliability(p, ax=second, **rest)
+    (plot_smooth_reliability if detections else plot_corp)(p, ax=third, **rest)
+    plot_cumulative(p, ax=fourth, **rest)
+    fourth.set_box_aspect(1)
+    heading = title if title is not None else getattr(report, "title", None)
+    if heading:
+        figure.suptitle(heading, fontsize=13, fontweight="bold", x=0.02, ha="left", color=style.look(theme).ink)
+    figure.get_layout_engine().set(h_pad=0.15, w_pad=0.15, hspace=0.03, wspace=0.03)
+    style.level([first, second])
+    style.level([third, fourth])
     return figure
+
+
+def _place(matches: Any, ax: Any, theme: str) -> None:
+    """The heat map over the image, or a sentence where the sizes of the images are not known."""
+    # five score bins and so many places that each holds eight detections on average
+    k = int(np.clip(np.sqrt(len(matches) / 40), 2, 8))
+    try:
+        plot_d_ece_map(matches, ax=ax, theme=theme, n_bins=[5, k, k])
+    except ValueError as why:
+        ax, look = style.new_axes(ax, theme)
+        ax.axis("off")
+        style.finish(ax, look, "Where scores and precision part", f"No map of places: {why}", "")

@@ -1,4 +1,4 @@
-"""Reliability diagrams from bins: line, bars, tilted roof, small multiples, several models."""
+"""Reliability diagrams from bins: line, bars, tilted roof; one model or several."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ from typing import Any
 import numpy as np
 
 from calibrary.errors import one_of
-from calibrary.grouping import group
-from calibrary.lens import as_lens
+from calibrary.grouping import Groups, group
+from calibrary.inference.bootstrap import ends
+from calibrary.metrics.bins.reliability import ReliabilityBins
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, axis_names, binary_view
-from calibrary.predictions import Array, Predictions, predictions
+from calibrary.plots.data import FigureData, axis_names, binary_view, direction, each_model
+from calibrary.predictions import Array
 
 KINDS = ("line", "bar", "tilted-roof")
-ERRORS = ("se", "wilson", "clopper-pearson", "consistency", None)
+ERRORS = ("se", "wilson", "clopper-pearson", "consistency")
+HISTOGRAMS = ("auto", "strip", "panel", "none")
 
 
 @dataclass(frozen=True)
-class ReliabilityData(FigureData):
-    """Non-empty bins: edges, weight, mean confidence, mean label, bounds of the error bar, and the ECE they give."""
+class ReliabilityData(ReliabilityBins, FigureData):
+    """The non-empty bins of :class:`calibrary.ReliabilityBins`, and what a diagram shows beside them.
 
-    lower: Array
-    upper: Array
-    weight: Array
-    confidence: Array
-    label: Array
+    Attributes
+    ----------
+    low, high : ends of each bin's error bar
+    ece, ece_low, ece_high : the ECE of these bins and its bootstrap interval
+    mean_confidence, mean_label : over all cases
+    histogram : share of the predictions in 40 equal parts of [0, 1]
+    shown_confidence, shown_label : the (at most 2,000) cases drawn one by one
+    """
+
     low: Array
     high: Array
     ece: float
-    n: float
-    n_bins: int
-    lens: str
-    error: str | None
+    ece_low: float
+    ece_high: float
     mean_confidence: float
     mean_label: float
-
-    @property
-    def gap(self) -> Array:
-        return self.label - self.confidence
-
-    def points(self) -> Array:
-        """Rows of n, mean confidence, mean label, standard error."""
-        se = np.sqrt(self.label * (1 - self.label) / self.weight)
-        return np.column_stack([self.weight, self.confidence, self.label, se])
-
-    def roofs(self) -> Array:
-        """Rows of left edge, right edge, height at each: lines of slope 1, whose gap to the diagonal is constant."""
-        return np.column_stack([self.lower, self.upper, self.lower + self.gap, self.upper + self.gap])
+    histogram: Array
+    shown_confidence: Array
+    shown_label: Array
+    n: float
+    n_bins: int
+    binning: str
+    lens: str
+    error: str | None
+    level: float
 
 
 def reliability_data(
@@ -58,10 +58,10 @@ def reliability_data(
     *,
     n_bins: int = 15,
     binning: Any = "width",
-    closed: str = "right",
     lens: Any = "auto",
     error: str | None = "se",
-    confidence_level: float | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 499,
     rng: Any = 0,
     **options: Any,
 ) -> ReliabilityData:
@@ -69,37 +69,57 @@ def reliability_data(
 
     Parameters
     ----------
+    y_true, y_prob : as everywhere
+    n_bins, binning : number and kind of bins; ``closed``, ``edges``, ``mass_rule``, ``strategy`` as for ECE
     error : "se", "wilson", "clopper-pearson", "consistency" or None
-        One standard error (default); 95% Wilson or Clopper-Pearson intervals of the frequency; or the range in
-        which 95% of the frequencies of a calibrated model would lie, drawn around the diagonal.
+        One standard error (default); Wilson or Clopper-Pearson intervals of the frequency; or the range in
+        which the frequencies of a calibrated model would lie, drawn around the diagonal.
+    confidence_level : float
+        Of these ranges, and of the interval of ECE.
+    n_resamples, rng : of the interval of ECE (bins kept as they are) and of the consistency ranges
+    **options : ``sample_weight``, ``labels``, ``pos_label``, ``r``, and the options of the bins
+
+    Examples
+    --------
+    >>> from calibrary.plots import reliability_data
+    >>> data = reliability_data([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.9], n_bins=2)
+    >>> data.outcome.tolist(), round(data.ece, 3)
+    ([0.0, 1.0], 0.225)
     """
-    one_of("error", error if error is not None else "se", [e for e in ERRORS if e])
-    checked = {k: options.pop(k) for k in ("sample_weight", "labels", "pos_label") if k in options}
-    view, name = binary_view(y_true, y_prob, lens=lens, r=options.pop("r", None), **checked)
-    bins = group(view, binning, n_bins=n_bins, closed=closed, **options)
-    if bins.lower is None or bins.upper is None:
+    if error is not None:
+        one_of("error", error, ERRORS)
+    checked = {k: options.pop(k) for k in ("sample_weight", "labels", "pos_label", "r") if k in options}
+    view, name = binary_view(y_true, y_prob, lens=lens, **checked)
+    bins = group(view, binning, n_bins=n_bins, **options)
+    if bins.lower is None:
         raise ValueError("a reliability diagram needs bins that are intervals: pass binning='width' or 'mass'")
-    level = 0.95 if confidence_level is None else confidence_level
-    low, high = _bounds(view, bins, error, level, rng)
+    rng = np.random.default_rng(rng)
+    low, high = _bounds(bins, error, confidence_level, rng, n_resamples)
+    ece = bins.gap_norm(1)
+    ece_low, ece_high = _ece_interval(bins, ece, confidence_level, rng, n_resamples)
+    shown = style.thinned(view.n, 2000)
     return ReliabilityData(
-        bins.lower,
-        bins.upper,
-        bins.weight,
-        bins.confidence,
-        bins.label,
-        low,
-        high,
-        bins.gap_norm(1),
-        view.total,
-        n_bins,
-        name,
-        error,
-        float(view.mean(view.c)),
-        float(view.mean(view.y)),
+        **vars(ReliabilityBins.of(bins)),
+        low=low,
+        high=high,
+        ece=ece,
+        ece_low=ece_low,
+        ece_high=ece_high,
+        mean_confidence=float(view.mean(view.c)),
+        mean_label=float(view.mean(view.y)),
+        histogram=np.histogram(view.c, bins=40, range=(0.0, 1.0), weights=view.w)[0] / view.total,
+        shown_confidence=view.c[shown],
+        shown_label=view.y[shown],
+        n=view.total,
+        n_bins=bins.n_bins,
+        binning=binning if isinstance(binning, str) else type(binning).__name__,
+        lens=name,
+        error=error,
+        level=confidence_level,
     )
 
 
-def _bounds(view: Predictions, bins: Any, error: str | None, level: float, rng: Any) -> tuple[Array, Array]:
+def _bounds(bins: Groups, error: str | None, level: float, rng: np.random.Generator, draws: int) -> tuple[Array, Array]:
     n, y = bins.weight, bins.label
     if error is None:
         return y, y
@@ -107,27 +127,72 @@ def _bounds(view: Predictions, bins: Any, error: str | None, level: float, rng: 
         se = np.sqrt(y * (1 - y) / n)
         return y - se, y + se
     if error == "consistency":
-        return _consistency(view, bins, level, rng)
-    from scipy.special import betaincinv, ndtri
+        return _consistency(bins, level, rng, draws)
+    return wilson(y, n, level) if error == "wilson" else clopper_pearson(y, n, level)
 
-    if error == "wilson":
-        z = ndtri(0.5 + level / 2)
-        centre = (y + z * z / (2 * n)) / (1 + z * z / n)
-        half = z / (1 + z * z / n) * np.sqrt(y * (1 - y) / n + z * z / (4 * n * n))
-        return centre - half, centre + half
-    k, a = y * n, (1 - level) / 2
-    low = np.where(k > 0, betaincinv(np.maximum(k, 1e-12), n - k + 1, a), 0.0)
-    high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1e-12), 1 - a), 1.0)
+
+def wilson(share: Array, n: Array, level: float) -> tuple[Array, Array]:
+    """Wilson's interval of a frequency."""
+    from scipy.special import ndtri
+
+    z2 = ndtri(0.5 + level / 2) ** 2
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return centre - half, centre + half
+
+
+def clopper_pearson(share: Array, n: Array, level: float) -> tuple[Array, Array]:
+    """Clopper and Pearson's interval of a frequency; whole rows or weights."""
+    from scipy.special import betaincinv
+
+    hits, tail = share * n, (1 - level) / 2
+    tiny = np.finfo(float).tiny
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, tiny), n - hits + 1, tail), 0.0)
+    high = np.where(hits < n, betaincinv(hits + 1, np.maximum(n - hits, tiny), 1 - tail), 1.0)
     return low, high
 
 
-def _consistency(view: Predictions, bins: Any, level: float, rng: Any, draws: int = 400) -> tuple[Array, Array]:
-    generator = np.random.default_rng(rng)
-    means = np.empty((draws, len(bins)))
-    for b in range(draws):
-        means[b] = bins.mean((generator.random(view.n) < view.c).astype(np.float64))
+def _consistency(bins: Groups, level: float, rng: np.random.Generator, draws: int) -> tuple[Array, Array]:
+    """Quantiles of each bin's frequency when every label is drawn with its own confidence."""
+    view = bins.view
+    # confidences of a bin that agree to 1/512 are drawn together, as one binomial number: the variance changes by less
+    # than 1e-6 per case
+    fine = max(1, min(512, 2**21 // len(bins)))
+    cell = bins.index * fine + np.minimum((view.c * fine).astype(np.intp), fine - 1)
+    weight = np.bincount(cell, view.weight)
+    used = np.flatnonzero(weight)
+    c = np.clip(np.bincount(cell, view.weight * view.c)[used] / weight[used], 0.0, 1.0)
+    copies = np.maximum(np.rint(weight[used]), 1).astype(np.int64)
+    first = np.searchsorted(used, np.arange(len(bins)) * fine)
+    of_bin = np.add.reduceat(copies, first)
+    means = [np.add.reduceat(rng.binomial(copies, c), first) / of_bin for _ in range(draws)]
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high
+
+
+def _ece_interval(bins: Groups, ece: float, level: float, rng: np.random.Generator, draws: int) -> tuple[float, float]:
+    """Basic bootstrap interval of ECE with the bins held fixed.
+
+    How many cases of either label fall in a bin is resampled exactly; the sum of their confidences, which hardly vary
+    within a bin, by its normal limit. So the cost does not grow with N.
+    """
+    view = bins.view
+    if draws == 0:
+        return np.nan, np.nan
+    cell = 2 * bins.index + view.y
+    sums = [np.bincount(cell, view.weight * x, minlength=2 * len(bins)) for x in (1.0, view.c, view.c**2)]
+    mean = sums[1] / np.maximum(sums[0], np.finfo(float).tiny)
+    spread = np.sqrt(np.maximum(sums[2] / np.maximum(sums[0], np.finfo(float).tiny) - mean**2, 0.0))
+    total = max(round(view.total), 1)
+    count = rng.multinomial(total, sums[0] / sums[0].sum(), size=draws)
+    confidence = count * mean + np.sqrt(count) * spread * rng.standard_normal(count.shape)
+    residual = count[:, 1::2] - confidence[:, 0::2] - confidence[:, 1::2]
+    values = np.abs(residual).sum(axis=1) / total
+    low, high = ends(np.array([ece]), values[:, None], "basic", level)
+    return float(np.clip(low[0], 0, 1)), float(np.clip(high[0], 0, 1))
+
+
+# -- drawing ----------------------------------------------------------------------------------------
 
 
 def plot_reliability(
@@ -139,7 +204,7 @@ def plot_reliability(
     label: str | None = None,
     colour: str | None = None,
     labels_shown: bool = True,
-    histogram: bool = True,
+    histogram: str | bool = "auto",
     true_curve: Any = None,
     caption: bool = True,
     theme: str = "light",
@@ -154,203 +219,207 @@ def plot_reliability(
         Markers at the mean confidence with error bars; bars with the gap to the mean confidence; or roofs of slope 1
         whose vertical distance to the diagonal is each bin's error, so that its mean over cases is exactly ECE.
     ax : matplotlib axes, optional
-    labels_shown, histogram : bool
-        Jittered labels at 0 and 1 (at most 2,000), and a strip with the distribution of the predictions.
+    label, colour : name of the model in the legend, and its colour
+    labels_shown : bool
+        Draw the labels of (at most 2,000) cases at 0 and 1, jittered.
+    histogram : "auto", "strip", "panel" or "none"
+        Where the predictions lie: in a strip above, or in a panel below with lines at the mean confidence and the mean
+        outcome (the default for bars).
     true_curve : callable, optional
         The true frequency as a function of confidence, for synthetic data.
+    caption : bool
+        State N, lens, bins, ECE with its interval, and how to read the diagram.
+    theme : "light" or "dark"
+    **options : those of :func:`reliability_data`
 
     Returns
     -------
     matplotlib Axes
     """
     one_of("kind", kind, KINDS)
+    where = {True: "auto", False: "none"}.get(histogram, histogram) if isinstance(histogram, bool) else histogram
+    one_of("histogram", where, HISTOGRAMS)
     if isinstance(y_true, Mapping):
-        return _several(y_true, y_prob, ax, caption=caption, theme=theme, **options)
-    view = None
-    if isinstance(y_true, ReliabilityData):
-        data = y_true
-    else:
-        keep = {k: options[k] for k in ("lens", "r", "sample_weight", "labels", "pos_label") if k in options}
-        view, _ = binary_view(y_true, y_prob, **keep)
-        data = reliability_data(y_true, y_prob, **options)
-    ax = style.new_axes(ax, theme=theme)
-    style.unit_square(ax, *axis_names(data.lens))
-    {"line": _line, "bar": _bars, "tilted-roof": _roof}[kind](ax, data, colour or style.MODEL, label)
+        return _several(each_model(y_true, reliability_data, **options), ax, caption, theme)
+    data = y_true if isinstance(y_true, ReliabilityData) else reliability_data(y_true, y_prob, **options)
+    if where == "auto":
+        where = "panel" if kind == "bar" else "strip"
+    ax, look = style.new_axes(ax, theme, size=(5.4, 7.2 if where == "panel" else 6.3))
+    style.unit_square(ax, look, *axis_names(data.lens))
+    {"line": draw_line, "bar": _bars, "tilted-roof": _roof}[kind](ax, look, data, colour or look.model, label)
     if true_curve is not None:
         t = np.linspace(0, 1, 201)
-        ax.plot(t, true_curve(t), color=style.GOOD, lw=1.5, label="true frequency")
-    if view is not None and labels_shown and kind == "line":
-        _labels(ax, view)
-    if view is not None and histogram:
-        _strip(ax, view, theme)
-    style.title(ax, "Reliability diagram")
-    style.legend(ax, loc="upper left")
-    if caption:
-        style.caption(ax, _caption(data, kind))
+        ax.plot(t, true_curve(t), color=look.good, lw=1.6, ls=style.LINES[2], label="true frequency")
+    if labels_shown and kind == "line":
+        _labels(ax, look, data)
+    below = _panel(ax, look, data) if where == "panel" else None
+    if where == "strip":
+        style.strip(ax).stairs(data.histogram, np.linspace(0, 1, 41), fill=True, color=look.light, lw=0)
+    style.finish(
+        ax,
+        look,
+        "Reliability diagram",
+        numbers(data),
+        reading(data, kind),
+        caption=caption,
+        legend="upper left" if kind == "bar" else "above",
+        top=style.ABOVE_STRIP if where == "strip" else 1.0,
+        below=below,
+    )
     return ax
 
 
-def _line(ax: Any, data: ReliabilityData, colour: str, label: str | None) -> None:
+def draw_line(ax: Any, look: style.Look, data: ReliabilityData, colour: str, label: str | None) -> None:
+    """Markers at the mean confidence of each bin, their area growing with its cases, with error bars."""
     if data.error == "consistency":
-        ax.vlines(data.confidence, data.low, data.high, color=style.LIGHT, lw=5, zorder=2, label="if calibrated")
-    elif data.error is not None:
-        error = np.maximum([data.label - data.low, data.high - data.label], 0.0)
-        ax.errorbar(
-            data.confidence, data.label, yerr=error, fmt="none", ecolor=colour, elinewidth=1.2, capsize=2.5, zorder=3
+        ax.vlines(
+            data.confidence,
+            data.low,
+            data.high,
+            color=look.light,
+            lw=6,
+            zorder=2,
+            label=f"{data.level:.0%} if calibrated",
         )
-    size = 18 + 60 * np.sqrt(data.weight / data.weight.max())
-    ax.plot(data.confidence, data.label, color=colour, lw=1.3, alpha=0.7, zorder=3)
-    ax.scatter(data.confidence, data.label, s=size, color=colour, edgecolor="white", lw=0.8, zorder=4, label=label)
+    elif data.error is not None:
+        error = np.maximum([data.outcome - data.low, data.high - data.outcome], 0.0)
+        ax.errorbar(
+            data.confidence, data.outcome, yerr=error, fmt="none", ecolor=colour, elinewidth=1.2, capsize=2.5, zorder=3
+        )
+    size = 16 + 50 * data.weight / data.weight.max()
+    ax.plot(data.confidence, data.outcome, color=colour, lw=1.3, alpha=0.7, zorder=3)
+    ax.scatter(data.confidence, data.outcome, s=size, color=colour, edgecolor=look.paper, lw=0.8, zorder=4, label=label)
 
 
-def _bars(ax: Any, data: ReliabilityData, colour: str, label: str | None) -> None:
+def _bars(ax: Any, look: style.Look, data: ReliabilityData, colour: str, label: str | None) -> None:
     width = data.upper - data.lower
-    bars = ax.bar(
-        data.lower,
-        data.label,
-        width=width,
-        align="edge",
-        color=colour,
-        alpha=0.85,
-        edgecolor="white",
-        lw=0.8,
-        label=label or "observed",
-        zorder=2,
-    )
+    place: dict[str, Any] = {"width": width, "align": "edge"}
+    bars = ax.bar(data.lower, data.outcome, color=colour, edgecolor=look.paper, lw=0.8, zorder=2, **place)
+    bars.set_label(label or "observed; darker: more cases")
     shade = 0.35 + 0.6 * np.sqrt(data.weight / data.weight.max())
     for bar, alpha in zip(bars, shade, strict=True):
         bar.set_alpha(float(alpha))
     ax.bar(
         data.lower,
-        data.confidence - data.label,
-        bottom=data.label,
-        width=width,
-        align="edge",
+        data.confidence - data.outcome,
+        bottom=data.outcome,
         fill=False,
-        edgecolor=style.GAP,
+        edgecolor=look.gap,
         hatch="////",
         lw=0.8,
-        label="gap to mean prediction",
+        label="gap to the mean prediction",
         zorder=3,
+        **place,
     )
 
 
-def _roof(ax: Any, data: ReliabilityData, colour: str, label: str | None) -> None:
-    from matplotlib.collections import PolyCollection
+def _roof(ax: Any, look: style.Look, data: ReliabilityData, colour: str, label: str | None) -> None:
+    from matplotlib.collections import LineCollection, PolyCollection
 
-    roofs = data.roofs()
-    polygons = [[(lo, 0), (lo, a), (hi, b), (hi, 0)] for lo, hi, a, b in roofs]
-    ax.add_collection(
-        PolyCollection(polygons, facecolor=colour, alpha=0.25, edgecolor="none", zorder=2, clip_on=True, label=label)
+    roofs = data.roof
+    polygons = [[(lo, 0), (lo, a), (hi, b), (hi, 0)] for lo, a, hi, b in roofs]
+    ax.add_collection(PolyCollection(polygons, facecolor=colour, alpha=0.22, edgecolor="none", zorder=2))
+    tops = LineCollection([[(lo, a), (hi, b)] for lo, a, hi, b in roofs], color=colour, lw=2.2, zorder=3)
+    tops.set_label(label or "observed, tilted to slope 1")
+    ax.add_collection(tops)
+    middle = (data.lower + data.upper) / 2
+    ax.vlines(middle, middle, middle + data.gap, color=look.gap, lw=1.6, zorder=4, label="error of the bin")
+
+
+def _labels(ax: Any, look: style.Look, data: ReliabilityData) -> None:
+    n = len(data.shown_label)
+    jitter = np.random.default_rng(0).uniform(-0.025, 0.025, n)
+    alpha = float(np.clip(100 / max(n, 1), 0.12, 0.7))
+    ax.scatter(
+        data.shown_confidence,
+        data.shown_label + jitter,
+        s=4,
+        color=look.grey,
+        alpha=alpha,
+        lw=0,
+        zorder=1.5,
+        clip_on=False,
+        rasterized=n > 500,
     )
-    for lo, hi, a, b in roofs:
-        ax.plot([lo, hi], [a, b], color=colour, lw=2, zorder=3, solid_capstyle="butt")
-        ax.vlines((lo + hi) / 2, (lo + hi) / 2, (a + b) / 2, color=style.GAP, lw=1.2, zorder=3)
 
 
-def _labels(ax: Any, view: Predictions) -> None:
-    shown = style.thinned(view.n, 2000)
-    jitter = np.random.default_rng(0).uniform(-0.025, 0.025, len(shown))
-    alpha = float(np.clip(60 / max(len(shown), 1), 0.05, 0.5))
-    y = np.where(view.y[shown] == 1, 1.0, 0.0) + jitter
-    ax.scatter(view.c[shown], y, s=3, color=style.GREY, alpha=alpha, lw=0, zorder=1.5, clip_on=False)
-
-
-def _strip(ax: Any, view: Predictions, theme: str) -> None:
-    """A histogram of the predictions inside the lower edge of the axes."""
-    inset = ax.inset_axes([0.0, 1.005, 1.0, 0.1])
-    inset.hist(
-        view.c, bins=np.linspace(0, 1, 41), weights=view.w, color=style.LIGHT if theme == "light" else style.GREY
+def _panel(ax: Any, look: style.Look, data: ReliabilityData) -> Any:
+    """Share of the cases in each bin, and where the mean prediction and the mean outcome lie."""
+    inset = style.panel(ax, look)
+    share = data.weight / data.n
+    inset.bar(data.lower, share, width=data.upper - data.lower, align="edge", color=look.light, edgecolor=look.paper)
+    inset.axvline(data.mean_label, color=look.model, lw=1.6, label=f"mean outcome {data.mean_label:.3f}")
+    inset.axvline(
+        data.mean_confidence, color=look.gap, lw=1.6, ls="--", label=f"mean prediction {data.mean_confidence:.3f}"
     )
-    inset.set_xlim(ax.get_xlim())
-    inset.axis("off")
-    ax.title.set_position((0, 1.12))
-    ax.title.set_transform(ax.transAxes)
+    inset.set_ylabel("Share")
+    inset.set_ylim(0, 1.75 * share.max())
+    inset.locator_params(axis="y", nbins=3)
+    right = data.mean_confidence > 0.5
+    inset.legend(frameon=False, fontsize=8, labelcolor=look.ink, loc="upper left" if right else "upper right", ncols=1)
+    return inset
 
 
-def _caption(data: ReliabilityData, kind: str) -> str:
-    bars = (
-        {
-            "se": "bars: one standard error",
-            "wilson": "bars: 95% Wilson",
-            "clopper-pearson": "bars: 95% Clopper-Pearson",
-            "consistency": "grey: where 95% of a calibrated model's points would lie",
-            None: "",
-        }[data.error]
-        if kind == "line"
-        else ""
+BINS = {"width": "equal-width bins", "mass": "equal-mass bins", "sweep": "monotone equal-mass bins"}
+_BARS = {
+    "se": "Error bars: one standard error.",
+    "wilson": "Error bars: {level:.0%} Wilson.",
+    "clopper-pearson": "Error bars: {level:.0%} Clopper-Pearson.",
+    "consistency": "Grey: where {level:.0%} of a calibrated model's points would lie.",
+}
+
+
+def numbers(data: ReliabilityData) -> str:
+    """ECE with its interval, N, lens and bins."""
+    used = "" if len(data) == data.n_bins else f" ({len(data)} used)"
+    return (
+        f"ECE {style.bracket(data.ece, data.ece_low, data.ece_high)} · N = {data.n:,.0f} · lens {data.lens} · "
+        f"{data.n_bins} {BINS.get(data.binning, 'bins')}{used}"
     )
-    side = "above" if data.mean_label > data.mean_confidence else "below"
-    parts = [
-        f"N = {data.n:,.0f}, lens {data.lens}, {len(data.weight)} of {data.n_bins} bins used, ECE = {data.ece:.4f}",
-        bars,
-        f"Points {side} the diagonal: the event is {'more' if side == 'above' else 'less'} frequent than predicted",
-    ]
-    return ". ".join(p for p in parts if p) + "."
 
 
-def _several(models: Mapping[str, Any], y_prob: Any, ax: Any, *, caption: bool, theme: str, **options: Any) -> Any:
-    """Several models on one diagram: {"name": (y, p), ...}."""
-    ax = style.new_axes(ax, theme=theme)
-    texts = []
-    for i, (name, (y, p)) in enumerate(models.items()):
-        data = reliability_data(y, p, **options)
-        if i == 0:
-            style.unit_square(ax, *axis_names(data.lens))
-        colour = style.COLOURS[i % len(style.COLOURS)]
-        error = np.maximum([data.label - data.low, data.high - data.label], 0.0)
-        ax.errorbar(data.confidence, data.label, yerr=error, fmt="none", ecolor=colour, elinewidth=1, alpha=0.6)
+def reading(data: ReliabilityData, kind: str) -> str:
+    """How to read the diagram."""
+    side = "Above" if data.mean_label > data.mean_confidence else "Below"
+    if kind == "line":
+        kept = [_BARS[data.error].format(level=data.level)] if data.error else []
+        return " ".join([*kept, direction(data.lens, side)])
+    if kind == "bar":
+        return "A bar without a hatched part is calibrated. " + direction(data.lens, side)
+    return "The vertical distance from roof to diagonal, averaged over all cases, is the ECE."
+
+
+def _several(models: dict[str, ReliabilityData], ax: Any, caption: bool, theme: str) -> Any:
+    ax, look = style.new_axes(ax, theme, size=(5.4, 6.0 + 0.15 * len(models)))
+    first = next(iter(models.values()))
+    style.unit_square(ax, look, *axis_names(first.lens))
+    for i, (name, data) in enumerate(models.items()):
+        line = look.nth(i)
+        error = np.maximum([data.outcome - data.low, data.high - data.outcome], 0.0)
+        if data.error not in (None, "consistency"):
+            ax.errorbar(
+                data.confidence, data.outcome, yerr=error, fmt="none", ecolor=line["color"], elinewidth=1, alpha=0.55
+            )
         ax.plot(
             data.confidence,
-            data.label,
-            color=colour,
+            data.outcome,
             marker=style.MARKERS[i % len(style.MARKERS)],
-            ms=5,
-            ls=style.LINES[i % len(style.LINES)],
+            ms=5.5,
+            mec=look.paper,
+            mew=0.6,
             lw=1.4,
-            label=f"{name} (ECE {data.ece:.3f})",
+            label=f"{name}: ECE {style.bracket(data.ece, data.ece_low, data.ece_high)}",
+            **line,
         )
-        texts.append(f"{name}: N = {data.n:,.0f}")
-    style.title(ax, "Reliability of several models")
-    style.legend(ax, loc="upper left")
-    if caption:
-        style.caption(ax, "; ".join(texts) + ". Error bars: one standard error. Closer to the diagonal is better.")
-    return ax
-
-
-def small_multiples(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    lens: Any = "class-wise",
-    n_bins: int = 10,
-    most: int = 36,
-    theme: str = "light",
-    sample_weight: Any = None,
-    labels: Any = None,
-) -> Any:
-    """One small reliability diagram per class (or pair); classes with the largest error first when there are many."""
-    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels)
-    views = p.through(as_lens(lens))
-    data = [reliability_data(v, n_bins=n_bins, lens="binary") for v in views.views]
-    chosen = sorted(range(len(data)), key=lambda i: -data[i].ece)[:most] if len(data) > most else range(len(data))
-    columns = min(6, int(np.ceil(np.sqrt(len(list(chosen))))))
-    n_rows = int(np.ceil(len(list(chosen)) / columns))
-    figure = style.new_figure((2.1 * columns, 2.25 * n_rows + 0.5), theme=theme)
-    for place, i in enumerate(chosen):
-        ax = style.new_axes(figure.add_subplot(n_rows, columns, place + 1), theme=theme)
-        style.unit_square(ax, "", "")
-        _line(ax, data[i], style.MODEL, None)
-        ax.set_xticks([0, 0.5, 1])
-        ax.set_yticks([0, 0.5, 1])
-        key = views.keys[i]
-        name = f"{p.classes[key[0]]} v {p.classes[key[1]]}" if isinstance(key, tuple) else str(p.classes[key])
-        ax.set_title(f"{name}  ECE {data[i].ece:.3f}", fontsize=8, loc="left", color=ax.xaxis.label.get_color())
-        ax.tick_params(labelsize=7, labelbottom=place >= len(list(chosen)) - columns, labelleft=place % columns == 0)
-    left = f" (the {most} worst of {len(data)})" if len(data) > most else ""
-    figure.suptitle(
-        f"Reliability by class{left}, N = {p.total:,.0f}", fontsize=11, x=0.01, ha="left", color=style._INK[theme]
+    sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
+    style.finish(
+        ax,
+        look,
+        "Reliability of several models",
+        f"N = {sizes} · lens {first.lens} · {first.n_bins} {BINS.get(first.binning, 'bins')}",
+        (_BARS[first.error].format(level=first.level) + " " if first.error else "")
+        + "Closer to the diagonal is better.",
+        caption=caption,
+        legend="above",
     )
-    figure.supxlabel("Predicted probability", fontsize=9, color=style._INK[theme])
-    figure.supylabel("Observed frequency", fontsize=9, color=style._INK[theme])
-    return figure
+    return ax

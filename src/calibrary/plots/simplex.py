@@ -9,23 +9,33 @@ from typing import Any
 import numpy as np
 
 from calibrary.errors import one_of
+from calibrary.grouping import group
 from calibrary.lens import partition
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
-from calibrary.predictions import Array, Indices, predictions
+from calibrary.predictions import Array, Indices, Predictions, predictions
 
-_HEIGHT = np.sqrt(3) / 2
+_HEIGHT = float(np.sqrt(3) / 2)
 
 
 @dataclass(frozen=True)
 class SimplexData(FigureData):
-    """Non-empty cells (a, b, upward), their weight, mean prediction and class frequencies."""
+    """Non-empty cells of the simplex.
+
+    Attributes
+    ----------
+    cell : columns a, b and upward (1) or downward (0); for bins of equal mass strip, part and 1
+    corners : of every cell, as probabilities of the three classes
+    weight, prediction, frequency : cases, mean prediction and class frequencies of every cell
+    """
 
     cell: Indices
+    corners: Array
     weight: Array
     prediction: Array
     frequency: Array
     side: int
+    binning: str
     names: tuple[str, ...]
     n: float
 
@@ -48,11 +58,27 @@ def simplex_data(
     y_prob: Any = None,
     *,
     side: int = 5,
+    binning: str = "width",
     groups: Sequence[Sequence[int]] | None = None,
     min_count: float = 1,
     **checked: Any,
 ) -> SimplexData:
-    """Cells of a triangular grid over three classes; ``groups`` merges more classes into three."""
+    """Cells over the probabilities of three classes.
+
+    Parameters
+    ----------
+    y_true, y_prob : as everywhere; ``sample_weight`` and ``labels`` too
+    side : int
+        Every edge is cut in this many parts: side^2 cells.
+    binning : "width" or "mass"
+        Equal triangles; or strips of equal mass along the first class, each cut into parts of equal mass by the share
+        of the second class in the rest.
+    groups : three lists of classes, optional
+        Merges more than three classes into three.
+    min_count : float
+        Cells with fewer cases are left out.
+    """
+    one_of("binning", binning, ("width", "mass"))
     whole = predictions(y_true, y_prob, **checked)
     if groups is not None:
         whole = whole.through(partition(groups)).views[0]
@@ -60,22 +86,64 @@ def simplex_data(
         raise ValueError(
             f"a simplex diagram shows three classes and there are {whole.k}: pass groups=[[...], [...], [...]]"
         )
-    cells = simplex_cells(whole.p, side)
-    distinct, index = np.unique(cells, axis=0, return_inverse=True)
-    index = index.ravel()
-    weight = np.bincount(index, whole.weight, minlength=len(distinct)).astype(np.float64)
+    cell, corners, index = _triangles(whole, side) if binning == "width" else _strips(whole, side)
+    weight = np.bincount(index, whole.weight, minlength=len(cell)).astype(np.float64)
     mean = np.column_stack([np.bincount(index, whole.weight * whole.p[:, k]) for k in range(3)]) / weight[:, None]
     seen = np.column_stack([np.bincount(index, whole.weight * (whole.y == k)) for k in range(3)]) / weight[:, None]
     kept = weight >= min_count
     return SimplexData(
-        distinct[kept], weight[kept], mean[kept], seen[kept], side, tuple(str(c) for c in whole.classes), whole.total
+        cell[kept], corners[kept], weight[kept], mean[kept], seen[kept],
+        side, binning, tuple(str(c) for c in whole.classes), whole.total,
+    )  # fmt: skip
+
+
+def _triangles(p: Predictions, side: int) -> tuple[Indices, Array, Indices]:
+    cell, index = np.unique(simplex_cells(p.p, side), axis=0, return_inverse=True)
+    up = cell[:, 2:] == 1
+    ab = np.stack(
+        [
+            np.where(up, cell[:, :2], cell[:, :2] + 1),
+            cell[:, :2] + [1, 0],
+            cell[:, :2] + [0, 1],
+        ],
+        axis=1,
     )
+    share = ab / side
+    return cell, np.concatenate([share, 1 - share.sum(axis=2, keepdims=True)], axis=2), index.ravel()
+
+
+def _strips(p: Predictions, side: int) -> tuple[Indices, Array, Indices]:
+    """Strips of equal mass along class 1; in each, equal parts of p_2 / (p_2 + p_3): straight lines to corner 1."""
+    rest = p.p[:, 1] + p.p[:, 2]
+    share = np.divide(p.p[:, 1], rest, out=np.full(p.n, 0.5), where=rest > 0)
+    strips = group(_as_confidence(p, p.p[:, 0]), "mass", n_bins=side)
+    index = np.empty(p.n, dtype=np.intp)
+    cells: list[tuple[int, int, int]] = []
+    corners: list[list[tuple[float, ...]]] = []
+    for i in range(len(strips)):
+        rows = np.flatnonzero(strips.index == i)
+        parts = group(_as_confidence(p, share, rows), "mass", n_bins=side)
+        index[rows] = len(cells) + parts.index
+        for j in range(len(parts)):
+            low, high = float(strips.lower[i]), float(strips.upper[i])  # type: ignore[index]
+            left, right = float(parts.lower[j]), float(parts.upper[j])  # type: ignore[index]
+            cells.append((i, j, 1))
+            ends = ((low, left), (low, right), (high, right), (high, left))
+            corners.append([(c, (1 - c) * q, (1 - c) * (1 - q)) for c, q in ends])
+    return np.array(cells), np.array(corners), index
+
+
+def _as_confidence(p: Predictions, value: Array, rows: Indices | None = None) -> Predictions:
+    chosen = slice(None) if rows is None else rows
+    return Predictions(np.zeros(p.n, dtype=np.intp)[chosen], np.clip(value, 0, 1)[chosen], p.weight[chosen])
 
 
 def _plane(p: Array) -> Array:
     """Barycentric to plane: class 1 at the left corner, 2 at the top, 3 at the right."""
-    p = np.atleast_2d(p)
-    return np.column_stack([p[:, 2] + 0.5 * p[:, 1], _HEIGHT * p[:, 1]])
+    return np.stack([p[..., 2] + 0.5 * p[..., 1], _HEIGHT * p[..., 1]], axis=-1)
+
+
+# -- drawing ----------------------------------------------------------------------------------------
 
 
 def plot_simplex(
@@ -90,78 +158,142 @@ def plot_simplex(
 ) -> Any:
     """Arrows per cell from the observed class frequencies to the mean prediction; short arrows are good.
 
-    ``arrows="to-frequency"`` reverses them. Returns the matplotlib Axes.
+    Takes the arguments of :func:`simplex_data` or its result. ``arrows="to-frequency"`` reverses the arrows. Returns
+    the matplotlib Axes.
     """
     one_of("arrows", arrows, ("to-prediction", "to-frequency"))
     data = y_true if isinstance(y_true, SimplexData) else simplex_data(y_true, y_prob, **options)
-    ax = style.new_axes(ax, size=(5.6, 5.2), theme=theme)
-    _cells(ax, data)
-    _grid(ax, data)
+    ax, look = style.new_axes(ax, theme, size=(5.6, 5.8))
+    shade = 0.06 + 0.5 * np.sqrt(data.weight / data.weight.max(initial=1.0))
+    _fill(ax, data, [(*_rgb(look.model), a) for a in shade], look.paper)
+    _grid(ax, look, data)
     tail, head = _plane(data.frequency), _plane(data.prediction)
+    way = "observed frequencies to the mean prediction"
     if arrows == "to-frequency":
         tail, head = head, tail
-    ink = ax.xaxis.label.get_color()
-    for (x0, y0), (x1, y1) in zip(tail, head, strict=True):
-        ax.annotate(
-            "",
-            (x1, y1),
-            (x0, y0),
-            arrowprops={"arrowstyle": "-|>", "color": ink, "lw": 1.1, "mutation_scale": 9, "shrinkA": 0, "shrinkB": 0},
-            zorder=5,
-        )
-    ax.scatter(*tail.T, s=9, color=ink, zorder=5)
-    ax.set_xlim(-0.12, 1.12)
-    ax.set_ylim(-0.13, _HEIGHT + 0.09)
-    ax.set_aspect("equal")
-    ax.axis("off")
-    style.title(ax, "Calibration on the simplex")
-    if caption:
-        way = (
-            "observed frequencies to the mean prediction" if arrows == "to-prediction" else "prediction to frequencies"
-        )
-        ax.text(
-            0.5,
-            -0.17,
-            f"N = {data.n:,.0f}, {len(data.weight)} cells with data. Arrows run from the {way} of each cell; "
-            "darker cells hold more cases.",
-            ha="center",
-            va="top",
-            fontsize=8,
-            color=style.GREY,
-            wrap=True,
-        )
+        way = "mean prediction to the observed frequencies"
+    arrow = {"arrowstyle": "-|>", "color": look.ink, "lw": 1.0, "mutation_scale": 8, "shrinkA": 0, "shrinkB": 0}
+    for start, end in zip(tail, head, strict=True):
+        ax.annotate("", tuple(end), tuple(start), arrowprops=arrow, zorder=5)
+    ax.scatter(*tail.T, s=9, color=look.ink, zorder=5)
+    style.finish(
+        ax,
+        look,
+        "Calibration on the simplex",
+        f"N = {data.n:,.0f} · {len(data.weight)} of {data.side**2} cells with data · bins of equal {data.binning}",
+        f"Arrows run from the {way} of each cell: short ones are good. Darker cells hold more cases.",
+        caption=caption,
+        drop=6.0,
+    )
     return ax
 
 
-def _cells(ax: Any, data: SimplexData) -> None:
+def _rgb(colour: str) -> tuple[float, float, float]:
+    from matplotlib.colors import to_rgb
+
+    r, g, b = to_rgb(colour)
+    return r, g, b
+
+
+def _fill(ax: Any, data: SimplexData, colours: Any, edge: str) -> None:
     from matplotlib.collections import PolyCollection
 
-    s = data.side
-    polygons = []
-    for a, b, up in data.cell:
-        corners = [(a, b), (a + 1, b), (a, b + 1)] if up else [(a + 1, b + 1), (a + 1, b), (a, b + 1)]
-        p = np.array([[i / s, j / s, 1 - (i + j) / s] for i, j in corners])
-        polygons.append(_plane(p))
-    shade = np.sqrt(data.weight / data.weight.max())
-    colours = [(0.0, 0.447, 0.698, 0.08 + 0.42 * v) for v in shade]
-    ax.add_collection(PolyCollection(polygons, facecolors=colours, edgecolors="none", zorder=1))
+    # quadrilaterals of strips show their edges, which no grid line does
+    line = 0.8 if data.binning == "mass" else 0.0
+    ax.add_collection(
+        PolyCollection(list(_plane(data.corners)), facecolors=colours, edgecolors=edge, linewidths=line, zorder=1)
+    )
+    ax.set(xlim=(-0.09, 1.09), ylim=(-0.1, _HEIGHT + 0.075))
+    ax.set_aspect("equal")
+    ax.axis("off")
 
 
-def _grid(ax: Any, data: SimplexData) -> None:
-    """Lines of equal probability in the colour of their class, each labelled where it leaves the triangle."""
-    colours = (style.COLOURS[1], style.COLOURS[2], style.COLOURS[3])
-    for i in range(data.side + 1):
-        v = i / data.side
+def _grid(ax: Any, look: style.Look, data: SimplexData, only: int | None = None) -> None:
+    """Lines of equal probability in the colour of their class, each labelled where it leaves the triangle.
+
+    ``only`` draws those of one class, on a small map.
+    """
+    small = only is not None
+    colours = (look.colours[1], look.colours[2], look.colours[3])
+    for i in range(6):
+        v = i / 5
         lines = (
-            (((v, 1 - v, 0), (v, 0, 1 - v)), -60, (-0.028, 0.018)),
-            (((0, v, 1 - v), (1 - v, v, 0)), 0, (0.038, 0.0)),
-            (((1 - v, 0, v), (0, 1 - v, v)), 60, (-0.014, -0.034)),
+            (((v, 1 - v, 0), (v, 0, 1 - v)), -60, (-0.022, 0.016)),
+            (((0, v, 1 - v), (1 - v, v, 0)), 0, (0.036, 0.0)),
+            (((1 - v, 0, v), (0, 1 - v, v)), 60, (-0.016, -0.03)),
         )
-        for colour, (ends, turn, (dx, dy)) in zip(colours, lines, strict=True):
+        for k, (colour, (ends, turn, (dx, dy))) in enumerate(zip(colours, lines, strict=True)):
+            if only not in (None, k) and v > 0:
+                continue
             (x0, y0), (x1, y1) = _plane(np.array(ends, dtype=float))
-            ax.plot([x0, x1], [y0, y1], color=colour, lw=0.7, alpha=0.6, zorder=2)
-            if 0 < i < data.side:
-                ax.text(x0 + dx, y0 + dy, f"{v:.2g}", color=colour, fontsize=7, rotation=turn, ha="center", va="center")
-    corners = ((0.0, 0.0, -0.05, -0.055), (0.5, _HEIGHT, 0.0, 0.045), (1.0, 0.0, 0.05, -0.055))
-    for colour, name, (x, y, dx, dy) in zip(colours, data.names, corners, strict=True):
-        ax.text(x + dx, y + dy, name, color=colour, fontsize=10, fontweight="bold", ha="center", va="center")
+            ax.plot([x0, x1], [y0, y1], color=colour, lw=0.8, alpha=0.75, zorder=2)
+            if 0 < i < 5 and not small:
+                ax.text(
+                    x0 + dx, y0 + dy, f"{v:.1f}", color=colour, fontsize=7.5, rotation=turn, ha="center", va="center"
+                )
+    corners = (
+        (-0.02, -0.035, "left", "top"),
+        (0.5, _HEIGHT + 0.02, "center", "bottom"),
+        (1.02, -0.035, "right", "top"),
+    )
+    for colour, name, (x, y, ha, va) in zip(colours, data.names, corners, strict=True):
+        text = name if len(name) <= 18 else name[:17] + "…"
+        ax.text(x, y, text, color=colour, fontsize=8.5 if small else 10, fontweight="bold", ha=ha, va=va)
+
+
+def plot_simplex_maps(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    show: str = "frequency",
+    side: int = 10,
+    caption: bool = True,
+    theme: str = "light",
+    **options: Any,
+) -> Any:
+    """The calibration function on the simplex, one map per class: how often it occurs, given the three probabilities.
+
+    ``show="gap"`` colours frequency minus mean prediction instead. Takes the arguments of :func:`simplex_data` or its
+    result. Returns the matplotlib Figure.
+    """
+    one_of("show", show, ("frequency", "gap"))
+    data = y_true if isinstance(y_true, SimplexData) else simplex_data(y_true, y_prob, side=side, **options)
+    figure, look = style.new_figure((10.2, 4.1), theme), style.look(theme)
+    axes = figure.subplots(1, 3)
+    values = data.frequency if show == "frequency" else data.frequency - data.prediction
+    colour = _colours(values, show)
+    for k, ax in enumerate(axes):
+        style.quiet(ax, look)
+        _fill(ax, data, colour.to_rgba(values[:, k]), look.paper)
+        _grid(ax, look, data, only=k)
+        ax.set_title(f"class {data.names[k]}", fontsize=10, color=look.ink, pad=8)
+    bar = figure.colorbar(colour, ax=list(axes), shrink=0.7, pad=0.02)
+    colour_bar(bar, look, "observed frequency" if show == "frequency" else "frequency - prediction")
+    calibrated = (
+        "one colour along each line, growing towards the corner" if show == "frequency" else "white, up to chance"
+    )
+    style.around(
+        figure,
+        look,
+        "Calibration function of each class",
+        f"N = {data.n:,.0f} · {len(data.weight)} cells with data, blank without · if calibrated: {calibrated}",
+        caption=caption,
+    )
+    return figure
+
+
+def _colours(values: Array, show: str) -> Any:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    if show == "frequency":
+        return ScalarMappable(Normalize(0, 1), "cividis")
+    reach = max(float(np.abs(values).max(initial=0.0)), 1e-9)
+    return ScalarMappable(Normalize(-reach, reach), "PuOr")
+
+
+def colour_bar(bar: Any, look: style.Look, label: str) -> None:
+    """A quiet colour bar."""
+    bar.outline.set_visible(False)
+    bar.set_label(label, color=look.ink, fontsize=9)
+    bar.ax.tick_params(labelsize=8, labelcolor=look.ink, color=look.grey)

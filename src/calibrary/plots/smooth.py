@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from calibrary.catalogue import catalogue
+from calibrary.errors import CalibrationWarning
+from calibrary.inference.bootstrap import ends
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, axis_names, binary_view
+from calibrary.plots.data import Cells, FigureData, axis_names, binary_view, cells, direction, each_model
 from calibrary.predictions import Array, Predictions
 
-#: Confidences closer than this are drawn as one; the line moves by less than a thousandth of its width.
-CELLS = 4096
+#: No narrower kernel is drawn: the eye cannot follow it, and the grid could not.
+_LEAST_WIDTH = 1e-3
+#: Where less than this part of one case is near, there is nothing to draw.
+_NOBODY = 1e-3
+_SYNONYMS = {"kde": "nadaraya_watson"}
 
 
 @dataclass(frozen=True)
 class SmoothData(FigureData):
-    """A smooth reliability curve on a grid, a band of bootstrap curves, the density of the predictions, smECE."""
+    """A smooth reliability curve on a grid and what belongs to it.
+
+    Attributes
+    ----------
+    grid, curve : the curve; NaN where no prediction is near
+    low, high : pointwise band of bootstrap curves
+    density, density_1, density_0 : of all predictions, and its parts with label 1 and 0
+    smece, smece_low, smece_high : the smooth calibration error and its basic bootstrap interval, at this width
+    sigma : width of the kernel
+    """
 
     grid: Array
     curve: Array
     low: Array
     high: Array
     density: Array
+    density_1: Array
+    density_0: Array
     smece: float
+    smece_low: float
+    smece_high: float
     sigma: float
     n: float
     lens: str
     map: str
+    level: float
 
 
 def smooth_data(
@@ -46,73 +67,105 @@ def smooth_data(
 ) -> SmoothData:
     """Nadaraya-Watson curve with the reflected Gaussian kernel, at the width smECE chooses by itself.
 
-    ``map`` may also be the name of a calibration map ("loess", "isotonic", "beta", "platt", "rcs", ...) or an object
-    with ``fit`` and ``predict``; its band comes from the same bootstrap.
+    Parameters
+    ----------
+    y_true, y_prob : as everywhere; ``sample_weight``, ``labels``, ``pos_label`` and ``r`` too
+    map : str or map
+        "smece", or the name of a calibration map ("loess", "spline", "isotonic", "beta", "logistic", "kde", ...) or an
+        object with ``fit`` and ``predict``; its band comes from the same bootstrap.
+    grid : int
+        Points of the curve.
+    n_resamples, confidence_level, rng : of the band and of the interval of smECE
     """
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     smece = float(catalogue["smece"].measure(view, lens="binary"))
-    sigma = float(np.clip(smece, 0.01, 0.5))
+    sigma = max(smece, _LEAST_WIDTH)
     t = (np.arange(grid) + 0.5) / grid
-    x, w1, w0 = _cells(view)
-    kernel = _reflected(t, x, sigma)
-    density = kernel @ (w1 + w0) / view.total
-    generator = np.random.default_rng(rng)
-    if isinstance(map, str) and map == "smece":
-        curve = _ratio(kernel @ w1, kernel @ (w1 + w0))
-        curves = [_ratio(kernel @ a, kernel @ (a + b)) for a, b in _resampled(w1, w0, generator, n_resamples)]
-        label = "smECE kernel"
-    else:
-        from calibrary.maps import as_map
-
-        def fitted(a: Array, b: Array) -> Array:
-            y, c, w = np.repeat([1, 0], len(x)), np.tile(x, 2), np.concatenate([a, b])
-            used = w > 0
-            return np.asarray(as_map(map).fit(y[used], c[used], w[used]).predict(t), dtype=float)
-
-        curve = fitted(w1, w0)
-        curves = [fitted(a, b) for a, b in _resampled(w1, w0, generator, n_resamples)]
-        label = map if isinstance(map, str) else type(map).__name__
+    some = cells(view)
+    kernel = _reflected(t, some.c, sigma)
+    drawn = list(_resampled(some, np.random.default_rng(rng), n_resamples))
+    curve_of = _kernel_curve(kernel, sigma) if isinstance(map, str) and map == "smece" else _map_curve(map, t, some.c)
+    curve = curve_of(some.positive, some.negative)
     tail = (1 - confidence_level) / 2
-    with np.errstate(all="ignore"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", (RuntimeWarning, CalibrationWarning))
+        curves = [_or_nothing(curve_of, t, *labels) for labels in drawn]
         low, high = np.nanquantile(curves, [tail, 1 - tail], axis=0) if curves else (curve, curve)
-    return SmoothData(t, curve, low, high, density, smece, sigma, view.total, name, label)
+    ones, zeros = kernel @ some.positive / view.total, kernel @ some.negative / view.total
+    return SmoothData(
+        t, curve, low, high, ones + zeros, ones, zeros,
+        smece, *_smece_interval(some, smece, drawn, confidence_level),
+        sigma, view.total, name, map if isinstance(map, str) else type(map).__name__, confidence_level,
+    )  # fmt: skip
 
 
-def _cells(view: Predictions) -> tuple[Array, Array, Array]:
-    """Distinct confidences (or cells of them, if there are very many) with the weight of positives and negatives."""
-    ties = view.ties
-    if len(ties.c) <= CELLS:
-        return ties.c, ties.wy, ties.w - ties.wy
-    cell = np.minimum((ties.c * CELLS).astype(np.intp), CELLS - 1)
-    w: Array = np.bincount(cell, ties.w, minlength=CELLS).astype(np.float64)
-    used = w > 0
-    x = np.bincount(cell, ties.w * ties.c, minlength=CELLS)[used] / w[used]
-    positive: Array = np.bincount(cell, ties.wy, minlength=CELLS)[used].astype(np.float64)
-    return x, positive, w[used] - positive
+def _smece_interval(some: Cells, smece: float, drawn: list[tuple[Array, Array]], level: float) -> tuple[float, float]:
+    """Basic bootstrap interval of smECE at the width it chose for the whole sample, as the band."""
+    if not drawn or smece == 0.0:
+        return np.nan, np.nan
+    order = np.repeat(np.arange(len(some.c)), 2)
+    rows = Predictions(np.tile([0, 1], len(some.c)), some.c[order])
+    rows.ascending = True
+    values = [
+        catalogue["smece"].measure(rows.reweighted(np.column_stack([zeros, ones]).ravel()), lens="binary", sigma=smece)
+        for ones, zeros in drawn
+    ]
+    low, high = ends(np.array([smece]), np.array(values)[:, None], "basic", level)
+    return float(np.clip(low[0], 0, 1)), float(np.clip(high[0], 0, 1))
 
 
 def _reflected(t: Array, x: Array, sigma: float) -> Array:
     """Gaussian kernel with mirror images at both ends, so that no mass leaves [0, 1]."""
-    shifts = np.arange(-2, 3) * 2.0
     total = np.zeros((len(t), len(x)))
-    for shift in shifts:
-        total += np.exp(-0.5 * ((t[:, None] - x + shift) / sigma) ** 2)
-        total += np.exp(-0.5 * ((t[:, None] + x + shift) / sigma) ** 2)
+    reach = int(np.ceil(4 * sigma)) + 1
+    for shift in 2.0 * np.arange(-reach, reach + 1):
+        for image in (x + shift, shift - x):
+            if image.max() > -9 * sigma and image.min() < 1 + 9 * sigma:
+                total += np.exp(-0.5 * ((t[:, None] - image) / sigma) ** 2)
     total /= sigma * np.sqrt(2 * np.pi)
     return total
 
 
-def _ratio(top: Array, bottom: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(bottom > 1e-12 * bottom.max(), top / bottom, np.nan)
+def _kernel_curve(kernel: Array, sigma: float) -> Callable[[Array, Array], Array]:
+    def curve(ones: Array, zeros: Array) -> Array:
+        near = kernel @ (ones + zeros)
+        somebody = near * sigma * np.sqrt(2 * np.pi) > _NOBODY
+        return np.where(somebody, kernel @ ones / np.where(somebody, near, 1.0), np.nan)
+
+    return curve
 
 
-def _resampled(w1: Array, w0: Array, rng: np.random.Generator, draws: int) -> Any:
-    both = np.concatenate([w1, w0])
+def _map_curve(map: Any, t: Array, c: Array) -> Callable[[Array, Array], Array]:
+    from calibrary.maps import as_map
+
+    def curve(ones: Array, zeros: Array) -> Array:
+        y, w = np.repeat([1, 0], len(c)), np.concatenate([ones, zeros])
+        used = w > 0
+        chosen = as_map(_SYNONYMS.get(map, map) if isinstance(map, str) else map)
+        values = chosen.fit(y[used], np.tile(c, 2)[used], w[used]).predict(t)
+        return np.asarray(values, dtype=np.float64)
+
+    return curve
+
+
+def _or_nothing(curve: Callable[[Array, Array], Array], t: Array, ones: Array, zeros: Array) -> Array:
+    # a resample may hold one class only, to which some maps cannot be fitted
+    try:
+        return curve(ones, zeros)
+    except (ValueError, ArithmeticError):
+        return np.full(len(t), np.nan)
+
+
+def _resampled(some: Cells, rng: np.random.Generator, draws: int) -> Iterator[tuple[Array, Array]]:
+    """Bootstrap weights of positives and negatives at every confidence."""
+    both = np.concatenate([some.positive, some.negative])
     n = max(round(both.sum()), 1)
     for _ in range(draws):
         counts = rng.multinomial(n, both / both.sum()).astype(np.float64)
-        yield counts[: len(w1)], counts[len(w1) :]
+        yield counts[: len(some.c)], counts[len(some.c) :]
+
+
+# -- drawing ----------------------------------------------------------------------------------------
 
 
 def plot_smooth_reliability(
@@ -120,39 +173,81 @@ def plot_smooth_reliability(
 ) -> Any:
     """Reliability without bins; the line is thick where the predictions are.
 
-    Takes the arguments of :func:`smooth_data`, or its result. Returns the matplotlib Axes.
+    Takes the arguments of :func:`smooth_data`, its result, or a dict of models {"name": (y, p), ...}. Returns the
+    matplotlib Axes.
     """
+    if isinstance(y_true, Mapping):
+        return _several(each_model(y_true, smooth_data, **options), ax, caption, theme)
     data = y_true if isinstance(y_true, SmoothData) else smooth_data(y_true, y_prob, **options)
-    ax = style.new_axes(ax, theme=theme)
-    style.unit_square(ax, *axis_names(data.lens))
-    from matplotlib.collections import LineCollection
+    ax, look = style.new_axes(ax, theme)
+    style.unit_square(ax, look, *axis_names(data.lens))
+    ax.fill_between(
+        data.grid, data.low, data.high, color=look.model, alpha=0.2, lw=0, label=f"{data.level:.0%} bootstrap band"
+    )
+    _weighted_line(ax, look, data)
+    _split_densities(ax, look, data)
+    width = f" (width {data.sigma:.3f})" if data.map == "smece" else f" · map {data.map}"
+    style.finish(
+        ax,
+        look,
+        "Smooth reliability diagram",
+        f"smECE {style.bracket(data.smece, data.smece_low, data.smece_high)}{width} · N = {data.n:,.0f} · "
+        f"lens {data.lens}",
+        "Strip: where predictions with outcome 1 (up) and 0 (down) lie. Thicker line: more predictions. "
+        + direction(data.lens, "Above"),
+        caption=caption,
+        legend="upper left",
+        top=style.ABOVE_STRIP,
+    )
+    return ax
 
-    ax.fill_between(data.grid, data.low, data.high, color=style.MODEL, alpha=0.18, lw=0, label="95% bootstrap band")
-    strength = np.sqrt(data.density / data.density.max())
-    points = np.column_stack([data.grid, data.curve])
-    segments = np.stack([points[:-1], points[1:]], axis=1)
-    middle = (strength[:-1] + strength[1:]) / 2
-    colours = np.zeros((len(segments), 4))
+
+def _weighted_line(ax: Any, look: style.Look, data: SmoothData) -> None:
+    from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgb
 
-    colours[:, :3] = to_rgb(style.MODEL)
-    colours[:, 3] = 0.35 + 0.65 * middle
+    points = np.column_stack([data.grid, data.curve])
+    segments = np.stack([points[:-1], points[1:]], axis=1)
+    strength = np.sqrt(data.density / max(float(data.density.max()), np.finfo(float).tiny))
+    middle = (strength[:-1] + strength[1:]) / 2
+    colours = np.column_stack([np.tile(to_rgb(look.model), (len(middle), 1)), 0.3 + 0.7 * middle])
+    there = np.isfinite(segments).all(axis=(1, 2))
     ax.add_collection(
-        LineCollection(list(segments), linewidths=0.8 + 4.2 * middle, colors=colours, capstyle="round", zorder=4)
-    )
-    inset = ax.inset_axes([0.0, 1.005, 1.0, 0.1])
-    inset.fill_between(data.grid, data.density, color=style.LIGHT if theme == "light" else style.GREY, lw=0)
-    inset.set_xlim(ax.get_xlim())
-    inset.set_ylim(0)
-    inset.axis("off")
-    style.title(ax, "Smooth reliability diagram")
-    ax.title.set_position((0, 1.12))
-    style.legend(ax, loc="upper left")
-    if caption:
-        style.caption(
-            ax,
-            f"N = {data.n:,.0f}, lens {data.lens}, {data.map}, smECE = {data.smece:.4f}"
-            f" (width {data.sigma:.3f}). Line width follows the density of the predictions; above the diagonal the "
-            "event is more frequent than predicted.",
+        LineCollection(
+            list(segments[there]),
+            linewidths=0.8 + 3.7 * middle[there],
+            colors=colours[there],
+            capstyle="butt",
+            zorder=4,
         )
+    )
+
+
+def _split_densities(ax: Any, look: style.Look, data: SmoothData) -> None:
+    inset = style.strip(ax)
+    inset.fill_between(data.grid, data.density_1, color=look.model, alpha=0.7, lw=0)
+    inset.fill_between(data.grid, -data.density_0, color=look.grey, alpha=0.55, lw=0)
+    reach = max(float(data.density_1.max()), float(data.density_0.max()), np.finfo(float).tiny)
+    inset.set_ylim(-1.05 * reach, 1.05 * reach)
+
+
+def _several(models: dict[str, SmoothData], ax: Any, caption: bool, theme: str) -> Any:
+    ax, look = style.new_axes(ax, theme, size=(5.4, 6.0 + 0.15 * len(models)))
+    first = next(iter(models.values()))
+    style.unit_square(ax, look, *axis_names(first.lens))
+    for i, (name, data) in enumerate(models.items()):
+        line = look.nth(i)
+        ax.fill_between(data.grid, data.low, data.high, color=line["color"], alpha=0.14, lw=0)
+        text = f"{name}: smECE {style.bracket(data.smece, data.smece_low, data.smece_high)}"
+        ax.plot(data.grid, data.curve, lw=1.8, label=text, zorder=3, **line)
+    sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
+    style.finish(
+        ax,
+        look,
+        "Smooth reliability of several models",
+        f"N = {sizes} · lens {first.lens} · {first.level:.0%} bootstrap bands",
+        "Closer to the diagonal is better. " + direction(first.lens, "Above"),
+        caption=caption,
+        legend="above",
+    )
     return ax

@@ -1,31 +1,84 @@
-"""How every figure looks: colours that survive colour blindness and grey, axes, captions. No global settings change."""
+"""How every figure looks: colours that survive colour blindness and grey, axes, words around them.
+
+Nothing global changes: no rcParams, and pyplot is used only where the user already works with it.
+"""
 
 from __future__ import annotations
 
 import sys
 import textwrap
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-#: Okabe and Ito's palette, ordered so that neighbours also differ in lightness.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#5B5B5B")
-MODEL, GAP, GOOD, GREY, LIGHT = "#0072B2", "#D55E00", "#009E73", "#6B7280", "#C9CED6"
+import numpy as np
+
+from calibrary.errors import one_of
+from calibrary.predictions import Array, Indices
+
+#: Height of a strip above a diagram, as a part of the diagram's height; and where the diagram's words then start.
+STRIP, ABOVE_STRIP = 0.1, 1.115
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-LINES = ("-", "--", "-.", ":")
+LINES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))
+DASHED = (0, (4, 3))
 
-_INK = {"light": "#1D2129", "dark": "#E7E9EC"}
-_PAPER = {"light": "#FFFFFF", "dark": "#14171B"}
-
-
-def new_axes(ax: Any = None, *, size: tuple[float, float] = (5.0, 5.0), theme: str = "light") -> Any:
-    """The axes to draw on: the one given, or a new figure's."""
-    if ax is None:
-        ax = new_figure(size, theme=theme).add_subplot()
-    _plain_axes(ax, theme)
-    return ax
+_SMALL, _LINE = 8.0, 11.0
 
 
-def new_figure(size: tuple[float, float], *, theme: str = "light") -> Any:
-    """A figure. Through pyplot only if the user works with it already, so that nothing global is touched."""
+@dataclass(frozen=True)
+class Look:
+    """The colours of a theme: Okabe and Ito's, ordered so that neighbours also differ in lightness."""
+
+    ink: str
+    paper: str
+    grey: str
+    light: str
+    colours: tuple[str, ...]
+
+    @property
+    def model(self) -> str:
+        return self.colours[0]
+
+    @property
+    def gap(self) -> str:
+        return self.colours[1]
+
+    @property
+    def good(self) -> str:
+        return self.colours[2]
+
+    @property
+    def second(self) -> str:
+        return self.colours[4]
+
+    def nth(self, i: int) -> dict[str, Any]:
+        """Colour and line of the i-th of several models, told apart in grey as well."""
+        return {"color": self.colours[i % len(self.colours)], "ls": LINES[i % len(LINES)]}
+
+
+_LOOKS = {
+    "light": Look(
+        "#1D2129", "#FFFFFF", "#667080", "#CDD2DA",
+        ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#5B5B5B"),
+    ),
+    "dark": Look(
+        "#E7E9EC", "#14171B", "#98A1AE", "#3D4550",
+        ("#56B4E9", "#F0843A", "#2FBF93", "#DE9CC2", "#F2C14E", "#3A8FD0", "#B294DC", "#A9AFB7"),
+    ),
+}  # fmt: skip
+
+
+def look(theme: str) -> Look:
+    """The colours of "light" or "dark"."""
+    one_of("theme", theme, _LOOKS)
+    return _LOOKS[theme]
+
+
+# -- figures and axes -------------------------------------------------------------------------------
+
+
+def new_figure(size: tuple[float, float], theme: str) -> Any:
+    """A figure; registered with pyplot only if the user has imported it, so that notebooks show it."""
     if "matplotlib.pyplot" in sys.modules:
         figure = sys.modules["matplotlib.pyplot"].figure(figsize=size, layout="constrained")
     else:
@@ -34,66 +87,221 @@ def new_figure(size: tuple[float, float], *, theme: str = "light") -> Any:
 
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)
-    figure.set_facecolor(_PAPER[theme])
+    figure.set_facecolor(look(theme).paper)
     return figure
 
 
-def _plain_axes(ax: Any, theme: str) -> None:
-    ink = _INK[theme]
-    ax.set_facecolor(_PAPER[theme])
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_color(LIGHT if theme == "light" else GREY)
-    ax.tick_params(colors=ink, labelsize=9, length=3, color=GREY)
-    ax.xaxis.label.set_color(ink)
-    ax.yaxis.label.set_color(ink)
-    ax.title.set_color(ink)
+def new_axes(ax: Any, theme: str, size: tuple[float, float] = (5.4, 6.3)) -> tuple[Any, Look]:
+    """The axes to draw on, the one given or a new figure's, and its colours."""
+    colours = look(theme)
+    if ax is None:
+        ax = new_figure(size, theme).add_subplot()
+    quiet(ax, colours)
+    return ax, colours
 
 
-def unit_square(ax: Any, x: str = "Predicted probability", y: str = "Observed frequency") -> None:
+def quiet(ax: Any, colours: Look) -> None:
+    """Axes that stay in the background."""
+    ax.set_facecolor(colours.paper)
+    for name, spine in ax.spines.items():
+        spine.set_visible(name in ("left", "bottom"))
+        spine.set_color(colours.grey)
+        spine.set_linewidth(0.8)
+    ax.tick_params(labelcolor=colours.ink, labelsize=9, length=3, color=colours.grey)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.label.set_color(colours.ink)
+
+
+def unit_square(ax: Any, colours: Look, x: str = "Predicted probability", y: str = "Observed frequency") -> None:
     """Axes from 0 to 1 with the dashed diagonal of perfect calibration."""
-    ax.plot([0, 1], [0, 1], color=GREY, lw=1, ls=(0, (4, 3)), zorder=1, label="_identity")
-    ax.set_xlim(-0.02, 1.02)
-    ax.set_ylim(-0.02, 1.02)
+    ax.plot([0, 1], [0, 1], color=colours.grey, lw=1, ls=DASHED, zorder=1, label="_identity")
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel=x, ylabel=y)
     ax.set_aspect("equal", adjustable="box")
-    ax.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
-    ax.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+    ticks = np.arange(6) / 5
+    ax.set_xticks(ticks)
+    ax.set_yticks(ticks)
 
 
-def title(ax: Any, text: str) -> None:
-    ax.set_title(text, fontsize=11, loc="left", fontweight="bold")
+def strip(ax: Any) -> Any:
+    """Bare axes above a diagram that share its horizontal axis."""
+    inset = ax.inset_axes([0.0, 1.005, 1.0, STRIP])
+    inset.set_xlim(ax.get_xlim())
+    inset.axis("off")
+    return inset
 
 
-def caption(ax: Any, text: str, *, width: int = 68, drop: float = 0.13) -> None:
-    """A few small lines under the axes that say what was measured and how to read it."""
-    ax.annotate(
-        textwrap.fill(text, width),
-        xy=(0, 0),
-        xytext=(0, -40),
+def panel(ax: Any, colours: Look, height: float = 0.24) -> Any:
+    """Axes below a diagram that take over its horizontal axis."""
+    inset = ax.inset_axes([0.0, -height - 0.04, 1.0, height])
+    quiet(inset, colours)
+    inset.set(xlim=ax.get_xlim(), xlabel=ax.get_xlabel())
+    inset.set_xticks(ax.get_xticks())
+    ax.set_xlabel("")
+    ax.tick_params(labelbottom=False)
+    return inset
+
+
+# -- words ------------------------------------------------------------------------------------------
+
+
+def finish(
+    ax: Any,
+    colours: Look,
+    title: str,
+    numbers: str,
+    reading: str,
+    *,
+    caption: bool = True,
+    legend: str | None = None,
+    top: float = 1.0,
+    lift: float = 0.0,
+    below: Any = None,
+    drop: float = 38.0,
+) -> None:
+    """The words around a diagram: title, what was measured, legend; and under it how to read it.
+
+    ``legend`` is a place inside the axes, or "above" for one between title and diagram. ``top`` (axes fraction)
+    and ``lift`` (points) make room for what stands above the axes; ``below`` is the lowest axes of the diagram, and
+    ``drop`` the points its labels take.
+    """
+    wide = _characters(ax)
+    lines = _wrapped(numbers, wide) if caption else ""
+    height = lift + 5.0
+    if legend == "above":
+        height += _legend_above(ax, colours, top, height, wide)
+    elif legend is not None:
+        _legend(ax, colours, loc=legend)
+    stated = _words(ax, colours, lines, (0, top), height, "bottom")
+    if lines:
+        height += _LINE * (lines.count("\n") + 1) + 3.0
+    _title(ax, title, top, height)
+    if caption and reading:
+        _words(below or ax, colours, _wrapped(reading, wide), (0, 0), -drop, "top")
+    ax.calibrary_header = Header(stated, top, height)
+
+
+def around(figure: Any, colours: Look, title: str, words: str, *, caption: bool = True) -> None:
+    """Title and caption of a figure with several panels."""
+    figure.suptitle(title, fontsize=11, fontweight="bold", x=0.01, ha="left", color=colours.ink)
+    if caption:
+        figure.supxlabel(words, fontsize=_SMALL, x=0.01, ha="left", color=colours.grey)
+
+
+class Header(NamedTuple):
+    """What stands above an axes, for :func:`level`."""
+
+    numbers: Any
+    top: float
+    height: float
+
+
+def level(row: Sequence[Any]) -> None:
+    """Lift the titles of axes that stand side by side to the highest of them."""
+    row[0].figure.draw_without_rendering()
+    heights = [_title_height(ax) for ax in row]
+    for ax, height in zip(row, heights, strict=True):
+        header, up = ax.calibrary_header, max(heights) - height
+        x, y = header.numbers.get_position()
+        header.numbers.set_position((x, y + up))
+        _title(ax, ax.get_title(loc="left"), header.top, header.height + up)
+
+
+def _title_height(ax: Any) -> float:
+    """Points from the lower edge of the figure to the title."""
+    header, box = ax.calibrary_header, ax.get_window_extent()
+    return float((box.y0 + header.top * box.height) / ax.figure.dpi * 72 + header.height)
+
+
+def _title(ax: Any, text: str, top: float, height: float) -> None:
+    ax.set_title(text, fontsize=11, loc="left", fontweight="bold", color=ax.xaxis.label.get_color(), y=top, pad=height)
+
+
+def _wrapped(text: str, wide: int) -> str:
+    """Lines that fit. Facts between dots stay whole, and no line begins or ends with a dot."""
+    lines = [""]
+    for fact in text.split(" · "):
+        if lines[-1] and len(lines[-1]) + len(fact) + 3 > wide:
+            lines.append("")
+        lines[-1] += (" · " if lines[-1] else "") + fact
+    return "\n".join(textwrap.fill(line, wide, break_on_hyphens=False) for line in lines)
+
+
+def _characters(ax: Any) -> int:
+    """How many characters of a caption fit the width of the axes."""
+    place = ax.get_position(original=True)
+    return max(int(17.3 * place.width * ax.figure.get_size_inches()[0]), 24)
+
+
+def _words(ax: Any, colours: Look, text: str, at: tuple[float, float], offset: float, side: str) -> Any:
+    return ax.annotate(
+        text,
+        xy=at,
+        xytext=(0, offset),
         xycoords="axes fraction",
         textcoords="offset points",
-        va="top",
+        va=side,
         ha="left",
-        fontsize=8,
-        color=GREY,
+        fontsize=_SMALL,
+        color=colours.grey,
+        linespacing=1.25,
         annotation_clip=False,
     )
 
 
-def legend(ax: Any, **options: Any) -> None:
-    """A quiet legend, if there is anything to name."""
-    _handles, labels = ax.get_legend_handles_labels()
-    if [name for name in labels if not name.startswith("_")]:
-        ax.legend(frameon=False, fontsize=8, labelcolor=ax.xaxis.label.get_color(), **options)
+def _legend(ax: Any, colours: Look, **options: Any) -> None:
+    """A legend without a frame, if there is anything to name."""
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend(**{"frameon": False, "fontsize": _SMALL, "labelcolor": colours.ink, **options})
 
 
-def thinned(n: int, most: int, seed: int = 0) -> Any:
+def _legend_above(ax: Any, colours: Look, top: float, height: float, wide: int) -> float:
+    from matplotlib.transforms import ScaledTranslation
+
+    named = ax.get_legend_handles_labels()[1]
+    if not named:
+        return 0.0
+    longest = max(map(len, named))
+    columns = max(1, min(len(named), wide // (longest + 8)))
+    raised = ax.transAxes + ScaledTranslation(0, height / 72, ax.figure.dpi_scale_trans)
+    _legend(
+        ax,
+        colours,
+        loc="lower left",
+        bbox_to_anchor=(0, top),
+        bbox_transform=raised,
+        ncols=columns,
+        borderpad=0,
+        borderaxespad=0,
+        columnspacing=1.4,
+        handlelength=1.8,
+    )
+    return 13.0 * -(-len(named) // columns) + 2.0
+
+
+def pvalue(p: float) -> str:
+    """A p-value in words."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def bracket(value: float, low: float, high: float, digits: int = 3) -> str:
+    """A number with its interval, if it has one."""
+    text = f"{value:.{digits}f}"
+    return text if not np.isfinite(low) else f"{text} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+# -- fewer points for the eye -----------------------------------------------------------------------
+
+
+def thinned(n: int, most: int, seed: int = 0) -> Indices:
     """Positions to draw out of n: all of them, or a fixed random sample. Computing never thins."""
-    import numpy as np
-
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+
+
+def corners(value: Array, most: int = 2000) -> Indices:
+    """Positions of a long line to draw: all, or evenly spread ones with the extremes."""
+    if len(value) <= most:
+        return np.arange(len(value))
+    even = np.linspace(0, len(value) - 1, most).astype(np.intp)
+    return np.unique(np.concatenate([even, [value.argmin(), value.argmax()]]))

@@ -15,37 +15,43 @@ from calibrary.predictions import Array
 
 @dataclass(frozen=True)
 class TheoryData(FigureData):
-    """A calibration curve on a grid, and example predictions with their single-case errors."""
+    """A calibration curve on a grid, and an example prediction with its two possible single-case errors."""
 
     grid: Array
     curve: Array
     example: float
+    errors: tuple[float, float]
 
 
 def theory_data(curve: Callable[[Array], Array] | None = None, *, example: float = 0.7) -> TheoryData:
     """The curve E[y | c] of an over-confident model (default), or any callable."""
     grid = np.linspace(0, 1, 401)
-    values = grid + 0.35 * grid * (1 - grid) * (1 - 2 * grid) if curve is None else np.asarray(curve(grid), dtype=float)
-    return TheoryData(grid, values, example)
+    values = grid + 0.9 * grid * (1 - grid) * (1 - 2 * grid) if curve is None else np.asarray(curve(grid), dtype=float)
+    return TheoryData(grid, values, example, (example, 1 - example))
 
 
-def plot_theory(curve: Any = None, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
+def plot_theory(
+    curve: Any = None, *, example: float = 0.7, ax: Any = None, caption: bool = True, theme: str = "light"
+) -> Any:
     """The calibration curve, the diagonal, and why single outcomes cannot lie on it."""
-    data = curve if isinstance(curve, TheoryData) else theory_data(curve)
-    ax = style.new_axes(ax, theme=theme)
-    style.unit_square(ax)
-    ax.plot(data.grid, data.curve, color=style.MODEL, lw=2, label="frequency given the prediction")
+    data = curve if isinstance(curve, TheoryData) else theory_data(curve, example=example)
+    ax, look = style.new_axes(ax, theme, size=(5.4, 6.0))
+    style.unit_square(ax, look)
+    ax.plot(data.grid, data.curve, color=look.model, lw=2.2, label="frequency given the prediction")
     c = data.example
-    for y in (0.0, 1.0):
-        ax.plot(c, y, "o", color=style.GAP, ms=7, zorder=4, clip_on=False)
-        ax.annotate("", (c, c), (c, y), arrowprops={"arrowstyle": "<->", "color": style.GAP, "lw": 1.2})
-        ax.text(c + 0.02, (c + y) / 2, f"{abs(c - y):.1f}", color=style.GAP, fontsize=9, va="center")
-    style.title(ax, "What calibration means")
-    style.legend(ax, loc="upper left")
-    if caption:
-        style.caption(
-            ax,
-            f"A single case predicted at {c:g} is off by {c:g} or {1 - c:.2g}, whatever the model; only the frequency "
-            "over many such cases can lie on the diagonal.",
-        )
+    arrow = {"arrowstyle": "<|-|>", "color": look.gap, "lw": 1.3, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 9}
+    for outcome, error in zip((0.0, 1.0), data.errors, strict=True):
+        ax.annotate("", (c, c), (c, outcome), arrowprops=arrow, zorder=3)
+        ax.plot(c, outcome, "o", color=look.gap, ms=8, mec=look.paper, zorder=4, clip_on=False)
+        ax.text(c - 0.025, (c + outcome) / 2, f"error {error:.1f}", color=look.gap, fontsize=9, va="center", ha="right")
+    style.finish(
+        ax,
+        look,
+        "What calibration means",
+        f"A model's frequencies, and the two outcomes of a case predicted at {c:g}",
+        f"A single case predicted at {c:g} is off by {c:g} or {1 - c:.2g}, whatever the model; only the frequency "
+        "over many such cases can lie on the diagonal.",
+        caption=caption,
+        legend="upper left",
+    )
     return ax

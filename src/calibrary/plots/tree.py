@@ -17,6 +17,8 @@ _FAMILIES = {
     "cumulative": "Cumulative",
     "detection": "Object detection",
 }
+#: Inches: width of the page, where the metrics start, height of a line, space around a metric and between families.
+_WIDTH, _START, _STEP, _PAD, _SPACE = 8.8, 2.05, 0.3, 0.11, 0.17
 
 
 @dataclass(frozen=True)
@@ -42,68 +44,70 @@ def tree_data(*, beyond: bool = False) -> TreeData:
 def plot_tree(
     data: Any = None, *, ax: Any = None, caption: bool = True, theme: str = "light", beyond: bool = False
 ) -> Any:
-    """Every metric under its family; filled: has a test of its own, underlined: a proper score."""
+    """Every metric under its family; shaded: it has a test of its own, bold: a proper score.
+
+    Returns the matplotlib Axes.
+    """
     data = data if isinstance(data, TreeData) else tree_data(beyond=beyond)
-    columns = 2
-    tallest = max(-(-len(ids) // columns) for ids in data.families.values())
-    ax = style.new_axes(ax, size=(13, 1.6 + 0.3 * tallest), theme=theme)
-    ink = ax.xaxis.label.get_color()
+    layout = {family: _lines(ids, data.proper) for family, ids in data.families.items()}
+    deep = sum(_STEP * len(lines) + _SPACE for lines in layout.values())
+    ax, look = style.new_axes(ax, theme, size=(_WIDTH, deep + 0.75))
+    ax.set(xlim=(0, _WIDTH), ylim=(deep, 0))
     ax.axis("off")
-    n = len(data.families)
-    ax.set_xlim(-0.05, n * columns)
-    ax.set_ylim(-tallest - 1.2, 2.6)
-    centre = n * columns / 2 - 0.5
-    ax.text(centre, 2.2, "Calibration metrics", ha="center", va="center", fontsize=13, fontweight="bold", color=ink)
-    for i, (family, ids) in enumerate(data.families.items()):
-        x, colour = i * columns, style.COLOURS[i % len(style.COLOURS)]
-        ax.plot([centre, x + 0.5], [1.8, 1.0], color=style.LIGHT, lw=1.2, zorder=1)
+    y = _SPACE / 2
+    trunk = 0.12
+    for i, (family, lines) in enumerate(layout.items()):
+        colour = look.colours[i % len(look.colours)]
+        badge = y + _STEP / 2
+        ax.plot([trunk, trunk, trunk + 0.2], [0, badge, badge], color=look.grey, lw=1.2, zorder=1)
         ax.text(
-            x + 0.5,
-            0.7,
-            f"{_FAMILIES[family]} ({len(ids)})",
-            ha="center",
-            va="center",
-            fontsize=10,
-            color="white",
-            fontweight="bold",
-            bbox={"boxstyle": "round,pad=0.4", "fc": colour, "ec": "none"},
-        )
-        for j, id in enumerate(ids):
-            column, row = j % columns, j // columns
-            tests = id in data.tests
-            ax.text(
-                x + column,
-                -0.3 - row,
-                _short(id),
-                ha="center",
-                va="center",
-                fontsize=8.5,
-                color=ink,
-                fontweight="bold" if id in data.proper else "normal",
-                bbox={
-                    "boxstyle": "round,pad=0.25",
-                    "fc": (*_rgb(colour), 0.25 if tests else 0.0),
-                    "ec": colour,
-                    "lw": 0.8,
-                },
-            )
-    if caption:
-        ax.text(
-            0,
-            -tallest - 1.0,
-            "Shaded: comes with a hypothesis test of its own. Bold: a proper score.",
-            fontsize=9,
-            color=style.GREY,
-            va="center",
-        )
+            trunk + 0.2, badge, f"{_FAMILIES[family]} ({len(data.families[family])})", ha="left", va="center",
+            fontsize=9, color=look.paper, fontweight="bold",
+            bbox={"boxstyle": "round,pad=0.35", "fc": colour, "ec": colour},
+        )  # fmt: skip
+        for line in lines:
+            for x, id in line:
+                _metric(ax, look, x, y + _STEP / 2, id, colour, data)
+            y += _STEP
+        y += _SPACE
+    total = sum(map(len, data.families.values()))
+    style.finish(
+        ax,
+        look,
+        f"Calibration metrics: {total} in {len(data.families)} families",
+        "Shaded: comes with a hypothesis test of its own. Bold: a proper score.",
+        "",
+        caption=caption,
+    )
     return ax
 
 
-def _rgb(colour: str) -> tuple[float, float, float]:
+def _metric(ax: Any, look: style.Look, x: float, y: float, id: str, colour: str, data: TreeData) -> None:
     from matplotlib.colors import to_rgb
 
-    r, g, b = to_rgb(colour)
-    return r, g, b
+    shade = (*to_rgb(colour), 0.3 if id in data.tests else 0.0)
+    ax.text(
+        x, y, _short(id), ha="left", va="center", fontsize=8.5, color=look.ink,
+        fontweight="bold" if id in data.proper else "normal",
+        bbox={"boxstyle": "round,pad=0.28", "fc": shade, "ec": colour, "lw": 0.9},
+    )  # fmt: skip
+
+
+def _lines(ids: tuple[str, ...], proper: tuple[str, ...]) -> list[list[tuple[float, str]]]:
+    """The metrics of a family broken into lines: where each starts, and its id."""
+    from matplotlib.textpath import TextPath
+
+    lines: list[list[tuple[float, str]]] = [[]]
+    x = _START
+    for id in ids:
+        font: Any = {"weight": "bold" if id in proper else "normal"}
+        width = TextPath((0, 0), _short(id), size=8.5, prop=font).get_extents().width / 72 + 2 * _PAD
+        if x + width > _WIDTH and lines[-1]:
+            lines.append([])
+            x = _START
+        lines[-1].append((x, id))
+        x += width
+    return lines
 
 
 def _short(id: str) -> str:

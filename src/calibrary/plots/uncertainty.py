@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.catalogue import catalogue
+from calibrary.catalogue import catalogue, test
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
 from calibrary.predictions import Array, predictions
@@ -29,9 +29,8 @@ def null_data(
     metric: str, y_true: Any, y_prob: Any = None, *, n_resamples: int = 999, rng: Any = 0, **options: Any
 ) -> NullData:
     """What the metric would read if the predictions were calibrated, against what it reads."""
-    from calibrary.catalogue import test
-
-    p = predictions(y_true, y_prob, sample_weight=options.pop("sample_weight", None))
+    checked = {k: options.pop(k) for k in ("sample_weight", "labels", "pos_label") if k in options}
+    p = predictions(y_true, y_prob, **checked)
     entry = catalogue[metric]
     result = test(entry.id, p, method="monte-carlo", n_resamples=n_resamples, rng=rng, **options)
     return NullData(
@@ -49,30 +48,31 @@ def plot_null(
     theme: str = "light",
     **options: Any,
 ) -> Any:
-    """Histogram of the metric under perfect calibration, with the observed value."""
+    """Histogram of a metric under perfect calibration, with the observed value.
+
+    Takes the arguments of :func:`null_data` or its result. Returns the matplotlib Axes.
+    """
     data = metric if isinstance(metric, NullData) else null_data(metric, y_true, y_prob, **options)
-    ax = style.new_axes(ax, size=(5.6, 3.8), theme=theme)
+    ax, look = style.new_axes(ax, theme, size=(5.6, 4.6))
     finite = data.values[np.isfinite(data.values)]
     ax.hist(
-        finite,
-        bins=min(40, max(8, len(finite) // 20)),
-        color=style.LIGHT if theme == "light" else style.GREY,
-        edgecolor="white",
-        lw=0.4,
+        finite, bins=min(40, max(8, len(finite) // 20)), color=look.light, edgecolor=look.paper, lw=0.4,
         label="if calibrated",
+    )  # fmt: skip
+    if len(finite):
+        mean = float(finite.mean())
+        ax.axvline(mean, color=look.grey, lw=1.2, ls="--", label=f"mean if calibrated {mean:.4g}")
+    ax.axvline(data.observed, color=look.gap, lw=2.2, label=f"observed {data.observed:.4g}")
+    ax.set(xlabel=data.name[:1].upper() + data.name[1:], ylabel="Draws")
+    style.finish(
+        ax,
+        look,
+        f"{data.metric}: is it more than chance?",
+        f"{style.pvalue(data.pvalue)} · N = {data.n:,.0f} · {len(data.values):,} draws of labels from the predictions",
+        "An observed value far outside the histogram is evidence against calibration.",
+        caption=caption,
+        legend="above",
     )
-    ax.axvline(data.observed, color=style.GAP, lw=2, label=f"observed {data.observed:.4g}")
-    ax.axvline(float(finite.mean()), color=style.GREY, lw=1, ls="--", label=f"mean if calibrated {finite.mean():.4g}")
-    ax.set_xlabel(data.name)
-    ax.set_ylabel("draws")
-    style.title(ax, f"{data.metric}: is it more than chance?")
-    style.legend(ax, loc="best")
-    if caption:
-        style.caption(
-            ax,
-            f"N = {data.n:,.0f}, {len(data.values):,} draws of labels from the predictions; p = {data.pvalue:.3g}. An "
-            "observed value far outside the histogram is evidence against calibration.",
-        )
     return ax
 
 
@@ -85,12 +85,12 @@ class DotData(FigureData):
     low: Array
     high: Array
     null_mean: Array
-    perfect: Array
     n: int
+    lens: str
 
 
 def dot_data(evaluation: Any, *, most: int = 30) -> DotData:
-    """The rows of an :class:`calibrary.Evaluation` that lie between 0 and 1 with 0 as the perfect value."""
+    """The rows of an :class:`calibrary.Evaluation` that are errors on one scale: 0 is perfect, about 1 the worst."""
     rows = [
         r
         for r in evaluation.rows
@@ -104,42 +104,41 @@ def dot_data(evaluation: Any, *, most: int = 30) -> DotData:
 
     names = tuple(r.id + (f".{r.part}" if r.part else "") for r in rows)
     return DotData(
-        names, column("value"), column("low"), column("high"), column("null_mean"), column("perfect"), evaluation.n
+        names, column("value"), column("low"), column("high"), column("null_mean"), evaluation.n, evaluation.lens
     )
 
 
 def plot_metrics(evaluation: Any, *, ax: Any = None, caption: bool = True, theme: str = "light", most: int = 30) -> Any:
-    """Dot plot of many calibration errors with intervals; grey ticks show what a calibrated model would read."""
+    """Dot plot of many calibration errors with intervals; grey ticks show what a calibrated model would read.
+
+    Takes what :func:`calibrary.evaluate` returns, or the result of :func:`dot_data`. Returns the matplotlib Axes.
+    """
     data = evaluation if isinstance(evaluation, DotData) else dot_data(evaluation, most=most)
     n = len(data.names)
-    ax = style.new_axes(ax, size=(6.4, 0.9 + 0.24 * n), theme=theme)
+    ax, look = style.new_axes(ax, theme, size=(6.0, 2.0 + 0.25 * n))
     place = np.arange(n)[::-1]
-    known = np.isfinite(data.low)
-    ax.hlines(place[known], data.low[known], data.high[known], color=style.MODEL, lw=2, alpha=0.6)
-    ax.scatter(data.value, place, color=style.MODEL, s=26, zorder=3, label="observed, with interval")
-    null = np.isfinite(data.null_mean)
+    known, null = np.isfinite(data.low), np.isfinite(data.null_mean)
+    ax.hlines(place[known], data.low[known], data.high[known], color=look.model, lw=2.4, alpha=0.5, zorder=2)
+    dots = "observed, with interval" if known.any() else "observed"
+    ax.scatter(data.value, place, color=look.model, edgecolor=look.paper, lw=0.6, s=34, zorder=4, label=dots)
     if null.any():
         ax.scatter(
-            data.null_mean[null],
-            place[null],
-            marker="|",
-            s=90,
-            color=style.GREY,
-            lw=2,
-            zorder=2,
+            data.null_mean[null], place[null], marker="|", s=110, color=look.gap, lw=2.2, zorder=3,
             label="mean if calibrated",
-        )
-    ax.axvline(0, color=style.GREY, lw=1, ls=(0, (4, 3)))
-    ax.set_yticks(place, data.names, fontsize=8)
+        )  # fmt: skip
+    ax.axvline(0, color=look.grey, lw=1, ls=style.DASHED, zorder=1)
+    ax.set_yticks(place, data.names, fontsize=8.5)
     ax.set_ylim(-0.7, n - 0.3)
-    ax.grid(axis="y", color=style.LIGHT, lw=0.4, alpha=0.7)
+    ax.grid(axis="y", color=look.light, lw=0.5, alpha=0.6)
     ax.set_axisbelow(True)
-    ax.set_xlabel("calibration error (0 is perfect)")
-    style.title(ax, "Calibration errors side by side")
-    style.legend(ax, loc="lower right")
-    if caption:
-        style.caption(
-            ax,
-            f"N = {data.n:,}. Metrics measure different things: compare each with its grey tick, not with the others.",
-        )
+    ax.set_xlabel("Calibration error (0 is perfect)")
+    style.finish(
+        ax,
+        look,
+        "Calibration errors side by side",
+        f"N = {data.n:,} · {n} metrics",
+        "Metrics measure different things: compare each with its own tick, not with the others.",
+        caption=caption,
+        legend="above",
+    )
     return ax

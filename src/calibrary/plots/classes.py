@@ -1,0 +1,77 @@
+"""Small multiples: one reliability diagram per class or pair of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calibrary.lens import as_lens
+from calibrary.plots import style
+from calibrary.plots.reliability import BINS, ReliabilityData, draw_line, reliability_data
+from calibrary.predictions import predictions
+
+
+def class_data(
+    y_true: Any, y_prob: Any = None, *, lens: Any = "class-wise", n_bins: int = 10, **options: Any
+) -> dict[str, ReliabilityData]:
+    """The bins of every class (or pair) by its name; options are those of :func:`reliability_data`."""
+    checked = {k: options.pop(k) for k in ("sample_weight", "labels", "pos_label") if k in options}
+    p = predictions(y_true, y_prob, **checked)
+    views = p.through(as_lens(lens, options.pop("r", None)))
+    return {
+        _name(key, p.classes): reliability_data(view, n_bins=n_bins, lens="binary", **options)
+        for key, view in zip(views.keys, views.views, strict=True)
+    }
+
+
+def _name(key: Any, classes: tuple[Any, ...]) -> str:
+    if key is None:
+        return "all"
+    return f"{classes[key[0]]} v {classes[key[1]]}" if isinstance(key, tuple) else str(classes[key])
+
+
+def small_multiples(
+    y_true: Any, y_prob: Any = None, *, most: int = 36, caption: bool = True, theme: str = "light", **options: Any
+) -> Any:
+    """One small reliability diagram per class (or pair); with more than ``most``, those with the largest error.
+
+    Takes the arguments of :func:`class_data`, or its result. Returns the matplotlib Figure.
+    """
+    data = y_true if isinstance(y_true, dict) else class_data(y_true, y_prob, **options)
+    chosen = list(data)
+    if len(chosen) > most:
+        chosen = sorted(chosen, key=lambda name: -data[name].ece)[:most]
+    columns = _columns(len(chosen))
+    rows = -(-len(chosen) // columns)
+    figure = style.new_figure((max(1.75 * columns + 0.5, 4.2), 2.05 * rows + 0.9), theme)
+    look = style.look(theme)
+    for place, name in enumerate(chosen):
+        ax, _ = style.new_axes(figure.add_subplot(rows, columns, place + 1), theme)
+        style.unit_square(ax, look, "", "")
+        draw_line(ax, look, data[name], look.model, None)
+        ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+        ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
+        ax.set_title(f"{name}   ECE {data[name].ece:.3f}", fontsize=8, loc="left", color=look.ink)
+        ax.tick_params(labelsize=7.5, labelbottom=place >= len(chosen) - columns, labelleft=place % columns == 0)
+        if place % columns == 0:
+            ax.set_ylabel("Frequency", fontsize=8)
+        if place >= len(chosen) - columns:
+            ax.set_xlabel("Prediction", fontsize=8)
+    left = f", the {len(chosen)} worst of {len(data)}" if len(chosen) < len(data) else ""
+    style.around(figure, look, f"Reliability by class{left}", _numbers(data), caption=caption)
+    return figure
+
+
+def _columns(n: int) -> int:
+    """Up to six columns, with as few empty places as possible."""
+    if n <= 3:
+        return n
+    fewest = 3 if n < 9 else 4
+    return max(range(fewest, 7), key=lambda k: (-(-n % k), k))
+
+
+def _numbers(data: dict[str, ReliabilityData]) -> str:
+    first = next(iter(data.values()))
+    sizes = [d.n for d in data.values()]
+    n = f"N = {min(sizes):,.0f}" + ("" if min(sizes) == max(sizes) else f" to {max(sizes):,.0f}")
+    bars = " · bars: one standard error" if first.error == "se" else ""
+    return f"{n} · {first.n_bins} {BINS.get(first.binning, 'bins')}{bars} · larger points: more cases"
