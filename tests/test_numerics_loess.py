@@ -8,6 +8,8 @@ from scipy.optimize import minimize
 
 from calibrary.maps.local_linear import smooth_line
 from calibrary.numerics.knots import search_knots
+from calibrary.numerics.local_linear import epanechnikov_lines
+from calibrary.numerics.local_linear_walk import walk
 from calibrary.numerics.loess import cell_vertices, hermite, local_polynomial, nearest_window
 from calibrary.numerics.loess_walk import local_polynomials
 from calibrary.numerics.lowess import lowess
@@ -131,6 +133,9 @@ def test_epanechnikov_line_at_every_sample_and_elsewhere(kind, h):
     targets = np.concatenate([x[::3], np.random.default_rng(1).random(100), [0.0, 1.0]])
     want = [literal_line(x, y, w, t, h) for t in targets]
     np.testing.assert_allclose(smooth_line(x, y, w, targets, h), want, atol=1e-9)
+    value = np.empty(len(targets))
+    walk(x, y, w, np.sort(targets), h, value)
+    np.testing.assert_allclose(value, epanechnikov_lines(x, y, w, np.sort(targets), h), atol=1e-9)
 
 
 def test_lowess_fits_a_straight_line_exactly():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrary.maps.base import CalibrationMap
+from calibrary.numerics.local_linear import epanechnikov_lines
 from calibrary.predictions import Array, Predictions
 
 #: The published map keeps away from 0 and 1 by this much.
@@ -34,12 +35,9 @@ class LocalLinear(CalibrationMap):
 
 def smooth_line(x: Array, y: Array, w: Array, c: Array, bandwidth: float) -> Array:
     """The local line through values y at distinct ascending x with weights w, at any c, within the limits."""
-    from calibrary.numerics.local_linear import epanechnikov_lines
-
     in_order = c.ndim == 1 and bool((c[1:] >= c[:-1]).all())
     targets, back = (c, None) if in_order else np.unique(c, return_inverse=True)
-    value = np.empty(len(targets))
-    epanechnikov_lines(x, y, w, targets, float(bandwidth), value)
+    value = epanechnikov_lines(x, y, w, targets, float(bandwidth))
     empty = np.flatnonzero(np.isnan(value))
     if len(empty):
         value[empty] = _nearest_mean(x, y, w, targets[empty])

@@ -66,27 +66,25 @@ class _Piecewise(CalibrationMap):
         x = self._axis(view.c)
         order = np.argsort(x, kind="stable")
         rows = _Rows(x[order], view.y[order].astype(np.float64), view.weight[order])
-        n = view.n
-        folds = min(self.cv, n) if n > 1 else 0
-        choices = [self.segments] if self.segments is not None else list(range(1, self._most_segments(n) + 1))
-        need_folds = folds > 1 and (self.ensemble or len(choices) > 1)
-        fold = _folds(n, folds, self.rng)[order] if need_folds else None
-        maps, scores = [], []
-        for k in choices if need_folds else []:
-            curves, losses = [], []
-            for f in range(folds):
-                held = fold == f
-                curves.append(self._fit_one(rows.only(~held), k))
-                out = rows.only(held)
-                losses.append(np.average((curves[-1](out.x) - out.y) ** 2, weights=out.w))
-            maps.append(curves)
-            scores.append(float(np.mean(losses)))
-        chosen = 0
-        if len(scores) > 1:
-            chosen = int(np.flatnonzero(np.array(scores) <= min(scores) * (1.0 + self.tolerance))[0])
+        choices = [self.segments] if self.segments is not None else list(range(1, self._most_segments(view.n) + 1))
+        by_folds, chosen = [], 0
+        if view.n > 1 and (self.ensemble or len(choices) > 1):
+            fold = _folds(view.n, min(self.cv, view.n), self.rng)[order]
+            by_folds = [self._fit_folds(rows, fold, k) for k in choices]
+            scores = np.array([score for _, score in by_folds])
+            chosen = int(np.flatnonzero(scores <= scores.min() * (1.0 + self.tolerance))[0])
         self.segments_ = int(choices[chosen])
-        self.curves_ = maps[chosen] if self.ensemble and maps else [self._fit_one(rows, self.segments_)]
+        self.curves_ = by_folds[chosen][0] if self.ensemble and by_folds else [self._fit_one(rows, self.segments_)]
         self._caution()
+
+    def _fit_folds(self, rows: _Rows, fold: Indices, k: int) -> tuple[list[Callable[[Array], Array]], float]:
+        """The curve without each fold, and the mean of their squared errors on the fold left out."""
+        curves, losses = [], []
+        for f in range(int(fold.max()) + 1):
+            held = rows.only(fold == f)
+            curves.append(self._fit_one(rows.only(fold != f), k))
+            losses.append(np.average((curves[-1](held.x) - held.y) ** 2, weights=held.w))
+        return curves, float(np.mean(losses))
 
     def _check(self) -> None:
         for name, value in (("segments", self.segments), ("max_segments", self.max_segments)):

@@ -3,7 +3,8 @@
 The tricube weight is 1 - 3|v|^3 + 3|v|^6 - |v|^9 of the scaled distance v, so a fit needs only power sums of v over
 the window and the same with the sign of v. The window slides, so the sums are carried along: about a centre m, in
 units of s, shifted to each target. They are built afresh (never translated: that multiplies rounding) when the
-target has moved away from m or the window's radius from s.
+target has moved away from m or the window's radius from s. Values agree with one fit per target to about 1e-12, and
+to 1e-9 where most rows lie in a heap far narrower than the window.
 """
 
 from __future__ import annotations

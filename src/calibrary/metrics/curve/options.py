@@ -13,7 +13,7 @@ span, degree, surface, cell, transform, clip : optional
     Of ``map="loess"``: share of the rows in a window (0.75), degree of the local polynomial (2), "interpolate" (R's
     default) or "direct" (exact at every point), size of R's cells (0.2), "logit" to fit on log odds, and whether the
     curve is kept within [0, 1]. ``span``, ``delta`` and ``clip`` also of "lowess".
-bandwidth : float, optional
+bandwidth, kernel : optional
     Of "local_linear" and "nadaraya_watson".
 n_knots : int, optional
     Of "rcs": number of knots, 3 to 7.
@@ -31,6 +31,7 @@ n_bins, base, roof, empty, max_bins, folds : optional
     clip=None,
     delta=None,
     bandwidth=None,
+    kernel=None,
     n_knots=None,
     parameters=None,
     target_smoothing=None,
@@ -61,6 +62,7 @@ class MapOptions(Common, total=False):
     clip: bool | None
     delta: float | None
     bandwidth: Any
+    kernel: str | None
     n_knots: int | None
     parameters: str | None
     target_smoothing: bool | None
