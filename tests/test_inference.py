@@ -963,6 +963,20 @@ def test_frozen_options_are_chosen_on_the_original_rows_and_kept(entry):
             same(result.replicates, [literal(entry, y[i], p[i], {**rows(kw, i), **chosen}) for i in drawn], entry)
 
 
+@quiet
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_bandwidth_of_detections_is_chosen_once(average):
+    found = detections()
+    entry = cal.catalogue["l1cbod"]
+    chosen = entry.frozen(found, average=average)
+    assert entry(found, average=average, **chosen) == pytest.approx(entry(found, average=average))
+    result = cal.interval("l1cbod", found, average=average, n_resamples=4, rng=0)
+    rng = np.random.default_rng(0)
+    for value in result.replicates:
+        counts = np.bincount(rng.integers(0, found.n_images, found.n_images), minlength=found.n_images)
+        assert value == pytest.approx(entry(found.reweighted(counts), average=average, **chosen), rel=1e-9)
+
+
 # -- level and coverage ------------------------------------------------------------------------------
 
 

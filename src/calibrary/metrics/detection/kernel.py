@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from collections.abc import Iterator
+from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrary.catalogue import Correction
 from calibrary.detection import Matches
@@ -19,8 +21,26 @@ BANDWIDTHS = (1e-3, 10**-2.5, 1e-2, 10**-1.5, 1e-1, 0.2, 0.4, 0.6, 0.8, 1.0)
 _MANY_REPEATED = 0.05
 
 
+def _same_widths(
+    matches: Matches,
+    *,
+    bandwidth: float | str | tuple[float | str, ...] = "loo-mle",
+    average: str | None = "micro",
+    **others: Any,
+) -> dict[str, Any]:
+    """The bandwidth of every class, as chosen on these detections."""
+    if isinstance(bandwidth, tuple):
+        return {"bandwidth": bandwidth}
+    widths: list[float | str] = [bandwidth] * n_groups(matches, average)
+    for k, rows in _measurable(matches, average):
+        order = np.argsort(matches.score[rows], kind="stable")
+        widths[k] = _width(matches.score[rows][order], matches.weights[rows][order], bandwidth)
+    return {"bandwidth": tuple(widths)}
+
+
 @detection_metric(
     "l1cbod",
+    frozen=_same_widths,
     row=79,
     link="option",
     aliases=("detection_kde_error", "l1_cbod"),
@@ -50,7 +70,7 @@ def detection_kernel_calibration_error(
     matches: Matches,
     *,
     link: str = "threshold",
-    bandwidth: float | str = "loo-mle",
+    bandwidth: float | str | tuple[float | str, ...] = "loo-mle",
     average: str | None = "micro",
     **data: Unpack[Matching],
 ) -> float:
@@ -67,7 +87,7 @@ def detection_kernel_calibration_error(
         What a score should equal: the chance of being correct, or the expected overlap (0 when wrong).
     bandwidth : float, "loo-mle" or "loo-authors"
         A number; the one of ten with the largest leave-one-out likelihood of the scores; or the same by the authors'
-        code, which favours small ones. Chosen anew for each class that is averaged.
+        code, which favours small ones. Chosen anew for each class that is averaged; a tuple gives one for each.
     average : "micro", "macro", "weighted" or None
         Pool all classes; mean of the classes with at least two detections, plain or weighted by detections; or one
         value per class.
@@ -81,13 +101,20 @@ def detection_kernel_calibration_error(
     """
     one_of("link", link, ("threshold", "identity"))
     psi = matches.located if link == "identity" else matches.correct.astype(np.float64)
-    group = groups(matches.category, average)
     values = np.full(n_groups(matches, average), np.nan)
+    for k, rows in _measurable(matches, average):
+        h = bandwidth[k] if isinstance(bandwidth, tuple) else bandwidth
+        values[k] = _kernel_error(matches.score[rows], psi[rows], matches.weights[rows], h)
+    return averaged(values, matches.n_detections, average, "a kernel error needs two detections")
+
+
+def _measurable(matches: Matches, average: str | None) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """The classes that are averaged and have two detections, each with its rows."""
+    group = groups(matches.category, average)
     for k in np.unique(group):
         rows = group == k
         if rows.sum() >= 2 or matches.weights[rows].sum() >= 2.0:
-            values[k] = _kernel_error(matches.score[rows], psi[rows], matches.weights[rows], bandwidth)
-    return averaged(values, matches.n_detections, average, "a kernel error needs two detections")
+            yield int(k), rows
 
 
 def _kernel_error(score: Array, psi: Array, weight: Array, bandwidth: float | str) -> float:
@@ -101,25 +128,40 @@ def _smooth_mean(score: Array, psi: Array, weight: Array, bandwidth: float | str
     """Mean of the other detections' psi around each score (ascending)."""
     from calibrary.numerics.beta_kernel import leave_one_out_beta_sums
 
-    # at a score of exactly 0 or 1 every other kernel vanishes unless there is a twin
+    sums = leave_one_out_beta_sums(score, psi, _width(score, weight, bandwidth), weight)
+    others = (np.dot(weight, psi) - weight * psi) / np.maximum(weight.sum() - weight, np.finfo(float).tiny)
+    return np.where(_lone(score, weight), others, sums.weighted / sums.total)
+
+
+def _lone(score: Array, weight: Array) -> NDArray[np.bool_]:
+    """Scores of exactly 0 or 1 without a twin, where every other kernel vanishes."""
     lone = np.zeros(len(score), dtype=bool)
     for end in (0.0, 1.0):
         there = score == end
         lone |= there & (weight[there].sum() <= 1.0)
-    h = positive_width(bandwidth, ("loo-mle", "loo-authors"))
-    tried = BANDWIDTHS if h is None else (h,)
-    sums = [leave_one_out_beta_sums(score, psi, h, weight) for h in tried]
-    likelihood = [float(np.dot(weight[~lone], (np.log(s.total) + s.log_scale)[~lone])) for s in sums]
-    if bandwidth == "loo-authors":
-        likelihood = [value - weight.sum() * np.log(h) for value, h in zip(likelihood, tried, strict=True)]
+    return lone
+
+
+def _width(score: Array, weight: Array, bandwidth: float | str) -> float:
+    """A bandwidth by number or rule, for ascending scores."""
+    from calibrary.numerics.beta_kernel import leave_one_out_beta_sums
+
+    given = positive_width(bandwidth, ("loo-mle", "loo-authors"))
+    if given is not None:
+        return given
+    fair = ~_lone(score, weight)
+    likelihood = []
+    for h in BANDWIDTHS:
+        sums = leave_one_out_beta_sums(score, score, h, weight)
+        penalty = weight.sum() * np.log(h) if bandwidth == "loo-authors" else 0.0
+        likelihood.append(float(np.dot(weight[fair], (np.log(sums.total) + sums.log_scale)[fair])) - penalty)
     best = int(np.argmax(likelihood))
     if bandwidth == "loo-mle" and best == 0 and _repeated(score, weight) > _MANY_REPEATED:
         warn(
-            f"more than {_MANY_REPEATED:.0%} of the scores are repeated and the smallest bandwidth {tried[0]:g} was "
-            "chosen: the likelihood favours ever smaller ones there; pass bandwidth="
+            f"more than {_MANY_REPEATED:.0%} of the scores are repeated and the smallest bandwidth {BANDWIDTHS[0]:g} "
+            "was chosen: the likelihood favours ever smaller ones there; pass bandwidth="
         )
-    others = (np.dot(weight, psi) - weight * psi) / np.maximum(weight.sum() - weight, np.finfo(float).tiny)
-    return np.where(lone, others, sums[best].weighted / sums[best].total)
+    return BANDWIDTHS[best]
 
 
 def _repeated(score: Array, weight: Array) -> float:
