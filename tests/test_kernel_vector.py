@@ -55,8 +55,8 @@ def always_compiled(monkeypatch):
     """Small problems take the way of large ones: compiled tiles, several of them."""
     from calibrary.numerics import dirichlet_kernel
 
-    for module in (pair_tiles, dirichlet_kernel):
-        monkeypatch.setattr(module, "FEW_PAIRS", 0)
+    monkeypatch.setattr(pair_tiles, "FEW_PAIRS", 0)
+    monkeypatch.setattr(dirichlet_kernel, "FEW_VALUES", 0)
     monkeypatch.setattr(pair_tiles, "TILE_SIDE", 48)
     monkeypatch.setattr(tile_median, "TILE_SIDE", 48)
 
@@ -155,7 +155,7 @@ def test_compiled_class_shares_equal_plain_ones(weight_type, h, monkeypatch):
         return np.vstack([q.shares for q in parts]), np.concatenate([q.log_total for q in parts])
 
     plain = run()
-    monkeypatch.setattr(dirichlet_kernel, "FEW_PAIRS", 0)
+    monkeypatch.setattr(dirichlet_kernel, "FEW_VALUES", 0)
     for a, b in zip(run(), plain, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-300)
 

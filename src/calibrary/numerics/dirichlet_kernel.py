@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.numerics.pair_tiles import FEW_PAIRS, row_threads
+from calibrary.numerics.pair_tiles import row_threads
 
 Array = NDArray[np.float64]
 
+#: Up to this many kernel values plain numpy answers before a compiler has started.
+FEW_VALUES = 1 << 24
 #: Numbers in a block of rows.
 _BLOCK = 1 << 22
 #: Logarithms of smaller coordinates are taken here: 0 log 0 is 0, and a boundary point takes its limit.
@@ -69,7 +71,7 @@ def leave_one_out_shares(
         left = np.log1p(-1.0 / w) if weight_type == "frequency" else np.full(n, -np.inf)
     logs = np.log(np.maximum(points, _FLOOR))
     step = max(1, _BLOCK // n)
-    compiled = n * n > FEW_PAIRS
+    compiled = n * n * len(widths) > FEW_VALUES
     with row_threads(compiled) as share:
         bias = np.empty((len(widths), n))
 

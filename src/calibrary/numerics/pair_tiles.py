@@ -29,7 +29,7 @@ LONG_ROW = 40
 #: Side of a square tile, and entries in a block of whole rows.
 TILE_SIDE, BLOCK_ENTRIES = 1024, 1 << 22
 #: Up to this many pairs plain numpy answers before a compiler has started.
-FEW_PAIRS = 1 << 19
+FEW_PAIRS = 1 << 22
 
 
 class PairMatrix:
@@ -147,20 +147,16 @@ class LineMatrix(PairMatrix):
         return LineMatrix(self.x, self.a * v, self.kernel, self.width, self.order)
 
     def total(self, w: Array | None = None) -> float:
-        a = self.a if w is None else self.a * w
-        if self.kernel != "laplace":
-            return gaussian_form(self.x, a, self.width)
-        x, a = self._ascending(self.x, a)
-        return float(laplace_form(x, a, self.width))
+        x, a = self._ascending(self.x, self.a if w is None else self.a * w)
+        return float((laplace_form if self.kernel == "laplace" else gaussian_form)(x, a, self.width))
 
     def power_sums(self, u: Array, v: Array) -> Array:
         # powers of the kernel are narrower kernels of the same kind
+        x, a, u, v = self._ascending(self.x, self.a, u, v)
         if self.kernel == "laplace":
-            x, a, u, v = self._ascending(self.x, self.a, u, v)
             return np.array([np.dot(u * a**q, laplace_sums(x, v * a**q, self.width / q)) for q in (1, 2, 3)])
         plus, minus = (
-            np.array([gaussian_form(self.x, z * self.a**q, self.width / np.sqrt(q)) for q in (1, 2, 3)])
-            for z in (u + v, u - v)
+            np.array([gaussian_form(x, z * a**q, self.width / np.sqrt(q)) for q in (1, 2, 3)]) for z in (u + v, u - v)
         )
         sums: Array = (plus - minus) / 4.0
         return sums
@@ -174,9 +170,9 @@ class LineMatrix(PairMatrix):
         return result if self.order is None else result[np.argsort(self.order)]
 
     def forms(self, b: Array) -> Array:
-        if self.kernel != "laplace":
-            return np.array([gaussian_form(self.x, self.a * column, self.width) for column in b.T])
         x, a, ascending = self._ascending(self.x, self.a, b)
+        if self.kernel != "laplace":
+            return np.array([gaussian_form(x, a * column, self.width) for column in ascending.T])
         return np.asarray(laplace_form(x, a[:, None] * ascending, self.width))
 
     def triangles(self, w: Array) -> float:
