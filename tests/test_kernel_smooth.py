@@ -592,3 +592,24 @@ def test_bad_options_are_refused_with_a_sentence(id, kw, sentence):
 def test_the_likelihood_rule_warns_when_ties_break_it():
     with pytest.warns(cal.CalibrationWarning, match="smallest width, 1e-05"):
         cal.compute("bkde", [0, 1, 1, 0] * 5, [0.2, 0.4, 0.6, 0.8] * 5)
+
+
+@pytest.mark.parametrize("width", [1e-300, 1e-12, 1e12])
+def test_absurd_widths_give_their_limits_without_a_warning(width):
+    y, c = sample(200, decimals=2)
+    groups = np.unique(c)
+    mean = np.array([y[c == v].mean() for v in groups])
+    count = np.array([(c == v).sum() for v in groups])
+    size = {True: np.average(np.abs(mean - groups), weights=count), False: abs(np.mean(y - c))}[width < 1]
+    pairs = np.sqrt(np.sum((count * (mean - groups)) ** 2)) / 200 if width < 1 else size
+    kernels = ("gaussian", "laplace", "triweight") if width < 1 else ("gaussian",)
+    for kernel in kernels:
+        got = cal.compute("sece", y, c, kernel=kernel, bandwidth=width)
+        assert got == pytest.approx(size if width < 1 else np.mean(np.abs(y.mean() - c)), rel=1e-9)
+    for kernel in ("gaussian", "laplace"):
+        assert cal.compute("mmce", y, c, kernel=kernel, bandwidth=width) == pytest.approx(pairs, rel=1e-9)
+    assert cal.compute("smece", y, c, sigma=width) == pytest.approx(size, rel=1e-7)
+    if width < 1:
+        assert cal.compute("lsece", y, c, sigma=width) == pytest.approx(size, rel=1e-4)
+        assert cal.compute("skde", y, c, bandwidth=width) == pytest.approx(size, rel=1e-3)
+        assert cal.compute("sce", y, c, lipschitz=1 / width) == pytest.approx(size, rel=1e-9)

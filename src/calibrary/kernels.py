@@ -28,6 +28,8 @@ from calibrary.predictions import Array, Predictions, Sorted
 
 #: Beyond this many widths the kernel is exactly zero in double precision.
 _UNDERFLOW = {"gaussian": 39.0, "laplace": 746.0}
+#: Longest range, in widths, that a sketch of cells resolves.
+_LONG = 1e8
 #: Up to this many pairs of target and point, Gaussians are summed directly.
 _DIRECT = 1 << 20
 #: A leave-one-out sum below this share of the left-out term is summed again without it.
@@ -51,12 +53,13 @@ class Kernel:
 
     def __call__(self, u: Array) -> Array:
         """k(u)."""
-        if self.name == "gaussian":
-            return np.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi)
-        size = np.abs(u)
-        if self.name == "laplace":
-            return 0.5 * np.exp(-size)
-        value: Array = np.where(size <= 1.0, polynomial.polyval(size, self.coefficients), 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # far outside, where the kernel is zero
+            if self.name == "gaussian":
+                return np.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi)
+            size = np.abs(u)
+            if self.name == "laplace":
+                return 0.5 * np.exp(-size)
+            value: Array = np.where(size <= 1.0, polynomial.polyval(size, self.coefficients), 0.0)
         return value
 
     @property
@@ -80,7 +83,7 @@ class Kernel:
             return polynomial_sums(np.array(self.coefficients), t, x, values, h)
         if self.name == "laplace":
             return self._laplace_at(t, x, values, h)
-        if len(t) * len(x) <= _DIRECT:
+        if len(t) * len(x) <= _DIRECT or x[-1] - x[0] > _LONG * h:
             return block_sums(self, t, x, values, h, self.reach)
         return self._gaussian_at(t, x, values, h)
 
@@ -119,7 +122,8 @@ class Kernel:
         share = None if own is None else own / w
         if self.name == "laplace" and not isinstance(h, np.ndarray):
             return self._laplace(x, w, wy, h, share)
-        if self.name == "gaussian" and not isinstance(h, np.ndarray) and len(x) > 64:
+        # a sketch of a width this small would round the positions of the points
+        if self.name == "gaussian" and not isinstance(h, np.ndarray) and len(x) > 64 and x[-1] - x[0] < _LONG * h:
             s0, s1 = gaussian_sums(x, (w, wy), h)
             s0 *= self.peak
             s1 *= self.peak
@@ -188,7 +192,8 @@ def _exponential(d: Array, h: float) -> Array:
 
 
 def _squared_exponential(d: Array, h: float) -> Array:
-    return np.exp(-0.5 * (d / h) ** 2)
+    with np.errstate(over="ignore"):
+        return np.exp(-0.5 * (d / h) ** 2)
 
 
 #: Kernels of a distance, one at zero: what pair metrics compare predictions with.
@@ -238,6 +243,10 @@ def beta_log_kernel(points: Array, centres: Array, h: float) -> Array:
 LOO_GRID: Array = np.concatenate([np.logspace(-5, -1, 15), np.linspace(0.2, 1.0, 5)])
 #: Widths tried by cross-validation of a smooth curve.
 CV_GRID: Array = np.geomspace(0.005, 0.5, 41)
+#: Rules for the width of a smooth curve.
+CURVE_RULES = ("normal", "normal-sd", "cv", "adaptive")
+#: Narrower kernels would overflow; no two confidences are that close.
+_SMALLEST = 1e-300
 WEIGHT_TYPES = ("frequency", "importance")
 
 
@@ -252,7 +261,7 @@ def positive_width(bandwidth: Any, rules: Sequence[str], name: str = "bandwidth"
         h = float(bandwidth)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}={bandwidth!r} is not a width: pass a positive number") from error
-    if not (h > 0.0 and math.isfinite(h)):
+    if not (h >= _SMALLEST and math.isfinite(h)):
         raise ValueError(f"{name}={bandwidth!r} must be a positive number")
     return h
 
@@ -412,7 +421,7 @@ def mix_n_match_bandwidth(view: Predictions, kernel: Kernel, *, weight_type: str
 def adaptive_bandwidth(view: Predictions, kernel: Kernel, h: float) -> Array:
     """A width per row, h (f / g)^(-1/2): wide where the pilot density f is thin; g is its geometric mean."""
     s = view.sorted
-    w = np.ones(view.n) if s.w is None else s.w
+    w = _weights(s)
     f = kernel.sums(s.c, w, w, h)[0]
     log_f = np.log(f)
     result: Array = h * np.exp(-0.5 * (log_f - np.dot(w, log_f) / w.sum()))
@@ -426,7 +435,7 @@ def smoothed_labels(
 
     A width of zero gives the mean label of each group of equal confidences.
     """
-    w = np.ones(len(s.c)) if s.w is None else s.w
+    w = _weights(s)
     wy = w * s.y
     own = None
     if leave_one_out:
@@ -440,6 +449,10 @@ def smoothed_labels(
     curve: Array = np.full(len(w), np.nan)
     np.divide(s1, s0, out=curve, where=s0 > 0.0)
     return curve.clip(0.0, 1.0)
+
+
+def _weights(s: Sorted) -> Array:
+    return np.ones(len(s.c)) if s.w is None else s.w
 
 
 def _tie_sums(c: Array, w: Array, wy: Array, own: Array | None, y: Array) -> tuple[Array, Array]:
@@ -478,7 +491,7 @@ def cv_bandwidth(
 
 def _leave_one_out_error(view: Predictions, kernel: Kernel, h: float, weight_type: str) -> float:
     s = view.sorted
-    w = np.ones(view.n) if s.w is None else s.w
+    w = _weights(s)
     curve = smoothed_labels(s, kernel, h, leave_one_out=True, weight_type=weight_type)
     alone = np.isnan(curve)
     if alone.any():
@@ -494,7 +507,7 @@ def _fold_errors(view: Predictions, kernel: Kernel, widths: Array, folds: int, r
         raise ValueError(f"cv={folds!r} must be between 2 and the number of rows, {view.n}")
     fold = np.random.default_rng(rng).permutation(np.arange(view.n) % folds)
     s = view.sorted
-    w = np.ones(view.n) if s.w is None else s.w
+    w = _weights(s)
     errors = np.zeros(len(widths))
     for f in range(folds):
         test, train = fold == f, fold != f

@@ -7,13 +7,21 @@ from typing import Any
 import numpy as np
 
 from calibrary.errors import one_of
-from calibrary.kernels import KERNELS, WEIGHT_TYPES, Kernel, copies, curve_bandwidth, density_kernel, smoothed_labels
+from calibrary.kernels import (
+    CURVE_RULES,
+    KERNELS,
+    WEIGHT_TYPES,
+    Kernel,
+    copies,
+    curve_bandwidth,
+    density_kernel,
+    smoothed_labels,
+)
 from calibrary.maps.base import CalibrationMap
 from calibrary.predictions import Array, Predictions, Sorted, as_array, predictions
 
 __all__ = ["smooth_calibration_curve"]
 
-_RULES = ("normal", "normal-sd", "cv", "adaptive")
 _REFLECTED = "reflected-gaussian"
 
 
@@ -57,7 +65,7 @@ class NadarayaWatson(CalibrationMap):
     def _learn(self, view: Predictions) -> None:
         s = view.sorted
         self.bandwidth_ = curve_bandwidth(
-            self.bandwidth, view, self._shape, _RULES,
+            self.bandwidth, view, self._shape, CURVE_RULES,
             weight_type=self.weight_type, grid=self.grid, folds=self.cv, rng=self.rng,
         )  # fmt: skip
         w = np.ones(view.n) if s.w is None else s.w

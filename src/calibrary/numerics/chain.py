@@ -27,7 +27,8 @@ def lipschitz_maximum(x: Array, r: Array, slope: float = 1.0) -> float:
     Exact up to rounding, about 1e-16 times the largest running sum of r, times the square root of n.
     """
     running = np.cumsum(r)
-    gaps = slope * np.diff(x)
+    # neighbours may differ by 2 at most, so a larger allowance is none
+    gaps = np.minimum(slope * np.diff(x), 2.0)
     if len(x) == 1 or slope * (x[-1] - x[0]) <= 2.0:
         return _monotone_fit(running, gaps)
     return _variation_fit(running, gaps)

@@ -162,7 +162,8 @@ def cell_polynomials(node_values: Array) -> Array:
 
 def _times(small: Array, wide: Array) -> Array:
     """Product of a small matrix and a wide one, on one thread: waking others costs more than the work."""
-    return np.einsum("ik,kn->in", small, wide)
+    product: Array = np.einsum("ik,kn->in", small, wide)
+    return product
 
 
 def gaussian_on_nodes(nodes: Array, per_width: float = PER_WIDTH) -> Array:

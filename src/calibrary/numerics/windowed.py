@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 _BLOCK = 1 << 19
 #: Up to this many kernel values the direct sum is as fast as moments, and needs no compiler.
 _DIRECT = 1 << 22
+#: Longest range, in widths, that can be cut into cells.
+_LONG = 1e15
 
 
 def block_sums(
@@ -65,7 +67,7 @@ def polynomial_sums(coefficients: Array, t: Array, x: Array, values: Array, h: f
     -----
     O(N + T) after the sort. Relative error about 1e-12 of the sum of the first column.
     """
-    if len(t) * len(x) <= _DIRECT:
+    if len(t) * len(x) <= _DIRECT or x[-1] - x[0] > _LONG * h:
         return block_sums(lambda u: _polynomial(coefficients, u), t, x, values, h, 1.0)
     from calibrary.numerics.window_walk import walk
 
@@ -81,5 +83,6 @@ def polynomial_sums(coefficients: Array, t: Array, x: Array, values: Array, h: f
 
 def _polynomial(coefficients: Array, u: Array) -> Array:
     size = np.abs(u)
-    value: Array = np.where(size <= 1.0, polynomial.polyval(size, coefficients), 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # far outside
+        value: Array = np.where(size <= 1.0, polynomial.polyval(size, coefficients), 0.0)
     return value

@@ -26,6 +26,7 @@ def _same_width(
 
 @metric(
     "bkde",
+    costly=True,
     frozen=_same_width,
     family="kernel",
     row=54,

@@ -17,7 +17,7 @@ from calibrary.predictions import Array, Predictions
 
 __all__ = ["logit_smoothed_calibration_error", "smooth_calibration_error_residual"]
 
-#: A search for the fixed point below this width is pointless: the value is zero up to rounding.
+#: Smaller widths than this change nothing that rounding would not.
 _SMALLEST = 1e-9
 _NOTHING = 1e-8
 
@@ -116,7 +116,7 @@ def _smoothed(flow: Diffusion, sigma: float | None, grid: int | None, unsmoothed
         return float(np.abs(flow.density(s, grid)[1:]).mean())
 
     if sigma is not None:
-        return min(size(positive_width(sigma, (), "sigma") or 0.0), 1.0)
+        return min(size(max(positive_width(sigma, (), "sigma") or 0.0, _SMALLEST)), 1.0)
     found = _fixed_point(size, flow.scales, abs(float(flow.a.sum())))
     if found is not None:
         return found
@@ -197,7 +197,7 @@ def logit_smoothed_calibration_error(
     method = str(method).replace("_", "-")
     one_of("method", method, ("exact", "monte-carlo"))
     given = bandwidth if sigma is None else sigma
-    s = positive_width(0.1 if given is None else given, (), "sigma") or 0.1
+    s = max(positive_width(0.1 if given is None else given, (), "sigma") or 0.1, _SMALLEST)
     c, y, w = view.c, view.y, view.weight
     wrong_ends = float(np.dot(w, (c == 0.0) & (y == 1)) + np.dot(w, (c == 1.0) & (y == 0)))
     inside = (c > 0.0) & (c < 1.0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrary.catalogue import Common, Correction, Options, metric
 from calibrary.errors import undefined
-from calibrary.kernels import Kernel, copies, curve_bandwidth, density_kernel, smoothed_labels
+from calibrary.kernels import CURVE_RULES, Kernel, copies, curve_bandwidth, density_kernel, smoothed_labels
 from calibrary.predictions import Array, Predictions
 
 __all__ = [
@@ -21,6 +21,8 @@ __all__ = [
 #: Points of [0, 1] at which SKDE is integrated, and points in one kernel width.
 _GRID, _PER_WIDTH = 1 << 14, 32
 _LARGEST_GRID = 1 << 21
+#: A grid around the data cannot be finer than this and keep its points apart.
+_SMALLEST = 1e-12
 
 _CURVE = Options(
     """\
@@ -43,7 +45,6 @@ rng : int or Generator, optional
     cv=None,
     rng=None,
 )
-_RULES = ("normal", "normal-sd", "cv", "adaptive")
 _DENOMINATOR = Correction(
     "(63)",
     "the curve is a kernel sum of the labels",
@@ -148,7 +149,7 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
     if leave_one_out:
         copies(view, weight_type, "leave-one-out")
     h = curve_bandwidth(
-        bandwidth, view, kernel, _RULES,
+        bandwidth, view, kernel, CURVE_RULES,
         weight_type=weight_type, grid=options["grid"], folds=options["cv"], rng=options["rng"],
     )  # fmt: skip
     s = view.sorted
@@ -166,6 +167,7 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
 
 @metric(
     "skde",
+    costly=True,
     family="kernel",
     row=59,
     aliases=("kde_ece", "mix_n_match"),
@@ -232,11 +234,11 @@ def kernel_density_calibration_error(
         raise ValueError(f"p={p!r} must be a positive number")
     k = density_kernel(kernel)
     h = curve_bandwidth(
-        bandwidth, view, k, ("mix-n-match", *_RULES), weight_type=weight_type, grid=grid, folds=cv, rng=rng
+        bandwidth, view, k, ("mix-n-match", *CURVE_RULES), weight_type=weight_type, grid=grid, folds=cv, rng=rng
     )
     if np.ndim(h) == 0 and h == 0.0:
         return float(abs(view.mean(view.y) - view.c[0]) ** p)
-    t, s0, s1 = _density_sums(view, k, h, reflect)
+    t, s0, s1 = _density_sums(view, k, h if isinstance(h, np.ndarray) else max(h, _SMALLEST), reflect)
     # |t S0 - S1|^p / S0^(p-1), zero where there is no density
     gap = np.abs(t * s0 - s1)
     if p != 1:
@@ -270,8 +272,7 @@ def _density_sums(view: Predictions, kernel: Kernel, h: float | Array, reflect: 
 
 def _grid(c: Array, h: float) -> Array:
     """Points of [0, 1] close enough for the width; for a minute width, only around the data."""
-    needed = math.ceil(_PER_WIDTH / h)
-    if needed <= _LARGEST_GRID or 2 * _PER_WIDTH * len(c) > _LARGEST_GRID:
-        return np.linspace(0.0, 1.0, max(_GRID, min(needed, _LARGEST_GRID)) + 1)
-    around = np.linspace(-1.0, 1.0, 2 * _PER_WIDTH + 1) * h
+    if h * _LARGEST_GRID >= _PER_WIDTH:
+        return np.linspace(0.0, 1.0, max(_GRID, math.ceil(_PER_WIDTH / h)) + 1)
+    around = np.linspace(-1.0, 1.0, 2 * min(_PER_WIDTH, max(4, _LARGEST_GRID // len(c))) + 1) * h
     return np.unique(np.clip(c[:, None] + around, 0.0, 1.0))
