@@ -1,0 +1,364 @@
+"""Put the documentation together in build/docs: the pages of docs/ and those made from the library itself.
+
+    python scripts/make_docs.py [--no-figures]
+
+The catalogue, the page of every metric, the errata, the command line, the gallery and the pages about other packages
+are made here, so that they cannot differ from what the code does. ``mkdocs build`` then makes the site.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+OUT = ROOT / "build" / "docs"
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "scripts")]
+
+import calls  # noqa: E402
+import results  # noqa: E402
+from docstrings import formula  # noqa: E402
+
+import calibrary as cal  # noqa: E402
+from calibrary.catalogue import Entry  # noqa: E402
+from calibrary.evaluate import FAMILIES  # noqa: E402
+
+FAMILY = {
+    "point": "Point metrics: one row at a time",
+    "bin": "Binned metrics",
+    "kernel": "Kernel metrics",
+    "curve": "Metrics of a fitted curve",
+    "cumulative": "Cumulative metrics",
+    "detection": "Object detection",
+}
+
+
+def main(figures: bool = True) -> None:
+    shutil.rmtree(OUT, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", OUT)
+    (OUT / "figures").mkdir(exist_ok=True)
+    write("index.md", linked((ROOT / "README.md").read_text()))
+    write("contributing.md", linked((ROOT / "CONTRIBUTING.md").read_text()))
+    write("changelog.md", linked((ROOT / "CHANGELOG.md").read_text()))
+    entries = sorted(cal.catalogue.values(), key=lambda e: (FAMILIES.index(e.family), e.row or 1000))
+    write("catalogue.md", catalogue_page(entries))
+    for entry in entries:
+        write(f"metrics/{entry.id}.md", metric_page(entry))
+    write("errata.md", errata_page(entries))
+    write("command-line.md", command_line_page())
+    write("other-packages.md", other_packages_page())
+    write("benchmark.md", benchmark_page())
+    draw_lens_figure(OUT / "figures" / "binary-or-top-label.png")
+    write("figures.md", figures_page(draw=figures))
+    print(f"{sum(1 for _ in OUT.rglob('*.md'))} pages in {OUT.relative_to(ROOT)}")
+
+
+def write(name: str, text: str) -> None:
+    path = OUT / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.rstrip() + "\n", encoding="utf-8")
+
+
+def linked(text: str) -> str:
+    """Links of a file in the root of the repository, seen from the documentation."""
+    text = re.sub(r"\]\(docs/", "](", text)
+    moved = {
+        "CONTRIBUTING.md": "contributing.md",
+        "CHANGELOG.md": "changelog.md",
+        "benchmarks/RESULTS.md": "benchmark.md",
+    }
+    for old, new in moved.items():
+        text = text.replace(f"]({old}", f"]({new}")
+    # what is not part of the site is named, not linked
+    return re.sub(r"\[([^\]]+)\]\((?!https?:|#|mailto:|[\w/-]+\.md|figures/)[^)]*\)", r"\1", text)
+
+
+# -- the catalogue -----------------------------------------------------------------------------------
+
+
+def catalogue_page(entries: list[Entry]) -> str:
+    built = [e for e in entries if not e.planned]
+    lines = [
+        "# Catalogue",
+        "",
+        f"{sum(e.row is not None for e in built)} of the 82 metrics of Lane's review and "
+        f"{sum(e.row is None for e in built)} relatives of theirs. *Ideal* is the value of a calibrated model as data "
+        "grow (empty: it depends on the data); *test* says whether a hypothesis test of its own comes with it (every "
+        "metric has a Monte Carlo one). `calibrary list` prints the same table, `calibrary explain ece` one entry.",
+    ]
+    head = ("metric", "id", "row", "tells", "range", "ideal", "proper", "test", "cost")
+    for family in FAMILIES:
+        lines += ["", f"## {FAMILY[family]}", "", "| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+        lines += [_catalogue_row(e) for e in entries if e.family == family]
+    return "\n".join(lines)
+
+
+def _catalogue_row(e: Entry) -> str:
+    name = f"[{e.name}](metrics/{e.id}.md)"
+    if e.planned:
+        return f"| {name} | `{e.id}` | {e.row} | not built yet | | | | | |"
+    proper = {"no": "", "dataset": ""}.get(e.proper, e.proper)
+    cells = (
+        name,
+        f"`{e.id}`",
+        str(e.row or ""),
+        e.meaning,
+        _range(e),
+        _ideal(e),
+        proper,
+        "yes" if e.has_test else "",
+        e.cost,
+    )
+    return "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
+
+
+def _range(e: Entry) -> str:
+    low, high = (f"{v:.3g}".replace("inf", "∞") for v in e.range)
+    return f"{low} to {high}"
+
+
+def _ideal(e: Entry) -> str:
+    if e.fields:
+        return ", ".join(f"{name} {value:g}" for name, value in e.fields)
+    return "" if e.perfect is None else f"{e.perfect:g}"
+
+
+def metric_page(e: Entry) -> str:
+    lines = [f"# {e.name[0].upper()}{e.name[1:]}", ""]
+    if e.planned or e.function is None:
+        return "\n".join([*lines, f"Row {e.row} of the review's Table 2. Not built yet."])
+    lines += [f"**{e.meaning}**", ""]
+    shown = formula(e.function.__doc__ or "")
+    lines += [f"$${shown}$$", ""] if shown else []
+    if e.use:
+        lines += [f'!!! tip "Use it"\n    {e.use}', ""]
+    if e.avoid:
+        lines += [f'!!! warning "Take care"\n    {e.avoid}', ""]
+    lines += ["| | |", "| --- | --- |", *(f"| {k} | {v} |" for k, v in _facts(e) if v), ""]
+    lines += [
+        "## Call",
+        "",
+        f"::: {e.function.__module__}.{e.function.__name__}",
+        "    options:",
+        "      heading_level: 3",
+        "",
+    ]
+    if e.corrections:
+        lines += ["## Where the review differs", "", *_corrections(e), ""]
+    if e.references:
+        lines += ["## References", "", *(f"- {r}" for r in e.references), ""]
+    return "\n".join(lines)
+
+
+def _facts(e: Entry) -> list[tuple[str, str]]:
+    """Everything the catalogue knows, in words."""
+    weights = {
+        "repetition": "weight 2 is the row written twice",
+        "rows": "taken into account, but sizes count rows",
+        "none": "not taken",
+    }
+    proper = {"no": "", "dataset": "a number of the whole data set, not a mean of row scores"}
+    lens = (
+        e.binary_lens
+        if e.binary_lens == e.default_lens
+        else f"{e.binary_lens} for two classes, {e.default_lens} for more"
+    )
+    test = f"`cal.test({e.id!r}, y, p)`" if e.has_test else "Monte Carlo"
+    facts = [
+        ("id", f"`{e.id}`"),
+        ("also called", ", ".join(e.aliases)),
+        ("row in Table 2", str(e.row or "")),
+        ("equation in the review", e.equation),
+        ("range", e.range_note or _range(e)),
+        ("ideal value", _ideal(e)),
+        ("reading", e.sign),
+        ("proper score", proper.get(e.proper, e.proper)),
+        ("consistent", "small exactly when the predictions are close to calibrated ones" if e.consistent else ""),
+        ("test of calibration", test if e.null or e.has_test else f"none: {e.null_note}"),
+        ("default lens", "" if e.family == "detection" else lens),
+        ("needs", ", ".join(e.needs)),
+        ("weights", weights.get(e.weights, e.weights) + (f": {e.weights_note}" if e.weights_note else "")),
+        ("row order", "" if e.order_free else f"matters: {e.order_note}"),
+        ("classes swapped", "the same value" if e.symmetric else ""),
+        ("cost", e.cost),
+    ]
+    return [(name, text.replace("|", "\\|").replace("\n", " ")) for name, text in facts]
+
+
+def _corrections(e: Entry) -> list[str]:
+    rows = ["| about | the review says | right is |", "| --- | --- | --- |"]
+    return rows + [
+        "| " + " | ".join(t.replace("|", "\\|") for t in (c.fact, c.review, c.ours)) + " |" for c in e.corrections
+    ]
+
+
+def errata_page(entries: list[Entry]) -> str:
+    with_errata = [e for e in entries if e.corrections]
+    total = sum(len(e.corrections) for e in with_errata)
+    lines = [
+        "# Errata of the review",
+        "",
+        "calibrary follows R. O. Lane, *A comprehensive review of classifier probability calibration metrics*, except "
+        "where an equation or a statement there is a misprint or differs from the papers it cites. "
+        f"{total} such places, with the review's claim beside ours.",
+    ]
+    for e in with_errata:
+        row = f" (row {e.row})" if e.row else ""
+        lines += ["", f"## [{e.name}](metrics/{e.id}.md){row}", "", *_corrections(e)]
+    return "\n".join(lines)
+
+
+# -- command line ------------------------------------------------------------------------------------
+
+
+def command_line_page() -> str:
+    lines = ["# Command line", "", "Installed as `calibrary`; `python -m calibrary.cli` does the same.", ""]
+    for command in _commands(()):
+        lines += [f"## calibrary {' '.join(command)}".rstrip(), "", "```text", _help(command), "```", ""]
+    return "\n".join(lines)
+
+
+def _commands(prefix: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """This command and those below it, depth first."""
+    import typer
+
+    from calibrary.cli import app
+
+    group: Any = typer.main.get_command(app)
+    for name in prefix:
+        group = group.commands[name]
+    below = [c for name in getattr(group, "commands", {}) for c in _commands((*prefix, name))]
+    return [prefix, *below]
+
+
+def _help(command: tuple[str, ...]) -> str:
+    plain = {**os.environ, "COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    run = [sys.executable, "-c", "from calibrary.cli import main; main()", *command, "--help"]
+    said = subprocess.run(run, capture_output=True, text=True, check=True, env=plain).stdout
+    said = re.sub(r"-c (?=\[OPTIONS\]|report|metric|\w)", "calibrary ", said, count=1)
+    return "\n".join(line.rstrip() for line in said.strip("\n").splitlines())
+
+
+# -- other packages ----------------------------------------------------------------------------------
+
+
+def other_packages_page() -> str:
+    """Why does package X give another number? From the calls of the benchmark and what its last run found."""
+    rows = _measured()["rows"]
+    lines = [
+        "# Why does package X give another number?",
+        "",
+        "Definitions with [one name](names.md) differ: bin edges, bin counts, lenses, norms, factors. And some "
+        "packages are wrong for an ordinary call. Here is every difference the [benchmark](benchmark.md) knows, by "
+        "package, with the calibrary call that gives the other package's number where one does. `y` are labels, `c` "
+        "the probability of class 1, `p` one column per class; values are from the last run, on the data named.",
+        "",
+    ]
+    for name in sorted(calls.PACKAGES, key=str.lower):
+        lines += _package(name, rows)
+    return "\n".join(lines)
+
+
+def _package(name: str, rows: list[dict[str, Any]]) -> list[str]:
+    """One package: what it was asked, what it said, why."""
+    found = [(task, p) for task in (*calls.SURPRISES, *calls.TASKS) for p in task.peers if p.package == name]
+    differing = [(task, p) for task, p in found if p.why]
+    agreeing = sorted({task.title for task, p in found if not p.why})
+    lines = [f"## {name}", ""]
+    if agreeing:
+        lines += [f"Same number as calibrary: {'; '.join(agreeing)}.", ""]
+    for task, peer in differing:
+        lines += [
+            f"**{task.title}** ({task.data}): {peer.why}.",
+            "",
+            f"- {name}: `{peer.call}`{_value(rows, task, peer, 'theirs')}",
+        ]
+        lines.append(f"- calibrary: `{task.ours}`{_value(rows, task, peer, 'ours')}")
+        if peer.same:
+            lines.append(f"- their number: `{peer.same}`{_value(rows, task, peer, 'same')}")
+        lines.append("")
+    return lines
+
+
+def _value(rows: list[dict[str, Any]], task: calls.Task, peer: calls.Peer, side: str) -> str:
+    here = [r for r in rows if r["task"] == task.id and r["package"] == peer.package]
+    if not here:
+        return ""
+    row = next((r for r in here if r["n"] == 10_000), here[0])
+    if side == "same":
+        return f" gives {results.number(row['same'])}" if row["same"] is not None else ""
+    answer = row[side]
+    return f" gives {results.number(answer['value'])}" if "value" in answer else f" says *{answer['error']}*"
+
+
+def _measured() -> dict[str, Any]:
+    path = ROOT / "benchmarks" / "results.json"
+    return json.loads(path.read_text()) if path.exists() else {"rows": []}
+
+
+def benchmark_page() -> str:
+    path = ROOT / "benchmarks" / "RESULTS.md"
+    return (
+        path.read_text()
+        if path.exists()
+        else "# calibrary beside other packages\n\nNot measured yet: run `make bench`."
+    )
+
+
+# -- figures -----------------------------------------------------------------------------------------
+
+
+def figures_page(draw: bool) -> str:
+    from calibrary.plots import gallery
+
+    lines = [
+        "# Figures",
+        "",
+        "Drawn from the data sets that come with calibrary; `python -m calibrary.plots.gallery OUT` draws them again. "
+        "Every figure has a function that gives its numbers ([reference](api/plots.md)).",
+    ]
+    for name, drawn in gallery.figures().items():
+        if draw:
+            made = drawn()
+            figure = getattr(made, "figure", made)
+            figure.savefig(OUT / "figures" / f"{name}.png", dpi=80, bbox_inches="tight")
+            figure.clear()
+            lines += ["", f"## {name.replace('-', ' ').capitalize()}", "", f"![{name}](figures/{name}.png)"]
+    return "\n".join(lines)
+
+
+def draw_lens_figure(path: Path) -> None:
+    """The same predictions as P(class 1) and as the predicted class."""
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    c = rng.beta(0.8, 0.8, 4000)
+    y = (rng.random(len(c)) < np.where(c < 0.5, 0.6 * c, 0.95 * c)).astype(int)
+    fig, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
+    for ax, lens, title in zip(axes, ("binary", "top-label"), ("P(class 1)", "the predicted class"), strict=True):
+        bins = cal.reliability_bins(y, c, lens=lens, n_bins=20)
+        ax.plot([0, 1], [0, 1], color="0.6", lw=1)
+        ax.plot(bins.confidence, bins.outcome, "o-", ms=4)
+        ece = cal.expected_calibration_error(y, c, lens=lens, n_bins=20)
+        ax.set(
+            title=f'{title}: lens="{lens}", ECE {ece:.3f}',
+            xlabel="confidence",
+            ylabel="frequency",
+            xlim=(0, 1),
+            ylim=(0, 1),
+        )
+        ax.set_aspect("equal")
+    axes[1].axvspan(0, 0.5, color="0.93")
+    fig.savefig(path, dpi=110)
+    plt.close(fig)
+
+
+if __name__ == "__main__":
+    main(figures="--no-figures" not in sys.argv[1:])
