@@ -48,7 +48,7 @@ bench: $(VENV)/.installed
 
 docs: $(VENV)/.docs
 	$(BIN)/python scripts/make_docs.py
-	$(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 clean:
-	rm -rf $(VENV) demo site .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench* build demo site .mypy_cache .ruff_cache .hypothesis

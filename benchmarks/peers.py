@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +47,8 @@ class Bench:
 
     folder: Path
     limit: float = 120.0
-    budget: float = 1.0
+    budget: float = 0.5
     memory: int = 16 * 2**30
-    made: set[str] = field(default_factory=set)
 
     def data(self, kind: str, n: int | None) -> str:
         """File that holds the arrays, made once."""
@@ -106,7 +105,7 @@ def least(a: dict[str, Any] | None, b: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class Row:
-    """One comparison: a package's answer beside ours, at one number of rows."""
+    """One comparison: a package's answer beside ours, at one number of rows; without a package, ours alone."""
 
     task: str
     package: str
@@ -114,16 +113,6 @@ class Row:
     ours: dict[str, Any]
     theirs: dict[str, Any]
     same: float | None = None
-
-    @property
-    def difference(self) -> float | None:
-        a, b = self.ours.get("value"), self.theirs.get("value")
-        return None if a is None or b is None else b - a
-
-    @property
-    def ratio(self) -> float | None:
-        a, b = self.ours.get("seconds"), self.theirs.get("seconds")
-        return None if not a or not b else b / a
 
 
 def compare(task: Task, peers: list[Peer], n: int | None, bench: Bench, home: Environment, rounds: int) -> list[Row]:
@@ -141,6 +130,8 @@ def compare(task: Task, peers: list[Peer], n: int | None, bench: Bench, home: En
                 answer = bench.run(python, task.data, n, peer.setup, peer.call, timing=timing)
                 theirs[i] = least(theirs.get(i), answer)
     assert ours is not None
+    if not asked:
+        return [Row(task.id, "", n, ours, {})]
     again = iter(ours.get("also") or same_alone(task, n, repeats, bench))
     return [
         Row(task.id, peer.package, n, ours, theirs[i], next(again, None) if peer.same else None)
@@ -189,7 +180,7 @@ def main() -> None:
     started = time.time()
     home = build(out)
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder), limit=given.limit, budget=0.3 if given.quick else 1.0)
+        bench = Bench(Path(folder), limit=given.limit, budget=0.2 if given.quick else 0.5)
         rows = run_all(given.only, sizes, bench, home, rounds)
         measured: dict[str, Any] = {}
         if not (given.quick or given.no_limits or given.only):
@@ -217,18 +208,18 @@ def run_all(only: list[str], sizes: list[int], bench: Bench, home: Environment, 
         for n in sizes_of(task, sizes):
             found = compare(task, peers, n, bench, home, rounds)
             rows += found
-            _show(table, task, n, found)
+            _show(table, n, found)
         out.print(table)
     return rows
 
 
-def _show(table: Table, task: Task, n: int | None, found: list[Row]) -> None:
+def _show(table: Table, n: int | None, found: list[Row]) -> None:
     from results import cells, ours_cells
 
-    if found:
-        table.add_row(*ours_cells(n, found[0].ours), style="bold")
+    table.add_row(*ours_cells(n, found[0].ours), style="bold")
     for row in found:
-        table.add_row(*cells(asdict(row), task))
+        if row.package:
+            table.add_row(*cells(asdict(row)))
 
 
 def about(home: Environment, sizes: list[int], rounds: int, seconds: float) -> dict[str, Any]:

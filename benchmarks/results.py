@@ -19,7 +19,7 @@ def peer_of(row: dict[str, Any]) -> Peer:
 
 
 def close(a: float, b: float, tolerance: float) -> bool:
-    return math.isclose(a, b, rel_tol=tolerance, abs_tol=1e-12) or (math.isnan(a) and math.isnan(b))
+    return math.isclose(a, b, rel_tol=tolerance, abs_tol=1e-15) or (math.isnan(a) and math.isnan(b))
 
 
 def agrees(row: dict[str, Any]) -> bool | None:
@@ -79,7 +79,7 @@ def ours_cells(n: int | None, ours: dict[str, Any]) -> tuple[str, ...]:
     return "calibrary", count(n), value, "", took, "", _mib(ours)
 
 
-def cells(row: dict[str, Any], task: Task | None = None) -> tuple[str, ...]:
+def cells(row: dict[str, Any]) -> tuple[str, ...]:
     """A row for another package."""
     theirs, shown = row["theirs"], ratio(row)
     value = theirs.get("error") or number(theirs.get("value"))
@@ -116,8 +116,9 @@ def table(head: tuple[str, ...], body: list[tuple[str, ...]]) -> list[str]:
 def markdown(results: dict[str, Any]) -> str:
     """The whole page."""
     rows = results["rows"]
+    compared = [r for r in rows if r["package"]]
     lines = ["# calibrary beside other packages", "", *_how(results["about"]), ""]
-    lines += [*_attention(rows), ""]
+    lines += [*_attention(compared), ""]
     for task in TASKS:
         lines += _section(task, [r for r in rows if r["task"] == task.id])
     lines += ["## Ordinary calls with surprising answers", "", "Small fixed data; values only.", ""]

@@ -49,16 +49,20 @@ def measured(job: dict[str, Any]) -> dict[str, Any]:
     start = time.process_time()
     value = eval(call, names)
     first = time.process_time() - start
-    answer = {"value": number(value), "first": first, "seconds": first}
+    answer = {"value": float(value), "first": first, "seconds": first}
     if job["budget"]:
         answer["memory"] = memory(lambda: eval(call, names))
         answer["seconds"] = best(call, names, job["budget"])
-    answer["also"] = [number(eval(text, names)) for text in job.get("also", ())]
+    answer["also"] = [attempt(text, names) for text in job.get("also", ())]
     return answer
 
 
-def number(value: Any) -> float:
-    return float(value)
+def attempt(text: str, names: dict[str, Any]) -> float | None:
+    """The value of a call, or None where it cannot be computed: it is only there to explain another."""
+    try:
+        return float(eval(text, names))
+    except Exception:
+        return None
 
 
 def best(call: Any, names: dict[str, Any], budget: float) -> float:

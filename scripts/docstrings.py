@@ -18,7 +18,7 @@ def markdown(text: str) -> str:
     text = _MATH.sub(lambda m: f"{m[1]}$${_joined(m[2])}$$", text)
     text = re.sub(r":math:`([^`]+)`", lambda m: f"${_joined(m[1])}$", text)
     text = re.sub(r":(?:func|class|meth|mod|data|attr):`~?([^`]+)`", r"`\1`", text)
-    return re.sub(r"``(.+?)``", r"`\1`", text)
+    return re.sub(r"``(.+?)``", r"`\1`", text, flags=re.DOTALL)
 
 
 def formula(text: str) -> str:

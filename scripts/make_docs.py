@@ -23,7 +23,7 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "scripts")]
 
 import calls  # noqa: E402
 import results  # noqa: E402
-from docstrings import formula  # noqa: E402
+from docstrings import formula, markdown  # noqa: E402
 
 import calibrary as cal  # noqa: E402
 from calibrary.catalogue import Entry  # noqa: E402
@@ -108,7 +108,7 @@ def _catalogue_row(e: Entry) -> str:
         name,
         f"`{e.id}`",
         str(e.row or ""),
-        e.meaning,
+        markdown(e.meaning),
         _range(e),
         _ideal(e),
         proper,
@@ -133,7 +133,7 @@ def metric_page(e: Entry) -> str:
     lines = [f"# {e.name[0].upper()}{e.name[1:]}", ""]
     if e.planned or e.function is None:
         return "\n".join([*lines, f"Row {e.row} of the review's Table 2. Not built yet."])
-    lines += [f"**{e.meaning}**", ""]
+    lines += [f"**{markdown(e.meaning)}**", ""]
     shown = formula(e.function.__doc__ or "")
     lines += [f"$${shown}$$", ""] if shown else []
     if e.use:
