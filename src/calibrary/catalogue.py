@@ -138,6 +138,8 @@ class Entry:
     fields : for a metric of several numbers, which of them a table shows, each with its perfect value
     slow_above : rows above which a table of everything leaves it out for K > 2 (for any K with ``slow_binary``),
         because its cost is quadratic
+    costly : one value takes a cross-validation, a bandwidth search or all pairs, so that a table of many metrics gives
+        it no interval and no p-value unless it is named
     cost, equation, references, use, avoid, corrections : for people
     resampled : for speed; ``resampled(view, **options)`` prepares sorting or grouping once and returns
         ``value(w, y)``, the metric with other weights (zeros allowed) or labels of the view's rows; None is unchanged
@@ -173,6 +175,7 @@ class Entry:
     fields: tuple[tuple[str, float], ...] = ()
     slow_above: int | None = None
     slow_binary: bool = False
+    costly: bool = False
     cost: str = "O(N)"
     equation: str = ""
     references: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import Any
 
@@ -238,15 +238,42 @@ def evaluate(
                 reason = str(error)
         if reason is not None:
             skipped[entry.id] = reason
-    if (intervals or tests) and rows:
-        from calibrary.inference import infer_many
-
-        rows = infer_many(
-            p, rows, done, looking, matches=matches, intervals=intervals, tests=tests, primary=primary,
-            n_resamples=n_resamples, confidence_level=confidence_level, adjust=adjust, rng=rng,
+    if intervals or tests:
+        rows = _inferred(
+            rows, done, by_name | {e.id for e in chosen if primary and e is catalogue[primary]}, p, looking,
+            matches=matches, intervals=intervals, tests=tests, primary=primary, n_resamples=n_resamples,
+            confidence_level=confidence_level, adjust=adjust, rng=rng,
         )  # fmt: skip
     settings = {"n_resamples": n_resamples, "confidence_level": confidence_level} if intervals or tests else {}
     return Evaluation(tuple(rows), skipped, p.n, p.k, str(getattr(lens, "name", lens)), settings)
+
+
+def _inferred(
+    rows: list[Row],
+    done: list[tuple[Entry, dict[str, Any]]],
+    named: set[str],
+    p: Predictions,
+    looking: dict[str, Any],
+    **settings: Any,
+) -> list[Row]:
+    """The rows with intervals and p-values; costly metrics that nobody named keep their value alone."""
+    from calibrary.inference import infer_many
+
+    taken = [(e, options) for e, options in done if not e.costly or e.id in named]
+    ids = {e.id for e, _ in taken}
+    if not ids:
+        return rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # said once already, in the notes of the rows
+        filled = iter(infer_many(p, [r for r in rows if r.id in ids], taken, looking, **settings))
+    return [next(filled) if row.id in ids else replace(row, note=_joined(row.note, _COSTLY)) for row in rows]
+
+
+_COSTLY = "no interval and no test: each draw is costly; name the metric to get them"
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)
 
 
 def _chosen(metrics: str | Iterable[str] | None) -> tuple[list[Entry], set[str]]:

@@ -15,6 +15,7 @@ __all__ = ["fit_on_the_test_calibration_error"]
 
 @metric(
     "ece_fott",
+    costly=True,
     family="bin",
     row=33,
     aliases=("ECE-FOTT", "fit-on-the-test ECE", "fit on the test"),

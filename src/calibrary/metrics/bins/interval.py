@@ -154,6 +154,7 @@ def random_interval_calibration_error(
 
 @metric(
     "intce",
+    costly=True,
     family="bin",
     aliases=("intCE", "interval CE"),
     consistent=True,

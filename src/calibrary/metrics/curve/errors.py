@@ -323,6 +323,7 @@ _PIECEWISE_FACTS: dict[str, Any] = {
 
 @metric(
     "ece_pl",
+    costly=True,
     row=67,
     aliases=("ECE-PL",),
     use="A curve of a few straight pieces whose number the data choose: less noise than bins.",
@@ -378,6 +379,7 @@ def piecewise_linear_calibration_error(
 
 @metric(
     "ece_pl3",
+    costly=True,
     row=68,
     aliases=("ECE-PL3",),
     use="As ECE-PL, but straight in log odds: one piece already shows over- and under-confidence.",

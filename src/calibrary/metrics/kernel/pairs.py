@@ -55,6 +55,7 @@ PAIR_FACTS: dict[str, Any] = {
     "passes_on": PAIRS,
     "symmetric": True,
     "slow_above": 20_000,
+    "costly": True,
 }
 
 

@@ -30,6 +30,7 @@ def _same_width(
 
 @metric(
     "dkde",
+    costly=True,
     frozen=_same_width,
     family="kernel",
     row=53,
