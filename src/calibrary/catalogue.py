@@ -586,7 +586,7 @@ def test(id: str, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     >>> import calibrary as cal
     >>> y, p = [0, 1, 1, 0, 1, 0, 1, 1], [0.2, 0.7, 0.9, 0.4, 0.6, 0.1, 0.8, 0.3]
     >>> round(cal.test("spiegelhalter", y, p).pvalue, 4)
-    0.5079
+    0.4773
     """
     entry = catalogue[id]
     own = _TESTS.get(entry.id)

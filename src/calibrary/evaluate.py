@@ -213,7 +213,7 @@ def evaluate(
     point family
     metric  value   ideal  name
     bs      0.1250         Brier score
-    nll     0.4041         negative log likelihood
+    nll     0.4049         negative log likelihood
     """
     matches = y_true if hasattr(y_true, "as_predictions") else None
     p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
