@@ -58,7 +58,10 @@ def overview(
     else:
         plot_reliability(p, n_bins=n_bins, ax=first, **rest)
         plot_smooth_reliability(p, ax=second, **rest)
-    (plot_smooth_reliability if detections else plot_corp)(p, ax=third, **rest)
+    if detections:
+        plot_smooth_reliability(p, ax=third, **rest)
+    else:
+        plot_corp(p, n_resamples=400, ax=third, **rest)
     plot_cumulative(p, ax=fourth, **rest)
     fourth.set_box_aspect(1)
     heading = title if title is not None else getattr(report, "title", None)

@@ -295,7 +295,7 @@ def _bars(ax: Any, look: style.Look, data: ReliabilityData, colour: str, label: 
     width = data.upper - data.lower
     place: dict[str, Any] = {"width": width, "align": "edge"}
     bars = ax.bar(data.lower, data.outcome, color=colour, edgecolor=look.paper, lw=0.8, zorder=2, **place)
-    bars.set_label(label or "observed; darker: more cases")
+    bars.set_label(label or "observed; stronger: more cases")
     shade = 0.35 + 0.6 * np.sqrt(data.weight / data.weight.max())
     for bar, alpha in zip(bars, shade, strict=True):
         bar.set_alpha(float(alpha))

@@ -98,7 +98,10 @@ def simplex_data(
 
 
 def _triangles(p: Predictions, side: int) -> tuple[Indices, Array, Indices]:
-    cell, index = np.unique(simplex_cells(p.p, side), axis=0, return_inverse=True)
+    a, b, upward = simplex_cells(p.p, side).T
+    code = (a * side + b) * 2 + upward
+    found = np.flatnonzero(np.bincount(code, minlength=2 * side * side))
+    cell = np.column_stack([found // (2 * side), found // 2 % side, found % 2])
     up = cell[:, 2:] == 1
     ab = np.stack(
         [
@@ -109,7 +112,7 @@ def _triangles(p: Predictions, side: int) -> tuple[Indices, Array, Indices]:
         axis=1,
     )
     share = ab / side
-    return cell, np.concatenate([share, 1 - share.sum(axis=2, keepdims=True)], axis=2), index.ravel()
+    return cell, np.concatenate([share, 1 - share.sum(axis=2, keepdims=True)], axis=2), np.searchsorted(found, code)
 
 
 def _strips(p: Predictions, side: int) -> tuple[Indices, Array, Indices]:
@@ -181,7 +184,7 @@ def plot_simplex(
         look,
         "Calibration on the simplex",
         f"N = {data.n:,.0f} · {len(data.weight)} of {data.side**2} cells with data · bins of equal {data.binning}",
-        f"Arrows run from the {way} of each cell: short ones are good. Darker cells hold more cases.",
+        f"Arrows run from the {way} of each cell: short ones are good. Stronger colour: more cases.",
         caption=caption,
         drop=6.0,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,14 +83,17 @@ def smooth_data(
     t = (np.arange(grid) + 0.5) / grid
     some = cells(view)
     kernel = _reflected(t, some.c, sigma)
-    drawn = list(_resampled(some, np.random.default_rng(rng), n_resamples))
-    curve_of = _kernel_curve(kernel, sigma) if isinstance(map, str) and map == "smece" else _map_curve(map, t, some.c)
-    curve = curve_of(some.positive, some.negative)
+    if isinstance(map, str) and map == "smece":
+        curves = _kernel_curves(kernel, sigma)
+    else:
+        curves = _map_curves(map, t, some.c)
+    whole = some.positive[None], some.negative[None]
+    drawn = _resampled(some, np.random.default_rng(rng), n_resamples)
+    curve = curves(*whole)[0]
     tail = (1 - confidence_level) / 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", (RuntimeWarning, CalibrationWarning))
-        curves = [_or_nothing(curve_of, t, *labels) for labels in drawn]
-        low, high = np.nanquantile(curves, [tail, 1 - tail], axis=0) if curves else (curve, curve)
+        low, high = np.nanquantile(curves(*drawn), [tail, 1 - tail], axis=0) if n_resamples else (curve, curve)
     ones, zeros = kernel @ some.positive / view.total, kernel @ some.negative / view.total
     return SmoothData(
         t, curve, low, high, ones + zeros, ones, zeros,
@@ -99,17 +102,15 @@ def smooth_data(
     )  # fmt: skip
 
 
-def _smece_interval(some: Cells, smece: float, drawn: list[tuple[Array, Array]], level: float) -> tuple[float, float]:
+def _smece_interval(some: Cells, smece: float, drawn: tuple[Array, Array], level: float) -> tuple[float, float]:
     """Basic bootstrap interval of smECE at the width it chose for the whole sample, as the band."""
-    if not drawn or smece == 0.0:
+    ones, zeros = drawn
+    if len(ones) == 0 or smece == 0.0:
         return np.nan, np.nan
-    order = np.repeat(np.arange(len(some.c)), 2)
-    rows = Predictions(np.tile([0, 1], len(some.c)), some.c[order])
+    rows = Predictions(np.tile([0, 1], len(some.c)), np.repeat(some.c, 2))
     rows.ascending = True
-    values = [
-        catalogue["smece"].measure(rows.reweighted(np.column_stack([zeros, ones]).ravel()), lens="binary", sigma=smece)
-        for ones, zeros in drawn
-    ]
+    weights = np.stack([zeros, ones], axis=2).reshape(len(ones), -1)
+    values = [catalogue["smece"].measure(rows.reweighted(w), lens="binary", sigma=smece) for w in weights]
     low, high = ends(np.array([smece]), np.array(values)[:, None], "basic", level)
     return float(np.clip(low[0], 0, 1)), float(np.clip(high[0], 0, 1))
 
@@ -126,43 +127,51 @@ def _reflected(t: Array, x: Array, sigma: float) -> Array:
     return total
 
 
-def _kernel_curve(kernel: Array, sigma: float) -> Callable[[Array, Array], Array]:
-    def curve(ones: Array, zeros: Array) -> Array:
-        near = kernel @ (ones + zeros)
+#: From weights of positives and negatives at every confidence, a row per resample, to as many curves.
+Curves = Callable[[Array, Array], Array]
+
+
+def _kernel_curves(kernel: Array, sigma: float) -> Curves:
+    def curves(ones: Array, zeros: Array) -> Array:
+        near = (ones + zeros) @ kernel.T
         somebody = near * sigma * np.sqrt(2 * np.pi) > _NOBODY
-        return np.where(somebody, kernel @ ones / np.where(somebody, near, 1.0), np.nan)
+        return np.where(somebody, ones @ kernel.T / np.where(somebody, near, 1.0), np.nan)
 
-    return curve
+    return curves
 
 
-def _map_curve(map: Any, t: Array, c: Array) -> Callable[[Array, Array], Array]:
+def _map_curves(map: Any, t: Array, c: Array) -> Curves:
     from calibrary.maps import as_map
 
-    def curve(ones: Array, zeros: Array) -> Array:
-        y, w = np.repeat([1, 0], len(c)), np.concatenate([ones, zeros])
+    y, both = np.repeat([1, 0], len(c)), np.tile(c, 2)
+
+    def fitted(w: Array) -> Array:
         used = w > 0
         chosen = as_map(_SYNONYMS.get(map, map) if isinstance(map, str) else map)
-        values = chosen.fit(y[used], np.tile(c, 2)[used], w[used]).predict(t)
-        return np.asarray(values, dtype=np.float64)
+        return np.asarray(chosen.fit(y[used], both[used], w[used]).predict(t), dtype=np.float64)
 
-    return curve
+    def curves(ones: Array, zeros: Array) -> Array:
+        weights = np.concatenate([ones, zeros], axis=1)
+        if len(weights) == 1:
+            return fitted(weights[0])[None]
+        return np.array([_or_nothing(fitted, w, len(t)) for w in weights])
+
+    return curves
 
 
-def _or_nothing(curve: Callable[[Array, Array], Array], t: Array, ones: Array, zeros: Array) -> Array:
+def _or_nothing(fitted: Callable[[Array], Array], w: Array, n: int) -> Array:
     # a resample may hold one class only, to which some maps cannot be fitted
     try:
-        return curve(ones, zeros)
+        return fitted(w)
     except (ValueError, ArithmeticError):
-        return np.full(len(t), np.nan)
+        return np.full(n, np.nan)
 
 
-def _resampled(some: Cells, rng: np.random.Generator, draws: int) -> Iterator[tuple[Array, Array]]:
-    """Bootstrap weights of positives and negatives at every confidence."""
+def _resampled(some: Cells, rng: np.random.Generator, draws: int) -> tuple[Array, Array]:
+    """Bootstrap weights of positives and negatives at every confidence, a row per resample."""
     both = np.concatenate([some.positive, some.negative])
-    n = max(round(both.sum()), 1)
-    for _ in range(draws):
-        counts = rng.multinomial(n, both / both.sum()).astype(np.float64)
-        yield counts[: len(some.c)], counts[len(some.c) :]
+    counts = rng.multinomial(max(round(both.sum()), 1), both / both.sum(), size=draws).astype(np.float64)
+    return counts[:, : len(some.c)], counts[:, len(some.c) :]
 
 
 # -- drawing ----------------------------------------------------------------------------------------
