@@ -85,6 +85,7 @@ def linked(text: str) -> str:
 def catalogue_page(entries: list[Entry]) -> str:
     built = [e for e in entries if not e.planned]
     lines = [
+        "---\nhide: [navigation, toc]\n---",
         "# Catalogue",
         "",
         f"{sum(e.row is not None for e in built)} of the 82 metrics of Lane's review and "
@@ -92,7 +93,7 @@ def catalogue_page(entries: list[Entry]) -> str:
         "grow (empty: it depends on the data); *test* says whether a hypothesis test of its own comes with it (every "
         "metric has a Monte Carlo one). `calibrary list` prints the same table, `calibrary explain ece` one entry.",
     ]
-    head = ("metric", "id", "row", "tells", "range", "ideal", "proper", "test", "cost")
+    head = ("row", "metric", "id", "what it tells", "range", "ideal", "proper", "test")
     for family in FAMILIES:
         lines += ["", f"## {FAMILY[family]}", "", "| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
         lines += [_catalogue_row(e) for e in entries if e.family == family]
@@ -102,19 +103,10 @@ def catalogue_page(entries: list[Entry]) -> str:
 def _catalogue_row(e: Entry) -> str:
     name = f"[{e.name}](metrics/{e.id}.md)"
     if e.planned:
-        return f"| {name} | `{e.id}` | {e.row} | not built yet | | | | | |"
+        return f"| {e.row} | {name} | `{e.id}` | not built yet | | | | |"
     proper = {"no": "", "dataset": ""}.get(e.proper, e.proper)
-    cells = (
-        name,
-        f"`{e.id}`",
-        str(e.row or ""),
-        markdown(e.meaning),
-        _range(e),
-        _ideal(e),
-        proper,
-        "yes" if e.has_test else "",
-        e.cost,
-    )
+    tells, test = markdown(e.meaning), "yes" if e.has_test else ""
+    cells = (str(e.row or ""), name, f"`{e.id}`", tells, _range(e), _ideal(e), proper, test)
     return "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
 
 
@@ -315,6 +307,8 @@ def benchmark_page() -> str:
 
 
 def figures_page(draw: bool) -> str:
+    import matplotlib.pyplot as plt
+
     from calibrary.plots import gallery
 
     lines = [
@@ -328,7 +322,7 @@ def figures_page(draw: bool) -> str:
             made = drawn()
             figure = getattr(made, "figure", made)
             figure.savefig(OUT / "figures" / f"{name}.png", dpi=80, bbox_inches="tight")
-            figure.clear()
+            plt.close(figure)
             lines += ["", f"## {name.replace('-', ' ').capitalize()}", "", f"![{name}](figures/{name}.png)"]
     return "\n".join(lines)
 
