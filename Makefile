@@ -36,7 +36,7 @@ demo: $(VENV)/.installed
 	$(BIN)/calibrary demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto  # one thread a worker: two workers share two cores
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

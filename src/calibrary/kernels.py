@@ -317,6 +317,11 @@ def median_bandwidth(
     one_of("weight_type", weight_type, WEIGHT_TYPES)
     if weight_type == "frequency":
         copies(view, weight_type, "the median over pairs")
+    key = ("median distance", metric, include_self, weight_type)
+    return float(view.remember(key, lambda: _median_distance(view, metric, include_self, weight_type)))
+
+
+def _median_distance(view: Predictions, metric: str, include_self: bool, weight_type: str) -> float:
     if view.k == 2:
         ties = (view if view.binary else view.view(view.y, view.probability[:, 1])).ties
         rows = np.diff(ties.start, append=view.n).astype(np.float64)

@@ -7,7 +7,7 @@ views (sort order, ties, columns) are computed once per object.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -97,6 +97,7 @@ class Predictions:
         self.seen_through: str | None = None
         self._classes = classes
         self._views: dict[Lens, Views] = {}
+        self._memory: dict[Hashable, Any] = {}
         self._parent: tuple[Predictions, NDArray[np.bool_] | None] | None = None
         #: The rows are known to be in ascending order of confidence (set by whoever put them so).
         self.ascending = False
@@ -323,6 +324,12 @@ class Predictions:
                 if view is not self:
                     view.seen_through = lens.name
         return self._views[lens]
+
+    def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What ``make`` gives, computed once for these predictions: a fit or a width that several metrics share."""
+        if key not in self._memory:
+            self._memory[key] = make()
+        return self._memory[key]
 
     # -- weights in tests and standard errors ---------------------------------------------------
 

@@ -9,7 +9,7 @@ import numpy as np
 from calibrary.catalogue import Common, Correction, metric
 from calibrary.errors import whole
 from calibrary.grouping import EqualWidth
-from calibrary.predictions import Array, Predictions
+from calibrary.predictions import Array, Indices, Predictions
 
 __all__ = ["average_top_k_calibration_error", "top_k_calibration_error"]
 
@@ -68,7 +68,7 @@ def top_k_calibration_error(
     """
     n = _number_of_rows(k, view.n)
     if rank_by is None:
-        return _Highest(view).error(n, n_bins)
+        return float(_Highest(view).errors(np.array([n]), n_bins)[0])
     return _selected(view, view.align(rank_by, "rank_by"), n, n_bins)
 
 
@@ -116,12 +116,11 @@ def average_top_k_calibration_error(
     last = max(step, view.n // 5) if l is None else whole("l", l)
     if last < step:
         raise ValueError(f"l={last} is below step={step}: there is no k to average over; lower step or raise l")
-    ks = [min(k, view.n) for k in range(step, last + 1, step)]
+    ks = np.minimum(np.arange(step, last + 1, step), view.n)
     if rank_by is None:
-        highest = _Highest(view)
-        return float(np.mean([highest.error(k, n_bins) for k in ks]))
+        return float(np.mean(_Highest(view).errors(ks, n_bins)))
     score = view.align(rank_by, "rank_by")
-    return float(np.mean([_selected(view, score, k, n_bins) for k in ks]))
+    return float(np.mean([_selected(view, score, int(k), n_bins) for k in ks]))
 
 
 def _number_of_rows(k: float, n: int) -> int:
@@ -160,13 +159,23 @@ class _Highest:
         self.above = view.n - np.cumsum(ties.w)  # rows strictly above each value
         self.tied = ties.w
 
-    def error(self, k: int, n_bins: int | None) -> float:
-        g = int(np.searchsorted(-self.above, -k, side="right"))  # the first value with fewer than k rows above it
-        lowest = self.c[g]
-        inner = np.empty(0)
-        if lowest < 1.0:
-            inner = EqualWidth(_bins_for(k, n_bins), range=(lowest, 1.0)).inner_edges()
-        ends = np.searchsorted(self.c, inner, side="right")
-        sums = np.diff(self.below[np.concatenate(([g + 1], np.maximum(ends, g + 1), [len(self.c)]))])
-        sums[0] += self.residual[g] * (k - self.above[g]) / self.tied[g]
-        return float(np.abs(sums).sum() / k)
+    def errors(self, ks: Indices, n_bins: int | None) -> Array:
+        """ECE@k of every k; those with the same number of bins together."""
+        bins = np.array([_bins_for(int(k), n_bins) for k in ks])
+        found = np.empty(len(ks))
+        for b in np.unique(bins):
+            found[bins == b] = self._with_bins(ks[bins == b], int(b))
+        return found
+
+    def _with_bins(self, ks: Indices, b: int) -> Array:
+        g = np.searchsorted(-self.above, -ks, side="right")  # the first value with fewer than k rows above it
+        lowest = self.c[g][:, None]
+        # the inner edges of EqualWidth(b, range=(lowest, 1)), for all k at once
+        inner = np.round(lowest + (1.0 - lowest) * np.arange(1, b) / b, 12)
+        ends = np.where(lowest < 1.0, np.searchsorted(self.c, inner, side="right"), len(self.c))
+        last = np.full((len(ks), 1), len(self.c))
+        bounds = np.hstack([g[:, None] + 1, np.maximum(ends, g[:, None] + 1), last])
+        sums = np.diff(self.below[bounds], axis=1)
+        sums[:, 0] += self.residual[g] * (ks - self.above[g]) / self.tied[g]
+        total: Array = np.abs(sums).sum(axis=1)
+        return total / ks

@@ -101,15 +101,25 @@ def _map_error(view: Predictions, map: Any, order: float, measure: str, options:
     one_of("measure", measure, ("sample", "uniform"))
     if not order > 0:
         raise ValueError(f"order={order!r} must be positive")
-    curve = fit_map(map, view, **options)
     if measure == "uniform":
+        curve = fit_map(map, view, **options)
         c, weight = _panels(*getattr(curve, "support_", (0.0, 1.0)))
         return float(weight @ np.abs(curve.predict(c) - c) ** order)
-    groups = view.ties
-    gap = np.abs(np.asarray(curve.predict(groups.c), dtype=np.float64) - groups.c)
-    if order != 1:
-        gap **= order
-    return float(np.sum(groups.w * gap) / view.total)
+    gap = _sample_gap(view, map, options)
+    return float(np.sum(view.ties.w * (gap if order == 1 else gap**order)) / view.total)
+
+
+def _sample_gap(view: Predictions, map: Any, options: Any) -> Array:
+    """|map(c) - c| at every distinct confidence; fitted once for all the metrics that summarise the same named map."""
+
+    def fitted() -> Array:
+        curve = fit_map(map, view, **options)
+        return np.abs(np.asarray(curve.predict(view.ties.c), dtype=np.float64) - view.ties.c)
+
+    if not isinstance(map, str):
+        return fitted()
+    gap: Array = view.remember(("map gap", map, repr(sorted(options.items()))), fitted)
+    return gap
 
 
 def _panels(low: float, high: float) -> tuple[Array, Array]:
@@ -277,14 +287,13 @@ def _error_percentile(view: Predictions, percentile: float, map: Any, measure: s
     one_of("measure", measure, ("sample", "uniform"))
     if not 0.0 <= percentile <= 100.0:
         raise ValueError(f"percentile={percentile!r} must be from 0 to 100")
+    if measure == "sample":
+        return weighted_percentile(_sample_gap(view, map, options), view.ties.w, percentile, view.n)
     curve = fit_map(map, view, **options)
-    groups = view.ties
-    c, w = groups.c, groups.w
-    if measure == "uniform":
-        low, high = getattr(curve, "support_", (0.0, 1.0))
-        grid = np.arange(2001) / 2000.0
-        c = grid[(grid >= low) & (grid <= high)]
-        c, w = (c, np.ones(len(c))) if len(c) else (groups.c, groups.w)
+    low, high = getattr(curve, "support_", (0.0, 1.0))
+    grid = np.arange(2001) / 2000.0
+    c = grid[(grid >= low) & (grid <= high)]
+    c, w = (c, np.ones(len(c))) if len(c) else (view.ties.c, view.ties.w)
     gap = np.abs(np.asarray(curve.predict(c), dtype=np.float64) - c)
     return weighted_percentile(gap, w, percentile, view.n)
 
@@ -324,6 +333,8 @@ _PIECEWISE_FACTS: dict[str, Any] = {
 @metric(
     "ece_pl",
     costly=True,
+    slow_above=100_000,
+    slow_binary=True,
     row=67,
     aliases=("ECE-PL",),
     use="A curve of a few straight pieces whose number the data choose: less noise than bins.",
@@ -380,6 +391,8 @@ def piecewise_linear_calibration_error(
 @metric(
     "ece_pl3",
     costly=True,
+    slow_above=100_000,
+    slow_binary=True,
     row=68,
     aliases=("ECE-PL3",),
     use="As ECE-PL, but straight in log odds: one piece already shows over- and under-confidence.",

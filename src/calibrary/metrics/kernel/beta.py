@@ -27,6 +27,8 @@ def _same_width(
 @metric(
     "bkde",
     costly=True,
+    slow_above=100_000,
+    slow_binary=True,
     frozen=_same_width,
     family="kernel",
     row=54,

@@ -41,6 +41,7 @@ def _same_width(
     default_lens="full",
     symmetric=True,
     slow_above=20_000,
+    slow_binary=True,
     cost="O(N) per width for two classes, else O(N^2 K) for all widths together",
     equation="(68)-(70)",
     references=(
