@@ -438,8 +438,8 @@ def public(core: Callable[..., Any], entry: Entry, call: Callable[..., Any], fro
     keyword = inspect.Parameter.KEYWORD_ONLY
     plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
     arguments = [inspect.Parameter(first, plain), inspect.Parameter(second, plain, default=None)]
-    shared = front.common.items()
-    common = [inspect.Parameter(n, keyword, default=d) for n, d in shared if n not in {v.name for v in own}]
+    taken = {v.name for v in own}
+    common = [inspect.Parameter(n, keyword, default=d) for n, d in front.common.items() if n not in taken]
     returns = inspect.signature(core).return_annotation
     signature = inspect.Signature([*arguments, *own, *common], return_annotation=returns)
     function.__signature__ = signature  # type: ignore[attr-defined]
