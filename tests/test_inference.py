@@ -885,6 +885,118 @@ class TestMultiplicity:
         assert ranks[:, 0] == pytest.approx([2 / 3, 1 / 3, 1.0, 1.0])
 
 
+# -- infinite values ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def strict():
+    """No warning of numpy's may escape; those of calibrary's are not the matter here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", cal.CalibrationWarning)
+        yield
+
+
+def certain(n=60, seed=50):
+    """Predictions of which one, given as certain, failed: its log loss is infinite."""
+    y, c = sample(n, seed)
+    return np.append(y, 1), np.append(c, 0.0)
+
+
+@pytest.mark.usefixtures("strict")
+class TestInfinities:
+    def test_a_table_of_a_model_that_is_certain_and_wrong(self):
+        y, p = cal.datasets.breast_cancer()[:2]
+        names = ["point", "hl", "ece"]
+        table = cal.evaluate(y, p, intervals=True, tests=True, metrics=names, n_resamples=39, rng=0)
+        assert table["nll"] == np.inf
+        for row in table:
+            assert row.pvalue is None or 0.025 <= row.pvalue <= row.pvalue_adjusted <= 1.0
+        # far worse than chance, as is every metric that has a value
+        assert table.row("nll").pvalue == 0.05
+        assert table.row("ece").pvalue_adjusted == 0.025
+        # dss has no value here: the others are as they would be without it
+        some = cal.evaluate(y, p, tests=True, metrics=["bs", "ece", "nll"], n_resamples=39, rng=0)
+        more = cal.evaluate(y, p, tests=True, metrics=["bs", "ece", "nll", "dss"], n_resamples=39, rng=0)
+        assert np.isnan(more["dss"])
+        assert more.row("dss").pvalue is None
+        assert [more.row(r.id).pvalue_adjusted for r in some] == [r.pvalue_adjusted for r in some]
+
+    def test_infinite_statistics_and_replicates_are_ranked(self):
+        inf, values = np.inf, np.array([1.0, 2.0, np.inf, np.inf, -np.inf])
+        null = cal.inference.NullDistribution(values, "monte-carlo")
+        assert null.pvalue(inf) == pytest.approx(3 / 6)
+        assert null.pvalue(-inf) == pytest.approx(1.0)
+        assert null.pvalue(-inf, "less") == pytest.approx(2 / 6)
+        assert null.pvalue(1.5) == pytest.approx(4 / 6)
+        assert null.quantile([0.0, 0.5, 0.6, 1.0]) == pytest.approx([-inf, 2.0, inf, inf])
+        assert np.isnan(null.mean)
+        assert np.isnan(null.sd)
+        ranks = rank_pvalues(np.array([inf]), values[:, None], ["greater"])
+        assert ranks[:, 0] == pytest.approx(np.array([3, 5, 4, 3, 3, 6]) / 6)
+
+    def test_a_metric_without_a_value_leaves_the_others_alone(self):
+        rng = np.random.default_rng(0)
+        observed, values = np.array([2.2, 1.9, 0.3]), rng.normal(size=(99, 3))
+        raw, adjusted = cal.step_down_min_p(observed, values, ["greater"] * 3)
+        for broken, column in [
+            (np.nan, rng.normal(size=99)),
+            (0.0, np.full(99, np.nan)),
+            (np.nan, np.full(99, -np.inf)),
+        ]:
+            more = cal.step_down_min_p(np.append(observed, broken), np.column_stack([values, column]), ["greater"] * 4)
+            for got, expected in zip(more, (raw, adjusted), strict=True):
+                assert got[:3].tolist() == expected.tolist()
+                assert np.isnan(got[3])
+
+    def test_failed_redraws_never_make_an_adjusted_pvalue_smaller_than_the_raw_one(self):
+        values = np.random.default_rng(1).normal(size=(99, 2))
+        values[5:, 1] = np.nan
+        raw, adjusted = cal.step_down_min_p(np.array([0.0, 9.0]), values, ["greater"] * 2)
+        assert raw[1] == pytest.approx(1 / 6)
+        assert (adjusted >= raw).all()
+
+    @pytest.mark.parametrize("method", ["basic", "percentile", "bc", "bca", "normal"])
+    def test_an_infinite_estimate_has_no_finite_interval(self, method):
+        y, c = certain()
+        r = cal.interval("nll", y, c, method=method, n_resamples=99, rng=0)
+        assert r.estimate == np.inf
+        assert not np.isfinite(r.high)
+        assert np.isnan(r.standard_error)
+        if method in ("basic", "normal", "bca"):
+            assert np.isnan(r.low)
+        # a third of the replicates miss the infinite row
+        assert 0.2 < np.isfinite(r.replicates).mean() < 0.5
+        assert r.n_failed == 0
+
+    def test_an_infinite_statistic_is_tested_by_its_rank(self):
+        y, c = certain()
+        assert cal.test("nll", y, c, method="monte-carlo", n_resamples=99, rng=0).pvalue == pytest.approx(0.02)
+        r = cal.test("nll", y, c, method="monte-carlo", n_resamples=99, rng=0, alternative="less")
+        assert r.pvalue == 1.0
+        assert r.excess == np.inf
+
+    def test_models_with_infinite_values_are_compared_as_far_as_they_can_be(self):
+        y, c = certain()
+        shrunk = 0.1 + 0.8 * c
+        one = cal.compare("nll", y, c, shrunk, n_resamples=49, rng=0)
+        assert one.difference == np.inf
+        assert 0.0 < one.pvalue <= 1.0
+        both = cal.compare("nll", y, c, np.where(c > 0, shrunk, 0.0), n_resamples=49, rng=0)
+        assert np.isnan(both.difference)
+        assert np.isnan(both.pvalue)
+        assert np.isnan(cal.compare("nll", y, c, c, method="swap", n_resamples=49, rng=0).pvalue)
+        assert np.isnan(cal.compare("nll", y, c, c, y_true_b=y, n_resamples=49, rng=0).pvalue)
+        with pytest.raises(ValueError, match="nll of y_prob_a is infinite on some row"):
+            cal.compare("nll", y, c, shrunk, method="paired-t")
+
+    def test_huge_replicates_overflow_silently(self):
+        values = np.array([[1e308], [-1e308], [3.0]])
+        _, high = bootstrap.ends(np.array([1e308]), values, "basic", 0.9)
+        assert high[0] == np.inf
+        assert np.isinf(resampling.standard_errors(values)[0])
+
+
 # -- detections --------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from calibrary.inference.resampling import (
     Scheme,
     check_level,
     check_resamples,
+    difference,
     replicate,
     slack,
     standard_errors,
@@ -244,7 +245,7 @@ def _unpaired(pair: _Pair, settings: dict[str, Any]) -> Comparison:
         _, drawn = bootstrap.resample([statistic], sample, settings["n_resamples"], generator, settings["workers"])
         drawn.say_failures()
         values.append(drawn.values)
-    return _bootstrapped(pair, *pair.values, values[0] - values[1], settings)
+    return _bootstrapped(pair, *pair.values, difference(*values), settings)
 
 
 def _bootstrapped(pair: _Pair, a: float, b: float, values: Array, settings: dict[str, Any]) -> Comparison:
@@ -256,11 +257,13 @@ def _bootstrapped(pair: _Pair, a: float, b: float, values: Array, settings: dict
     x = 2.0 * d if kind == "basic" else 0.0
     n = len(known)
     tail = min(1.0 + np.sum(known <= x), 1.0 + np.sum(known >= x))
+    # two infinite values have no difference, and nothing is known about it
+    pvalue = np.nan if np.isnan(d) or n == 0 else min(1.0, 2.0 * tail / (n + 1.0))
     caution = pair.caution()
     if caution:
         warn(caution)
     return Comparison(
-        d, float(low[0]), float(high[0]), float(min(1.0, 2.0 * tail / (n + 1.0))), a, b,
+        d, float(low[0]), float(high[0]), float(pvalue), a, b,
         float(standard_errors(values)[0]), "bootstrap", kind, level, len(values), len(values) - n,
         note=caution,
     )  # fmt: skip
@@ -287,8 +290,8 @@ def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     )  # fmt: skip
     drawn.say_failures()
     values = drawn.values[~np.isnan(drawn.values)]
-    extreme = np.sum(np.abs(values) >= abs(d) - slack(d))
     nan = float("nan")
+    extreme = nan if np.isnan(d) else np.sum(np.abs(values) >= abs(d) - slack(d))
     return Comparison(
         d, nan, nan, float((1.0 + extreme) / (len(values) + 1.0)), a, b, nan, "swap", "none",
         settings["confidence_level"], settings["n_resamples"], int(drawn.n_failed[0]),
@@ -316,6 +319,12 @@ def _paired_t(pair: _Pair, settings: dict[str, Any]) -> Comparison:
             )
         losses.append(np.asarray(entry.measure(sample.p, **statistic.options, reduction="none")))
     p = pair.first.p
+    for losses_of, name in zip(losses, "ab", strict=True):
+        if not np.isfinite(losses_of).all():
+            raise ValueError(
+                f"{pair.on_first.name} of y_prob_{name} is infinite on some row: method='paired-t' needs finite "
+                "losses, use 'swap' or a bounded score"
+            )
     gap = losses[0] - losses[1]
     d = float(p.mean(gap))
     if not np.isclose(d, a - b, rtol=1e-9, atol=1e-12):

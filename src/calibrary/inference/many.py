@@ -132,8 +132,6 @@ def _with_tests(
     tails = [s.tail for s, columns in tested for _ in columns]
     where = [j for _, columns in tested for j in columns]
     raw, adjusted = step_down_min_p(observed, drawn.values, tails)
-    missing = np.isnan(observed) | np.isnan(drawn.values).all(axis=0)
-    raw = np.where(missing, np.nan, raw)
     if adjust != "min-p":
         adjusted = adjust_pvalues(raw, adjust)
     first = None if primary is None else catalogue[primary].id
@@ -144,7 +142,7 @@ def _with_tests(
         filled[j] = replace(
             rows[j],
             pvalue=_or_none(p),
-            pvalue_adjusted=_or_none(p if rows[j].id == first else q if not np.isnan(p) else np.nan),
+            pvalue_adjusted=_or_none(p if rows[j].id == first else q),
             null_mean=_or_none(mean),
             null_high=_or_none(top),
         )

@@ -91,13 +91,22 @@ def step_down_min_p(observed: Array, values: Array, alternatives: list[str]) -> 
         The same redraws for every column.
     alternatives : list of "greater", "less" or "two-sided"
         The tail of each metric.
+
+    Returns
+    -------
+    raw, adjusted : (m,) arrays
+        NaN for a metric that has no value, or none on any redraw: it was not tested and does not count. Infinite
+        values are ranked like others.
     """
     ranks = rank_pvalues(observed, values, alternatives)
     raw, drawn = ranks[0], ranks[1:]
-    order = np.argsort(raw, kind="stable")
+    tested = np.flatnonzero(~np.isnan(observed) & ~np.isnan(values).all(axis=0))
+    order = tested[np.argsort(raw[tested], kind="stable")]
     # smallest p-value of each replicate among the columns that are still in
     smallest = np.minimum.accumulate(drawn[:, order][:, ::-1], axis=1)[:, ::-1]
     hits = (smallest <= raw[order] + slack(raw[order])).sum(axis=0)
-    adjusted = np.empty(len(raw))
-    adjusted[order] = np.maximum.accumulate((1.0 + hits) / (len(values) + 1.0))
-    return raw, adjusted
+    adjusted = np.full(len(raw), np.nan)
+    # a metric that failed on some redraws is ranked among fewer, and never gains by it
+    adjusted[order] = np.maximum.accumulate(np.maximum((1.0 + hits) / (len(values) + 1.0), raw[order]))
+    untested = np.isnan(adjusted)
+    return np.where(untested, np.nan, raw), adjusted

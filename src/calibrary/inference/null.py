@@ -229,7 +229,7 @@ def pvalues(observed: Array, values: Array, alternative: str) -> Array:
         p: Array = np.minimum(1.0, 2.0 * np.minimum(upper, lower))
     else:
         p = upper if alternative == "greater" else lower
-    return np.where(np.isnan(observed), np.nan, p)
+    return np.where(np.isnan(observed) | (n == 0), np.nan, p)
 
 
 def summarised(observed: Array, drawn: Replicated, alternative: str, method: str) -> MonteCarloResult:

@@ -420,7 +420,11 @@ class _Progress:
 # -- summaries of replicates ------------------------------------------------------------------------
 
 
-@np.errstate(invalid="ignore")  # infinities of both signs have no mean
+# Replicates may be infinite (a log loss of a certain prediction that failed): sums of them are infinite, differences
+# of two infinities NaN, and neither is worth a warning.
+
+
+@np.errstate(invalid="ignore", over="ignore")
 def means(values: Array) -> Array:
     """Mean of each column over the replicates that gave a number; NaN where none did."""
     known = ~np.isnan(values)
@@ -428,18 +432,22 @@ def means(values: Array) -> Array:
     return np.where(n > 0, np.sum(values, axis=0, where=known) / np.maximum(n, 1), np.nan)
 
 
-@np.errstate(invalid="ignore")  # infinite values have no standard deviation
+@np.errstate(invalid="ignore", over="ignore")
 def standard_errors(values: Array) -> Array:
-    """Standard deviation of each column, ddof 1, over the replicates that gave a number."""
+    """Standard deviation of each column, ddof 1, over the replicates that gave a number; NaN if one is infinite."""
     known = ~np.isnan(values)
     n = known.sum(axis=0)
     squares = np.sum((values - means(values)) ** 2, axis=0, where=known)
     return np.where(n > 1, np.sqrt(squares / np.maximum(n - 1, 1)), np.nan)
 
 
-@np.errstate(invalid="ignore")  # between two infinities nothing is interpolated
+@np.errstate(invalid="ignore", over="ignore")
 def quantiles(values: Array, q: Any) -> Array:
-    """Quantiles of the numbers by linear interpolation; infinite ones are kept where they fall."""
+    """Quantiles of the numbers by linear interpolation.
+
+    Infinite values are ranked like others; between a number and an infinity lies that infinity, between the two
+    infinities nothing (NaN).
+    """
     x = np.sort(values[~np.isnan(values)])
     if not len(x):
         return np.full(np.shape(q), np.nan)
@@ -456,7 +464,7 @@ def slack(x: Any) -> Any:
     return 1e-12 * np.where(np.isfinite(size), np.maximum(1.0, size), 0.0)
 
 
-@np.errstate(invalid="ignore")
+@np.errstate(invalid="ignore", over="ignore")
 def difference(a: Array, b: Array) -> Array:
     """a - b; NaN where both are the same infinity."""
     return a - b
