@@ -419,7 +419,7 @@ TASKS = (
             Peer(
                 "calibre", _CALIBRE,
                 "calibre.bootstrap_ci(lambda y, c: calibre.expected_calibration_error(y, c, n_bins=15), y, c,"
-                " method='percentile')['high']",
+                " method='percentile')['upper']",
                 why="other random numbers", random=True, largest=10**5,
             ),
             Peer(
