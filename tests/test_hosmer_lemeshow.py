@@ -240,3 +240,26 @@ def test_the_level_with_several_classes():
     assert _rejection_rate(250, simulate) < 0.09  # Bonferroni over classes
     assert 0.02 < _rejection_rate(250, simulate, lens="full", variance="exact") < 0.10
     assert _rejection_rate(250, simulate, lens="full") < 0.06  # conservative
+
+
+def test_importance_weights_enter_the_exact_variance_row_by_row():
+    rng = np.random.default_rng(3)
+    c = rng.random(60)
+    y, w = (rng.random(60) < c).astype(int), rng.random(60)
+    groups = np.digitize(c, [0.25, 0.5, 0.75])
+    expected = sum(
+        (w * (y - c))[groups == g].sum() ** 2 / (w**2 * c * (1 - c))[groups == g].sum() for g in np.unique(groups)
+    )
+    options = {"sample_weight": w, "weight_type": "importance", "variance": "exact", "edges": [0, 0.25, 0.5, 0.75, 1]}
+    assert np.isclose(cal.hosmer_lemeshow(y, c, **options), expected, rtol=1e-12)
+
+
+@quiet
+def test_rows_that_sum_to_one_only_up_to_rounding_leave_the_degrees_of_freedom_alone():
+    rng = np.random.default_rng(4)
+    p = rng.dirichlet(np.ones(3), 1000)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    exact = cal.hosmer_lemeshow_test(y, p, lens="full", variance="exact")
+    rounded = cal.hosmer_lemeshow_test(y, p.astype(np.float32), lens="full", variance="exact")
+    assert rounded.df == exact.df == 20
+    assert np.isclose(rounded.pvalue, exact.pvalue, rtol=1e-4)

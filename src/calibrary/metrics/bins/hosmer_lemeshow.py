@@ -248,11 +248,11 @@ def _chi_squared(
 
 def _binary(groups: Groups, variance: str, fitted: bool, weight_type: str) -> HosmerLemeshowResult:
     view = groups.view
-    size = _variance_size(groups, weight_type)
     if variance == "exact":
-        spread = groups.sum(view.c * (1.0 - view.c) * (size / groups.weight)[groups.index])
+        own = view.c * (1.0 - view.c)
+        spread = groups.sum(own if view.w is None or weight_type == "frequency" else view.w * own)
     else:
-        spread = size * groups.confidence * (1.0 - groups.confidence)
+        spread = _variance_size(groups, weight_type) * groups.confidence * (1.0 - groups.confidence)
     table = {
         "n": groups.weight,
         "observed": groups.label * groups.weight,
@@ -279,7 +279,7 @@ def _multinomial(groups: VectorGroups, variance: str, fitted: bool, weight_type:
             terms = np.where(empty, 0.0, difference**2 / np.where(empty, 1.0, expected)) * scale
         statistic, missing = float(terms.sum()), int(empty.sum())
     else:
-        statistic, rank = _mahalanobis(difference, _covariance(groups, weight_type))
+        statistic, rank = _mahalanobis(*_vector_moments(groups, weight_type))
         missing = len(groups) * (k - 1) - rank
     df = (len(groups) - (2 if fitted else 0)) * (k - 1) - missing
     names = [str(c) for c in groups.view.classes]
@@ -295,17 +295,20 @@ def _variance_size(groups: Groups, weight_type: str) -> Array:
     return groups.weight if w is None or weight_type == "frequency" else groups.sum(w)
 
 
-def _covariance(groups: VectorGroups, weight_type: str) -> Array:
-    """Sum over the rows of each group of the covariance matrix of their one-hot labels, (G, K, K)."""
+def _vector_moments(groups: VectorGroups, weight_type: str) -> tuple[Array, Array]:
+    """Observed less expected counts (G, K), and the covariance matrices of the observed ones (G, K, K)."""
     view = groups.view
+    # Rows that sum to one only up to rounding (float32, decimals) would give every matrix one more dimension.
+    p = view.p / view.p.sum(axis=1, keepdims=True)
     w = view.weight if weight_type == "frequency" else view.weight**2
     k = view.k
+    difference = np.column_stack([groups.sum((view.y == a) - p[:, a]) for a in range(k)])
     matrix = np.zeros((len(groups), k, k))
     for a in range(k):
         for b in range(a, k):
-            product = w * view.p[:, a] * ((1.0 - view.p[:, a]) if a == b else -view.p[:, b])
+            product = w * p[:, a] * ((1.0 - p[:, a]) if a == b else -p[:, b])
             matrix[:, a, b] = matrix[:, b, a] = np.bincount(groups.index, product, minlength=len(groups))
-    return matrix
+    return difference, matrix
 
 
 def _mahalanobis(difference: Array, covariance: Array) -> tuple[float, int]:
