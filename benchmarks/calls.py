@@ -201,7 +201,9 @@ TASKS = (
             Peer(
                 "pycaleva", "from pycaleva import CalibrationEvaluator",
                 "CalibrationEvaluator(y, c, outsample=True, n_groups=15).ace",
-                why="every bin counts 1/B, whatever it holds; the call also computes all of the package's metrics",
+                "cal.region_balanced_calibration_error(y, c, binning='mass', mass_rule='quantile', min_count=1)",
+                "bins between interpolated quantiles, and every bin counts 1/B, whatever it holds;"
+                " the call also computes all of the package's other metrics",
             ),
         ),
         "ace",
@@ -253,8 +255,8 @@ TASKS = (
             Peer(
                 "pycaleva", "from pycaleva import CalibrationEvaluator",
                 "CalibrationEvaluator(y, c, outsample=True, n_groups=10).hosmerlemeshow(verbose=False).statistic",
-                "cal.hosmer_lemeshow(y, c, mass_rule='split')",
-                "the first N mod B bins get one more row; the call also computes all of the package's metrics",
+                "cal.hosmer_lemeshow(y, c, mass_rule='quantile')",
+                "bins between interpolated quantiles; the call also computes all of the package's other metrics",
             ),
         ),
         "hl",
