@@ -94,7 +94,9 @@ def dot_data(evaluation: Any, *, most: int = 30) -> DotData:
     rows = [
         r
         for r in evaluation.rows
-        if r.perfect == 0 and r.better == "lower" and np.isfinite(r.value) and r.range[1] <= 2 and r.range[0] >= -1
+        if r.perfect == 0 and r.better == "lower" and np.isfinite(r.value)
+        # fitted curves have no upper end because they may overshoot, yet they are errors of a probability
+        if r.range[0] >= -1 and (r.range[1] <= 2 or r.family == "curve")
     ][:most]
     if not rows:
         raise ValueError("no metric of this evaluation has 0 as its perfect value and a range near [0, 1]")

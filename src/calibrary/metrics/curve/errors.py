@@ -28,7 +28,8 @@ __all__ = [
 _ROWS_NOTE = "spans, knots and folds count rows, so weight 2 is not exactly the row written twice"
 _LOESS_FACTS: dict[str, Any] = {
     "family": "curve",
-    "range_note": "in practice; a LOESS curve may overshoot [0, 1] where data are few (clip=True keeps it inside)",
+    "range": (0.0, np.inf),
+    "range_note": "[0, 1] in practice; a LOESS curve may overshoot where data are few (clip=True keeps it inside)",
     "lenses": BINARY_LENSES,
     "weights": "rows",
     "weights_note": _ROWS_NOTE,
