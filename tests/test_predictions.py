@@ -117,6 +117,12 @@ def test_float32_rows_may_be_a_rounding_off_one():
     assert cal.predictions(rng.integers(0, 1000, 200), p).k == 1000
 
 
+def test_rows_of_six_decimals_may_miss_one_by_the_last():
+    assert cal.predictions([0, 2], [[0.333334, 0.333334, 0.333333], [0.333333, 0.333333, 0.333333]]).n == 2
+    with pytest.raises(ValueError, match=r"y_prob\[0\] sums to 1.000003"):
+        cal.predictions([0], [[0.333335, 0.333334, 0.333334]])
+
+
 def test_softmax_and_sigmoid_are_safe_for_large_logits():
     np.testing.assert_allclose(cal.softmax([[1000.0, 1000.0], [-1e4, 0.0]]), [[0.5, 0.5], [0.0, 1.0]])
     np.testing.assert_allclose(cal.sigmoid([-800.0, 0.0, 800.0]), [0.0, 0.5, 1.0])
