@@ -152,9 +152,25 @@ def test_every_alias_finds_the_metric_or_says_which_ones_it_may_mean(entry):
             assert entry.id in str(error)  # noqa: PT017
 
 
-def test_ambiguous_names_list_the_candidates():
-    with pytest.raises(cal.UnknownMetricError, match="may mean several"):
-        cal.catalogue["SCE"]
+@pytest.mark.parametrize(
+    ("name", "candidates"),
+    [
+        ("SCE", ("ece", "sce")), ("ACE", ("ace", "average_calibration_error")), ("DECE", ("dece", "d_ece")),
+        ("MSCE", ("msce", "ce2_db")), ("CECE", ("cece", "ece")), ("smooth calibration error", ("smece", "sce")),
+    ],
+)  # fmt: skip
+def test_ambiguous_names_list_the_candidates(name, candidates):
+    with pytest.raises(cal.UnknownMetricError, match="may mean several") as caught:
+        cal.catalogue[name]
+    assert all(f"'{id}': " in str(caught.value) for id in candidates)
+
+
+@every_metric
+def test_the_name_of_its_function_finds_the_metric(entry):
+    assert cal.catalogue[entry.function.__name__].id == entry.id
+
+
+def test_near_misses_are_suggested():
     with pytest.raises(cal.UnknownMetricError, match="did you mean"):
         cal.compute("brier_scor", [0, 1], [0.2, 0.8])
 

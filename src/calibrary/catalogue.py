@@ -490,6 +490,12 @@ def _squeezed(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower().replace("²", "2"))
 
 
+def _names(entry: Entry) -> tuple[str, ...]:
+    """Every name by which the metric is found, that of its function included."""
+    function = () if entry.function is None else (entry.function.__name__,)
+    return (entry.id, entry.name, *entry.aliases, *function)
+
+
 class Catalogue(Mapping[str, Entry]):
     """Every metric by its short name: a read-only mapping that prints as a table.
 
@@ -509,13 +515,13 @@ class Catalogue(Mapping[str, Entry]):
         if name in planned:
             return planned[name]
         wanted = _squeezed(str(name))
-        found = [e for e in self.values() if wanted in {_squeezed(n) for n in (e.id, e.name, *e.aliases)}]
+        found = [e for e in self.values() if wanted in map(_squeezed, _names(e))]
         if len(found) == 1:
             return found[0]
         if found:
             candidates = "; ".join(f"{e.id!r}: {e.meaning}" for e in found)
             raise UnknownMetricError(f"{name!r} may mean several metrics, use an id: {candidates}")
-        names = [n for e in self.values() for n in (e.id, e.name, *e.aliases)]
+        names = [n for e in self.values() for n in _names(e)]
         near = suggest(name, names)
         hint = near if near.startswith("did you mean") else "calibrary.catalogue lists them"
         raise UnknownMetricError(f"no metric is called {name!r}: {hint}")

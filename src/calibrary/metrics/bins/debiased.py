@@ -50,7 +50,7 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
 @metric(
     "ce2_db",
     row=39,
-    aliases=("CE2-DB", "CE²-DB", "ECE-DEBIAS", "broecker", "ferro_fricker"),
+    aliases=("CE2-DB", "CE²-DB", "ECE-DEBIAS", "MSCE", "broecker", "ferro_fricker"),
     range_note="negative values are legal: the bias is removed on average, not in every sample",
     sign="0 is perfect; larger is worse; below 0 is less deviation than label noise alone would give",
     equation="(50)",
