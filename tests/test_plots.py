@@ -688,6 +688,9 @@ assert dict(matplotlib.rcParams) == before
 import matplotlib.pyplot as plt
 plots.plot_brier_curve(y, p)
 assert len(plt.get_fignums()) == 1
+with plots.embedded():
+    plots.plot_cumulative(y, p)
+assert len(plt.get_fignums()) == 1
 """
     # a backend chosen beforehand: looking the automatic one up would import pyplot
     command = [sys.executable, "-W", "error::RuntimeWarning", "-c", script, str(tmp_path / "a.png")]

@@ -29,6 +29,7 @@ from calibrary.plots.overview import overview
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
 from calibrary.plots.simplex import SimplexData, plot_simplex, plot_simplex_maps, simplex_data
 from calibrary.plots.smooth import SmoothData, plot_smooth_reliability, smooth_data
+from calibrary.plots.style import embedded
 from calibrary.plots.theory import TheoryData, plot_theory, theory_data
 from calibrary.plots.tree import TreeData, plot_tree, tree_data
 from calibrary.plots.uncertainty import DotData, NullData, dot_data, null_data, plot_metrics, plot_null
@@ -57,6 +58,7 @@ __all__ = [
     "detection_reliability",
     "dot_data",
     "draw",
+    "embedded",
     "grouping_data",
     "hybrid_curve",
     "null_data",

@@ -125,16 +125,26 @@ def main(folder: str) -> None:
     jobs = [(name, name, "light") for name in every] + [(f"{name}-dark", name, "dark") for name in _DARK]
     cells = []
     for name, kind, theme in jobs:
-        made = every[kind](theme=theme)
-        figure = getattr(made, "figure", made)
-        for ending in ("png", "svg"):
-            figure.savefig(out / f"{name}.{ending}", dpi=110, bbox_inches="tight", facecolor=figure.get_facecolor())
+        with plots.embedded():
+            made = every[kind](theme=theme)
+        _save(getattr(made, "figure", made), out / name)
         cells.append(
             f'<figure class="{theme}"><a href="{name}.svg"><img src="{name}.png" alt="{escape(name)}" loading="lazy">'
             f"</a><figcaption>{escape(name)}</figcaption></figure>"
         )
     (out / "index.html").write_text(_PAGE % "\n".join(cells), encoding="utf-8")
     print(f"{len(jobs)} figures in {out}")
+
+
+def _save(figure: Any, path: Path) -> None:
+    """PNG and SVG, laid out only once."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    around = figure.get_tightbbox().padded(0.1)
+    for ending in ("png", "svg"):
+        figure.savefig(
+            f"{path}.{ending}", dpi=110, bbox_inches=around, metadata={"Date": None} if ending == "svg" else {}
+        )
 
 
 if __name__ == "__main__":

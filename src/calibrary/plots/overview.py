@@ -23,7 +23,6 @@ def overview(
     n_bins: int = 15,
     lens: Any = "auto",
     title: str | None = None,
-    report: Any = None,
     figure: Any = None,
     **checked: Any,
 ) -> Any:
@@ -34,7 +33,7 @@ def overview(
     y_true, y_prob : as everywhere; a ``Matches`` object gets the detection figures instead
     n_bins, lens : of the reliability diagram, and of all
     title : str, optional
-        The headline; by default that of ``report``, or none.
+        A headline for the page.
     figure : matplotlib Figure, optional
         An empty figure to draw on, with constrained layout.
     **checked : ``sample_weight``, ``labels``, ``pos_label`` and ``r``
@@ -64,9 +63,8 @@ def overview(
         plot_corp(p, n_resamples=400, ax=third, **rest)
     plot_cumulative(p, ax=fourth, **rest)
     fourth.set_box_aspect(1)
-    heading = title if title is not None else getattr(report, "title", None)
-    if heading:
-        figure.suptitle(heading, fontsize=13, fontweight="bold", x=0.02, ha="left", color=style.look(theme).ink)
+    if title:
+        figure.suptitle(title, fontsize=13, fontweight="bold", x=0.02, ha="left", color=style.look(theme).ink)
     figure.get_layout_engine().set(h_pad=0.15, w_pad=0.15, hspace=0.03, wspace=0.03)
     style.level([first, second])
     style.level([third, fourth])

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -77,9 +79,22 @@ def look(theme: str) -> Look:
 # -- figures and axes -------------------------------------------------------------------------------
 
 
+_SHOWN: ContextVar[bool] = ContextVar("_SHOWN", default=True)
+
+
+@contextmanager
+def embedded() -> Iterator[None]:
+    """Figures made inside are for a page or a file: a notebook that uses pyplot does not show them as well."""
+    before = _SHOWN.set(False)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(before)
+
+
 def new_figure(size: tuple[float, float], theme: str) -> Any:
-    """A figure; registered with pyplot only if the user has imported it, so that notebooks show it."""
-    if "matplotlib.pyplot" in sys.modules:
+    """A figure; one of pyplot's if the user has imported it, so that notebooks show it."""
+    if _SHOWN.get() and "matplotlib.pyplot" in sys.modules:
         figure = sys.modules["matplotlib.pyplot"].figure(figsize=size, layout="constrained")
     else:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
