@@ -314,6 +314,10 @@ def test_weighted_mmce_is_no_calibration_error():
     assert cal.compute("mmce", y, np.full(100, 0.8)) == pytest.approx(0.0, abs=1e-8)
     assert cal.compute("mmce", y, np.full(100, 0.8), weighted=True) == pytest.approx(0.6)
     assert cal.compute("mmce", np.ones(5, dtype=int), np.full(5, 0.3), weighted=True) == 0.0
+    # shares of the weights do not add up to exactly one
+    w = np.random.default_rng(0).random(50)
+    for label in (0, 1):
+        assert cal.compute("mmce", np.full(50, label), np.linspace(0, 1, 50), weighted=True, sample_weight=w) == 0.0
 
 
 def test_mmce_of_a_wide_kernel_is_the_mean_residual():

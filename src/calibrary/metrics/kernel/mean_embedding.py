@@ -132,9 +132,9 @@ def _embedded(
     a = s.y - s.c if s.w is None else s.w * (s.y - s.c)
     total = view.total
     if weighted:
-        ones = float(s.y.sum() if s.w is None else np.dot(s.w, s.y))
-        if ones in (0.0, total):
+        if s.y.min() == s.y.max():
             return 0.0
+        ones = float(s.y.sum() if s.w is None else np.dot(s.w, s.y))
         a /= np.where(s.y == 1.0, ones, total - ones)
         total = 1.0
     form = laplace_form if kernel == "laplace" else gaussian_form
