@@ -226,6 +226,7 @@ TASKS = (
                 "uncertainty-calibration", _KUMAR,
                 "calibration.lower_bound_scaling_ce(c, y, p=2, debias=True, num_bins=15,"
                 " binning_scheme=calibration.utils.get_equal_bins) ** 2",
+                "max(cal.debiased_squared_calibration_error(y, c), 0.0)", "negative estimates are cut to 0",
             ),
         ),
         "ce2_db",
