@@ -158,7 +158,7 @@ class Sample:
         row = drawn if self.unit_row is None else self.unit_row[drawn]
 
         def weights() -> Array:
-            w = np.bincount(row, minlength=self.p.n)[self.order].astype(np.float64)
+            w = np.bincount(row, minlength=self.p.n).take(self.order).astype(np.float64)
             if self.p.w is not None and self.unit_row is None:
                 w *= self.base.weight
             return w
@@ -198,7 +198,7 @@ class Sample:
 
         def make(u: Array) -> Replicate:
             y = drawn_labels(u, chance)
-            return Replicate(base, y=y[order], listed=lambda: units.relabelled(y))
+            return Replicate(base, y=y.take(order).astype(np.intp), listed=lambda: units.relabelled(y.astype(np.intp)))
 
         return Scheme(lambda rng: rng.random(units.n), make, base, relabels=True)
 
@@ -257,7 +257,7 @@ class Sample:
 
         def make(drawn: tuple[Indices, Array]) -> Replicate:
             row = drawn[0] if self.unit_row is None else self.unit_row[drawn[0]]
-            y = drawn_labels(drawn[1], chance[row])
+            y = drawn_labels(drawn[1], chance[row]).astype(np.intp)
 
             def weights() -> Array:
                 w = np.bincount(inverse[row] * k + y, minlength=self.p.n * k).astype(np.float64)
@@ -293,10 +293,10 @@ def _chance(p: Predictions, truth: Array | None, rows: Indices | None) -> Array:
     return chance
 
 
-def drawn_labels(u: Array, chance: Array) -> NDArray[np.intp]:
-    """Labels from uniform numbers: 1 where u < c; with several classes the first whose cumulative sum exceeds u."""
+def drawn_labels(u: Array, chance: Array) -> NDArray[Any]:
+    """Labels from uniform numbers: True where u < c; with several classes the first whose cumulative sum exceeds u."""
     if chance.ndim == 1:
-        return (u < chance).astype(np.intp)
+        return u < chance
     below: NDArray[np.intp] = (np.cumsum(chance, axis=1)[:, :-1] <= u[:, None]).sum(axis=1, dtype=np.intp)
     return below
 

@@ -66,6 +66,8 @@ def _row_losses(entry: Entry, options: dict[str, Any], scheme: Scheme) -> Way | 
     if base.k > _MOST_LABELS:
         return None
     table = np.array([losses(base.relabelled(np.full(base.n, k))) for k in range(base.k)])
+    if base.k == 2:
+        return lambda replicate: np.array([base.mean(np.where(replicate.labels, table[1], table[0]))])
     row = np.arange(base.n)
     return lambda replicate: np.array([base.mean(table[replicate.labels, row])])
 
@@ -81,7 +83,7 @@ def _mean_of_losses(losses: Array, scheme: Scheme) -> Way:
 
     def drawn(replicate: Replicate) -> Array:
         # taking the drawn rows is cheaper than counting them
-        return counted(replicate) if replicate.drawn is None else np.array([by_row[replicate.drawn].mean()])
+        return counted(replicate) if replicate.drawn is None else np.array([by_row.take(replicate.drawn).mean()])
 
     return drawn
 

@@ -26,6 +26,8 @@ Array = NDArray[np.float64]
 
 #: Cells of the finest transform; each coarser one has an eighth.
 _FINEST = 1 << 18
+#: Up to this many points, which carry many masses in turn, keep the ten nodes each of them is spread to.
+_MOST_KEPT = 1_000_000
 _LEFT = ORDER // 2 - 1
 
 
@@ -39,6 +41,7 @@ class Diffusion:
         self.x, self.a, self.ascending = x, a, ascending
         self._cosines = np.zeros(0)
         self._grids: dict[int, Cells] = {}
+        self._often = False
         # noise of n points is as large as a width of about n^(-1/3): resolve that at once
         first = 1 << int(np.clip(np.log2(100.0 * len(x) ** (1.0 / 3.0)) + 1.0, 10, 15))
         self._sizes = [first, *(size for size in (_FINEST >> 3, _FINEST) if size > first)]
@@ -47,6 +50,7 @@ class Diffusion:
         """Other masses at the same points, which are not put on the grid again."""
         other = Diffusion(self.x, a, ascending=self.ascending)
         other._grids = self._grids
+        other._often = len(self.x) <= _MOST_KEPT
         return other
 
     @property
@@ -58,7 +62,7 @@ class Diffusion:
         """Integral over [0, 1] of the absolute density after diffusion of width s."""
         if s < PER_WIDTH / _FINEST:
             return self._locally(s)
-        cells = max(int(np.ceil(PER_WIDTH / s)), 64)
+        cells = _fast(max(int(np.ceil(PER_WIDTH / s)), 64))
         density = self.density(s, cells)
         # the density is even about both ends
         nodes = np.concatenate((density[_LEFT:0:-1], density, density[-2 : -ORDER // 2 - 2 : -1]))
@@ -90,7 +94,8 @@ class Diffusion:
                 self._grids[cells] = Cells(
                     self.x, PER_WIDTH / cells, origin=0.0, n_cells=cells, ascending=self.ascending
                 )
-            nodes = self._grids[cells].node_weights(self.a)
+            grid = self._grids[cells]
+            nodes = grid.spread @ self.a if self._often else grid.node_weights(self.a)
             folded = nodes[_LEFT : _LEFT + cells + 1]
             folded[1 : _LEFT + 1] += nodes[_LEFT - 1 :: -1]
             beyond = nodes[_LEFT + cells + 1 :]
@@ -113,3 +118,10 @@ class Diffusion:
         number = cells.index + round(first / width)
         inside = (number >= 0) & (number < round(1.0 / width))
         return float(absolute_integral(density, width)[inside].sum())
+
+
+def _fast(cells: int) -> int:
+    """At least so many cells, a number whose transform is quick."""
+    from scipy.fft import next_fast_len
+
+    return int(next_fast_len(cells, real=True))

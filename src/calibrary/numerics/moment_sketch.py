@@ -9,6 +9,8 @@ points enters only in the first and the last step.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,12 @@ def _lagrange() -> Array:
 
 #: ``LAGRANGE[i]`` is the polynomial in the position within a cell that is one at node i - 4 and zero at the others.
 LAGRANGE = _lagrange()
+
+
+#: What a cell's ten nodes tell: the values at a quarter, a half and three quarters of it, and its integral.
+_QUARTERS = np.array(
+    [*(LAGRANGE @ (q / 4.0) ** np.arange(ORDER) for q in (1, 2, 3)), LAGRANGE @ (1.0 / np.arange(1, ORDER + 1))]
+)
 
 
 class Cells:
@@ -139,6 +147,19 @@ class Cells:
             nodes[i : i + self.n_cells] += spread[i]
         return nodes
 
+    @cached_property
+    def spread(self) -> Any:
+        """The sparse matrix that makes node weights of masses, for points that carry many masses in turn."""
+        from scipy.sparse import csc_array
+
+        powers = np.ones((ORDER, len(self.cell)))
+        np.cumprod(np.broadcast_to(self.position, (ORDER - 1, len(self.cell))), axis=0, out=powers[1:])
+        share = _times(LAGRANGE, powers).T
+        node = self.cell[:, None].astype(np.int32) + np.arange(ORDER, dtype=np.int32)
+        first = np.arange(0, share.size + 1, ORDER, dtype=np.int32)
+        shape = (self.n_cells + ORDER - 1, len(self.cell))
+        return csc_array((share.ravel(), node.ravel(), first), shape=shape).tocsr()
+
     def interpolate(self, *node_values: Array) -> list[Array]:
         """Functions given on the nodes, evaluated at every point."""
         tables = [cell_polynomials(v) for v in node_values]
@@ -189,22 +210,33 @@ def absolute_integral(node_values: Array, width: float) -> Array:
     The polynomial of each cell is integrated exactly between its sign changes, looked for in quarters of the
     cell. An error in the place of a sign change enters squared.
     """
-    polynomials = cell_polynomials(node_values)
+    windows = np.lib.stride_tricks.sliding_window_view(node_values, ORDER)
+    inner = _times(_QUARTERS, windows.T)
+    value = np.vstack((node_values[ORDER // 2 - 1 : -ORDER // 2], inner[:3], node_values[ORDER // 2 : 1 - ORDER // 2]))
+    area: Array = np.abs(inner[3])
+    turns = np.flatnonzero((value[:-1] * value[1:] < 0.0).any(axis=0))
+    if len(turns):
+        area[turns] = _area_around_turns(_times(LAGRANGE.T, windows[turns].T))
+    area *= width
+    return area
+
+
+def _area_around_turns(polynomials: Array) -> Array:
+    """Integrals over [0, 1] of absolute polynomials (power, cell) that change sign."""
     antiderivative = polynomials / np.arange(1, ORDER + 1)[:, None]
     ends = np.linspace(0.0, 1.0, 5)[:, None]
     powers = ends ** np.arange(ORDER)
     value, integral = _times(powers, polynomials), ends * _times(powers, antiderivative)
     area = np.abs(np.diff(integral, axis=0))
     quarter, cell = np.nonzero(value[:-1] * value[1:] < 0.0)
-    if len(cell):
-        left, right = value[quarter, cell], value[quarter + 1, cell]
-        f = (quarter + left / (left - right)) / 4.0
-        for _ in range(3):
-            f -= _at(polynomials[:, cell], f) / _slope(polynomials[:, cell], f, right - left)
-            np.clip(f, quarter / 4.0, (quarter + 1) / 4.0, out=f)
-        turn = f * _at(antiderivative[:, cell], f)
-        area[quarter, cell] = np.abs(turn - integral[quarter, cell]) + np.abs(integral[quarter + 1, cell] - turn)
-    result: Array = area.sum(axis=0) * width
+    left, right = value[quarter, cell], value[quarter + 1, cell]
+    f = (quarter + left / (left - right)) / 4.0
+    for _ in range(3):
+        f -= _at(polynomials[:, cell], f) / _slope(polynomials[:, cell], f, right - left)
+        np.clip(f, quarter / 4.0, (quarter + 1) / 4.0, out=f)
+    turn = f * _at(antiderivative[:, cell], f)
+    area[quarter, cell] = np.abs(turn - integral[quarter, cell]) + np.abs(integral[quarter + 1, cell] - turn)
+    result: Array = area.sum(axis=0)
     return result
 
 

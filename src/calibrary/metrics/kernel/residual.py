@@ -20,6 +20,8 @@ __all__ = ["logit_smoothed_calibration_error", "smooth_calibration_error_residua
 #: Smaller widths than this change nothing that rounding would not.
 _SMALLEST = 1e-9
 _NOTHING = 1e-8
+#: Where the search for the width starts: sizes at large widths are cheap.
+_FIRST = 0.05
 
 
 def _resampled(
@@ -117,34 +119,45 @@ def _smoothed(flow: Diffusion, sigma: float | None, grid: int | None, unsmoothed
 
     if sigma is not None:
         return min(size(max(positive_width(sigma, (), "sigma") or 0.0, _SMALLEST)), 1.0)
-    found = _fixed_point(size, flow.scales, abs(float(flow.a.sum())))
+    found = _fixed_point(size, flow.scales, abs(float(flow.a.sum())), _FIRST)
     if found is not None:
         return found
     limit = unsmoothed()
     if limit <= _NOTHING:
         return limit
-    return _fixed_point(size, [_SMALLEST], 0.0) or _SMALLEST
+    return _fixed_point(size, [_SMALLEST], 0.0, flow.scales[-1]) or _SMALLEST
 
 
-def _fixed_point(size: Callable[[float], float], scales: list[float], least: float) -> float | None:
-    """The s with size(s) = s, if it is above the last of the scales.
+def _fixed_point(size: Callable[[float], float], scales: list[float], least: float, first: float) -> float | None:
+    """The s with size(s) = s, if it is above the last of the scales, looked for from ``first`` on.
 
-    The size never grows with s and never falls below ``least``; scales are the widths below which it costs more.
+    The size never grows with s and never falls below ``least``, so the answer lies between s and size(s) for every
+    s. Scales are the widths below which a size costs more.
     """
-    from scipy.optimize import brentq
+    low, high = max(least, 0.0), 1.0
+    s, before = min(max(first, scales[0], low), high), None
+    for _ in range(200):
+        found = size(s)
+        if abs(found - s) <= 1e-14 * max(s, 1.0) or (s == high == 1.0 and found >= 1.0):
+            return min(found, 1.0)
+        low, high = max(low, min(s, found)), min(high, max(s, found))
+        if high <= scales[-1]:
+            return None
+        here = math.log(s), math.log(max(found, _SMALLEST**2) / s)
+        s, before = _next_width(here, before, low, high), here
+        # a cheaper width first, if the answer may be above it
+        s = max([s, *(scale for scale in scales if s < scale < high and low < scale)])
+    return s
 
-    high = 1.0
-    if size(high) >= high:
-        return high
-    for scale in scales:
-        low = max(scale, least)
-        if low < high and size(low) > low:
-            root: float = brentq(lambda s: size(s) - s, low, high, xtol=1e-14, rtol=1e-14)
-            return root
-        if low == least:
-            return least
-        high = low
-    return None
+
+def _next_width(here: tuple[float, float], before: tuple[float, float] | None, low: float, high: float) -> float:
+    """Where the line through the last two points (log s, log size/s) is zero; half way if nothing new lies there."""
+    x, gap = here
+    # the size of pure noise falls as s^(-1/2)
+    slope = -1.5 if before is None or before[0] == x else (gap - before[1]) / (x - before[0])
+    s = min(max(math.exp(x - gap / min(slope, -1.0)), low), high)
+    known = (x,) if before is None else (x, before[0])
+    return math.sqrt(max(low, _SMALLEST**2) * high) if s <= 0.0 or math.log(s) in known else s
 
 
 @metric(
