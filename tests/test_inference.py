@@ -1076,6 +1076,39 @@ def test_frozen_options_are_chosen_on_the_original_rows_and_kept(entry):
 
 
 @quiet
+@pytest.mark.parametrize("id", ["bkde", "dkde"])
+@pytest.mark.parametrize(("bandwidth", "times"), [("loo-mle", 2), ("cv", 6)])
+def test_widths_that_redrawn_labels_do_not_change_are_chosen_once(id, bandwidth, times, monkeypatch):
+    y, c = sample(60, 5)
+    rng = np.random.default_rng(0)
+    drawn = [resampling.drawn_labels(rng.random(60), c) for _ in range(5)]
+    expected = [cal.compute(id, labels, c, bandwidth=bandwidth) for labels in drawn]
+    chosen = []
+    original = cal.kernels.beta_bandwidth
+
+    def counted(width, *args, **kw):
+        chosen.extend([width] if isinstance(width, str) else [])
+        return original(width, *args, **kw)
+
+    for module in (sys.modules["calibrary.metrics.kernel.beta"], sys.modules["calibrary.metrics.kernel.vector"]):
+        monkeypatch.setattr(module, "beta_bandwidth", counted)
+    r = cal.test(id, y, c, bandwidth=bandwidth, method="monte-carlo", n_resamples=5, rng=0)
+    assert r.null.values == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert len(chosen) <= times
+
+
+@quiet
+@pytest.mark.parametrize("lens", ["pairwise", "class-wise", "top-label"])
+def test_redrawn_labels_with_several_classes_give_the_metric_of_those_labels(lens):
+    y, p = multi(40, 3)
+    rng = np.random.default_rng(0)
+    drawn = [resampling.drawn_labels(rng.random(len(y)), p) for _ in range(4)]
+    expected = [cal.compute("bkde", labels, p, lens=lens) for labels in drawn]
+    r = cal.test("bkde", y, p, lens=lens, method="monte-carlo", n_resamples=4, rng=0)
+    assert r.null.values == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@quiet
 @pytest.mark.parametrize("average", ["micro", "macro"])
 def test_bandwidth_of_detections_is_chosen_once(average):
     found = detections()

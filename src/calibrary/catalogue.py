@@ -144,7 +144,8 @@ class Entry:
     resampled : for speed; ``resampled(view, **options)`` prepares sorting or grouping once and returns
         ``value(w, y)``, the metric with other weights (zeros allowed) or labels of the view's rows; None is unchanged
     frozen : ``frozen(view, **options)`` gives the options that must be chosen once on the original data and kept in
-        every resample, because rows drawn twice mislead the choice (a leave-one-out bandwidth)
+        every resample, because rows drawn twice mislead the choice (a leave-one-out bandwidth); with ``redrawn=True``
+        only those that depend on the confidences alone, which redrawn labels do not change
     """
 
     id: str

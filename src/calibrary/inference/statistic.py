@@ -13,6 +13,7 @@ from calibrary.catalogue import Entry, catalogue
 from calibrary.errors import suggest
 from calibrary.inference.resampling import Replicate, Sample, Scheme
 from calibrary.inference.shortcut import shortcut
+from calibrary.lens import Views
 from calibrary.predictions import Array, Predictions, as_array, predictions
 
 #: Metrics that are random themselves see the same random numbers in every replicate.
@@ -145,8 +146,10 @@ def as_statistic(metric: Any, options: dict[str, Any], sample: Sample, *, redraw
 def _of_detections(entry: Entry, options: dict[str, Any], sample: Sample, redrawn: bool) -> Statistic:
     if sample.found is None:
         raise ValueError(f"{entry.id} needs matched detections: pass a Matches object")
-    if entry.frozen is not None and not redrawn:
-        options = {**options, **entry.frozen(sample.found, **options)}
+    if entry.frozen is not None:
+        # units are images or redrawn detections, each counted by itself
+        found = sample.found.repeated() if redrawn else sample.found
+        options = {**options, **entry.frozen(found, **options, redrawn=redrawn)}
     link = entry.null_link(options)  # type: ignore[attr-defined]  # detection entries know what calibrated means
     return Statistic(entry.id, lambda found: entry.measure(found, **options), entry, "matches", link)
 
@@ -154,14 +157,23 @@ def _of_detections(entry: Entry, options: dict[str, Any], sample: Sample, redraw
 def _frozen(
     entry: Entry, options: dict[str, Any], p: Predictions, redrawn: bool
 ) -> Callable[[Predictions], Any] | None:
-    """The metric with options chosen once, for each view of the lens, on the original data."""
-    if entry.frozen is None or redrawn or entry.core is None:
+    """The metric with options chosen once, for each view of the lens, on the original data.
+
+    If labels are ``redrawn``, only options that do not depend on them.
+    """
+    if entry.frozen is None or entry.core is None:
         return None
     looking = {name: options[name] for name in ("lens", "r") if name in options}
     own = {name: value for name, value in options.items() if name not in _LOOKING}
     core, average = entry.core, options.get("average", "uniform")
-    views = p.through(entry.lens_for(p, **looking))
-    chosen = {key: {**own, **entry.frozen(view, **own)} for key, view in zip(views.keys, views.views, strict=True)}
+    lens = entry.lens_for(p, **looking)
+    views = p.through(lens)
+    if redrawn and not _same_confidences(views, p.relabelled((p.y + 1) % p.k).through(lens)):
+        return None
+    chosen = {
+        key: {**own, **entry.frozen(view, **own, redrawn=redrawn)}
+        for key, view in zip(views.keys, views.views, strict=True)
+    }
 
     def measure(data: Predictions) -> Any:
         seen = data.through(entry.lens_for(data, **looking))
@@ -173,6 +185,13 @@ def _frozen(
         return seen.average(np.array(values), average)
 
     return measure
+
+
+def _same_confidences(views: Views, others: Views) -> bool:
+    """Does the lens show the same confidences whatever the labels?"""
+    return len(views.views) == len(others.views) and all(
+        np.array_equal(a.probability, b.probability) for a, b in zip(views.views, others.views, strict=True)
+    )
 
 
 def _of_callable(metric: Callable[..., Any], options: dict[str, Any], p: Predictions) -> Statistic:

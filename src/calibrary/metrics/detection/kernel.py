@@ -28,7 +28,7 @@ def _same_widths(
     average: str | None = "micro",
     **others: Any,
 ) -> dict[str, Any]:
-    """The bandwidth of every class, as chosen on these detections."""
+    """The bandwidth of every class, as chosen on the scores of these detections."""
     if isinstance(bandwidth, tuple):
         return {"bandwidth": bandwidth}
     widths: list[float | str] = [bandwidth] * n_groups(matches, average)

@@ -19,8 +19,15 @@ _DOMINATED, _SINGLE = 1e-5, 1e-12
 
 
 def _same_width(
-    view: Predictions, *, bandwidth: float | str = "loo-mle", weight_type: str = "frequency", **others: Any
+    view: Predictions,
+    *,
+    bandwidth: float | str = "loo-mle",
+    weight_type: str = "frequency",
+    redrawn: bool = False,
+    **others: Any,
 ) -> dict[str, Any]:
+    if redrawn and bandwidth == "cv":
+        return {}
     return {"bandwidth": beta_bandwidth(bandwidth, view, weight_type=weight_type)}
 
 

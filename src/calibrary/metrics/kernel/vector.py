@@ -20,8 +20,15 @@ __all__ = ["dirichlet_kernel_calibration_error"]
 
 
 def _same_width(
-    view: Predictions, *, bandwidth: float | str = "cv", weight_type: str = "frequency", **others: Any
+    view: Predictions,
+    *,
+    bandwidth: float | str = "cv",
+    weight_type: str = "frequency",
+    redrawn: bool = False,
+    **others: Any,
 ) -> dict[str, Any]:
+    if redrawn and bandwidth == "cv":
+        return {}
     view = on_a_line(view)
     if view.binary or not isinstance(bandwidth, str):
         return {"bandwidth": beta_bandwidth(bandwidth, view, weight_type=weight_type)}
