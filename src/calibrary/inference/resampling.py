@@ -41,15 +41,17 @@ _MOST_COPIES = 5_000_000
 class Replicate:
     """One random copy of a sample, in the form a metric can use.
 
-    It gives the rows of ``base`` new weights (zeros among them) or new labels; what is not given is as in
-    ``base``. ``counted`` is the replicate as weighted rows, ``listed`` as rows written out in drawn order, and
-    ``drawn`` the rows of the sample that were drawn, if that is all there is to it.
+    It gives the rows of the sample new weights (zeros among them) or new labels: ``row_weights`` and ``row_labels``
+    as the rows came, None if they are unchanged; ``weights`` and ``labels`` in the order of ``base``, which holds row
+    ``order[i]`` at place i. ``counted`` is the replicate as weighted rows, ``listed`` as rows written out in drawn
+    order, and ``drawn`` the rows that were drawn, if that is all there is to it.
     """
 
     def __init__(
         self,
         base: Predictions,
         *,
+        order: Indices | None = None,
         w: Callable[[], Array] | None = None,
         y: NDArray[Any] | None = None,
         drawn: Indices | None = None,
@@ -58,22 +60,30 @@ class Replicate:
     ) -> None:
         self.base = base
         self.drawn = drawn
+        self.row_labels = y
+        self._order = order
         self._w = w
-        self._y = y
         self._listed = listed
         self._matches = matches
 
     @cached_property
-    def weights(self) -> Array:
-        return self.base.weight if self._w is None else self._w()
+    def row_weights(self) -> Array | None:
+        return None if self._w is None else self._w()
 
-    @property
+    @cached_property
+    def weights(self) -> Array:
+        return self.base.weight if self.row_weights is None else self._ordered(self.row_weights)
+
+    @cached_property
     def labels(self) -> NDArray[Any]:
-        return self.base.y if self._y is None else self._y
+        return self.base.y if self.row_labels is None else self._ordered(self.row_labels).astype(np.intp, copy=False)
+
+    def _ordered(self, x: NDArray[Any]) -> NDArray[Any]:
+        return x if self._order is None else x.take(self._order)
 
     @cached_property
     def counted(self) -> Predictions:
-        p = self.base if self._y is None else self.base.relabelled(self._y)
+        p = self.base if self.row_labels is None else self.base.relabelled(self.labels)
         return p if self._w is None else p.reweighted(self.weights)
 
     @cached_property
@@ -91,8 +101,8 @@ class Replicate:
 class Scheme:
     """A way of making replicates: what one of them takes from the stream, and what is made of it.
 
-    ``base`` holds the rows that every replicate gives new weights or, if ``relabels``, new labels; ``order`` tells
-    which rows of the sample they are, where replicates know the rows ``drawn``.
+    ``base`` holds the rows that every replicate gives new weights or, if ``relabels``, new labels; ``rows`` holds
+    them as they came, and ``base`` has row ``order[i]`` at place i (None: they are the same).
     """
 
     draw: Callable[[np.random.Generator], Any]
@@ -100,6 +110,11 @@ class Scheme:
     base: Predictions
     relabels: bool = False
     order: Indices | None = None
+    unsorted: Predictions | None = None
+
+    @property
+    def rows(self) -> Predictions:
+        return self.base if self.unsorted is None else self.unsorted
 
 
 # -- a sample and its replicates --------------------------------------------------------------------
@@ -149,7 +164,7 @@ class Sample:
         """Units drawn with replacement."""
         n = self.n_units
         order = None if self.found is not None else self.order
-        return Scheme(lambda rng: rng.integers(0, n, n), self.of_units, self.base, order=order)
+        return Scheme(lambda rng: rng.integers(0, n, n), self.of_units, self.base, order=order, unsorted=self.p)
 
     def of_units(self, drawn: Indices) -> Replicate:
         """The replicate made of these units."""
@@ -158,19 +173,19 @@ class Sample:
         row = drawn if self.unit_row is None else self.unit_row[drawn]
 
         def weights() -> Array:
-            w = np.bincount(row, minlength=self.p.n).take(self.order).astype(np.float64)
+            w = np.bincount(row, minlength=self.p.n).astype(np.float64)
             if self.p.w is not None and self.unit_row is None:
-                w *= self.base.weight
+                w *= self.p.w
             return w
 
-        return Replicate(self.base, w=weights, drawn=row, listed=lambda: self.written_out(row))
+        return Replicate(self.base, order=self.order, w=weights, drawn=row, listed=lambda: self.written_out(row))
 
     def _of_images(self, counts: NDArray[Any]) -> Replicate:
         found = self.found
         times = counts[found.image]
         return Replicate(
             self.base,
-            w=lambda: (times * self.p.weight)[self.order],
+            w=lambda: times * self.p.weight,
             listed=lambda: found.reweighted(counts.astype(np.float64)).repeated().as_predictions(),
             matches=lambda link: found.reweighted(counts.astype(np.float64)),
         )
@@ -198,9 +213,9 @@ class Sample:
 
         def make(u: Array) -> Replicate:
             y = drawn_labels(u, chance)
-            return Replicate(base, y=y.take(order).astype(np.intp), listed=lambda: units.relabelled(y.astype(np.intp)))
+            return Replicate(base, order=order, y=y, listed=lambda: units.relabelled(y.astype(np.intp)))
 
-        return Scheme(lambda rng: rng.random(units.n), make, base, relabels=True)
+        return Scheme(lambda rng: rng.random(units.n), make, base, relabels=True, order=order, unsorted=units)
 
     def _null_counts(self, truth: Array | None) -> Scheme:
         # so many copies that labels are drawn per row: how many of its copies get each class

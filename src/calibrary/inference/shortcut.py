@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -43,9 +44,9 @@ def shortcut(entry: Entry, options: dict[str, Any], scheme: Scheme, plain: Way) 
 def _agrees(way: Way, plain: Way, scheme: Scheme) -> bool:
     row = np.arange(scheme.base.n)
     if scheme.relabels:
-        tried = Replicate(scheme.base, y=(row * 7 // 3) % scheme.base.k)
+        tried = Replicate(scheme.base, order=scheme.order, y=(row * 7 // 3) % scheme.base.k)
     else:
-        tried = Replicate(scheme.base, w=lambda: scheme.base.weight * ((row * 5 + 1) % 3))
+        tried = Replicate(scheme.base, order=scheme.order, w=lambda: scheme.rows.weight * ((row * 5 + 1) % 3))
     return bool(np.allclose(way(tried), plain(tried), rtol=1e-9, atol=1e-12))
 
 
@@ -53,78 +54,90 @@ def _row_losses(entry: Entry, options: dict[str, Any], scheme: Scheme) -> Way | 
     """Means of row losses: the losses once, then a dot product for each replicate."""
     if "reduction" not in entry.options or "reduction" in options:
         return None
-    base = scheme.base
+    rows = scheme.rows
 
     def losses(p: Predictions) -> Array:
-        rows = np.asarray(entry.measure(p, **options, reduction="none"), dtype=np.float64)
-        if rows.shape != (p.n,) or not np.isfinite(rows).all():
+        each = np.asarray(entry.measure(p, **options, reduction="none"), dtype=np.float64)
+        if each.shape != (p.n,) or not np.isfinite(each).all():
             raise ValueError("no finite loss for each row")
-        return rows
+        return each
 
     if not scheme.relabels:
-        return _mean_of_losses(losses(base), scheme)
-    if base.k > _MOST_LABELS:
+        return _mean_of_losses(losses(rows), rows)
+    if rows.k > _MOST_LABELS:
         return None
-    table = np.array([losses(base.relabelled(np.full(base.n, k))) for k in range(base.k)])
-    if base.k == 2:
-        return lambda replicate: np.array([base.mean(np.where(replicate.labels, table[1], table[0]))])
-    row = np.arange(base.n)
-    return lambda replicate: np.array([base.mean(table[replicate.labels, row])])
+    table = np.array([losses(rows.relabelled(np.full(rows.n, k))) for k in range(rows.k)])
+    if rows.k == 2:
+        return lambda replicate: np.array([rows.mean(np.where(replicate.row_labels == 1, table[1], table[0]))])
+    every = np.arange(rows.n)
+    return lambda replicate: np.array([rows.mean(table[replicate.row_labels, every])])
 
 
-def _mean_of_losses(losses: Array, scheme: Scheme) -> Way:
-    def counted(replicate: Replicate) -> Array:
-        return np.array([np.einsum("n,n", replicate.weights, losses) / replicate.weights.sum()])
+def _mean_of_losses(losses: Array, rows: Predictions) -> Way:
+    def mean(replicate: Replicate) -> Array:
+        if replicate.drawn is not None and rows.w is None:
+            # taking the drawn rows is cheaper than counting them
+            return np.array([losses.take(replicate.drawn).mean()])
+        w: Any = replicate.row_weights
+        return np.array([np.einsum("n,n", w, losses) / w.sum()])
 
-    if scheme.order is None or scheme.base.w is not None:
-        return counted
-    by_row = np.empty_like(losses)
-    by_row[scheme.order] = losses
-
-    def drawn(replicate: Replicate) -> Array:
-        # taking the drawn rows is cheaper than counting them
-        return counted(replicate) if replicate.drawn is None else np.array([by_row.take(replicate.drawn).mean()])
-
-    return drawn
+    return mean
 
 
 def _prepared(entry: Entry, options: dict[str, Any], scheme: Scheme) -> Way | None:
-    """Metrics that know how they depend on the weights and labels of fixed rows."""
+    """Metrics that know how they depend on the weights and labels of fixed rows.
+
+    They are offered the rows as they came; those that need them in ascending order answer None and get them so.
+    """
     if entry.resampled is None:
         return None
+    return _prepared_on(scheme.rows, "row_weights", "row_labels", entry, options, scheme) or _prepared_on(
+        scheme.base, "weights", "labels", entry, options, scheme
+    )
+
+
+def _prepared_on(
+    rows: Predictions, weights: str, labels: str, entry: Entry, options: dict[str, Any], scheme: Scheme
+) -> Way | None:
+    assert entry.resampled is not None
     own = {name: value for name, value in options.items() if name not in ("lens", "average", "r")}
-    base = scheme.base
-    lens = entry.lens_for(base, options.get("lens", "auto"), options.get("r"))
-    views = base.through(lens)
-    if any(view.n != base.n for view in views.views):
+    lens = entry.lens_for(rows, options.get("lens", "auto"), options.get("r"))
+    views = rows.through(lens)
+    if any(view.n != rows.n for view in views.views):
         return None
-    if scheme.relabels:
-        if lens.name not in ("binary", "top-label") or (lens.name == "binary" and not base.binary):
-            return None
-        value = entry.resampled(views.views[0], **own)
-        if value is None:
-            return None
-        if lens.name == "binary":
-            return lambda replicate: np.array([value(None, replicate.labels)])
-        top = base.top
-        return lambda replicate: np.array([value(None, np.equal(replicate.labels, top))])
-    return _prepared_views(entry, options, views, own)
+    if not scheme.relabels:
+        return _prepared_views(entry, options, views, own, attrgetter(weights))
+    if lens.name not in ("binary", "top-label") or (lens.name == "binary" and not rows.binary):
+        return None
+    value, drawn = entry.resampled(views.views[0], **own), attrgetter(labels)
+    if value is None:
+        return None
+    if lens.name == "binary":
+        return lambda replicate: np.array([value(None, drawn(replicate))])
+    top = rows.top
+    return lambda replicate: np.array([value(None, np.equal(drawn(replicate), top))])
 
 
-def _prepared_views(entry: Entry, options: dict[str, Any], views: Views, own: dict[str, Any]) -> Way | None:
+def _prepared_views(
+    entry: Entry,
+    options: dict[str, Any],
+    views: Views,
+    own: dict[str, Any],
+    weights: Callable[[Replicate], Array],
+) -> Way | None:
     assert entry.resampled is not None
     each = [entry.resampled(view, **own) for view in views.views]
     if any(value is None for value in each):
         return None
     if not views.several:
-        return lambda replicate: np.array([each[0](replicate.weights, None)])
+        return lambda replicate: np.array([each[0](weights(replicate), None)])
     average = options.get("average", "uniform")
     combine = entry.combine
     if isinstance(average, str) and average not in ("uniform", "macro", "max"):
         return None  # weights by prevalence change with the replicate
 
     def value(replicate: Replicate) -> Array:
-        values = [value(replicate.weights, None) for value in each]
+        values = [value(weights(replicate), None) for value in each]
         if combine is not None and average is not None:
             return np.array([combine(values, views, average, own)])
         return np.atleast_1d(views.average(np.array(values), average))

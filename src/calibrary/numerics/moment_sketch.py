@@ -141,6 +141,11 @@ class Cells:
 
         Node 4 is the left end of the first cell.
         """
+        if 2 * len(self.cell) < self.n_cells:
+            # fewer points than cells: each point by itself
+            node, share = self._shares()
+            total = np.bincount(node.ravel(), (share * a[:, None]).ravel(), self.n_cells + ORDER - 1)
+            return total.astype(np.float64, copy=False)
         spread = _times(LAGRANGE, self.moments(a))
         nodes = np.zeros(self.n_cells + ORDER - 1)
         for i in range(ORDER):
@@ -152,13 +157,17 @@ class Cells:
         """The sparse matrix that makes node weights of masses, for points that carry many masses in turn."""
         from scipy.sparse import csc_array
 
-        powers = np.ones((ORDER, len(self.cell)))
-        np.cumprod(np.broadcast_to(self.position, (ORDER - 1, len(self.cell))), axis=0, out=powers[1:])
-        share = _times(LAGRANGE, powers).T
-        node = self.cell[:, None].astype(np.int32) + np.arange(ORDER, dtype=np.int32)
+        node, share = self._shares()
         first = np.arange(0, share.size + 1, ORDER, dtype=np.int32)
         shape = (self.n_cells + ORDER - 1, len(self.cell))
         return csc_array((share.ravel(), node.ravel(), first), shape=shape).tocsr()
+
+    def _shares(self) -> tuple[NDArray[np.int32], Array]:
+        """The ten nodes of every point, and how much of its mass each of them gets; both (points, ORDER)."""
+        powers = np.ones((ORDER, len(self.cell)))
+        np.cumprod(np.broadcast_to(self.position, (ORDER - 1, len(self.cell))), axis=0, out=powers[1:])
+        node = (self.cell[:, None] + np.arange(ORDER)).astype(np.int32)
+        return node, _times(LAGRANGE, powers).T
 
     def interpolate(self, *node_values: Array) -> list[Array]:
         """Functions given on the nodes, evaluated at every point."""

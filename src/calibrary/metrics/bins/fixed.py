@@ -28,16 +28,17 @@ def on_fixed_bins(norm: float) -> Callable[..., Any]:
         if not view.binary or distance != "tv" or not isinstance(grouping, EqualWidth | Edges):
             return None
         p = norm_order(norm)
-        total_in_bins = _summing(view, grouping)
-        gap, w = view.residual, view.w
+        in_bins = _membership(view, grouping)
+        gap_in_bins = in_bins.copy()
+        gap_in_bins.data *= view.residual[in_bins.indices]
 
         def value(new_w: Array | None, new_y: Any) -> float:
-            weight = w if new_w is None else new_w
-            step = gap if new_y is None else new_y - view.c
-            residual = np.abs(total_in_bins(step if weight is None else weight * step))
+            weight = view.weight if new_w is None else new_w
+            gap = gap_in_bins @ weight if new_y is None else in_bins @ (weight * (new_y - view.c))
+            residual = np.abs(gap)
             if p == 1.0:
                 return float(residual.sum() / (view.total if new_w is None else new_w.sum()))
-            size = total_in_bins(view.weight if weight is None else weight)
+            size = in_bins @ weight
             used = size > 0.0
             return power_mean(residual[used] / size[used], size[used] / size.sum(), p)
 
@@ -46,11 +47,9 @@ def on_fixed_bins(norm: float) -> Callable[..., Any]:
     return prepare
 
 
-def _summing(view: Predictions, grouping: Grouping) -> Callable[[Array], Array]:
-    """The function that sums a value per row over every non-empty bin."""
-    groups = grouping.groups(view)
-    if not view.ascending:
-        index, n = groups.index, len(groups)
-        return lambda x: np.bincount(index, x, minlength=n).astype(np.float64, copy=False)
-    starts = np.concatenate(([0], np.cumsum(groups.count)[:-1]))
-    return lambda x: np.add.reduceat(x, starts)
+def _membership(view: Predictions, grouping: Grouping) -> Any:
+    """Sparse matrix (bins, rows) of ones: times a value for each row it gives the sum over every non-empty bin."""
+    from scipy.sparse import csr_array
+
+    index = grouping.groups(view).index
+    return csr_array((np.ones(view.n), (index, np.arange(view.n))))
