@@ -183,21 +183,30 @@ def _figures(report: Report, anchor: str) -> list[str]:
     """The telling figures one by one, so that a narrow screen can stack them."""
     from calibrary import plots
 
+    with plots.embedded():
+        return [
+            _inline_svg(getattr(made, "figure", made), f"{anchor}f{i}") for i, made in enumerate(_drawn(report)) if made
+        ]
+
+
+def _drawn(report: Report) -> list[Any]:
+    from calibrary import plots
+
     p = report.predictions
     if hasattr(p, "as_predictions"):
-        drawn = [
-            plots.plot_detection_reliability(p), _map_if_possible(p),
-            plots.plot_smooth_reliability(p), plots.plot_cumulative(p),
-        ]  # fmt: skip
-    else:
-        bins = report.settings["n_bins"]
-        drawn = [
-            plots.plot_reliability(p, n_bins=bins), plots.plot_smooth_reliability(p), plots.plot_cumulative(p),
-            plots.plot_corp(p),
-        ]  # fmt: skip
-        if 2 < p.k <= 36:
-            drawn.append(plots.small_multiples(p))
-    return [_inline_svg(getattr(d, "figure", d), f"{anchor}f{i}") for i, d in enumerate(drawn) if d is not None]
+        return [
+            plots.plot_detection_reliability(p),
+            _map_if_possible(p),
+            plots.plot_smooth_reliability(p),
+            plots.plot_cumulative(p),
+        ]
+    drawn = [
+        plots.plot_reliability(p, n_bins=report.settings["n_bins"]),
+        plots.plot_smooth_reliability(p),
+        plots.plot_cumulative(p),
+        plots.plot_corp(p),
+    ]
+    return [*drawn, plots.small_multiples(p)] if 2 < p.k <= 36 else drawn
 
 
 def _map_if_possible(matches: Any) -> Any:

@@ -18,6 +18,7 @@ __all__ = ["estimated_calibration_index"]
 
 @metric(
     "eci",
+    costly=True,
     family="curve",
     row=66,
     aliases=("expected calibration index", "ECI"),

@@ -219,6 +219,7 @@ def ls_ecoc_r(p: Any, matrix: Any, maps: Sequence[ReliabilityMap]) -> Array:
 
 @metric(
     "ls_ecoc_r",
+    costly=True,
     family="curve",
     row=60,
     aliases=("LS-ECOC-R",),
