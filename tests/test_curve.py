@@ -42,7 +42,7 @@ def test_weighted_percentile_is_that_of_the_repeated_rows():
         x, w = rng.random(12).round(1), rng.integers(1, 5, 12)
         for percentile in (0, 13, 50, 90, 100):
             want = np.percentile(np.repeat(x, w), percentile)
-            assert weighted_percentile(x, w.astype(float), percentile, 12) == pytest.approx(want, abs=1e-14)
+            assert weighted_percentile(x, w.astype(float), percentile) == pytest.approx(want, abs=1e-14)
 
 
 def test_weighted_percentile_of_the_specification():
@@ -54,6 +54,15 @@ def test_importance_weights_do_not_depend_on_their_scale():
     w = np.random.default_rng(1).random(len(Y)) + 0.1
     a = cal.e90(Y, C, sample_weight=w, map="platt")
     assert cal.e90(Y, C, sample_weight=7.3 * w, map="platt") == pytest.approx(a, rel=1e-8)
+
+
+def test_equal_fractional_weights_give_the_unweighted_percentile_with_ties_and_without():
+    for c in (C, C.round(1), np.repeat(C[::2], 2)):
+        for share in (0.1, 0.5, 1 / 3):
+            for percentile in (7, 50, 90, 100):
+                kw = {"map": "platt", "percentile": percentile}
+                weighted = cal.calibration_error_percentile(Y, c, sample_weight=np.full(len(Y), share), **kw)
+                assert weighted == pytest.approx(cal.calibration_error_percentile(Y, c, **kw), rel=1e-7)
 
 
 def test_uniform_measure_integrates_over_all_confidences():

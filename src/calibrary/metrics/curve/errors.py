@@ -289,24 +289,34 @@ def _error_percentile(view: Predictions, percentile: float, map: Any, measure: s
     if not 0.0 <= percentile <= 100.0:
         raise ValueError(f"percentile={percentile!r} must be from 0 to 100")
     if measure == "sample":
-        return weighted_percentile(_sample_gap(view, map, options), view.ties.w, percentile, view.n)
+        return weighted_percentile(_sample_gap(view, map, options), _copies(view), percentile)
     curve = fit_map(map, view, **options)
     low, high = getattr(curve, "support_", (0.0, 1.0))
     grid = np.arange(2001) / 2000.0
     c = grid[(grid >= low) & (grid <= high)]
-    c, w = (c, np.ones(len(c))) if len(c) else (view.ties.c, view.ties.w)
+    c, w = (c, np.ones(len(c))) if len(c) else (view.ties.c, _copies(view))
     gap = np.abs(np.asarray(curve.predict(c), dtype=np.float64) - c)
-    return weighted_percentile(gap, w, percentile, view.n)
+    return weighted_percentile(gap, w, percentile)
 
 
-def weighted_percentile(x: Array, w: Array, percentile: float, n: int) -> float:
-    """The linear percentile of x with x_i repeated w_i times; weights that are no counts are scaled to sum to n."""
+def _copies(view: Predictions) -> Array:
+    """How often each distinct confidence counts; weights that are no counts are scaled to the number of rows."""
+    w = view.ties.w
+    if view.w is None or (view.w == np.rint(view.w)).all():
+        return w
+    scaled: Array = w * (view.n / view.total)
+    return scaled
+
+
+def weighted_percentile(x: Array, w: Array, percentile: float) -> float:
+    """The linear percentile of x with x_i repeated w_i times."""
     if (w == 1.0).all():
         return float(np.percentile(x, percentile))
-    if (w != np.rint(w)).any():
-        w = w * (n / w.sum())
     order = np.argsort(x)
     reached = np.cumsum(w[order])
+    # sums of scaled weights that miss a whole number by rounding are that number
+    whole = np.rint(reached)
+    reached = np.where(np.abs(reached - whole) <= 1e-9 * whole, whole, reached)
     place = max(float(reached[-1]) - 1.0, 0.0) * percentile / 100.0
     below = np.floor(place)
     last = len(x) - 1
