@@ -560,7 +560,7 @@ def recommend(
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the report.")] = Path("demo"),
-    resamples: Resamples = 99,
+    resamples: Resamples = None,
 ) -> None:
     """Evaluate the embedded data: a binary and a ten-class model and a detector; write demo/report.html."""
     from importlib.resources import files

@@ -238,7 +238,7 @@ def _findings(
         lines.append("Classes: no class is predicted more or less often than it occurs, beyond chance.")
     if row.null_mean is not None and row.null_high is not None:
         lines.append(
-            f"Enough data? On {view.total:,.0f} cases with these confidences a perfectly calibrated model reads "
+            f"Enough data: on {view.total:,.0f} cases with these confidences a perfectly calibrated model reads "
             f"{row.name} {row.null_mean:.3g} on average, and up to {row.null_high:.3g} in 95% of samples."
         )
     return tuple(lines)

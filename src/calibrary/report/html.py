@@ -25,6 +25,10 @@ from calibrary.report.text import (
 )
 
 
+#: The page writes a metric's name under its id, not in a column of its own.
+_COLUMNS = HEAD[:-1]
+
+
 def page(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     """A whole HTML document for one model or several."""
     style = _resource("report.css")
@@ -109,10 +113,10 @@ def _metrics(report: Report) -> str:
     """The table of every metric: sortable, filterable, each row unfolding to its explanation."""
     families = list(dict.fromkeys(r.family for r in report.evaluation.rows))
     options = "".join(f'<option value="{f}">{f}</option>' for f in families)
-    head = "".join(f'<th scope="col"><button type="button">{escape(h)}</button></th>' for h in HEAD)
+    head = "".join(f'<th scope="col"><button type="button">{escape(h)}</button></th>' for h in _COLUMNS)
     rows = list(zip(report.evaluation.rows, cells(report), strict=True))
     body = "".join(
-        f'<tr class="family"><th colspan="{len(HEAD)}" scope="rowgroup">{f} family</th></tr>'
+        f'<tr class="family"><th colspan="{len(_COLUMNS)}" scope="rowgroup">{f} family</th></tr>'
         + "".join(_metric_row(row, texts) for row, texts in rows if row.family == f)
         for f in families
     )
@@ -130,14 +134,15 @@ def _metric_row(row: Any, texts: Sequence[str]) -> str:
     entry = catalogue[row.id]
     p = row.pvalue if row.primary else row.pvalue_adjusted
     start = row.value if row.low is None else row.low
-    values = [texts[0], row.value, start, p, row.range[0], row.perfect, texts[6], texts[7]]
+    values = [texts[0], row.value, start, p, row.range[0], row.perfect, texts[6]]
     tds = []
-    for i, (text, key) in enumerate(zip(texts, values, strict=True)):
+    for i, (text, key) in enumerate(zip(texts[: len(_COLUMNS)], values, strict=True)):
         sort = "" if key is None else escape(str(key))
         shown = escape(text)
         if i == 0:
             star = " ★" if row.primary else ""
             shown = f'<button type="button" class="more" aria-expanded="false">{shown}{star}</button>'
+            shown += f'<span class="name">{escape(row.name)}</span>'
         if i == 6 and text:
             shown = f'<span class="v {_verdict_class(text)}">{shown}</span>'
         tds.append(f'<td data-label="{escape(HEAD[i])}" data-key="{sort}">{shown}</td>')
@@ -155,7 +160,7 @@ def _metric_row(row: Any, texts: Sequence[str]) -> str:
         about += f"<p class='caution'>{escape(row.note)}</p>"
     return (
         f'<tr class="row" data-family="{escape(row.family)}">{"".join(tds)}</tr>'
-        f'<tr class="about" hidden><td colspan="{len(HEAD)}">{about}</td></tr>'
+        f'<tr class="about" hidden><td colspan="{len(_COLUMNS)}">{about}</td></tr>'
     )
 
 

@@ -39,13 +39,20 @@ def pvalue(p: float | None) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def ends(low: float | None, high: float | None) -> str:
+    """An interval as a table shows it; nothing where there is none."""
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return ""
+    return f"{number(low)} to {number(high)}"
+
+
 def cells(report: Report) -> list[tuple[str, ...]]:
     """The metric table: one tuple of texts per row, in the order of HEAD."""
     return [
         (
             row.id + (f".{row.part}" if row.part else ""),
             number(row.value),
-            "" if row.low is None else f"{number(row.low)} to {number(row.high)}",
+            ends(row.low, row.high),
             pvalue(row.pvalue if row.primary else row.pvalue_adjusted),
             f"{number(row.range[0], 2)} to {number(row.range[1], 2)}",
             "" if row.perfect is None else f"{row.perfect:g}",
@@ -92,7 +99,7 @@ COMPARISON_HEAD = ("metric", "model a", "model b", "a - b", "interval", "p", "p 
 def group_cells(report: Report) -> list[tuple[str, ...]]:
     return [
         (g.name, f"{g.n:,}", number(g.mean_confidence), number(g.frequency), number(g.value),
-         "" if math.isnan(g.low) else f"{number(g.low)} to {number(g.high)}", pvalue(g.pvalue_adjusted), g.note)
+         ends(g.low, g.high), pvalue(g.pvalue_adjusted), g.note)
         for g in report.groups
     ]  # fmt: skip
 
@@ -113,7 +120,7 @@ def class_cells(report: Report) -> list[tuple[str, ...]]:
 
 def comparison_cells(comparisons: Comparisons) -> list[tuple[str, ...]]:
     return [
-        (metric, c.a, c.b, number(c.difference), f"{number(c.low)} to {number(c.high)}", pvalue(c.pvalue),
+        (metric, c.a, c.b, number(c.difference), ends(c.low, c.high), pvalue(c.pvalue),
          pvalue(c.pvalue_adjusted))
         for metric, c in comparisons
     ]  # fmt: skip
