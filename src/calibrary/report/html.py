@@ -24,7 +24,6 @@ from calibrary.report.text import (
     number,
 )
 
-
 #: The page writes a metric's name under its id, not in a column of its own.
 _COLUMNS = HEAD[:-1]
 
