@@ -61,6 +61,18 @@ def test_sorted_and_unsorted_points_have_the_same_moments():
     np.testing.assert_allclose(a, b, atol=1e-13)
 
 
+@pytest.mark.parametrize("n", [3, 40, 3000])
+def test_points_reach_the_nodes_the_same_way_by_moments_one_by_one_and_by_matrix(n):
+    rng = np.random.default_rng(n)
+    x, v = rng.random(n), rng.normal(size=n)
+    cells = Cells(x, 0.2, origin=0.0, n_cells=100)
+    by_moments = np.zeros(100 + ORDER - 1)
+    for i, spread in enumerate(LAGRANGE @ cells.moments(v)):
+        by_moments[i : i + 100] += spread
+    np.testing.assert_allclose(cells.node_weights(v), by_moments, atol=1e-12)
+    np.testing.assert_allclose(cells.spread @ v, by_moments, atol=1e-12)
+
+
 def test_cutting_empty_stretches_out_changes_no_sum_and_keeps_positions(monkeypatch):
     x = np.sort(np.concatenate([0.1 + 1e-4 * np.random.default_rng(0).random(50), [0.1, 0.7, 0.7005, 0.9]]))
     h = 1e-4
