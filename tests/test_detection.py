@@ -618,3 +618,27 @@ def test_catalogue_says_which_metrics_have_a_null_and_which_not():
     assert entries["d_ece"].null_link({}) == entries["l1cbod"].null_link({}) == "threshold"
     assert {e.row for e in entries.values()} == set(range(75, 83))
     assert all(e.equation or e.id in ("d_ece", "egce") for e in entries.values())
+
+
+def test_classes_are_averaged_by_the_same_words_as_everywhere():
+    rng = np.random.default_rng(2)
+    score, kind = rng.random(40), rng.integers(0, 3, 40)
+    correct = (rng.random(40) < score).astype(int)
+    data = {"category": kind, "iou": 0.7 * correct}
+    share = np.bincount(kind) / 40
+    for metric, options in (
+        (cal.detection_expected_calibration_error, {"min_samples": 1}),
+        (cal.quadratic_global_calibration, {}),
+        (cal.localisation_aware_expected_calibration_error, {}),
+    ):
+        each = metric(correct, score, average=None, **options, **data)
+        for words, expected in (
+            (("uniform", "macro"), each.mean()),
+            (("prevalence", "weighted"), share @ each),
+            (("max",), each.max()),
+            (([1, 2, 0],), (each[0] + 2 * each[1]) / 3),
+        ):
+            for word in words:
+                assert metric(correct, score, average=word, **options, **data) == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(ValueError, match="must be 3 weights"):
+        cal.quadratic_global_calibration(correct, score, average=[1, 2], **data)

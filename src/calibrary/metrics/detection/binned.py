@@ -14,6 +14,7 @@ from calibrary.errors import one_of, undefined, warn
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.edges import whole
 from calibrary.metrics.detection.declare import (
+    AVERAGES,
     Matching,
     averaged,
     detection_metric,
@@ -61,7 +62,7 @@ def average_calibration_error(
     n_bins: int = 10,
     closed: str = "left",
     empty: str = "skip",
-    average: str | None = "micro",
+    average: Any = "micro",
     **data: Unpack[Matching],
 ) -> float:
     r"""Plain mean over score bins of the gap between score and precision.
@@ -76,8 +77,9 @@ def average_calibration_error(
         Which end belongs to a bin.
     empty : "skip" or "zero"
         Leave empty bins out of the mean, or count them as zero, which is the literal (95).
-    average : "micro", "macro", "weighted" or None
-        Pool all classes; mean of the classes, plain or weighted by detections; or one value per class.
+    average : "micro", "uniform", "prevalence", "max", array or None
+        Pool all classes; mean of the classes, plain ("macro") or weighted by detections ("weighted") or as given;
+        the largest; or one value per class.
 
     Examples
     --------
@@ -122,7 +124,7 @@ def detection_expected_calibration_error(
     min_samples: int = 8,
     closed: str = "left",
     denominator: str = "all",
-    average: str | None = "micro",
+    average: Any = "micro",
     **data: Unpack[Matching],
 ) -> float:
     r"""Gap between score and precision, averaged over bins of score and position or shape of the box.
@@ -146,8 +148,9 @@ def detection_expected_calibration_error(
         Which end belongs to a bin.
     denominator : "all" or "kept"
         Divide by all detections, so that dropped bins count as perfect (netcal), or by those in kept bins.
-    average : "micro", "macro", "weighted" or None
-        Pool all classes; mean of the classes, plain or weighted by detections; or one value per class.
+    average : "micro", "uniform", "prevalence", "max", array or None
+        Pool all classes; mean of the classes, plain ("macro") or weighted by detections ("weighted") or as given;
+        the largest; or one value per class.
 
     Examples
     --------
@@ -290,7 +293,7 @@ def localisation_aware_expected_calibration_error(
     n_bins: int = 25,
     closed: str = "left",
     classes: str = "present",
-    average: str | None = "macro",
+    average: Any = "macro",
     **data: Unpack[Matching],
 ) -> float:
     r"""Gap between score and precision times overlap, averaged over score bins, then over classes.
@@ -309,8 +312,9 @@ def localisation_aware_expected_calibration_error(
     classes : "present", "listed", "saod" or "kuzucu"
         Which classes are averaged: those with an object or a detection; all of the file; all, where a class
         without objects adds 0; those with both, less those without any error. No detections add 0.
-    average : "macro" or None
-        The mean over classes, or one value for each (NaN for those that do not count).
+    average : "uniform", "prevalence", "max", array or None
+        Mean over the classes that count, plain ("macro"), weighted by detections ("weighted") or as given; the largest;
+        or one value for each (NaN for those that do not count).
 
     Examples
     --------
@@ -347,7 +351,7 @@ def localisation_aware_expected_calibration_error(
     ),
 )
 def localisation_aware_adaptive_calibration_error(
-    matches: Matches, *, classes: str = "present", average: str | None = "macro", **data: Unpack[Matching]
+    matches: Matches, *, classes: str = "present", average: Any = "macro", **data: Unpack[Matching]
 ) -> float:
     r"""Mean distance between the score of a box and its overlap with the object, averaged over classes.
 
@@ -360,8 +364,9 @@ def localisation_aware_adaptive_calibration_error(
     classes : "present", "listed", "saod" or "kuzucu"
         Which classes are averaged: those with an object or a detection; all of the file; all, where a class
         without objects adds 0; those with both, less those without any error. No detections add 0.
-    average : "macro" or None
-        The mean over classes, or one value for each (NaN for those that do not count).
+    average : "uniform", "prevalence", "max", array or None
+        Mean over the classes that count, plain ("macro"), weighted by detections ("weighted") or as given; the largest;
+        or one value for each (NaN for those that do not count).
 
     Examples
     --------
@@ -375,11 +380,11 @@ def localisation_aware_adaptive_calibration_error(
     return _over_classes(matches, gaps, classes, average)
 
 
-def _over_classes(matches: Matches, gaps: Array, classes: str, average: str | None) -> float:
+def _over_classes(matches: Matches, gaps: Array, classes: str, average: Any) -> float:
     """Mean over the classes a convention counts, of summed gaps per detection of the class."""
     one_of("classes", classes, _CLASSES)
-    if average is not None:
-        one_of("average", average, ("macro",))
+    if isinstance(average, str):
+        one_of("average", average, AVERAGES[1:])  # classes are averaged here, never pooled
     detected, labelled = matches.n_detections > 0.0, matches.n_objects > 0.0
     if not len(matches) and not matches.objects.real.any():
         return undefined("there are neither detections nor objects")
@@ -391,13 +396,10 @@ def _over_classes(matches: Matches, gaps: Array, classes: str, average: str | No
         errors = np.where(labelled, errors, 0.0)
     elif classes == "kuzucu":
         counted = detected & labelled & (errors != 0.0)
-    if average is None:
-        return np.where(counted, errors, np.nan)  # type: ignore[return-value]  # asked for: one value per class
-    if not counted.any():
-        return undefined(f"classes={classes!r} leaves no class: none has objects, detections and an error")
-    if not len(matches):
+    if average is not None and counted.any() and not len(matches):
         warn("there are no detections: every class adds 0 by the review's rule, which is no merit")
-    return float(errors[counted].mean())
+    reason = f"classes={classes!r} leaves no class: none has objects, detections and an error"
+    return averaged(np.where(counted, errors, np.nan), matches.n_detections, average, reason)
 
 
 # -- cells ------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy as np
 from calibrary.catalogue import Entry, Front, public, register, spoken_name
 from calibrary.detection import Boxes, Matches, match_detections, matched_detections
 from calibrary.errors import one_of, undefined
-from calibrary.predictions import Array, Indices
+from calibrary.predictions import Array, Indices, as_array
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -181,34 +181,51 @@ def _refuse(options: dict[str, Any], reason: str) -> None:
 
 # -- averaging over classes --------------------------------------------------------------------------
 
-AVERAGES = ("micro", "macro", "weighted")
+AVERAGES = ("micro", "uniform", "macro", "prevalence", "weighted", "max")
 
 
-def groups(category: Indices, average: str | None) -> Indices:
+def pooled(average: Any) -> bool:
+    """Are all classes taken together?"""
+    if not isinstance(average, str):
+        return False
+    one_of("average", average, AVERAGES)
+    return average == "micro"
+
+
+def groups(category: Indices, average: Any) -> Indices:
     """The class of each row, or one group of all for "micro"."""
-    if average is not None:
-        one_of("average", average, AVERAGES)
-    return np.zeros_like(category) if average == "micro" else category
+    return np.zeros_like(category) if pooled(average) else category
 
 
-def averaged(values: Array, detections: Array, average: str | None, reason: str) -> float:
-    """One number from one value per class: the plain mean, or weighted by detections, of those that are defined.
+def averaged(values: Array, detections: Array, average: Any, reason: str) -> float:
+    """One number from one value per class, of those that are defined: ``average`` says how.
 
     None gives all of them. ``reason`` explains a value that is undefined.
     """
     if average is None:
         return values  # type: ignore[return-value]  # asked for: one value per class
-    if average == "micro":
+    if pooled(average):
         return float(values[0]) if not np.isnan(values[0]) else undefined(reason)
-    defined = ~np.isnan(values)
-    weight = detections * defined if average == "weighted" else defined.astype(np.float64)
-    if not weight.any():
+    weight = np.where(np.isnan(values), 0.0, _class_weights(average, detections))
+    used = weight > 0.0
+    if not used.any():
         return undefined(reason)
-    return float(np.dot(weight[defined], values[defined]) / weight.sum())
+    if isinstance(average, str) and average == "max":
+        return float(values[used].max())
+    return float(np.dot(weight[used], values[used]) / weight.sum())
 
 
-def n_groups(matches: Matches, average: str | None) -> int:
-    return 1 if average == "micro" else len(matches.categories)
+def _class_weights(average: Any, detections: Array) -> Array:
+    if isinstance(average, str):
+        return detections if average in ("prevalence", "weighted") else np.ones(len(detections))
+    given = as_array(average, "average").astype(np.float64)
+    if given.shape != detections.shape or not (given >= 0.0).all() or not given.any():
+        raise ValueError(f"average={average!r} must be {len(detections)} weights, none negative and not all zero")
+    return given
+
+
+def n_groups(matches: Matches, average: Any) -> int:
+    return 1 if pooled(average) else len(matches.categories)
 
 
 def summed(index: Indices, values: Array, n: int) -> Array:

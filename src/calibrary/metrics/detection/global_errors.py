@@ -11,7 +11,16 @@ from calibrary.detection import Matches
 from calibrary.detection.matches import Flags
 from calibrary.errors import one_of
 from calibrary.metrics.detection.binned import Cells, bins_of
-from calibrary.metrics.detection.declare import Matching, averaged, detection_metric, groups, n_groups, ratio, summed
+from calibrary.metrics.detection.declare import (
+    Matching,
+    averaged,
+    detection_metric,
+    groups,
+    n_groups,
+    pooled,
+    ratio,
+    summed,
+)
 from calibrary.predictions import Array, Indices
 
 #: Facts that all three share, and those of the two scores.
@@ -58,7 +67,7 @@ def expected_global_calibration_error(
     closed: str = "right",
     confidence_threshold: float = 0.1,
     reduction: str = "mean",
-    average: str | None = "micro",
+    average: Any = "micro",
     **data: Unpack[Matching],
 ) -> float:
     r"""Gap between score and precision over score bins, with every missed object a wrong detection of score 1.
@@ -77,8 +86,9 @@ def expected_global_calibration_error(
         Detections with a lower score are discarded after matching; objects only they had found become misses.
     reduction : "mean" or "sum"
         Per detection or missed object, or their sum.
-    average : "micro", "macro", "weighted" or None
-        Pool all classes; mean of the classes, plain or weighted by detections; or one value per class.
+    average : "micro", "uniform", "prevalence", "max", array or None
+        Pool all classes; mean of the classes, plain ("macro") or weighted by detections ("weighted") or as given;
+        the largest; or one value per class.
 
     Examples
     --------
@@ -117,7 +127,7 @@ def expected_global_calibration_error(
     ),
 )
 def quadratic_global_calibration(
-    matches: Matches, *, reduction: str = "mean", average: str | None = "micro", **data: Unpack[Matching]
+    matches: Matches, *, reduction: str = "mean", average: Any = "micro", **data: Unpack[Matching]
 ) -> float:
     r"""Squared error of the scores, with a full unit for every missed object: a Brier score for detectors.
 
@@ -127,8 +137,9 @@ def quadratic_global_calibration(
     ----------
     reduction : "mean" or "sum"
         Per detection or missed object, or the equation's sum.
-    average : "micro", "macro", "weighted" or None
-        Pool all classes; mean of the classes, plain or weighted by detections; or one value per class.
+    average : "micro", "uniform", "prevalence", "max", array or None
+        Pool all classes; mean of the classes, plain ("macro") or weighted by detections ("weighted") or as given;
+        the largest; or one value per class.
 
     Examples
     --------
@@ -156,7 +167,7 @@ def quadratic_global_calibration(
     ),
 )
 def spherical_global_calibration(
-    matches: Matches, *, reduction: str = "mean", average: str | None = "micro", **data: Unpack[Matching]
+    matches: Matches, *, reduction: str = "mean", average: Any = "micro", **data: Unpack[Matching]
 ) -> float:
     r"""Spherical loss of the scores, with a full unit for every missed object.
 
@@ -166,8 +177,9 @@ def spherical_global_calibration(
     ----------
     reduction : "mean" or "sum"
         Per detection or missed object, or the equation's sum.
-    average : "micro", "macro", "weighted" or None
-        Pool all classes; mean of the classes, plain or weighted by detections; or one value per class.
+    average : "micro", "uniform", "prevalence", "max", array or None
+        Pool all classes; mean of the classes, plain ("macro") or weighted by detections ("weighted") or as given;
+        the largest; or one value per class.
 
     Examples
     --------
@@ -179,16 +191,16 @@ def spherical_global_calibration(
     return _scored(matches, 1.0 - right / np.hypot(matches.score, 1.0 - matches.score), reduction, average)
 
 
-def _missed(matches: Matches, average: str | None, kept: Flags | None = None) -> tuple[Indices, Array]:
+def _missed(matches: Matches, average: Any, kept: Flags | None = None) -> tuple[Indices, Array]:
     """Group and weight of every missed object."""
     which = matches.missed(kept)
     category = matches.objects.category[which]
-    if average != "micro" and (category < 0).any():
+    if not pooled(average) and (category < 0).any():
         raise ValueError(f"average={average!r} needs the class of missed objects: pass n_missed as {{category: count}}")
     return groups(category, average), matches.object_weights[which]
 
 
-def _scored(matches: Matches, loss: Array, reduction: str, average: str | None) -> float:
+def _scored(matches: Matches, loss: Array, reduction: str, average: Any) -> float:
     """Sum or mean of a loss per detection, and 1 for every miss."""
     missed_group, missed_weight = _missed(matches, average)
     group = groups(matches.category, average)
@@ -198,7 +210,7 @@ def _scored(matches: Matches, loss: Array, reduction: str, average: str | None) 
     return _reduced(matches, total, summed(group, matches.weights, k) + misses, reduction, average)
 
 
-def _reduced(matches: Matches, total: Array, points: Array, reduction: str, average: str | None) -> float:
+def _reduced(matches: Matches, total: Array, points: Array, reduction: str, average: Any) -> float:
     one_of("reduction", reduction, ("mean", "sum"))
     values = ratio(total, points) if reduction == "mean" else np.where(points > 0.0, total, np.nan)
     return averaged(values, matches.n_detections, average, _NOTHING)

@@ -25,7 +25,7 @@ def _same_widths(
     matches: Matches,
     *,
     bandwidth: float | str | tuple[float | str, ...] = "loo-mle",
-    average: str | None = "micro",
+    average: Any = "micro",
     **others: Any,
 ) -> dict[str, Any]:
     """The bandwidth of every class, as chosen on the scores of these detections."""
@@ -71,7 +71,7 @@ def detection_kernel_calibration_error(
     *,
     link: str = "threshold",
     bandwidth: float | str | tuple[float | str, ...] = "loo-mle",
-    average: str | None = "micro",
+    average: Any = "micro",
     **data: Unpack[Matching],
 ) -> float:
     r"""Distance between each score and the smooth precision (or overlap) of the other detections at that score.
@@ -88,9 +88,9 @@ def detection_kernel_calibration_error(
     bandwidth : float, "loo-mle" or "loo-authors"
         A number; the one of ten with the largest leave-one-out likelihood of the scores; or the same by the authors'
         code, which favours small ones. Chosen anew for each class that is averaged; a tuple gives one for each.
-    average : "micro", "macro", "weighted" or None
-        Pool all classes; mean of the classes with at least two detections, plain or weighted by detections; or one
-        value per class.
+    average : "micro", "uniform", "prevalence", "max", array or None
+        Pool all classes; mean of the classes with at least two detections, plain ("macro") or weighted by detections
+        ("weighted") or as given; the largest; or one value per class.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def detection_kernel_calibration_error(
     return averaged(values, matches.n_detections, average, "a kernel error needs two detections")
 
 
-def _measurable(matches: Matches, average: str | None) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+def _measurable(matches: Matches, average: Any) -> Iterator[tuple[int, NDArray[np.bool_]]]:
     """The classes that are averaged and have two detections, each with its rows."""
     group = groups(matches.category, average)
     for k in np.unique(group):
