@@ -776,3 +776,8 @@ def test_no_numpy_warning_reaches_the_user_at_the_ends():
             cal.compute(id, y, c)
             cal.compute(id, y, p)
             cal.compute(id, y, p, sample_weight=[1, 2, 1, 3])
+
+
+def test_the_smallest_probability_of_what_happened_is_not_impossible():
+    assert cal.entropic_calibration_difference([1], [1e-310]) == pytest.approx(310 * math.log(10), rel=1e-9)
+    assert cal.entropic_calibration_difference([1], [0.0]) == math.inf

@@ -310,8 +310,8 @@ def entropic_calibration_difference(
     true = limited(view.p_true, eps)
     if view.binary:
         wrong = limited(np.abs(view.residual), eps)  # 1 - c_y without cancellation
-        with np.errstate(divide="ignore", over="ignore"):
-            rows: Array = xlogy(wrong, wrong / true).astype(np.float64, copy=False)
+        # two logarithms, because wrong / true overflows for the smallest true
+        rows: Array = (xlogy(wrong, wrong) - xlogy(wrong, true)).astype(np.float64, copy=False)
         return reduced(view, rows, reduction)
     rows = surprise(true)
     for block in row_blocks(view):
