@@ -91,6 +91,10 @@ def _load(file: str, quiet: bool, **options: Any) -> PredictionFile:
     return found
 
 
+def _first_model(found: PredictionFile) -> Any:
+    return cal.predictions(found.y, next(iter(found.models.values())), sample_weight=found.weight)
+
+
 @contextmanager
 def _working(text: str, quiet: bool) -> Iterator[None]:
     if quiet or not err.is_terminal:
@@ -284,7 +288,7 @@ def metric(
     found = _load(
         file, quiet, label=label, prob=prob, weight=weight, positive=positive, logits=logits, drop_missing=drop_missing
     )
-    p = cal.predictions(found.y, next(iter(found.models.values())), sample_weight=found.weight)
+    p = _first_model(found)
     draws = 999 if resamples is None else resamples
     result = cal.evaluate(
         p, metrics=[entry.id], lens=lens, intervals=interval, tests=test, primary=entry.id, n_resamples=draws, rng=seed
@@ -365,7 +369,7 @@ def plot(
     found = _load(
         file, quiet, label=label, prob=prob, weight=weight, positive=positive, logits=logits, drop_missing=drop_missing
     )
-    p = cal.predictions(found.y, next(iter(found.models.values())), sample_weight=found.weight)
+    p = _first_model(found)
     _save_figure(draw(kind, p, n_bins=bins), output)
 
 
