@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 #: Cells of the finest transform; each coarser one has an eighth.
 _FINEST = 1 << 18
 #: Up to this many points, which carry many masses in turn, keep the ten nodes each of them is spread to.
-_MOST_KEPT = 1_000_000
+_MOST_KEPT = 500_000
 _LEFT = ORDER // 2 - 1
 
 
