@@ -343,6 +343,8 @@ def test_average_at_l_is_the_mean_over_k_with_the_end_included():
     assert cal.average_top_k_calibration_error(y, c, step=20, rank_by=c) == pytest.approx(np.mean(each))
     with pytest.raises(ValueError, match="l=5 is below step=10"):
         cal.average_top_k_calibration_error(y, c, l=5)
+    with pytest.raises(ValueError, match="l=8 is below step=10"):
+        cal.average_top_k_calibration_error(y[:40], c[:40])  # a fifth of the rows
 
 
 # -- intervals --------------------------------------------------------------------------------------

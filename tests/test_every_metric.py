@@ -248,7 +248,7 @@ def _containers():
 @every_metric
 @pytest.mark.parametrize("container", ["list", "pandas", "polars", "pyarrow", "torch"])
 def test_every_container_gives_the_same_number(entry, container):
-    y, c = binary(40)
+    y, c = binary(60)
     make = dict(_containers())[container]
     kw = extra(entry, len(y))
     same(entry(make(y), make(c), **kw), entry(y, c, **kw))
@@ -257,7 +257,7 @@ def test_every_container_gives_the_same_number(entry, container):
 @quiet
 @every_metric
 def test_label_types_and_float32_give_the_same_number(entry):
-    y, c = binary(40)
+    y, c = binary(60)
     c = _float32_exact(c)
     kw = extra(entry, len(y))
     want = entry(y, c, **kw)

@@ -100,8 +100,7 @@ def average_top_k_calibration_error(
     Parameters
     ----------
     l : int, optional
-        The largest k, included (the inventors' ``range`` leaves it out); by default a fifth of the rows, but
-        at least ``step``.
+        The largest k, included (the inventors' ``range`` leaves it out); by default a fifth of the rows.
     step : int
     n_bins, rank_by : as in :func:`top_k_calibration_error`
 
@@ -113,7 +112,7 @@ def average_top_k_calibration_error(
     0.1278
     """
     step = whole("step", step)
-    last = max(step, view.n // 5) if l is None else whole("l", l)
+    last = view.n // 5 if l is None else whole("l", l)
     if last < step:
         raise ValueError(f"l={last} is below step={step}: there is no k to average over; lower step or raise l")
     ks = np.minimum(np.arange(step, last + 1, step), view.n)
