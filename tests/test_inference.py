@@ -169,7 +169,7 @@ def test_adjusted_pvalues_equal_the_golden_ones(entry):
 N_FEW = 6
 
 
-def problems(entry, n=40):
+def problems(entry, n=60):
     y, c = binary(n, seed=3)
     kw = extra(entry, n)
     if "query" in entry.needs:
