@@ -642,3 +642,10 @@ def test_classes_are_averaged_by_the_same_words_as_everywhere():
                 assert metric(correct, score, average=word, **options, **data) == pytest.approx(expected, rel=1e-12)
     with pytest.raises(ValueError, match="must be 3 weights"):
         cal.quadratic_global_calibration(correct, score, average=[1, 2], **data)
+
+
+def test_equal_scores_of_one_are_twins_however_little_they_weigh():
+    score, correct = [1.0, 1.0, 0.8, 0.3, 0.6], [1, 0, 1, 0, 1]
+    plain = cal.detection_kernel_calibration_error(correct, score, bandwidth=0.1)
+    light = cal.detection_kernel_calibration_error(correct, score, bandwidth=0.1, sample_weight=[0.25] * 5)
+    assert light == pytest.approx(plain, rel=1e-12)

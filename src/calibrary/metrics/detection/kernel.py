@@ -138,7 +138,7 @@ def _lone(score: Array, weight: Array) -> NDArray[np.bool_]:
     lone = np.zeros(len(score), dtype=bool)
     for end in (0.0, 1.0):
         there = score == end
-        lone |= there & (weight[there].sum() <= 1.0)
+        lone |= there & (there.sum() == 1) & (weight <= 1.0)  # weight 2 is a twin
     return lone
 
 
