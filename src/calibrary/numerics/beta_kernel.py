@@ -86,8 +86,8 @@ def leave_one_out_beta_sums(
         Bandwidth.
     weights : (N,), optional
     weight_type : "frequency" or "importance"
-        Does a point of weight w stand for w copies, of which one is left out (squares then count w), or is it one
-        point, left out altogether (squares count w squared)?
+        Does a point of weight w stand for w copies, of which one is left out (all of a point that weighs less; squares
+        count w), or is it one point, left out altogether (squares count w squared)?
     squares : bool
         Sum the squares of the kernel too.
 
@@ -104,7 +104,7 @@ def leave_one_out_beta_sums(
         sums = [s.total, s.weighted, *([s.square_total, s.square_weighted] if squares else [])]
         return BetaSums(points, h, s.relative_scale[back], *(a[back] for a in sums))
     w = np.ones(len(points)) if weights is None else weights
-    own = np.ones(len(points)) if weight_type == "frequency" else w
+    own = np.minimum(w, 1.0) if weight_type == "frequency" else w
     columns = [w, w * values]
     left_out = [own, own * values]
     if squares:
