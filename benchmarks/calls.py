@@ -79,7 +79,7 @@ class Task:
 
 ONE_BIN_FEWER = "num_bins is the number of edges, not of bins: always one bin too few"
 PHANTOM_BIN = "a confidence of exactly 1 falls in a hidden extra bin, where nothing can cancel it"
-OWN_QUANTILES = "cuts between interpolated quantiles; ours never cut between equal confidences and put N/B rows in each"
+LEFT_QUANTILES = "cuts at interpolated quantiles, bins closed on the left; ours puts N/B rows in each bin"
 LEFT_OUT = "bins are open on the left, so that the row with the smallest confidence is in none and is left out"
 SINGLE_PRECISION = "single precision"
 COARSE_GRID = "a coarse grid, and ten halvings in the search for the bandwidth; ours is the limit of a fine grid"
@@ -178,7 +178,9 @@ TASKS = (
             Peer("calibre", _CALIBRE, "calibre.plugin_calibration_error(y, c, norm=1, n_bins=15)"),
             Peer(
                 "netcal", _NETCAL, "ECE(15, equal_intervals=False).measure(c, y)",
-                "cal.adaptive_calibration_error(y, c, mass_rule='quantile')", OWN_QUANTILES,
+                "cal.expected_calibration_error(y, c, edges=[0, *np.quantile(c, np.linspace(0, 1, 16)[1:-1]), 1],"
+                " closed='left')",
+                LEFT_QUANTILES,
             ),
             Peer(
                 "uncertainty-calibration", _KUMAR, "calibration.get_ece_em(c, y)",
