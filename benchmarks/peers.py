@@ -228,7 +228,8 @@ def about(home: Environment, sizes: list[int], rounds: int, seconds: float) -> d
 
     command = " ".join(["python benchmarks/peers.py", *sys.argv[1:]]) if sys.argv[1:] else "make bench"
     return {
-        "command": command, "date": time.strftime("%Y-%m-%d"), "python": platform.python_version(), "numpy": np.__version__,
+        "command": command, "date": time.strftime("%Y-%m-%d"),
+        "python": platform.python_version(), "numpy": np.__version__,
         "machine": _machine(), "cores": os.cpu_count(), "sizes": sizes, "rounds": rounds,
         "minutes": round(seconds / 60, 1), "versions": home.versions, "missing": home.missing,
     }  # fmt: skip

@@ -135,11 +135,11 @@ def _how(about: dict[str, Any]) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     notes = [f"({p.name}: {p.note}.)" for p in PACKAGES.values() if p.note and p.name in about["versions"]]
     lines = [
-        f"Made by `{about['command']}` on {about['date']} in {about['minutes']} minutes: {about['machine']}, {about['cores']} "
-        f"cores, Python {about['python']}, numpy {about['numpy']}.",
+        f"Made by `{about['command']}` on {about['date']} in {about['minutes']} minutes: "
+        f"{about['machine']}, {about['cores']} cores, Python {about['python']}, numpy {about['numpy']}.",
         "",
-        f"Every call runs in a fresh process with one thread, ours and theirs in turn, {about['rounds']} round(s); times "
-        "are processor seconds, the least of all repeats after a first call that warms up; memory is what the call "
+        f"Every call runs in a fresh process with one thread, ours and theirs in turn, {about['rounds']} round(s); "
+        "times are processor seconds, the least of all repeats after a first call that warms up; memory is what the call "
         "adds to the process at its peak. Input is ready in the form the package wants (float64). **ratio** is their "
         "time over ours: above 1, calibrary is faster.",
         "",

@@ -120,7 +120,8 @@ def test_the_page_of_results_names_slower_rows_and_unexplained_values() -> None:
     slow = row(0.1, 0.2, package="netcal")
     slow["theirs"]["seconds"] = 0.5
     about = {
-        "command": "make bench", "date": "", "minutes": 0, "machine": "", "cores": 1, "python": "", "numpy": "", "rounds": 1, "sizes": [100],
+        "command": "make bench", "date": "",
+        "minutes": 0, "machine": "", "cores": 1, "python": "", "numpy": "", "rounds": 1, "sizes": [100],
         "versions": {"netcal": "1"}, "missing": {"relplot": "no wheel"},
     }  # fmt: skip
     page = results.markdown({"about": about, "rows": [slow], "limits": {}})
