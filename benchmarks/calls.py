@@ -425,7 +425,7 @@ TASKS = (
                 "calibre", _CALIBRE,
                 "calibre.bootstrap_ci(lambda y, c: calibre.expected_calibration_error(y, c, n_bins=15), y, c,"
                 " method='percentile')['upper']",
-                why="other random numbers", random=True, largest=10**5,
+                largest=10**5,
             ),
             Peer(
                 "calzone-tool", _CALZONE + "; import numpy as np",
