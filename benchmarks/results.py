@@ -140,8 +140,8 @@ def _how(about: dict[str, Any]) -> list[str]:
         "",
         f"Every call runs in a fresh process with one thread, ours and theirs in turn, {about['rounds']} round(s); "
         "times are processor seconds, the least of all repeats after a first call that warms up; memory is what the "
-        "call adds to the process at its peak. Input is ready in the form the package wants (float64). **ratio** is their "
-        "time over ours: above 1, calibrary is faster.",
+        "call adds to the process at its peak. Input is ready in the form the package wants (float64). **ratio** is "
+        "their time over ours: above 1, calibrary is faster.",
         "",
         f"Packages: {versions}. {' '.join(notes)}",
     ]
