@@ -81,6 +81,17 @@ def test_a_partition_into_single_classes_is_the_full_lens(problem):
     assert bs(*problem, lens=same) == pytest.approx(bs(*problem, lens="full"), abs=1e-15)
 
 
+@pytest.mark.parametrize("id", ["ecce_mad", "smece", "ici", "hl", "mmce"])
+def test_merged_classes_are_looked_at_as_the_metric_always_does(problem, id):
+    y, p = problem
+    two = lenses.partition([[0, 3], [1, 2]])
+    c = p[:, [1, 2]].sum(axis=1)
+    assert cal.compute(id, y, p, lens=two) == pytest.approx(cal.compute(id, np.isin(y, [1, 2]), c), rel=1e-9)
+    three = lenses.partition([[0], [1], [2, 3]])
+    merged = np.column_stack([p[:, 0], p[:, 1], p[:, 2] + p[:, 3]])
+    assert cal.compute(id, y, p, lens=three) == pytest.approx(cal.compute(id, np.minimum(y, 2), merged), rel=1e-9)
+
+
 def test_ranked_all_but_one_keeps_the_score(problem):
     assert bs(*problem, lens="ranked", r=3, scale="sum") == pytest.approx(bs(*problem, scale="sum"), rel=1e-12)
 

@@ -10,7 +10,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar
 
 import numpy as np
@@ -214,6 +214,9 @@ class Entry:
         if isinstance(lens, str) and lens in ("auto", ""):
             lens = self.binary_lens if p.k == 2 else self.default_lens
         chosen = as_lens(lens, r)
+        if chosen.name == "partition" and "partition" not in self.lenses and chosen.groups:
+            # classes are merged first, then looked at as this metric always does
+            return replace(chosen, then=self.binary_lens if len(chosen.groups) == 2 else self.default_lens)
         if chosen.name not in self.lenses:
             raise ValueError(f"{self.id} is not defined through lens={chosen.name!r}: use {_listed(self.lenses)}")
         return chosen

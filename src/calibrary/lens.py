@@ -101,10 +101,12 @@ class Lens:
     groups: tuple[tuple[int, ...], ...] | None = None
     matrix: tuple[tuple[int, ...], ...] | None = None
     pair: tuple[int, int] | None = None
+    then: str | None = None  # after a partition: the lens on the merged classes
 
     def look(self, p: Predictions) -> Views:
         shows_itself = self.name == ("binary" if p.binary else "full")
-        if p._parent is None or shows_itself or self.name in ("true-class", "predicted-class", "pairwise"):
+        made_afresh = self.name in ("true-class", "predicted-class", "pairwise") or self.then is not None
+        if p._parent is None or shows_itself or made_afresh:
             return _LOOKS[self.name](p, self)
         return self._look_again(p)
 
@@ -340,7 +342,8 @@ def _partition(p: Predictions, lens: Lens) -> Views:
     for j, group in enumerate(groups):
         member[list(group)] = j
     names: tuple[Hashable, ...] = tuple("+".join(str(p.classes[k]) for k in g) for g in groups)
-    return Views((p.view(member[p.y], sums, classes=names),))
+    merged = p.view(member[p.y], sums, classes=names)
+    return Views((merged,)) if lens.then is None else merged.through(Lens(lens.then))
 
 
 def _code(p: Predictions, lens: Lens) -> Views:
