@@ -352,3 +352,12 @@ def test_one_segment_at_its_bounds_warns_that_underconfidence_is_invisible():
     with pytest.warns(cal.CalibrationWarning, match="under-confidence"):
         assert cal.piecewise_linear_calibration_error(y, c, segments=1) == pytest.approx(0, abs=1e-6)
     assert cal.piecewise_linear_logit_calibration_error(y, c, segments=1) > 0.08
+
+
+@pytest.mark.parametrize("loss", ["log", "brier"])
+def test_piecewise_linear_fits_reach_the_optimum_where_bounds_and_flat_directions_meet(loss):
+    # one distinct confidence leaves a whole line of optima of the loss: the curve must pass through the mean label
+    for labels in ([0, 0, 0], [1, 1, 1], [0, 1, 0, 0, 0, 0], [1, 1, 0, 1, 1, 1, 1]):
+        for k in (1, 3):
+            curve = as_map("pl", loss=loss, segments=k, ensemble=False).fit(labels, np.full(len(labels), 0.37))
+            assert float(curve(0.37)) == pytest.approx(np.mean(labels), abs=2e-6)

@@ -62,29 +62,48 @@ def minimise(
 def minimise_in_box(
     evaluate: Callable[[Array], Evaluated], start: Array, lower: float, upper: float, *, max_iter: int = 500
 ) -> Array:
-    """Minimise a convex function with every coordinate between two bounds (projected Newton)."""
+    """Minimise a convex function with every coordinate between two bounds (projected Newton).
+
+    A step that leaves the box is projected onto it or, where that does not go down, cut at the first bound it meets.
+    """
     x = np.clip(start, lower, upper)
     value, gradient, hessian = evaluate(x)
     for _ in range(max_iter):
-        free = ~((x <= lower) & (gradient > 0.0)) & ~((x >= upper) & (gradient < 0.0))
-        if not free.any():
+        step = _inward_step(x, gradient, hessian, lower, upper)
+        drop = float(-gradient @ step)
+        if drop <= 1e-20 * (1.0 + abs(value)):
             break
-        step = np.zeros_like(x)
-        step[free] = -_solve(hessian[np.ix_(free, free)], gradient[free])
-        size = 1.0
-        while True:
+        trial = np.clip(x + step, lower, upper)
+        new = evaluate(trial)
+        if new[0] > value + 1e-4 * float(gradient @ (trial - x)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                room = np.where(step > 0.0, (upper - x) / step, np.where(step < 0.0, (lower - x) / step, np.inf))
+            size = min(1.0, float(room.min()))
             trial = np.clip(x + size * step, lower, upper)
             new = evaluate(trial)
-            if new[0] <= value + 1e-4 * float(gradient @ (trial - x)) or size < 1e-12:
-                break
-            size /= 2.0
-        moved = float(np.max(np.abs(trial - x)))
-        if new[0] > value:
+            while new[0] > value - 1e-4 * size * drop and size > 1e-12:
+                size /= 2.0
+                trial = np.clip(x + size * step, lower, upper)
+                new = evaluate(trial)
+        if new[0] > value or (trial == x).all():
             break
         x, (value, gradient, hessian) = trial, new
-        if moved <= 1e-10:
-            break
     return x
+
+
+def _inward_step(x: Array, gradient: Array, hessian: Array, lower: float, upper: float) -> Array:
+    """Newton's step in the coordinates that are free to move."""
+    free = ~((x <= lower) & (gradient > 0.0)) & ~((x >= upper) & (gradient < 0.0))
+    step = np.zeros_like(x)
+    while free.any():
+        step[:] = 0.0
+        step[free] = -_solve(hessian[np.ix_(free, free)], gradient[free])
+        outward = free & (((x <= lower) & (step < 0.0)) | ((x >= upper) & (step > 0.0)))
+        if not outward.any():
+            break
+        free &= ~outward
+        step[outward] = 0.0
+    return step
 
 
 def _solve(hessian: Array, gradient: Array) -> Array:
