@@ -335,3 +335,15 @@ def test_unbiased_estimates_average_to_zero_on_calibrated_data():
             found.append(cal.compute(id, y, p, bandwidth=0.4))
     for found in values.values():
         assert abs(np.mean(found)) < 3 * np.std(found) / math.sqrt(150)
+
+
+@pytest.mark.parametrize("width", [0.3, 0.01])
+def test_pearson_does_not_lose_far_apart_rows_beside_the_diagonal(width):
+    y, c = np.array([1, 1, 1]), np.array([0.1, 0.2, 0.35])
+    g = np.eye(2)[y] - np.column_stack([1 - c, c])
+    h = g @ g.T * np.exp(-np.abs(c[:, None] - c) / width)
+    result = cal.test("skce_uq", y, c, method="pearson", bandwidth=width)
+    pvalue, z, skew = literal_pearson(h)
+    assert result.pvalue == pytest.approx(pvalue, rel=1e-6)
+    assert result.z == pytest.approx(z, rel=1e-6)
+    assert result.skew == pytest.approx(skew, rel=1e-6)

@@ -20,6 +20,9 @@ from calibrary.lens import ALL_LENSES, Views, as_lens
 from calibrary.numerics.pair_tiles import LineMatrix, MeanMatrix, PairMatrix, TiledMatrix
 from calibrary.predictions import Array, Predictions
 
+#: Up to this many rows the matrix is small enough to be held.
+_FEW_ROWS = 200
+
 PAIRS = Options(
     """\
 metric : "tv" or "euclidean", optional
@@ -258,12 +261,10 @@ def pearson_law(statistic: float, h: PairMatrix, copies: Array) -> tuple[float, 
     """p-value, method, z and skewness from a gamma law with the U-statistic's first three moments under the null."""
     from scipy.special import gammaincc, ndtr
 
-    n, d = copies.sum(), h.diagonal
-    power = h.power_sums(copies, copies)
-    m2 = (power[1] - np.dot(copies, d**2)) / (n * (n - 1))
-    m3 = (power[2] - np.dot(copies, d**3)) / (n * (n - 1))
-    met_twice = h.power_sums(copies * d, copies)[1]
-    t = (h.triangles(copies) - 3.0 * met_twice + 2.0 * np.dot(copies, d**3)) / (n * (n - 1) * (n - 2))
+    n = copies.sum()
+    squares, cubes, triangles = (_distinct_sums if h.n > _FEW_ROWS else _few_distinct_sums)(h, copies)
+    m2, m3 = squares / (n * (n - 1)), cubes / (n * (n - 1))
+    t = triangles / (n * (n - 1) * (n - 2))
     variance = 2.0 * m2 / (n * (n - 1))
     if not variance > 0.0:
         return 1.0, "pearson", 0.0, 0.0
@@ -274,6 +275,30 @@ def pearson_law(statistic: float, h: PairMatrix, copies: Array) -> tuple[float, 
     shape = 4.0 / skew**2
     at = shape + z * math.sqrt(shape)
     return float(gammaincc(shape, at)) if at > 0.0 else 1.0, "pearson", z, skew
+
+
+def _distinct_sums(h: PairMatrix, w: Array) -> tuple[float, float, float]:
+    """Sums of H_ij^2, of H_ij^3 and of H_ij H_jk H_ik over distinct copies of rows."""
+    d = h.diagonal
+    power = h.power_sums(w, w)
+    own = np.dot(w, d**3)
+    met_twice = h.power_sums(w * d, w)[1]
+    return power[1] - np.dot(w, d**2), power[2] - own, h.triangles(w) - 3.0 * met_twice + 2.0 * own
+
+
+def _few_distinct_sums(h: PairMatrix, w: Array) -> tuple[float, float, float]:
+    """The same without subtracting the diagonal, which may outweigh everything else when rows are few."""
+    matrix = np.concatenate([block for _, block in h.row_blocks()])
+    d, again = h.diagonal, w * (w - 1.0)
+    np.fill_diagonal(matrix, 0.0)
+    squares = matrix**2
+    loops = np.einsum("i,ij,j->", w, (matrix * w) @ matrix * matrix, w)
+    twice = np.dot(again * d, squares @ w)
+    return (
+        float(w @ squares @ w + np.dot(again, d**2)),
+        float(w @ (squares * matrix) @ w + np.dot(again, d**3)),
+        float(loops + 3.0 * twice + np.dot(again * (w - 2.0), d**3)),
+    )
 
 
 def _resampled_counts(copies: Array, rng: Any) -> Callable[[int], Array]:
