@@ -617,3 +617,12 @@ def test_absurd_widths_give_their_limits_without_a_warning(width):
         assert cal.compute("lsece", y, c, sigma=width) == pytest.approx(size, rel=1e-4)
         assert cal.compute("skde", y, c, bandwidth=width) == pytest.approx(size, rel=1e-3)
         assert cal.compute("sce", y, c, lipschitz=1 / width) == pytest.approx(size, rel=1e-9)
+
+
+def test_cross_validation_takes_the_smallest_of_widths_that_differ_by_rounding():
+    # with two rows the other one is the prediction, whatever the width
+    for w in (None, [0.7, 1.3], [0.31, 2.9]):
+        kw = {"sample_weight": w, "weight_type": "importance", "grid": [0.3, 0.05, 0.1, 0.2]}
+        for y in ([0, 1], [1, 1]):
+            chosen = cal.compute("sece", y, [0.4, 0.7], bandwidth="cv", **kw)
+            assert chosen == cal.compute("sece", y, [0.4, 0.7], bandwidth=0.05, sample_weight=w)

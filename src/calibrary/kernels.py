@@ -491,7 +491,13 @@ def cv_bandwidth(
         errors = [_leave_one_out_error(view, kernel, float(h), weight_type) for h in widths]
     else:
         errors = _fold_errors(view, kernel, widths, folds, rng)
-    return float(widths[int(np.argmin(errors))])
+    return float(widths[first_smallest(errors)])
+
+
+def first_smallest(errors: Any) -> int:
+    """Position of the first of the smallest errors, which are equal if only rounding tells them apart."""
+    found = np.asarray(errors, dtype=np.float64)
+    return int(np.argmax(found <= found.min() * (1.0 + 1e-12)))
 
 
 def _leave_one_out_error(view: Predictions, kernel: Kernel, h: float, weight_type: str) -> float:
