@@ -161,7 +161,8 @@ def _dom(browser, page, tmp_path, script=""):
 
 def test_in_a_browser_rows_unfold_sort_and_filter(browser, wrong, tmp_path):
     script = """
-    const rows = () => [...document.querySelectorAll("tr.row")].filter(r => !r.hidden).map(r => r.cells[0].querySelector("button").textContent);
+    const name = row => row.querySelector("button").textContent;
+    const rows = () => [...document.querySelectorAll("tr.row")].filter(r => !r.hidden).map(name);
     const out = {};
     document.querySelector(".more").click();
     out.open = !document.querySelector("tr.about").hidden;
