@@ -70,6 +70,7 @@ def test_columns_of_several_classes_are_matched_by_name(tmp_path):
     assert found.classes == ("dog", "cat")
     assert found.y.tolist() == [1, 0]
     np.testing.assert_array_equal(found.models["prob_"], [[0.2, 0.8], [0.6, 0.4]])
+    assert found.predictions().classes == ("dog", "cat")
 
 
 def test_numbered_columns_come_in_numerical_order(tmp_path):

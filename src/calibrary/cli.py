@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -91,17 +89,10 @@ def _load(file: str, quiet: bool, **options: Any) -> PredictionFile:
     return found
 
 
-def _first_model(found: PredictionFile) -> Any:
-    return cal.predictions(found.y, next(iter(found.models.values())), sample_weight=found.weight)
-
-
-@contextmanager
-def _working(text: str, quiet: bool) -> Iterator[None]:
-    if quiet or not err.is_terminal:
-        yield
-        return
-    with err.status(text):
-        yield
+def _say(text: str, quiet: bool) -> None:
+    """One line about what takes time; the bar of the resampling itself follows it."""
+    if not quiet and err.is_terminal:
+        err.print(f"[dim]{text} ...[/]")
 
 
 def _listed(values: list[str] | None) -> list[str] | None:
@@ -156,32 +147,31 @@ def report(
         logits=logits, drop_missing=drop_missing,
     )  # fmt: skip
     wanted = [*(_listed(metrics) or []), *(_listed(family) or []), *(rule[0] for rule in rules)]
-    reports = []
-    with _working("computing every metric that applies", quiet):
-        for name, p in found.models.items():
-            reports.append(
-                cal.report(
-                    cal.predictions(found.y, p, sample_weight=found.weight, labels=None),
-                    groups=found.group,
-                    metrics=wanted if metrics or family else None,
-                    primary=primary,
-                    lens=lens,
-                    ordinal=ordinal,
-                    n_bins=bins,
-                    n_resamples=resamples,
-                    rng=seed,
-                    title=_title(found, name),
-                    notes=found.notes,
-                )
-            )
-        draws = default_resamples(len(found.y)) if resamples is None else resamples
-        comparisons: Any = ()
-        if len(reports) > 1 and draws > 0:
-            comparisons = compare_models(
-                found.y, found.models, metrics=(catalogue[primary].id, "bs"), n_resamples=draws, rng=seed,
-                sample_weight=found.weight,
-            )  # fmt: skip
-        save(reports, output or [], comparisons)
+    _say("computing every metric that applies", quiet)
+    reports = [
+        cal.report(
+            found.predictions(name),
+            groups=found.group,
+            metrics=wanted if metrics or family else None,
+            primary=primary,
+            lens=lens,
+            ordinal=ordinal,
+            n_bins=bins,
+            n_resamples=resamples,
+            rng=seed,
+            title=_title(found, name),
+            notes=found.notes,
+        )
+        for name in found.models
+    ]
+    draws = default_resamples(len(found.y)) if resamples is None else resamples
+    comparisons: Any = ()
+    if len(reports) > 1 and draws > 0:
+        comparisons = compare_models(
+            found.y, found.models, metrics=(catalogue[primary].id, "bs"), n_resamples=draws, rng=seed,
+            sample_weight=found.weight,
+        )  # fmt: skip
+    save(reports, output or [], comparisons)
     _show(reports, comparisons, quiet)
     for path in output or []:
         err.print(f"written: {path}", highlight=False)
@@ -288,7 +278,7 @@ def metric(
     found = _load(
         file, quiet, label=label, prob=prob, weight=weight, positive=positive, logits=logits, drop_missing=drop_missing
     )
-    p = _first_model(found)
+    p = found.predictions()
     draws = 999 if resamples is None else resamples
     result = cal.evaluate(
         p, metrics=[entry.id], lens=lens, intervals=interval, tests=test, primary=entry.id, n_resamples=draws, rng=seed
@@ -336,11 +326,11 @@ def compare(
         drop_missing=drop_missing,
     )
     ids = tuple(catalogue[m].id for m in _listed(metrics) or ["ece", "bs"])
-    with _working("comparing", quiet):
-        draws = 999 if resamples is None else resamples
-        found_pairs = compare_models(
-            found.y, found.models, metrics=ids, n_resamples=draws, rng=seed, sample_weight=found.weight
-        )
+    _say("comparing", quiet)
+    draws = 999 if resamples is None else resamples
+    found_pairs = compare_models(
+        found.y, found.models, metrics=ids, n_resamples=draws, rng=seed, sample_weight=found.weight
+    )
     from calibrary.report.text import COMPARISON_HEAD, comparison_cells
 
     table = Table(*COMPARISON_HEAD, box=None, pad_edge=False)
@@ -369,7 +359,7 @@ def plot(
     found = _load(
         file, quiet, label=label, prob=prob, weight=weight, positive=positive, logits=logits, drop_missing=drop_missing
     )
-    p = _first_model(found)
+    p = found.predictions()
     _save_figure(draw(kind, p, n_bins=bins), output)
 
 
@@ -416,12 +406,12 @@ def detection_report(
 
     rules = [_rule(text) for text in fail_if or []]
     check_paths(output or [])
-    with _working("matching and computing", quiet):
-        matches = cal.match_detections(ground_truth, results, iou_threshold=iou_threshold, matching=matching)
-        answer = cal.report(
-            matches, metrics=_listed(metrics), primary=primary, n_resamples=resamples, rng=seed, title=results.name
-        )
-        save([answer], output or [])
+    _say("matching and computing", quiet)
+    matches = cal.match_detections(ground_truth, results, iou_threshold=iou_threshold, matching=matching)
+    answer = cal.report(
+        matches, metrics=_listed(metrics), primary=primary, n_resamples=resamples, rng=seed, title=results.name
+    )
+    save([answer], output or [])
     _show([answer], (), quiet)
     for path in output or []:
         err.print(f"written: {path}", highlight=False)
@@ -573,13 +563,13 @@ def demo(
 
     output.mkdir(parents=True, exist_ok=True)
     data = files("calibrary") / "data"
-    with _working("evaluating three models", False):
-        y, p, about = cal.datasets.breast_cancer()
-        reports = [cal.report(y, p, n_resamples=resamples, title=about)]
-        y, p, about = cal.datasets.digits()
-        reports.append(cal.report(y, p, n_resamples=resamples, title=about))
-        matches = cal.match_detections(str(data / "demo_ground_truth.json"), str(data / "demo_results.json"))
-        reports.append(cal.report(matches, n_resamples=resamples, primary="d_ece", title="synthetic detector"))
-        save(reports, [output / "report.html", output / "report.json"])
+    _say("evaluating three models", False)
+    y, p, about = cal.datasets.breast_cancer()
+    reports = [cal.report(y, p, n_resamples=resamples, title=about)]
+    y, p, about = cal.datasets.digits()
+    reports.append(cal.report(y, p, n_resamples=resamples, title=about))
+    matches = cal.match_detections(str(data / "demo_ground_truth.json"), str(data / "demo_results.json"))
+    reports.append(cal.report(matches, n_resamples=resamples, primary="d_ece", title="synthetic detector"))
+    save(reports, [output / "report.html", output / "report.json"])
     _show(reports, (), False)
     out.print(f"\nThe full report, with figures: [bold]{output / 'report.html'}[/]", highlight=False)

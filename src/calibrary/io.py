@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.errors import suggest
-from calibrary.predictions import Array, sigmoid, softmax
+from calibrary.predictions import Array, Predictions, predictions, sigmoid, softmax
 
 #: Beyond this a file is not one row per prediction; better a sentence than an hour of work.
 MOST_COLUMNS = 20_000
@@ -45,6 +45,12 @@ class PredictionFile:
     notes: tuple[str, ...] = ()
     n_dropped: int = 0
     columns: dict[str, Any] = field(default_factory=dict)
+
+    def predictions(self, model: str | None = None) -> Predictions:
+        """The checked predictions of one model (the first by default), with the class names of the file."""
+        p = predictions(self.y, self.models[model or next(iter(self.models))])
+        named = Predictions(p.y, p.probability, classes=self.classes)
+        return named if self.weight is None else predictions(named, sample_weight=self.weight)
 
 
 def read_predictions(
