@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtr, ndtri
 
 import calibrary as cal
 from calibrary.inference import bootstrap, resampling, shortcut, statistic
@@ -89,14 +89,14 @@ def test_replicates_equal_to_the_estimate_count_half_where_the_golden_ends_round
     below, at_most = sum(v < estimate for v in values), sum(v <= estimate for v in values)
     assert at_most > below  # there are exact ties
     result = cal.interval("ecce_mad", y, c, method="bc", n_resamples=499, rng=11, clip=False)
-    z0 = bootstrap.ndtri(float(Fraction(below + at_most, 998)))
-    shares = bootstrap.ndtr(2 * z0 + bootstrap.ndtri(np.array([0.025, 0.975])))
+    z0 = ndtri(float(Fraction(below + at_most, 998)))
+    shares = ndtr(2 * z0 + ndtri(np.array([0.025, 0.975])))
     assert (result.low, result.high) == pytest.approx(np.quantile(np.array(values) / len(y) / 100, shares), rel=1e-9)
     # the golden upper end is that of other counts of the same replicates
     reached = []
     for twice in range(2 * below, 2 * at_most + 1):
-        z = bootstrap.ndtri(twice / 998)
-        share = bootstrap.ndtr(2 * z + bootstrap.ndtri(0.975))
+        z = ndtri(twice / 998)
+        share = ndtr(2 * z + ndtri(0.975))
         reached.append(np.quantile(result.replicates, share) == pytest.approx(bc, rel=1e-9))
     assert any(reached)
     assert not reached[at_most - below]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+import scipy
 
 from calibrary.errors import CalibrationWarning, one_of, warn
 from calibrary.inference.resampling import (
@@ -212,7 +212,7 @@ def ends(
 def _ends(theta: float, values: Array, method: str, level: float, jack: Any) -> tuple[float, float]:
     a = (1.0 - level) / 2.0
     if method == "normal":
-        half = float(-ndtri(a) * standard_errors(values[:, None])[0])
+        half = float(-scipy.special.ndtri(a) * standard_errors(values[:, None])[0])
         return theta - half, theta + half
     if method in ("bc", "bca"):
         acceleration = 0.0 if jack is None else _acceleration(*jack)
@@ -235,11 +235,11 @@ def _corrected(theta: float, values: Array, a: float, acceleration: float) -> Ar
     """The two quantile levels of a bias-corrected interval."""
     # replicates equal to the estimate count half; rounding must not decide on which side they fall
     below = np.sum(values < theta - slack(theta)) + np.sum(values <= theta + slack(theta))
-    z0 = ndtri(below / (2.0 * len(values)))
+    z0 = scipy.special.ndtri(below / (2.0 * len(values)))
     if not np.isfinite(z0):
         return None
-    z = z0 + ndtri(np.array([a, 1.0 - a]))
-    shares: Array = ndtr(z0 + z / (1.0 - acceleration * z))
+    z = z0 + scipy.special.ndtri(np.array([a, 1.0 - a]))
+    shares: Array = scipy.special.ndtr(z0 + z / (1.0 - acceleration * z))
     return shares
 
 

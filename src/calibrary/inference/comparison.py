@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+import scipy
 
 from calibrary.errors import one_of, warn
 from calibrary.inference import bootstrap
@@ -335,8 +335,8 @@ def _paired_t(pair: _Pair, settings: dict[str, Any]) -> Comparison:
         raise ValueError("method='paired-t' needs at least two rows")
     error = float(np.sqrt(np.sum(variance * (gap - d) ** 2) * n / (n - 1.0)) / p.total)
     t = d / error if error > 0 else np.inf * np.sign(d) if d else 0.0
-    half = float(stdtrit(n - 1.0, 0.5 + settings["confidence_level"] / 2.0)) * error
+    half = float(scipy.special.stdtrit(n - 1.0, 0.5 + settings["confidence_level"] / 2.0)) * error
     return Comparison(
-        d, d - half, d + half, float(2.0 * stdtr(n - 1.0, -abs(t))), a, b, error, "paired-t", "t",
+        d, d - half, d + half, float(2.0 * scipy.special.stdtr(n - 1.0, -abs(t))), a, b, error, "paired-t", "t",
         settings["confidence_level"], 0,
     )  # fmt: skip

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from calibrary.errors import one_of
 from calibrary.maps.base import EPS, CalibrationMap, logit
@@ -78,7 +78,7 @@ class Beta(CalibrationMap):
 
     def _evaluate(self, c: Array) -> Array:
         inside = np.clip(c, EPS, 1.0 - EPS)
-        result: Array = expit(self.a_ * np.log(inside) - self.b_ * np.log1p(-inside) + self.d_)
+        result: Array = scipy.special.expit(self.a_ * np.log(inside) - self.b_ * np.log1p(-inside) + self.d_)
         return result
 
 
@@ -139,7 +139,7 @@ class Platt(CalibrationMap):
         self.a_, self.b_ = (float(t) for t in theta)
 
     def _evaluate(self, c: Array) -> Array:
-        result: Array = expit(self.a_ + self.b_ * logit(c))
+        result: Array = scipy.special.expit(self.a_ + self.b_ * logit(c))
         return result
 
 
@@ -168,7 +168,7 @@ class Temperature(CalibrationMap):
             return softmax(self.inverse_ * np.log(np.clip(c, EPS, 1.0 - EPS)))
         if self.n_classes_ != 2:
             raise ValueError(f"this Temperature was fitted to {self.n_classes_} classes: pass one column for each")
-        result: Array = expit(self.inverse_ * logit(c))
+        result: Array = scipy.special.expit(self.inverse_ * logit(c))
         return result
 
 

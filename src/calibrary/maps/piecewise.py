@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from calibrary.errors import one_of, warn
 from calibrary.maps.base import CalibrationMap, logit
@@ -147,7 +147,7 @@ class _LogitPolygon:
     coef: Array
 
     def __call__(self, x: Array) -> Array:
-        result: Array = expit(np.tensordot(self.coef, _ramps(x, self.knots), axes=1))
+        result: Array = scipy.special.expit(np.tensordot(self.coef, _ramps(x, self.knots), axes=1))
         return result
 
 

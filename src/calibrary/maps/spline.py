@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from calibrary.maps.base import EPS, CalibrationMap, logit
 from calibrary.maps.likelihood import RIDGE, fit_logistic
@@ -77,7 +77,7 @@ class RestrictedCubicSpline(CalibrationMap):
 
     def _evaluate(self, c: Array) -> Array:
         x = logit(c)
-        result: Array = expit(x + self.coef_[0] + self.coef_[1:] @ self.basis_(x))
+        result: Array = scipy.special.expit(x + self.coef_[0] + self.coef_[1:] @ self.basis_(x))
         return result
 
 

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 Array = NDArray[np.float64]
 
@@ -187,7 +187,11 @@ def _log_relative(x: Array, s: Array, h: float) -> Array:
 
 
 def _log_norm(s: Array, h: float) -> Array:
-    result: Array = gammaln(1.0 / h + 2.0) - gammaln(s / h + 1.0) - gammaln((1.0 - s) / h + 1.0)
+    result: Array = (
+        scipy.special.gammaln(1.0 / h + 2.0)
+        - scipy.special.gammaln(s / h + 1.0)
+        - scipy.special.gammaln((1.0 - s) / h + 1.0)
+    )
     return result
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincc, betainccinv, betaincinv, gammaln, xlogy
 
 Array = NDArray[np.float64]
 
@@ -37,8 +37,8 @@ def rejected(
     Most decisions need no p-value: a tail above alpha accepts, and an upper bound below alpha rejects. Only the rest
     is evaluated.
     """
-    lowest = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, alpha), 0.0) * (1 + 1e-9)
-    highest = np.where(k < n, betainccinv(k + 1, np.maximum(n - k, 1), alpha), 1.0) * (1 - 1e-9)
+    lowest = np.where(k > 0, scipy.special.betaincinv(np.maximum(k, 1), n - k + 1, alpha), 0.0) * (1 + 1e-9)
+    highest = np.where(k < n, scipy.special.betainccinv(k + 1, np.maximum(n - k, 1), alpha), 1.0) * (1 - 1e-9)
     doubtful = np.flatnonzero((p < lowest[index]) | (p > highest[index]))
     group, q = index[doubtful], p[doubtful]
     decided = _upper_bound(group, k, n, q) < alpha * (1 - 1e-6)
@@ -62,10 +62,18 @@ def _upper_bound(group: NDArray[np.intp], k: NDArray[np.int64], n: NDArray[np.in
     odds_side, other_side = np.where(above, 1.0 - p, p), np.where(above, p, 1.0 - p)
     mean = size * odds_side
     j = np.minimum(np.ceil(mean + 0.8 * (mean - successes)), size)
-    chosen = gammaln(n + 1.0)[group] - gammaln(j + 1.0) - gammaln(size - j + 1.0)
+    chosen = (
+        scipy.special.gammaln(n + 1.0)[group] - scipy.special.gammaln(j + 1.0) - scipy.special.gammaln(size - j + 1.0)
+    )
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        pmf = np.exp(_log_choose(n, k)[group] + xlogy(successes, odds_side) + xlogy(size - successes, other_side))
-        likelier = np.exp(chosen + xlogy(j, odds_side) + xlogy(size - j, other_side)) > pmf * (1 + 1e-6)
+        pmf = np.exp(
+            _log_choose(n, k)[group]
+            + scipy.special.xlogy(successes, odds_side)
+            + scipy.special.xlogy(size - successes, other_side)
+        )
+        likelier = np.exp(
+            chosen + scipy.special.xlogy(j, odds_side) + scipy.special.xlogy(size - j, other_side)
+        ) > pmf * (1 + 1e-6)
         own = 1.0 - successes * other_side / ((size - successes + 1.0) * odds_side)
         other = 1.0 - (size - j) * odds_side / ((j + 1.0) * other_side)
         bound = pmf * (1.0 / own + (1.0 + 1e-6) / other)
@@ -100,17 +108,17 @@ def _opposite_cut(k: NDArray[np.int64], n: NDArray[np.int64], p: Array, below: b
 
 
 def _log_choose(n: NDArray[np.int64], k: NDArray[np.int64]) -> Array:
-    value: Array = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+    value: Array = scipy.special.gammaln(n + 1.0) - scipy.special.gammaln(k + 1.0) - scipy.special.gammaln(n - k + 1.0)
     return value
 
 
 def _at_most(k: NDArray[np.int64], n: NDArray[np.int64], p: Array) -> Array:
     """P(X <= k)."""
-    inside = betaincc(np.maximum(k, 0) + 1.0, np.maximum(n - k, 1), p)
+    inside = scipy.special.betaincc(np.maximum(k, 0) + 1.0, np.maximum(n - k, 1), p)
     return np.where(k >= n, 1.0, np.where(k < 0, 0.0, inside))
 
 
 def _at_least(k: NDArray[np.int64], n: NDArray[np.int64], p: Array) -> Array:
     """P(X >= k)."""
-    inside = betainc(np.maximum(k, 1), np.maximum(n - k + 1.0, 1.0), p)
+    inside = scipy.special.betainc(np.maximum(k, 1), np.maximum(n - k + 1.0, 1.0), p)
     return np.where(k <= 0, 1.0, np.where(k > n, 0.0, inside))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import erfc, log_ndtr
+import scipy
 
 _TERMS = 6  # enough for 2^-60 of the sum on either side of the switch points
 _TINY = 0.02  # below this the theta series is zero in double precision
@@ -43,11 +43,13 @@ def _log_sf(x: Any, switch: float, tail: float, factor: float, below: Any, above
     # first term of the reflection series is left
     small = np.log1p(-below(x))
     middle = np.log(above(np.clip(x, switch, tail)))
-    return _as_given(np.where(x < switch, small, np.where(x <= tail, middle, np.log(factor) + log_ndtr(-x))))
+    return _as_given(
+        np.where(x < switch, small, np.where(x <= tail, middle, np.log(factor) + scipy.special.log_ndtr(-x)))
+    )
 
 
 def _upper_normal(z: Any) -> Any:
-    return 0.5 * erfc(z / np.sqrt(2.0))
+    return 0.5 * scipy.special.erfc(z / np.sqrt(2.0))
 
 
 def _abs_max_above(x: Any) -> Any:

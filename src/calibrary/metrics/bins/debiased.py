@@ -6,7 +6,7 @@ import math
 from typing import Any, Unpack
 
 import numpy as np
-from scipy.special import erf
+import scipy
 
 from calibrary.catalogue import Common, Correction, catalogue, metric, run_test
 from calibrary.errors import one_of, warn
@@ -226,5 +226,5 @@ def _size(groups: Groups, weight_type: str) -> Array:
 def _mean_absolute(mean: Array, spread: Array) -> Array:
     """E|X| of normal X."""
     z = mean / np.where(spread > 0, spread * math.sqrt(2.0), 1.0)
-    folded = spread * math.sqrt(2.0 / math.pi) * np.exp(-(z**2)) + mean * erf(z)
+    folded = spread * math.sqrt(2.0 / math.pi) * np.exp(-(z**2)) + mean * scipy.special.erf(z)
     return np.where(spread > 0, folded, np.abs(mean))

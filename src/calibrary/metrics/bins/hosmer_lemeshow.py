@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import chdtrc
 
 from calibrary.catalogue import BonferroniResult, Common, Correction, TestResult, calibration_test, metric
 from calibrary.errors import one_of, undefined, warn
@@ -334,4 +334,4 @@ def _tail(statistic: float, df: int) -> float:
         return 0.0
     if df <= 0:
         return undefined(f"the Hosmer-Lemeshow test has no degrees of freedom left ({df}): use more groups")
-    return float(chdtrc(df, statistic))
+    return float(scipy.special.chdtrc(df, statistic))

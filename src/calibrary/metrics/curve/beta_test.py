@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
-from scipy.special import expit, gammaincc
+import scipy
 
 from calibrary.catalogue import Common, Correction, TestResult, calibration_test, metric
 from calibrary.errors import one_of, warn
@@ -142,7 +142,7 @@ def _gamma_pvalue(view: Predictions, statistic: float, shape: float, measure: st
             "use null='monte_carlo'"
         )
     n = view.total**2 / float(copies.sum())  # W for counts, the effective size for importance weights
-    return float(gammaincc(shape, statistic * np.sqrt(91.0 * n)))
+    return float(scipy.special.gammaincc(shape, statistic * np.sqrt(91.0 * n)))
 
 
 def _monte_carlo_pvalue(
@@ -170,7 +170,7 @@ def _statistic(c: Array, w: Array, parameters: tuple[float, float, float], measu
         return beta_area(*parameters)
     a, b, d = parameters
     columns, _ = beta_columns(c)
-    return float(w @ np.abs(expit(a * columns[0] + b * columns[1] + d) - c) / w.sum())
+    return float(w @ np.abs(scipy.special.expit(a * columns[0] + b * columns[1] + d) - c) / w.sum())
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
@@ -183,8 +183,8 @@ def beta_area(a: float, b: float, d: float) -> float:
     edges = np.union1d(np.arange(-40.0, 41.0, 2.0), _crossings(a, b, d))
     middle, half = (edges[1:] + edges[:-1]) / 2.0, np.diff(edges) / 2.0
     t = middle[:, None] + half[:, None] * _NODES
-    c, e = expit(t), expit(-t)
-    gap = np.abs(expit(t + _log_odds_gap(t, a, b, d)) - c) * c * e
+    c, e = scipy.special.expit(t), scipy.special.expit(-t)
+    gap = np.abs(scipy.special.expit(t + _log_odds_gap(t, a, b, d)) - c) * c * e
     return float(np.sum(half * (gap @ _WEIGHTS)))
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Unpack
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import chdtrc
 
 from calibrary.catalogue import Common, Correction, TestResult, calibration_test, metric
 from calibrary.errors import one_of, warn
@@ -291,7 +291,7 @@ def _result(best: Minimum | None, large: Minimum, null: float, total: float) -> 
         "calibration_in_the_large": large.x,
         "se_calibration_in_the_large": np.sqrt(np.diag(np.linalg.inv(large.hessian))),
         "lr_intercept_statistic": first,
-        "lr_intercept_pvalue": float(chdtrc(m, first)),
+        "lr_intercept_pvalue": float(scipy.special.chdtrc(m, first)),
     }
     if best is not None:
         second = max(2.0 * (large.value - best.value), 0.0)
@@ -304,11 +304,11 @@ def _result(best: Minimum | None, large: Minimum, null: float, total: float) -> 
             "se_intercept": se[::2],
             "se_slope": se[1::2],
             "lr_statistic": first + second,
-            "lr_pvalue": float(chdtrc(2 * m, first + second)),
+            "lr_pvalue": float(scipy.special.chdtrc(2 * m, first + second)),
             "lr_slope_statistic": second,
-            "lr_slope_pvalue": float(chdtrc(m, second)),
+            "lr_slope_pvalue": float(scipy.special.chdtrc(m, second)),
             "wald_statistic": wald,
-            "wald_pvalue": float(chdtrc(2 * m, wald)),
+            "wald_pvalue": float(scipy.special.chdtrc(2 * m, wald)),
         }
     if m == 1:
         numbers = {name: float(value[0]) if np.ndim(value) else value for name, value in numbers.items()}
@@ -336,5 +336,5 @@ def _with_weights(result: CoxResult, view: Predictions, weight_type: str) -> Cox
         numbers[name] = numbers[name] / np.sqrt(share)
     for kind, df in (("lr", 2 * m), ("lr_intercept", m), ("lr_slope", m), ("wald", 2 * m)):
         scaled = numbers[f"{kind}_statistic"] * share
-        numbers[f"{kind}_statistic"], numbers[f"{kind}_pvalue"] = scaled, float(chdtrc(df, scaled))
+        numbers[f"{kind}_statistic"], numbers[f"{kind}_pvalue"] = scaled, float(scipy.special.chdtrc(df, scaled))
     return CoxResult(**numbers)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
-from scipy.special import chdtrc
+import scipy
 
 from calibrary.catalogue import Common, TestResult, calibration_test, metric
 from calibrary.errors import one_of, undefined
@@ -122,7 +122,7 @@ def _compare(view: Predictions, query: Any, k: int | None, expected: str) -> Nei
         p = view.p[near]
         mean = w @ p
         statistic = _quadratic_form(observed - mean, np.diag(mean) - (p * w[:, None]).T @ p)
-    return NeighbourTestResult(statistic, float(chdtrc(df, statistic)), df, observed, mean, centre)
+    return NeighbourTestResult(statistic, float(scipy.special.chdtrc(df, statistic)), df, observed, mean, centre)
 
 
 def _centre(view: Predictions, query: Any) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
-from scipy.special import chdtrc
+import scipy
 
 from calibrary.catalogue import Common, TestResult, calibration_test, metric
 from calibrary.errors import one_of, undefined
@@ -119,7 +119,7 @@ def parabolic_wald_test(
     core = parabolic_wald.entry.core
     assert core is not None
     statistic = core(view, covariance=covariance, weight_type=weight_type, lags=lags)
-    return ParabolicWaldResult(statistic, float(chdtrc(3, statistic)), 3, covariance)
+    return ParabolicWaldResult(statistic, float(scipy.special.chdtrc(3, statistic)), 3, covariance)
 
 
 def _three_distinct(c: Array) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Unpack
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+import scipy
 
 from calibrary.catalogue import Common, Correction, catalogue, metric
 from calibrary.errors import one_of
@@ -190,12 +190,12 @@ def consistency_confidence_logits(
 
 def _gaussian(z: Array) -> Array:
     if z.shape[1] == 2:
-        first = ndtr((z[:, 0] - z[:, 1]) / math.sqrt(2.0))
-        return np.column_stack([first, ndtr((z[:, 1] - z[:, 0]) / math.sqrt(2.0))])
+        first = scipy.special.ndtr((z[:, 0] - z[:, 1]) / math.sqrt(2.0))
+        return np.column_stack([first, scipy.special.ndtr((z[:, 1] - z[:, 0]) / math.sqrt(2.0))])
     # the winner's logit is within 14 of the largest; the trapezoid rule is exact to 1e-13 for so smooth a function
     t = z.max(axis=1)[:, None] + np.arange(-14.0, 14.05, 0.1)
     gap = t[:, :, None] - z[:, None, :]
-    below = log_ndtr(gap)
+    below = scipy.special.log_ndtr(gap)
     others = below.sum(axis=2, keepdims=True) - below
     density = np.exp(others - 0.5 * gap * gap) / math.sqrt(2.0 * math.pi)
     return _rescaled(density.sum(axis=1) * 0.1)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from calibrary.errors import one_of, undefined
 from calibrary.lens import Lens, as_lens
@@ -182,7 +182,7 @@ class ProperScore:
         if self.name == "brier":
             return self.factor(q.shape[1]) * (1.0 - _over_classes(q * q))
         if self.name == "log":
-            return -_over_classes(xlogy(q, q))
+            return -_over_classes(scipy.special.xlogy(q, q))
         if self.name == "power":
             return -_over_classes(q**self.alpha)
         if self.name == "spherical":
@@ -196,7 +196,7 @@ class ProperScore:
         if self.name == "brier":
             return self.factor(p.shape[1]) * _over_classes((p - q) ** 2)
         if self.name == "log":
-            return _over_classes(xlogy(q, q) - xlogy(q, p))
+            return _over_classes(scipy.special.xlogy(q, q) - scipy.special.xlogy(q, p))
         if self.name == "power":
             return _over_classes((a - 1.0) * p**a - a * q * p ** (a - 1.0) + q**a)
         if self.name == "spherical":

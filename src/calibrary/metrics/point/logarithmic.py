@@ -6,7 +6,7 @@ import math
 from typing import Any, Unpack
 
 import numpy as np
-from scipy.special import xlogy
+import scipy
 
 from calibrary.catalogue import Common, Correction, metric
 from calibrary.errors import one_of
@@ -311,12 +311,14 @@ def entropic_calibration_difference(
     if view.binary:
         wrong = limited(np.abs(view.residual), eps)  # 1 - c_y without cancellation
         # two logarithms, because wrong / true overflows for the smallest true
-        rows: Array = (xlogy(wrong, wrong) - xlogy(wrong, true)).astype(np.float64, copy=False)
+        rows: Array = (scipy.special.xlogy(wrong, wrong) - scipy.special.xlogy(wrong, true)).astype(
+            np.float64, copy=False
+        )
         return reduced(view, rows, reduction)
     rows = surprise(true)
     for block in row_blocks(view):
         c = limited(view.p[block], eps)
-        rows[block] += xlogy(c, c).sum(axis=1)
+        rows[block] += scipy.special.xlogy(c, c).sum(axis=1)
     return reduced(view, rows, reduction)
 
 
@@ -333,9 +335,11 @@ def surprise(c: Array) -> Array:
 def _cross_entropy(view: Predictions, target: Array, eps: float) -> Array:
     c = limited(view.probability, eps)
     if view.binary:
-        rows: Array = -(xlogy(target, c) + xlogy(1.0 - target, 1.0 - c)).astype(np.float64, copy=False)
+        rows: Array = -(scipy.special.xlogy(target, c) + scipy.special.xlogy(1.0 - target, 1.0 - c)).astype(
+            np.float64, copy=False
+        )
     else:
-        rows = -xlogy(target, c).sum(axis=1)
+        rows = -scipy.special.xlogy(target, c).sum(axis=1)
     return rows
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Unpack
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from calibrary.catalogue import Common, Correction, TestResult, calibration_test, metric
 from calibrary.errors import one_of, undefined
@@ -90,8 +90,12 @@ def spiegelhalter_z_test(
     """
     one_of("alternative", alternative, ("two-sided", "greater", "less"))
     z = _standardised_excess(view, weight_type)
-    # ndtr(-z) is the upper tail without the cancellation of 1 - ndtr(z)
-    p = {"two-sided": 2.0 * ndtr(-abs(z)), "greater": ndtr(-z), "less": ndtr(z)}[alternative]
+    # scipy.special.ndtr(-z) is the upper tail without the cancellation of 1 - scipy.special.ndtr(z)
+    p = {
+        "two-sided": 2.0 * scipy.special.ndtr(-abs(z)),
+        "greater": scipy.special.ndtr(-z),
+        "less": scipy.special.ndtr(z),
+    }[alternative]
     return TestResult(z, float(p))
 
 
