@@ -30,67 +30,93 @@ def _suffix_sums(x: Any, y: Any, w: Any, start: int, stop: int, centre: float, h
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _shift(sums: Any, j: int, delta: float, total: Any) -> None:
-    """Add the moments, moved by delta, to the total: 0..4 of the weights and 0..3 of the labels."""
-    m0, m1, m2, m3 = sums[j, 0], sums[j, 1], sums[j, 2], sums[j, 3]
-    total[0] += m0
-    total[1] += m1 + delta * m0
-    total[2] += m2 + delta * (2.0 * m1 + delta * m0)
-    total[3] += m3 + delta * (3.0 * m2 + delta * (3.0 * m1 + delta * m0))
-    total[4] += sums[j, 4] + delta * (4.0 * m3 + delta * (6.0 * m2 + delta * (4.0 * m1 + delta * m0)))
-    m0, m1, m2, m3 = sums[j, 5], sums[j, 6], sums[j, 7], sums[j, 8]
-    total[5] += m0
-    total[6] += m1 + delta * m0
-    total[7] += m2 + delta * (2.0 * m1 + delta * m0)
-    total[8] += m3 + delta * (3.0 * m2 + delta * (3.0 * m1 + delta * m0))
+def _shifted(m: Any, delta: float) -> Any:
+    """The moments, moved by delta: 0..4 of the weights and 0..3 of the labels."""
+    return (
+        m[0],
+        m[1] + delta * m[0],
+        m[2] + delta * (2.0 * m[1] + delta * m[0]),
+        m[3] + delta * (3.0 * m[2] + delta * (3.0 * m[1] + delta * m[0])),
+        m[4] + delta * (4.0 * m[3] + delta * (6.0 * m[2] + delta * (4.0 * m[1] + delta * m[0]))),
+        m[5],
+        m[6] + delta * m[5],
+        m[7] + delta * (2.0 * m[6] + delta * m[5]),
+        m[8] + delta * (3.0 * m[7] + delta * (3.0 * m[6] + delta * m[5])),
+    )
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
+def _powers(z: float, w: float, wy: float) -> Any:
+    """The moments of one row."""
+    z2 = z * z
+    z3 = z2 * z
+    return (w, w * z, w * z2, w * z3, w * z2 * z2, wy, wy * z, wy * z2, wy * z3)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _plus(a: Any, b: Any) -> Any:
+    return (
+        a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5], a[6] + b[6], a[7] + b[7],
+        a[8] + b[8],
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _row(sums: Any, j: int) -> Any:
+    return (
+        sums[j, 0], sums[j, 1], sums[j, 2], sums[j, 3], sums[j, 4], sums[j, 5], sums[j, 6], sums[j, 7], sums[j, 8],
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
 def walk(x: Any, y: Any, w: Any, targets: Any, h: float, value: Any) -> None:
     """Fill ``value`` with the local line at each target; NaN where no row lies within h, its edge excluded."""
-    n = len(x)
     left = np.zeros((64, 9))
     own = np.zeros((64, 9))
-    prefix = np.zeros((1, 9))
-    total = np.zeros(9)
     cell = np.int64(-3)
-    before = first = last = np.int64(0)  # rows of the left cell: [before, first), of the own cell: [first, last)
-    gone = taken = np.int64(0)
-    for i in range(len(targets)):
+    i = 0
+    while i < len(targets):
+        here = np.int64(np.floor(targets[i] / h))
+        # rows of the left cell: [before, first), of the own cell: [first, last)
+        before, first = np.searchsorted(x, (here - 1) * h), np.searchsorted(x, here * h)
+        last = np.searchsorted(x, (here + 1) * h)
+        if here == cell + 1:
+            left, own = own, left
+        else:
+            if first - before + 1 > len(left):
+                left = np.zeros((2 * (first - before) + 1, 9))
+            _suffix_sums(x, y, w, before, first, here - 0.5, h, left)
+        if last - first + 1 > len(own):
+            own = np.zeros((2 * (last - first) + 1, 9))
+        _suffix_sums(x, y, w, first, last, here + 0.5, h, own)
+        i = _walk_cell(x, y, w, targets, h, value, i, here, before, first, last, left, own)
+        cell = here
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _walk_cell(
+    x: Any, y: Any, w: Any, targets: Any, h: float, value: Any, i: int, cell: int, before: int, first: int, last: int,
+    left: Any, own: Any,
+) -> Any:  # fmt: skip
+    """The targets of one cell from number i on; returns the first beyond it. Moments are tuples, kept in registers."""
+    gone, taken = before, last
+    middle, prefix = _row(own, 0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    while i < len(targets):
         t = targets[i]
-        here = np.int64(np.floor(t / h))
-        if here != cell:
-            before, first = np.searchsorted(x, (here - 1) * h), np.searchsorted(x, here * h)
-            last = np.searchsorted(x, (here + 1) * h)
-            if here == cell + 1:
-                left, own = own, left
-            else:
-                if first - before + 1 > len(left):
-                    left = np.zeros((2 * (first - before) + 1, 9))
-                _suffix_sums(x, y, w, before, first, here - 0.5, h, left)
-            if last - first + 1 > len(own):
-                own = np.zeros((2 * (last - first) + 1, 9))
-            _suffix_sums(x, y, w, first, last, here + 0.5, h, own)
-            prefix[:] = 0.0
-            cell, gone, taken = here, before, last
+        u = t / h - cell
+        if np.floor(t / h) != cell:
+            break
         while gone < first and x[gone] <= t - h:
             gone += 1
-        while taken < n and x[taken] < t + h:
-            z = x[taken] / h - (cell + 1.5)
-            a, b = w[taken], w[taken] * y[taken]
-            for m in range(4):
-                prefix[0, m] += a
-                prefix[0, 5 + m] += b
-                a *= z
-                b *= z
-            prefix[0, 4] += a
+        while taken < len(x) and x[taken] < t + h:
+            prefix = _plus(prefix, _powers(x[taken] / h - (cell + 1.5), w[taken], w[taken] * y[taken]))
             taken += 1
-        u = t / h - cell
-        total[:] = 0.0
-        _shift(left, gone - before, -0.5 - u, total)
-        _shift(own, 0, 0.5 - u, total)
-        _shift(prefix, 0, 1.5 - u, total)
+        total = _plus(
+            _plus(_shifted(_row(left, gone - before), -0.5 - u), _shifted(middle, 0.5 - u)), _shifted(prefix, 1.5 - u)
+        )
         value[i] = _line(total, x, y, w, t, h, gone, taken)
+        i += 1
+    return i
 
 
 @njit(cache=True, nogil=True)

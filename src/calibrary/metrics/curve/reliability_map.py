@@ -80,13 +80,11 @@ class ReliabilityMap:
         """Learn from labels and confidences, with ``features`` (N, d) or ready ``clusters`` of the rows."""
         view = predictions(y, c, sample_weight=sample_weight)
         self.calibration_map_ = LocalLinear(self.bandwidth).fit(view)
-        member = self._clusters(view, features, clusters)
-        size = np.bincount(member).astype(np.float64)
+        size, total_c, ones = self._clusters(view, features, clusters)
         several = size > 1
         self.n_clusters_ = int(several.sum())
-        mean_c = np.bincount(member, view.c)[several] / size[several]
-        ones = np.bincount(member, view.y)[several]
-        n = size[several]
+        n, ones = size[several], ones[several]
+        mean_c = total_c[several] / n
         q = self.calibration_map_(mean_c) if self.calibration == "map" else np.clip(mean_c, LIMIT, 1.0 - LIMIT)
         spread = (ones - n * q) ** 2 / (n * (n - 1.0) * q * (1.0 - q))
         self._x, place = np.unique(mean_c, return_inverse=True)
@@ -105,19 +103,29 @@ class ReliabilityMap:
     def __call__(self, c: Any) -> Array:
         return self.predict(c)
 
-    def _clusters(self, view: Predictions, features: Any, clusters: Any) -> Indices:
+    def _clusters(self, view: Predictions, features: Any, clusters: Any) -> tuple[Array, Array, Array]:
+        """Number of rows, sum of confidences and of labels in each cluster."""
         if clusters is not None:
-            labels = view.align(clusters, "clusters")
-            found: Indices = np.unique(labels, return_inverse=True)[1].reshape(-1)
-            return found
-        if features is not None:
+            member: Indices = np.unique(view.align(clusters, "clusters"), return_inverse=True)[1].reshape(-1)
+        elif features is not None:
             given = view.align(features, "features").astype(np.float64)
-            return _cells(np.column_stack([view.c, given.reshape(view.n, -1)]), self.cluster_size)
-        member = np.empty(view.n, dtype=np.intp)
+            member = _cells(np.column_stack([view.c, given.reshape(view.n, -1)]), self.cluster_size)
+        else:
+            return _blocks(view, max(view.n // self.cluster_size, 1))
+        return np.bincount(member).astype(np.float64), np.bincount(member, view.c), np.bincount(member, view.y)
+
+
+def _blocks(view: Predictions, k: int) -> tuple[Array, Array, Array]:
+    """Size, sum of confidences and of labels of k blocks of rows in order of confidence, none larger by two."""
+    if len(view.ties.c) == view.n:
+        c, y = view.sorted.c, view.sorted.y
+    else:  # rows of equal confidence stay in their order
         order = np.argsort(view.c, kind="stable")
-        for j, block in enumerate(np.array_split(order, max(view.n // self.cluster_size, 1))):
-            member[block] = j
-        return member
+        c, y = view.c[order], view.y[order].astype(np.float64)
+    size = np.full(k, view.n // k)
+    size[: view.n % k] += 1
+    start = np.cumsum(size) - size
+    return size.astype(np.float64), np.add.reduceat(c, start), np.add.reduceat(y, start)
 
 
 def _cells(x: Array, smallest: int) -> Indices:
@@ -302,7 +310,7 @@ def reliability_map_score(
     for part in (view,) if view.binary else view.through(_code_lens(code, view.k)).views:
         reliability = ReliabilityMap(bandwidth, map_bandwidth, cluster_size, calibration)
         reliability.fit(part, features=features, clusters=clusters)
-        means.append(float(part.mean(reliability(part.c))))
+        means.append(float(np.dot(part.ties.w, reliability(part.ties.c))) / part.total)
     return float(np.mean(means))
 
 
