@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from calibrary.kernels import KERNELS, reflected_gaussian
-from calibrary.numerics import windowed
+from calibrary.numerics import moment_sketch, windowed
 from calibrary.numerics.heat import Diffusion
 from calibrary.numerics.moment_sketch import (
     LAGRANGE,
@@ -59,6 +59,18 @@ def test_sorted_and_unsorted_points_have_the_same_moments():
     a = Cells(x, 0.05, ascending=True).moments(v)
     b = Cells(x[shuffled], 0.05).moments(v[shuffled])
     np.testing.assert_allclose(a, b, atol=1e-13)
+
+
+@KINDS
+def test_compiled_loops_agree_with_plain_ones(kind, monkeypatch):
+    x = points(kind)
+    v = np.random.default_rng(0).normal(size=len(x))
+    plain = Cells(x, 0.05)
+    monkeypatch.setattr(moment_sketch, "_VERY_MANY", 0)
+    fast = Cells(x, 0.05, ascending=True)
+    np.testing.assert_allclose(fast.moments(v), plain.moments(v), atol=1e-11)
+    nodes = gaussian_on_nodes(plain.node_weights(v))
+    np.testing.assert_allclose(fast.interpolate(nodes), plain.interpolate(nodes), rtol=1e-13, atol=1e-11)
 
 
 @pytest.mark.parametrize("n", [3, 40, 3000])

@@ -317,16 +317,19 @@ def median_bandwidth(
     one_of("weight_type", weight_type, WEIGHT_TYPES)
     if weight_type == "frequency":
         copies(view, weight_type, "the median over pairs")
+    # two columns are sqrt 2 |c - c'| apart in Euclid's distance: one median serves both
+    scale, metric = (math.sqrt(2.0), "tv") if view.k == 2 and metric == "euclidean" else (1.0, metric)
     key = ("median distance", metric, include_self, weight_type)
-    return float(view.remember(key, lambda: _median_distance(view, metric, include_self, weight_type)))
+    h = float(view.remember(key, lambda: _median_distance(view, metric, include_self, weight_type)))
+    return 1.0 if math.isnan(h) else scale * h
 
 
 def _median_distance(view: Predictions, metric: str, include_self: bool, weight_type: str) -> float:
+    """The median, or that of the positive distances if it is zero; NaN if there are none."""
     if view.k == 2:
         ties = (view if view.binary else view.view(view.y, view.probability[:, 1])).ties
         rows = np.diff(ties.start, append=view.n).astype(np.float64)
-        mass = ties.w if weight_type == "frequency" else rows
-        scale = 1.0 if metric == "tv" else math.sqrt(2.0)
+        mass, scale = ties.w if weight_type == "frequency" else rows, 1.0
 
         def median(zero_mass: float) -> float:
             return median_distance(ties.c, mass, zero_mass)
@@ -344,7 +347,7 @@ def _median_distance(view: Predictions, metric: str, include_self: bool, weight_
     h = median((square if include_self else square - total) / 2.0)
     if h == 0.0 or math.isnan(h):
         h = median(0.0)
-    return 1.0 if math.isnan(h) else scale * h
+    return scale * h
 
 
 def beta_bandwidth(bandwidth: float | str, view: Predictions, *, weight_type: str = "frequency") -> float:

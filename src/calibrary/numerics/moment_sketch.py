@@ -23,6 +23,8 @@ PER_WIDTH, REACH = 20, 10
 #: Axes longer than this many cells have their empty stretches cut out.
 _LONG_AXIS = 1 << 18
 _CHUNK = 1 << 16
+#: Points beyond which compiled loops save more than it takes to start the compiler.
+_VERY_MANY = 200_000
 
 
 def _lagrange() -> Array:
@@ -62,7 +64,7 @@ class Cells:
     margin : int
         Empty cells kept on both sides.
     ascending : bool
-        Are the points sorted? Then cells are slices, which is faster.
+        Are the points sorted? Then cells are slices, which is faster unless there are very many points.
 
     Attributes
     ----------
@@ -96,7 +98,9 @@ class Cells:
             index = np.concatenate((index[0] - lead[::-1], index, index[-1] + lead))
         self.index, self._first = index, first
         self.start = first + index * self.width
-        self._slices = np.flatnonzero(np.diff(self.cell, prepend=-1)) if ascending else None
+        self._compiled = len(x) > _VERY_MANY
+        sliced = ascending and not self._compiled
+        self._slices = np.flatnonzero(np.diff(self.cell, prepend=-1)) if sliced else None
 
     @property
     def nodes(self) -> Array:
@@ -121,6 +125,12 @@ class Cells:
 
     def moments(self, a: Array) -> Array:
         """Sums of a f^k over the points of every cell, f in [0, 1] the position in it; shape (ORDER, n_cells)."""
+        if self._compiled:
+            from calibrary.numerics.sketch_loops import add_moments
+
+            by_cell = np.zeros((self.n_cells, ORDER))
+            add_moments(self.cell, self.position, a, by_cell)
+            return by_cell.T
         total = np.zeros((ORDER, self.n_cells))
         if self._slices is not None:
             used, power = self.cell[self._slices], a.astype(np.float64)
@@ -173,6 +183,12 @@ class Cells:
         """Functions given on the nodes, evaluated at every point."""
         tables = [cell_polynomials(v) for v in node_values]
         results = [np.empty(len(self.cell)) for _ in tables]
+        if self._compiled:
+            from calibrary.numerics.sketch_loops import evaluate
+
+            for table, result in zip(tables, results, strict=True):
+                evaluate(self.cell, self.position, np.ascontiguousarray(table.T), result)
+            return results
         for i in range(0, len(self.cell), _CHUNK):
             cell, f = self.cell[i : i + _CHUNK], self.position[i : i + _CHUNK]
             for table, result in zip(tables, results, strict=True):

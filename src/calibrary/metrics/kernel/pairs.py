@@ -98,6 +98,15 @@ class PairKernel:
         d = 0.5 * np.abs(gap).sum(axis=-1) if self.metric == "tv" else np.sqrt((gap**2).sum(axis=-1))
         return PAIR_KERNELS[self.name](d, self.width)
 
+    @property
+    def width_on_a_line(self) -> float:
+        """The width for confidences: two columns are sqrt 2 |c - c'| apart in Euclid's distance."""
+        return self.width / (math.sqrt(2.0) if self.metric == "euclidean" else 1.0)
+
+    def on_a_line(self, a: Array, b: Array) -> Array:
+        """Kernel values of confidences against others."""
+        return PAIR_KERNELS[self.name](np.abs(a - b), self.width_on_a_line)
+
 
 def pair_kernel(
     view: Predictions,
@@ -142,9 +151,7 @@ def pair_matrix(
     g = features(view)
     if not view.binary or g.shape[1] > 1:
         return TiledMatrix(view.p, g, kernel.name, kernel.metric, kernel.width), view
-    # two columns are sqrt 2 |c - c'| apart in Euclid's distance
-    width = kernel.width / (math.sqrt(2.0) if kernel.metric == "euclidean" else 1.0)
-    return LineMatrix(view.c, g[:, 0], kernel.name, width, None if free else view.order), view
+    return LineMatrix(view.c, g[:, 0], kernel.name, kernel.width_on_a_line, None if free else view.order), view
 
 
 # -- its means --------------------------------------------------------------------------------------

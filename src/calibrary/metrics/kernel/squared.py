@@ -468,14 +468,18 @@ def _block_terms(
         raise ValueError(f"block_size={block_size!r} must be a whole number, 2 or more")
     if view.n < block_size:
         raise ValueError(f"skce_ul needs at least {block_size} rows, y_true has {view.n}")
+    view = on_a_line(view)
     compare = pair_kernel(view, kernel, **options_of_pairs(options))
-    rows = np.random.default_rng(rng).permutation(view.n) if shuffle else np.arange(view.n)
-    blocks = rows[: view.n - view.n % block_size].reshape(-1, block_size)
-    g = _residuals(view, matrix)
-    total, weight = np.zeros(len(blocks)), np.zeros(len(blocks))
+    rows = np.random.default_rng(rng).permutation(view.n) if shuffle else slice(None)
+
+    def in_blocks(a: Array) -> Array:
+        return a[rows][: view.n - view.n % block_size].reshape(-1, block_size, *a.shape[1:])
+
+    g, p, w = in_blocks(_residuals(view, matrix)), in_blocks(view.probability), in_blocks(view.weight)
+    total, weight = np.zeros(len(p)), np.zeros(len(p))
     for lag in range(1, block_size):
-        i, j = blocks[:, :-lag], blocks[:, lag:]
-        pair = view.weight[i] * view.weight[j]
-        total += (pair * np.einsum("bpd,bpd->bp", g[i], g[j]) * compare.between(view.p[i], view.p[j])).sum(axis=1)
+        pair = w[:, :-lag] * w[:, lag:]
+        similar = (compare.on_a_line if view.binary else compare.between)(p[:, :-lag], p[:, lag:])
+        total += np.einsum("bpd,bpd,bp,bp->b", g[:, :-lag], g[:, lag:], similar, pair)
         weight += pair.sum(axis=1)
     return total / weight, weight / weight.sum()

@@ -172,6 +172,9 @@ def _matrix(
 
 
 def _features(view: Predictions, operator: str) -> Array:
+    if view.binary and operator in ("barker", "gibbs"):
+        # two probabilities sum to one, so both rates are the other class's probability and g is (y - c)(1, -1)
+        return -math.sqrt(2.0) * view.residual[:, None]
     g = stein_features(view, operator)
     # for two classes g is a number times (-1, 1); the cyclic operator is the exception
     return math.sqrt(2.0) * g[:, 1:] if view.binary and operator != "difference" else g
