@@ -67,6 +67,23 @@ def test_a_confidence_on_an_edge_is_shared_half_and_half():
     assert SoftBins(4, 1e-6).membership(np.array([0.5]))[0] == pytest.approx([0, 0.5, 0.5, 0])
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("low", [0.0, 0.9])
+@pytest.mark.parametrize("bins", [SoftBins(15, 0.01), SoftBins.ordered(15, 0.01), SoftBins(10, 0.002, floor=1e-6)])
+def test_nodes_stand_for_many_rows(bins, low, weighted):
+    y, c = data(9000)
+    c = low + (1 - low) * c
+    view = cal.predictions(y, c, sample_weight=weights_of("1+i%3", 9000) if weighted else None)
+    each = bins.groups(view.c, view.y, view.w)
+    quick = bins.quick_groups(view)
+    assert view._memory  # the nodes were used, not the rows
+    kept = quick.used[each.used]
+    assert each.share[~kept] == pytest.approx(0, abs=2e-16)
+    assert quick.share == pytest.approx(each.share[kept], abs=1e-14)
+    error = quick.share * (quick.label - quick.confidence)
+    assert error == pytest.approx((each.share * (each.label - each.confidence))[kept], abs=1e-14)
+
+
 def test_memberships_in_blocks_are_those_of_the_whole(monkeypatch):
     y, c = data(100)
     w = weights_of("1+i%3", 100)

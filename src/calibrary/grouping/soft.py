@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.grouping.edges import whole
-from calibrary.grouping.groups import CHUNK
-from calibrary.predictions import Array
+from calibrary.predictions import CHUNK, Array, Predictions
+
+#: Cells of the grid on [0, 1] whose nodes stand for many rows: at least so many, and so many for each factor e that
+#: the odds of two neighbouring bins change by from 0 to 1.
+_CELLS, _CELLS_PER_STEP = 2048, 20
 
 
 @dataclass(frozen=True)
@@ -52,21 +56,44 @@ class SoftBins:
 
     def membership(self, c: Array) -> Array:
         """(N, n_bins) matrix; rows sum to one when ``floor`` is 0."""
-        centre = (np.arange(self.n_bins) + 0.5) / self.n_bins
-        distance = (np.asarray(c, dtype=np.float64)[:, None] - centre) ** 2
+        c = np.asarray(c, dtype=np.float64)
+        own = np.clip(np.floor(c * self.n_bins), 0, self.n_bins - 1)
+        nearest = (c - (own + 0.5) / self.n_bins) ** 2
+        # one row of the array per bin, so that the sum over bins runs along whole rows
+        centre = (np.arange(self.n_bins)[:, None] + 0.5) / self.n_bins
+        u: Array = (c - centre) ** 2
+        np.subtract(nearest, u, out=u)
         with np.errstate(over="ignore"):  # a tiny tau sends the exponent to -inf, which is right
-            u: Array = np.exp((distance.min(axis=1, keepdims=True) - distance) / self.tau)
-        u /= u.sum(axis=1, keepdims=True)
-        return u if not self.floor else (u + self.floor) / (1.0 + (self.n_bins + 1) * self.floor)
+            u /= self.tau
+        np.exp(u, out=u)
+        u /= u.sum(axis=0)
+        return u.T if not self.floor else (u.T + self.floor) / (1.0 + (self.n_bins + 1) * self.floor)
 
     def groups(self, c: Array, y: Array, w: Array | None = None) -> SoftGroups:
         """Total membership, mean confidence and mean label of every bin that anything belongs to."""
+        w = np.ones(len(c)) if w is None else w
+        return self._groups(c, w, w * y, 0.0)
+
+    def quick_groups(self, view: Predictions) -> SoftGroups:
+        """The same for the rows of a view, to an absolute error of about 1e-15 in every share.
+
+        Memberships are smooth, so the nodes of a fine grid stand for many rows. Bins that next to nothing belongs to
+        are left out: their means would be rounding.
+        """
+        enough = max(_CELLS, _CELLS_PER_STEP * 2.0 / (self.n_bins * self.tau))
+        if view.n < 4 * enough:
+            return self.groups(view.c, view.y.astype(np.float64), view.w)
+        n_cells = 1 << math.ceil(math.log2(enough))  # a power of two: bins of different steepness share the nodes
+        c, w, wy = view.remember(("nodes", n_cells), lambda: _nodes(view, n_cells))
+        return self._groups(c, w, wy, 1e-16)
+
+    def _groups(self, c: Array, w: Array, wy: Array, least: float) -> SoftGroups:
         sums = np.zeros((3, self.n_bins))
-        for rows, u in self.blocks(c, w):
-            sums += np.stack([np.ones(len(u)), c[rows], y[rows]]) @ u
-        total = float(len(c)) if w is None else float(w.sum())
-        used = sums[0] > 0
-        return SoftGroups(used, sums[0][used], sums[0][used] / total, *(sums[1:, used] / sums[0][used]))
+        for rows, u in self.blocks(c):
+            sums += np.stack([w[rows], w[rows] * c[rows], wy[rows]]) @ u
+        share = sums[0] / w.sum()
+        used = share > least
+        return SoftGroups(used, sums[0][used], share[used], *(sums[1:, used] / sums[0][used]))
 
     def blocks(self, c: Array, w: Array | None = None) -> Iterator[tuple[slice, Array]]:
         """Slices of rows and their weighted memberships, small enough for the processor's cache."""
@@ -93,3 +120,13 @@ class SoftGroups:
     share: Array
     confidence: Array
     label: Array
+
+
+def _nodes(view: Predictions, n_cells: int) -> tuple[Array, Array, Array]:
+    """Confidences on a grid, with the weights and weighted labels that stand for the rows in smooth sums."""
+    from calibrary.numerics.moment_sketch import PER_WIDTH, Cells
+
+    s = view.sorted
+    cells = Cells(s.c, PER_WIDTH / n_cells, origin=0.0, n_cells=n_cells, ascending=True)
+    w = np.ones(view.n) if s.w is None else s.w
+    return cells.nodes, cells.node_weights(w), cells.node_weights(s.y if s.w is None else s.w * s.y)

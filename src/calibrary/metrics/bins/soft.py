@@ -11,7 +11,7 @@ from calibrary.catalogue import Common, Correction, metric
 from calibrary.errors import one_of
 from calibrary.grouping import norm_order, power_mean
 from calibrary.grouping.edges import whole
-from calibrary.grouping.soft import SoftBins
+from calibrary.grouping.soft import SoftBins, SoftGroups
 from calibrary.metrics.bins.options import class_norm
 from calibrary.predictions import Array, Predictions
 
@@ -78,7 +78,8 @@ def soft_binned_calibration_error(
         if not decay_factor > 1:
             raise ValueError(f"decay_factor={decay_factor!r} must be above 1")
         tau = 1.0 / (math.log(decay_factor) * whole("n_bins", n_bins) ** 2)
-    return _soft_error(SoftBins(n_bins, tau), view.c, view.y.astype(np.float64), view.w, norm, label_binned)
+    bins, p = SoftBins(n_bins, tau), norm_order(norm)
+    return _label_binned_error(bins, view, p) if label_binned else _soft_error(bins, view, p)
 
 
 @metric(
@@ -155,23 +156,32 @@ def differentiable_calibration_error(
     one_of("confidence", confidence, ("max", "logsumexp"))
     if not eps >= 0:
         raise ValueError(f"eps={eps!r} must be 0 or more")
+    bins, p = SoftBins.ordered(n_bins, tau, eps), norm_order(norm)
+    if accuracy == "hard" and confidence == "max":
+        return _soft_error(bins, view, p)
     c, label = view.c, view.y.astype(np.float64)
     if accuracy == "soft":
         label = _soft_label(_rows(view, "accuracy='soft'"), tau_a)
     if confidence == "logsumexp":
         c = _log_sum_exp(_rows(view, "confidence='logsumexp'").p, sharpness)
-    return _soft_error(SoftBins.ordered(n_bins, tau, eps), c, label, view.w, norm)
+    return _gap_norm(bins.groups(c, label, view.w), p)
 
 
-def _soft_error(
-    bins: SoftBins, c: Array, label: Array, w: Array | None, norm: float | str, label_binned: bool = False
-) -> float:
-    p = norm_order(norm)
-    groups = bins.groups(c, label, w)
-    if not label_binned:
-        return power_mean(np.abs(groups.label - groups.confidence), groups.share, p)
+def _soft_error(bins: SoftBins, view: Predictions, p: float) -> float:
+    # a high norm can hang on a bin that next to nothing belongs to, which the quick way leaves out
+    groups = bins.quick_groups(view) if p <= 2.0 else bins.groups(view.c, view.y.astype(np.float64), view.w)
+    return _gap_norm(groups, p)
+
+
+def _gap_norm(groups: SoftGroups, p: float) -> float:
+    return power_mean(np.abs(groups.label - groups.confidence), groups.share, p)
+
+
+def _label_binned_error(bins: SoftBins, view: Predictions, p: float) -> float:
+    c = view.c
+    groups = bins.groups(c, view.y.astype(np.float64), view.w)
     total = 0.0
-    for rows, u in bins.blocks(c, w):
+    for rows, u in bins.blocks(c, view.w):
         u = u[:, groups.used]
         off = np.abs(groups.label - c[rows, None])
         total = max(total, off[u > 0].max()) if p == np.inf else total + float((u * off**p).sum())
