@@ -236,6 +236,8 @@ class Entry:
             raise _not_built(self)
         if p.w is not None and self.weights == "none":
             raise ValueError(f"{self.id} does not take sample_weight: {self.weights_note or 'leave it out'}")
+        if lens == "auto" and self.binary_lens == "binary" and p.probability.ndim == 1:
+            return self.core(p, **options)  # what the lens would show is p itself
         views = p.through(self.lens_for(p, lens, r))
         if not views.several:
             return self.core(views.views[0], **options)
@@ -285,6 +287,8 @@ def metric(
         entry = Entry(id=id, name=spoken_name(core, facts), family=family, core=core, combine=combine, **facts)
 
         def call(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Any:
+            if not keywords:
+                return entry.measure(predictions(y_true, y_prob))
             p, seen = _checked(y_true, y_prob, keywords, entry)
             return entry.measure(p, **seen, **keywords)
 
@@ -433,7 +437,7 @@ def public(core: Callable[..., Any], entry: Entry, call: Callable[..., Any], fro
         for name in keywords:
             if name not in known and name not in front.data:
                 raise TypeError(f"{core.__name__} has no option {name!r}: {suggest(name, known)}")
-        if len(data) != 2 or first in keywords or second in keywords:
+        if len(data) != 2 or (keywords and (first in keywords or second in keywords)):
             given = signature.bind(*data, **keywords).arguments
             data = given[first], given.get(second)
             keywords = {name: value for name, value in keywords.items() if name not in front.data}

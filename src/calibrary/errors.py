@@ -6,7 +6,7 @@ import difflib
 import inspect
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -55,13 +55,14 @@ def suggest(name: object, known: Iterable[str]) -> str:
 
 def whole(argument: str, value: Any, least: int = 1) -> int:
     """A whole number of at least ``least``, or an error that names the argument."""
+    if type(value) is int and value >= least:
+        return value
     if isinstance(value, bool) or not isinstance(value, SupportsIndex) or value.__index__() < least:
         raise ValueError(f"{argument}={value!r} must be a whole number of at least {least}")
     return value.__index__()
 
 
-def one_of(argument: str, value: object, choices: Iterable[str]) -> None:
+def one_of(argument: str, value: object, choices: Collection[str]) -> None:
     """Refuse an option value that is not among the choices."""
-    known = tuple(choices)
-    if value not in known:
-        raise ValueError(f"{argument}={value!r} is not known: {suggest(value, known)}")
+    if value not in choices:
+        raise ValueError(f"{argument}={value!r} is not known: {suggest(value, choices)}")

@@ -25,6 +25,7 @@ lens                    views                    label                          
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.errors import one_of, suggest, undefined
-from calibrary.predictions import Array, Indices, Predictions, as_array
+from calibrary.predictions import Array, Indices, Predictions, as_array, picked
 
 __all__ = [
     "Lens",
@@ -147,6 +148,11 @@ def as_lens(lens: str | Lens, r: int | None = None) -> Lens:
         return lens
     if not isinstance(lens, str):
         raise TypeError(f"lens={lens!r}: pass a name, or a lens made by calibrary.lens")
+    return _named(lens, r)
+
+
+@functools.cache
+def _named(lens: str, r: int | None) -> Lens:
     name = _SYNONYMS.get(lens.lower().replace("_", "-"), lens.lower().replace("_", "-"))
     if name not in _LOOKS:
         raise ValueError(f"lens={lens!r} is not known: {suggest(name, [*_LOOKS, *_SYNONYMS])}")
@@ -239,7 +245,7 @@ def _top(p: Predictions) -> tuple[NDArray[Any], Array]:
     if p.binary:
         confidence = np.maximum(p.probability, 1.0 - p.probability)
     else:  # picked, not searched for again
-        confidence = np.take_along_axis(p.probability, p.top[:, None], axis=1)[:, 0]
+        confidence = picked(p.probability, p.top)
     return (p.top == p.y).astype(np.intp), confidence
 
 

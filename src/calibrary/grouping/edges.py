@@ -16,6 +16,9 @@ from calibrary.errors import whole as whole
 from calibrary.grouping.groups import Groups
 from calibrary.predictions import Array, Indices, Predictions, as_array, predictions
 
+#: Rows below which searching the edges takes less time than starting the arithmetic that avoids it.
+FEW = 500
+
 #: Two weights that are equal in exact arithmetic may differ by rounding; relative slack when comparing them.
 SLACK = 1e-12
 
@@ -134,7 +137,7 @@ class EqualWidth(Intervals):
 
     def assign(self, c: Any) -> Indices:
         c = as_array(c, "c")
-        if self._exact is None:
+        if self._exact is None or c.size < FEW:
             return super().assign(c)
         t = c * float(self.n_bins)
         up = np.ceil(t) if self.closed == "right" else np.floor(t)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,8 @@ from numpy.typing import NDArray
 
 from calibrary.errors import one_of
 from calibrary.numerics.segments import segment_sums
-from calibrary.predictions import Array, Indices, Predictions
-
-#: Rows handled at a time, so that what is made of them stays in the processor's cache.
-CHUNK = 2**14
+from calibrary.once import once
+from calibrary.predictions import CHUNK, Array, Indices, Predictions, slices
 
 NORM_WORDS = {"l1": 1.0, "l2": 2.0, "max": np.inf, "inf": np.inf}
 
@@ -76,8 +73,9 @@ class Groups:
 
     def _chunks(self) -> Iterator[tuple[slice, Indices]]:
         c = self.view.probability
-        for first in range(0, self.view.n, CHUNK):
-            rows = slice(first, first + CHUNK)
+        if self._index is None and self._assign is not None and self.view.n <= CHUNK:
+            self._index = self._assign(c)
+        for rows in slices(self.view.n):
             if self._index is not None:
                 yield rows, self._index[rows]
             else:
@@ -91,70 +89,68 @@ class Groups:
             s = view.sorted
             x = value(s.c, s.y)
             return segment_sums(x if s.w is None else s.w * x, self._bounds)
-        total = np.zeros(self.n_bins)
-        for rows, index in self._chunks():
-            x = value(view.probability[rows], view.y[rows])
-            total += np.bincount(index, x if view.w is None else view.w[rows] * x, minlength=self.n_bins)
-        return total
 
-    @cached_property
+        def part(rows: slice, index: Indices) -> NDArray[Any]:
+            x = value(view.probability[rows], view.y[rows])
+            return np.bincount(index, x if view.w is None else view.w[rows] * x, minlength=self.n_bins)
+
+        return _added(part(*chunk) for chunk in self._chunks())
+
+    @once
     def _residuals(self) -> Array:
         return self._sums(lambda c, y: np.subtract(y, c))
 
-    @cached_property
+    @once
     def _counts(self) -> Indices:
         if self._bounds is not None:
             return np.diff(self._bounds)
-        total = np.zeros(self.n_bins, dtype=np.intp)
-        for _, index in self._chunks():
-            total += np.bincount(index, minlength=self.n_bins)
-        return total
+        return _added(np.bincount(index, minlength=self.n_bins) for _, index in self._chunks())
 
     # -- non-empty bins -------------------------------------------------------------------------
 
-    @cached_property
+    @once
     def position(self) -> Indices:
-        return np.flatnonzero(self._counts)
+        return self._counts.nonzero()[0]
 
-    @cached_property
+    @once
     def count(self) -> Indices:
         return self._counts[self.position]
 
-    @cached_property
+    @once
     def weight(self) -> Array:
         if self.view.w is None:
             return self.count.astype(np.float64)
         return self._sums(lambda c, y: np.ones(len(y)))[self.position]
 
-    @cached_property
+    @once
     def share(self) -> Array:
         return self.weight / self.view.total
 
-    @cached_property
+    @once
     def residual(self) -> Array:
         return self._residuals[self.position]
 
-    @cached_property
+    @once
     def confidence(self) -> Array:
         return self._sums(lambda c, y: c)[self.position] / self.weight
 
-    @cached_property
+    @once
     def label(self) -> Array:
         return self._sums(lambda c, y: y)[self.position] / self.weight
 
-    @cached_property
+    @once
     def gap(self) -> Array:
         return self.residual / self.weight
 
-    @cached_property
+    @once
     def lower(self) -> Array | None:
         return None if self._edges is None else self._edges[:-1][self.position]
 
-    @cached_property
+    @once
     def upper(self) -> Array | None:
         return None if self._edges is None else self._edges[1:][self.position]
 
-    @cached_property
+    @once
     def index(self) -> Indices:
         """The group of every row, counting non-empty groups only."""
         renumber = np.zeros(self.n_bins, dtype=np.intp)
@@ -192,7 +188,7 @@ class Groups:
         """(sum_b share_b distance_b^p)^(1/p); the largest distance for p = inf."""
         p = norm_order(norm)
         if p == 1.0 and self.view.binary:  # the share cancels, and so do empty bins: no need to count
-            return _pair_scale(distance) * float(np.abs(self._residuals).sum()) / self.view.total
+            return _pair_scale(distance) * float(np.add.reduce(np.abs(self._residuals))) / self.view.total
         return power_mean(self.distance(distance), self.share, p)
 
     def label_norm(self, norm: float | str = 1) -> float:
@@ -212,6 +208,13 @@ class Groups:
         return mean if p == 1.0 else float(mean ** (1.0 / p))
 
 
+def _added(parts: Iterator[NDArray[Any]]) -> NDArray[Any]:
+    total = next(parts)
+    for part in parts:
+        total += part
+    return total
+
+
 class VectorGroups(Groups):
     """Groups of whole probability vectors: ``confidence``, ``label`` and ``gap`` have one column per class."""
 
@@ -221,26 +224,26 @@ class VectorGroups(Groups):
     def _columns(self, matrix: Array) -> Array:
         return np.column_stack([self.sum(matrix[:, k]) for k in range(self.view.k)])
 
-    @cached_property
+    @once
     def weight(self) -> Array:
         return self.sum(np.ones(self.view.n))
 
-    @cached_property
+    @once
     def confidence(self) -> Array:
         return self._columns(self.view.p) / self.weight[:, None]
 
-    @cached_property
+    @once
     def label(self) -> Array:
         k = self.view.k
         cell = self.index * k + self.view.y
         totals = np.bincount(cell, self.view.w, minlength=len(self) * k).reshape(-1, k)
         return totals / self.weight[:, None]
 
-    @cached_property
+    @once
     def gap(self) -> Array:
         return self.label - self.confidence
 
-    @cached_property
+    @once
     def residual(self) -> Array:
         return self.gap * self.weight[:, None]
 

@@ -71,9 +71,11 @@ def group(view: Predictions, binning: str | Grouping = "width", **options: Any) 
         scikit-learn's ``strategy="uniform" | "quantile"`` for equal width and interpolated quantiles.
     """
     grouping = as_grouping(binning, **options)
-    if view.binary or not isinstance(grouping, Intervals):
+    if not view.binary and isinstance(grouping, Intervals):
+        return _cells(view, grouping)
+    if grouping is binning:
         return grouping.groups(view)
-    return _cells(view, grouping)
+    return grouping.fit_view(view)._split(view)  # made here, so that there is no user's object to spare
 
 
 def _cells(view: Predictions, grouping: Intervals) -> Groups:

@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.catalogue import Common, Correction, metric
 from calibrary.errors import one_of, warn
 from calibrary.lens import ALL_LENSES
-from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, reduced
+from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, mean_square, reduced
 from calibrary.predictions import Array, Predictions
 
 __all__ = ["brier_score", "root_brier_score", "stratified_brier_score"]
@@ -62,6 +62,8 @@ def brier_score(
     >>> round(cal.brier_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.0467
     """
+    if soft_target is None and reduction == "mean":
+        return mean_square(view) * _factor(view, scale)
     return reduced(view, brier_rows(view, scale, soft_target), reduction)
 
 
@@ -166,7 +168,14 @@ def stratified_brier_score(view: Predictions, *, scale: str = "1/K", **common: U
 
 def brier_rows(view: Predictions, scale: str, soft_target: Any = None) -> Array:
     """Squared distance of every row, on the chosen scale."""
-    one_of("scale", scale, ("1/K", "sum", "half"))
-    factor = {"1/K": 1.0, "sum": float(view.k), "half": view.k / 2}[scale]
+    factor = _factor(view, scale)
     rows = class_mean(view, np.square, soft_target)
     return rows if factor == 1.0 else factor * rows
+
+
+def _factor(view: Predictions, scale: str) -> float:
+    """From the mean over the classes to the chosen scale."""
+    if scale == "1/K":
+        return 1.0
+    one_of("scale", scale, ("1/K", "sum", "half"))
+    return float(view.k) if scale == "sum" else view.k / 2

@@ -83,7 +83,9 @@ def negative_log_likelihood(
         rows = _cross_entropy(view, soft(view, soft_target), eps)
     if base != math.e:
         rows = rows / math.log(base)
-    return reduced(view, rows * _class_scale(view, scale), reduction)
+    if scale != "sum":
+        rows = rows * _class_scale(view, scale)
+    return reduced(view, rows, reduction)
 
 
 @metric(
@@ -327,9 +329,11 @@ def entropic_calibration_difference(
 
 def surprise(c: Array) -> Array:
     """-log c; infinite at 0."""
-    with np.errstate(divide="ignore"):
-        result: Array = -np.log(c)
-    return result
+    if np.minimum.reduce(c, None) == 0.0:
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log(c))
+    result = np.log(c)
+    return np.negative(result, out=result)
 
 
 def _cross_entropy(view: Predictions, target: Array, eps: float) -> Array:

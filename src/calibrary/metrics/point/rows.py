@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrary.errors import one_of
 from calibrary.lens import ALL_LENSES, Views
-from calibrary.predictions import Array, Predictions, as_array, predictions
+from calibrary.predictions import Array, Predictions, as_array, predictions, slices
 
 #: What a row score returns: a float, or with ``reduction="none"`` an array of one number per row.
 Score: TypeAlias = float | Any
-
-#: Entries of one block of an (N, K) matrix: small enough to stay in the processor's cache.
-_BLOCK = 2**16
 
 
 def reduced(view: Predictions, rows: Array, reduction: str) -> Score:
@@ -68,11 +66,9 @@ def limited(c: Array, eps: float) -> Array:
     return np.clip(c, eps, 1.0 - eps)
 
 
-def row_blocks(view: Predictions) -> Iterator[slice]:
+def row_blocks(view: Predictions) -> list[slice]:
     """Slices of rows whose probabilities fit in the cache."""
-    step = max(1, _BLOCK // view.k)
-    for start in range(0, view.n, step):
-        yield slice(start, start + step)
+    return slices(view.n, view.k)
 
 
 def errors(view: Predictions, soft_target: Any = None) -> Iterator[tuple[slice, Array]]:
@@ -85,9 +81,28 @@ def errors(view: Predictions, soft_target: Any = None) -> Iterator[tuple[slice, 
         if target is not None:
             yield rows, target[rows] - view.p[rows]
             continue
-        e = np.negative(view.p[rows])
-        e[np.arange(len(e)), view.y[rows]] += 1.0
-        yield rows, e
+        yield rows, _label_minus(view.p[rows], view.y[rows])
+
+
+def _label_minus(p: Array, y: NDArray[Any]) -> Array:
+    """y - c, with the labels of several classes as rows of zeros and a one."""
+    if p.ndim == 1:
+        e: Array = y.astype(np.float64)
+        e -= p
+        return e
+    e = np.negative(p)
+    e.ravel()[np.arange(0, e.size, e.shape[1]) + y] += 1.0
+    return e
+
+
+def mean_square(view: Predictions) -> float:
+    """Weighted mean of (y - c)^2 over rows and classes, a block of rows at a time."""
+    total = 0.0
+    for rows in row_blocks(view):
+        e = _label_minus(view.probability[rows], view.y[rows])
+        weighted = e if view.w is None else (view.w[rows] * e.T).T
+        total += e.ravel().dot(weighted.ravel())
+    return float(total) / (view.total if view.binary else view.total * view.k)
 
 
 def class_mean(view: Predictions, loss: Callable[[Array], Array], soft_target: Any = None) -> Array:

@@ -159,10 +159,13 @@ def _success_rows(view: Predictions, cost: Any, cost_proportion: float | None) -
 def _hits(view: Predictions) -> Array:
     if view.binary:
         return np.where(view.p_true == 0.5, 0.5, view.p_true > 0.5)
-    most = view.p[np.arange(view.n), view.top]
-    rows: Array = (view.p_true == most).astype(np.float64)
+    rows = np.empty(view.n)
     for block in row_blocks(view):
-        rows[block] /= (view.p[block] == most[block, None]).astype(np.float64) @ np.ones(view.k)
+        by_class = np.ascontiguousarray(view.p[block].T)  # along the short side of a matrix a maximum is slow
+        best = by_class == np.maximum.reduce(by_class, 0)
+        rows[block] = best.ravel()[view.y[block] * best.shape[1] + np.arange(best.shape[1])]
+        if np.count_nonzero(best) > best.shape[1]:
+            rows[block] /= np.count_nonzero(best, axis=0)
     return rows
 
 
