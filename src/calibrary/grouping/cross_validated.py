@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +9,8 @@ import numpy as np
 from calibrary.errors import one_of, whole
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, Intervals
 from calibrary.grouping.groups import Groups
-from calibrary.predictions import Array, Indices, Predictions
+from calibrary.numerics.segments import segment_sums
+from calibrary.predictions import Array, Indices, Predictions, Sorted
 
 
 class FirstValues(Intervals):
@@ -73,53 +73,63 @@ class CrossValidated(Grouping):
     def fit_view(self, view: Predictions) -> Self:
         if view.n < self.cv:
             raise ValueError(f"cv={self.cv} folds need at least as many rows, and there are {view.n}: lower cv")
-        # by rank, ties are ordered by label, so that row order cannot matter
-        order = np.lexsort((view.y, view.c)) if self.folds == "rank" else view.order
-        c, y = view.c[order], view.y[order].astype(np.float64)
-        fold = self._folds(order)
-        everything = _Sums(c, y)
-        scores = np.zeros(self.max_bins)
-        for f in range(self.cv):
-            held = fold == f
-            train, test = c[~held], _Sums(c[held], y[held])
-            for b in range(1, self.max_bins + 1):
-                scores[b - 1] += self._held_out_error(everything, test, _map_cuts(self.base, train, b))
-        self.scores_ = scores / self.cv
+        everything, folds = view.sorted, self._folds(view)
+        edges = [self._edges(everything.c, held.c) for held in folds]
+        below = np.split(_sums_below(everything, np.concatenate(edges)), self.cv, axis=1)
+        errors = [
+            self._held_out_errors(together, _sums_below(held, edge))
+            for held, edge, together in zip(folds, edges, below, strict=True)
+        ]
+        self.scores_ = np.mean(errors, axis=0)
         slack = max(self.tolerance, 1e-12)
         self.n_bins_ = int(np.argmax(self.scores_ <= self.scores_.min() * (1 + slack))) + 1
         self.chosen_ = bins_of_map(self.base, self.n_bins_).fit_view(view)
         return self
 
-    def _folds(self, order: Indices) -> Indices:
-        """Fold of each row, in sorted order."""
-        n = len(order)
+    def _folds(self, view: Predictions) -> list[Sorted]:
+        """The rows of each fold, sorted."""
         if self.folds == "rank":
-            return np.arange(n) % self.cv
-        shuffled = np.arange(n)
-        if isinstance(self.rng, int | np.integer):
-            np.random.RandomState(int(self.rng)).shuffle(shuffled)
+            # ties are ordered by label, so that row order cannot matter
+            order = np.lexsort((view.y, view.c))
+            parts = [order[f :: self.cv] for f in range(self.cv)]
         else:
-            np.random.default_rng(self.rng).shuffle(shuffled)
-        fold = np.empty(n, dtype=np.intp)
-        for f, rows in enumerate(np.array_split(shuffled, self.cv)):
-            fold[rows] = f
-        return fold[order]
+            shuffled = np.arange(view.n)
+            if isinstance(self.rng, int | np.integer):
+                np.random.RandomState(int(self.rng)).shuffle(shuffled)
+            else:
+                np.random.default_rng(self.rng).shuffle(shuffled)
+            parts = np.array_split(shuffled, self.cv)
+        return [Predictions(view.y[rows], view.c[rows]).sorted for rows in parts]
 
-    def _held_out_error(self, everything: _Sums, test: _Sums, cuts: Array) -> float:
-        """Mean squared error on the held-out fold; inside a bin it follows from sums alone."""
-        n, wc, wy, square = everything.inside(cuts) - test.inside(cuts)  # the training rows
+    def _edges(self, c: Array, held: Array) -> Array:
+        """Edges of the bins of the map that is fitted to the rows not held out, for every number of bins."""
+        n, k = _every_edge(self.max_bins)
+        if self.base == "width":
+            inner = k / n
+        else:
+            # the split rule: a bin begins with the first tie group that starts at or after its rank
+            size, larger = np.divmod(len(c) - len(held), n)
+            inner = _first_values(c, held, k * size + np.minimum(k, larger))
+        return np.where(k == 0, -np.inf, np.where(k == n, np.inf, inner))
+
+    def _held_out_errors(self, below: Array, test_below: Array) -> Array:
+        """Mean squared error on the held-out fold for every number of bins; in a bin it follows from sums alone."""
+        n_bins, k = _every_edge(self.max_bins)
+        left = np.flatnonzero(k < n_bins)  # the left edges of the bins
+        n, wc, wy, square = np.diff(below - test_below, axis=1)[:, left]  # the training rows
         some = n > 0
         size = np.where(some, n, 1.0)
         shift = np.where(some, (wy - wc) / size, 0.0)
         level = np.where(some, wy / size, 0.0)
-        n, wc, wy, square = test.inside(cuts)
+        n, wc, wy, square = np.diff(test_below, axis=1)[:, left]
         tilted = n * shift**2 + 2 * shift * (wc - wy) + square
         flat = n * level**2 - 2 * level * wy + wy
         if self.empty == "zero":
             tilted = np.where(some, tilted, wy)
         else:
             flat = np.where(some, flat, square)
-        return float((tilted if self.roof == "tilted" else flat).sum() / len(test.c))
+        total = np.bincount(n_bins[left], tilted if self.roof == "tilted" else flat)[1:]
+        return np.asarray(total / test_below[0, -1])
 
     def assign(self, c: Any) -> Indices:
         return self.chosen_.assign(c)
@@ -134,33 +144,36 @@ def bins_of_map(base: str, n_bins: int) -> Intervals:
     return EqualWidth(n_bins, closed="left") if base == "width" else FirstValues(n_bins)
 
 
-def _map_cuts(base: str, c: Array, n_bins: int) -> Array:
-    """Where the bins of the map fitted to these sorted confidences begin, the first one apart."""
-    b = np.arange(1, n_bins)
-    if base == "width":
-        return b / n_bins
-    # the split rule: a bin begins with the first tie group that starts at or after its rank
-    size, larger = divmod(len(c), n_bins)
-    ranks = b * size + np.minimum(b, larger)
-    values = c[ranks[ranks < len(c)]]
-    starts = np.searchsorted(c, values, side="left")
-    after = np.searchsorted(c, values, side="right")
-    begin = np.unique(np.where(starts == ranks[: len(values)], starts, after))
-    return np.asarray(c[begin[begin < len(c)]])
+def _every_edge(max_bins: int) -> tuple[Indices, Indices]:
+    """All edges of one bin, then of two bins, ...: the number of bins, and the number of the edge from 0."""
+    edges = np.arange(2, max_bins + 2)
+    n = np.repeat(edges - 1, edges)
+    return n, np.arange(len(n)) - np.repeat(np.cumsum(edges) - edges, edges)
 
 
-@dataclass
-class _Sums:
-    """Sorted rows with prefix sums, from which sums over any left-closed bins follow."""
+def _first_values(c: Array, held: Array, ranks: Indices) -> Array:
+    """Value of the first tie group that starts at or after each rank of the rows not held; infinite if none does.
 
-    c: Array
-    y: Array
+    ``c`` are all rows and ``held`` those held out, both sorted; nothing as long as them is made.
+    """
+    values = np.full(len(ranks), np.inf)
+    inside = np.flatnonzero(ranks < len(c) - len(held))
+    ranks = place = ranks[inside]
+    # a row has a place among all rows that is its rank plus the held rows up to it: the least solution
+    while ((further := ranks + held.searchsorted(c[place], "right")) != place).any():
+        place = further
+    value = c[place]
+    late = np.flatnonzero(c.searchsorted(value) - held.searchsorted(value) < ranks)
+    if len(late):
+        begun = value[late]
+        value[late] = _first_values(c, held, c.searchsorted(begun, "right") - held.searchsorted(begun, "right"))
+    values[inside] = value
+    return values
 
-    def __post_init__(self) -> None:
-        columns = (np.ones(len(self.c)), self.c, self.y, (self.c - self.y) ** 2)
-        self._below = np.vstack([np.concatenate(([0.0], np.cumsum(x))) for x in columns])
 
-    def inside(self, cuts: Array) -> Array:
-        """Count, sum of c, sum of y and sum of (c-y)^2 of every bin."""
-        ends = np.concatenate(([0], np.searchsorted(self.c, cuts, side="left"), [len(self.c)]))
-        return np.diff(self._below[:, ends], axis=1)
+def _sums_below(rows: Sorted, edges: Array) -> Array:
+    """Number of rows below each edge, and their sums of c, y and (c - y)^2."""
+    ends, where = np.unique(rows.c.searchsorted(edges), return_inverse=True)
+    bounds = np.concatenate(([0], ends))
+    columns = (rows.c, rows.y, (rows.c - rows.y) ** 2)
+    return np.stack([ends, *(np.cumsum(segment_sums(x, bounds)) for x in columns)])[:, where]

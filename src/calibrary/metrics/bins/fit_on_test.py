@@ -7,7 +7,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.catalogue import Common, Correction, metric
-from calibrary.maps.binned import Binned
+from calibrary.errors import one_of
+from calibrary.grouping import CrossValidated, Grouping, bins_of_map
 from calibrary.predictions import Predictions
 
 __all__ = ["fit_on_the_test_calibration_error"]
@@ -90,9 +91,17 @@ def fit_on_the_test_calibration_error(
     """
     if not alpha > 0:
         raise ValueError(f"alpha={alpha!r} must be above 0")
-    chosen = Binned(
-        n_bins, base if binning is None else binning, roof, empty,
-        max_bins=max_bins, cv=cv, tolerance=tolerance, folds=folds, rng=rng,
-    )  # fmt: skip
-    fitted = chosen.fit(view)
-    return float(view.mean(np.abs(fitted(view.c) - view.c) ** alpha))
+    base = base if binning is None else binning
+    one_of("roof", roof, ("tilted", "flat"))
+    one_of("empty", empty, ("zero", "identity"))
+    if isinstance(n_bins, str):
+        one_of("n_bins", n_bins, ("cv",))
+        bins: Grouping = CrossValidated(
+            base, roof=roof, empty=empty, max_bins=max_bins, cv=cv, tolerance=tolerance, folds=folds, rng=rng
+        )
+    else:
+        bins = bins_of_map(base, n_bins)
+    groups = bins.groups(view)
+    if roof == "tilted":
+        return float(np.dot(groups.share, np.abs(groups.gap) ** alpha))
+    return float(np.mean(np.abs(np.repeat(groups.label, groups.count) - view.sorted.c) ** alpha))
