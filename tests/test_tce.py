@@ -8,6 +8,7 @@ from scipy.stats import binomtest
 
 import calibrary as cal
 from calibrary.grouping.pava import BlockPAVA
+from calibrary.metrics.bins.test_based import _rejected_outside
 from calibrary.numerics.binomial import rejected, two_sided_pvalue
 
 
@@ -41,6 +42,18 @@ def test_shortcuts_never_change_a_decision(alpha):
     want = two_sided_pvalue(k[index], n[index], p) <= alpha
     assert (rejected(index, k, n, p, alpha) == want).all()
     assert 0.02 < want.mean() < 0.98
+
+
+@pytest.mark.parametrize("alpha", [0.001, 0.05, 0.5])
+def test_outside_of_the_safe_interval_everything_is_rejected(alpha):
+    k, n = np.array(
+        [(k, n) for n in (1, 2, 3, 7, 20, 61, 1000) for k in np.unique(np.linspace(0, n, 12).astype(int))]
+    ).T
+    for end, far in zip(_rejected_outside(k, n, alpha), (0.0, 1.0), strict=True):
+        for part in (0.0, 1e-6, 0.01, 0.1, 0.5, 1.0):
+            p = end + part * (far - end)
+            assert (two_sided_pvalue(k, n, p)[p != k / n] <= alpha).all()
+    assert (n * np.subtract(*_rejected_outside(k, n, alpha)[::-1]) < 8 * np.sqrt(n) + 6).all()  # and not all too wide
 
 
 def literal_blocks(size, total, n_min, n_max, last_bin):

@@ -14,7 +14,7 @@ from calibrary.grouping import Groups, UserGroups, VectorGroups, group, norm_ord
 from calibrary.grouping.proximity import ProximityCells, log_proximity
 from calibrary.lens import Lens
 from calibrary.metrics.bins.options import BINNING, Binned, class_norm
-from calibrary.metrics.bins.test_based import rejections
+from calibrary.metrics.bins.test_based import rejected_share
 from calibrary.predictions import Array, Indices, Predictions, as_array
 
 __all__ = [
@@ -433,4 +433,4 @@ def _bin_losses(groups: Groups, loss: str, alpha: float) -> Array:
         return np.abs(groups.gap)
     if loss == "point-gap":
         return groups.mean(np.abs(groups.label[groups.index] - groups.view.c))
-    return groups.mean(rejections(groups, alpha).astype(np.float64))
+    return rejected_share(groups, alpha)
