@@ -39,12 +39,7 @@ def measure(bench: Any, only: list[str] | None = None, sizes: tuple[int, ...] = 
     growth: dict[str, dict[str, Any]] = {}
     calls = {**BASE, **{id: _call(id) for id in binary_metrics(only)}}
     for name, call in calls.items():
-        growth[name] = {}
-        for n in sizes:
-            answer = bench.run(sys.executable, "binary", n, OURS, call)
-            growth[name][str(n)] = answer
-            if "error" in answer:
-                break
+        growth[name] = {str(n): answer for n, answer in bench.run(sys.executable, "binary", sizes, OURS, call).items()}
         print(
             f"{name}: " + ", ".join(seconds(a.get("seconds")) or a["error"] for a in growth[name].values()), flush=True
         )
@@ -85,8 +80,8 @@ def _timed(call: Any, y: Any, c: Any, least: float = 0.02) -> float:
 
 def evaluation(bench: Any, n: int = 10**6) -> dict[str, Any]:
     """Every metric that applies to binary predictions, on a million rows."""
-    answer = bench.run(sys.executable, "binary", n, OURS, "len(cal.evaluate(y, c))", timing=False)
-    sort = bench.run(sys.executable, "binary", n, OURS, BASE["np.argsort"])
+    answer = bench.run(sys.executable, "binary", [n], OURS, "len(cal.evaluate(y, c))")[n]
+    sort = bench.run(sys.executable, "binary", [n], OURS, BASE["np.argsort"])[n]
     return {"n": n, "rows": answer.get("value"), "seconds": answer.get("seconds"), "error": answer.get("error"),
             "sort": sort.get("seconds")}  # fmt: skip
 

@@ -11,22 +11,26 @@ Makes ``.venv-bench`` with the other packages (one that does not install is name
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import pickle
 import platform
+import queue
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from calls import OURS, PACKAGES, SURPRISES, TASKS, Peer, Task
 from data import SIZED, make
 from environment import Environment, build
+from results import cells, markdown, ours_cells
 from rich.console import Console
 from rich.table import Table
 
@@ -36,6 +40,9 @@ ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"), "1"
 )
 out = Console()
+
+#: Number of rows (None: fixed data) to what a worker said about it.
+Answers = dict[int | None, dict[str, Any]]
 
 
 # -- one call ----------------------------------------------------------------------------------------
@@ -62,41 +69,71 @@ class Bench:
         self,
         python: str,
         kind: str,
-        n: int | None,
+        sizes: Sequence[int | None],
         setup: str,
         call: str,
         *,
         timing: bool = True,
-        also: Iterable[str] = (),
-    ) -> dict[str, Any]:
-        """The worker's answer, or why there is none."""
+        also: dict[int | None, list[str]] | None = None,
+    ) -> Answers:
+        """What a fresh process answers for each size, smallest first; after a failure larger ones are not asked."""
         job = {
-            "data": self.data(kind, n), "setup": setup, "call": call, "also": list(also), "memory": self.memory,
-            "budget": self.budget if timing else 0.0,
+            "data": [self.data(kind, n) for n in sizes], "setup": setup, "call": call,
+            "also": [(also or {}).get(n, []) for n in sizes],
+            "memory": self.memory, "budget": self.budget if timing else 0.0,
         }  # fmt: skip
         environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "ignore"}
         command = [python, str(HERE / "worker.py"), json.dumps(job)]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=self.limit, env=environment, cwd=ROOT
-            )
-        except subprocess.TimeoutExpired:
-            return {"error": f"more than {self.limit:g} s"}
-        lines = done.stdout.strip().splitlines()
-        if done.returncode or not lines:
-            return {"error": "memory" if done.returncode in (-9, 137) else _last(done.stderr)}
-        answer: dict[str, Any] = json.loads(lines[-1])
-        return answer
+        answers: Answers = {}
+        with (
+            tempfile.TemporaryFile("w+") as said,
+            subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=said, text=True, env=environment, cwd=ROOT
+            ) as process,
+        ):
+            lines = _as_they_come(process)
+            for n in sizes:
+                try:
+                    line = lines.get(timeout=self.limit)
+                except queue.Empty:
+                    process.kill()
+                    answers[n] = {"error": f"more than {self.limit:g} s"}
+                    break
+                answers[n] = json.loads(line) if line else {"error": _why(process.wait(), said)}
+                if "error" in answers[n]:
+                    break
+        return answers
 
 
-def _last(text: str) -> str:
-    return (text.strip().splitlines() or ["it gave no answer"])[-1][:300]
+def _as_they_come(process: subprocess.Popen[str]) -> queue.Queue[str]:
+    """Lines of output, then an empty one: read by a thread, so that waiting for the next can end."""
+    lines: queue.Queue[str] = queue.Queue()
+
+    def read() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.put(line)
+        lines.put("")
+
+    threading.Thread(target=read, daemon=True).start()
+    return lines
 
 
-def least(a: dict[str, Any] | None, b: dict[str, Any]) -> dict[str, Any]:
-    """The better of two answers to the same question: the smaller time and the smaller memory."""
-    if a is None or "error" in a or "error" in b:
-        return b if a is None or "error" in a else a
+def _why(code: int, said: IO[str]) -> str:
+    if code in (-9, 137):
+        return "memory"
+    said.seek(0)
+    return (said.read().strip().splitlines() or ["it gave no answer"])[-1][:300]
+
+
+def least(a: Answers, b: Answers) -> Answers:
+    """The better of two answers to the same question, size by size: the smaller time and the smaller memory."""
+    return {n: _least(a.get(n), b.get(n)) for n in {**a, **b}}
+
+
+def _least(a: dict[str, Any] | None, b: dict[str, Any] | None) -> dict[str, Any]:
+    if a is None or b is None or "error" in a or "error" in b:
+        return (a if b is None or "error" in b else b) or (b or {})
     return {**b, **{key: min(a[key], b[key]) for key in ("seconds", "first", "memory") if key in a and key in b}}
 
 
@@ -115,33 +152,40 @@ class Row:
     same: float | None = None
 
 
-def compare(task: Task, peers: list[Peer], n: int | None, bench: Bench, home: Environment, rounds: int) -> list[Row]:
+def compare(
+    task: Task, peers: list[Peer], sizes: list[int | None], bench: Bench, home: Environment, rounds: int
+) -> list[Row]:
     """Run ours and theirs in turn, several rounds, and keep the best of each."""
-    timing = n is not None
-    asked = [p for p in peers if n is None or n <= p.largest]
-    ours: dict[str, Any] | None = None
-    theirs: dict[int, dict[str, Any]] = {}
-    repeats = [peer.same for peer in asked if peer.same]
+    timing = sizes != [None]
+    repeats = {n: [p.same for p in peers if p.same and (n or 0) <= p.largest] for n in sizes}
+    ours: Answers = {}
+    theirs: list[Answers] = [{} for _ in peers]
     for _ in range(rounds if timing else 1):
-        ours = least(ours, bench.run(sys.executable, task.data, n, OURS, task.ours, timing=timing, also=repeats))
-        for i, peer in enumerate(asked):
-            if "error" not in theirs.get(i, {}):  # what ran out of time once is not asked again
-                python = home.python[peer.package]
-                answer = bench.run(python, task.data, n, peer.setup, peer.call, timing=timing)
-                theirs[i] = least(theirs.get(i), answer)
-    assert ours is not None
-    if not asked:
-        return [Row(task.id, "", n, ours, {})]
-    again = iter(ours.get("also") or same_alone(task, n, repeats, bench))
-    return [
-        Row(task.id, peer.package, n, ours, theirs[i], next(again, None) if peer.same else None)
-        for i, peer in enumerate(asked)
-    ]
+        ours = least(ours, bench.run(sys.executable, task.data, sizes, OURS, task.ours, timing=timing, also=repeats))
+        for i, peer in enumerate(peers):
+            # what failed or ran out of time once is not asked again, nor is anything larger
+            largest = min([peer.largest, *((n or 0) - 1 for n, answer in theirs[i].items() if "error" in answer)])
+            asked = [n for n in sizes if (n or 0) <= largest]
+            python = home.python[peer.package]
+            answers = bench.run(python, task.data, asked, peer.setup, peer.call, timing=timing)
+            theirs[i] = least(theirs[i], answers)
+    rows = []
+    for n in sizes:
+        mine = ours.get(n, {"error": "not asked: a smaller size failed"})
+        values = mine.get("also") or same_alone(task, n, repeats[n], bench)
+        again = dict(zip(repeats[n], values, strict=True))
+        found = [
+            Row(task.id, p.package, n, mine, a[n], again.get(p.same))
+            for p, a in zip(peers, theirs, strict=True)
+            if n in a
+        ]
+        rows += found or [Row(task.id, "", n, mine, {})]
+    return rows
 
 
 def same_alone(task: Task, n: int | None, repeats: list[str], bench: Bench) -> list[float | None]:
     """Values of the calls that reproduce others, where our plain call refuses the data."""
-    return [bench.run(sys.executable, task.data, n, OURS, text, timing=False).get("value") for text in repeats]
+    return [bench.run(sys.executable, task.data, [n], OURS, text, timing=False)[n].get("value") for text in repeats]
 
 
 def selected(only: list[str], home: Environment) -> list[tuple[Task, list[Peer]]]:
@@ -179,47 +223,43 @@ def main() -> None:
     rounds = 1 if given.quick else given.rounds
     started = time.time()
     home = build(out)
+    rows: list[Row] = []
+
+    def write(limits: dict[str, Any]) -> None:  # also on the way, so that a run that is stopped leaves what it has
+        results = {
+            "about": about(home, sizes, rounds, time.time() - started),
+            "rows": [asdict(row) for row in rows],
+            "limits": limits,
+        }
+        given.output.write_text(markdown(results), encoding="utf-8")
+        given.output.with_name(given.output.stem.lower() + ".json").write_text(json.dumps(results, indent=1) + "\n")
+
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), limit=given.limit, budget=0.2 if given.quick else 0.5)
-        rows = run_all(given.only, sizes, bench, home, rounds)
-        measured: dict[str, Any] = {}
+        for task, peers in selected(given.only, home):
+            found = compare(task, peers, sizes_of(task, sizes), bench, home, rounds)
+            rows += found
+            show(task, found)
+            write({})
         if not (given.quick or given.no_limits or given.only):
             import limits
 
-            measured = limits.measure(bench)
-    results = {
-        "about": about(home, sizes, rounds, time.time() - started),
-        "rows": [asdict(row) for row in rows],
-        "limits": measured,
-    }
-    from results import markdown
-
-    given.output.write_text(markdown(results), encoding="utf-8")
-    given.output.with_name(given.output.stem.lower() + ".json").write_text(json.dumps(results, indent=1) + "\n")
+            write(limits.measure(bench))
     out.print(f"written: {given.output} ({time.time() - started:.0f} s)", highlight=False)
 
 
-def run_all(only: list[str], sizes: list[int], bench: Bench, home: Environment, rounds: int) -> list[Row]:
-    rows = []
-    for task, peers in selected(only, home):
-        table = Table(title=f"{task.title} ({task.data})", title_justify="left")
-        for name in ("package", "rows", "theirs", "difference", "s", "ratio", "MiB"):
-            table.add_column(name, justify="left" if name == "package" else "right")
-        for n in sizes_of(task, sizes):
-            found = compare(task, peers, n, bench, home, rounds)
-            rows += found
-            _show(table, n, found)
-        out.print(table)
-    return rows
-
-
-def _show(table: Table, n: int | None, found: list[Row]) -> None:
-    from results import cells, ours_cells
-
-    table.add_row(*ours_cells(n, found[0].ours), style="bold")
-    for row in found:
-        if row.package:
-            table.add_row(*cells(asdict(row)))
+def show(task: Task, rows: list[Row]) -> None:
+    """Print what one call gave."""
+    table = Table(title=f"{task.title} ({task.data})", title_justify="left")
+    for name in ("package", "rows", "theirs", "difference", "s", "ratio", "MiB"):
+        table.add_column(name, justify="left" if name == "package" else "right")
+    for n, group in itertools.groupby(rows, key=lambda row: row.n):
+        found = list(group)
+        table.add_row(*ours_cells(n, found[0].ours), style="bold")
+        for row in found:
+            if row.package:
+                table.add_row(*cells(asdict(row)))
+    out.print(table)
 
 
 def about(home: Environment, sizes: list[int], rounds: int, seconds: float) -> dict[str, Any]:

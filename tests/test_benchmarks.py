@@ -22,6 +22,7 @@ sys.path.append(str(BENCHMARKS))
 import calls  # noqa: E402
 import data  # noqa: E402
 import limits  # noqa: E402
+import peers  # noqa: E402
 import results  # noqa: E402
 import worker  # noqa: E402
 
@@ -83,8 +84,10 @@ def test_keywords_named_in_our_calls_exist(kind: str, text: str) -> None:
 def test_the_worker_reports_value_seconds_and_memory(tmp_path: Path) -> None:
     path = tmp_path / "data.pickle"
     path.write_bytes(pickle.dumps(data.make("binary", 200)))
-    job = {"data": str(path), "setup": calls.OURS, "call": "cal.brier_score(y, c)", "also": ["1 + 1"], "budget": 0.01}
-    answer = worker.main(job)
+    job = {"data": [str(path)] * 2, "setup": calls.OURS, "call": "cal.brier_score(y, c)", "also": [["1 + 1"], []],
+           "budget": 0.01}  # fmt: skip
+    answer, second = worker.main(job)
+    assert (second["value"], second["also"]) == (answer["value"], [])
     assert answer["value"] == pytest.approx(run("binary", "cal.brier_score(y, c)"))
     assert answer["seconds"] > 0
     assert answer["memory"] >= 0
@@ -94,8 +97,24 @@ def test_the_worker_reports_value_seconds_and_memory(tmp_path: Path) -> None:
 def test_what_goes_wrong_is_part_of_the_answer(tmp_path: Path) -> None:
     path = tmp_path / "data.pickle"
     path.write_bytes(pickle.dumps({}))
-    job = {"data": str(path), "setup": "", "call": "1 / 0", "budget": 0}
-    assert worker.main(job)["error"].startswith("ZeroDivisionError")
+    job = {"data": [str(path)] * 2, "setup": "", "call": "1 / 0", "also": [[], []], "budget": 0}
+    (answer,) = worker.main(job)  # and the second size is not tried
+    assert answer["error"].startswith("ZeroDivisionError")
+
+
+def test_a_call_that_takes_too_long_is_stopped_and_larger_sizes_are_not_asked(tmp_path: Path) -> None:
+    bench = peers.Bench(tmp_path, limit=30, budget=0.01)
+    call = "len(y) if len(y) < 50 else __import__('time').sleep(60)"
+    quick = bench.run(sys.executable, "binary", [20], "", call)
+    assert quick[20]["value"] == 20
+    slow = peers.Bench(tmp_path, limit=2, budget=0.01).run(sys.executable, "binary", [60, 70], "", call)
+    assert slow == {60: {"error": "more than 2 s"}}
+
+
+def test_the_least_of_two_rounds_counts_and_an_answer_beats_an_error() -> None:
+    a = {10: {"value": 1.0, "seconds": 2.0}, 20: {"error": "memory"}, 30: {"value": 1.0, "seconds": 1.0}}
+    b = {10: {"value": 1.0, "seconds": 3.0}, 20: {"value": 4.0, "seconds": 1.0}}
+    assert peers.least(a, b) == {10: a[10], 20: b[20], 30: a[30]}
 
 
 def row(

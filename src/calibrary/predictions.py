@@ -58,13 +58,19 @@ class TieGroups:
     wy: Array
 
 
-#: Numbers handled at a time, so that what is made of them stays in the processor's cache.
-CHUNK = 2**14
+#: Numbers handled at a time, so that what is made of them stays in the processor's cache (and, with two numbers a row,
+#: short enough for a dot product not to wake the threads of BLAS).
+CHUNK = 20_000
+
+
+_WHOLE = [slice(0, None)]
 
 
 def slices(n: int, width: int = 1) -> list[slice]:
     """Slices of n rows, each with ``width`` numbers, that fit the cache."""
     step = CHUNK // width or 1
+    if n <= step:
+        return _WHOLE
     return [slice(first, first + step) for first in range(0, n, step)]
 
 
@@ -345,12 +351,13 @@ class Predictions:
 
     def through(self, lens: Lens) -> Views:
         """These predictions seen through a lens; computed once."""
-        if lens not in self._views:
-            self._views[lens] = lens.look(self)
-            for view in self._views[lens].views:
+        views = self._views.get(lens)
+        if views is None:
+            views = self._views[lens] = lens.look(self)
+            for view in views.views:
                 if view is not self:
                     view.seen_through = lens.name
-        return self._views[lens]
+        return views
 
     def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What ``make`` gives, computed once for these predictions: a fit or a width that several metrics share."""
@@ -470,19 +477,24 @@ def _probabilities(y_prob: Any) -> Array:
         return p
     if p.shape[1] < 2:
         raise ValueError("y_prob has one column: pass y_prob[:, 0] if it is P(class 1), or one column per class")
-    eps = np.finfo(given.dtype).eps if given.dtype.kind == "f" else 0.0
     ones = np.ones(p.shape[1])
     for rows in slices(len(p), p.shape[1]):
         if _may_leave_unit_interval(p[rows].ravel()):
             _refuse_probabilities(p)
         gap = np.abs(p[rows] @ ones - 1.0)
-        if np.maximum.reduce(gap) > max(ROW_SUM_TOLERANCE, 32 * eps):
-            row = rows.start + int(gap.argmax())
+        worst = int(gap.argmax())
+        if gap[worst] > ROW_SUM_TOLERANCE and gap[worst] > 32 * _rounding(given):
+            row = rows.start + worst
             raise ValueError(
                 f"y_prob[{row}] sums to {p[row].sum():.9g}, not 1: pass probabilities "
                 "(for logits use calibrary.softmax(...)); rows are never rescaled silently"
             )
     return p
+
+
+def _rounding(given: NDArray[Any]) -> float:
+    """Relative spacing of the numbers of the input, before they became float64."""
+    return float(np.finfo(given.dtype).eps) if given.dtype.kind == "f" else 0.0
 
 
 def _may_leave_unit_interval(p: Array) -> bool:

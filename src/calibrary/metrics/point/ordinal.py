@@ -124,5 +124,5 @@ def _cumulative_rows(view: Predictions, loss: Any, soft_target: Any) -> Array:
     out = np.empty(view.n)
     share = np.full(view.k - 1, 1.0 / (view.k - 1))
     for rows, e in errors(view, soft_target):
-        out[rows] = loss(e) if e.ndim == 1 else loss(np.cumsum(e, axis=1)[:, :-1]) @ share
+        out[rows] = loss(e) if e.ndim == 1 else loss(np.add.accumulate(e, 1, out=e)[:, :-1]) @ share
     return out
