@@ -11,9 +11,11 @@ import inspect
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from calibrary.errors import suggest
 from calibrary.maps.base import CalibrationMap
-from calibrary.predictions import Predictions
+from calibrary.predictions import Array, Predictions
 
 #: Where each map lives; modules are imported when a map is first asked for.
 _MAPS = {
@@ -80,3 +82,11 @@ def fit_map(map: Any, view: Predictions, **options: Any) -> Any:
     else:
         chosen.fit(view.y, view.c, sample_weight=view.w)
     return chosen
+
+
+def map_at(map: Any, view: Predictions, **options: Any) -> Array:
+    """The map fitted to one binary view, at its distinct confidences, ascending."""
+    curve = fit_map(map, view, **options)
+    if isinstance(curve, CalibrationMap):
+        return curve.at(view)
+    return np.asarray(curve.predict(view.ties.c), dtype=np.float64)

@@ -47,6 +47,10 @@ class CalibrationMap:
     def __call__(self, c: Any) -> Array:
         return self.predict(c)
 
+    def at(self, view: Predictions) -> Array:
+        """The map at the distinct confidences of a binary view, ascending."""
+        return self.predict(view.ties.c)
+
     def _view(self, p: Predictions) -> Predictions:
         return p if p.binary or self.takes_vectors else p.through(as_lens("binary")).views[0]
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from calibrary.errors import one_of
 from calibrary.maps.base import EPS, CalibrationMap, logit
+from calibrary.maps.logits import Points, logits
 from calibrary.numerics.newton import Evaluated, logistic_loss, minimise
 from calibrary.predictions import Array, Predictions, softmax
 
@@ -24,20 +25,15 @@ _LOG2 = float(np.log(2.0))
 
 
 def fit_logistic(
-    columns: Array,
-    y: NDArray[Any],
-    w: Array | None,
-    identity: Array,
-    *,
-    start: Array | None = None,
-    offset: Array | None = None,
+    columns: Array, positive: Array, w: Array | None, identity: Array, *, offset: Array | None = None
 ) -> tuple[Array, float]:
-    """Coefficients and mean penalised log loss of a logistic regression pulled towards ``identity``."""
+    """Coefficients and mean penalised log loss of a logistic regression pulled towards ``identity``.
+
+    ``positive`` is the weighted number of ones in each row.
+    """
     n = columns.shape[1]
     total = float(n) if w is None else float(w.sum())
-    positive = y.astype(np.float64) if w is None else w * y
-    if start is None:
-        start = rough_start(columns, positive, w, identity, offset)
+    start = rough_start(columns, positive, w, identity, offset)
     loss = logistic_loss(columns, positive, w, offset=offset, ridge=RIDGE * total, centre=identity)
     best = minimise(loss, start)
     return best.x, best.value / total
@@ -63,8 +59,26 @@ def rough_start(columns: Array, positive: Array, w: Array | None, identity: Arra
     return minimise(loss, identity, tolerance=1e-4).x
 
 
+class LogitMap(CalibrationMap):
+    """A map whose log odds are a function of those of the confidence; a subclass writes ``_log_odds(z)``."""
+
+    #: Where that function is not smooth.
+    kinks_: Array = np.empty(0)
+
+    def _log_odds(self, z: Array) -> Array:
+        raise NotImplementedError
+
+    def _evaluate(self, c: Array) -> Array:
+        result: Array = scipy.special.expit(self._log_odds(logit(c)))
+        return result
+
+    def at(self, view: Predictions) -> Array:
+        """The map at the distinct confidences of a binary view, ascending."""
+        return logits(view, clip=True).curve(self._log_odds, self.kinks_)
+
+
 @dataclass
-class Beta(CalibrationMap):
+class Beta(LogitMap):
     """Beta calibration (Kull, Silva Filho & Flach): ``logit yhat = a log c - b log(1-c) + d`` with a, b >= 0.
 
     ``parameters`` says which are free: "abm" all, "am" a = b, "ab" the curve passes through (1/2, 1/2), "a" one.
@@ -74,37 +88,52 @@ class Beta(CalibrationMap):
 
     def _learn(self, view: Predictions) -> None:
         one_of("parameters", self.parameters, ("abm", "am", "ab", "a"))
-        self.a_, self.b_, self.d_ = fit_beta(view.c, view.y, view.w, self.parameters)
+        self.a_, self.b_, self.d_ = beta_of(view, self.parameters)
 
-    def _evaluate(self, c: Array) -> Array:
-        inside = np.clip(c, EPS, 1.0 - EPS)
-        result: Array = scipy.special.expit(self.a_ * np.log(inside) - self.b_ * np.log1p(-inside) + self.d_)
-        return result
+    def _log_odds(self, z: Array) -> Array:
+        return self.b_ * np.logaddexp(0.0, z) - self.a_ * np.logaddexp(0.0, -z) + self.d_
+
+
+def beta_of(view: Predictions, parameters: str = "abm") -> tuple[float, float, float]:
+    """The beta map (a, b, d) of a view, fitted once."""
+
+    def fit(points: Points) -> tuple[tuple[float, float, float], Array]:
+        columns, n_slopes = beta_columns(points.z, parameters)
+        theta = fit_nonnegative(columns, points.wy, points.w, n_slopes)
+        return _beta_parameters(theta, n_slopes, parameters), theta @ columns
+
+    found: tuple[float, float, float] = view.remember(
+        ("beta map", parameters), lambda: logits(view, clip=True).fitted(fit)
+    )
+    return found
 
 
 def fit_beta(c: Array, y: NDArray[Any], w: Array | None, parameters: str = "abm") -> tuple[float, float, float]:
     """The exact constrained optimum (a, b, d) of the beta map; ``y`` may be a share of ones."""
-    columns, n_slopes = beta_columns(c, parameters)
-    theta = fit_nonnegative(columns, y, w, n_slopes)
+    columns, n_slopes = beta_columns(logit(c), parameters)
+    theta = fit_nonnegative(columns, y.astype(np.float64) if w is None else w * y, w, n_slopes)
+    return _beta_parameters(theta, n_slopes, parameters)
+
+
+def _beta_parameters(theta: Array, n_slopes: int, parameters: str) -> tuple[float, float, float]:
     a, b = (theta[0], theta[1]) if n_slopes == 2 else (theta[0], theta[0])
     d = {"abm": theta[-1], "am": theta[-1], "ab": (a - b) * _LOG2, "a": 0.0}[parameters]
     return float(a), float(b), float(d)
 
 
-def beta_columns(c: Array, parameters: str = "abm") -> tuple[Array, int]:
-    """Columns of the beta map's regression, slopes first, and the number of slopes."""
-    inside = np.clip(c, EPS, 1.0 - EPS)
-    left, right = np.log(inside), -np.log1p(-inside)
+def beta_columns(z: Array, parameters: str = "abm") -> tuple[Array, int]:
+    """Columns of the beta map's regression at log odds z, slopes first, and the number of slopes."""
+    left, right = -np.logaddexp(0.0, -z), np.logaddexp(0.0, z)
     slopes = {"abm": [left, right], "am": [left + right], "ab": [left + _LOG2, right - _LOG2], "a": [left + right]}
-    ones = [np.ones(len(c))] if parameters.endswith("m") else []
+    ones = [np.ones(len(z))] if parameters.endswith("m") else []
     return np.stack([*slopes[parameters], *ones]), len(slopes[parameters])
 
 
-def fit_nonnegative(columns: Array, y: NDArray[Any], w: Array | None, n_slopes: int) -> Array:
+def fit_nonnegative(columns: Array, positive: Array, w: Array | None, n_slopes: int) -> Array:
     """Logistic regression with the first ``n_slopes`` coefficients >= 0: unconstrained, else the best face."""
     identity = np.zeros(len(columns))
     identity[:n_slopes] = 1.0
-    theta, _ = fit_logistic(columns, y, w, identity)
+    theta, _ = fit_logistic(columns, positive, w, identity)
     if (theta[:n_slopes] >= 0.0).all():
         return theta
     best, lowest = theta, np.inf
@@ -113,7 +142,7 @@ def fit_nonnegative(columns: Array, y: NDArray[Any], w: Array | None, n_slopes: 
         trial = np.zeros(len(columns))
         value = _LOG2
         if free:
-            trial[free], value = fit_logistic(columns[free], y, w, identity[free])
+            trial[free], value = fit_logistic(columns[free], positive, w, identity[free])
         value += 0.5 * RIDGE * len(face)
         if (trial[:n_slopes] >= 0.0).all() and value < lowest:
             best, lowest = trial, value
@@ -121,7 +150,7 @@ def fit_nonnegative(columns: Array, y: NDArray[Any], w: Array | None, n_slopes: 
 
 
 @dataclass
-class Platt(CalibrationMap):
+class Platt(LogitMap):
     """Logistic recalibration: ``logit yhat = a + b logit c``, the curve behind Cox's intercept and slope.
 
     ``target_smoothing`` replaces the labels by (n1+1)/(n1+2) and 1/(n0+2), as Platt proposed.
@@ -130,17 +159,21 @@ class Platt(CalibrationMap):
     target_smoothing: bool = False
 
     def _learn(self, view: Predictions) -> None:
-        y: Array = view.y.astype(np.float64)
+        one, zero = 1.0, 0.0
         if self.target_smoothing:
-            ones = float(view.sum(y))
-            y = np.where(y == 1, (ones + 1.0) / (ones + 2.0), 1.0 / (view.total - ones + 2.0))
-        columns = np.stack([np.ones(view.n), logit(view.c)])
-        theta, _ = fit_logistic(columns, y, view.w, np.array([0.0, 1.0]))
-        self.a_, self.b_ = (float(t) for t in theta)
+            ones = float(view.sum(view.y))
+            one, zero = (ones + 1.0) / (ones + 2.0), 1.0 / (view.total - ones + 2.0)
 
-    def _evaluate(self, c: Array) -> Array:
-        result: Array = scipy.special.expit(self.a_ + self.b_ * logit(c))
-        return result
+        def fit(points: Points) -> tuple[Array, Array]:
+            columns = np.stack([np.ones(len(points.z)), points.z])
+            positive = one * points.wy + zero * (points.w - points.wy)
+            theta, _ = fit_logistic(columns, positive, points.w, np.array([0.0, 1.0]))
+            return theta, theta @ columns
+
+        self.a_, self.b_ = (float(t) for t in logits(view, clip=True).fitted(fit))
+
+    def _log_odds(self, z: Array) -> Array:
+        return self.a_ + self.b_ * z
 
 
 @dataclass
@@ -156,7 +189,8 @@ class Temperature(CalibrationMap):
         if view.binary or view.k == 2:
             self.n_classes_ = 2
             columns = logit(view.p[:, 1] if not view.binary else view.c)[None, :]
-            theta, _ = fit_logistic(columns, view.y, view.w, np.ones(1))
+            positive = view.y.astype(np.float64) if view.w is None else view.w * view.y
+            theta, _ = fit_logistic(columns, positive, view.w, np.ones(1))
             self.inverse_ = float(theta[0])
         else:
             self.n_classes_ = view.k

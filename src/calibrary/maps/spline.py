@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
 from calibrary.maps.base import EPS, CalibrationMap, logit
-from calibrary.maps.likelihood import RIDGE, fit_logistic
+from calibrary.maps.likelihood import RIDGE, LogitMap, fit_logistic
+from calibrary.maps.logits import Points, logits
 from calibrary.numerics.newton import minimise, multinomial_loss
 from calibrary.predictions import Array, Predictions, softmax
 
@@ -25,10 +27,11 @@ _QUANTILES = {
 class _Basis:
     """Columns x and Harrell's truncated cubics, each divided by its standard deviation on the fitted rows."""
 
-    def __init__(self, x: Array, n_knots: int) -> None:
-        self.knots = spline_knots(x, n_knots)
-        raw = _truncated_cubics(x, self.knots)
-        spread = raw.std(axis=1)
+    def __init__(self, x: Array, knots: Array, w: Array) -> None:
+        self.knots = knots
+        raw = _truncated_cubics(x, knots)
+        share = w / w.sum()
+        spread = np.sqrt(np.maximum((raw - (raw @ share)[:, None]) ** 2 @ share, 0.0))
         self.scale = np.where(spread > 0.0, spread, 1.0)
         self.columns = raw / self.scale[:, None]
 
@@ -37,16 +40,19 @@ class _Basis:
         return result
 
 
-def spline_knots(x: Array, n_knots: int) -> Array:
-    """Harrell's knots of x; none when fewer than three remain distinct (the spline is then a line)."""
+def spline_knots(ordered: Array, n_knots: int, link: Callable[[Array], Array] = np.asarray) -> Array:
+    """Harrell's knots of x = link(ordered); none when fewer than three remain distinct (the spline is then a line)."""
     if n_knots not in _QUANTILES:
         raise ValueError(f"n_knots={n_knots!r} is not known: choose from {', '.join(map(str, _QUANTILES))}")
-    if len(x) < 5:
+    n = len(ordered)
+    if n < 5:
         return np.empty(0)
-    knots = np.quantile(x, _QUANTILES[n_knots])
-    if len(x) < 100:
-        ordered = np.sort(x)
-        knots[0], knots[-1] = ordered[4], ordered[-5]
+    place = np.array(_QUANTILES[n_knots]) * (n - 1)
+    low = np.minimum(place.astype(np.intp), n - 2)
+    below, above = link(ordered[low]), link(ordered[low + 1])
+    knots = below + (above - below) * (place - low)
+    if n < 100:
+        knots[0], knots[-1] = link(ordered[[4, -5]])
     knots = np.unique(knots)
     return knots if len(knots) >= 3 else np.empty(0)
 
@@ -64,21 +70,25 @@ def _truncated_cubics(x: Array, knots: Array) -> Array:
 
 
 @dataclass
-class RestrictedCubicSpline(CalibrationMap):
+class RestrictedCubicSpline(LogitMap):
     """``logit yhat = logit c + spline(logit c)``: linear beyond the outer knots, smooth between them."""
 
     n_knots: int = 5
 
     def _learn(self, view: Predictions) -> None:
-        x = logit(view.c)
-        self.basis_ = _Basis(x, self.n_knots)
-        columns = np.vstack([np.ones(view.n), self.basis_.columns])
-        self.coef_, _ = fit_logistic(columns, view.y, view.w, np.zeros(len(columns)), offset=x)
+        self.kinks_ = spline_knots(view.sorted.c, self.n_knots, logit)
 
-    def _evaluate(self, c: Array) -> Array:
-        x = logit(c)
-        result: Array = scipy.special.expit(x + self.coef_[0] + self.coef_[1:] @ self.basis_(x))
-        return result
+        def fit(points: Points) -> tuple[tuple[_Basis, Array], Array]:
+            basis = _Basis(points.z, self.kinks_, points.w)
+            columns = np.vstack([np.ones(len(points.z)), basis.columns])
+            coef, _ = fit_logistic(columns, points.wy, points.w, np.zeros(len(columns)), offset=points.z)
+            return (basis, coef), points.z + coef @ columns
+
+        self.basis_, self.coef_ = logits(view, clip=True).fitted(fit, self.kinks_)
+
+    def _log_odds(self, z: Array) -> Array:
+        eta: Array = z + self.coef_[0] + self.coef_[1:] @ self.basis_(z)
+        return eta
 
 
 @dataclass
@@ -86,7 +96,8 @@ class MultinomialSpline(CalibrationMap):
     """Flexible recalibration of whole probability vectors.
 
     ``log(q_k / q_ref) = LP_k + const_k + sum_j spline_kj(LP_j)`` with ``LP_j = log(c_j / c_ref)``. The fit depends
-    somewhat on the class chosen as ``reference``. For two classes give P(class 1), or both columns.
+    somewhat on the class chosen as ``reference``. For two classes give P(class 1), or both columns: it is then the
+    restricted cubic spline of the log odds.
     """
 
     n_knots: int = 3
@@ -98,9 +109,13 @@ class MultinomialSpline(CalibrationMap):
         self.n_classes_ = view.k
         if not 0 <= self.reference < view.k:
             raise ValueError(f"reference={self.reference!r} is not a class: choose from 0..{view.k - 1}")
+        self.two_ = None
+        if view.binary:
+            self.two_ = RestrictedCubicSpline(self.n_knots).fit(view)
+            return
         others = [k for k in range(view.k) if k != self.reference]
         predictors = log_ratios(view.p, self.reference)
-        self.bases_ = [_Basis(x, self.n_knots) for x in predictors.T]
+        self.bases_ = [_Basis(x, spline_knots(np.sort(x), self.n_knots), np.ones(view.n)) for x in predictors.T]
         design = np.column_stack([np.ones(view.n), *(b.columns.T for b in self.bases_)])
         m, p = len(others), design.shape[1]
         weight = view.weight / view.total
@@ -109,10 +124,19 @@ class MultinomialSpline(CalibrationMap):
         loss = multinomial_loss(every, positive, weight, predictors, ridge=RIDGE)
         self.coef_ = minimise(loss, np.zeros(m * p)).x.reshape(m, p)
 
+    def at(self, view: Predictions) -> Array:
+        """The map at the distinct confidences of a binary view, ascending."""
+        return self.predict(view.ties.c) if self.two_ is None else self.two_.at(view)
+
     def _evaluate(self, c: Array) -> Array:
+        if c.ndim == 1 and self.two_ is not None:
+            return self.two_.predict(c)
         p = np.column_stack([1.0 - c, c]) if c.ndim == 1 else c
         if p.shape[1] != self.n_classes_:
             raise ValueError(f"c has {p.shape[1]} columns and the map was fitted to {self.n_classes_} classes")
+        if self.two_ is not None:
+            one = scipy.special.expit(self.two_._log_odds(log_ratios(p, 0)[:, 0]))
+            return np.column_stack([1.0 - one, one])
         predictors = log_ratios(p, self.reference)
         design = np.column_stack([np.ones(len(p)), *(b(x).T for b, x in zip(self.bases_, predictors.T, strict=True))])
         eta = np.insert(predictors + design @ self.coef_.T, self.reference, 0.0, axis=1)

@@ -156,7 +156,11 @@ class Cells:
             node, share = self._shares()
             total = np.bincount(node.ravel(), (share * a[:, None]).ravel(), self.n_cells + ORDER - 1)
             return total.astype(np.float64, copy=False)
-        spread = _times(LAGRANGE, self.moments(a))
+        return self.spread_moments(self.moments(a))
+
+    def spread_moments(self, moments: Array) -> Array:
+        """The node weights that have these moments."""
+        spread = _times(LAGRANGE, moments)
         nodes = np.zeros(self.n_cells + ORDER - 1)
         for i in range(ORDER):
             nodes[i : i + self.n_cells] += spread[i]

@@ -11,7 +11,8 @@ import scipy
 from calibrary.catalogue import Common, Correction, TestResult, calibration_test, metric
 from calibrary.errors import one_of, warn
 from calibrary.lens import BINARY_LENSES
-from calibrary.maps.likelihood import beta_columns, fit_beta, fit_nonnegative
+from calibrary.maps.base import logit
+from calibrary.maps.likelihood import beta_columns, beta_of, fit_nonnegative
 from calibrary.metrics.curve.options import one_per_view
 from calibrary.predictions import Array, Predictions
 
@@ -76,7 +77,7 @@ def statistical_beta_calibration(view: Predictions, *, measure: str = "uniform",
     """
     one_of("measure", measure, ("uniform", "sample"))
     groups = view.ties
-    return _statistic(groups.c, groups.w, fit_beta(groups.c, groups.wy / groups.w, groups.w), measure)
+    return _statistic(groups.c, groups.w, beta_of(view), measure)
 
 
 @calibration_test("sbct", combine=one_per_view)
@@ -118,7 +119,7 @@ def statistical_beta_calibration_test(
     one_of("measure", measure, ("uniform", "sample"))
     copies = view.variance_weight(weight_type, "the beta calibration test")
     groups = view.ties
-    found = fit_beta(groups.c, groups.wy / groups.w, groups.w)
+    found = beta_of(view)
     statistic = _statistic(groups.c, groups.w, found, measure)
     if null == "gamma":
         pvalue = _gamma_pvalue(view, statistic, shape, measure, copies)
@@ -156,11 +157,11 @@ def _monte_carlo_pvalue(
         c, w, counts = groups.c, groups.w, groups.w.astype(np.int64)
     else:
         c, w, counts = view.c, view.weight, np.ones(view.n, dtype=np.int64)
-    columns, n_slopes = beta_columns(c)
+    columns, n_slopes = beta_columns(logit(c))
     as_large = 0
     for _ in range(n_resamples):
         share = draw.binomial(counts, c) / counts
-        a, b, d = fit_nonnegative(columns, share, w, n_slopes)
+        a, b, d = fit_nonnegative(columns, w * share, w, n_slopes)
         as_large += _statistic(c, w, (a, b, d), measure) >= statistic * (1.0 - 1e-12)
     return (1.0 + as_large) / (1.0 + n_resamples)
 
@@ -169,7 +170,7 @@ def _statistic(c: Array, w: Array, parameters: tuple[float, float, float], measu
     if measure == "uniform":
         return beta_area(*parameters)
     a, b, d = parameters
-    columns, _ = beta_columns(c)
+    columns, _ = beta_columns(logit(c))
     return float(w @ np.abs(scipy.special.expit(a * columns[0] + b * columns[1] + d) - c) / w.sum())
 
 

@@ -14,9 +14,9 @@ from calibrary.catalogue import Common, Correction, TestResult, calibration_test
 from calibrary.errors import one_of, warn
 from calibrary.lens import BINARY_LENSES
 from calibrary.maps.base import EPS
-from calibrary.maps.likelihood import rough_start
+from calibrary.maps.logits import Points, logits
 from calibrary.metrics.curve.options import one_per_view
-from calibrary.numerics.newton import Minimum, logistic_loss, minimise, multinomial_loss
+from calibrary.numerics.newton import Minimum, logistic_loss, loss_difference, minimise, multinomial_loss
 from calibrary.predictions import Array, Predictions
 
 __all__ = ["CoxResult", "CoxTestResult", "cox_intercept_slope", "cox_intercept_slope_test"]
@@ -224,29 +224,37 @@ def _inside(view: Predictions, boundary: str) -> Predictions | None:
 
 
 def _binary(view: Predictions) -> CoxResult:
-    c, w = view.c, view.w
-    y = view.y == 1
-    if y.all() or not y.any():
+    s = view.sorted
+    one = s.y == 1.0
+    if one.all() or not one.any():
         warn("only one class occurs, so the calibration intercept and slope do not exist")
         return CoxResult(n_used=view.total)
-    x = np.log(c) - np.log1p(-c)
-    positive = y.astype(np.float64) if w is None else y * w
-    ones = np.ones((1, view.n))
-    constant = float(x.min()) == float(x.max())
-    if not constant and (x[~y].max() <= x[y].min() or x[y].max() <= x[~y].min()):
+    constant = s.c[0] == s.c[-1]
+    if not constant and (_apart(s.c, one) or _apart(s.c, ~one)):
         warn("the confidence separates the two classes, so the maximum likelihood intercept and slope do not exist")
         return CoxResult(n_used=view.total)
-    shifted = logistic_loss(ones, positive, w, offset=x)
-    start = rough_start(ones, positive, w, np.zeros(1), x)
-    large = minimise(shifted, start)
-    if constant:
+
+    def fit(points: Points) -> tuple[tuple[Minimum | None, Minimum, float, float], Array]:
+        z, w, wy, _ = points
+        ones = np.ones((1, len(z)))
+        large = minimise(logistic_loss(ones, wy, w, offset=z), np.zeros(1))
+        first = loss_difference(z, z + large.x, wy, w)
+        if constant:
+            return (None, large, first, _NAN), z
+        columns = np.stack([ones[0], z])
+        best = minimise(logistic_loss(columns, wy, w), np.array([0.0, 1.0]))
+        eta = best.x @ columns
+        return (best, large, first, loss_difference(z + large.x, eta, wy, w)), eta
+
+    best, large, first, second = logits(view, clip=False).fitted(fit)
+    if best is None:
         warn("every confidence is the same, so the calibration slope does not exist")
-        return _result(None, large, shifted(np.zeros(1))[0], view.total)
-    columns = np.stack([ones[0], x])
-    joint = logistic_loss(columns, positive, w)
-    identity = np.array([0.0, 1.0])
-    best = minimise(joint, rough_start(columns, positive, w, identity, None))
-    return _result(best, large, shifted(np.zeros(1))[0], view.total)
+    return _result(best, large, first, second, view.total)
+
+
+def _apart(c: Array, mask: NDArray[np.bool_]) -> bool:
+    """Are all marked rows, of ascending c, at or above all others?"""
+    return bool(c[mask.argmax()] >= c[len(c) - 1 - (~mask[::-1]).argmax()])
 
 
 def _multinomial(view: Predictions, reference: int) -> CoxResult:
@@ -271,7 +279,7 @@ def _multinomial(view: Predictions, reference: int) -> CoxResult:
     if not _exists(best, joint(identity)[2]) or not _exists(large, shifted(np.zeros(m))[2]):
         warn("the classes are separated, or the predicted log ratios do not vary: estimates do not exist")
         return missing
-    return _result(best, large, shifted(np.zeros(m))[0], view.total)
+    return _result(best, large, shifted(np.zeros(m))[0] - large.value, large.value - best.value, view.total)
 
 
 def _exists(found: Minimum, information: Array) -> bool:
@@ -283,10 +291,13 @@ def _exists(found: Minimum, information: Array) -> bool:
     return float(np.linalg.eigvalsh(found.hessian * np.outer(scale, scale))[0]) > 1e-12
 
 
-def _result(best: Minimum | None, large: Minimum, null: float, total: float) -> CoxResult:
-    """Estimates and tests from the joint fit, the fit with slope one, and the loss of the predictions themselves."""
+def _result(best: Minimum | None, large: Minimum, first: float, second: float, total: float) -> CoxResult:
+    """Estimates and tests from the joint fit and the fit with slope one.
+
+    ``first`` is how much the loss falls from the predictions to the fit with slope one, ``second`` from there on.
+    """
     m = len(large.x)
-    first = max(2.0 * (null - large.value), 0.0)
+    first, second = max(2.0 * first, 0.0), max(2.0 * second, 0.0)
     numbers: dict[str, Any] = {
         "calibration_in_the_large": large.x,
         "se_calibration_in_the_large": np.sqrt(np.diag(np.linalg.inv(large.hessian))),
@@ -294,7 +305,6 @@ def _result(best: Minimum | None, large: Minimum, null: float, total: float) -> 
         "lr_intercept_pvalue": float(scipy.special.chdtrc(m, first)),
     }
     if best is not None:
-        second = max(2.0 * (large.value - best.value), 0.0)
         away = best.x - np.tile([0.0, 1.0], m)
         wald = float(away @ best.hessian @ away)
         se = np.sqrt(np.diag(np.linalg.inv(best.hessian)))

@@ -9,7 +9,7 @@ import numpy as np
 from calibrary.catalogue import Common, Correction, metric
 from calibrary.errors import one_of
 from calibrary.lens import BINARY_LENSES
-from calibrary.maps import fit_map
+from calibrary.maps import fit_map, map_at
 from calibrary.metrics.curve.options import MAP_OPTIONS, MapOptions
 from calibrary.predictions import Array, Predictions
 
@@ -114,8 +114,7 @@ def _sample_gap(view: Predictions, map: Any, options: Any) -> Array:
     """|map(c) - c| at every distinct confidence; fitted once for all the metrics that summarise the same named map."""
 
     def fitted() -> Array:
-        curve = fit_map(map, view, **options)
-        return np.abs(np.asarray(curve.predict(view.ties.c), dtype=np.float64) - view.ties.c)
+        return np.abs(map_at(map, view, **options) - view.ties.c)
 
     if not isinstance(map, str):
         return fitted()

@@ -9,7 +9,7 @@ import numpy as np
 from calibrary.catalogue import Correction, metric
 from calibrary.errors import one_of, undefined
 from calibrary.lens import ALL_LENSES, as_lens
-from calibrary.maps import fit_map
+from calibrary.maps import fit_map, map_at
 from calibrary.metrics.curve.options import MAP_OPTIONS, MapOptions
 from calibrary.predictions import Array, Predictions
 
@@ -81,8 +81,7 @@ def estimated_calibration_index(
     0.0112
     """
     one_of("scale", scale, ("review", "percent", "relative"))
-    q = _recalibrated(view, map, reference, options)
-    distance = view.mean(np.sum((view.p - q) ** 2, axis=1))
+    distance = _squared_distance(view, map, reference, options)
     if scale == "percent":
         return float(50.0 * distance)
     if scale == "relative":
@@ -91,6 +90,17 @@ def estimated_calibration_index(
             return undefined("every prediction equals the class shares, so there is nothing to compare with")
         return float(distance / worst)
     return float(distance / view.k)
+
+
+def _squared_distance(view: Predictions, map: Any, reference: int, options: Any) -> float:
+    if not view.binary:
+        q = _recalibrated(view, map, reference, options)
+        return float(view.mean(np.sum((view.p - q) ** 2, axis=1)))
+    if map == "multinomial_spline":
+        options = {**options, "reference": reference}
+    t = view.ties
+    # both classes are off by the same amount
+    return 2.0 * float(np.dot(t.w, (t.c - map_at(map, view, **options)) ** 2)) / view.total
 
 
 def _recalibrated(view: Predictions, map: Any, reference: int, options: Any) -> Array:

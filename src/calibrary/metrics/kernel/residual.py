@@ -11,6 +11,7 @@ import numpy as np
 from calibrary.catalogue import Common, Correction, metric
 from calibrary.errors import one_of
 from calibrary.kernels import KERNELS, positive_width
+from calibrary.maps.logits import BLUR, Logits, logits
 from calibrary.numerics.heat import Diffusion
 from calibrary.numerics.moment_sketch import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
 from calibrary.predictions import Array, Predictions
@@ -211,44 +212,45 @@ def logit_smoothed_calibration_error(
     one_of("method", method, ("exact", "monte-carlo"))
     given = bandwidth if sigma is None else sigma
     s = max(positive_width(0.1 if given is None else given, (), "sigma") or 0.1, _SMALLEST)
-    c, y, w = view.c, view.y, view.weight
-    wrong_ends = float(np.dot(w, (c == 0.0) & (y == 1)) + np.dot(w, (c == 1.0) & (y == 0)))
-    inside = (c > 0.0) & (c < 1.0)
-    if not inside.all():
-        c, y, w = c[inside], y[inside], w[inside]
-    if len(c) == 0:
+    t = view.ties
+    wrong_ends = float((t.wy * (t.c == 0.0) + (t.w - t.wy) * (t.c == 1.0)).sum())
+    odds = logits(view, clip=False)
+    if len(odds.z) == 0:
         return wrong_ends / view.total
-    z = np.log(c) - np.log1p(-c)
     if method == "exact":
-        blurred = _absolute_residual(z, y, w, s)
+        blurred = _absolute_residual(odds, s)
     else:
-        blurred = float(w.sum()) * _sampled_gap(z, y, w, s, n_samples, rng)
+        blurred = float(odds.w.sum()) * _sampled_gap(odds, s, n_samples, rng)
     return min((wrong_ends + blurred) / view.total, 1.0)
 
 
-def _absolute_residual(z: Array, y: Any, w: Array, s: float) -> float:
+def _absolute_residual(odds: Logits, s: float) -> float:
     """Integral over t of |sum_i w_i (y_i - rho(t)) phi_s(t - z_i)|."""
     from scipy.special import expit
 
     # the sigmoid itself has to be resolved as well
     width = min(s, 1.0) / PER_WIDTH
     per_width = s / width
-    cells = Cells(z, width * PER_WIDTH, margin=int(REACH * per_width) + ORDER)
+    margin = int(REACH * per_width) + ORDER
+    if s == BLUR and odds.cells is not None:
+        t, w, wy, _ = odds.points()
+        lead = width * np.arange(1, margin + 1)
+        t = np.concatenate((t[0] - lead[::-1], t, t[-1] + lead))
+        w, wy = np.pad(w, margin), np.pad(wy, margin)
+    else:
+        cells = Cells(odds.z, width * PER_WIDTH, margin=margin)
+        t, w, wy = cells.nodes, cells.node_weights(odds.w), cells.node_weights(odds.wy)
     # the labels apart: 1 - rho(t) would lose its digits at large logits
-    positive, negative = (
-        gaussian_on_nodes(cells.node_weights(np.where(y == label, w, 0.0)), per_width) for label in (1, 0)
-    )
-    t = cells.nodes
+    positive, negative = gaussian_on_nodes(wy, per_width), gaussian_on_nodes(w - wy, per_width)
     residual = positive * expit(-t) - negative * expit(t)
     return float(absolute_integral(residual, width).sum()) / (s * math.sqrt(2.0 * math.pi))
 
 
-def _sampled_gap(z: Array, y: Any, w: Array, s: float, n_samples: int, rng: Any) -> float:
+def _sampled_gap(odds: Logits, s: float, n_samples: int, rng: Any) -> float:
     from scipy.special import expit
 
     generator = np.random.default_rng(rng)
-    t = np.sort(generator.choice(z, n_samples, p=w / w.sum()) + s * generator.standard_normal(n_samples))
-    order = np.argsort(z)
-    values = np.column_stack([w, w * y])[order]
-    s0, s1 = KERNELS["gaussian"].sums_at(t, z[order], values, s).T
+    drawn = generator.choice(odds.z, n_samples, p=odds.w / odds.w.sum())
+    t = np.sort(drawn + s * generator.standard_normal(n_samples))
+    s0, s1 = KERNELS["gaussian"].sums_at(t, odds.z, np.column_stack([odds.w, odds.wy]), s).T
     return float(np.abs(s1 / s0 - expit(t)).mean())
