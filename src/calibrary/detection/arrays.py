@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,14 +63,15 @@ def matched_detections(
     hit = _flags(correct, c)
     kind, missed_kind, categories = _categories(category, n, n_missed)
     where, missed_where, images = _images(image, n, missed_image, len(missed_kind))
+    hits = np.flatnonzero(hit)
     found = np.full(n, -1, dtype=np.intp)
-    found[hit] = np.arange(hit.sum())
+    found[hits] = np.arange(len(hits))
     weight = None if sample_weight is None else _weights(sample_weight, "sample_weight", n)
-    ones = np.ones(len(missed_kind))
-    object_weight = np.concatenate([
-        np.ones(n)[hit] if weight is None else weight[hit],
-        ones if missed_weight is None else _weights(missed_weight, "missed_weight", len(ones)),
-    ])  # fmt: skip
+    object_weight = np.ones(len(hits) + len(missed_kind))
+    if weight is not None:
+        object_weight[: len(hits)] = weight[hits]
+    if missed_weight is not None:
+        object_weight[len(hits) :] = _weights(missed_weight, "missed_weight", len(missed_kind))
     whole = Matches(
         c,
         hit,
@@ -80,8 +81,8 @@ def matched_detections(
         found,
         np.arange(n),
         Objects(
-            np.concatenate([where[hit], missed_where]),
-            np.concatenate([kind[hit], missed_kind]),
+            np.concatenate([where[hits], missed_where]),
+            np.concatenate([kind[hits], missed_kind]),
             object_weight > 0.0,
             None if (object_weight == 1.0).all() else object_weight,
         ),
@@ -153,8 +154,11 @@ def _categories(category: Any, n: int, n_missed: Any) -> tuple[Indices, Indices,
     return kind, np.concatenate([np.empty(0, dtype=np.intp), *missed]), tuple(ids)
 
 
-def _images(image: Any, n: int, missed_image: Any, n_missed: int) -> tuple[Indices, Indices, tuple[Hashable, ...]]:
+def _images(image: Any, n: int, missed_image: Any, n_missed: int) -> tuple[Indices, Indices, Sequence[Hashable]]:
     """Image of every detection and missed object, and the identifiers."""
+    if image is None and missed_image is None:
+        missing = [("missed", i) for i in range(n_missed)]
+        return np.arange(n), np.arange(n, n + n_missed), (*range(n), *missing) if missing else range(n)
     given: NDArray[Any] = np.arange(n) if image is None else as_array(image, "image")
     if given.shape != (n,):
         raise ValueError(f"image has shape {given.shape}: pass one value for each of {n} detections")
@@ -180,8 +184,10 @@ def _boxes(box: Any, box_format: str, n: int) -> Array:
 
 def _sizes(image_size: Any, image: Indices, n_images: int) -> Array:
     given = as_array(image_size, "image_size").astype(np.float64)
-    table = np.full((n_images, 2), np.nan)
     if given.shape not in ((2,), (len(image), 2)):
         raise ValueError(f"image_size has shape {given.shape}: pass (width, height), or one row per detection")
+    if given.shape == (2,):
+        return np.broadcast_to(given, (n_images, 2))
+    table = np.full((n_images, 2), np.nan)
     table[image] = given
     return table

@@ -220,13 +220,13 @@ def numbers(values: Sequence[Any] | NDArray[Any], place: Place, columns: int | N
 
 def checked_boxes(box: Array, place: Place) -> Array:
     """Boxes with finite corners and sizes that are not negative."""
-    bad = np.flatnonzero(~np.isfinite(box).all(axis=1))
-    if len(bad):
-        raise ValueError(f"{place(int(bad[0]))} = {box[bad[0]].tolist()} is not finite: drop boxes without coordinates")
-    bad = np.flatnonzero((box[:, 2:] < 0.0).any(axis=1))
-    if len(bad):
+    if not np.isfinite(box).all():
+        i = int(np.flatnonzero(~np.isfinite(box).all(axis=1))[0])
+        raise ValueError(f"{place(i)} = {box[i].tolist()} is not finite: drop boxes without coordinates")
+    if (box[:, 2:] < 0.0).any():
+        i = int(np.flatnonzero((box[:, 2:] < 0.0).any(axis=1))[0])
         raise ValueError(
-            f"{place(int(bad[0]))} has width {box[bad[0], 2]:g} and height {box[bad[0], 3]:g}: sizes cannot be "
+            f"{place(i)} has width {box[i, 2]:g} and height {box[i, 3]:g}: sizes cannot be "
             "negative; are these two corners? (box_format='xyxy' of calibrary.boxes)"
         )
     return box

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -50,7 +50,7 @@ class Matches:
         Weights, all positive; None when every detection counts once.
     objects : Objects
         Image, category and weight of every annotation.
-    categories, names, images : tuples
+    categories, names, images : tuples (or a range)
         Identifiers of the listed categories, their names, identifiers of the images.
     box, image_size : (V, 4) array of x, y, w, h; (n_images, 2) array, or None
     iou_threshold, matching
@@ -67,7 +67,7 @@ class Matches:
     objects: Objects
     categories: tuple[Hashable, ...]
     names: tuple[str, ...]
-    images: tuple[Hashable, ...]
+    images: Sequence[Hashable]
     weight: Array | None = None
     box: Array | None = None
     image_size: Array | None = None
@@ -148,38 +148,52 @@ class Matches:
 
     # -- where the boxes are --------------------------------------------------------------------
 
-    @cached_property
-    def place(self) -> Array:
-        """Centre and size of every box relative to its image: columns cx, cy, w, h."""
+    def _along(self, axis: int) -> tuple[Array, Array, Array]:
+        """Where every box begins, its extent and that of its image, along x (0) or y (1)."""
         if self.box is None:
             raise ValueError("these detections have no boxes: location and shape features need box= and image_size=")
         if self.image_size is None:
             raise ValueError("these detections have no image sizes: location and shape features need image_size=")
-        size = self.image_size[self.image]
-        bad = np.flatnonzero(~(size > 0.0).all(axis=1))
-        if len(bad):
-            raise ValueError(
-                f"image {self.images[self.image[bad[0]]]!r} has no width and height: "
-                "location and shape features are relative to the image size"
-            )
-        corner, extent = self.box[:, :2], self.box[:, 2:]
-        return np.hstack([(corner + extent / 2.0) / size, extent / size])
+        if not (self.image_size > 0.0).all():
+            known: Flags = np.all(self.image_size > 0.0, axis=1)
+            bad = np.flatnonzero(~known[self.image])
+            if len(bad):
+                raise ValueError(
+                    f"image {self.images[self.image[bad[0]]]!r} has no width and height: "
+                    "location and shape features are relative to the image size"
+                )
+        return self.box[:, axis], self.box[:, 2 + axis], self.image_size[:, axis][self.image]
+
+    def _centre(self, axis: int) -> Array:
+        corner, extent, whole = self._along(axis)
+        return (corner + extent / 2.0) / whole
+
+    def _extent(self, axis: int) -> Array:
+        _, extent, whole = self._along(axis)
+        return extent / whole
+
+    @property
+    def place(self) -> Array:
+        """Centre and size of every box relative to its image: columns cx, cy, w, h."""
+        return np.column_stack([self.cx, self.cy, self.w, self.h])
 
     @property
     def cx(self) -> Array:
-        return self.place[:, 0]
+        """Centre of every box, as a part of its image's width."""
+        return self._centre(0)
 
     @property
     def cy(self) -> Array:
-        return self.place[:, 1]
+        return self._centre(1)
 
     @property
     def w(self) -> Array:
-        return self.place[:, 2]
+        """Width of every box, as a part of its image's."""
+        return self._extent(0)
 
     @property
     def h(self) -> Array:
-        return self.place[:, 3]
+        return self._extent(1)
 
     # -- other matches made from these ----------------------------------------------------------
 

@@ -20,6 +20,7 @@ from calibrary.metrics.detection.declare import (
     detection_metric,
     groups,
     n_groups,
+    pooled,
     ratio,
     read_matches,
     summed,
@@ -89,7 +90,7 @@ def average_calibration_error(
     """
     one_of("empty", empty, ("skip", "zero"))
     code = bins_of(matches.score, n_bins, closed) + groups(matches.category, average) * n_bins
-    cells = Cells.of(code, matches.weights, matches.score, matches.correct)
+    cells = Cells.of(code, matches.weight, matches.score, matches.correct)
     k = n_groups(matches, average)
     group = cells.code // n_bins
     filled = np.bincount(group, minlength=k).astype(np.float64)
@@ -162,7 +163,9 @@ def detection_expected_calibration_error(
     one_of("denominator", denominator, ("all", "kept"))
     code, shape = _grid(matches, features, n_bins, closed)
     size = int(np.prod(shape))
-    cells = Cells.of(groups(matches.category, average) * size + code, matches.weights, matches.score, matches.correct)
+    if not pooled(average):
+        code += matches.category * size
+    cells = Cells.of(code, matches.weight, matches.score, matches.correct)
     kept = cells.rows >= whole("min_samples", min_samples)
     k = n_groups(matches, average)
     group = cells.code // size
@@ -237,7 +240,7 @@ def d_ece_map(
     code, shape = _grid(matches, features, n_bins if bins is None else bins, closed)
     inner = shape[1:]
     size = int(np.prod(inner))
-    cells = Cells.of(code, matches.weights, matches.score, matches.correct)
+    cells = Cells.of(code, matches.weight, matches.score, matches.correct)
     kept = cells.rows >= whole("min_samples", min_samples)
 
     def per_cell(values: Array) -> Array:
@@ -324,7 +327,7 @@ def localisation_aware_expected_calibration_error(
     0.2
     """
     code = bins_of(matches.score, n_bins, closed) + matches.category * n_bins
-    cells = Cells.of(code, matches.weights, matches.score, matches.located)
+    cells = Cells.of(code, matches.weight, matches.score, matches.located)
     gaps = summed(cells.code // n_bins, cells.gap, len(matches.categories))
     return _over_classes(matches, gaps, classes, average)
 
@@ -416,11 +419,16 @@ class Cells:
     value: Array
 
     @classmethod
-    def of(cls, code: Indices, weight: Array, score: Array, value: Any) -> Cells:
-        occupied, where, rows = np.unique(code, return_inverse=True, return_counts=True)
-        n = len(occupied)
-        sums = (summed(where, x, n) for x in (weight, weight * score, weight * value))
-        return cls(occupied, rows, *sums)
+    def of(cls, code: Indices, weight: Array | None, score: Array, value: Any) -> Cells:
+        names = None
+        if code.max(initial=0) > 4 * len(code):  # a vast grid: its occupied cells are numbered first
+            names, code = np.unique(code, return_inverse=True)
+        rows = np.bincount(code)
+        occupied = np.flatnonzero(rows)
+        if weight is not None:
+            score, value = weight * score, weight * value
+        sums = (np.bincount(code, x)[occupied].astype(np.float64) for x in (weight, score, value))
+        return cls(occupied if names is None else names[occupied], rows[occupied], *sums)
 
     @property
     def gap(self) -> Array:
@@ -439,7 +447,7 @@ class Cells:
 def bins_of(values: Array, n_bins: int, closed: str) -> Indices:
     """Bin of every value in [0, 1], all bins equally wide."""
     rule = EqualWidth(n_bins, closed)
-    return rule.fit(values).assign(values) if len(values) else np.empty(0, dtype=np.intp)
+    return rule.fit([0.5]).assign(values)  # the bins do not depend on the values, which are checked already
 
 
 def _feature_names(features: str | Sequence[str]) -> tuple[str, ...]:
@@ -464,7 +472,10 @@ def _grid(
         n_bins = [int(n_bins)] * (1 + len(names))
     if len(n_bins) != 1 + len(names):
         raise ValueError(f"n_bins={n_bins!r} needs {1 + len(names)} numbers: the score, then {', '.join(names) or '-'}")
-    columns = [matches.score, *(np.clip(getattr(matches, name), 0.0, 1.0) for name in names)]
-    index = [bins_of(column, n, closed) for column, n in zip(columns, n_bins, strict=True)]
-    shape = tuple(int(n) for n in n_bins)
-    return np.ravel_multi_index(tuple(index), shape), shape
+    shape = tuple(whole("n_bins", n) for n in n_bins)
+    code = bins_of(matches.score, shape[0], closed)
+    for name, n in zip(names, shape[1:], strict=True):
+        place = getattr(matches, name)
+        code *= n
+        code += bins_of(np.clip(place, 0.0, 1.0, out=place), n, closed)
+    return code, shape
