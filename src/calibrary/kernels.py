@@ -287,10 +287,16 @@ def effective_size(view: Predictions, weight_type: str) -> float:
 
 def spread(view: Predictions) -> float:
     """Weighted standard deviation of the confidences, divisor W."""
-    c = view.c
-    if c.min() == c.max():  # the rounded mean of equal numbers need not equal them
-        return 0.0
-    return math.sqrt(view.mean((c - view.mean(c)) ** 2))
+    return _spread(view.ties.c, view.ties.w)
+
+
+def _spread(c: Array, w: Array) -> float:
+    """Weighted standard deviation of ascending numbers; zero without any weight."""
+    there = w > 0.0
+    if not there.any() or c[there.argmax()] == c[len(c) - 1 - there[::-1].argmax()]:
+        return 0.0  # the rounded mean of equal numbers need not equal them
+    total = w.sum()
+    return math.sqrt(np.sum(w * (c - np.sum(w * c) / total) ** 2) / total)
 
 
 def normal_bandwidth(view: Predictions, *, weight_type: str = "frequency") -> float:
@@ -420,9 +426,7 @@ def mix_n_match_bandwidth(view: Predictions, kernel: Kernel, *, weight_type: str
 
     The spread of all confidences replaces that of the positives when they do not spread.
     """
-    positive = view.y == 1
-    sd = spread(view.subset(positive, view.y[positive], view.c[positive])) if positive.any() else 0.0
-    sd = sd if sd > 0.0 else spread(view)
+    sd = _spread(view.ties.c, view.ties.wy) or spread(view)
     return float(sd * (2.0 * effective_size(view, weight_type)) ** -0.2 / kernel.sd)
 
 

@@ -170,7 +170,7 @@ def logistic_loss(
 def loss_difference(eta: Array, other: Array, positive: Array, weight: Array) -> float:
     """Log loss of the logits ``eta`` less that of ``other``, row by row: two large sums would cancel."""
     change = np.logaddexp(0.0, eta) - np.logaddexp(0.0, other)
-    return float(np.dot(weight, change) - np.dot(positive, eta - other))
+    return float(np.sum(weight * change - positive * (eta - other)))
 
 
 def multinomial_loss(

@@ -72,12 +72,13 @@ def polynomial_sums(coefficients: Array, t: Array, x: Array, values: Array, h: f
     from calibrary.numerics.window_walk import walk
 
     cell = ((x - x[0]) / h).astype(np.int64)
-    first = np.flatnonzero(np.diff(cell, prepend=-1))
+    first = np.flatnonzero(np.concatenate(([True], cell[1:] != cell[:-1])))
     centre = x[0] + (cell[first] + 0.5) * h
-    which = np.cumsum(np.diff(cell, prepend=cell[0]) > 0)
     edges = np.append(first, len(x))
+    which = np.repeat(np.arange(len(first)), np.diff(edges))
     a = np.asarray(coefficients, dtype=np.float64)
-    result: Array = walk(a, t, x, values[:, 0].copy(), values[:, 1].copy(), h, centre, which, edges)
+    v, u = (np.ascontiguousarray(column) for column in values.T)
+    result: Array = walk(a, t, x, v, u, h, centre, which, edges)
     return result
 
 

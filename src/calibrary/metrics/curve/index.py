@@ -100,7 +100,7 @@ def _squared_distance(view: Predictions, map: Any, reference: int, options: Any)
         options = {**options, "reference": reference}
     t = view.ties
     # both classes are off by the same amount
-    return 2.0 * float(np.dot(t.w, (t.c - map_at(map, view, **options)) ** 2)) / view.total
+    return 2.0 * float(np.sum(t.w * (t.c - map_at(map, view, **options)) ** 2)) / view.total
 
 
 def _recalibrated(view: Predictions, map: Any, reference: int, options: Any) -> Array:

@@ -112,7 +112,8 @@ class ReliabilityMap:
             member = _cells(np.column_stack([view.c, given.reshape(view.n, -1)]), self.cluster_size)
         else:
             return _blocks(view, max(view.n // self.cluster_size, 1))
-        return np.bincount(member).astype(np.float64), np.bincount(member, view.c), np.bincount(member, view.y)
+        size: Array = np.bincount(member).astype(np.float64)
+        return size, np.bincount(member, view.c).astype(float), np.bincount(member, view.y).astype(float)
 
 
 def _blocks(view: Predictions, k: int) -> tuple[Array, Array, Array]:
@@ -310,7 +311,7 @@ def reliability_map_score(
     for part in (view,) if view.binary else view.through(_code_lens(code, view.k)).views:
         reliability = ReliabilityMap(bandwidth, map_bandwidth, cluster_size, calibration)
         reliability.fit(part, features=features, clusters=clusters)
-        means.append(float(np.dot(part.ties.w, reliability(part.ties.c))) / part.total)
+        means.append(float(np.sum(part.ties.w * reliability(part.ties.c))) / part.total)
     return float(np.mean(means))
 
 

@@ -16,6 +16,7 @@ from calibrary.predictions import Array, Predictions
 
 __all__ = ["ParabolicWaldResult", "parabolic_wald", "parabolic_wald_test"]
 
+_BLOCK = 8192
 _COVARIANCES = ("null", "HC0", "HC1", "HC3", "hac")
 
 
@@ -76,11 +77,12 @@ def parabolic_wald(
     """
     one_of("covariance", covariance, _COVARIANCES)
     weight = view.variance_weight(weight_type, "the parabolic Wald test")
-    inside = view.c[(view.c > 0.0) & (view.c < 1.0)] if covariance == "null" else view.c
-    if not _three_distinct(inside):
+    c = view.ties.c
+    distinct = len(c) - int(c[0] == 0.0) - int(c[-1] == 1.0) if covariance == "null" else len(c)
+    if distinct < 3:
         return undefined("a parabola needs three distinct confidences" + " inside (0, 1)" * (covariance == "null"))
     x = _columns(view.c)
-    score = x.T @ (view.weight * view.residual)
+    score = x @ (view.weight * view.residual)
     if covariance == "null":
         meat = _gram(x, weight * view.c * (1.0 - view.c))
     else:
@@ -122,34 +124,30 @@ def parabolic_wald_test(
     return ParabolicWaldResult(statistic, float(scipy.special.chdtrc(3, statistic)), 3, covariance)
 
 
-def _three_distinct(c: Array) -> bool:
-    if not len(c):
-        return False
-    other = c[c != c[0]]
-    return bool(len(other) and (other != other[0]).any())
-
-
 def _columns(c: Array) -> Array:
     # the statistic is the same in any basis of the parabolas; this one is nearly orthogonal
     z = (c - c.mean()) / c.std()
-    return np.stack([np.ones(len(c)), z, z * z - 1.0], axis=1)
+    return np.stack([np.ones(len(c)), z, z * z - 1.0])
 
 
 def _gram(x: Array, v: Array) -> Array:
-    result: Array = x.T @ (x * v[:, None])
-    return result
+    gram = np.zeros((len(x), len(x)))
+    for i in range(0, len(v), _BLOCK):  # in the cache, and too short for BLAS to start threads
+        part = x[:, i : i + _BLOCK]
+        gram += (part * v[i : i + _BLOCK]) @ part.T
+    return gram
 
 
 def _residual(view: Predictions, x: Array) -> Array:
     root = np.sqrt(view.weight)
-    theta = np.linalg.lstsq(x * root[:, None], root * view.y, rcond=None)[0]
-    result: Array = view.y - x @ theta
+    theta = np.linalg.lstsq((x * root).T, root * view.y, rcond=None)[0]
+    result: Array = view.y - theta @ x
     return result
 
 
 def _white(view: Predictions, x: Array, e: Array, weight: Array, covariance: str, weight_type: str) -> Array:
     if covariance == "HC3":
-        leverage = np.einsum("ni,ni->n", x, np.linalg.solve(_gram(x, view.weight), x.T).T)
+        leverage = np.einsum("in,in->n", x, np.linalg.solve(_gram(x, view.weight), x))
         if weight_type == "importance":
             leverage *= view.weight
         # a row the parabola must pass through has residual 0 and says nothing
@@ -168,10 +166,10 @@ def _newey_west(view: Predictions, x: Array, e: Array, lags: int | None) -> Arra
     depth = int(4.0 * (n / 100.0) ** (2.0 / 9.0)) if lags is None else int(lags)
     if not 0 <= depth < n:
         raise ValueError(f"lags={depth} must be from 0 to {n - 1}")
-    u = x * e[:, None]
-    meat = u.T @ u
+    u = x * e
+    meat = u @ u.T
     for lag in range(1, depth + 1):
-        g = u[lag:].T @ u[:-lag]
+        g = u[:, lag:] @ u[:, :-lag].T
         meat += (1.0 - lag / (depth + 1.0)) * (g + g.T)
     return meat
 

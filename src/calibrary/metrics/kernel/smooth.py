@@ -255,18 +255,22 @@ def _density_sums(view: Predictions, kernel: Kernel, h: float | Array, reflect: 
     """Grid on [0, 1], and there the sums of the kernels and of the kernels times labels."""
     s = view.sorted
     w = np.ones(view.n) if s.w is None else s.w
-    x, values, width = s.c, np.column_stack([w, w * s.y]), h
+    x, values, width = s.c, np.stack([w, w * s.y]), h
     if isinstance(h, np.ndarray):
-        values /= h[:, None]
+        values /= h
     if reflect:
-        reach = kernel.reach * float(np.max(h))
-        low = np.flatnonzero((x < 0.5) & (x <= reach))[::-1]
-        high = np.flatnonzero((x >= 0.5) & (x >= 1.0 - reach))[::-1]
-        x = np.concatenate((-x[low], x, 2.0 - x[high]))
-        values = np.concatenate((values[low], values, values[high]))
-        width = np.concatenate((h[low], h, h[high])) if isinstance(h, np.ndarray) else h
+        reach, middle = kernel.reach * float(np.max(h)), np.searchsorted(x, 0.5)
+        low = min(middle, np.searchsorted(x, reach, "right"))
+        high = max(middle, np.searchsorted(x, 1.0 - reach))
+
+        def mirrored(a: Array, left: Array, right: Array) -> Array:
+            return np.concatenate((left[..., :low][..., ::-1], a, right[..., high:][..., ::-1]), axis=-1)
+
+        x = mirrored(x, -x, 2.0 - x)
+        values = mirrored(values, values, values)
+        width = mirrored(h, h, h) if isinstance(h, np.ndarray) else h
     t = _grid(s.c, float(np.min(h)))
-    s0, s1 = kernel.sums_at(t, x, values, width).T
+    s0, s1 = kernel.sums_at(t, x, values.T, width).T
     return t, s0, s1
 
 
