@@ -334,8 +334,8 @@ def _median_distance(view: Predictions, metric: str, include_self: bool, weight_
     """The median, or that of the positive distances if it is zero; NaN if there are none."""
     if view.k == 2:
         ties = (view if view.binary else view.view(view.y, view.probability[:, 1])).ties
-        rows = np.diff(ties.start, append=view.n).astype(np.float64)
-        mass, scale = ties.w if weight_type == "frequency" else rows, 1.0
+        rows = weight_type == "importance" and view.w is not None
+        mass, scale = np.diff(ties.start, append=view.n).astype(np.float64) if rows else ties.w, 1.0
 
         def median(zero_mass: float) -> float:
             return median_distance(ties.c, mass, zero_mass)

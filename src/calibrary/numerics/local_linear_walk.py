@@ -101,34 +101,29 @@ def _walk_cell(
     """The targets of one cell from number i on; returns the first beyond it. Moments are tuples, kept in registers."""
     gone, taken = before, last
     middle, prefix = _row(own, 0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    around = _plus(middle, _shifted(_row(left, 0), -1.0))  # everything in the window, about the cell's centre
     while i < len(targets):
         t = targets[i]
         u = t / h - cell
-        if np.floor(t / h) != cell:
+        if not 0.0 <= u < 1.0:
             break
+        moved = gone + taken
         while gone < first and x[gone] <= t - h:
             gone += 1
         while taken < len(x) and x[taken] < t + h:
             prefix = _plus(prefix, _powers(x[taken] / h - (cell + 1.5), w[taken], w[taken] * y[taken]))
             taken += 1
-        total = _plus(
-            _plus(_shifted(_row(left, gone - before), -0.5 - u), _shifted(middle, 0.5 - u)), _shifted(prefix, 1.5 - u)
-        )
-        value[i] = _line(total, x, y, w, t, h, gone, taken)
+        if gone + taken > moved:
+            around = _plus(_plus(middle, _shifted(_row(left, gone - before), -1.0)), _shifted(prefix, 1.0))
+        m = _shifted(around, 0.5 - u)
+        s0, s1, s2 = m[0] - m[2], m[1] - m[3], m[2] - m[4]
+        determinant = s0 * s2 - s1 * s1
+        if taken > gone and s0 > 1e-4 * m[0] and determinant > 1e-6 * s0 * s0:
+            value[i] = (s2 * (m[5] - m[7]) - s1 * (m[6] - m[8])) / determinant
+        else:  # rows only at the window's edge, or all but at one place: too little is left of the sums
+            value[i] = _line_by_rows(x, y, w, t, h, gone, taken)
         i += 1
     return i
-
-
-@njit(cache=True, nogil=True)
-def _line(m: Any, x: Any, y: Any, w: Any, t: float, h: float, start: int, stop: int) -> Any:
-    if stop <= start:
-        return np.nan
-    s0, s1, s2 = m[0] - m[2], m[1] - m[3], m[2] - m[4]
-    determinant = s0 * s2 - s1 * s1
-    # rows only at the window's edge, or all but at one place: too little is left of the sums
-    if s0 <= 1e-4 * m[0] or determinant <= 1e-6 * s0 * s0:
-        return _line_by_rows(x, y, w, t, h, start, stop)
-    return (s2 * (m[5] - m[7]) - s1 * (m[6] - m[8])) / determinant
 
 
 @njit(cache=True, nogil=True)

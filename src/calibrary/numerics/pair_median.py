@@ -88,7 +88,8 @@ def _middle_of_list(x: Array, m: Array, rank: float) -> tuple[float, float]:
 
 def _middle_by_counting(x: Array, m: Array, rank: float) -> tuple[float, float]:
     count = compiled(_count_within)
-    before = np.concatenate(([0.0], np.cumsum(m)))
+    before = np.zeros(len(m) + 1)
+    np.cumsum(m, out=before[1:])
     low, mass_low, pairs_low = 0.0, 0.0, 0
     high, pairs_high = float(x[-1] - x[0]), len(x) * (len(x) - 1) // 2
     mass_high = total = (before[-1] ** 2 - np.dot(m, m)) / 2.0
