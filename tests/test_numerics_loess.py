@@ -10,7 +10,7 @@ from calibrary.maps.local_linear import smooth_line
 from calibrary.numerics.knots import search_knots
 from calibrary.numerics.local_linear import epanechnikov_lines
 from calibrary.numerics.local_linear_walk import walk
-from calibrary.numerics.loess import cell_vertices, hermite, local_polynomial, nearest_window
+from calibrary.numerics.loess import _fit_at, cell_vertices, hermite, local_polynomial, nearest_window
 from calibrary.numerics.loess_walk import local_polynomials
 from calibrary.numerics.lowess import lowess
 from calibrary.numerics.newton import logistic_loss, minimise, minimise_in_box, multinomial_loss
@@ -58,6 +58,18 @@ def test_local_polynomial_is_the_weighted_least_squares_fit(kind, degree):
     for q in (40, 225):
         want = [literal_loess(x, y, w, t, q, degree) for t in targets]
         np.testing.assert_allclose(local_polynomial(x, y, w, targets, q, degree)[0], want, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("degree", [0, 1, 2])
+def test_stand_ins_of_many_rows_give_the_same_fits(kind, degree):
+    x, y, w = sample(kind, 20_000)
+    targets = cell_vertices(x, 3000)
+    for weight in (None, w):
+        got = np.array(local_polynomial(x, y, weight, targets, 15_000, degree))
+        starts = nearest_window(x, targets, 15_000)
+        want = [_fit_at(x, y, weight, t, s, 15_000, degree, 1.0) for t, s in zip(targets, starts, strict=True)]
+        np.testing.assert_allclose(got.T, want, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,20 +6,32 @@ widens the window beyond the q-th distance (R does so for spans above one).
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-#: Rows handled at once: temporaries stay in the cache, and BLAS does not start threads.
+#: Rows, or entries of a table of targets and rows, handled at once: temporaries stay in the cache, and BLAS does not
+#: start threads.
 _BLOCK = 8192
+#: The weight is a polynomial of degree 9 on either side of the target, times powers up to 4.
+_NODES = 14
 #: A Gram matrix (of centred, scaled columns) worse than this is left to the pseudo-inverse.
 _MAX_CONDITION = 1e7
+#: One with a smaller determinant is looked at by itself.
+_SMALL_DETERMINANT = 1e-4
+_ANTIDIAGONALS = np.add.outer(np.arange(3), np.arange(3))
 
 
 def nearest_window(x: Array, targets: Array, q: int) -> Indices:
     """First row of the window of the q nearest rows, for every target."""
+    if len(targets) * (len(x) - q) <= _BLOCK:
+        nearer_right = x[q:] - targets[:, None] < targets[:, None] - x[: len(x) - q]
+        return np.asarray(nearer_right.sum(axis=1))
     low = np.zeros(len(targets), dtype=np.intp)
     high = np.full(len(targets), len(x) - q, dtype=np.intp)
     while (open_ := low < high).any():
@@ -34,10 +46,85 @@ def nearest_window(x: Array, targets: Array, q: int) -> Indices:
 def local_polynomial(
     x: Array, y: Array, w: Array | None, targets: Array, q: int, degree: int, stretch: float = 1.0
 ) -> tuple[Array, Array]:
-    """Value and slope of the local polynomial at each target, one O(q) fit each."""
+    """Value and slope of the local polynomial at each target."""
     starts = nearest_window(x, targets, q)
-    fits = [_fit_at(x, y, w, t, int(s), q, degree, stretch) for t, s in zip(targets, starts, strict=True)]
-    return np.array([f for f, _ in fits]), np.array([g for _, g in fits])
+    radius = np.maximum(targets - x[starts], x[starts + q - 1] - targets) * stretch
+    weights = np.stack((np.ones(len(x)), y) if w is None else (w, w * y), axis=1)
+    points = x
+    if len(x) > max(_BLOCK, 100 * len(targets)):
+        points, weights = _stand_ins(x, weights, np.concatenate((targets - radius, targets, targets + radius)))
+    value, slope = np.empty(len(targets)), np.empty(len(targets))
+    step = max(1, _BLOCK // len(points))
+    for i in range(0, len(targets), step):
+        some = slice(i, i + step)
+        value[some], slope[some] = _fits(points, weights, targets[some], radius[some], degree)
+    for i in np.flatnonzero(np.isnan(value)).tolist():
+        value[i], slope[i] = _fit_at(x, y, w, targets[i], int(starts[i]), q, degree, stretch)
+    return value, slope
+
+
+def _stand_ins(x: Array, weights: Array, breaks: Array) -> tuple[Array, Array]:
+    """Few points, and columns of weights for them, that have the same weighted sums of f as all rows.
+
+    Every f must be a polynomial between breaks. A stretch of rows is replaced by the Chebyshev nodes of its range: a
+    polynomial of their degree is known by its values there.
+    """
+    cuts = np.union1d(np.searchsorted(x, breaks), np.arange(0, len(x), _BLOCK))
+    bounds = np.append(cuts[cuts < len(x)], len(x))
+    angle = np.pi * (np.arange(_NODES) + 0.5) / _NODES
+    powers = np.arange(_NODES)
+    spread = np.cos(np.outer(angle, powers)) * np.where(powers == 0, 1.0, 2.0) / _NODES
+    nodes, shares = np.empty((len(bounds) - 1, _NODES)), np.empty((len(bounds) - 1, _NODES, weights.shape[1]))
+    for j, (start, stop) in enumerate(pairwise(bounds)):
+        centre, half = 0.5 * (x[start] + x[stop - 1]), 0.5 * (x[stop - 1] - x[start])
+        z = (x[start:stop] - centre) / (half if half > 0.0 else 1.0)
+        table = np.empty((_NODES, len(z)))  # Chebyshev's polynomials at the rows
+        table[0], table[1] = 1.0, z
+        z *= 2.0
+        for k in range(2, _NODES):
+            np.multiply(z, table[k - 1], out=table[k])
+            table[k] -= table[k - 2]
+        nodes[j] = centre + half * np.cos(angle)
+        shares[j] = spread @ (table @ weights[start:stop])
+    return nodes.ravel(), shares.reshape(nodes.size, -1)
+
+
+def _fits(x: Array, weights: Array, targets: Array, radius: Array, degree: int) -> tuple[Array, Array]:
+    """All fits at once; NaN where one needs care. The columns of ``weights`` are those of the rows, and times y."""
+    w = weights[:, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        u = (x - targets[:, None]) / radius[:, None]
+        a = np.minimum(np.abs(u), 1.0)
+        kernel = _tricube(a, None)
+        total, level = (kernel @ weights).T
+        # a window with nearly all its rows at the rim is lost in the rounding of stand-ins
+        trusted = total > 1e-3 * ((a < 1.0) @ w)
+        if degree == 0:
+            return np.where(trusted, level / total, np.nan), np.zeros(len(targets))
+        power = kernel * u
+        mean = (power @ w) / total
+        power *= u
+        variance = (power @ w) / total - mean * mean
+        trusted &= variance > 1e-12
+        sd = np.sqrt(np.where(trusted, variance, 1.0))
+        z = np.subtract(u, mean[:, None], out=u)
+        z /= sd[:, None]
+        s, t = np.empty((len(targets), 2 * degree + 1)), np.empty((len(targets), 2 * degree + 1))
+        s[:, 0], t[:, 0] = total, level
+        for n in range(1, 2 * degree + 1):
+            kernel *= z
+            s[:, n], t[:, n] = (kernel @ weights).T
+        gram = s[:, _ANTIDIAGONALS[: degree + 1, : degree + 1]]
+        scale = 1.0 / np.sqrt(s[:, ::2])
+        gram *= scale[:, :, None] * scale[:, None, :]
+        trusted &= np.linalg.det(gram) > _SMALL_DETERMINANT
+        gram[~trusted] = np.eye(degree + 1)
+        b = scale * np.linalg.solve(gram, (scale * t[:, : degree + 1])[:, :, None])[:, :, 0]
+        z0 = -mean / sd
+        value, slope = b[:, 0] + z0 * b[:, 1], b[:, 1]
+        if degree == 2:
+            value, slope = value + z0 * z0 * b[:, 2], slope + 2.0 * z0 * b[:, 2]
+    return np.where(trusted, value, np.nan), slope / (sd * radius)
 
 
 def _fit_at(
@@ -127,7 +214,7 @@ def _pseudo_inverse(x: Array, y: Array, kernel: Array, target: float, degree: in
 
 def cell_vertices(x: Array, leaf: int) -> Array:
     """Vertices of the k-d tree R's ``loess`` builds on sorted x: cells of more than ``leaf`` rows are cut."""
-    margin = 0.005 * max(x[-1] - x[0], 1e-10 * float(np.abs(x).max()) + 1e-30)
+    margin = 0.005 * max(x[-1] - x[0], 1e-10 * float(max(abs(x[0]), abs(x[-1]))) + 1e-30)
     box = (float(x[0] - margin), float(x[-1] + margin))
     vertices = set(box)
     cells = [(1, len(x), *box)]
@@ -158,18 +245,26 @@ def _cut(x: Array, low: int, high: int) -> int:
 
 def hermite(vertices: Array, value: Array, slope: Array, z: Array) -> Array:
     """Cubic Hermite interpolation between vertices, at ascending z."""
+    left, width, rise = vertices[:-1], np.diff(vertices), np.diff(value)
+    g0, g1 = slope[:-1] * width, slope[1:] * width
+    # Hermite's form as a polynomial of the position in the cell
+    pieces = (left, width, value[:-1], g0, 3.0 * rise - 2.0 * g0 - g1, g0 + g1 - 2.0 * rise)
     ends = np.searchsorted(z, vertices[1:-1], "right")
+    if len(z) < 100 * len(left):
+        cell = np.searchsorted(vertices[1:-1], z)
+        return _cubic(z, *(piece[cell] for piece in pieces))
     result = np.empty(len(z))
-    for j, (start, stop) in enumerate(zip([0, *ends], [*ends, len(z)], strict=True)):
-        width = vertices[j + 1] - vertices[j]
-        rise, g0, g1 = value[j + 1] - value[j], slope[j] * width, slope[j + 1] * width
-        t = (z[start:stop] - vertices[j]) / width
-        # Hermite's form as a polynomial of t
-        part = t * (g0 + g1 - 2.0 * rise)
-        part += 3.0 * rise - 2.0 * g0 - g1
-        part *= t
-        part += g0
-        part *= t
-        part += value[j]
-        result[start:stop] = part
+    for start, stop, *piece in zip([0, *ends], [*ends, len(z)], *pieces, strict=True):
+        result[start:stop] = _cubic(z[start:stop], *piece)
     return result
+
+
+def _cubic(z: Array, left: Any, width: Any, a: Any, b: Any, c: Any, d: Any) -> Array:
+    """a + t (b + t (c + t d)) at t = (z - left) / width."""
+    t = (z - left) / width
+    part: Array = t * d
+    for coefficient in (c, b):
+        part += coefficient
+        part *= t
+    part += a
+    return part
