@@ -150,6 +150,26 @@ def test_epanechnikov_line_at_every_sample_and_elsewhere(kind, h):
     np.testing.assert_allclose(value, epanechnikov_lines(x, y, w, np.sort(targets), h), atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [60, 6000, 30_000])  # tables, compiled sums, and compiled sums of stand-ins
+def test_lowess_is_a_line_by_weighted_least_squares(kind, n):
+    x, y, w = sample(kind, n)
+    points, value = lowess(x, y, w, 0.4, 0.02)
+    size = int(0.4 * n)
+    for t, got in list(zip(points, value, strict=True))[:: 1 + len(points) // 20]:
+        distance = np.abs(x - t)
+        h = np.sort(distance)[size - 1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            k = np.where(distance <= 0.001 * h, 1.0, (1 - (distance / h) ** 3) ** 3)
+        k = w * np.where(distance <= 0.999 * h, k, 0.0)
+        mean = np.average(x, weights=k)
+        spread = np.average((x - mean) ** 2, weights=k)
+        want = np.average(y, weights=k)
+        if np.sqrt(spread) > 0.001 * (x[-1] - x[0]):
+            want += (t - mean) * np.average((x - mean) * y, weights=k) / spread
+        assert got == pytest.approx(want, abs=1e-9)
+
+
 def test_lowess_fits_a_straight_line_exactly():
     x = np.linspace(0, 1, 50)
     points, value = lowess(x, 0.3 + 0.4 * x, None, 0.5, 0.1)

@@ -77,6 +77,10 @@ class Loess(CalibrationMap):
     def _local(self, targets: Array) -> tuple[Array, Array]:
         return local_polynomial(self.x_, self.y_, self.w_, targets, self.q_, self.degree, self.stretch_)
 
+    def at(self, view: Predictions) -> Array:
+        """The map at the distinct confidences of a binary view, which are checked already."""
+        return self._evaluate(view.ties.c)
+
     def _evaluate(self, c: Array) -> Array:
         x = self._axis(c)
         inside = (x >= self.x_[0]) & (x <= self.x_[-1])

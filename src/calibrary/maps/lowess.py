@@ -38,6 +38,10 @@ class Lowess(CalibrationMap):
         self.support_ = (float(rows.c[0]), float(rows.c[-1]))
         self.x_, self.value_ = lowess(rows.c, rows.y, rows.w, self.span, self.delta * (rows.c[-1] - rows.c[0]))
 
+    def at(self, view: Predictions) -> Array:
+        """The map at the distinct confidences of a binary view, which are checked already."""
+        return self._evaluate(view.ties.c)
+
     def _evaluate(self, c: Array) -> Array:
         result: Array = np.interp(c, self.x_, self.value_, left=np.nan, right=np.nan)
         return np.clip(result, 0.0, 1.0) if self.clip else result

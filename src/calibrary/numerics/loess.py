@@ -52,7 +52,8 @@ def local_polynomial(
     weights = np.stack((np.ones(len(x)), y) if w is None else (w, w * y), axis=1)
     points = x
     if len(x) > max(_BLOCK, 100 * len(targets)):
-        points, weights = _stand_ins(x, weights, np.concatenate((targets - radius, targets, targets + radius)))
+        breaks = np.concatenate((targets - radius, targets, targets + radius))
+        points, weights = stand_ins(x, weights, x.searchsorted(breaks))
     value, slope = np.empty(len(targets)), np.empty(len(targets))
     step = max(1, _BLOCK // len(points))
     for i in range(0, len(targets), step):
@@ -63,15 +64,15 @@ def local_polynomial(
     return value, slope
 
 
-def _stand_ins(x: Array, weights: Array, breaks: Array) -> tuple[Array, Array]:
-    """Few points, and columns of weights for them, that have the same weighted sums of f as all rows.
+def stand_ins(x: Array, weights: Array, cuts: Indices) -> tuple[Array, Array]:
+    """Few ascending points, and columns of weights for them, that have the same weighted sums of f as all rows.
 
-    Every f must be a polynomial between breaks. A stretch of rows is replaced by the Chebyshev nodes of its range: a
-    polynomial of their degree is known by its values there.
+    Between the cuts every f must be a polynomial of degree 13 or less. A stretch of rows is replaced by the Chebyshev
+    nodes of its range: such a polynomial is known by its values there.
     """
-    cuts = np.union1d(np.searchsorted(x, breaks), np.arange(0, len(x), _BLOCK))
+    cuts = np.union1d(cuts, np.arange(0, len(x), _BLOCK))
     bounds = np.append(cuts[cuts < len(x)], len(x))
-    angle = np.pi * (np.arange(_NODES) + 0.5) / _NODES
+    angle = np.pi * (np.arange(_NODES)[::-1] + 0.5) / _NODES
     powers = np.arange(_NODES)
     spread = np.cos(np.outer(angle, powers)) * np.where(powers == 0, 1.0, 2.0) / _NODES
     nodes, shares = np.empty((len(bounds) - 1, _NODES)), np.empty((len(bounds) - 1, _NODES, weights.shape[1]))

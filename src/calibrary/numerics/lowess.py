@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from calibrary.numerics.compiled import LONG
+from calibrary.numerics.loess import nearest_window, stand_ins
 
-#: Rows handled at once: temporaries stay in the cache, and BLAS does not start threads.
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+#: Entries of a table of points and rows handled at once: temporaries stay in the cache, and BLAS starts no threads.
 _BLOCK = 8192
 
 
@@ -15,41 +21,57 @@ def lowess(x: Array, y: Array, w: Array | None, span: float, delta: float) -> tu
     """Points of the curve that were fitted, and their values; x is sorted, rows within delta of a fit are skipped."""
     n = len(x)
     size = max(2, min(n, int(span * n + 1e-7)))
-    left, at = 0, 0
-    points, values = [], []
-    while at < n:
-        t = float(x[at])
-        while left + size < n and t - x[left] > x[left + size] - t:
-            left += 1
-        points.append(t)
-        values.append(_line_at(x, y, w, t, max(t - x[left], x[min(left + size, n) - 1] - t)))
-        # the next fit is at the last row within delta, or else at the next distinct value
-        after = int(np.searchsorted(x, t, "right"))
-        at = max(after, int(np.searchsorted(x, t + delta, "right")) - 1)
-    return np.array(points), np.array(values)
-
-
-def _line_at(x: Array, y: Array, w: Array | None, t: float, h: float) -> float:
-    """Tricube weights, one within 0.001 h and none beyond 0.999 h; a constant where x hardly varies."""
-    start, stop = int(np.searchsorted(x, t - 0.999 * h, "left")), int(np.searchsorted(x, t + 0.999 * h, "right"))
-    s0 = s1 = s2 = t0 = t1 = 0.0
-    for i in range(start, stop, _BLOCK):
-        rows = slice(i, min(i + _BLOCK, stop))
-        u = (x[rows] - t) / h if h > 0.0 else np.zeros(rows.stop - rows.start)
-        a = np.abs(u)
-        k = 1.0 - a * a * a
-        k = k * k * k
-        k[a <= 0.001] = 1.0
-        if w is not None:
-            k *= w[rows]
-        ku = k * u
-        s0 += float(k.sum())
-        s1 += float(ku.sum())
-        s2 += float(ku @ u)
-        t0 += float(k @ y[rows])
-        t1 += float(ku @ y[rows])
+    points = _points(x.tolist(), delta)
+    first = nearest_window(x, points, min(size, n))
+    h = np.maximum(points - x[first], x[np.minimum(first + size, n) - 1] - points)
+    flat = 0.001 * (x[-1] - x[0])
+    weights = np.stack((np.ones(n), y) if w is None else (w, w * y), axis=1)
+    if n > max(LONG, 200 * len(points)):  # the tricube weight is a polynomial between these places
+        cuts = [x.searchsorted(points - r * h, "left") for r in (0.999, 0.001, 0.0)]
+        cuts += [x.searchsorted(points + r * h, "right") for r in (0.001, 0.999)]
+        x, weights = stand_ins(x, weights, np.concatenate(cuts))
+    w, wy = np.ascontiguousarray(weights.T)
+    start, stop = x.searchsorted(points - 0.999 * h, "left"), x.searchsorted(points + 0.999 * h, "right")
+    if n > LONG:
+        from calibrary.numerics.lowess_walk import window_sums
+    else:
+        window_sums = _window_sums
+    s0, s1, s2, t0, t1 = window_sums(x, w, wy, points, h, start, stop)
     mean, level = s1 / s0, t0 / s0
     spread = s2 / s0 - mean * mean
-    if spread > 0.0 and h * np.sqrt(spread) > 0.001 * (x[-1] - x[0]):
-        level -= mean / spread * (t1 / s0 - mean * level)
-    return level
+    # a constant where x hardly varies
+    sloped = (spread > 0.0) & (h * np.sqrt(np.maximum(spread, 0.0)) > flat)
+    slope = np.divide(t1 / s0 - mean * level, spread, out=np.zeros(len(points)), where=sloped)
+    return points, level - mean * slope
+
+
+def _points(x: list[float], delta: float) -> Array:
+    """Where to fit: each time at the last row within delta, or else at the next distinct value."""
+    at = 0
+    points = []
+    while at < len(x):
+        points.append(x[at])
+        at = max(bisect_right(x, x[at], at), bisect_right(x, x[at] + delta, at) - 1)
+    return np.array(points)
+
+
+def _window_sums(x: Array, w: Array, wy: Array, t: Array, h: Array, start: Indices, stop: Indices) -> Array:
+    """Sums over the window of every t of the tricube weight times w, w u, w u^2, wy and wy u, with u = (x - t) / h.
+
+    The weight is one within 0.001 h, and the windows end at 0.999 h.
+    """
+    sums = np.empty((5, len(t)))
+    scale = 1.0 / np.where(h > 0.0, h, 1.0)
+    row = np.arange(len(x))
+    step = max(1, _BLOCK // len(x))
+    for i in range(0, len(t), step):
+        some = slice(i, i + step)
+        u = (x - t[some, None]) * scale[some, None]
+        a = np.abs(u)
+        k = 1.0 - a * a * a
+        k *= k * k
+        np.copyto(k, 1.0, where=a <= 0.001)
+        k *= (row >= start[some, None]) & (row < stop[some, None])
+        ku = k * u
+        sums[:, some] = k @ w, ku @ w, (ku * u) @ w, k @ wy, ku @ wy
+    return sums
