@@ -17,7 +17,7 @@ from calibrary.predictions import Array, Predictions
 BLUR = 0.1
 STEP = BLUR / PER_WIDTH
 #: Up to this many distinct log odds are taken as they are.
-_MANY = 100_000
+_MANY = 20_000
 #: Steepest curve, in log odds per log odds, that the few points resolve to rounding.
 _STEEPEST = 8.0
 #: A point's polynomial is made from nodes up to this many cells away.
@@ -52,7 +52,8 @@ class Logits:
     def cells(self) -> Cells | None:
         """The cells of the nodes; None where the log odds themselves are few enough."""
         few = len(self.z) <= _MANY or self.z[-1] - self.z[0] > len(self.z) / 4 * STEP
-        return None if few else Cells(self.z, BLUR)
+        # rounded logarithms of neighbours may step back by a digit
+        return None if few else Cells(np.maximum.accumulate(self.z), BLUR, ascending=True)
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,7 +16,7 @@ from calibrary.lens import BINARY_LENSES
 from calibrary.maps.base import EPS
 from calibrary.maps.logits import Points, logits
 from calibrary.metrics.curve.options import one_per_view
-from calibrary.numerics.newton import Minimum, logistic_loss, loss_difference, minimise, multinomial_loss
+from calibrary.numerics.newton import Evaluated, Minimum, logistic_loss, loss_difference, minimise, multinomial_loss
 from calibrary.predictions import Array, Predictions
 
 __all__ = ["CoxResult", "CoxTestResult", "cox_intercept_slope", "cox_intercept_slope_test"]
@@ -237,12 +237,12 @@ def _binary(view: Predictions) -> CoxResult:
     def fit(points: Points) -> tuple[tuple[Minimum | None, Minimum, float, float], Array]:
         z, w, wy, _ = points
         ones = np.ones((1, len(z)))
-        large = minimise(logistic_loss(ones, wy, w, offset=z), np.zeros(1))
+        large = _minimum(logistic_loss(ones, wy, w, offset=z), np.zeros(1))
         first = loss_difference(z, z + large.x, wy, w)
         if constant:
             return (None, large, first, _NAN), z
         columns = np.stack([ones[0], z])
-        best = minimise(logistic_loss(columns, wy, w), np.array([0.0, 1.0]))
+        best = _minimum(logistic_loss(columns, wy, w), np.array([0.0, 1.0]))
         eta = best.x @ columns
         return (best, large, first, loss_difference(z + large.x, eta, wy, w)), eta
 
@@ -250,6 +250,12 @@ def _binary(view: Predictions) -> CoxResult:
     if best is None:
         warn("every confidence is the same, so the calibration slope does not exist")
     return _result(best, large, first, second, view.total)
+
+
+def _minimum(loss: Callable[[Array], Evaluated], start: Array) -> Minimum:
+    """The minimum with the information there, not where the last step began: standard errors to the last digits."""
+    found = minimise(loss, start)
+    return replace(found, hessian=loss(found.x)[2])
 
 
 def _apart(c: Array, mask: NDArray[np.bool_]) -> bool:
