@@ -9,7 +9,8 @@ import numpy as np
 from calibrary.errors import one_of
 from calibrary.grouping.edges import SLACK, EqualMass, EqualWidth, Grouping, Intervals, UniqueValues
 from calibrary.grouping.groups import Groups
-from calibrary.predictions import Array, Indices, Predictions
+from calibrary.grouping.windows import prefix_sums
+from calibrary.predictions import Indices, Predictions
 
 
 class MonotonicSweep(Grouping):
@@ -32,7 +33,7 @@ class MonotonicSweep(Grouping):
         else:
             limit = view.n
             ends = sweep.width_ends
-        if sweep.rises(np.arange(1, len(view.ties.c) + 1)):
+        if sweep.always_rises():
             best = limit
         else:
             best = next((b - 1 for b in range(2, limit + 1) if not sweep.rises(ends(b))), limit)
@@ -58,28 +59,37 @@ class _Sweep:
     def __init__(self, view: Predictions) -> None:
         ties = view.ties
         self.c = ties.c
-        self.below = np.concatenate(([0.0], np.cumsum(ties.w)))
-        self.positive = np.concatenate(([0.0], np.cumsum(ties.wy)))
+        whole = view.w is None and len(ties.c) == view.n
+        self.below = np.arange(view.n + 1.0) if whole else prefix_sums(ties.w)
+        self.positive = prefix_sums(ties.wy)
         # whole numbers are compared exactly; weights only up to rounding
         self.slack = 0.0 if view.w is None else SLACK
 
     def mass_ends(self, b: int) -> Indices:
-        """Number of tie groups up to the end of each of b equal-mass bins."""
-        targets = np.arange(1, b) * (self.below[-1] / b)
-        ends = np.searchsorted(self.below, targets * (1 - SLACK), side="left")
-        return np.append(ends, len(self.c))
+        """Number of tie groups up to the end of each of b equal-mass bins, after a 0."""
+        targets = np.arange(b) * (self.below[-1] / b)
+        return self._closed(self.below.searchsorted(targets * (1 - SLACK)))
 
     def width_ends(self, b: int) -> Indices:
-        return np.append(np.searchsorted(self.c, np.arange(1, b) / b, side="right"), len(self.c))
+        ends = self.c.searchsorted(np.arange(b) / b, side="right")
+        ends[0] = 0
+        return self._closed(ends)
+
+    def _closed(self, ends: Indices) -> Indices:
+        return np.concatenate((ends, (len(self.c),)))
+
+    def always_rises(self) -> bool:
+        """Do labels rise from each confidence to the next? Mostly a few of them tell that they do not."""
+        m = len(self.c)
+        return self.rises(np.arange(min(m, 1000) + 1)) and (m <= 1000 or self.rises(np.arange(m + 1)))
 
     def rises(self, ends: Indices) -> bool:
-        w = np.diff(self.below[ends], prepend=0.0)
-        wy = np.diff(self.positive[ends], prepend=0.0)
+        """Do mean labels rise, or stay, from each bin to the next? Bins without rows are passed over."""
+        below, positive = self.below[ends], self.positive[ends]
+        w, wy = below[1:] - below[:-1], positive[1:] - positive[:-1]
         if not w.all():
             w, wy = w[w > 0], wy[w > 0]
-        return bool((_cross(wy, w) >= -self.slack * w[1:] * w[:-1]).all())
-
-
-def _cross(wy: Array, w: Array) -> Array:
-    """Sign of the rise from each bin to the next, without dividing: exact for whole numbers."""
-    return wy[1:] * w[:-1] - wy[:-1] * w[1:]
+        # the sign of each rise without dividing: exact for whole numbers
+        rise = wy[1:] * w[:-1] - wy[:-1] * w[1:]
+        least = -self.slack * w[1:] * w[:-1] if self.slack else 0.0
+        return bool((rise >= least).all())
