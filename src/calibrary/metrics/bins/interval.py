@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrary.catalogue import Common, Correction, metric
 from calibrary.errors import one_of, warn, whole
+from calibrary.grouping.windows import prefix_sums
 from calibrary.predictions import Array, Predictions
 
 __all__ = [
@@ -98,14 +99,27 @@ def surrogate_interval_calibration_error(
         k_max = int(np.floor(-np.log2(eps / 2)))
     generator = np.random.default_rng(rng)
     below = cumulative_residual(view)
-    best = np.inf
-    for k in range(whole("k_max", k_max, least=0) + 1):
-        width = 2.0**-k
-        error = _random_interval_error(view, below, width, method, n_resamples, generator)
-        best = min(best, error + width)
-        if error >= best:  # halving the width refines the bins, so the error can only grow
+    k_max = whole("k_max", k_max, least=0)
+
+    def error(k: int) -> float:
+        return _random_interval_error(view, below, 2.0**-k, method, n_resamples, generator)
+
+    # halving the width refines the bins, so the error can only grow
+    if method == "monte-carlo":
+        best = np.inf
+        for k in range(k_max + 1):
+            drawn = error(k)
+            best = min(best, drawn + 2.0**-k)
+            if drawn >= best:
+                break
+        return best
+    least = error(0)
+    best = least + 1.0
+    for k in range(k_max, 0, -1):
+        if least + 2.0**-k >= best:
             break
-    return float(best)
+        best = min(best, error(k) + 2.0**-k)
+    return best
 
 
 @metric(
@@ -199,9 +213,14 @@ def interval_calibration_error(view: Predictions, **common: Unpack[Common]) -> f
 
 def cumulative_residual(view: Predictions) -> Array:
     """Sum of the residuals of the first 0, 1, ..., N rows in ascending order of confidence."""
-    s = view.sorted
-    residual = s.y - s.c if s.w is None else s.w * (s.y - s.c)
-    return np.concatenate(([0.0], np.cumsum(residual)))
+
+    def summed() -> Array:
+        s = view.sorted
+        residual = s.y - s.c
+        return prefix_sums(residual if s.w is None else s.w * residual)
+
+    below: Array = view.remember("cumulative residual", summed)
+    return below
 
 
 def _random_interval_error(
