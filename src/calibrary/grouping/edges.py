@@ -76,7 +76,7 @@ class Intervals(Grouping):
 
     def assign(self, c: Any) -> Indices:
         inner = self.edges_[1:-1]
-        index: Indices = inner.searchsorted(as_array(c, "c"), side="left" if self.closed == "right" else "right")
+        index: Indices = inner.searchsorted(c, side="left" if self.closed == "right" else "right")
         return index
 
     def _split(self, view: Predictions) -> Groups:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -71,16 +71,16 @@ class Groups:
 
     # -- sums over every bin, empty ones included -----------------------------------------------
 
-    def _chunks(self) -> Iterator[tuple[slice, Indices]]:
-        c = self.view.probability
-        if self._index is None and self._assign is not None and self.view.n <= CHUNK:
-            self._index = self._assign(c)
-        for rows in slices(self.view.n):
-            if self._index is not None:
-                yield rows, self._index[rows]
-            else:
-                assert self._assign is not None
-                yield rows, self._assign(c[rows])
+    def _chunks(self) -> Iterable[tuple[slice, Indices]]:
+        """Slices of the rows, with the bin of each row; the bins of few rows are kept."""
+        c, n, assign = self.view.probability, self.view.n, self._assign
+        if assign is not None and n > CHUNK:
+            return ((rows, assign(c[rows])) for rows in slices(n))
+        if self._index is None:
+            assert assign is not None
+            self._index = assign(c)
+        index = self._index
+        return [(rows, index[rows]) for rows in slices(n)]
 
     def _sums(self, value: Callable[[Array, NDArray[Any]], NDArray[Any]]) -> Array:
         """Weighted sum of value(c, y) in every bin."""
@@ -89,12 +89,11 @@ class Groups:
             s = view.sorted
             x = value(s.c, s.y)
             return segment_sums(x if s.w is None else s.w * x, self._bounds)
-
-        def part(rows: slice, index: Indices) -> NDArray[Any]:
+        total: Any = 0.0
+        for rows, index in self._chunks():
             x = value(view.probability[rows], view.y[rows])
-            return np.bincount(index, x if view.w is None else view.w[rows] * x, minlength=self.n_bins)
-
-        return _added(part(*chunk) for chunk in self._chunks())
+            total += np.bincount(index, x if view.w is None else view.w[rows] * x, minlength=self.n_bins)
+        return np.asarray(total)
 
     @once
     def _residuals(self) -> Array:
@@ -104,7 +103,10 @@ class Groups:
     def _counts(self) -> Indices:
         if self._bounds is not None:
             return np.diff(self._bounds)
-        return _added(np.bincount(index, minlength=self.n_bins) for _, index in self._chunks())
+        total: Any = 0
+        for _, index in self._chunks():
+            total += np.bincount(index, minlength=self.n_bins)
+        return np.asarray(total)
 
     # -- non-empty bins -------------------------------------------------------------------------
 
@@ -206,13 +208,6 @@ class Groups:
             off **= p
         mean = float(off.sum() if w is None else np.dot(w, off)) / self.view.total
         return mean if p == 1.0 else float(mean ** (1.0 / p))
-
-
-def _added(parts: Iterator[NDArray[Any]]) -> NDArray[Any]:
-    total = next(parts)
-    for part in parts:
-        total += part
-    return total
 
 
 class VectorGroups(Groups):
