@@ -103,9 +103,14 @@ def well_calibration_ratio(view: Predictions, **common: Unpack[Common]) -> float
     >>> round(cal.well_calibration_ratio([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
     0.8667
     """
+    return float(view.remember("well-calibration ratio", lambda: _well_calibration(view)))
+
+
+def _well_calibration(view: Predictions) -> float:
     k = view.k
     predicted = np.bincount(view.top, view.w, minlength=k)
-    columns = [np.bincount(view.top, column, minlength=k) for column in (view.weight[:, None] * view.p).T]
+    weighted = view.p if view.w is None else view.w[:, None] * view.p
+    columns = [np.bincount(view.top, column, minlength=k) for column in weighted.T]
     confidence = np.column_stack(columns)
     frequency = np.bincount(view.top * k + view.y, view.w, minlength=k * k).reshape(k, k)
     used = predicted > 0

@@ -9,6 +9,7 @@ import numpy as np
 from calibrary.catalogue import Common, Correction, metric
 from calibrary.errors import whole
 from calibrary.grouping import EqualWidth
+from calibrary.grouping.windows import prefix_sums
 from calibrary.predictions import Array, Indices, Predictions
 
 __all__ = ["average_top_k_calibration_error", "top_k_calibration_error"]
@@ -68,7 +69,7 @@ def top_k_calibration_error(
     """
     n = _number_of_rows(k, view.n)
     if rank_by is None:
-        return float(_Highest(view).errors(np.array([n]), n_bins)[0])
+        return float(_highest(view).errors(np.array([n]), n_bins)[0])
     return _selected(view, view.align(rank_by, "rank_by"), n, n_bins)
 
 
@@ -117,7 +118,7 @@ def average_top_k_calibration_error(
         raise ValueError(f"l={last} is below step={step}: there is no k to average over; lower step or raise l")
     ks = np.minimum(np.arange(step, last + 1, step), view.n)
     if rank_by is None:
-        return float(np.mean(_Highest(view).errors(ks, n_bins)))
+        return float(np.mean(_highest(view).errors(ks, n_bins)))
     score = view.align(rank_by, "rank_by")
     return float(np.mean([_selected(view, score, int(k), n_bins) for k in ks]))
 
@@ -132,8 +133,11 @@ def _number_of_rows(k: float, n: int) -> int:
     return min(whole("k", k), n)
 
 
-def _bins_for(k: int, n_bins: int | None) -> int:
-    return max(1, len(str(k)) - 1) if n_bins is None else whole("n_bins", n_bins)
+def _bins_for(k: Any, n_bins: int | None) -> Any:
+    """The number of bins of one k or of several: one less than its digits unless given."""
+    if n_bins is not None:
+        return np.full_like(k, whole("n_bins", n_bins))
+    return np.maximum(np.searchsorted(10 ** np.arange(1, 19), k, side="right"), 1)
 
 
 def _selected(view: Predictions, score: Array, k: int, n_bins: int | None) -> float:
@@ -144,7 +148,7 @@ def _selected(view: Predictions, score: Array, k: int, n_bins: int | None) -> fl
     lowest = float(chosen.c.min())
     if lowest == 1.0:
         return abs(float(chosen.mean(chosen.residual)))
-    return EqualWidth(_bins_for(k, n_bins), range=(lowest, 1.0)).groups(chosen).gap_norm(1)
+    return EqualWidth(int(_bins_for(k, n_bins)), range=(lowest, 1.0)).groups(chosen).gap_norm(1)
 
 
 class _Highest:
@@ -154,13 +158,13 @@ class _Highest:
         ties = view.ties
         self.c = ties.c
         self.residual = ties.wy - ties.w * ties.c
-        self.below = np.concatenate(([0.0], np.cumsum(self.residual)))
+        self.below = prefix_sums(self.residual)
         self.above = view.n - np.cumsum(ties.w)  # rows strictly above each value
         self.tied = ties.w
 
     def errors(self, ks: Indices, n_bins: int | None) -> Array:
         """ECE@k of every k; those with the same number of bins together."""
-        bins = np.array([_bins_for(int(k), n_bins) for k in ks])
+        bins = _bins_for(ks, n_bins)
         found = np.empty(len(ks))
         for b in np.unique(bins):
             found[bins == b] = self._with_bins(ks[bins == b], int(b))
@@ -178,3 +182,8 @@ class _Highest:
         sums[:, 0] += self.residual[g] * (ks - self.above[g]) / self.tied[g]
         total: Array = np.abs(sums).sum(axis=1)
         return total / ks
+
+
+def _highest(view: Predictions) -> _Highest:
+    prepared: _Highest = view.remember("highest", lambda: _Highest(view))
+    return prepared
