@@ -24,7 +24,6 @@ _NODES = 14
 _MAX_CONDITION = 1e7
 #: One with a smaller determinant is looked at by itself.
 _SMALL_DETERMINANT = 1e-4
-_ANTIDIAGONALS = np.add.outer(np.arange(3), np.arange(3))
 
 
 def nearest_window(x: Array, targets: Array, q: int) -> Indices:
@@ -92,40 +91,60 @@ def stand_ins(x: Array, weights: Array, cuts: Indices) -> tuple[Array, Array]:
 
 def _fits(x: Array, weights: Array, targets: Array, radius: Array, degree: int) -> tuple[Array, Array]:
     """All fits at once; NaN where one needs care. The columns of ``weights`` are those of the rows, and times y."""
-    w = weights[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         u = (x - targets[:, None]) / radius[:, None]
         a = np.minimum(np.abs(u), 1.0)
         kernel = _tricube(a, None)
-        total, level = (kernel @ weights).T
+        (total, first, second), (level, *_) = _moments(kernel, u, 3, weights)
         # a window with nearly all its rows at the rim is lost in the rounding of stand-ins
-        trusted = total > 1e-3 * ((a < 1.0) @ w)
+        trusted = total > 1e-3 * ((a < 1.0) @ weights[:, 0])
         if degree == 0:
             return np.where(trusted, level / total, np.nan), np.zeros(len(targets))
-        power = kernel * u
-        mean = (power @ w) / total
-        power *= u
-        variance = (power @ w) / total - mean * mean
+        mean = first / total
+        variance = second / total - mean * mean
         trusted &= variance > 1e-12
-        sd = np.sqrt(np.where(trusted, variance, 1.0))
-        z = np.subtract(u, mean[:, None], out=u)
-        z /= sd[:, None]
-        s, t = np.empty((len(targets), 2 * degree + 1)), np.empty((len(targets), 2 * degree + 1))
-        s[:, 0], t[:, 0] = total, level
-        for n in range(1, 2 * degree + 1):
-            kernel *= z
-            s[:, n], t[:, n] = (kernel @ weights).T
-        gram = s[:, _ANTIDIAGONALS[: degree + 1, : degree + 1]]
-        scale = 1.0 / np.sqrt(s[:, ::2])
-        gram *= scale[:, :, None] * scale[:, None, :]
-        trusted &= np.linalg.det(gram) > _SMALL_DETERMINANT
-        gram[~trusted] = np.eye(degree + 1)
-        b = scale * np.linalg.solve(gram, (scale * t[:, : degree + 1])[:, :, None])[:, :, 0]
+        sd = np.sqrt(variance)
+        u -= mean[:, None]
+        u /= sd[:, None]
+        s, t = _moments(kernel, u, 2 * degree + 1, weights)
+        coefficients, determinant = _normal_equations(s[1:] / s[0], t / s[0])
+        trusted &= determinant > _SMALL_DETERMINANT
         z0 = -mean / sd
-        value, slope = b[:, 0] + z0 * b[:, 1], b[:, 1]
-        if degree == 2:
-            value, slope = value + z0 * z0 * b[:, 2], slope + 2.0 * z0 * b[:, 2]
-    return np.where(trusted, value, np.nan), slope / (sd * radius)
+        value, slope = coefficients[-1], np.zeros(len(targets))
+        for b in coefficients[-2::-1]:
+            value, slope = b + z0 * value, value + z0 * slope
+        return np.where(trusted, value, np.nan), slope / (sd * radius)
+
+
+def _moments(kernel: Array, z: Array, n: int, weights: Array) -> Array:
+    """Sums over the rows of kernel z^k weight, k < n; first index the column of the weights, then k, then target."""
+    powers = np.empty((n, *z.shape))
+    powers[0] = kernel
+    for k in range(1, n):
+        np.multiply(powers[k - 1], z, out=powers[k])
+    sums: Array = (powers @ weights).transpose(2, 0, 1)
+    return sums
+
+
+def _normal_equations(e: Array, m: Array) -> tuple[list[Array], Array]:
+    """Coefficients of the line or parabola with mean powers e = (z, z^2, ...) and means m = (y, y z, ...).
+
+    Also the determinant, of the equations scaled to ones on the diagonal.
+    """
+    if len(e) == 2:
+        determinant = e[1] - e[0] * e[0]
+        b = [e[1] * m[0] - e[0] * m[1], m[1] - e[0] * m[0]]
+        return [x / determinant for x in b], determinant / e[1]
+    e1, e2, e3, e4 = e
+    c00, c01, c02 = e2 * e4 - e3 * e3, e2 * e3 - e1 * e4, e1 * e3 - e2 * e2
+    c11, c12, c22 = e4 - e2 * e2, e1 * e2 - e3, e2 - e1 * e1
+    determinant = c00 + e1 * c01 + e2 * c02
+    b = [
+        c00 * m[0] + c01 * m[1] + c02 * m[2],
+        c01 * m[0] + c11 * m[1] + c12 * m[2],
+        c02 * m[0] + c12 * m[1] + c22 * m[2],
+    ]
+    return [x / determinant for x in b], determinant / (e2 * e4)
 
 
 def _fit_at(
