@@ -372,6 +372,12 @@ def test_rice_is_the_mean_over_all_shifts(decimals):
         assert drawn == pytest.approx(exact, abs=5e-3)
 
 
+def test_rice_of_long_input_is_that_of_its_repeated_short_half():
+    y, c = sample(4000, decimals=3)
+    short = cal.random_interval_calibration_error(y, c)
+    assert cal.random_interval_calibration_error([*y, *y], [*c, *c]) == pytest.approx(short, rel=1e-12)
+
+
 def test_sice_is_the_best_trade_of_width_and_rice():
     y, c = sample(120, decimals=2)
     rice = [cal.random_interval_calibration_error(y, c, width=2.0**-k) for k in range(10)]

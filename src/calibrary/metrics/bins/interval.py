@@ -9,6 +9,7 @@ import numpy as np
 from calibrary.catalogue import Common, Correction, metric
 from calibrary.errors import one_of, warn, whole
 from calibrary.grouping.windows import prefix_sums
+from calibrary.numerics.compiled import LONG
 from calibrary.predictions import Array, Predictions
 
 __all__ = [
@@ -231,10 +232,21 @@ def _random_interval_error(
     if method == "monte-carlo":
         shifts = rng.uniform(0.0, width, whole("n_resamples", n_resamples))
         return float(np.mean([_interval_sum(c, below, width, t) for t in shifts])) / view.total
-    from calibrary.numerics.windows import window_variation
-
     # bins [t, t + width) for every t: their sums are differences of the cumulative residual
+    if len(c) > LONG:
+        from calibrary.numerics.windows import window_variation
+    else:
+        window_variation = _window_variation
     return float(window_variation(c, below, width)) / (width * view.total)
+
+
+def _window_variation(c: Array, below: Array, width: float) -> float:
+    """Integral of |sum of the residuals in [t, t + width)| over all t: it is constant between events."""
+    events = np.concatenate((c - width, c))  # a row comes in, a row goes out
+    order = np.argsort(events)
+    entered = np.cumsum(order < len(c))
+    left = np.arange(1, len(order) + 1) - entered
+    return float(np.dot(np.abs(below[entered] - below[left])[:-1], np.diff(events[order])))
 
 
 def _interval_sum(c: Array, below: Array, width: float, shift: float) -> float:
