@@ -87,6 +87,11 @@ MONTE_CARLO = "a random estimate without a seed; ours is the exact value it scat
 BOTH_COLUMNS = f"sums over both columns, so that two classes give twice the usual number; {SINGLE_PRECISION}"
 UNDEFINED = "undefined (0/0) on both sides; ours warns and says why"
 STANDARDISED = "divided by its standard deviation under calibration; that is the field `normalised` of our test"
+JITTERED = (
+    f"{STANDARDISED}; before sorting, every score is multiplied by one plus a random 1e-8 (seed 1), which swaps "
+    "neighbours among very many scores"
+)
+_JITTERED = "np.minimum(c * (1 + 1e-8 * np.random.RandomState(1).normal(size=len(c))), 1)"
 DEBIASED_ROOT = "under the name ECE, the root of the debiased squared error, equal-mass bins"
 
 # -- how each package wants its input ----------------------------------------------------------------
@@ -324,7 +329,7 @@ TASKS = (
         (
             Peer(
                 "MAPIE", _MAPIE, "kolmogorov_smirnov_statistic(y, c)",
-                "cal.kolmogorov_smirnov_calibration_error_test(y, c).normalised", STANDARDISED,
+                f"cal.kolmogorov_smirnov_calibration_error_test(y, {_JITTERED}).normalised", JITTERED,
             ),
             Peer(
                 "probmetrics", _PROBMETRICS.format("two") + "; from probmetrics.metrics import *",
@@ -349,8 +354,8 @@ TASKS = (
         "ecce_r", "Kuiper calibration error", "binary", "cal.kuiper_calibration_error(y, c)",
         (
             Peer(
-                "MAPIE", _MAPIE, "kuiper_statistic(y, c)", "cal.kuiper_calibration_error_test(y, c).normalised",
-                STANDARDISED,
+                "MAPIE", _MAPIE, "kuiper_statistic(y, c)",
+                f"cal.kuiper_calibration_error_test(y, {_JITTERED}).normalised", JITTERED,
             ),
             _probmetrics("kuiper"),
         ),

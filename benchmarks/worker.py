@@ -86,7 +86,7 @@ def best(call: Any, names: dict[str, Any], budget: float) -> float:
     spent, least = taken, taken
     number = max(1, int(SHORTEST / max(taken, 1e-7)))
     timings = 1
-    while timings < 2 or (spent < budget and timings < 20):
+    while timings < 2 or (spent < budget and timings < 50):
         taken = timed(call, names, number)
         spent, least, timings = spent + taken, min(least, taken / number), timings + 1
     return least

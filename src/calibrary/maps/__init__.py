@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 from importlib import import_module
 from typing import Any
@@ -47,6 +48,11 @@ def map_class(name: str) -> Any:
     return getattr(import_module(f"calibrary.maps.{module}"), attribute)
 
 
+@functools.cache
+def _options_of(cls: Any) -> tuple[str, ...]:
+    return tuple(inspect.signature(cls).parameters)
+
+
 def as_map(map: Any, **options: Any) -> Any:
     """A map by name with its options, or the object itself. An option that is None keeps the map's default.
 
@@ -60,7 +66,7 @@ def as_map(map: Any, **options: Any) -> Any:
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(map, str):
         cls = map_class(map)
-        known = list(inspect.signature(cls).parameters)
+        known = _options_of(cls)
         for name in given:
             if name not in known:
                 raise TypeError(f"map={map!r} has no option {name!r}: {suggest(name, known)}")
