@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from calibrary.errors import one_of
 from calibrary.lens import Lens, Views
+from calibrary.once import once
 from calibrary.predictions import Array, Indices, Predictions, as_array
 
 Flags = NDArray[np.bool_]
@@ -99,12 +99,12 @@ class Matches:
 
     # -- weights and counts ---------------------------------------------------------------------
 
-    @cached_property
+    @once
     def weights(self) -> Array:
         """Weights as an array, ones when none were given."""
         return np.ones(len(self)) if self.weight is None else self.weight
 
-    @cached_property
+    @once
     def object_weights(self) -> Array:
         """Weight of every annotation, ones when none were given."""
         return np.ones(len(self.objects)) if self.objects.weight is None else self.objects.weight
@@ -124,17 +124,17 @@ class Matches:
         counts: Array = np.bincount(category, weights=weight, minlength=len(self.categories)).astype(np.float64)
         return counts
 
-    @cached_property
+    @once
     def n_missed(self) -> Array:
         """Missed objects of every listed category (weights, if there are any)."""
         return self._per_category(self.missed())
 
-    @cached_property
+    @once
     def n_objects(self) -> Array:
         """Real objects of every listed category, found or not."""
         return self._per_category(self.objects.real)
 
-    @cached_property
+    @once
     def n_detections(self) -> Array:
         """Detections of every listed category."""
         return self._count(self.category, self.weights)

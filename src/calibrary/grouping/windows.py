@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from calibrary.once import once
 from calibrary.predictions import Array, Indices, Predictions
 
 
@@ -32,22 +32,22 @@ class Windows:
     def __len__(self) -> int:
         return len(self.first)
 
-    @cached_property
+    @once
     def weight(self) -> Array:
         """Total weight of each window."""
         return np.asarray(self.below[self.last] - self.below[self.first])
 
-    @cached_property
+    @once
     def label(self) -> Array:
         """Mean label of each window."""
         return self._mean(self.wy)
 
-    @cached_property
+    @once
     def gap(self) -> Array:
         """Mean label minus mean confidence of each window."""
         return self._mean(self.wy - self._wc)
 
-    @cached_property
+    @once
     def deviation(self) -> Array:
         """Mean over each window of |its mean label - the row's own confidence|."""
         from calibrary.numerics.ranges import range_deviations

@@ -19,7 +19,6 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from time import monotonic
 from typing import Any
 
@@ -27,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.errors import CalibrationWarning, one_of, warn
+from calibrary.once import once
 from calibrary.predictions import Array, Indices, Predictions
 
 #: Fewer units than this are not worth a second thread: Python itself, which runs on one core, dominates.
@@ -66,27 +66,27 @@ class Replicate:
         self._listed = listed
         self._matches = matches
 
-    @cached_property
+    @once
     def row_weights(self) -> Array | None:
         return None if self._w is None else self._w()
 
-    @cached_property
+    @once
     def weights(self) -> Array:
         return self.base.weight if self.row_weights is None else self._ordered(self.row_weights)
 
-    @cached_property
+    @once
     def labels(self) -> NDArray[Any]:
         return self.base.y if self.row_labels is None else self._ordered(self.row_labels).astype(np.intp, copy=False)
 
     def _ordered(self, x: NDArray[Any]) -> NDArray[Any]:
         return x if self._order is None else x.take(self._order)
 
-    @cached_property
+    @once
     def counted(self) -> Predictions:
         p = self.base if self.row_labels is None else self.base.relabelled(self.labels)
         return p if self._w is None else p.reweighted(self.weights)
 
-    @cached_property
+    @once
     def listed(self) -> Predictions:
         return self.counted if self._listed is None else self._listed()
 
@@ -135,24 +135,24 @@ class Sample:
     def __post_init__(self) -> None:
         one_of("weight_type", self.weight_type, ("frequency", "importance"))
 
-    @cached_property
+    @once
     def order(self) -> Indices:
         """Ascending confidence (of the top label where there are several classes); ties keep their order."""
         return np.arange(self.p.n) if self.found is not None else _ascending(self.p)
 
-    @cached_property
+    @once
     def base(self) -> Predictions:
         # predictions of detections know more than their rows, and stay as they are
         return self.p if self.found is not None else _in_order(self.p, self.order)
 
-    @cached_property
+    @once
     def unit_row(self) -> Indices | None:
         """The row of each unit; None when units are rows (or images)."""
         if self.p.w is None or self.weight_type == "importance" or self.found is not None:
             return None
         return np.repeat(np.arange(self.p.n), self.p.counts("resampling"))
 
-    @cached_property
+    @once
     def n_units(self) -> int:
         if self.found is not None:
             return int(self.found.n_images)
@@ -230,7 +230,7 @@ class Sample:
 
         return Scheme(lambda rng: rng.multinomial(copies, table), make, both)
 
-    @cached_property
+    @once
     def every_label(self) -> Predictions:
         """Each row of ``base`` with each label in turn, to be weighted by how often a draw has it."""
         k = self.p.k

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ import scipy
 
 from calibrary.maps.base import EPS, logit
 from calibrary.numerics.moment_sketch import PER_WIDTH, Cells
+from calibrary.once import once
 from calibrary.predictions import Array, Predictions
 
 #: Blur that the few points resolve, and their distance: far less than a logistic curve needs to change.
@@ -48,14 +48,14 @@ class Logits:
     def __init__(self, z: Array, w: Array, wy: Array) -> None:
         self.z, self.w, self.wy = z, w, wy
 
-    @cached_property
+    @once
     def cells(self) -> Cells | None:
         """The cells of the nodes; None where the log odds themselves are few enough."""
         few = len(self.z) <= _MANY or self.z[-1] - self.z[0] > len(self.z) / 4 * STEP
         # rounded logarithms of neighbours may step back by a digit
         return None if few else Cells(np.maximum.accumulate(self.z), BLUR, ascending=True)
 
-    @cached_property
+    @once
     def _moments(self) -> tuple[Array, Array]:
         assert self.cells is not None
         return self.cells.moments(self.w), self.cells.moments(self.wy)

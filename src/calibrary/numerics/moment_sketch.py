@@ -9,11 +9,12 @@ points enters only in the first and the last step.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from calibrary.once import once
 
 Array = NDArray[np.float64]
 
@@ -166,7 +167,7 @@ class Cells:
             nodes[i : i + self.n_cells] += spread[i]
         return nodes
 
-    @cached_property
+    @once
     def spread(self) -> Any:
         """The sparse matrix that makes node weights of masses, for points that carry many masses in turn."""
         from scipy.sparse import csc_array

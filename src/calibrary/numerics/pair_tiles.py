@@ -13,13 +13,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.numerics.pair_sums import gaussian_form, laplace_form, laplace_sums, laplace_triangles
+from calibrary.once import once
 
 Array = NDArray[np.float64]
 Share = Callable[[Callable[[int, int], Any], int], list[Any]]
@@ -95,7 +95,7 @@ class MeanMatrix(PairMatrix):
         self.parts, self.weights = parts, weights
         self.n = parts[0].n
 
-    @cached_property
+    @once
     def diagonal(self) -> Array:
         return self._mean([part.diagonal for part in self.parts])
 
@@ -130,7 +130,7 @@ class LineMatrix(PairMatrix):
         self.n = len(x)
         self.x, self.a, self.kernel, self.width, self.order = x, a, kernel, width, order
 
-    @cached_property
+    @once
     def diagonal(self) -> Array:
         return self.a**2
 
@@ -197,7 +197,7 @@ class TiledMatrix(PairMatrix):
         self.x, self.g = np.ascontiguousarray(x), np.ascontiguousarray(g)
         self.kernel, self.metric, self.width = kernel, metric, width
 
-    @cached_property
+    @once
     def diagonal(self) -> Array:
         squares: Array = np.einsum("nd,nd->n", self.g, self.g)
         return squares

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,6 +15,7 @@ from calibrary.grouping import group
 from calibrary.grouping.edges import whole
 from calibrary.grouping.simplex import SimplexCells, nested_cells
 from calibrary.lens import Lens
+from calibrary.once import once
 from calibrary.predictions import Array, Indices, Predictions, predictions
 
 __all__ = [
@@ -279,7 +279,7 @@ class _Atoms:
         """Put the atoms in another order."""
         self.p, self.count, self.label_count = self.p[order], self.count[order], self.label_count[order]
 
-    @cached_property
+    @once
     def _atom_of_row(self) -> Indices | None:
         """The atom of every row; None where so many rows share atoms that counts are drawn directly."""
         if self.total > 4 * len(self.count):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from calibrary.errors import one_of
 from calibrary.metrics.point.individual import interval_middles
+from calibrary.once import once
 from calibrary.predictions import Array, Indices, as_array, softmax
 
 __all__ = ["JackknifePredictions", "jackknife_predictions"]
@@ -36,7 +36,7 @@ class JackknifePredictions:
     _rows: Any
     _classes: Indices
 
-    @cached_property
+    @once
     def loo(self) -> Array:
         """(n, N): probability of the class of interest of each row under each left-out model."""
         return np.concatenate([part for _, part in self._parts()], axis=1)
