@@ -83,7 +83,8 @@ class Intervals(Grouping):
         if "sorted" not in view.__dict__:
             return Groups(view, self.n_bins_, assign=self.assign, edges=self.edges_, closed=self.closed)
         side: Literal["left", "right"] = "right" if self.closed == "right" else "left"
-        starts = np.concatenate(([0], view.sorted.c.searchsorted(self.edges_[1:-1], side=side)))
+        starts = np.zeros(self.n_bins_, dtype=np.intp)
+        starts[1:] = view.sorted.c.searchsorted(self.edges_[1:-1], side=side)
         return Groups(view, self.n_bins_, starts=starts, edges=self.edges_, closed=self.closed)
 
 
@@ -113,6 +114,10 @@ class EqualWidth(Intervals):
         if not 0.0 <= low < high <= 1.0:
             raise ValueError(f"range={range!r} must be (low, high) with 0 <= low < high <= 1")
         self.range = (low, high)
+        self._exact: bool | None = None
+        if self.range == (0.0, 1.0):  # known without data
+            self.edges_, self._exact = _unit_edges(self.n_bins)
+            self.n_bins_ = self.n_bins
 
     def inner_edges(self) -> Array:
         """The edges between the bins, which do not depend on data."""
@@ -126,11 +131,7 @@ class EqualWidth(Intervals):
         return self.inner_edges()
 
     def fit_view(self, view: Predictions) -> Self:
-        self._exact: bool | None = None
-        if self.range == (0.0, 1.0):
-            self.edges_, self._exact = _unit_edges(self.n_bins)
-            self.n_bins_ = self.n_bins
-        else:
+        if self._exact is None:
             super().fit_view(view)
             self.edges_[0], self.edges_[-1] = self.range
         return self
@@ -138,7 +139,7 @@ class EqualWidth(Intervals):
     def assign(self, c: Any) -> Indices:
         c = as_array(c, "c")
         if self._exact is None or c.size < FEW:
-            return super().assign(c)
+            return Intervals.assign(self, c)
         t = c * float(self.n_bins)
         up = np.ceil(t) if self.closed == "right" else np.floor(t)
         bins: Indices = up.astype(np.intp)

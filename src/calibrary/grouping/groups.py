@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,7 @@ class Groups:
         self.closed = closed
         self._index = index
         self._assign = assign
-        self._bounds = None if starts is None else np.append(starts, view.n)
+        self._bounds = None if starts is None else np.concatenate((starts, (view.n,)))
         self._edges = edges
 
     def __len__(self) -> int:
@@ -71,16 +71,19 @@ class Groups:
 
     # -- sums over every bin, empty ones included -----------------------------------------------
 
-    def _chunks(self) -> Iterable[tuple[slice, Indices]]:
-        """Slices of the rows, with the bin of each row; the bins of few rows are kept."""
-        c, n, assign = self.view.probability, self.view.n, self._assign
-        if assign is not None and n > CHUNK:
-            return ((rows, assign(c[rows])) for rows in slices(n))
-        if self._index is None:
-            assert assign is not None
-            self._index = assign(c)
-        index = self._index
-        return [(rows, index[rows]) for rows in slices(n)]
+    @once
+    def _bins(self) -> Indices:
+        """The bin of every row."""
+        if self._index is not None:
+            return self._index
+        assert self._assign is not None
+        return self._assign(self.view.probability)
+
+    def _chunks(self) -> Iterator[tuple[slice, Indices]]:
+        """Slices of very many rows, with the bin of each row."""
+        c, assign = self.view.probability, self._assign
+        for rows in slices(self.view.n):
+            yield rows, self._bins[rows] if assign is None else assign(c[rows])
 
     def _sums(self, value: Callable[[Array, NDArray[Any]], NDArray[Any]]) -> Array:
         """Weighted sum of value(c, y) in every bin."""
@@ -89,11 +92,14 @@ class Groups:
             s = view.sorted
             x = value(s.c, s.y)
             return segment_sums(x if s.w is None else s.w * x, self._bounds)
-        total: Any = 0.0
+        if len(view.y) <= CHUNK:
+            x = value(view.probability, view.y)
+            return _totals(self._bins, x if view.w is None else view.w * x, self.n_bins)
+        total = np.zeros(self.n_bins)
         for rows, index in self._chunks():
             x = value(view.probability[rows], view.y[rows])
-            total += np.bincount(index, x if view.w is None else view.w[rows] * x, minlength=self.n_bins)
-        return np.asarray(total)
+            total += _totals(index, x if view.w is None else view.w[rows] * x, self.n_bins)
+        return total
 
     @once
     def _residuals(self) -> Array:
@@ -102,11 +108,13 @@ class Groups:
     @once
     def _counts(self) -> Indices:
         if self._bounds is not None:
-            return np.diff(self._bounds)
-        total: Any = 0
+            return self._bounds[1:] - self._bounds[:-1]
+        if self.view.n <= CHUNK:
+            return np.bincount(self._bins, minlength=self.n_bins)
+        total = np.zeros(self.n_bins, dtype=np.intp)
         for _, index in self._chunks():
             total += np.bincount(index, minlength=self.n_bins)
-        return np.asarray(total)
+        return total
 
     # -- non-empty bins -------------------------------------------------------------------------
 
@@ -161,7 +169,7 @@ class Groups:
             index = np.empty(self.view.n, dtype=np.intp)
             index[self.view.order] = np.repeat(renumber, self._counts)
             return index
-        every: Indices = renumber[np.concatenate([index for _, index in self._chunks()])]
+        every: Indices = renumber[self._bins]
         return every
 
     def total(self, value: Callable[[Array, NDArray[Any]], NDArray[Any]]) -> Array:
@@ -248,6 +256,11 @@ class VectorGroups(Groups):
             return np.asarray(np.linalg.norm(self.gap, axis=1))
         total: Array = np.abs(self.gap).sum(axis=1)
         return total / 2 if kind == "tv" else total
+
+
+def _totals(index: Indices, x: NDArray[Any], n_bins: int) -> Array:
+    total: Any = np.bincount(index, x, minlength=n_bins)
+    return total  # type: ignore[no-any-return]
 
 
 def power_mean(values: Array, share: Array, p: float) -> float:

@@ -21,6 +21,8 @@ from calibrary.grouping.groups import Groups, VectorGroups
 from calibrary.grouping.sweep import MonotonicSweep
 from calibrary.predictions import Predictions
 
+_FIFTEEN = EqualWidth()  # the bins of most calls; fitting them changes nothing
+
 BINNINGS = ("width", "mass", "area", "points", "unique", "sweep")
 
 
@@ -70,7 +72,7 @@ def group(view: Predictions, binning: str | Grouping = "width", **options: Any) 
         ``n_bins=15``, ``closed="right"``, ``mass_rule="floor"``, ``edges=None``, ``points_per_bin=100``, and
         scikit-learn's ``strategy="uniform" | "quantile"`` for equal width and interpolated quantiles.
     """
-    grouping = as_grouping(binning, **options)
+    grouping = as_grouping(binning, **options) if options or binning != "width" else _FIFTEEN
     if not view.binary and isinstance(grouping, Intervals):
         return _cells(view, grouping)
     if grouping is binning:
