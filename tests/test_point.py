@@ -104,6 +104,23 @@ def test_blocks_of_rows_leave_no_seam():
             cal.dawid_sebastiani_score(y, p), (1 / (p * hot).sum(1) - 1 + np.log(p).sum(1)).mean(), rtol=1e-10
         )
     np.testing.assert_allclose(cal.pointwise_lp_error(y, p, p=math.inf), np.abs(p - hot).max())
+    w = 1.0 + np.arange(len(y)) % 3
+    np.testing.assert_allclose(
+        cal.brier_score(y, p, sample_weight=w), np.average(((p - hot) ** 2).mean(1), weights=w), rtol=1e-12
+    )
+    c, one = p[:, 0], (y == 0).astype(int)
+    np.testing.assert_allclose(cal.brier_score(one, c), ((c - one) ** 2).mean(), rtol=1e-12)
+    np.testing.assert_allclose(
+        cal.brier_score(one, c, sample_weight=w), np.average((c - one) ** 2, weights=w), rtol=1e-12
+    )
+
+
+def test_classes_that_tie_for_the_largest_probability_share_the_credit_in_every_block():
+    y, p = some(40_000, 5, seed=2)
+    p[::7] = [0.3, 0.3, 0.3, 0.05, 0.05]
+    best = p == p.max(axis=1, keepdims=True)
+    expected = best[np.arange(len(y)), y] / best.sum(axis=1)
+    np.testing.assert_array_equal(cal.success_rate(y, p, reduction="none"), expected)
 
 
 def _rps(hot, p):

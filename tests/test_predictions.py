@@ -151,3 +151,52 @@ def test_importing_calibrary_stays_light():
     code = f"import sys, calibrary; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("bad", [np.nan, -1e-300, 1.0 + 2**-52, np.inf, -np.inf])
+@pytest.mark.parametrize("row", [0, 29_999])
+def test_the_first_number_outside_the_unit_interval_is_named(bad, row):
+    c = np.full(30_000, 0.5)
+    c[row] = bad
+    with pytest.raises(ValueError, match=rf"^y_prob\[{row}\] = "):
+        cal.predictions(np.zeros(30_000, dtype=int), c)
+    p = np.column_stack([1.0 - c, c])
+    with pytest.raises(ValueError, match=rf"^y_prob\[{row}, [01]\] = "):
+        cal.predictions(np.zeros(30_000, dtype=int), p)
+
+
+def test_the_ends_of_the_unit_interval_are_inside():
+    p = cal.predictions([0, 1, 1], [-0.0, 1.0, 5e-324])
+    assert p.n == 3
+
+
+def test_a_row_far_down_that_does_not_sum_to_one_is_named():
+    p = np.full((30_000, 3), 1 / 3)
+    p[29_998] = [0.5, 0.5, 0.1]
+    with pytest.raises(ValueError, match=r"^y_prob\[29998\] sums to 1\.1, not 1"):
+        cal.predictions(np.zeros(30_000, dtype=int), p)
+
+
+@pytest.mark.parametrize("bad", [-1, 2, np.iinfo(np.int64).min])
+def test_a_label_outside_the_classes_is_named(bad):
+    y = np.zeros(30_000, dtype=np.int64)
+    y[29_997] = bad
+    with pytest.raises(ValueError, match=rf"^y_true\[29997\] = {bad} is outside the 2 classes"):
+        cal.predictions(y, np.full(30_000, 0.5))
+
+
+def test_labels_may_be_strided_unsigned_or_of_the_other_byte_order():
+    y, c = np.array([0, 1, 1, 0]), np.array([0.2, 0.7, 0.9, 0.4])
+    value = cal.brier_score(y, c)
+    spread = np.repeat(y, 2)[::2]
+    for same in (spread, y.astype(np.uint8), y.astype(np.uint64), y.astype(">i8"), y.astype(bool)):
+        assert cal.brier_score(same, c) == value
+    assert cal.brier_score(y, np.repeat(c, 2)[::2]) == value
+    assert cal.brier_score(y, c.astype(">f8")) == value
+
+
+def test_an_option_of_a_wrong_type_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"^scale=\['sum'\] is not known: did you mean|^scale=\['sum'\] is not known"):
+        cal.brier_score([0, 1], [0.2, 0.7], scale=["sum"])
+    with pytest.raises(ValueError, match=r"^distance=\[\] is not known"):
+        cal.expected_calibration_error([0, 1], [0.2, 0.7], distance=[])

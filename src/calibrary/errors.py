@@ -64,5 +64,5 @@ def whole(argument: str, value: Any, least: int = 1) -> int:
 
 def one_of(argument: str, value: object, choices: Collection[str]) -> None:
     """Refuse an option value that is not among the choices."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{argument}={value!r} is not known: {suggest(value, choices)}")
