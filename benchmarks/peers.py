@@ -3,6 +3,7 @@
     make bench                                  everything (see RESULTS.md for how long it took)
     python benchmarks/peers.py --quick          100 and 10,000 rows, one round
     python benchmarks/peers.py --only ece MAPIE --n 10000
+    python benchmarks/peers.py --only ece --update      measure these calls again, keep the rest of RESULTS.md
 
 Makes ``.venv-bench`` with the other packages (one that does not install is named and skipped), runs every call of
 ``calls.py`` in a fresh process, ours and theirs in turn, and writes ``benchmarks/RESULTS.md`` and ``results.json``.
@@ -216,6 +217,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2, help="fresh processes of each side")
     parser.add_argument("--limit", type=float, default=120, help="seconds after which a call is stopped")
     parser.add_argument("--quick", action="store_true", help="100 and 10,000 rows, one round, no table of limits")
+    parser.add_argument("--update", action="store_true", help="replace the rows of these calls in what is written")
     parser.add_argument("--no-limits", action="store_true", help="leave out the comparison with sorting")
     parser.add_argument("--output", type=Path, default=HERE / "RESULTS.md")
     given = parser.parse_args()
@@ -224,6 +226,8 @@ def main() -> None:
     started = time.time()
     home = build(out)
     rows: list[Row] = []
+    stored = given.output.with_name(given.output.stem.lower() + ".json")
+    before = json.loads(stored.read_text()) if given.update else None
 
     def write(limits: dict[str, Any]) -> None:  # also on the way, so that a run that is stopped leaves what it has
         results = {
@@ -231,8 +235,10 @@ def main() -> None:
             "rows": [asdict(row) for row in rows],
             "limits": limits,
         }
+        if before is not None:
+            results = updated(before, results)
         given.output.write_text(markdown(results), encoding="utf-8")
-        given.output.with_name(given.output.stem.lower() + ".json").write_text(json.dumps(results, indent=1) + "\n")
+        stored.write_text(json.dumps(results, indent=1) + "\n")
 
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), limit=given.limit, budget=0.2 if given.quick else 0.5)
@@ -246,6 +252,16 @@ def main() -> None:
 
             write(limits.measure(bench))
     out.print(f"written: {given.output} ({time.time() - started:.0f} s)", highlight=False)
+
+
+def updated(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """Earlier results with the calls that were measured again in place of what they had."""
+    tasks = dict.fromkeys((row["task"] for row in now["rows"]), now["about"])
+    about = {**before["about"], "again": {**before["about"].get("again", {}), **tasks}}
+    again = {(row["task"], row["n"]) for row in now["rows"]}
+    kept = [row for row in before["rows"] if (row["task"], row["n"]) not in again]
+    rows = sorted(kept + now["rows"], key=lambda row: row["n"] or 0)
+    return {"about": about, "rows": rows, "limits": now["limits"] or before["limits"]}
 
 
 def show(task: Task, rows: list[Row]) -> None:

@@ -145,6 +145,8 @@ def _how(about: dict[str, Any]) -> list[str]:
         "",
         f"Packages: {versions}. {' '.join(notes)}",
     ]
+    for task, later in about.get("again", {}).items():
+        lines += ["", f"`{task}` was measured again by `{later['command']}` on {later['date']}, in the same way."]
     for name, reason in about["missing"].items():
         lines += ["", f"Left out: {name}, which did not install ({reason})."]
     return lines

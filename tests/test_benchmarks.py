@@ -117,6 +117,21 @@ def test_the_least_of_two_rounds_counts_and_an_answer_beats_an_error() -> None:
     assert peers.least(a, b) == {10: a[10], 20: b[20], 30: a[30]}
 
 
+def test_calls_measured_again_replace_what_they_had_and_are_named() -> None:
+    about = {"command": "make bench", "date": "2026-01-01"}
+    old = [{"task": task, "n": n, "value": 1} for task in ("ece", "bs") for n in (100, 10_000)]
+    new = [{"task": "ece", "n": 10_000, "value": 2}]
+    later = {"command": "again", "date": "2026-01-02"}
+    both = peers.updated(
+        {"about": about, "rows": old, "limits": {"kept": 1}}, {"about": later, "rows": new, "limits": {}}
+    )
+    assert [(r["task"], r["n"], r["value"]) for r in both["rows"]] == [
+        ("ece", 100, 1), ("bs", 100, 1), ("bs", 10_000, 1), ("ece", 10_000, 2),
+    ]  # fmt: skip
+    assert both["about"] == {**about, "again": {"ece": later}}
+    assert both["limits"] == {"kept": 1}
+
+
 def row(
     ours: float, theirs: float, same: float | None = None, task: str = "ece", package: str = "MAPIE"
 ) -> dict[str, Any]:

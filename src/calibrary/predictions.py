@@ -502,10 +502,10 @@ def _may_leave_unit_interval(p: Array) -> bool:
     # (NaN, negative, above 1) are larger: one pass decides, in place of a minimum and a maximum. Only -0.0 needs a
     # second look. (argmax starts in half the time of max.)
     bits = p.view(np.uint64)
-    return bool(bits[bits.argmax()] > _BITS_OF_ONE)
+    return bits.item(bits.argmax()) > _BITS_OF_ONE
 
 
-_BITS_OF_ONE = np.float64(1.0).view(np.uint64)
+_BITS_OF_ONE = int(np.float64(1.0).view(np.uint64))
 
 
 def _refuse_probabilities(p: Array) -> None:
@@ -545,7 +545,7 @@ def _labels(
     else:
         return _sorted_names(y, k)
     unsigned = index.view(np.uintp)  # in which a negative label is a huge one
-    if unsigned[unsigned.argmax()] >= k:
+    if unsigned.item(unsigned.argmax()) >= k:
         _refuse_labels(index, k)
     return index, None
 

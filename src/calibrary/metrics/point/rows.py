@@ -102,7 +102,7 @@ def mean_square(view: Predictions) -> float:
         e = _label_minus(view.probability[rows], view.y[rows])
         weighted = e if view.w is None else (view.w[rows] * e.T).T
         total += e.ravel().dot(weighted.ravel())
-    return float(total) / (view.total * (e.size / len(e)))
+    return float(total) / (view.total if view.binary else view.total * view.k)
 
 
 def class_mean(view: Predictions, loss: Callable[[Array], Array], soft_target: Any = None) -> Array:

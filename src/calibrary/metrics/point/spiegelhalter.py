@@ -111,9 +111,15 @@ def _standardised_excess(view: Predictions, weight_type: str) -> float:
 
 
 def _binary_terms(view: Predictions, v: Array | None) -> tuple[float, float]:
-    lean = 1.0 - 2.0 * view.c
-    spread = lean * lean * view.c * (1.0 - view.c)
-    return float(view.sum(view.residual * lean)), float(spread.sum() if v is None else v @ spread)
+    excess = variance = 0.0
+    for rows in row_blocks(view):
+        c, w = view.c[rows], None if view.w is None else view.w[rows]
+        lean = 1.0 - 2.0 * c
+        gap = (view.y[rows] - c) * lean
+        spread = lean * lean * c * (1.0 - c)
+        excess += float(gap.sum() if w is None else w @ gap)
+        variance += float(spread.sum() if v is None else v[rows] @ spread)
+    return excess, variance
 
 
 def _vector_terms(view: Predictions, v: Array | None) -> tuple[float, float]:
