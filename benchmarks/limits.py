@@ -1,6 +1,7 @@
 """Our own lower limits: sorting, one pass over memory, growth with N, the fixed cost of a call, import.
 
-    python benchmarks/limits.py [ids of metrics]        (part of ``make bench``)
+    python benchmarks/limits.py [ids of metrics]                (part of ``make bench``)
+    python benchmarks/limits.py ece bs --update                 measure these again, keep the rest of RESULTS.md
 
 Whatever sees only predictions and labels should cost a few sorts and grow like N: the exponent of the growth from 10^5
 to 10^7 rows must be about 1.
@@ -8,6 +9,7 @@ to 10^7 rows must be about 1.
 
 from __future__ import annotations
 
+import json
 import math
 import resource
 import subprocess
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from calls import OURS
-from results import seconds, table
+from results import markdown, seconds, table
 
 import calibrary as cal
 
@@ -37,7 +39,7 @@ def binary_metrics(only: list[str] | None = None) -> list[str]:
 def measure(bench: Any, only: list[str] | None = None, sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
     """Everything the tables need, as plain numbers."""
     growth: dict[str, dict[str, Any]] = {}
-    calls = {**BASE, **{id: _call(id) for id in binary_metrics(only)}}
+    calls = {**BASE, **{id: call_of(id) for id in binary_metrics(only)}}
     for name, call in calls.items():
         growth[name] = {str(n): answer for n, answer in bench.run(sys.executable, "binary", sizes, OURS, call).items()}
         print(
@@ -46,9 +48,10 @@ def measure(bench: Any, only: list[str] | None = None, sizes: tuple[int, ...] = 
     return {"growth": growth, "small": small(only), "evaluate": evaluation(bench), "import": import_time()}
 
 
-def _call(id: str) -> str:
+def call_of(id: str) -> str:
     # a metric of several numbers shows its first
-    return f"np.ravel(cal.catalogue[{id!r}](y, c))[0]"
+    fields = cal.catalogue[id].fields
+    return f"cal.catalogue[{id!r}](y, c).{fields[0][0]}" if fields else f"np.ravel(cal.catalogue[{id!r}](y, c))[0]"
 
 
 def small(only: list[str] | None = None, n: int = 100) -> dict[str, float]:
@@ -166,8 +169,23 @@ def _fixed(measured: dict[str, Any]) -> list[str]:
     return lines
 
 
-if __name__ == "__main__":
-    from peers import Bench
+def main() -> None:
+    """Measure the metrics named, or all, and print the tables or bring RESULTS.md up to date."""
+    from peers import RESULTS, STORED, Bench
 
+    only = [word for word in sys.argv[1:] if word != "--update"]
     with tempfile.TemporaryDirectory() as folder:
-        print("\n".join(sections(measure(Bench(Path(folder)), sys.argv[1:] or None))))
+        measured = measure(Bench(Path(folder)), only or None)
+    if "--update" not in sys.argv:
+        print("\n".join(sections(measured)))
+        return
+    results = json.loads(STORED.read_text())
+    for part in ("growth", "small"):
+        results["limits"][part].update(measured[part])
+    results["limits"].update(evaluate=measured["evaluate"], **{"import": measured["import"]})
+    RESULTS.write_text(markdown(results), encoding="utf-8")
+    STORED.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

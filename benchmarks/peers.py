@@ -37,6 +37,7 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+RESULTS, STORED = HERE / "RESULTS.md", HERE / "results.json"
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"), "1"
 )
@@ -219,14 +220,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="100 and 10,000 rows, one round, no table of limits")
     parser.add_argument("--update", action="store_true", help="replace the rows of these calls in what is written")
     parser.add_argument("--no-limits", action="store_true", help="leave out the comparison with sorting")
-    parser.add_argument("--output", type=Path, default=HERE / "RESULTS.md")
+    parser.add_argument("--output", type=Path, default=RESULTS)
     given = parser.parse_args()
     sizes = [int(n) for n in ([100, 1e4] if given.quick else given.n)]
     rounds = 1 if given.quick else given.rounds
     started = time.time()
     home = build(out)
     rows: list[Row] = []
-    stored = given.output.with_name(given.output.stem.lower() + ".json")
+    stored = given.output.with_name(given.output.stem.lower() + STORED.suffix)
     before = json.loads(stored.read_text()) if given.update else None
 
     def write(limits: dict[str, Any]) -> None:  # also on the way, so that a run that is stopped leaves what it has

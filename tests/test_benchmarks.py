@@ -170,6 +170,11 @@ def test_growth_exponent_is_the_slope_of_log_time() -> None:
     assert limits.exponent({"100": {"error": "memory"}}) is None
 
 
+@pytest.mark.parametrize("id", limits.binary_metrics())
+def test_the_call_that_measures_growth_gives_one_number(id: str) -> None:
+    assert math.isfinite(float(run("binary", limits.call_of(id))))
+
+
 def test_limits_cover_every_metric_of_binary_predictions() -> None:
     able = set(limits.binary_metrics())
     assert {"ece", "bs", "smece", "cis", "ecce_mad", "rps"} <= able
