@@ -434,6 +434,8 @@ def public(core: Callable[..., Any], entry: Entry, call: Callable[..., Any], fro
 
     @functools.wraps(core)
     def function(*data: Any, **keywords: Any) -> Any:
+        if len(data) == 2 and not keywords:  # the plain call is what loops feel
+            return call(*data, keywords)
         for name in keywords:
             if name not in known and name not in front.data:
                 raise TypeError(f"{core.__name__} has no option {name!r}: {suggest(name, known)}")

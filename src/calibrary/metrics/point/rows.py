@@ -100,9 +100,9 @@ def mean_square(view: Predictions) -> float:
     total = 0.0
     for rows in row_blocks(view):
         e = _label_minus(view.probability[rows], view.y[rows])
-        weighted = e if view.w is None else (view.w[rows] * e.T).T
-        total += e.ravel().dot(weighted.ravel())
-    return float(total) / (view.total if view.binary else view.total * view.k)
+        flat = e.ravel()
+        total += flat.dot(flat if view.w is None else (view.w[rows] * e.T).T.ravel())
+    return float(total) / (view.total if e.ndim == 1 else view.total * view.k)
 
 
 def class_mean(view: Predictions, loss: Callable[[Array], Array], soft_target: Any = None) -> Array:
