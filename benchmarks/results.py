@@ -145,8 +145,11 @@ def _how(about: dict[str, Any]) -> list[str]:
         "",
         f"Packages: {versions}. {' '.join(notes)}",
     ]
+    again: dict[tuple[str, str], list[str]] = {}
     for task, later in about.get("again", {}).items():
-        lines += ["", f"`{task}` was measured again by `{later['command']}` on {later['date']}, in the same way."]
+        again.setdefault((later["command"], later["date"]), []).append(f"`{task}`")
+    for (command, date), tasks in again.items():
+        lines += ["", f"Measured again, in the same way, by `{command}` on {date}: {', '.join(sorted(tasks))}."]
     for name, reason in about["missing"].items():
         lines += ["", f"Left out: {name}, which did not install ({reason})."]
     return lines

@@ -202,10 +202,14 @@ class Predictions:
         """Weights as an array, ones when none were given."""
         return np.ones(self.n) if self.w is None else self.w
 
-    @once
+    @property
     def total(self) -> float:
         """Sum of the weights: the number of rows when none were given."""
-        return float(self.n) if self.w is None else float(self.w.sum())
+        return float(len(self.y)) if self.w is None else self._total_weight
+
+    @once
+    def _total_weight(self) -> float:
+        return float(self.weight.sum())
 
     def sum(self, x: NDArray[Any]) -> Any:
         """Weighted sum over the rows (first axis)."""
