@@ -201,6 +201,18 @@ def test_weight_two_is_the_row_written_twice(entry):
 
 @quiet
 @every_metric
+def test_weights_and_row_order_mean_the_same_for_many_rows(entry):
+    # where few nodes stand for many rows, sums are compiled, or blocks follow one another
+    if entry.weights != "repetition" or entry.slow_binary or not entry.order_free or set(entry.needs) - {"order"}:
+        pytest.skip("needs other input, is too slow, or does not promise it")
+    y, c = binary(30_000, decimals=12)
+    w = np.arange(len(y)) % 4
+    i = np.random.default_rng(5).permutation(np.repeat(np.arange(len(y)), w))
+    same(entry(y, c, sample_weight=w), entry(y[i], c[i]), rtol=1e-8)
+
+
+@quiet
+@every_metric
 def test_unit_weights_change_nothing(entry):
     if entry.weights == "none":
         y, p = binary()
