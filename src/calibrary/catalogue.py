@@ -285,10 +285,12 @@ def metric(
 
     def decorate(core: Callable[Concatenate[Predictions, P], R]) -> Metric[P, R]:
         entry = Entry(id=id, name=spoken_name(core, facts), family=family, core=core, combine=combine, **facts)
+        plain: Callable[..., Any] | None = core if entry.binary_lens == "binary" else None
 
         def call(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Any:
-            if not keywords:
-                return entry.measure(predictions(y_true, y_prob))
+            if not keywords:  # the plain call is what loops feel
+                p = predictions(y_true, y_prob)
+                return plain(p) if plain and p.probability.ndim == 1 and p.w is None else entry.measure(p)
             p, seen = _checked(y_true, y_prob, keywords, entry)
             return entry.measure(p, **seen, **keywords)
 
@@ -434,7 +436,7 @@ def public(core: Callable[..., Any], entry: Entry, call: Callable[..., Any], fro
 
     @functools.wraps(core)
     def function(*data: Any, **keywords: Any) -> Any:
-        if len(data) == 2 and not keywords:  # the plain call is what loops feel
+        if len(data) == 2 and not keywords:
             return call(*data, keywords)
         for name in keywords:
             if name not in known and name not in front.data:

@@ -139,7 +139,7 @@ class EqualWidth(Intervals):
     def assign(self, c: Any) -> Indices:
         c = as_array(c, "c")
         if self._exact is None or c.size < FEW:
-            return Intervals.assign(self, c)
+            return super().assign(c)
         t = c * float(self.n_bins)
         up = np.ceil(t) if self.closed == "right" else np.floor(t)
         bins: Indices = up.astype(np.intp)

@@ -198,7 +198,8 @@ class Groups:
         """(sum_b share_b distance_b^p)^(1/p); the largest distance for p = inf."""
         p = norm_order(norm)
         if p == 1.0 and self.view.binary:  # the share cancels, and so do empty bins: no need to count
-            return _pair_scale(distance) * float(np.add.reduce(np.abs(self._residuals))) / self.view.total
+            r = self._residuals
+            return _pair_scale(distance) * float(r.dot(np.sign(r))) / self.view.total  # the sum of |r|
         return power_mean(self.distance(distance), self.share, p)
 
     def label_norm(self, norm: float | str = 1) -> float:
