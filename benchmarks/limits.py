@@ -173,7 +173,7 @@ def main() -> None:
     """Measure the metrics named, or all, and print the tables or bring RESULTS.md up to date."""
     from peers import RESULTS, STORED, Bench
 
-    only = [word for word in sys.argv[1:] if word != "--update"]
+    only = [cal.catalogue[word].id for word in sys.argv[1:] if word != "--update"]
     with tempfile.TemporaryDirectory() as folder:
         measured = measure(Bench(Path(folder)), only or None)
     if "--update" not in sys.argv:

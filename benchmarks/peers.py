@@ -35,6 +35,8 @@ from results import cells, markdown, ours_cells
 from rich.console import Console
 from rich.table import Table
 
+from calibrary.errors import suggest
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 RESULTS, STORED = HERE / "RESULTS.md", HERE / "results.json"
@@ -222,6 +224,12 @@ def main() -> None:
     parser.add_argument("--no-limits", action="store_true", help="leave out the comparison with sorting")
     parser.add_argument("--output", type=Path, default=RESULTS)
     given = parser.parse_args()
+    known = [*(task.id for task in (*TASKS, *SURPRISES)), *PACKAGES]
+    for word in given.only:
+        if word.lower() not in {name.lower() for name in known}:
+            parser.error(f"--only {word}: no such call or package: {suggest(word, known)}")
+    if given.update and not given.output.exists():
+        parser.error(f"--update: there is no {given.output} to bring up to date: run make bench first")
     sizes = [int(n) for n in ([100, 1e4] if given.quick else given.n)]
     rounds = 1 if given.quick else given.rounds
     started = time.time()

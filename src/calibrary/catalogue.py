@@ -443,7 +443,7 @@ def public(core: Callable[..., Any], entry: Entry, call: Callable[..., Any], fro
                 raise TypeError(f"{core.__name__} has no option {name!r}: {suggest(name, known)}")
         if len(data) == 1 and first not in keywords and second not in keywords:
             data = (data[0], None)
-        elif len(data) != 2 or (keywords and (first in keywords or second in keywords)):
+        elif len(data) != 2 or first in keywords or second in keywords:
             given = signature.bind(*data, **keywords).arguments
             data = given[first], given.get(second)
             keywords = {name: value for name, value in keywords.items() if name not in front.data}

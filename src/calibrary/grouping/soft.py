@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.grouping.edges import whole
-from calibrary.predictions import CHUNK, Array, Predictions
+from calibrary.predictions import Array, Predictions, slices
 
 #: Cells of the grid on [0, 1] whose nodes stand for many rows: at least so many, and so many for each factor e that
 #: the odds of two neighbouring bins change by from 0 to 1.
@@ -97,9 +97,7 @@ class SoftBins:
 
     def blocks(self, c: Array, w: Array | None = None) -> Iterator[tuple[slice, Array]]:
         """Slices of rows and their weighted memberships, small enough for the processor's cache."""
-        step = max(1, CHUNK // self.n_bins)
-        for first in range(0, len(c), step):
-            rows = slice(first, first + step)
+        for rows in slices(len(c), self.n_bins):
             u = self.membership(c[rows])
             yield rows, u if w is None else u * w[rows, None]
 
