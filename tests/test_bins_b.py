@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -88,7 +89,7 @@ def test_memberships_in_blocks_are_those_of_the_whole(monkeypatch):
     y, c = data(100)
     w = weights_of("1+i%3", 100)
     whole = cal.soft_binned_calibration_error(y, c, label_binned=True, sample_weight=w)
-    monkeypatch.setattr("calibrary.predictions.CHUNK", 64)
+    monkeypatch.setattr(sys.modules["calibrary.predictions"], "CHUNK", 64)  # the name also is a function
     assert cal.soft_binned_calibration_error(y, c, label_binned=True, sample_weight=w) == pytest.approx(whole)
 
 
