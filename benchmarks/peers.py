@@ -35,7 +35,7 @@ from results import cells, markdown, ours_cells
 from rich.console import Console
 from rich.table import Table
 
-from calibrary.errors import suggest
+from calibrary._errors import suggest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

@@ -26,8 +26,8 @@ import results  # noqa: E402
 from docstrings import formula, markdown  # noqa: E402
 
 import calibrary as cal  # noqa: E402
-from calibrary.catalogue import Entry  # noqa: E402
-from calibrary.evaluate import FAMILIES  # noqa: E402
+from calibrary.evaluation import FAMILIES  # noqa: E402
+from calibrary.lookup import Entry  # noqa: E402
 
 FAMILY = {
     "point": "Point metrics: one row at a time",
@@ -210,7 +210,7 @@ def errata_page(entries: list[Entry]) -> str:
 
 
 def command_line_page() -> str:
-    lines = ["# Command line", "", "Installed as `calibrary`; `python -m calibrary.cli` does the same.", ""]
+    lines = ["# Command line", "", "Installed as `calibrary`; `python -m calibrary.cli.main` does the same.", ""]
     for command in _commands(()):
         lines += [f"## calibrary {' '.join(command)}".rstrip(), "", "```text", _help(command), "```", ""]
     return "\n".join(lines)
@@ -220,7 +220,7 @@ def _commands(prefix: tuple[str, ...]) -> list[tuple[str, ...]]:
     """This command and those below it, depth first."""
     import typer
 
-    from calibrary.cli import app
+    from calibrary.cli.main import app
 
     group: Any = typer.main.get_command(app)
     for name in prefix:
@@ -231,7 +231,7 @@ def _commands(prefix: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 def _help(command: tuple[str, ...]) -> str:
     plain = {**os.environ, "COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1", "TERM": "dumb"}
-    run = [sys.executable, "-c", "from calibrary.cli import main; main()", *command, "--help"]
+    run = [sys.executable, "-c", "from calibrary.cli.main import main; main()", *command, "--help"]
     said = subprocess.run(run, capture_output=True, text=True, check=True, env=plain).stdout
     said = re.sub(r"-c (?=\[OPTIONS\]|report|metric|\w)", "calibrary ", said, count=1)
     return "\n".join(line.rstrip() for line in said.strip("\n").splitlines())

@@ -89,7 +89,7 @@ def test_memberships_in_blocks_are_those_of_the_whole(monkeypatch):
     y, c = data(100)
     w = weights_of("1+i%3", 100)
     whole = cal.soft_binned_calibration_error(y, c, label_binned=True, sample_weight=w)
-    monkeypatch.setattr(sys.modules["calibrary.predictions"], "CHUNK", 64)  # the name also is a function
+    monkeypatch.setattr(sys.modules["calibrary.data.predictions"], "CHUNK", 64)  # the name also is a function
     assert cal.soft_binned_calibration_error(y, c, label_binned=True, sample_weight=w) == pytest.approx(whole)
 
 

@@ -18,7 +18,7 @@ FAST = ["--resamples", "39", "--metrics", "ece,bs"]
 
 def run(*args, stdin=None):
     return subprocess.run(
-        [sys.executable, "-c", "from calibrary.cli import main; main()", *args],
+        [sys.executable, "-c", "from calibrary.cli.main import main; main()", *args],
         capture_output=True, text=True, input=stdin, timeout=300,
     )  # fmt: skip
 
@@ -116,7 +116,7 @@ def test_list_explain_recommend():
 )
 def test_a_mistake_is_one_sentence_and_status_two(args, sentence, tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", "from calibrary.cli import main; main()", *args],
+        [sys.executable, "-c", "from calibrary.cli.main import main; main()", *args],
         capture_output=True, text=True, timeout=300, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 2

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import calibrary as cal
-from calibrary.catalogue import _TESTS
-from calibrary.table2 import TABLE_2
+from calibrary.lookup import _TESTS
+from calibrary.metrics.table2 import TABLE_2
 
 ENTRIES = [e for e in cal.catalogue.values() if not e.planned and e.family != "detection"]
 every_metric = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
@@ -404,7 +404,7 @@ def test_bad_input_is_refused_with_a_sentence(entry, case):
 
 @every_metric
 def test_a_lens_it_is_not_defined_through_is_refused_by_name(entry):
-    from calibrary.lens import ALL_LENSES
+    from calibrary.data.lens import ALL_LENSES
 
     y, p = multi(30)
     for name in set(ALL_LENSES) - set(entry.lenses) - {"partition", "code"}:

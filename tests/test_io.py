@@ -12,7 +12,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from calibrary.io import InputError, read_predictions
+from calibrary.cli.read import InputError, read_predictions
 
 Y = [0, 1, 1, 0]
 C = [0.2, 0.7, 0.9, 0.4]

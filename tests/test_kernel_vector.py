@@ -12,9 +12,10 @@ from scipy.special import gammaln
 import calibrary as cal
 from calibrary.kernels import LOO_GRID, median_bandwidth
 from calibrary.metrics.kernel.stein import stein_features
-from calibrary.numerics import pair_tiles, tile_median
-from calibrary.numerics.dirichlet_kernel import leave_one_out_shares
-from calibrary.numerics.pair_tiles import LineMatrix, MeanMatrix, TiledMatrix
+from calibrary.numerics.sums import tile_median
+from calibrary.numerics.sums import tiles as pair_tiles
+from calibrary.numerics.sums.dirichlet import leave_one_out_shares
+from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, TiledMatrix
 from golden import arrays, assert_close, parts
 
 
@@ -53,7 +54,7 @@ def off_diagonal_mean(h):
 @pytest.fixture
 def always_compiled(monkeypatch):
     """Small problems take the way of large ones: compiled tiles, several of them."""
-    from calibrary.numerics import dirichlet_kernel
+    from calibrary.numerics.sums import dirichlet as dirichlet_kernel
 
     monkeypatch.setattr(pair_tiles, "FEW_PAIRS", 0)
     monkeypatch.setattr(dirichlet_kernel, "FEW_VALUES", 0)
@@ -145,7 +146,7 @@ def test_the_middle_distances_of_tiles_are_those_of_the_full_list(metric, k, lis
 @pytest.mark.parametrize("weight_type", ["frequency", "importance"])
 @pytest.mark.parametrize("h", [1e-5, 0.01, 0.3])
 def test_compiled_class_shares_equal_plain_ones(weight_type, h, monkeypatch):
-    from calibrary.numerics import dirichlet_kernel
+    from calibrary.numerics.sums import dirichlet as dirichlet_kernel
 
     y, p = problem(120, 5)
     w = 1.0 + np.arange(120) % 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary import lens as lenses
+from calibrary.data import lens as lenses
 from golden import arrays, parts
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.detection import geometry
+from calibrary.data import geometry
 from golden import data_path, detection_file, parts
 
 RULES = ("coco", "max-iou", "gt-best", "independent")

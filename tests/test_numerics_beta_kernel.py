@@ -8,8 +8,8 @@ from scipy.special import logsumexp
 from scipy.stats import beta as beta_law
 
 from calibrary.kernels import beta_log_kernel
-from calibrary.numerics import beta_kernel
-from calibrary.numerics.beta_kernel import leave_one_out_beta_pairs, leave_one_out_beta_sums
+from calibrary.numerics.sums import beta as beta_kernel
+from calibrary.numerics.sums.beta import leave_one_out_beta_pairs, leave_one_out_beta_sums
 
 
 def points(kind, n=2000):

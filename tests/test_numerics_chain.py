@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from calibrary.numerics import chain, compiled
-from calibrary.numerics.chain import lipschitz_maximum
+from calibrary.numerics import compiled
+from calibrary.numerics.solve import lipschitz as chain
+from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 
 
 def linear_programme(x, r, slope):

@@ -7,13 +7,13 @@ import pytest
 from scipy.optimize import minimize
 
 from calibrary.maps.local_linear import smooth_line
-from calibrary.numerics.knots import search_knots
-from calibrary.numerics.local_linear import epanechnikov_lines
-from calibrary.numerics.local_linear_walk import walk
-from calibrary.numerics.loess import _fit_at, cell_vertices, hermite, local_polynomial, nearest_window
-from calibrary.numerics.loess_walk import local_polynomials
-from calibrary.numerics.lowess import lowess
-from calibrary.numerics.newton import logistic_loss, minimise, minimise_in_box, multinomial_loss
+from calibrary.numerics.compiled.local_linear import walk
+from calibrary.numerics.compiled.loess import local_polynomials
+from calibrary.numerics.smooth.local_linear import epanechnikov_lines
+from calibrary.numerics.smooth.loess import _fit_at, cell_vertices, hermite, local_polynomial, nearest_window
+from calibrary.numerics.smooth.lowess import lowess
+from calibrary.numerics.solve.knots import search_knots
+from calibrary.numerics.solve.newton import logistic_loss, minimise, minimise_in_box, multinomial_loss
 
 
 def sample(kind, n, seed=0):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from calibrary.numerics import pair_median
-from calibrary.numerics.pair_median import median_distance, median_vector_distance
-from calibrary.numerics.pair_sums import (
+from calibrary.numerics.sums import pair_median
+from calibrary.numerics.sums.pair_median import median_distance, median_vector_distance
+from calibrary.numerics.sums.pairs import (
     decayed_sums,
     gaussian_form,
     laplace_form,

@@ -8,9 +8,10 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from calibrary.kernels import KERNELS, reflected_gaussian
-from calibrary.numerics import moment_sketch, windowed
-from calibrary.numerics.heat import Diffusion
-from calibrary.numerics.moment_sketch import (
+from calibrary.numerics.sums import gaussian as moment_sketch
+from calibrary.numerics.sums import windows as windowed
+from calibrary.numerics.sums.diffusion import Diffusion
+from calibrary.numerics.sums.gaussian import (
     LAGRANGE,
     ORDER,
     Cells,
@@ -18,7 +19,7 @@ from calibrary.numerics.moment_sketch import (
     gaussian_on_nodes,
     gaussian_sums,
 )
-from calibrary.numerics.windowed import block_sums, polynomial_sums
+from calibrary.numerics.sums.windows import block_sums, polynomial_sums
 
 COMPACT = [k for k in KERNELS.values() if k.coefficients]
 
@@ -89,7 +90,7 @@ def test_cutting_empty_stretches_out_changes_no_sum_and_keeps_positions(monkeypa
     x = np.sort(np.concatenate([0.1 + 1e-4 * np.random.default_rng(0).random(50), [0.1, 0.7, 0.7005, 0.9]]))
     h = 1e-4
     whole = Cells(x, h, margin=300)
-    monkeypatch.setattr("calibrary.numerics.moment_sketch._LONG_AXIS", 10)
+    monkeypatch.setattr("calibrary.numerics.sums.gaussian._LONG_AXIS", 10)
     short = Cells(x, h, margin=300)
     assert short.n_cells < whole.n_cells / 10
     np.testing.assert_allclose(short.start[short.cell] + short.position * short.width, x, atol=1e-15)

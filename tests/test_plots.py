@@ -16,7 +16,7 @@ import pytest
 
 import calibrary as cal
 from calibrary import plots
-from calibrary.errors import CalibrationWarning
+from calibrary._errors import CalibrationWarning
 from calibrary.plots import gallery, style
 from calibrary.plots.corp import _band
 from calibrary.plots.data import FigureData, cells

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.lens import Lens
+from calibrary.data.lens import Lens
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.report.words import verdict
+from calibrary.reporting.words import verdict
 
 METRICS = ["ece", "bs", "cis", "ecce_mad"]
 
@@ -129,7 +129,7 @@ def test_hostile_names_are_escaped():
     page = answer.to_html()
     assert evil not in page
     assert "&lt;script&gt;alert(1)" in page
-    from calibrary.report.text import as_csv
+    from calibrary.reporting.text import as_csv
 
     formula = cal.report(y, p, metrics=["ece"], n_resamples=0, title="=1+1")
     assert "'=1+1" in as_csv([formula])

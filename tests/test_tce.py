@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 import calibrary as cal
 from calibrary.grouping.pava import BlockPAVA
 from calibrary.metrics.bins.test_based import _rejected_outside
-from calibrary.numerics.binomial import rejected, two_sided_pvalue
+from calibrary.numerics.laws.binomial import rejected, two_sided_pvalue
 
 
 def test_p_values_are_those_of_scipy():

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from calibrary import datasets as datasets
-from calibrary import lens as lens
-from calibrary.catalogue import *
-from calibrary.detection import *
-from calibrary.errors import *
-from calibrary.evaluate import *
+from calibrary._errors import *
+from calibrary.data import *
+from calibrary.data import lens as lens
+from calibrary.data.lens import *
+from calibrary.data.predictions import *
+from calibrary.evaluation import *
 from calibrary.inference import *
-from calibrary.lens import *
+from calibrary.lookup import *
 from calibrary.maps.nadaraya_watson import *
 from calibrary.metrics.bins.combined import *
 from calibrary.metrics.bins.debiased import *
@@ -57,7 +58,6 @@ from calibrary.metrics.point.brier import *
 from calibrary.metrics.point.consistency import *
 from calibrary.metrics.point.decomposition import *
 from calibrary.metrics.point.individual import *
-from calibrary.metrics.point.jackknife import *
 from calibrary.metrics.point.logarithmic import *
 from calibrary.metrics.point.losses import *
 from calibrary.metrics.point.moments import *
@@ -65,9 +65,9 @@ from calibrary.metrics.point.ordinal import *
 from calibrary.metrics.point.power import *
 from calibrary.metrics.point.spiegelhalter import *
 from calibrary.metrics.point.success import *
-from calibrary.predictions import *
-from calibrary.recommend import *
-from calibrary.report import *
+from calibrary.models.leave_one_out import *
+from calibrary.recommendation import *
+from calibrary.reporting import *
 
 if TYPE_CHECKING:
     from calibrary import grouping as grouping

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import polynomial
 
-from calibrary.errors import one_of, suggest, warn
-from calibrary.numerics.beta_kernel import leave_one_out_beta_sums
-from calibrary.numerics.moment_sketch import Cells, gaussian_on_nodes, gaussian_sums
-from calibrary.numerics.pair_median import median_distance, median_vector_distance
-from calibrary.numerics.pair_sums import decayed_sums, laplace_sums
-from calibrary.numerics.windowed import block_sums, polynomial_sums
-from calibrary.predictions import Array, Predictions, Sorted
+from calibrary._errors import one_of, suggest, warn
+from calibrary.data.predictions import Array, Predictions, Sorted
+from calibrary.numerics.sums.beta import leave_one_out_beta_sums
+from calibrary.numerics.sums.gaussian import Cells, gaussian_on_nodes, gaussian_sums
+from calibrary.numerics.sums.pair_median import median_distance, median_vector_distance
+from calibrary.numerics.sums.pairs import decayed_sums, laplace_sums
+from calibrary.numerics.sums.windows import block_sums, polynomial_sums
 
 #: Beyond this many widths the kernel is exactly zero in double precision.
 _UNDERFLOW = {"gaussian": 39.0, "laplace": 746.0}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrary.catalogue import catalogue
+from calibrary.lookup import catalogue
 
 
 def make_scorer(metric: str, **options: Any) -> Any:

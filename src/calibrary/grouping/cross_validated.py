@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary.errors import one_of, whole
+from calibrary._errors import one_of, whole
+from calibrary.data.predictions import Array, Indices, Predictions, Sorted
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, Intervals
 from calibrary.grouping.groups import Groups
-from calibrary.numerics.segments import segment_sums
-from calibrary.predictions import Array, Indices, Predictions, Sorted
+from calibrary.numerics.sums.segments import segment_sums
 
 
 class FirstValues(Intervals):

@@ -11,10 +11,10 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.errors import one_of
-from calibrary.errors import whole as whole
+from calibrary._errors import one_of
+from calibrary._errors import whole as whole
+from calibrary.data.predictions import Array, Indices, Predictions, as_array, predictions
 from calibrary.grouping.groups import Groups
-from calibrary.predictions import Array, Indices, Predictions, as_array, predictions
 
 #: Rows below which searching the edges takes less time than starting the arithmetic that avoids it.
 FEW = 500

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.data.predictions import Indices, Predictions, as_array
 from calibrary.grouping.edges import Grouping
 from calibrary.grouping.groups import Groups, VectorGroups
-from calibrary.predictions import Indices, Predictions, as_array
 
 
 class UserGroups(Grouping):

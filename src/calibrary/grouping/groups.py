@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.errors import one_of
-from calibrary.numerics.segments import segment_sums
-from calibrary.once import once
-from calibrary.predictions import CHUNK, Array, Indices, Predictions, slices
+from calibrary._errors import one_of
+from calibrary._once import once
+from calibrary.data.predictions import CHUNK, Array, Indices, Predictions, slices
+from calibrary.numerics.sums.segments import segment_sums
 
 NORM_WORDS = {"l1": 1.0, "l2": 2.0, "max": np.inf, "inf": np.inf}
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.errors import one_of, whole
+from calibrary._errors import one_of, whole
+from calibrary.data.predictions import Array, Indices, Predictions, as_array
 from calibrary.grouping.edges import Grouping, Intervals
 from calibrary.grouping.groups import Groups, VectorGroups
-from calibrary.numerics.segments import segment_sums
-from calibrary.predictions import Array, Indices, Predictions, as_array
+from calibrary.numerics.sums.segments import segment_sums
 
 #: Variances this close are equal (the first axis wins), and a value this close to the threshold lies above it:
 #: otherwise rounding would let row order decide on decimal probabilities.

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.errors import one_of, suggest
+from calibrary._errors import one_of, suggest
+from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import (
     Edges,
     EqualArea,
@@ -19,7 +20,6 @@ from calibrary.grouping.edges import (
 )
 from calibrary.grouping.groups import Groups, VectorGroups
 from calibrary.grouping.sweep import MonotonicSweep
-from calibrary.predictions import Predictions
 
 _FIFTEEN = EqualWidth()  # the bins of most calls; fitting them changes nothing
 

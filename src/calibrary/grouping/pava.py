@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Indices, Predictions
 from calibrary.grouping.edges import Intervals
-from calibrary.predictions import Array, Indices, Predictions
 
 
 class BlockPAVA(Intervals):
@@ -54,7 +54,7 @@ class BlockPAVA(Intervals):
 
     def _blocks(self, size: Indices, positive: Indices) -> Indices:
         """First atom of every bin."""
-        from calibrary.numerics.block_pava import pool
+        from calibrary.numerics.compiled.pava import pool
 
         kept = len(size) - self._aside(size)
         if kept == 0:

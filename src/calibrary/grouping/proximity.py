@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Indices, Predictions, as_array
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, whole
 from calibrary.grouping.groups import Groups
-from calibrary.predictions import Array, Indices, Predictions, as_array
 
 #: A k-d tree prunes well up to about this many dimensions; beyond, plain distances in blocks are faster.
 TREE_DIMENSIONS = 15

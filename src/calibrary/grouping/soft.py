@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.data.predictions import Array, Predictions, slices
 from calibrary.grouping.edges import whole
-from calibrary.predictions import Array, Predictions, slices
 
 #: Cells of the grid on [0, 1] whose nodes stand for many rows: at least so many, and so many for each factor e that
 #: the odds of two neighbouring bins change by from 0 to 1.
@@ -122,7 +122,7 @@ class SoftGroups:
 
 def _nodes(view: Predictions, n_cells: int) -> tuple[Array, Array, Array]:
     """Confidences on a grid, with the weights and weighted labels that stand for the rows in smooth sums."""
-    from calibrary.numerics.moment_sketch import PER_WIDTH, Cells
+    from calibrary.numerics.sums.gaussian import PER_WIDTH, Cells
 
     s = view.sorted
     cells = Cells(s.c, PER_WIDTH / n_cells, origin=0.0, n_cells=n_cells, ascending=True)

@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Indices, Predictions
 from calibrary.grouping.edges import SLACK, EqualMass, EqualWidth, Grouping, Intervals, UniqueValues
 from calibrary.grouping.groups import Groups
 from calibrary.grouping.windows import prefix_sums
-from calibrary.predictions import Indices, Predictions
 
 
 class MonotonicSweep(Grouping):

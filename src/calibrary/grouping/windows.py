@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrary.once import once
-from calibrary.predictions import Array, Indices, Predictions
+from calibrary._once import once
+from calibrary.data.predictions import Array, Indices, Predictions
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Windows:
     @once
     def deviation(self) -> Array:
         """Mean over each window of |its mean label - the row's own confidence|."""
-        from calibrary.numerics.ranges import range_deviations
+        from calibrary.numerics.compiled.ranges import range_deviations
 
         moment = prefix_sums(self._wc)
         deviations: Array = range_deviations(self.c, self.below, moment, self.label, self.first, self.last)
@@ -61,7 +61,7 @@ class Windows:
         return self.c if self.w is None else self.w * self.c
 
     def _mean(self, x: Array) -> Array:
-        from calibrary.numerics.ranges import range_means
+        from calibrary.numerics.compiled.ranges import range_means
 
         means: Array = range_means(prefix_sums(x), self.below, self.first, self.last)
         return means
@@ -107,7 +107,7 @@ def nearest_windows(view: Predictions, k: int | None = None) -> Windows:
     of the k-th count as equal, so that rounded scores behave as the decimals they are. ``k`` is the whole part of
     the square root of the number of rows unless given.
     """
-    from calibrary.numerics.ranges import nearest_ranges
+    from calibrary.numerics.compiled.ranges import nearest_ranges
 
     ties = view.ties
     k = int(np.sqrt(view.total)) if k is None else k

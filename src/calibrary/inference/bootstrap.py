@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary.errors import CalibrationWarning, one_of, warn
+from calibrary._errors import CalibrationWarning, one_of, warn
+from calibrary.data.predictions import Array
 from calibrary.inference.resampling import (
     Replicated,
     Sample,
@@ -25,7 +26,6 @@ from calibrary.inference.resampling import (
     standard_errors,
 )
 from calibrary.inference.statistic import Statistic, as_sample, as_statistic, safe_workers, together
-from calibrary.predictions import Array
 
 METHODS = ("basic", "percentile", "bc", "bca", "normal")
 #: More units than this are left out in groups when BCa estimates its acceleration.

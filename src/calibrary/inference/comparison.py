@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary.errors import one_of, warn
+from calibrary._errors import one_of, warn
+from calibrary.data.predictions import Array, Predictions
 from calibrary.inference import bootstrap
 from calibrary.inference.multiplicity import adjust_pvalues
 from calibrary.inference.resampling import (
@@ -24,7 +25,6 @@ from calibrary.inference.resampling import (
     standard_errors,
 )
 from calibrary.inference.statistic import Statistic, as_sample, as_statistic, flat, together
-from calibrary.predictions import Array, Predictions
 
 METHODS = ("bootstrap", "swap", "paired-t")
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.catalogue import Entry, catalogue
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Predictions
 from calibrary.inference import bootstrap
 from calibrary.inference.multiplicity import ADJUSTMENTS, adjust_pvalues, step_down_min_p
 from calibrary.inference.null import redraw
 from calibrary.inference.resampling import Sample, check_level, check_resamples, means, quantiles, standard_errors
 from calibrary.inference.statistic import Statistic, as_statistic, flat
-from calibrary.predictions import Array, Predictions
+from calibrary.lookup import Entry, catalogue
 
 
 def infer_many(

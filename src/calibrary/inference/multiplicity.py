@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, as_array
 from calibrary.inference.resampling import slack
-from calibrary.predictions import Array, as_array
 
 ADJUSTMENTS = ("holm", "bonferroni", "bh", "by")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.catalogue import _TESTS, Entry, TestResult
-from calibrary.errors import one_of, suggest
+from calibrary._errors import one_of, suggest
+from calibrary.data.predictions import Array, Predictions, as_array
 from calibrary.inference.resampling import (
     Replicated,
     Sample,
@@ -24,7 +24,7 @@ from calibrary.inference.resampling import (
     standard_errors,
 )
 from calibrary.inference.statistic import Statistic, as_sample, as_statistic, safe_workers, together
-from calibrary.predictions import Array, Predictions, as_array
+from calibrary.lookup import _TESTS, Entry, TestResult
 
 METHODS = ("monte-carlo", "consistency")
 ALTERNATIVES = ("greater", "less", "two-sided")

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.errors import CalibrationWarning, one_of, warn
-from calibrary.once import once
-from calibrary.predictions import Array, Indices, Predictions
+from calibrary._errors import CalibrationWarning, one_of, warn
+from calibrary._once import once
+from calibrary.data.predictions import Array, Indices, Predictions
 
 #: Fewer units than this are not worth a second thread: Python itself, which runs on one core, dominates.
 _THREADS_FROM = 20_000

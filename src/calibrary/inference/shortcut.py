@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.catalogue import Entry
-from calibrary.errors import CalibrationWarning
+from calibrary._errors import CalibrationWarning
+from calibrary.data.lens import Views
+from calibrary.data.predictions import Array, Predictions
 from calibrary.inference.resampling import Replicate, Scheme
-from calibrary.lens import Views
-from calibrary.predictions import Array, Predictions
+from calibrary.lookup import Entry
 
 Way = Callable[[Replicate], Array]
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.catalogue import Entry, catalogue
-from calibrary.errors import suggest
+from calibrary._errors import suggest
+from calibrary.data.lens import Views
+from calibrary.data.predictions import Array, Predictions, as_array, predictions
 from calibrary.inference.resampling import Replicate, Sample, Scheme
 from calibrary.inference.shortcut import shortcut
-from calibrary.lens import Views
-from calibrary.predictions import Array, Predictions, as_array, predictions
+from calibrary.lookup import Entry, catalogue
 
 #: Metrics that are random themselves see the same random numbers in every replicate.
 _INNER_SEED = 0

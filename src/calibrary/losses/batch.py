@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from calibrary.errors import one_of
+from calibrary._errors import one_of
 
 LENSES = ("binary", "top-label", "class-wise", "full")
 

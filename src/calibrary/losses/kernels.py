@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from calibrary.errors import one_of
+from calibrary._errors import one_of
 from calibrary.losses.batch import Batch, batch, safe_root, through
 
 __all__ = [

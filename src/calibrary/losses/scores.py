@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from calibrary.errors import one_of
+from calibrary._errors import one_of
 from calibrary.losses.batch import Batch, batch, through
 
 __all__ = [

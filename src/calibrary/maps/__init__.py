@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.errors import suggest
+from calibrary._errors import suggest
+from calibrary.data.predictions import Array, Predictions
 from calibrary.maps.base import CalibrationMap
-from calibrary.predictions import Array, Predictions
 
 #: Where each map lives; modules are imported when a map is first asked for.
 _MAPS = {

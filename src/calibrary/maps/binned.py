@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.errors import one_of, whole
+from calibrary._errors import one_of, whole
+from calibrary.data.predictions import Array, Predictions
 from calibrary.grouping import CrossValidated, bins_of_map
 from calibrary.maps.base import CalibrationMap
-from calibrary.predictions import Array, Predictions
 
 
 class Binned(CalibrationMap):

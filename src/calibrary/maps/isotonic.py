@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from calibrary.data.predictions import Array, Predictions
 from calibrary.maps.base import CalibrationMap
-from calibrary.predictions import Array, Predictions
 
 
 class Isotonic(CalibrationMap):

@@ -14,11 +14,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Predictions, softmax
 from calibrary.maps.base import EPS, CalibrationMap, logit
 from calibrary.maps.logits import Points, logits
-from calibrary.numerics.newton import Evaluated, logistic_loss, minimise
-from calibrary.predictions import Array, Predictions, softmax
+from calibrary.numerics.solve.newton import Evaluated, logistic_loss, minimise
 
 RIDGE = 1e-10
 _LOG2 = float(np.log(2.0))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibrary.data.predictions import Array, Predictions
 from calibrary.maps.base import CalibrationMap
-from calibrary.numerics.local_linear import epanechnikov_lines
-from calibrary.predictions import Array, Predictions
+from calibrary.numerics.smooth.local_linear import epanechnikov_lines
 
 #: The published map keeps away from 0 and 1 by this much.
 LIMIT = 0.001

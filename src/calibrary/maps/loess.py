@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Predictions
 from calibrary.maps.base import CalibrationMap, logit
-from calibrary.numerics.loess import cell_vertices, hermite, local_polynomial
-from calibrary.predictions import Array, Predictions
+from calibrary.numerics.smooth.loess import cell_vertices, hermite, local_polynomial
 
 #: Targets where the sorted walk may have lost more than this factor of machine precision are fitted one by one.
 _LOST_DIGITS = 1e5
@@ -107,7 +107,7 @@ class Loess(CalibrationMap):
     def _direct(self, targets: Array) -> Array:
         if len(targets) <= _FEW_TARGETS:
             return self._local(targets)[0]
-        from calibrary.numerics.loess_walk import local_polynomials
+        from calibrary.numerics.compiled.loess import local_polynomials
 
         value = np.empty(len(targets))
         trusted = np.empty(len(targets), dtype=np.bool_)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
+from calibrary._once import once
+from calibrary.data.predictions import Array, Predictions
 from calibrary.maps.base import EPS, logit
-from calibrary.numerics.moment_sketch import PER_WIDTH, Cells
-from calibrary.once import once
-from calibrary.predictions import Array, Predictions
+from calibrary.numerics.sums.gaussian import PER_WIDTH, Cells
 
 #: Blur that the few points resolve, and their distance: far less than a logistic curve needs to change.
 BLUR = 0.1
@@ -42,7 +42,7 @@ class Logits:
     """The distinct log odds of a view, ascending, with their weight ``w`` and weight of ones ``wy``.
 
     Sums of smooth functions over very many of them are sums over a few thousand nodes, to about 1e-14 of the total
-    weight (see :mod:`calibrary.numerics.moment_sketch`): fits take no time once the nodes are there.
+    weight (see :mod:`calibrary.numerics.sums.gaussian`): fits take no time once the nodes are there.
     """
 
     def __init__(self, z: Array, w: Array, wy: Array) -> None:

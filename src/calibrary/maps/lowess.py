@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibrary.data.predictions import Array, Predictions
 from calibrary.maps.base import CalibrationMap
-from calibrary.numerics.lowess import lowess
-from calibrary.predictions import Array, Predictions
+from calibrary.numerics.smooth.lowess import lowess
 
 
 @dataclass

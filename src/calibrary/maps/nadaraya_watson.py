@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Predictions, Sorted, as_array, predictions
 from calibrary.kernels import (
     CURVE_RULES,
     KERNELS,
@@ -18,7 +19,6 @@ from calibrary.kernels import (
     smoothed_labels,
 )
 from calibrary.maps.base import CalibrationMap
-from calibrary.predictions import Array, Predictions, Sorted, as_array, predictions
 
 __all__ = ["smooth_calibration_curve"]
 

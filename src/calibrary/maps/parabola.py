@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibrary.data.predictions import Array, Predictions
 from calibrary.maps.base import CalibrationMap
-from calibrary.predictions import Array, Predictions
 
 
 @dataclass

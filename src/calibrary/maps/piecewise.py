@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary.errors import one_of, warn
+from calibrary._errors import one_of, warn
+from calibrary.data.predictions import Array, Indices, Predictions
 from calibrary.maps.base import CalibrationMap, logit
-from calibrary.numerics.newton import Evaluated, logistic_loss, minimise, minimise_in_box
-from calibrary.predictions import Array, Indices, Predictions
+from calibrary.numerics.solve.newton import Evaluated, logistic_loss, minimise, minimise_in_box
 
 _RIDGE = 1e-8
 _GROUPS = 50
@@ -123,7 +123,7 @@ def _folds(n: int, n_folds: int, rng: Any) -> Indices:
 
 
 def _search(groups: _Rows, k: int, *, logistic: bool) -> Array:
-    from calibrary.numerics.knots import search_knots
+    from calibrary.numerics.solve.knots import search_knots
 
     candidates = np.unique(groups.x[1:-1])
     if not logistic:

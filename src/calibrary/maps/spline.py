@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from calibrary.data.predictions import Array, Predictions, softmax
 from calibrary.maps.base import EPS, CalibrationMap, logit
 from calibrary.maps.likelihood import RIDGE, LogitMap, fit_logistic
 from calibrary.maps.logits import Points, logits
-from calibrary.numerics.newton import minimise, multinomial_loss
-from calibrary.predictions import Array, Predictions, softmax
+from calibrary.numerics.solve.newton import minimise, multinomial_loss
 
 #: Harrell's knot positions, as quantiles.
 _QUANTILES = {

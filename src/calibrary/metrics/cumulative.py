@@ -13,16 +13,16 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, TestResult, bonferroni, calibration_test, catalogue, metric
-from calibrary.errors import one_of, warn
-from calibrary.lens import Lens, Views
-from calibrary.numerics.brownian import (
+from calibrary._errors import one_of, warn
+from calibrary.data.lens import Lens, Views
+from calibrary.data.predictions import Array, Predictions, predictions
+from calibrary.lookup import Common, Correction, TestResult, bonferroni, calibration_test, catalogue, metric
+from calibrary.numerics.laws.brownian import (
     brownian_abs_max_log_sf,
     brownian_abs_max_sf,
     brownian_range_log_sf,
     brownian_range_sf,
 )
-from calibrary.predictions import Array, Predictions, predictions
 
 __all__ = [
     "CumulativeDifference",

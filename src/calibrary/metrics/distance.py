@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.errors import warn
-from calibrary.lens import Lens, as_lens
-from calibrary.predictions import Array, Predictions, as_array, predictions
+from calibrary._errors import warn
+from calibrary.data.lens import Lens, as_lens
+from calibrary.data.predictions import Array, Predictions, as_array, predictions
 
 __all__ = ["calibration_curve_gap", "interval_partition_distance", "lower_distance"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.data.predictions import Array
 from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, each_model
-from calibrary.predictions import Array
 
 #: Corners of a curve whose fill is drawn; more would only make the file larger.
 _MOST = 1500

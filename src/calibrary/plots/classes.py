@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrary.lens import as_lens
+from calibrary.data.lens import as_lens
+from calibrary.data.predictions import predictions
 from calibrary.plots import style
 from calibrary.plots.reliability import BINS, ReliabilityData, draw_line, reliability_data
-from calibrary.predictions import predictions
 
 
 def class_data(

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array
 from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.metrics.point.decomposition import score_decomposition
 from calibrary.plots import style
 from calibrary.plots.data import Cells, FigureData, axis_names, binary_view, cells
-from calibrary.predictions import Array
 
 
 @dataclass(frozen=True)

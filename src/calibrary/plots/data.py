@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from calibrary.lens import Lens, as_lens
-from calibrary.predictions import Array, Predictions, predictions
+from calibrary.data.lens import Lens, as_lens
+from calibrary.data.predictions import Array, Predictions, predictions
 
 #: Resampled figures merge confidences closer than this fraction: far below their Monte-Carlo noise.
 CELLS = 4096

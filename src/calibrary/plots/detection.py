@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.data.predictions import Array
 from calibrary.grouping import EqualWidth
 from calibrary.metrics.detection import d_ece_map
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
 from calibrary.plots.simplex import colour_bar
-from calibrary.predictions import Array
 
 _AXES = {
     "cx": "Horizontal place in the image",

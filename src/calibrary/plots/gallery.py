@@ -13,7 +13,7 @@ import numpy as np
 
 import calibrary as cal
 from calibrary import plots
-from calibrary.predictions import Array, Indices
+from calibrary.data.predictions import Array, Indices
 
 #: Cheap errors on one scale, for the dot plot.
 _ERRORS = ("ece", "ace", "ece_sweep", "mce", "ece_lb", "ece_db", "smece", "sece", "ici", "ecce_mad", "ecce_r")

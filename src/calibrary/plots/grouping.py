@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.errors import warn
+from calibrary._errors import warn
+from calibrary.data.predictions import Array, Indices, Predictions
 from calibrary.grouping import EqualWidth
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, axis_names, binary_view
 from calibrary.plots.reliability import clopper_pearson
-from calibrary.predictions import Array, Indices, Predictions
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.data.predictions import predictions
 from calibrary.plots import style
 from calibrary.plots.corp import plot_corp
 from calibrary.plots.cumulative import plot_cumulative
 from calibrary.plots.detection import plot_d_ece_map, plot_detection_reliability
 from calibrary.plots.reliability import plot_reliability
 from calibrary.plots.smooth import plot_smooth_reliability
-from calibrary.predictions import predictions
 
 
 def overview(

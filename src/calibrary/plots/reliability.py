@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array
 from calibrary.grouping import Groups, group
 from calibrary.inference.bootstrap import ends
 from calibrary.metrics.bins.reliability import ReliabilityBins
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, axis_names, binary_view, direction, each_model
-from calibrary.predictions import Array
 
 KINDS = ("line", "bar", "tilted-roof")
 ERRORS = ("se", "wilson", "clopper-pearson", "consistency")

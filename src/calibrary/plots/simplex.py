@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.lens import partition
+from calibrary.data.predictions import Array, Indices, Predictions, predictions
 from calibrary.grouping import group
-from calibrary.lens import partition
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
-from calibrary.predictions import Array, Indices, Predictions, predictions
 
 _HEIGHT = float(np.sqrt(3) / 2)
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.catalogue import catalogue
-from calibrary.errors import CalibrationWarning
+from calibrary._errors import CalibrationWarning
+from calibrary.data.predictions import Array, Predictions
 from calibrary.inference.bootstrap import ends
+from calibrary.lookup import catalogue
 from calibrary.plots import style
 from calibrary.plots.data import Cells, FigureData, axis_names, binary_view, cells, direction, each_model
-from calibrary.predictions import Array, Predictions
 
 #: No narrower kernel is drawn: the eye cannot follow it, and the grid could not.
 _LEAST_WIDTH = 1e-3

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.data.predictions import Array
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
-from calibrary.predictions import Array
 
 
 @dataclass(frozen=True)

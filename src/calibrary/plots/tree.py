@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from calibrary.catalogue import catalogue
+from calibrary.lookup import catalogue
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
 

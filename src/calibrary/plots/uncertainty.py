@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.catalogue import catalogue, test
+from calibrary.data.predictions import Array, predictions
+from calibrary.lookup import catalogue, test
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
-from calibrary.predictions import Array, predictions
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.catalogue import catalogue
-from calibrary.errors import one_of, whole
+from calibrary._errors import one_of, whole
+from calibrary.data.lens import Lens, as_lens
+from calibrary.data.predictions import Array, Indices, Predictions, predictions
 from calibrary.grouping import norm_order
-from calibrary.lens import Lens, as_lens
-from calibrary.numerics.newton import Evaluated, Minimum, logistic_loss, minimise
-from calibrary.predictions import Array, Indices, Predictions, predictions
+from calibrary.lookup import catalogue
+from calibrary.numerics.solve.newton import Evaluated, Minimum, logistic_loss, minimise
 
 
 def _log_flip(c: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from calibrary.catalogue import catalogue, test
+from calibrary.lookup import catalogue, test
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
+from calibrary.data.lens import VECTOR_LENSES
+from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
-from calibrary.lens import VECTOR_LENSES
+from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.point.brier import brier_score
-from calibrary.predictions import Predictions
 
 __all__ = ["gebel_calibration_measure", "harmonic_calibration_score", "well_calibration_ratio"]
 

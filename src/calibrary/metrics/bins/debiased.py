@@ -8,13 +8,13 @@ from typing import Any, Unpack
 import numpy as np
 import scipy
 
-from calibrary.catalogue import Common, Correction, catalogue, metric, run_test
-from calibrary.errors import one_of, warn
+from calibrary._errors import one_of, warn
+from calibrary.data.lens import Views
+from calibrary.data.predictions import Array, Predictions
 from calibrary.grouping import Grouping, Groups, group
 from calibrary.grouping.edges import whole
-from calibrary.lens import Views
+from calibrary.lookup import Common, Correction, catalogue, metric, run_test
 from calibrary.metrics.bins.options import BINNING
-from calibrary.predictions import Array, Predictions
 
 __all__ = ["debiased_calibration_error", "debiased_calibration_test", "debiased_squared_calibration_error"]
 

@@ -7,14 +7,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of, undefined, warn, whole
+from calibrary._errors import one_of, undefined, warn, whole
+from calibrary.data.lens import ALL_LENSES, Views
+from calibrary.data.predictions import Array, Predictions
 from calibrary.grouping import EqualWidth, Grouping, group
-from calibrary.lens import ALL_LENSES, Views
+from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.bins.fixed import on_fixed_bins
 from calibrary.metrics.bins.interval import cumulative_residual
 from calibrary.metrics.bins.options import BINNING, Binned, Bins, class_norm
-from calibrary.predictions import Array, Predictions
 
 __all__ = [
     "adaptive_calibration_error",

@@ -6,10 +6,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Predictions
 from calibrary.grouping import CrossValidated, Grouping, bins_of_map
-from calibrary.predictions import Predictions
+from calibrary.lookup import Common, Correction, metric
 
 __all__ = ["fit_on_the_test_calibration_error"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.data.predictions import Array, Predictions
 from calibrary.grouping import Edges, EqualWidth, Grouping, as_grouping, norm_order, power_mean
-from calibrary.predictions import Array, Predictions
 
 
 def on_fixed_bins(norm: float) -> Callable[..., Any]:

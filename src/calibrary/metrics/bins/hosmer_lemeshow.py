@@ -10,13 +10,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.catalogue import BonferroniResult, Common, Correction, TestResult, calibration_test, metric
-from calibrary.errors import one_of, undefined, warn
+from calibrary._errors import one_of, undefined, warn
+from calibrary.data.lens import Views
+from calibrary.data.predictions import Array, Predictions
 from calibrary.grouping import Grouping, Groups, VectorGroups, group
 from calibrary.grouping.edges import whole
-from calibrary.lens import Views
+from calibrary.lookup import BonferroniResult, Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.bins.options import BINNING
-from calibrary.predictions import Array, Predictions
 
 __all__ = ["ClassWiseHosmerLemeshowResult", "HosmerLemeshowResult", "hosmer_lemeshow", "hosmer_lemeshow_test"]
 

@@ -6,11 +6,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of, warn, whole
+from calibrary._errors import one_of, warn, whole
+from calibrary.data.predictions import Array, Predictions
 from calibrary.grouping.windows import prefix_sums
+from calibrary.lookup import Common, Correction, metric
 from calibrary.numerics.compiled import LONG
-from calibrary.predictions import Array, Predictions
 
 __all__ = [
     "interval_calibration_error",
@@ -234,7 +234,7 @@ def _random_interval_error(
         return float(np.mean([_interval_sum(c, below, width, t) for t in shifts])) / view.total
     # bins [t, t + width) for every t: their sums are differences of the cumulative residual
     if len(c) > LONG:
-        from calibrary.numerics.windows import window_variation
+        from calibrary.numerics.compiled.variation import window_variation
     else:
         window_variation = _window_variation
     return float(window_variation(c, below, width)) / (width * view.total)

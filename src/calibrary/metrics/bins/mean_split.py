@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from calibrary.catalogue import Common, Correction, metric
+from calibrary.data.lens import ALL_LENSES
+from calibrary.data.predictions import Predictions
 from calibrary.grouping import MeanSplit
-from calibrary.lens import ALL_LENSES
-from calibrary.predictions import Predictions
+from calibrary.lookup import Common, Correction, metric
 
 __all__ = ["mean_split_calibration_error"]
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of, undefined
+from calibrary._errors import one_of, undefined
+from calibrary.data.lens import Lens
+from calibrary.data.predictions import Array, Predictions, predictions
 from calibrary.grouping.edges import whole
 from calibrary.grouping.windows import nearest_windows, sliding_windows
-from calibrary.lens import Lens
-from calibrary.predictions import Array, Predictions, predictions
+from calibrary.lookup import Common, Correction, metric
 
 __all__ = ["NeighbourCurve", "calbin", "ece_knn_curve", "nearest_neighbour_calibration_error"]
 

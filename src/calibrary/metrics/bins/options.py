@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.catalogue import Common, Options
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.lens import Views
 from calibrary.grouping import Grouping, norm_order, power_mean
-from calibrary.lens import Views
+from calibrary.lookup import Common, Options
 
 BINNING = Options(
     """\

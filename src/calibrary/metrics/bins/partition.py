@@ -8,14 +8,14 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of, undefined, warn
+from calibrary._errors import one_of, undefined, warn
+from calibrary.data.lens import Lens
+from calibrary.data.predictions import Array, Indices, Predictions, as_array
 from calibrary.grouping import Groups, UserGroups, VectorGroups, group, norm_order, power_mean
 from calibrary.grouping.proximity import ProximityCells, log_proximity
-from calibrary.lens import Lens
+from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.bins.options import BINNING, Binned, class_norm
 from calibrary.metrics.bins.test_based import rejected_share
-from calibrary.predictions import Array, Indices, Predictions, as_array
 
 __all__ = [
     "general_calibration_error",

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.data.lens import Lens, as_lens
+from calibrary.data.predictions import Array, Indices, predictions
 from calibrary.grouping import Groups, group
-from calibrary.lens import Lens, as_lens
-from calibrary.predictions import Array, Indices, predictions
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
 

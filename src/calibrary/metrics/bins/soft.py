@@ -7,13 +7,13 @@ from typing import Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Predictions
 from calibrary.grouping import norm_order, power_mean
 from calibrary.grouping.edges import whole
 from calibrary.grouping.soft import SoftBins, SoftGroups
+from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.bins.options import class_norm
-from calibrary.predictions import Array, Predictions
 
 __all__ = ["differentiable_calibration_error", "soft_binned_calibration_error"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from calibrary.catalogue import Common, Correction, metric
+from calibrary.data.predictions import Predictions
 from calibrary.grouping import MonotonicSweep, group
+from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.bins.options import class_norm
-from calibrary.predictions import Predictions
 
 __all__ = ["sweep_calibration_error"]
 

@@ -9,14 +9,14 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.catalogue import Common, Correction, TestResult, calibration_test, catalogue, metric
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary._once import once
+from calibrary.data.lens import Lens
+from calibrary.data.predictions import Array, Indices, Predictions, predictions
 from calibrary.grouping import group
 from calibrary.grouping.edges import whole
 from calibrary.grouping.simplex import SimplexCells, nested_cells
-from calibrary.lens import Lens
-from calibrary.once import once
-from calibrary.predictions import Array, Indices, Predictions, predictions
+from calibrary.lookup import Common, Correction, TestResult, calibration_test, catalogue, metric
 
 __all__ = [
     "MultipleBinomialResult",
@@ -221,7 +221,7 @@ def multiple_binomial_test(
     >>> result.pvalue
     1.0
     """
-    from calibrary.numerics.binomial import two_sided_pvalue
+    from calibrary.numerics.laws.binomial import two_sided_pvalue
 
     p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
     view = p.through(catalogue["tcal"].lens_for(p, lens)).views[0]
@@ -335,7 +335,7 @@ class _Cells:
 
     def estimates(self, count: Array, label_count: Array) -> Array:
         """(replicates, scales) estimates from the rows (R, A) and labels (R, A, J) of every atom."""
-        from calibrary.numerics.nested_cells import off_diagonal_sums
+        from calibrary.numerics.compiled.nested_cells import off_diagonal_sums
 
         sums: Array = off_diagonal_sums(count, label_count, self.p, self.first, self.last, self.level_ends)
         return sums / self.total

@@ -8,12 +8,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Predictions
 from calibrary.grouping import Edges, EqualWidth, Grouping, Groups
 from calibrary.grouping.edges import whole
 from calibrary.grouping.pava import BlockPAVA
-from calibrary.predictions import Array, Predictions
+from calibrary.lookup import Common, Correction, metric
 
 __all__ = ["test_based_calibration_error"]
 
@@ -93,7 +93,7 @@ test_based_calibration_error.__test__ = False  # type: ignore[attr-defined]  # a
 
 def rejected_share(groups: Groups, alpha: float) -> Array:
     """Share of every group whose confidences its labels reject, by an exact two-sided binomial test."""
-    from calibrary.numerics.binomial import rejected
+    from calibrary.numerics.laws.binomial import rejected
 
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha={alpha!r} must be between 0 and 1")

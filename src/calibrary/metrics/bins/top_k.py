@@ -6,11 +6,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import whole
+from calibrary._errors import whole
+from calibrary.data.predictions import Array, Indices, Predictions
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.windows import prefix_sums
-from calibrary.predictions import Array, Indices, Predictions
+from calibrary.lookup import Common, Correction, metric
 
 __all__ = ["average_top_k_calibration_error", "top_k_calibration_error"]
 

@@ -10,14 +10,21 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.catalogue import Common, Correction, TestResult, calibration_test, metric
-from calibrary.errors import one_of, warn
-from calibrary.lens import BINARY_LENSES
+from calibrary._errors import one_of, warn
+from calibrary.data.lens import BINARY_LENSES
+from calibrary.data.predictions import Array, Predictions
+from calibrary.lookup import Common, Correction, TestResult, calibration_test, metric
 from calibrary.maps.base import EPS
 from calibrary.maps.logits import Points, logits
 from calibrary.metrics.curve.options import one_per_view
-from calibrary.numerics.newton import Evaluated, Minimum, logistic_loss, loss_difference, minimise, multinomial_loss
-from calibrary.predictions import Array, Predictions
+from calibrary.numerics.solve.newton import (
+    Evaluated,
+    Minimum,
+    logistic_loss,
+    loss_difference,
+    minimise,
+    multinomial_loss,
+)
 
 __all__ = ["CoxResult", "CoxTestResult", "cox_intercept_slope", "cox_intercept_slope_test"]
 

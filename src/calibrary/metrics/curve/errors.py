@@ -6,12 +6,12 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of
-from calibrary.lens import BINARY_LENSES
+from calibrary._errors import one_of
+from calibrary.data.lens import BINARY_LENSES
+from calibrary.data.predictions import Array, Predictions
+from calibrary.lookup import Common, Correction, metric
 from calibrary.maps import fit_map, map_at
 from calibrary.metrics.curve.options import MAP_OPTIONS, MapOptions
-from calibrary.predictions import Array, Predictions
 
 __all__ = [
     "calibration_error_percentile",

@@ -6,12 +6,12 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Correction, metric
-from calibrary.errors import one_of, undefined
-from calibrary.lens import ALL_LENSES, as_lens
+from calibrary._errors import one_of, undefined
+from calibrary.data.lens import ALL_LENSES, as_lens
+from calibrary.data.predictions import Array, Predictions
+from calibrary.lookup import Correction, metric
 from calibrary.maps import fit_map, map_at
 from calibrary.metrics.curve.options import MAP_OPTIONS, MapOptions
-from calibrary.predictions import Array, Predictions
 
 __all__ = ["estimated_calibration_index"]
 

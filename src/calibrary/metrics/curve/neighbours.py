@@ -8,9 +8,9 @@ from typing import Any, Unpack
 import numpy as np
 import scipy
 
-from calibrary.catalogue import Common, TestResult, calibration_test, metric
-from calibrary.errors import one_of, undefined
-from calibrary.predictions import Array, Predictions, as_array
+from calibrary._errors import one_of, undefined
+from calibrary.data.predictions import Array, Predictions, as_array
+from calibrary.lookup import Common, TestResult, calibration_test, metric
 
 __all__ = ["NeighbourTestResult", "knn_chi_squared_reliability", "knn_chi_squared_reliability_test"]
 

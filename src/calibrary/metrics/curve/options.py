@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrary.catalogue import Common, Options
-from calibrary.lens import Views
+from calibrary.data.lens import Views
+from calibrary.lookup import Common, Options
 
 MAP_OPTIONS = Options(
     """\

@@ -13,11 +13,11 @@ from typing import Any, Self, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of, undefined, warn
-from calibrary.lens import BINARY_LENSES, Lens, code, code_matrix
+from calibrary._errors import one_of, undefined, warn
+from calibrary.data.lens import BINARY_LENSES, Lens, code, code_matrix
+from calibrary.data.predictions import Array, Indices, Predictions, as_array, predictions
+from calibrary.lookup import Common, Correction, metric
 from calibrary.maps.local_linear import LIMIT, LocalLinear, smooth_line
-from calibrary.predictions import Array, Indices, Predictions, as_array, predictions
 
 __all__ = ["ReliabilityMap", "ls_ecoc", "ls_ecoc_r", "reliability_map_score"]
 

@@ -8,11 +8,11 @@ from typing import Unpack
 import numpy as np
 import scipy
 
-from calibrary.catalogue import Common, TestResult, calibration_test, metric
-from calibrary.errors import one_of, undefined
-from calibrary.lens import BINARY_LENSES
+from calibrary._errors import one_of, undefined
+from calibrary.data.lens import BINARY_LENSES
+from calibrary.data.predictions import Array, Predictions
+from calibrary.lookup import Common, TestResult, calibration_test, metric
 from calibrary.metrics.curve.options import one_per_view
-from calibrary.predictions import Array, Predictions
 
 __all__ = ["ParabolicWaldResult", "parabolic_wald", "parabolic_wald_test"]
 

@@ -8,11 +8,12 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Correction
-from calibrary.detection import Matches
-from calibrary.errors import one_of, undefined, warn
+from calibrary._errors import one_of, undefined, warn
+from calibrary.data import Matches
+from calibrary.data.predictions import Array, Indices
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.edges import whole
+from calibrary.lookup import Correction
 from calibrary.metrics.detection.declare import (
     AVERAGES,
     Matching,
@@ -25,7 +26,6 @@ from calibrary.metrics.detection.declare import (
     read_matches,
     summed,
 )
-from calibrary.predictions import Array, Indices
 
 #: Features of a box besides its score, by name.
 FEATURES: dict[str, tuple[str, ...]] = {

@@ -10,10 +10,10 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
-from calibrary.catalogue import Entry, Front, public, register, spoken_name
-from calibrary.detection import Boxes, Matches, match_detections, matched_detections
-from calibrary.errors import one_of, undefined
-from calibrary.predictions import Array, Indices, as_array
+from calibrary._errors import one_of, undefined
+from calibrary.data import Boxes, Matches, match_detections, matched_detections
+from calibrary.data.predictions import Array, Indices, as_array
+from calibrary.lookup import Entry, Front, public, register, spoken_name
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)

@@ -6,10 +6,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Correction
-from calibrary.detection import Matches
-from calibrary.detection.matches import Flags
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data import Matches
+from calibrary.data.matches import Flags
+from calibrary.data.predictions import Array, Indices
+from calibrary.lookup import Correction
 from calibrary.metrics.detection.binned import Cells, bins_of
 from calibrary.metrics.detection.declare import (
     Matching,
@@ -21,7 +22,6 @@ from calibrary.metrics.detection.declare import (
     ratio,
     summed,
 )
-from calibrary.predictions import Array, Indices
 
 #: Facts that all three share, and those of the two scores.
 _GLOBAL: dict[str, Any] = {

@@ -8,12 +8,12 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.catalogue import Correction
-from calibrary.detection import Matches
-from calibrary.errors import one_of, warn
+from calibrary._errors import one_of, warn
+from calibrary.data import Matches
+from calibrary.data.predictions import Array
 from calibrary.kernels import positive_width
+from calibrary.lookup import Correction
 from calibrary.metrics.detection.declare import Matching, averaged, detection_metric, groups, n_groups
-from calibrary.predictions import Array
 
 #: The authors' bandwidths.
 BANDWIDTHS = (1e-3, 10**-2.5, 1e-2, 10**-1.5, 1e-1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -126,7 +126,7 @@ def _kernel_error(score: Array, psi: Array, weight: Array, bandwidth: float | st
 
 def _smooth_mean(score: Array, psi: Array, weight: Array, bandwidth: float | str) -> Array:
     """Mean of the other detections' psi around each score (ascending)."""
-    from calibrary.numerics.beta_kernel import leave_one_out_beta_sums
+    from calibrary.numerics.sums.beta import leave_one_out_beta_sums
 
     sums = leave_one_out_beta_sums(score, psi, _width(score, weight, bandwidth), weight)
     others = (np.dot(weight, psi) - weight * psi) / np.maximum(weight.sum() - weight, np.finfo(float).tiny)
@@ -144,7 +144,7 @@ def _lone(score: Array, weight: Array) -> NDArray[np.bool_]:
 
 def _width(score: Array, weight: Array, bandwidth: float | str) -> float:
     """A bandwidth by number or rule, for ascending scores."""
-    from calibrary.numerics.beta_kernel import leave_one_out_beta_sums
+    from calibrary.numerics.sums.beta import leave_one_out_beta_sums
 
     given = positive_width(bandwidth, ("loo-mle", "loo-authors"))
     if given is not None:

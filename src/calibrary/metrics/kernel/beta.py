@@ -6,11 +6,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of, undefined
+from calibrary._errors import one_of, undefined
+from calibrary.data.predictions import Array, Predictions, Sorted
 from calibrary.kernels import beta_bandwidth, copies
-from calibrary.numerics.beta_kernel import BetaSums, leave_one_out_beta_pairs, leave_one_out_beta_sums
-from calibrary.predictions import Array, Predictions, Sorted
+from calibrary.lookup import Common, Correction, metric
+from calibrary.numerics.sums.beta import BetaSums, leave_one_out_beta_pairs, leave_one_out_beta_sums
 
 __all__ = ["beta_kernel_calibration_error"]
 

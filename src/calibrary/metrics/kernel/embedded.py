@@ -8,11 +8,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Metric, calibration_test
+from calibrary.data.predictions import Predictions
+from calibrary.lookup import Common, Metric, calibration_test
 from calibrary.metrics.kernel.mean_embedding import laplace_kernel_calibration_error, maximum_mean_calibration_error
 from calibrary.metrics.kernel.pairs import PairTestResult, Together, apart, joint_test
 from calibrary.metrics.kernel.squared import uq_test
-from calibrary.predictions import Predictions
 
 __all__ = ["laplace_kernel_calibration_error_test", "maximum_mean_calibration_error_test"]
 

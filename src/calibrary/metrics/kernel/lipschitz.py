@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Unpack
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.numerics.chain import lipschitz_maximum
-from calibrary.predictions import Predictions
+from calibrary.data.predictions import Predictions
+from calibrary.lookup import Common, Correction, metric
+from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 
 __all__ = ["lipschitz_calibration_error"]
 

@@ -7,11 +7,11 @@ from typing import Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Predictions
 from calibrary.kernels import PAIR_KERNELS, median_bandwidth, positive_width
-from calibrary.numerics.pair_sums import gaussian_form, laplace_form
-from calibrary.predictions import Predictions
+from calibrary.lookup import Common, Correction, metric
+from calibrary.numerics.sums.pairs import gaussian_form, laplace_form
 
 __all__ = ["laplace_kernel_calibration_error", "maximum_mean_calibration_error"]
 

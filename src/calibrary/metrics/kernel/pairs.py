@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrary.catalogue import Common, Options, TestResult, bonferroni
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.lens import ALL_LENSES, Views, as_lens
+from calibrary.data.predictions import Array, Predictions
 from calibrary.kernels import PAIR_KERNELS, WEIGHT_TYPES, median_bandwidth, positive_width
-from calibrary.lens import ALL_LENSES, Views, as_lens
-from calibrary.numerics.pair_tiles import LineMatrix, MeanMatrix, PairMatrix, TiledMatrix
-from calibrary.predictions import Array, Predictions
+from calibrary.lookup import Common, Options, TestResult, bonferroni
+from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, PairMatrix, TiledMatrix
 
 #: Up to this many rows the matrix is small enough to be held.
 _FEW_ROWS = 200

@@ -8,13 +8,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Predictions
 from calibrary.kernels import KERNELS, positive_width
+from calibrary.lookup import Common, Correction, metric
 from calibrary.maps.logits import BLUR, Logits, logits
-from calibrary.numerics.heat import Diffusion
-from calibrary.numerics.moment_sketch import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
-from calibrary.predictions import Array, Predictions
+from calibrary.numerics.sums.diffusion import Diffusion
+from calibrary.numerics.sums.gaussian import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
 
 __all__ = ["logit_smoothed_calibration_error", "smooth_calibration_error_residual"]
 

@@ -7,10 +7,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, Options, metric
-from calibrary.errors import undefined
+from calibrary._errors import undefined
+from calibrary.data.predictions import Array, Predictions
 from calibrary.kernels import CURVE_RULES, Kernel, copies, curve_bandwidth, density_kernel, smoothed_labels
-from calibrary.predictions import Array, Predictions
+from calibrary.lookup import Common, Correction, Options, metric
 
 __all__ = [
     "kernel_density_calibration_error",

@@ -8,8 +8,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Correction, calibration_test, catalogue, metric
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Predictions, as_array
+from calibrary.lookup import Correction, calibration_test, catalogue, metric
 from calibrary.metrics.kernel.pairs import (
     PAIR_FACTS,
     PairOptions,
@@ -28,8 +29,7 @@ from calibrary.metrics.kernel.pairs import (
     pair_matrix,
     u_test,
 )
-from calibrary.numerics.pair_tiles import PairMatrix
-from calibrary.predictions import Array, Predictions, as_array
+from calibrary.numerics.sums.tiles import PairMatrix
 
 __all__ = [
     "squared_kernel_calibration_error",

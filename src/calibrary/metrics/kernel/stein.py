@@ -8,8 +8,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Correction, calibration_test, metric
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Predictions
+from calibrary.lookup import Correction, calibration_test, metric
 from calibrary.metrics.kernel.pairs import (
     PAIR_FACTS,
     PairOptions,
@@ -28,8 +29,7 @@ from calibrary.metrics.kernel.pairs import (
     u_test,
     wild_bootstrap_pvalue,
 )
-from calibrary.numerics.pair_tiles import PairMatrix
-from calibrary.predictions import Array, Predictions
+from calibrary.numerics.sums.tiles import PairMatrix
 
 __all__ = [
     "kernel_calibration_conditional_stein_discrepancy",

@@ -7,14 +7,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import warn
+from calibrary._errors import warn
+from calibrary.data.lens import ALL_LENSES
+from calibrary.data.predictions import Array, Predictions
 from calibrary.kernels import LOO_GRID, beta_bandwidth, copies, positive_width
-from calibrary.lens import ALL_LENSES
+from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.kernel.pairs import need_pairs, on_a_line
-from calibrary.numerics.beta_kernel import leave_one_out_beta_sums
-from calibrary.numerics.dirichlet_kernel import leave_one_out_shares
-from calibrary.predictions import Array, Predictions
+from calibrary.numerics.sums.beta import leave_one_out_beta_sums
+from calibrary.numerics.sums.dirichlet import leave_one_out_shares
 
 __all__ = ["dirichlet_kernel_calibration_error"]
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, catalogue, metric
-from calibrary.errors import one_of, undefined
-from calibrary.lens import ALL_LENSES, Lens
-from calibrary.predictions import Array, Predictions, predictions
+from calibrary._errors import one_of, undefined
+from calibrary.data.lens import ALL_LENSES, Lens
+from calibrary.data.predictions import Array, Predictions, predictions
+from calibrary.lookup import Common, Correction, catalogue, metric
 
 __all__ = [
     "RatioInterval",

@@ -7,11 +7,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of, warn
-from calibrary.lens import ALL_LENSES
+from calibrary._errors import one_of, warn
+from calibrary.data.lens import ALL_LENSES
+from calibrary.data.predictions import Array, Predictions
+from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, mean_square, reduced
-from calibrary.predictions import Array, Predictions
 
 __all__ = ["brier_score", "root_brier_score", "stratified_brier_score"]
 

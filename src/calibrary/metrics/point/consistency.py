@@ -9,10 +9,10 @@ from typing import Any, Unpack
 import numpy as np
 import scipy
 
-from calibrary.catalogue import Common, Correction, catalogue, metric
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Predictions, as_array
+from calibrary.lookup import Common, Correction, catalogue, metric
 from calibrary.metrics.point.rows import soft
-from calibrary.predictions import Array, Predictions, as_array
 
 __all__ = ["consistency_confidence", "consistency_confidence_logits", "consistency_error"]
 

@@ -9,10 +9,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.errors import one_of, undefined
-from calibrary.lens import Lens, as_lens
+from calibrary._errors import one_of, undefined
+from calibrary.data.lens import Lens, as_lens
+from calibrary.data.predictions import Array, Predictions, predictions
 from calibrary.metrics.point.rows import soft
-from calibrary.predictions import Array, Predictions, predictions
 
 __all__ = [
     "BinnedDecomposition",

@@ -6,8 +6,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.predictions import Array, Predictions, as_array
+from calibrary.data.predictions import Array, Predictions, as_array
+from calibrary.lookup import Common, Correction, metric
 
 __all__ = ["expected_individual_calibration_error"]
 

@@ -8,11 +8,11 @@ from typing import Any, Unpack
 import numpy as np
 import scipy
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Predictions, as_array
+from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, reduced, row_blocks, soft
-from calibrary.predictions import Array, Predictions, as_array
 
 __all__ = [
     "dual_focal_loss",

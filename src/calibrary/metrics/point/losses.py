@@ -7,11 +7,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of
-from calibrary.lens import ALL_LENSES
+from calibrary._errors import one_of
+from calibrary.data.lens import ALL_LENSES
+from calibrary.data.predictions import Array, Predictions, as_array
+from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, errors, mean_of_rows, reduced, soft
-from calibrary.predictions import Array, Predictions, as_array
 
 __all__ = [
     "asymmetric_squared_error",

@@ -7,10 +7,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Predictions
+from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.point.rows import ROW_SCORE, Score, errors, reduced
-from calibrary.predictions import Array, Predictions
 
 __all__ = ["ranked_probability_score", "squared_absolute_ranked_probability_score"]
 

@@ -6,12 +6,12 @@ from typing import Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import one_of
+from calibrary._errors import one_of
+from calibrary.data.predictions import Array, Predictions
+from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.logarithmic import surprise
 from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced, row_blocks
-from calibrary.predictions import Array, Predictions
 
 __all__ = ["power_score", "proper_linear_score", "pseudo_spherical_score"]
 

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.errors import one_of
-from calibrary.lens import ALL_LENSES, Views
-from calibrary.predictions import Array, Predictions, as_array, predictions, slices
+from calibrary._errors import one_of
+from calibrary.data.lens import ALL_LENSES, Views
+from calibrary.data.predictions import Array, Predictions, as_array, predictions, slices
 
 #: What a row score returns: a float, or with ``reduction="none"`` an array of one number per row.
 Score: TypeAlias = float | Any

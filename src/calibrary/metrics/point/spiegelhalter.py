@@ -8,11 +8,11 @@ from typing import Unpack
 import numpy as np
 import scipy
 
-from calibrary.catalogue import Common, Correction, TestResult, calibration_test, metric
-from calibrary.errors import one_of, undefined
-from calibrary.lens import ALL_LENSES
+from calibrary._errors import one_of, undefined
+from calibrary.data.lens import ALL_LENSES
+from calibrary.data.predictions import Array, Predictions
+from calibrary.lookup import Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.point.rows import row_blocks
-from calibrary.predictions import Array, Predictions
 
 __all__ = ["spiegelhalter_z", "spiegelhalter_z_test"]
 

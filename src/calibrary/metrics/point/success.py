@@ -6,10 +6,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.catalogue import Common, Correction, metric
-from calibrary.errors import undefined
+from calibrary._errors import undefined
+from calibrary.data.predictions import Array, Predictions, as_array
+from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced, row_blocks
-from calibrary.predictions import Array, Predictions, as_array
 
 __all__ = ["misclassification_loss", "soft_f1_score", "success_rate"]
 

@@ -1,0 +1,193 @@
+"""Detections that were matched elsewhere, as plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.data.boxes import checked_boxes, checked_scores, numbers
+from calibrary.data.geometry import as_xywh
+from calibrary.data.matches import Flags, Matches, Objects
+from calibrary.data.predictions import Array, Indices, as_array
+
+
+def matched_detections(
+    correct: Any,
+    score: Any,
+    *,
+    iou: Any = None,
+    category: Any = None,
+    image: Any = None,
+    box: Any = None,
+    box_format: str = "xywh",
+    image_size: Any = None,
+    n_missed: Any = 0,
+    missed_image: Any = None,
+    missed_weight: Any = None,
+    sample_weight: Any = None,
+) -> Matches:
+    """Detections that are matched already, ready for every detection metric.
+
+    Parameters
+    ----------
+    correct : array-like of shape (V,)
+        Did the detection find an object: booleans, or 0 and 1.
+    score : array-like of shape (V,)
+    iou : array-like of shape (V,), optional
+        Overlap with the object found; values of wrong detections are not used. Localisation-aware metrics need it.
+    category, image : array-like of shape (V,), optional
+        Identifiers; without ``image`` every detection counts as an image of its own when images are resampled.
+    box : array-like of shape (V, 4), image_size : (V, 2) or (width, height), optional
+        For location and shape features.
+    n_missed : int or {category: int}
+        Objects that no detection found.
+    missed_image, missed_weight : array-like, optional
+        Their images and weights, in the order of ``n_missed``; else they are images of their own with weight 1.
+    sample_weight : array-like of shape (V,), optional
+        Weight 2 is the detection written twice.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> m = cal.matched_detections([1, 0, 1], [0.9, 0.6, 0.7], n_missed=2)
+    >>> m
+    Matches(3 detections, 2 correct, 2 missed, 1 category, 5 images)
+    >>> round(cal.brier_score(m), 4)
+    0.1533
+    """
+    c = checked_scores(_one_each(score, "score", None), "score[{}]".format)
+    n = len(c)
+    hit = _flags(correct, c)
+    kind, missed_kind, categories = _categories(category, n, n_missed)
+    where, missed_where, images = _images(image, n, missed_image, len(missed_kind))
+    hits = np.flatnonzero(hit)
+    found = np.full(n, -1, dtype=np.intp)
+    found[hits] = np.arange(len(hits))
+    weight = None if sample_weight is None else _weights(sample_weight, "sample_weight", n)
+    object_weight = np.ones(len(hits) + len(missed_kind))
+    if weight is not None:
+        object_weight[: len(hits)] = weight[hits]
+    if missed_weight is not None:
+        object_weight[len(hits) :] = _weights(missed_weight, "missed_weight", len(missed_kind))
+    whole = Matches(
+        c,
+        hit,
+        np.where(hit, np.nan if iou is None else _overlaps(iou, n), 0.0),
+        kind,
+        where,
+        found,
+        np.arange(n),
+        Objects(
+            np.concatenate([where[hits], missed_where]),
+            np.concatenate([kind[hits], missed_kind]),
+            object_weight > 0.0,
+            None if (object_weight == 1.0).all() else object_weight,
+        ),
+        categories,
+        tuple(str(id) for id in categories),
+        images,
+        weight,
+        None if box is None else _boxes(box, box_format, n),
+        None if image_size is None else _sizes(image_size, where, len(images)),
+    )
+    return whole if weight is None else whole._taking(weight > 0.0)
+
+
+def _one_each(values: Any, name: str, n: int | None) -> Array:
+    given = as_array(values, name)
+    if given.ndim != 1 or (n is not None and len(given) != n):
+        wanted = "one value per detection" if n is None else f"one value for each of {n} detections"
+        raise ValueError(f"{name} has shape {given.shape}: pass {wanted}")
+    return numbers(given, f"{name}[{{}}]".format)
+
+
+def _flags(correct: Any, score: Array) -> Flags:
+    values = _one_each(correct, "correct", len(score))
+    bad = np.flatnonzero((values != 0.0) & (values != 1.0))
+    if len(bad):
+        swapped = len(score) and np.isin(score, (0.0, 1.0)).all()
+        cause = "the two arguments look swapped; call metric(correct, score)" if swapped else "pass True or False"
+        raise ValueError(f"correct[{bad[0]}] = {values[bad[0]]:g} is neither 0 nor 1: {cause}")
+    hit: Flags = values == 1.0
+    return hit
+
+
+def _overlaps(iou: Any, n: int) -> Array:
+    values = _one_each(iou, "iou", n)
+    bad = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
+    if len(bad):
+        raise ValueError(f"iou[{bad[0]}] = {values[bad[0]]:g} is outside [0, 1]: an overlap is a share of the union")
+    return values
+
+
+def _weights(values: Any, name: str, n: int) -> Array:
+    given = as_array(values, name)
+    if given.shape != (n,):
+        raise ValueError(f"{name} has shape {given.shape}: give {n} weights")
+    weight = numbers(given, f"{name}[{{}}]".format)
+    bad = np.flatnonzero(~((weight >= 0.0) & np.isfinite(weight)))
+    if len(bad):
+        raise ValueError(f"{name}[{bad[0]}] = {weight[bad[0]]}: weights must be finite and not negative")
+    return weight
+
+
+def _categories(category: Any, n: int, n_missed: Any) -> tuple[Indices, Indices, tuple[Hashable, ...]]:
+    """Category of every detection and missed object (-1: not known), and the identifiers that occur."""
+    counts = n_missed if isinstance(n_missed, Mapping) else {None: n_missed}
+    for id, count in counts.items():
+        if not isinstance(count, int | np.integer) or count < 0:
+            name = "n_missed" if id is None else f"n_missed[{id!r}]"
+            raise ValueError(f"{name} = {count!r}: the number of missed objects is a whole number, 0 or more")
+    if category is None:
+        total = int(sum(counts.values()))
+        return np.zeros(n, dtype=np.intp), np.zeros(total, dtype=np.intp), ("all",)
+    given = as_array(category, "category")
+    if given.shape != (n,):
+        raise ValueError(f"category has shape {given.shape}: pass one value for each of {n} detections")
+    ids = sorted({*given.tolist(), *(id for id in counts if id is not None)}, key=lambda id: (str(type(id)), id))
+    position = {id: k for k, id in enumerate(ids)}
+    kind = np.array([position[id] for id in given.tolist()], dtype=np.intp)
+    missed = [np.full(int(count), position.get(id, -1), dtype=np.intp) for id, count in counts.items()]
+    return kind, np.concatenate([np.empty(0, dtype=np.intp), *missed]), tuple(ids)
+
+
+def _images(image: Any, n: int, missed_image: Any, n_missed: int) -> tuple[Indices, Indices, Sequence[Hashable]]:
+    """Image of every detection and missed object, and the identifiers."""
+    if image is None and missed_image is None:
+        missing = [("missed", i) for i in range(n_missed)]
+        return np.arange(n), np.arange(n, n + n_missed), (*range(n), *missing) if missing else range(n)
+    given: NDArray[Any] = np.arange(n) if image is None else as_array(image, "image")
+    if given.shape != (n,):
+        raise ValueError(f"image has shape {given.shape}: pass one value for each of {n} detections")
+    names = given.tolist()
+    if missed_image is None:
+        names += [("missed", i) for i in range(n_missed)]
+    else:
+        missed = as_array(missed_image, "missed_image")
+        if missed.shape != (n_missed,):
+            raise ValueError(f"missed_image has shape {missed.shape}: give the image of each of {n_missed} objects")
+        names += missed.tolist()
+    position: dict[Hashable, int] = {}
+    index = np.array([position.setdefault(id, len(position)) for id in names], dtype=np.intp)
+    return index[:n], index[n:], tuple(position)
+
+
+def _boxes(box: Any, box_format: str, n: int) -> Array:
+    corners = numbers(as_array(box, "box"), "box[{}]".format, columns=4)
+    if len(corners) != n:
+        raise ValueError(f"box has {len(corners)} rows: pass one for each of {n} detections")
+    return checked_boxes(as_xywh(corners, box_format), "box[{}]".format)
+
+
+def _sizes(image_size: Any, image: Indices, n_images: int) -> Array:
+    given = as_array(image_size, "image_size").astype(np.float64)
+    if given.shape not in ((2,), (len(image), 2)):
+        raise ValueError(f"image_size has shape {given.shape}: pass (width, height), or one row per detection")
+    if given.shape == (2,):
+        return np.broadcast_to(given, (n_images, 2))
+    table = np.full((n_images, 2), np.nan)
+    table[image] = given
+    return table

@@ -1,0 +1,342 @@
+"""Detections after matching: which are correct, how well they fit, and which objects nobody found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary._errors import one_of
+from calibrary._once import once
+from calibrary.data.lens import Lens, Views
+from calibrary.data.predictions import Array, Indices, Predictions, as_array
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Objects:
+    """The annotated objects. ``real`` is False for crowds and others that are to be ignored."""
+
+    image: Indices
+    category: Indices
+    real: Flags
+    weight: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Matched detections, the one input of every detection metric. Nothing in it can be changed.
+
+    Made by :func:`calibrary.match_detections` (boxes) or :func:`calibrary.matched_detections` (arrays).
+
+    Attributes
+    ----------
+    score, correct, iou : (V,) arrays
+        Confidence; whether the detection found an object; the overlap with it (0 for a false positive).
+    category, image : (V,) integer arrays
+        Positions in ``categories`` and ``images``.
+    object : (V,) integer array
+        Row of the annotation that was found, -1 for a false positive.
+    row : (V,) integer array
+        Row of the detection in the results; detections swallowed by crowds and cuts are not there.
+    weight : (V,) array or None
+        Weights, all positive; None when every detection counts once.
+    objects : Objects
+        Image, category and weight of every annotation.
+    categories, names, images : tuples (or a range)
+        Identifiers of the listed categories, their names, identifiers of the images.
+    box, image_size : (V, 4) array of x, y, w, h; (n_images, 2) array, or None
+    iou_threshold, matching
+        How the detections were matched; None when they came as arrays.
+    """
+
+    score: Array
+    correct: Flags
+    iou: Array
+    category: Indices
+    image: Indices
+    object: Indices
+    row: Indices
+    objects: Objects
+    categories: tuple[Hashable, ...]
+    names: tuple[str, ...]
+    images: Sequence[Hashable]
+    weight: Array | None = None
+    box: Array | None = None
+    image_size: Array | None = None
+    iou_threshold: float | None = None
+    matching: str | None = None
+    again: Callable[..., Matches] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for value in (*vars(self).values(), *vars(self.objects).values()):
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def __repr__(self) -> str:
+        parts = [
+            _counted(len(self), "detection"), f"{int(self.correct.sum())} correct",
+            f"{int(self.missed().sum())} missed", _counted(len(self.categories), "categor", "y", "ies"),
+            _counted(self.n_images, "image"),
+        ]  # fmt: skip
+        if self.matching is not None:
+            parts.append(f'"{self.matching}" matching at IoU {self.iou_threshold:g}')
+        return f"Matches({', '.join(parts)})"
+
+    @property
+    def n_images(self) -> int:
+        return len(self.images)
+
+    # -- weights and counts ---------------------------------------------------------------------
+
+    @once
+    def weights(self) -> Array:
+        """Weights as an array, ones when none were given."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    @once
+    def object_weights(self) -> Array:
+        """Weight of every annotation, ones when none were given."""
+        return np.ones(len(self.objects)) if self.objects.weight is None else self.objects.weight
+
+    def missed(self, kept: Flags | None = None) -> Flags:
+        """Which annotations are real objects that no correct detection (among the ``kept`` ones) found."""
+        finders = self.correct if kept is None else self.correct & kept
+        free = self.objects.real.copy()
+        free[self.object[finders]] = False
+        return free
+
+    def _per_category(self, which: Flags) -> Array:
+        known = which & (self.objects.category >= 0)
+        return self._count(self.objects.category[known], self.object_weights[known])
+
+    def _count(self, category: Indices, weight: Array) -> Array:
+        counts: Array = np.bincount(category, weights=weight, minlength=len(self.categories)).astype(np.float64)
+        return counts
+
+    @once
+    def n_missed(self) -> Array:
+        """Missed objects of every listed category (weights, if there are any)."""
+        return self._per_category(self.missed())
+
+    @once
+    def n_objects(self) -> Array:
+        """Real objects of every listed category, found or not."""
+        return self._per_category(self.objects.real)
+
+    @once
+    def n_detections(self) -> Array:
+        """Detections of every listed category."""
+        return self._count(self.category, self.weights)
+
+    @property
+    def located(self) -> Array:
+        """The overlap of every detection with its object, refused where it is not known."""
+        if np.isnan(self.iou[self.correct]).any():
+            raise ValueError("these detections have no overlaps: pass iou= for localisation-aware metrics")
+        return self.iou
+
+    # -- where the boxes are --------------------------------------------------------------------
+
+    def _along(self, axis: int) -> tuple[Array, Array, Array]:
+        """Where every box begins, its extent and that of its image, along x (0) or y (1)."""
+        if self.box is None:
+            raise ValueError("these detections have no boxes: location and shape features need box= and image_size=")
+        if self.image_size is None:
+            raise ValueError("these detections have no image sizes: location and shape features need image_size=")
+        if not (self.image_size > 0.0).all():
+            known: Flags = np.all(self.image_size > 0.0, axis=1)
+            bad = np.flatnonzero(~known[self.image])
+            if len(bad):
+                raise ValueError(
+                    f"image {self.images[self.image[bad[0]]]!r} has no width and height: "
+                    "location and shape features are relative to the image size"
+                )
+        return self.box[:, axis], self.box[:, 2 + axis], self.image_size[:, axis][self.image]
+
+    def _centre(self, axis: int) -> Array:
+        corner, extent, whole = self._along(axis)
+        return (corner + extent / 2.0) / whole
+
+    def _extent(self, axis: int) -> Array:
+        _, extent, whole = self._along(axis)
+        return extent / whole
+
+    @property
+    def place(self) -> Array:
+        """Centre and size of every box relative to its image: columns cx, cy, w, h."""
+        return np.column_stack([self.cx, self.cy, self.w, self.h])
+
+    @property
+    def cx(self) -> Array:
+        """Centre of every box, as a part of its image's width."""
+        return self._centre(0)
+
+    @property
+    def cy(self) -> Array:
+        return self._centre(1)
+
+    @property
+    def w(self) -> Array:
+        """Width of every box, as a part of its image's."""
+        return self._extent(0)
+
+    @property
+    def h(self) -> Array:
+        return self._extent(1)
+
+    # -- other matches made from these ----------------------------------------------------------
+
+    def _taking(self, index: Any, **changes: Any) -> Matches:
+        columns = ("score", "correct", "iou", "category", "image", "object", "row", "weight", "box")
+        taken = {name: v[index] for name in columns if (v := getattr(self, name)) is not None}
+        return replace(self, **{**taken, **changes})
+
+    def reweighted(self, image_weight: Any) -> Matches:
+        """The same matches with every image counted ``image_weight`` times; nothing is matched again.
+
+        One factor per image in the order of ``images``, or {image: factor} with 1 for those not named. It multiplies
+        the weights of the image's detections and objects; images of factor zero go. A bootstrap resample of the
+        images is a vector of counts.
+        """
+        factor = self._image_factor(image_weight)
+        if factor.shape != (self.n_images,):
+            raise ValueError(
+                f"image_weight has shape {factor.shape}: give one weight for each of {self.n_images} images"
+            )
+        bad = np.flatnonzero(~((factor >= 0.0) & np.isfinite(factor)))
+        if len(bad):
+            raise ValueError(f"image_weight[{bad[0]}] = {factor[bad[0]]}: weights must be finite and not negative")
+        weight = self.weights * factor[self.image]
+        kept = weight > 0.0
+        objects = self.objects
+        object_weight = self.object_weights * factor[objects.image]
+        counted = replace(objects, weight=object_weight, real=objects.real & (object_weight > 0.0))
+        again = self.again
+        return self._taking(
+            kept,
+            weight=weight[kept],
+            objects=counted,
+            again=None if again is None else lambda **options: again(**options).reweighted(factor),
+        )
+
+    def _image_factor(self, given: Any) -> Array:
+        if not isinstance(given, Mapping):
+            return as_array(given, "image_weight").astype(np.float64)
+        position = {image: i for i, image in enumerate(self.images)}
+        factor = np.ones(self.n_images)
+        for image, value in given.items():
+            if image not in position:
+                raise ValueError(f"image_weight names {image!r}, which is not among the {self.n_images} images")
+            factor[position[image]] = value
+        return factor
+
+    def repeated(self) -> Matches:
+        """The same detections with weight w written w times, for what counts rows or redraws each of them."""
+        if self.weight is None:
+            return self
+        counts = self.as_predictions().counts("redrawing which detections are correct")
+        return self._taking(np.repeat(np.arange(len(self)), counts), weight=None)
+
+    def rematched(self, **options: Any) -> Matches:
+        """The same boxes matched with other options (those of :func:`calibrary.match_detections`)."""
+        if self.again is None:
+            name = next(iter(options))
+            raise ValueError(f"{name}={options[name]!r} needs boxes to match: these detections came as arrays")
+        return self.again(**options)
+
+    def by_category(self) -> dict[Hashable, Matches]:
+        """Matches of each category that has a detection or an object."""
+        parts = {}
+        for k, category in enumerate(self.categories):
+            mine = self.category == k
+            real = self.objects.real & (self.objects.category == k)
+            if mine.any() or real.any():
+                parts[category] = self._taking(mine, objects=replace(self.objects, real=real), again=None)
+        return parts
+
+    def null_draw(self, rng: np.random.Generator, link: str = "threshold") -> Matches:
+        """Detections of the same scores and boxes whose outcome is drawn as if they were calibrated.
+
+        ``link="threshold"``: a detection is correct with probability equal to its score. ``"identity"``: the
+        expected IoU (0 when wrong) equals the score; IoUs are resampled from the true positives, and those of
+        scores above the mean IoU moved towards 1. Objects play no part: a draw says nothing about misses.
+        """
+        one_of("link", link, ("threshold", "identity"))
+        if self.weight is not None:
+            return self.repeated().null_draw(rng, link)
+        u = rng.random(len(self))
+        nothing = np.full(len(self), -1, dtype=np.intp)
+        if link == "threshold":
+            correct = u < self.score
+            return replace(self, correct=correct, iou=correct.astype(np.float64), object=nothing, again=None)
+        found = self.iou[self.correct]
+        if not found.any():
+            return replace(self, correct=u < 0.0, iou=np.full(len(self), np.nan), object=nothing, again=None)
+        v = found[rng.integers(0, len(found), len(self))]
+        mean = float(found.mean())
+        # a score above the mean IoU is out of reach even when every detection is correct: move the IoU towards 1
+        above = self.score > mean
+        v = np.where(above, 1.0 - (1.0 - v) * (1.0 - self.score) / max(1.0 - mean, np.finfo(float).tiny), v)
+        correct = u < np.minimum(1.0, self.score / mean)
+        return replace(self, correct=correct, iou=np.where(correct, v, 0.0), object=nothing, again=None)
+
+    # -- as classification ----------------------------------------------------------------------
+
+    def as_binary(self) -> tuple[NDArray[np.intp], Array]:
+        """(y, c): was the detection correct, and how sure it was. Accuracy becomes precision."""
+        return self.correct.astype(np.intp), self.score
+
+    def as_predictions(self) -> Predictions:
+        """The detections as predictions, for every classifier metric; ``lens="class-wise"`` is per category."""
+        if not len(self):
+            raise ValueError("there are no detections: only metrics of missed objects are defined")
+        y, c = self.as_binary()
+        return DetectedPredictions(y, c, self.weight, category=self.category)
+
+
+def _counted(n: int, noun: str, one: str = "", many: str = "s") -> str:
+    return f"{n} {noun}{one if n == 1 else many}"
+
+
+class DetectedPredictions(Predictions):
+    """Predictions that remember the category each detection claims, so that "class-wise" means per category."""
+
+    def __init__(self, *args: Any, category: Indices, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self.category = category
+
+    def through(self, lens: Lens) -> Views:
+        if lens.name != "class-wise":
+            return super().through(lens)
+        if lens not in self._views:
+            category = self.align(self.category, "category")
+            present = np.unique(category)
+            rows = [np.flatnonzero(category == k) for k in present]
+            views = tuple(self.subset(r, self.y[r], self.probability[r]) for r in rows)
+            prevalence = np.array([view.total for view in views])
+            self._views[lens] = Views(views, tuple(present.tolist()), prevalence, True, len(views))
+        return self._views[lens]
+
+    def reweighted(self, w: Array) -> Predictions:
+        return self._kept(super().reweighted(w))
+
+    def relabelled(self, y: NDArray[Any]) -> Predictions:
+        return self._kept(super().relabelled(y))
+
+    def _kept(self, child: Predictions) -> Predictions:
+        same = DetectedPredictions(
+            child.y, child.probability, child.w, category=self.category, rows=child.rows, n_input=child.n_input
+        )
+        same._parent = child._parent
+        return same

@@ -1,0 +1,662 @@
+"""What comes in: labels, probabilities and weights, checked once and shared by every metric.
+
+``Predictions`` is both the whole problem and what a lens makes of it. With a 1-D ``probability`` it is
+binary: ``y`` in {0, 1} and ``c`` = P(class 1). With a 2-D one it has one column per class. Expensive
+views (sort order, ties, columns) are computed once per object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary._errors import one_of
+from calibrary._once import once
+
+__all__ = [
+    "Predictions",
+    "predictions",
+    "sigmoid",
+    "softmax",
+]
+
+if TYPE_CHECKING:
+    from calibrary.data.lens import Lens, Views
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+#: Rows must sum to one within this, or within 32 roundings of the input's own precision.
+#: A hair more than 1e-6, because 1.000001 - 1 is: rows of six decimals are welcome.
+ROW_SUM_TOLERANCE = 1e-6 * (1 + 1e-6)
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """Rows in ascending order of confidence. ``w`` is None when every weight is one."""
+
+    c: Array
+    y: Array
+    w: Array | None
+
+
+@dataclass(frozen=True)
+class TieGroups:
+    """Rows with equal confidence, taken together, ascending.
+
+    ``start[g]`` is the position of group g's first row in the sorted order; ``c`` its confidence,
+    ``w`` its total weight, ``wy`` its weighted number of positive labels.
+    """
+
+    start: Indices
+    c: Array
+    w: Array
+    wy: Array
+
+
+#: Numbers handled at a time, so that what is made of them stays in the processor's cache (and, with two numbers a row,
+#: short enough for a dot product not to wake the threads of BLAS).
+CHUNK = 20_000
+
+
+_WHOLE = [slice(0, None)]
+
+
+def slices(n: int, width: int = 1) -> list[slice]:
+    """Slices of n rows, each with ``width`` numbers, that fit the cache."""
+    step = CHUNK // width or 1
+    if n <= step:
+        return _WHOLE
+    return [slice(first, first + step) for first in range(0, n, step)]
+
+
+def picked(matrix: Array, column: NDArray[Any]) -> Array:
+    """One entry of each row of a contiguous matrix."""
+    n, k = matrix.shape
+    entries: Array = matrix.ravel().take(np.arange(0, n * k, k) + column)
+    return entries
+
+
+class Predictions:
+    """Checked labels, probabilities and weights. Build one with :func:`predictions`.
+
+    Attributes
+    ----------
+    y : (N,) integer array
+        Labels as positions in ``classes`` (binary: 1 where the class of interest occurred).
+    probability : (N,) or (N, K) float array
+    w : (N,) float array or None
+        Weights, all positive; None when every row counts once.
+    classes : tuple
+        The names of the classes, in column order.
+    rows : (N,) integer array or None
+        Which rows of the input these are; None when they are all of them.
+    origin : Predictions or None
+        What a lens was looking at when it made this view; None for what the user passed.
+    seen_through : str or None
+        The name of that lens.
+    """
+
+    seen_through: str | None = None
+    #: The rows are known to be in ascending order of confidence (set by whoever put them so).
+    ascending: bool = False
+    _parent: tuple[Predictions, NDArray[np.bool_] | None] | None = None
+
+    def __init__(
+        self,
+        y: NDArray[Any],
+        probability: Array,
+        w: Array | None = None,
+        *,
+        classes: tuple[Hashable, ...] | None = None,
+        rows: Indices | None = None,
+        n_input: int | None = None,
+        origin: Predictions | None = None,
+    ) -> None:
+        self.y = y
+        self.probability = probability
+        self.w = w
+        self.rows = rows
+        self.n_input = len(y) if n_input is None else n_input
+        self.origin = origin
+        self._classes = classes
+
+    @once
+    def _views(self) -> dict[Lens, Views]:
+        return {}
+
+    @once
+    def _memory(self) -> dict[Hashable, Any]:
+        return {}
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __repr__(self) -> str:
+        weights = "" if self.w is None else f", total weight {self.total:g}"
+        return f"Predictions({self.n} rows, {self.k} classes{weights})"
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return 2 if self.probability.ndim == 1 else int(self.probability.shape[1])
+
+    @property
+    def classes(self) -> tuple[Hashable, ...]:
+        return tuple(range(self.k)) if self._classes is None else self._classes
+
+    @property
+    def binary(self) -> bool:
+        """Is this a 1-D view: labels 0/1 with one confidence each?"""
+        return self.probability.ndim == 1
+
+    # -- the numbers a formula needs ------------------------------------------------------------
+
+    @property
+    def c(self) -> Array:
+        """Confidence: P(label = 1) of each row of a binary view."""
+        if self.probability.ndim != 1:
+            raise TypeError("this view has whole probability vectors: look through a binary lens first")
+        return self.probability
+
+    @once
+    def p(self) -> Array:
+        """Probability matrix (N, K); a binary view becomes the two columns (1-c, c)."""
+        if self.probability.ndim == 2:
+            return self.probability
+        return np.column_stack([1.0 - self.probability, self.probability])
+
+    @once
+    def p_true(self) -> Array:
+        """Probability given to the class that occurred."""
+        if self.probability.ndim == 1:
+            absent: Array = np.subtract(1 - self.y, self.probability)  # -c where y is 1, 1 - c where it is 0
+            np.abs(absent, out=absent)
+            return absent
+        return picked(self.probability, self.y)
+
+    @once
+    def one_hot(self) -> Array:
+        """Label matrix (N, K) of zeros and ones."""
+        hot: Array = (self.y[:, None] == np.arange(self.k)).astype(np.float64)
+        return hot
+
+    @once
+    def residual(self) -> Array:
+        """y - c of a binary view."""
+        gap: Array = self.y.astype(np.float64)  # then in place: twice as fast as a subtraction that converts
+        gap -= self.c
+        return gap
+
+    @once
+    def weight(self) -> Array:
+        """Weights as an array, ones when none were given."""
+        return np.ones(self.n) if self.w is None else self.w
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights: the number of rows when none were given."""
+        return float(len(self.y)) if self.w is None else self._total_weight
+
+    @once
+    def _total_weight(self) -> float:
+        return float(self.weight.sum())
+
+    def sum(self, x: NDArray[Any]) -> Any:
+        """Weighted sum over the rows (first axis)."""
+        if self.w is None:
+            return np.add.reduce(x, 0, np.float64)
+        # not a BLAS dot: waking its threads costs more than the sum on a busy machine
+        return np.einsum("n,n...->...", self.w, x)
+
+    def mean(self, x: NDArray[Any]) -> Any:
+        """Weighted mean over the rows (first axis)."""
+        return self.sum(x) / self.total
+
+    @once
+    def class_share(self) -> Array:
+        """Weighted share of every class among the labels."""
+        return np.bincount(self.y, weights=self.w, minlength=self.k)[: self.k] / self.total
+
+    @once
+    def top(self) -> Indices:
+        """The predicted class: the first column that holds the row's largest probability."""
+        if self.probability.ndim == 1:
+            return (self.probability > 0.5).astype(np.intp)
+        best: Indices = self.probability.argmax(axis=1)
+        return best
+
+    # -- sorted views ---------------------------------------------------------------------------
+
+    @once
+    def order(self) -> Indices:
+        """Permutation that sorts the confidences ascending."""
+        if self.ascending:
+            return np.arange(self.n)
+        if self._parent is None:
+            return np.argsort(self.c)
+        parent, kept = self._parent
+        if kept is None:
+            return parent.order
+        position: Indices = np.cumsum(kept) - 1
+        old = parent.order
+        return position[old[kept[old]]]
+
+    @once
+    def sorted(self) -> Sorted:
+        """The rows in ascending order of confidence."""
+        if self.ascending:
+            return Sorted(self.c, self.y.astype(np.float64), self.w)
+        if self.w is None and self._parent is None and "order" not in self.__dict__:
+            return self._sorted_packed()
+        order = self.order
+        w = None if self.w is None else self.w[order]
+        return Sorted(self.c[order], self.y[order].astype(np.float64), w)
+
+    def _sorted_packed(self) -> Sorted:
+        # For 0 <= c <= 1 the bit pattern of a double grows with its value and leaves its top bits free,
+        # so (bits << 1) | y sorts by c, then by y, as plain integers: three times faster than argsort.
+        key = (self.c + 0.0).view(np.uint64)
+        key <<= np.uint64(1)
+        key |= self.y.astype(np.uint64)
+        key.sort()
+        y = (key & np.uint64(1)).astype(np.float64)
+        key >>= np.uint64(1)
+        return Sorted(key.view(np.float64), y, None)
+
+    @once
+    def ties(self) -> TieGroups:
+        """Rows with exactly equal confidence, taken together."""
+        s = self.sorted
+        start: Indices = np.flatnonzero(np.concatenate(([True], s.c[1:] != s.c[:-1])))
+        if len(start) == self.n:
+            w = np.ones(self.n) if s.w is None else s.w
+            return TieGroups(start, s.c, w, s.y if s.w is None else s.w * s.y)
+        if s.w is None:
+            w = np.diff(start, append=self.n).astype(np.float64)
+            return TieGroups(start, s.c[start], w, np.add.reduceat(s.y, start))
+        return TieGroups(start, s.c[start], np.add.reduceat(s.w, start), np.add.reduceat(s.w * s.y, start))
+
+    # -- other predictions made from these ------------------------------------------------------
+
+    def align(self, values: Any, name: str) -> NDArray[Any]:
+        """Rows of an extra input (features, groups, ...) that belong to these predictions."""
+        array = as_array(values, name)
+        if array.ndim == 0 or len(array) != self.n_input:
+            got = "a scalar" if array.ndim == 0 else f"{len(array)} rows"
+            raise ValueError(f"{name} has {got} but y_true has {self.n_input}: give one row per prediction")
+        return array if self.rows is None else array[self.rows]
+
+    def subset(self, keep: NDArray[Any], y: NDArray[Any], probability: Array, **extra: Any) -> Predictions:
+        """A view of some rows (boolean mask or positions), with new labels and probabilities."""
+        index = np.flatnonzero(keep) if keep.dtype == bool else keep
+        rows = index if self.rows is None else self.rows[index]
+        w = None if self.w is None else self.w[index]
+        return Predictions(
+            y, probability, w, rows=rows, n_input=self.n_input, origin=extra.pop("origin", self), **extra
+        )
+
+    def view(self, y: NDArray[Any], probability: Array, classes: tuple[Hashable, ...] | None = None) -> Predictions:
+        """A view of all rows with new labels and probabilities."""
+        return Predictions(y, probability, self.w, classes=classes, rows=self.rows, n_input=self.n_input, origin=self)
+
+    def reweighted(self, w: Array) -> Predictions:
+        """The same rows with other weights; rows of weight zero go. Nothing is sorted again.
+
+        This is what the bootstrap uses: a resample is a vector of counts.
+        """
+        kept = w > 0
+        whole = bool(kept.all())
+        if not whole and not kept.any():
+            raise ValueError("every weight is zero: at least one row must count")
+        if whole:
+            child = Predictions(
+                self.y,
+                self.probability,
+                w,
+                classes=self._classes,
+                rows=self.rows,
+                n_input=self.n_input,
+                origin=self.origin,
+            )
+        else:
+            index = np.flatnonzero(kept)  # several times faster to take by than the mask itself
+            child = self.subset(
+                index, self.y[index], self.probability[index], classes=self._classes, origin=self.origin
+            )
+            child.w = w[index]
+        child._parent = (self, None if whole else kept)
+        child.ascending = self.ascending
+        return child
+
+    def relabelled(self, y: NDArray[Any]) -> Predictions:
+        """The same predictions with other labels (a draw from a null distribution), sharing the sort."""
+        child = Predictions(
+            y,
+            self.probability,
+            self.w,
+            classes=self._classes,
+            rows=self.rows,
+            n_input=self.n_input,
+            origin=self.origin,
+        )
+        child._parent = (self, None)
+        child.ascending = self.ascending
+        return child
+
+    def through(self, lens: Lens) -> Views:
+        """These predictions seen through a lens; computed once."""
+        views = self._views.get(lens)
+        if views is None:
+            views = self._views[lens] = lens.look(self)
+            for view in views.views:
+                if view is not self:
+                    view.seen_through = lens.name
+        return views
+
+    def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What ``make`` gives, computed once for these predictions: a fit or a width that several metrics share."""
+        if key not in self._memory:
+            self._memory[key] = make()
+        return self._memory[key]
+
+    # -- weights in tests and standard errors ---------------------------------------------------
+
+    def counts(self, purpose: str) -> NDArray[np.int64]:
+        """Weights as whole numbers of copies, or an error that says what to do."""
+        if self.w is None:
+            return np.ones(self.n, dtype=np.int64)
+        whole = np.rint(self.w)
+        bad = np.flatnonzero(whole != self.w)
+        if len(bad):
+            raise ValueError(
+                f"sample_weight holds {self.w[bad[0]]:g}, which is not a whole number: {purpose} with "
+                "weight_type='frequency' counts copies of rows; pass counts, or weight_type='importance'"
+            )
+        return whole.astype(np.int64)
+
+    def variance_weight(self, weight_type: str, purpose: str) -> Array:
+        """The weights that enter a variance: w for copies of rows, w squared for importance weights."""
+        one_of("weight_type", weight_type, ("frequency", "importance"))
+        if weight_type == "importance":
+            return self.weight**2
+        return self.counts(purpose).astype(np.float64)
+
+
+# -- checking what the user passed ------------------------------------------------------------------
+
+
+def predictions(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+) -> Predictions:
+    """Check labels, probabilities and weights once, to be passed to any number of metrics.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (N,)
+        The class that occurred: booleans, integers 0..K-1, or names (then give ``labels`` or ``pos_label``).
+        Lists, numpy, pandas, polars, PyArrow and PyTorch all work. An object made by this function comes
+        back as it is (with other weights if ``sample_weight`` is given).
+    y_prob : array-like of shape (N,) or (N, K)
+        P(class 1), or one column per class, rows summing to one.
+    sample_weight : array-like of shape (N,), optional
+        How often each row counts: weight 2 is the row written twice. Rows of weight 0 are left out.
+    labels : sequence, optional
+        The names of the classes, in the order of the columns (for 1-D ``y_prob``: negative, positive).
+    pos_label : optional
+        The name of class 1 when ``y_prob`` is 1-D.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> p = cal.predictions([0, 1, 1], [0.2, 0.7, 0.9])
+    >>> p
+    Predictions(3 rows, 2 classes)
+    >>> round(cal.brier_score(p), 4)
+    0.0467
+    """
+    if not isinstance(y_true, np.ndarray):
+        if hasattr(y_true, "as_predictions"):
+            y_true = y_true.as_predictions()
+        if isinstance(y_true, Predictions):
+            if y_prob is not None:
+                raise TypeError("y_true is already a Predictions object: leave y_prob out")
+            return y_true if sample_weight is None else _given_other_weights(y_true, sample_weight)
+    if y_prob is None:
+        raise TypeError("y_prob is missing: pass the predicted probabilities as the second argument")
+    probability = _probabilities(y_prob)
+    y, classes = _labels(y_true, probability, labels, pos_label)
+    if len(y) != len(probability):
+        raise ValueError(f"y_true has {len(y)} rows and y_prob has {len(probability)}: they must be as long")
+    checked = Predictions(y, probability, classes=classes)
+    return checked if sample_weight is None else _given_other_weights(checked, sample_weight)
+
+
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """Any array-like as numpy; PyTorch tensors of any device come in without importing torch."""
+    if isinstance(values, np.ndarray):
+        return values
+    if hasattr(values, "detach"):
+        values = values.detach()
+        if "bfloat16" in str(values.dtype):
+            values = values.float()
+        values = values.cpu()
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name} cannot be read as an array ({error}): pass one number per row") from error
+
+
+def _probabilities(y_prob: Any) -> Array:
+    given = as_array(y_prob, "y_prob")
+    if given.ndim not in (1, 2):
+        raise ValueError(
+            f"y_prob has {given.ndim} dimensions: pass (N,) with P(class 1), or (N, K) with one column per class"
+        )
+    if given.shape[0] == 0:
+        raise ValueError("y_prob is empty: a metric needs at least one prediction")
+    if given.dtype.kind not in "fiub":
+        try:
+            given = given.astype(np.float64)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"y_prob holds {given.dtype} values, not numbers ({error})") from error
+    p = np.ascontiguousarray(given, dtype=np.float64)
+    if p.ndim == 1:
+        if _may_leave_unit_interval(p):
+            _refuse_probabilities(p)
+        return p
+    if p.shape[1] < 2:
+        raise ValueError("y_prob has one column: pass y_prob[:, 0] if it is P(class 1), or one column per class")
+    ones = np.ones(p.shape[1])
+    for rows in slices(len(p), p.shape[1]):
+        if _may_leave_unit_interval(p[rows].ravel()):
+            _refuse_probabilities(p)
+        gap = np.abs(p[rows] @ ones - 1.0)
+        worst = int(gap.argmax())
+        if gap[worst] > ROW_SUM_TOLERANCE and gap[worst] > 32 * _rounding(given):
+            row = rows.start + worst
+            raise ValueError(
+                f"y_prob[{row}] sums to {p[row].sum():.9g}, not 1: pass probabilities "
+                "(for logits use calibrary.softmax(...)); rows are never rescaled silently"
+            )
+    return p
+
+
+def _rounding(given: NDArray[Any]) -> float:
+    """Relative spacing of the numbers of the input, before they became float64."""
+    return float(np.finfo(given.dtype).eps) if given.dtype.kind == "f" else 0.0
+
+
+def _may_leave_unit_interval(p: Array) -> bool:
+    # Read as unsigned integers, the bits of a double in [0, 1] are at most those of 1.0, and those of anything else
+    # (NaN, negative, above 1) are larger: one pass decides, in place of a minimum and a maximum. Only -0.0 needs a
+    # second look. (argmax starts in half the time of max.)
+    bits = p.view(np.uint64)
+    return bits.item(bits.argmax()) > _BITS_OF_ONE
+
+
+_BITS_OF_ONE = int(np.float64(1.0).view(np.uint64))
+
+
+def _refuse_probabilities(p: Array) -> None:
+    wrong = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
+    if not len(wrong):
+        return
+    where = tuple(int(i) for i in wrong[0])
+    value = p[where]
+    place = f"y_prob[{', '.join(map(str, where))}] = {value:.10g}"
+    if np.isnan(value):
+        raise ValueError(f"{place}: drop or fill missing predictions before measuring them")
+    side = "above 1" if value > 1 else "below 0"
+    raise ValueError(
+        f"{place} is {side}: pass probabilities; for logits use calibrary.softmax(...) or calibrary.sigmoid(...), "
+        "for percentages divide by 100"
+    )
+
+
+def _labels(
+    y_true: Any, p: Array, labels: Sequence[Hashable] | None, pos_label: Hashable | None
+) -> tuple[NDArray[np.intp], tuple[Hashable, ...] | None]:
+    y = as_array(y_true, "y_true")
+    if y.ndim != 1:
+        y = _flat_labels(y, p)
+    if len(y) == 0:
+        raise ValueError("y_true is empty: a metric needs at least one label")
+    k = 2 if p.ndim == 1 else p.shape[1]
+    if labels is not None or pos_label is not None:
+        return _named_labels(y, k, labels, pos_label)
+    kind = y.dtype.kind
+    if kind in "iu":
+        index = y.astype(np.intp, copy=False)
+    elif kind == "b":
+        return y.astype(np.intp), None
+    elif kind == "f":
+        index = _whole_labels(y, p)
+    else:
+        return _sorted_names(y, k)
+    unsigned = index.view(np.uintp)  # in which a negative label is a huge one
+    if unsigned.item(unsigned.argmax()) >= k:
+        _refuse_labels(index, k)
+    return index, None
+
+
+def _flat_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
+    """One label per row, from a single column or from rows of zeros and a one."""
+    if y.ndim == 2 and y.shape[1] == 1:
+        return y[:, 0]
+    if y.ndim == 2 and y.shape == p.shape and np.isin(y, (0, 1)).all() and (y.sum(axis=1) == 1).all():
+        return np.asarray(y.argmax(axis=1))
+    raise ValueError(f"y_true has {y.ndim} dimensions: pass one label per row")
+
+
+def _whole_labels(y: NDArray[Any], p: Array) -> NDArray[np.intp]:
+    index = np.where(np.isfinite(y), y, -1).astype(np.intp)
+    bad = np.flatnonzero(index != y)
+    if not len(bad):
+        return index
+    i = int(bad[0])
+    if not np.isfinite(y[i]):
+        raise ValueError(f"y_true[{i}] = {y[i]}: every row needs a label; drop the rows without one")
+    if p.ndim == 1 and len(p) == len(y) and np.isin(p, (0.0, 1.0)).all() and (y >= 0).all() and (y <= 1).all():
+        raise ValueError(
+            f"y_true[{i}] = {y[i]:g} is not a label while y_prob holds only 0 and 1: the two arguments look "
+            "swapped; call metric(y_true, y_prob)"
+        )
+    raise ValueError(f"y_true[{i}] = {y[i]:g} is not a label: pass the class that occurred (0, 1, ...), not a score")
+
+
+def _refuse_labels(y: NDArray[np.intp], k: int) -> None:
+    i = int(np.flatnonzero((y < 0) | (y >= k))[0])
+    raise ValueError(
+        f"y_true[{i}] = {y[i]} is outside the {k} classes 0..{k - 1}: pass labels=[...] in column order, "
+        "or pos_label= for two classes"
+    )
+
+
+def _sorted_names(y: NDArray[Any], k: int) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
+    # scikit-learn orders the columns of predict_proba by sorted class name; for two classes and one column
+    # of probabilities that would silently choose which class is "1", so there the name is asked for.
+    names = sorted(set(y.tolist()), key=str)
+    if k == 2 or len(names) != k:
+        remedy = (
+            f"pass pos_label={names[-1]!r} (or labels=[negative, positive])"
+            if k == 2
+            else (f"y_true holds {len(names)} of them and y_prob has {k} columns: pass labels=[...] in column order")
+        )
+        raise ValueError(f"y_true holds class names such as {names[0]!r}: {remedy}")
+    return _named_labels(y, k, names, None)
+
+
+def _named_labels(
+    y: NDArray[Any], k: int, labels: Sequence[Hashable] | None, pos_label: Hashable | None
+) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
+    values = y.tolist()
+    if labels is None:
+        if k != 2:
+            raise ValueError(f"pos_label={pos_label!r} is for two classes; y_prob has {k} columns: pass labels=[...]")
+        others = sorted(set(values) - {pos_label}, key=str)
+        if len(others) > 1:
+            raise ValueError(
+                f"y_true holds {len(others)} labels besides pos_label={pos_label!r}: "
+                f"{others[:4]}; pass labels=[negative, positive] and keep only those rows"
+            )
+        names: list[Hashable] = [others[0] if others else f"not {pos_label}", pos_label]
+    else:
+        names = list(labels)
+        if pos_label is not None and len(names) == 2 and names[1] != pos_label:
+            names.reverse()
+        if len(set(names)) != len(names) or len(names) != k:
+            raise ValueError(f"labels={names!r} must name each of the {k} classes once")
+    position = {name: i for i, name in enumerate(names)}
+    try:
+        index = np.fromiter((position[v] for v in values), dtype=np.intp, count=len(values))
+    except (KeyError, TypeError) as error:
+        i = next(i for i, v in enumerate(values) if v not in position)
+        raise ValueError(f"y_true[{i}] = {values[i]!r} is not among labels={names!r}") from error
+    return index, tuple(names)
+
+
+def _given_other_weights(p: Predictions, sample_weight: Any) -> Predictions:
+    w = as_array(sample_weight, "sample_weight")
+    if w.ndim != 1 or len(w) != p.n_input:
+        raise ValueError(f"sample_weight has shape {w.shape}, y_true has {p.n_input} rows: give one weight per row")
+    w = w.astype(np.float64, copy=False)
+    w = w if p.rows is None else w[p.rows]
+    if not (w.min() >= 0.0 and w.max() < np.inf):
+        i = int(np.flatnonzero(~((w >= 0.0) & (w < np.inf)))[0])
+        raise ValueError(f"sample_weight[{i}] = {w[i]}: weights must be finite and not negative")
+    if not w.any():
+        raise ValueError("every sample_weight is zero: at least one row must count")
+    if (w == 1.0).all() and p.w is None:
+        return p
+    return p.reweighted(w)
+
+
+def softmax(logits: Any) -> Array:
+    """Probabilities from logits, one row per case; safe for large values."""
+    z = as_array(logits, "logits").astype(np.float64)
+    e = np.exp(z - z.max(axis=-1, keepdims=True))
+    result: Array = e / e.sum(axis=-1, keepdims=True)
+    return result
+
+
+def sigmoid(logits: Any) -> Array:
+    """P(class 1) from a logit; safe for large values."""
+    from scipy.special import expit
+
+    result: Array = expit(as_array(logits, "logits").astype(np.float64))
+    return result

@@ -1,0 +1,240 @@
+"""Files people have: COCO dictionaries and JSON files, YOLO text folders."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrary.data.boxes import (
+    Boxes,
+    Pair,
+    Sizes,
+    category_names,
+    checked_boxes,
+    checked_scores,
+    checked_sizes,
+    joined,
+    numbers,
+)
+from calibrary.data.geometry import area as box_area
+from calibrary.data.geometry import as_xywh
+
+
+def read_pair(ground_truth: Any, results: Any, unknown_images: str = "error") -> Pair:
+    """Objects and detections from COCO dictionaries or files, YOLO folders, or two :func:`calibrary.boxes`."""
+    if results is None:
+        raise TypeError("results is missing: pass the detections as the second argument")
+    if isinstance(ground_truth, Boxes) != isinstance(results, Boxes):
+        raise TypeError("ground_truth and results must both be calibrary.boxes(...), or both COCO or YOLO input")
+    if isinstance(ground_truth, Boxes):
+        sides = ground_truth, results
+    elif isinstance(ground_truth, str | os.PathLike) and Path(ground_truth).is_dir():
+        sides = read_yolo(ground_truth, results)
+    else:
+        sides = read_coco(ground_truth, results)
+    return joined(*sides, unknown_images)
+
+
+# -- COCO -------------------------------------------------------------------------------------------
+
+
+def read_coco(ground_truth: Any, results: Any) -> tuple[Boxes, Boxes]:
+    """Both sides of a COCO pair: dictionaries, JSON files, or pycocotools' COCO objects."""
+    truth, truth_name = _loaded(ground_truth, "ground_truth")
+    if not isinstance(truth, Mapping):
+        raise ValueError(f"{truth_name} is a {type(truth).__name__}: COCO ground truth is an object with 'annotations'")
+    found, name = _loaded(results, "results")
+    if isinstance(found, Mapping):
+        found = _part(found, "annotations", name)
+    if not isinstance(found, Sequence) or isinstance(found, str):
+        raise ValueError(f"{name} is a {type(found).__name__}: COCO results are a list of detections")
+    return _coco_objects(truth, truth_name), _coco_detections(found, name)
+
+
+def _coco_objects(truth: Mapping[str, Any], name: str) -> Boxes:
+    images, kinds = _part(truth, "images", name), _part(truth, "categories", name)
+    annotations = _part(truth, "annotations", name)
+    where = f"{name} annotations"
+    box = _coco_boxes(annotations, where)
+    own_area = _field(annotations, "area", where, None)
+    area = numbers([np.nan if a is None else a for a in own_area], f"{where}[{{}}].area".format)
+    ids = _unique(_field(images, "id", f"{name} images"), f"{name} images")
+    width, height = (_field(images, side, f"{name} images", None) for side in ("width", "height"))
+    sizes = numbers(
+        [(np.nan, np.nan) if None in size else size for size in zip(width, height, strict=True)],
+        lambda i: f"{name} images[{i}] width and height",
+        columns=2,
+    )
+    kind_ids = _unique(_field(kinds, "id", f"{name} categories"), f"{name} categories")
+    return Boxes(
+        _field(annotations, "image_id", where),
+        _field(annotations, "category_id", where),
+        box,
+        crowd=np.array([bool(flag) for flag in _field(annotations, "iscrowd", where, 0)], dtype=bool),
+        ignore=np.array([bool(flag) for flag in _field(annotations, "ignore", where, 0)], dtype=bool),
+        area=np.where(np.isnan(area), box_area(box), area),
+        images=tuple(ids),
+        sizes={id: (size[0], size[1]) for id, size in zip(ids, sizes.tolist(), strict=True)},
+        categories={id: str(kind.get("name", id)) for id, kind in zip(kind_ids, kinds, strict=True)},
+        image_place=f"{where}[{{}}].image_id".format,
+        category_place=f"{where}[{{}}].category_id".format,
+    )
+
+
+def _coco_detections(found: Sequence[Any], name: str) -> Boxes:
+    score = numbers(_field(found, "score", name), f"{name}[{{}}].score".format)
+    return Boxes(
+        _field(found, "image_id", name),
+        _field(found, "category_id", name),
+        _coco_boxes(found, name),
+        checked_scores(score, f"{name}[{{}}].score".format),
+        image_place=f"{name}[{{}}].image_id".format,
+        category_place=f"{name}[{{}}].category_id".format,
+    )
+
+
+def _coco_boxes(records: Sequence[Any], where: str) -> Any:
+    place = f"{where}[{{}}].bbox".format
+    return checked_boxes(numbers(_field(records, "bbox", where), place, columns=4), place)
+
+
+def _loaded(source: Any, argument: str) -> tuple[Any, str]:
+    """The content and how to speak of it: a file by its name, anything else by its argument."""
+    if not isinstance(source, str | os.PathLike):
+        return getattr(source, "dataset", source), argument  # pycocotools' COCO object keeps its dictionary there
+    path = Path(source)
+    try:
+        return json.loads(path.read_text(encoding="utf-8")), path.name
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{argument}: there is no file {str(path)!r}") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"{path.name} is not valid JSON: {error.msg} at {where}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path.name} is not a JSON text file: {error.reason} at byte {error.start}") from error
+
+
+def _part(content: Mapping[str, Any], key: str, name: str) -> Sequence[Any]:
+    if key not in content:
+        raise ValueError(f"{name} has no {key!r}: it holds {', '.join(map(repr, list(content)[:6])) or 'nothing'}")
+    records = content[key]
+    if not isinstance(records, Sequence) or isinstance(records, str):
+        raise ValueError(f"{name} {key!r} is a {type(records).__name__}: it must be a list")
+    return records
+
+
+_REQUIRED = object()
+
+
+def _field(records: Sequence[Any], key: str, where: str, default: Any = _REQUIRED) -> list[Any]:
+    try:
+        if default is _REQUIRED:
+            return [record[key] for record in records]
+        return [record.get(key, default) for record in records]
+    except (KeyError, TypeError, AttributeError, IndexError):
+        for i, record in enumerate(records):
+            if not isinstance(record, Mapping):
+                raise ValueError(f"{where}[{i}] is a {type(record).__name__}: it must be an object") from None
+            if key not in record:
+                held = ", ".join(map(repr, list(record)[:8])) or "nothing"
+                raise ValueError(f"{where}[{i}] has no {key!r}: it holds {held}") from None
+        raise
+
+
+def _unique(ids: list[Any], where: str) -> list[Hashable]:
+    seen: set[Hashable] = set()
+    for i, id in enumerate(ids):
+        if not isinstance(id, Hashable):
+            raise ValueError(f"{where}[{i}].id = {id!r} is not an identifier: use a number or a text")
+        if id in seen:
+            raise ValueError(f"{where}[{i}].id = {id!r} occurs twice: identifiers must be unique")
+        seen.add(id)
+    return ids
+
+
+# -- YOLO -------------------------------------------------------------------------------------------
+
+
+def read_yolo(labels: Any, results: Any, *, names: Any = None, image_size: Any = None) -> tuple[Boxes, Boxes]:
+    """Both sides of a YOLO pair: two folders with one text file per image.
+
+    Lines are ``class cx cy w h`` in ``labels`` and ``class cx cy w h score`` in ``results``, relative to the image.
+    An image without objects has an empty file or none. Pass both on: ``match_detections(*read_yolo(a, b))``.
+
+    Parameters
+    ----------
+    labels, results : paths of folders
+    names : list or {class number: name}, optional
+        All classes. Default: those that occur.
+    image_size : (width, height) or {file stem: (width, height)}, optional
+        Gives areas in pixels, which ``area_range`` needs. Overlap and location do not depend on it.
+    """
+    truth, found = _text_files(labels, "labels"), _text_files(results, "results")
+    images = tuple(sorted({*truth, *found}))
+    if not images:
+        raise ValueError(f"{os.fspath(labels)!r} holds no .txt files: YOLO has one per image")
+    sizes = checked_sizes(image_size)
+    listed = category_names(dict(enumerate(names)) if isinstance(names, list | tuple) else names)
+    return (
+        _yolo_boxes(truth, sizes, scored=False, images=images, categories=listed),
+        _yolo_boxes(found, sizes, scored=True),
+    )
+
+
+def _text_files(folder: Any, argument: str) -> dict[str, Path]:
+    if not Path(folder).is_dir():
+        raise ValueError(f"{argument}: {os.fspath(folder)!r} is not a folder of YOLO text files")
+    return {path.stem: path for path in sorted(Path(folder).glob("*.txt"))}
+
+
+def _yolo_boxes(files: Mapping[str, Path], sizes: Sizes | None, *, scored: bool, **listed: Any) -> Boxes:
+    image: list[Hashable] = []
+    rows: list[list[float]] = []
+    places: list[str] = []
+    for stem, path in files.items():
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if line.strip():
+                places.append(f"{path.name} line {number}")
+                rows.append(_yolo_line(line, places[-1], scored))
+                image.append(stem)
+    table = np.array(rows, dtype=np.float64).reshape(len(rows), 5 + scored)
+    box = checked_boxes(as_xywh(table[:, 1:5], "cxcywh"), places.__getitem__)
+    if sizes is not None:
+        box = box * np.tile(_sizes_of(image, sizes), 2)
+    return Boxes(
+        image,
+        table[:, 0].astype(int).tolist(),
+        box,
+        checked_scores(table[:, 5], lambda i: f"the score in {places[i]}") if scored else None,
+        sizes=(1.0, 1.0) if sizes is None else sizes,
+        relative=sizes is None,
+        image_place=lambda i: f"the image of {places[i]}",
+        category_place=lambda i: f"the class in {places[i]}",
+        **listed,
+    )
+
+
+def _yolo_line(line: str, place: str, scored: bool) -> list[float]:
+    wanted = "class cx cy w h score" if scored else "class cx cy w h"
+    words = line.split()[: 5 + scored]
+    try:
+        values = [float(word) for word in words]
+    except ValueError:
+        values = []
+    if len(values) < 5 + scored or not values[0].is_integer():
+        raise ValueError(f"{place} is {line.strip()!r}: YOLO lines are the numbers '{wanted}'")
+    return values
+
+
+def _sizes_of(image: list[Hashable], sizes: Sizes) -> Any:
+    if isinstance(sizes, tuple):
+        return np.tile(np.array(sizes), (len(image), 1))
+    missing = next((stem for stem in image if stem not in sizes), None)
+    if missing is not None:
+        raise ValueError(f"image_size has no entry for {missing!r}: give width and height of every image")
+    return np.array([sizes[stem] for stem in image]).reshape(-1, 2)

@@ -1,0 +1,350 @@
+"""Everything that applies to one set of predictions, in one small table."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from calibrary._errors import CalibrationWarning, suggest
+from calibrary.data.lens import as_lens
+from calibrary.data.predictions import Predictions, predictions
+from calibrary.lookup import Entry, catalogue
+
+__all__ = [
+    "Evaluation",
+    "evaluate",
+]
+
+FAMILIES = ("point", "bin", "kernel", "curve", "cumulative", "detection")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of an evaluation. ``part`` names it when the metric has several; ``note`` holds warnings."""
+
+    id: str
+    name: str
+    family: str
+    value: float
+    part: str = ""
+    perfect: float | None = None
+    range: tuple[float, float] = (-math.inf, math.inf)
+    better: str = "lower"
+    low: float | None = None
+    high: float | None = None
+    standard_error: float | None = None
+    pvalue: float | None = None
+    pvalue_adjusted: float | None = None
+    null_mean: float | None = None
+    null_high: float | None = None
+    primary: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What :func:`evaluate` returns: rows of numbers, and for what was left out, the reason.
+
+    Index by metric id for a number (``result["ece"]``), iterate for rows, or use :meth:`to_pandas` and
+    :meth:`to_dict`.
+    """
+
+    rows: tuple[Row, ...]
+    skipped: dict[str, str]
+    n: int
+    n_classes: int
+    lens: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, id: str) -> float:
+        row = self.row(id)
+        return row.value
+
+    def row(self, id: str, part: str = "") -> Row:
+        """The row of a metric (and of one of its parts)."""
+        for row in self.rows:
+            if row.id == id and part in ("", row.part):
+                return row
+        entry = catalogue[id]
+        if entry.id != id:
+            return self.row(entry.id, part)
+        reason = self.skipped.get(id, "it was not asked for")
+        raise KeyError(f"{id} was not computed: {reason}")
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionaries and lists, ready for JSON (NaN and infinities stay floats)."""
+        return {
+            "n": self.n,
+            "n_classes": self.n_classes,
+            "lens": self.lens,
+            "settings": self.settings,
+            "metrics": [asdict(row) for row in self.rows],
+            "skipped": dict(self.skipped),
+        }
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame, one row per number."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(row) for row in self.rows])
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        used = [name for name in _COLUMNS if name in _ALWAYS or any(getattr(r, name) is not None for r in self.rows)]
+        head = [_COLUMNS[name] for name in used]
+        return head, [[_shown(row, name) for name in used] for row in self.rows]
+
+    def __repr__(self) -> str:
+        title = f"{self.n:,} predictions, {self.n_classes} classes, lens {self.lens}"
+        head, body = self._table()
+        widths = [max(len(r[j]) for r in [head, *body]) for j in range(len(head))]
+        lines = [title]
+        family = None
+        for row, cells in zip(self.rows, body, strict=True):
+            if row.family != family:
+                family = row.family
+                lines += ["", f"{family} family", _line(head, widths)]
+            lines.append(_line(cells, widths))
+        if self.skipped:
+            lines += ["", f"not computed ({len(self.skipped)}): " + ", ".join(self.skipped)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head, body = self._table()
+        top = "".join(f"<th>{escape(h)}</th>" for h in head)
+        rows = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in cells) + "</tr>" for cells in body)
+        return f"<table><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+_COLUMNS = {
+    "id": "metric", "value": "value", "low": "interval", "pvalue": "p", "pvalue_adjusted": "p adjusted",
+    "null_mean": "if calibrated", "perfect": "ideal", "name": "name",
+}  # fmt: skip
+_ALWAYS = ("id", "value", "perfect", "name")
+
+
+def _shown(row: Row, column: str) -> str:
+    if column == "id":
+        return row.id + (f".{row.part}" if row.part else "") + (" *" if row.primary else "")
+    if column == "low":
+        return "" if row.low is None else f"[{_number(row.low)}, {_number(row.high)}]"
+    if column == "name":
+        return row.name
+    return _number(getattr(row, column))
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 else f"{value:.3g}"
+
+
+def _line(cells: list[str], widths: list[int]) -> str:
+    return "  ".join(c.ljust(w) for c, w in zip(cells, widths, strict=True)).rstrip()
+
+
+def evaluate(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    metrics: str | Iterable[str] | None = None,
+    lens: Any = "auto",
+    average: Any = "uniform",
+    r: int | None = None,
+    sample_weight: Any = None,
+    labels: Any = None,
+    pos_label: Any = None,
+    ordinal: bool = False,
+    intervals: bool = False,
+    tests: bool = False,
+    primary: str | None = None,
+    n_resamples: int = 999,
+    confidence_level: float = 0.95,
+    adjust: str | None = None,
+    rng: Any = None,
+    **inputs: Any,
+) -> Evaluation:
+    """Compute every metric that applies to these predictions.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in :func:`calibrary.predictions`; a ``Matches`` object from :func:`calibrary.match_detections` works
+        too, and adds the detection family.
+    metrics : str or list of str, optional
+        Ids, aliases or families ("point", "bin", "kernel", "curve", "cumulative", "detection"). Default: all that
+        apply. Metrics named here are computed whatever they cost.
+    lens, average, r
+        How several classes are looked at. "auto" lets each metric use its own default.
+    ordinal : bool
+        The classes are in order, so that ranked scores make sense for more than two of them.
+    intervals, tests : bool
+        Add bootstrap intervals, and p-values of the hypothesis that the predictions are calibrated, adjusted for
+        testing many metrics at once. ``n_resamples``, ``confidence_level``, ``adjust`` and ``rng`` belong to them.
+    primary : str, optional
+        The one metric chosen in advance, whose p-value is read without adjustment.
+    **inputs
+        Extra inputs some metrics need: ``features=``, ``groups=``, ...
+
+    Returns
+    -------
+    Evaluation
+        Prints as a table; ``result["ece"]`` is a number; ``result.skipped`` says what was left out and why.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 1, 0, 1, 0, 1, 1], [0.2, 0.7, 0.9, 0.4, 0.6, 0.1, 0.8, 0.3]
+    >>> result = cal.evaluate(y, p, metrics=["bs", "nll"])
+    >>> print(result)
+    8 predictions, 2 classes, lens auto
+    <BLANKLINE>
+    point family
+    metric  value   ideal  name
+    bs      0.1250         Brier score
+    nll     0.4049         negative log likelihood
+    """
+    matches = y_true if hasattr(y_true, "as_predictions") else None
+    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+    chosen, by_name = _chosen(metrics)
+    if primary is not None and catalogue[primary] not in chosen:
+        chosen.append(catalogue[primary])
+    if lens != "auto":
+        as_lens(lens, r)  # a misspelt lens is an error, not a reason to leave every metric out
+    looking = {"lens": lens, "average": average, "r": r}
+    _refuse_unused(inputs, chosen)
+    rows: list[Row] = []
+    skipped: dict[str, str] = {}
+    done: list[tuple[Entry, dict[str, Any]]] = []
+    for entry in chosen:
+        options = {name: value for name, value in inputs.items() if name in entry.options}
+        reason = _not_applicable(entry, p, looking, options, ordinal, matches, by_name)
+        if reason is None:
+            try:
+                rows += _rows(entry, p, matches, looking, options)
+                done.append((entry, options))
+            except ValueError as error:
+                reason = str(error)
+        if reason is not None:
+            skipped[entry.id] = reason
+    if intervals or tests:
+        rows = _inferred(
+            rows, done, by_name | {e.id for e in chosen if primary and e is catalogue[primary]}, p, looking,
+            matches=matches, intervals=intervals, tests=tests, primary=primary, n_resamples=n_resamples,
+            confidence_level=confidence_level, adjust=adjust, rng=rng,
+        )  # fmt: skip
+    settings = {"n_resamples": n_resamples, "confidence_level": confidence_level} if intervals or tests else {}
+    return Evaluation(tuple(rows), skipped, p.n, p.k, str(getattr(lens, "name", lens)), settings)
+
+
+def _inferred(
+    rows: list[Row],
+    done: list[tuple[Entry, dict[str, Any]]],
+    named: set[str],
+    p: Predictions,
+    looking: dict[str, Any],
+    **settings: Any,
+) -> list[Row]:
+    """The rows with intervals and p-values; costly metrics that nobody named keep their value alone."""
+    from calibrary.inference import infer_many
+
+    taken = [(e, options) for e, options in done if not e.costly or e.id in named]
+    ids = {e.id for e, _ in taken}
+    if not ids:
+        return rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # said once already, in the notes of the rows
+        filled = iter(infer_many(p, [r for r in rows if r.id in ids], taken, looking, **settings))
+    return [next(filled) if row.id in ids else replace(row, note=_joined(row.note, _COSTLY)) for row in rows]
+
+
+_COSTLY = "no interval and no test: each draw is costly; name the metric to get them"
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)
+
+
+def _chosen(metrics: str | Iterable[str] | None) -> tuple[list[Entry], set[str]]:
+    """The entries asked for, in catalogue order of families, and the ids named one by one."""
+    if metrics is None:
+        return sorted((e for e in catalogue.values() if not e.planned), key=_place), set()
+    wanted: dict[str, Entry] = {}
+    by_name = set()
+    for name in [metrics] if isinstance(metrics, str) else metrics:
+        if name in FAMILIES:
+            wanted.update({e.id: e for e in catalogue.values() if e.family == name and not e.planned})
+        else:
+            entry = catalogue[name]
+            wanted[entry.id] = entry
+            by_name.add(entry.id)
+    return sorted(wanted.values(), key=_place), by_name
+
+
+def _place(entry: Entry) -> tuple[int, int]:
+    return FAMILIES.index(entry.family), entry.row or 1000
+
+
+def _refuse_unused(inputs: dict[str, Any], chosen: list[Entry]) -> None:
+    known = {name for entry in chosen for name in entry.options}
+    for name in inputs:
+        if name not in known:
+            raise TypeError(f"no metric here takes {name!r}: {suggest(name, known)}")
+
+
+def _not_applicable(
+    entry: Entry,
+    p: Predictions,
+    looking: dict[str, Any],
+    options: dict[str, Any],
+    ordinal: bool,
+    matches: Any,
+    by_name: set[str],
+) -> str | None:
+    """Why this metric cannot or should not be computed here, or None."""
+    if entry.family == "detection":
+        return None if matches is not None else "needs detections: pass a Matches object"
+    for need in entry.needs:
+        if need == "order" and (ordinal or p.k == 2):
+            continue
+        if need == "order":
+            return "is for ordered classes: pass ordinal=True if yours are"
+        if need not in options:
+            return f"needs {need}" + (f": pass {need}=" if need in entry.options else "")
+    if p.w is not None and entry.weights == "none":
+        return "does not take sample_weight"
+    quadratic = entry.slow_above is not None and (p.k > 2 or entry.slow_binary) and p.n > entry.slow_above
+    if quadratic and entry.id not in by_name:
+        return f"costs {entry.cost}: name it in metrics= to compute it on {p.n:,} rows"
+    try:
+        entry.lens_for(p, looking["lens"], looking["r"])
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _rows(entry: Entry, p: Predictions, matches: Any, looking: dict[str, Any], options: dict[str, Any]) -> list[Row]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CalibrationWarning)
+        result = entry.measure(p, **looking, **options) if entry.family != "detection" else entry(matches, **options)
+    note = "; ".join(str(w.message) for w in caught if issubclass(w.category, CalibrationWarning))
+    facts: dict[str, Any] = {
+        "id": entry.id, "name": entry.name, "family": entry.family, "range": entry.range, "better": entry.better,
+        "note": note,
+    }  # fmt: skip
+    if isinstance(result, np.ndarray):
+        return [Row(**facts, value=float(v), part=str(k), perfect=entry.perfect) for k, v in enumerate(result)]
+    if entry.fields:
+        return [Row(**facts, value=float(getattr(result, f)), part=f, perfect=ideal) for f, ideal in entry.fields]
+    return [Row(**facts, value=float(result), perfect=entry.perfect)]

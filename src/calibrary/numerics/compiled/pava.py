@@ -1,0 +1,34 @@
+"""Pooling adjacent violators with limits on the size of blocks: one pass with a stack."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.numerics.compiled import jit
+
+
+@jit
+def pool(
+    size: NDArray[np.int64], total: NDArray[np.int64], smallest: int, largest: int
+) -> NDArray[np.int64]:  # pragma: no cover - compiled
+    """First atom of every block, in order.
+
+    Two neighbouring blocks merge when together they hold at most ``smallest``, or at most ``largest`` and the left
+    mean is not below the right one. Sizes and totals are whole numbers, so that means are compared exactly.
+    """
+    start = np.empty(len(size), dtype=np.int64)
+    w = np.empty(len(size), dtype=np.int64)
+    s = np.empty(len(size), dtype=np.int64)
+    top = -1
+    for i in range(len(size)):
+        top += 1
+        start[top], w[top], s[top] = i, size[i], total[i]
+        while top > 0:
+            both = w[top - 1] + w[top]
+            if both > smallest and (both > largest or s[top - 1] * w[top] < s[top] * w[top - 1]):
+                break
+            w[top - 1] = both
+            s[top - 1] += s[top]
+            top -= 1
+    return start[: top + 1].copy()

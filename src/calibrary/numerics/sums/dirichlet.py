@@ -1,0 +1,126 @@
+"""Leave-one-out class shares around each point of a simplex, under a Dirichlet kernel.
+
+The kernel is k(x; s) = Dirichlet density at x with parameters s/h + 1: log k = <s, log x>/h - log B(s/h + 1), so
+that all pairs come from one matrix product, whatever the number of widths. Blocks of rows are made and used up one
+after the other; the N x N matrix never exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.numerics.sums.tiles import row_threads
+
+Array = NDArray[np.float64]
+
+#: Up to this many kernel values plain numpy answers before a compiler has started.
+FEW_VALUES = 1 << 24
+#: Numbers in a block of rows.
+_BLOCK = 1 << 22
+#: Logarithms of smaller coordinates are taken here: 0 log 0 is 0, and a boundary point takes its limit.
+_FLOOR = 1e-300
+
+
+@dataclass(frozen=True)
+class ClassShares:
+    """For some rows and one width: each class's share of the kernel mass of the other points, and its log total."""
+
+    rows: slice
+    width: int
+    shares: Array
+    log_total: Array
+
+
+def leave_one_out_shares(
+    points: Array,
+    labels: NDArray[np.intp],
+    widths: Array,
+    weights: Array | None = None,
+    *,
+    weight_type: str = "frequency",
+) -> Iterator[ClassShares]:
+    """Class shares at every point, without the point itself, for every width, a block of rows at a time.
+
+    Parameters
+    ----------
+    points : (N, K), rows on the simplex
+    labels : (N,) class of each point, 0..K-1
+    widths : (m,)
+    weights : (N,), optional
+    weight_type : "frequency" or "importance"
+        A point of weight w is w copies, of which one is left out, or one point, left out altogether.
+
+    Yields
+    ------
+    ClassShares
+        ``width`` counts within ``widths``; ``exp(log_total)`` is the weighted sum of k over the other points.
+    """
+    n, k = points.shape
+    w = np.ones(n) if weights is None else weights
+    order = np.argsort(labels, kind="stable")
+    column = np.argsort(order)
+    centres, bounds = points[order], np.searchsorted(labels[order], np.arange(k + 1))
+    with np.errstate(divide="ignore"):
+        log_w = np.log(w)
+        # what is left of a row's own weight, relative to it: nothing, or all copies but one
+        left = np.log1p(-1.0 / w) if weight_type == "frequency" else np.full(n, -np.inf)
+    logs = np.log(np.maximum(points, _FLOOR))
+    step = max(1, _BLOCK // n)
+    compiled = n * n * len(widths) > FEW_VALUES
+    with row_threads(compiled) as share:
+        bias = np.empty((len(widths), n))
+
+        def norm(start: int, stop: int) -> None:
+            for m, h in enumerate(widths):
+                bias[m, start:stop] = log_w[order[start:stop]] - _log_beta(centres[start:stop] / h + 1.0)
+
+        share(norm, n)
+        for first in range(0, n, step):
+            rows = slice(first, min(first + step, n))
+            products = logs[rows] @ centres.T
+            for m, h in enumerate(widths):
+                found = ClassShares(rows, m, np.empty((rows.stop - first, k)), np.empty(rows.stop - first))
+                known = (products, 1.0 / h, bias[m], column[rows], left[rows], bounds)
+                if compiled:
+                    share(_compiled(known, found), rows.stop - first)
+                else:
+                    _plain(*known, found)
+                yield found
+
+
+def _compiled(known: tuple[Any, ...], found: ClassShares) -> Callable[[int, int], None]:
+    from calibrary.numerics.compiled.tiles import class_shares
+
+    return lambda start, stop: class_shares(*known, start, stop, found.shares, found.log_total)
+
+
+def _plain(
+    products: Array,
+    rate: float,
+    bias: Array,
+    own: NDArray[np.intp],
+    left: Array,
+    bounds: NDArray[np.intp],
+    found: ClassShares,
+) -> None:
+    logs = rate * products + bias
+    logs[np.arange(len(logs)), own] += left
+    top = logs.max(axis=1)
+    kernel = np.exp(logs - top[:, None])
+    for b in range(len(bounds) - 1):
+        found.shares[:, b] = kernel[:, bounds[b] : bounds[b + 1]].sum(axis=1)
+    total = found.shares.sum(axis=1)
+    found.shares[:] /= total[:, None]
+    found.log_total[:] = top + np.log(total)
+
+
+def _log_beta(alpha: Array) -> Array:
+    from scipy.special import gammaln
+
+    result: Array = gammaln(alpha).sum(axis=1) - gammaln(alpha.sum(axis=1))
+    return result

@@ -1,0 +1,195 @@
+"""The exact median of all pairwise distances, without the N x N matrix.
+
+In one dimension the pairs closer than t are counted by two pointers along the sorted points, which brackets the
+median in about ten passes; the few pairs left inside the bracket are listed and the order statistic is picked
+from them, so that the answer equals the median of the full list to the last bit. Vectors need every distance; they
+come in tiles, and only those near the median are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.numerics.compiled import compiled
+
+Array = NDArray[np.float64]
+
+#: Up to this many distinct points, every distance is listed.
+_LIST_ALL = 1500
+#: Pairs left in the bracket when listing them is cheaper than another pass.
+_FEW_PAIRS = 500_000
+
+
+def median_distance(x: Array, mass: Array | None = None, zero_mass: float = 0.0) -> float:
+    """Median of |x_i - x_j| over pairs of distinct points, each counted mass_i mass_j times.
+
+    Parameters
+    ----------
+    x : (D,)
+        Distinct points in ascending order.
+    mass : (D,), optional
+        How often each point occurs; once by default.
+    zero_mass : float
+        Pairs at distance zero that count as well.
+
+    Returns
+    -------
+    float
+        The middle value, or the mean of the two middle ones. NaN without any pair.
+    """
+    m = np.ones(len(x)) if mass is None else np.asarray(mass, dtype=np.float64)
+    find = _middle_of_list if len(x) <= _LIST_ALL else _middle_by_counting
+    return _median(m, zero_mass, lambda rank: find(x, m, rank))
+
+
+def median_vector_distance(
+    points: Array, metric: str = "euclidean", mass: Array | None = None, zero_mass: float = 0.0
+) -> float:
+    """Median distance between pairs of rows, each counted mass_i mass_j times; NaN without any pair.
+
+    ``metric`` is "euclidean" or "cityblock". Equal rows are at distance zero like any other pair; ``zero_mass``
+    adds pairs of a row with its own copies. Takes O(N^2 K) time and O(N) memory.
+    """
+    m = np.ones(len(points)) if mass is None else np.asarray(mass, dtype=np.float64)
+    find = _middle_of_vector_list if len(points) <= _LIST_ALL else _middle_by_tiles
+    return _median(m, zero_mass, lambda rank: find(points, metric, m, rank))
+
+
+def _median(m: Array, zero_mass: float, find: Callable[[float], tuple[float, float]]) -> float:
+    """Median from ``find(rank)``: the smallest distances with at least, and with more than, rank pairs up to them."""
+    pairs = (m.sum() ** 2 - np.dot(m, m)) / 2.0 if len(m) > 1 else 0.0
+    if pairs + zero_mass <= 0.0:
+        return float("nan")
+    rank = (pairs + zero_mass) / 2.0 - zero_mass
+    if rank < 0.0 or pairs == 0.0:
+        return 0.0
+    low, high = find(rank)
+    return float(high if rank == 0.0 else low + high) / 2.0
+
+
+def _order_statistics(d: Array, mass: Array, below: float, rank: float) -> tuple[float, float]:
+    order = np.argsort(d)
+    up_to = below + np.cumsum(mass[order])
+    low = min(int(np.searchsorted(up_to, rank, side="left")), len(d) - 1)
+    high = min(int(np.searchsorted(up_to, rank, side="right")), len(d) - 1)
+    return float(d[order[low]]), float(d[order[high]])
+
+
+# -- points on a line -------------------------------------------------------------------------------
+
+
+def _middle_of_list(x: Array, m: Array, rank: float) -> tuple[float, float]:
+    i, j = np.triu_indices(len(x), 1)
+    return _order_statistics(x[j] - x[i], m[i] * m[j], 0.0, rank)
+
+
+def _middle_by_counting(x: Array, m: Array, rank: float) -> tuple[float, float]:
+    count = compiled(_count_within)
+    before = np.zeros(len(m) + 1)
+    np.cumsum(m, out=before[1:])
+    low, mass_low, pairs_low = 0.0, 0.0, 0
+    high, pairs_high = float(x[-1] - x[0]), len(x) * (len(x) - 1) // 2
+    mass_high = total = (before[-1] ** 2 - np.dot(m, m)) / 2.0
+    # among all pairs in either order, a point with itself included
+    at, slope = _first_try(x, before, (2.0 * rank + np.dot(m, m)) / before[-1] ** 2)
+    turn = 0
+    while pairs_high - pairs_low > _FEW_PAIRS:
+        if turn > 1:
+            # a little beside the interpolated place, on either side in turn; halve when that stalls
+            share = (rank - mass_low) / (mass_high - mass_low) + (0.02, -0.02, np.nan)[turn % 3]
+            at = low + (high - low) * (share if 0.0 < share < 1.0 else 0.5)
+        turn += 1
+        if not low < at < high:
+            at = low + (high - low) / 2.0
+            if not low < at < high:  # one double wide: every pair left has the distance `high`
+                return high, high
+        mass_at, pairs_at = count(x, m, before, at)
+        if mass_at == rank:
+            return compiled(_neighbours)(x, at)  # type: ignore[no-any-return]
+        if mass_at < rank:
+            low, mass_low, pairs_low = at, mass_at, pairs_at
+        else:
+            high, mass_high, pairs_high = at, mass_at, pairs_at
+        # the second try goes beyond the median, so that it lies between the two
+        at += 1.5 * slope * (rank - mass_at) / total
+    d, mass = compiled(_collect_between)(x, m, low, high, pairs_high - pairs_low)
+    return _order_statistics(d, mass, mass_low, rank)
+
+
+def _first_try(x: Array, before: Array, share: float) -> tuple[float, float]:
+    """About the quantile ``share`` of the distances, and how fast quantiles grow there, from evenly ranked points.
+
+    Pairs of m such points, each with itself included, miss the share by some m^(-3/2) only.
+    """
+
+    def evenly(n: int) -> Array:
+        some: Array = x[np.searchsorted(before, (np.arange(n) + 0.5) * (before[-1] / n)) - 1]
+        return some
+
+    few, many = evenly(400), evenly(min(len(x) // 16 + 400, 1 << 16))
+    i, j = np.triu_indices(len(few), 1)
+    low, high = np.quantile(few[j] - few[i], np.clip([share - 0.02, share + 0.02], 0.0, 1.0))
+    at, slope = (low + high) / 2.0, (high - low) / 0.04
+    one, rank = np.ones(len(many)), np.arange(len(many) + 1.0)
+    for _ in range(4):
+        within = (2 * compiled(_count_within)(many, one, rank, at)[1] + len(many)) / len(many) ** 2
+        at += slope * (share - within)
+    return float(at), float(slope)
+
+
+def _count_within(x: Array, m: Array, before: Array, t: float) -> tuple[float, int]:
+    # rounded subtraction is monotone, so comparing x[j] - x[i] with t counts exactly
+    mass, pairs, i = 0.0, 0, 0
+    for j in range(len(x)):
+        while x[j] - x[i] > t:
+            i += 1
+        mass += m[j] * (before[j] - before[i])
+        pairs += j - i
+    return mass, pairs
+
+
+def _neighbours(x: Array, t: float) -> tuple[float, float]:
+    low, high, i = 0.0, np.inf, 0
+    for j in range(len(x)):
+        while x[j] - x[i] > t:
+            i += 1
+        low = max(low, x[j] - x[i])
+        if i > 0:
+            high = min(high, x[j] - x[i - 1])
+    return low, high
+
+
+def _collect_between(x: Array, m: Array, low: float, high: float, size: int) -> tuple[Array, Array]:
+    d, mass = np.empty(size), np.empty(size)
+    n, i = 0, 0
+    for j in range(len(x)):
+        while x[j] - x[i] > high:
+            i += 1
+        k = i
+        while x[j] - x[k] > low:
+            d[n], mass[n] = x[j] - x[k], m[j] * m[k]
+            n += 1
+            k += 1
+    return d, mass
+
+
+# -- vectors ----------------------------------------------------------------------------------------
+
+
+def _middle_of_vector_list(points: Array, metric: str, m: Array, rank: float) -> tuple[float, float]:
+    from scipy.spatial.distance import pdist
+
+    i, j = np.triu_indices(len(points), 1)
+    return _order_statistics(pdist(points, metric), m[i] * m[j], 0.0, rank)
+
+
+def _middle_by_tiles(points: Array, metric: str, m: Array, rank: float) -> tuple[float, float]:
+    from calibrary.numerics.sums.tile_median import middle_distances
+
+    if metric == "euclidean":
+        return middle_distances(points, metric, m, rank)
+    low, high = middle_distances(points, "tv", m, rank)
+    return 2.0 * low, 2.0 * high

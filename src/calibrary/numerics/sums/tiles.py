@@ -1,0 +1,337 @@
+"""Symmetric matrices over all pairs of points that are asked questions without ever being stored.
+
+A :class:`PairMatrix` answers sums, products and moments from a few rows at a time. :class:`TiledMatrix` is the
+general one, ``H[i, j] = scale <g_i, g_j> k(d(x_i, x_j))`` for points x and features g, with k(d) = exp(-d/h) or
+exp(-d^2/(2 h^2)) and d total variation (half the sum of absolute differences) or Euclidean. On a line
+:class:`LineMatrix` needs time linear in the number of points for most questions; :class:`MeanMatrix` is an
+average of others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary._once import once
+from calibrary.numerics.sums.pairs import gaussian_form, laplace_form, laplace_sums, laplace_triangles
+
+Array = NDArray[np.float64]
+Share = Callable[[Callable[[int, int], Any], int], list[Any]]
+
+#: Rows of points or features longer than this leave their inner products to BLAS.
+LONG_ROW = 40
+#: Side of a square tile, and entries in a block of whole rows.
+TILE_SIDE, BLOCK_ENTRIES = 1024, 1 << 22
+#: Up to this many pairs plain numpy answers before a compiler has started.
+FEW_PAIRS = 1 << 22
+
+
+class PairMatrix:
+    """A symmetric (n, n) matrix known by its rows."""
+
+    n: int
+
+    @property
+    def diagonal(self) -> Array:
+        raise NotImplementedError
+
+    def row_blocks(self, entries: int = BLOCK_ENTRIES, start: int = 0) -> Iterator[tuple[slice, Array]]:
+        """Explicit rows from ``start`` on, about ``entries`` numbers at a time."""
+        raise NotImplementedError
+
+    def scaled(self, v: Array) -> PairMatrix:
+        """The matrix with entries v_i v_j H_ij."""
+        raise NotImplementedError
+
+    def total(self, w: Array | None = None) -> float:
+        """Sum over all i, j of w_i w_j H_ij; of H_ij without weights."""
+        return float(self.forms(np.ones((self.n, 1)) if w is None else w[:, None])[0])
+
+    def power_sums(self, u: Array, v: Array) -> Array:
+        """Sums over all i, j of u_i v_j H_ij^q for q = 1, 2, 3."""
+        total = np.zeros(3)
+        for rows, block in self.row_blocks():
+            power = np.ones_like(block)
+            for q in range(3):
+                power *= block
+                total[q] += np.dot(u[rows], power @ v)
+        return total
+
+    def product(self, b: Array) -> Array:
+        """H b for a vector or for the columns of a matrix."""
+        return np.concatenate([block @ b for _, block in self.row_blocks()])
+
+    def forms(self, b: Array) -> Array:
+        """b' H b for every column of b."""
+        total = np.zeros(b.shape[1])
+        for rows, block in self.row_blocks():
+            total += np.einsum("ir,ir->r", b[rows], block @ b)
+        return total
+
+    def triangles(self, w: Array) -> float:
+        """Sum over all i, j, k of w_i w_j w_k H_ij H_jk H_ik: cubic time, by products of blocks of rows."""
+        root = np.sqrt(w)
+        total = 0.0
+        entries = 4 * BLOCK_ENTRIES
+        for rows, block in self.row_blocks(entries):
+            first = root[rows, None] * block * w
+            for others, second in self.row_blocks(entries, rows.start):
+                closing = root[rows, None] * block[:, others] * root[others]
+                part = float(np.einsum("ij,ij->", first @ (second * root[others, None]).T, closing))
+                total += part if others == rows else 2.0 * part
+        return total
+
+
+class MeanMatrix(PairMatrix):
+    """Weighted mean of matrices over the same points."""
+
+    def __init__(self, parts: Sequence[PairMatrix], weights: Array) -> None:
+        self.parts, self.weights = parts, weights
+        self.n = parts[0].n
+
+    @once
+    def diagonal(self) -> Array:
+        return self._mean([part.diagonal for part in self.parts])
+
+    def _mean(self, values: Sequence[Array]) -> Array:
+        total = np.zeros_like(values[0])
+        for weight, value in zip(self.weights, values, strict=True):
+            total += weight * value
+        return total
+
+    def row_blocks(self, entries: int = BLOCK_ENTRIES, start: int = 0) -> Iterator[tuple[slice, Array]]:
+        for blocks in zip(*(part.row_blocks(entries, start) for part in self.parts), strict=True):
+            yield blocks[0][0], self._mean([block for _, block in blocks])
+
+    def scaled(self, v: Array) -> MeanMatrix:
+        return MeanMatrix([part.scaled(v) for part in self.parts], self.weights)
+
+    def product(self, b: Array) -> Array:
+        return self._mean([part.product(b) for part in self.parts])
+
+    def forms(self, b: Array) -> Array:
+        return self._mean([part.forms(b) for part in self.parts])
+
+
+class LineMatrix(PairMatrix):
+    """H_ij = a_i a_j k(|x_i - x_j|) for points on a line.
+
+    With the Laplace kernel every answer takes linear time once the points are sorted; with the Gaussian one all
+    but products and triangles do. ``order`` sorts the points; None when they already ascend.
+    """
+
+    def __init__(self, x: Array, a: Array, kernel: str, width: float, order: NDArray[np.intp] | None = None) -> None:
+        self.n = len(x)
+        self.x, self.a, self.kernel, self.width, self.order = x, a, kernel, width, order
+
+    @once
+    def diagonal(self) -> Array:
+        return self.a**2
+
+    def _ascending(self, *arrays: Array) -> tuple[Array, ...]:
+        return arrays if self.order is None else tuple(z[self.order] for z in arrays)
+
+    def row_blocks(self, entries: int = BLOCK_ENTRIES, start: int = 0) -> Iterator[tuple[slice, Array]]:
+        for rows in _row_slices(self.n, entries, start):
+            d = np.abs(self.x[rows, None] - self.x)
+            exponent = -d / self.width if self.kernel == "laplace" else -0.5 * (d / self.width) ** 2
+            yield rows, self.a[rows, None] * np.exp(exponent) * self.a
+
+    def scaled(self, v: Array) -> LineMatrix:
+        return LineMatrix(self.x, self.a * v, self.kernel, self.width, self.order)
+
+    def total(self, w: Array | None = None) -> float:
+        x, a = self._ascending(self.x, self.a if w is None else self.a * w)
+        return float((laplace_form if self.kernel == "laplace" else gaussian_form)(x, a, self.width))
+
+    def power_sums(self, u: Array, v: Array) -> Array:
+        # powers of the kernel are narrower kernels of the same kind
+        x, a, u, v = self._ascending(self.x, self.a, u, v)
+        if self.kernel == "laplace":
+            return np.array([np.dot(u * a**q, laplace_sums(x, v * a**q, self.width / q)) for q in (1, 2, 3)])
+        plus, minus = (
+            np.array([gaussian_form(x, z * a**q, self.width / np.sqrt(q)) for q in (1, 2, 3)]) for z in (u + v, u - v)
+        )
+        sums: Array = (plus - minus) / 4.0
+        return sums
+
+    def product(self, b: Array) -> Array:
+        if self.kernel != "laplace":
+            return super().product(b)
+        x, a, ascending = self._ascending(self.x, self.a, b)
+        a = a if b.ndim == 1 else a[:, None]
+        result: Array = a * laplace_sums(x, a * ascending, self.width)
+        return result if self.order is None else result[np.argsort(self.order)]
+
+    def forms(self, b: Array) -> Array:
+        x, a, ascending = self._ascending(self.x, self.a, b)
+        if self.kernel != "laplace":
+            return np.array([gaussian_form(x, a * column, self.width) for column in ascending.T])
+        return np.asarray(laplace_form(x, a[:, None] * ascending, self.width))
+
+    def triangles(self, w: Array) -> float:
+        if self.kernel != "laplace":
+            return super().triangles(w)
+        x, m = self._ascending(self.x, w * self.a**2)
+        # all i, j, k: ordered triples six times, a point met twice three times, a point met three times once
+        twice = float(np.dot(m**2, laplace_sums(x, m, self.width / 2.0)))
+        return 6.0 * laplace_triangles(x, m, self.width) + 3.0 * twice - 2.0 * float(np.sum(m**3))
+
+
+class TiledMatrix(PairMatrix):
+    """H_ij = <g_i, g_j> k(d(x_i, x_j)) for points and features that are vectors, filled tile by tile.
+
+    Compiled loops fill a tile while rows are short; for long ones inner products come from BLAS and the loops
+    finish the tile. Its rows are shared among threads and sums are added in a fixed order, so the number of
+    threads never shows in the result.
+    """
+
+    def __init__(self, x: Array, g: Array, kernel: str, metric: str, width: float) -> None:
+        self.n = len(x)
+        self.x, self.g = np.ascontiguousarray(x), np.ascontiguousarray(g)
+        self.kernel, self.metric, self.width = kernel, metric, width
+
+    @once
+    def diagonal(self) -> Array:
+        squares: Array = np.einsum("nd,nd->n", self.g, self.g)
+        return squares
+
+    def scaled(self, v: Array) -> TiledMatrix:
+        return TiledMatrix(self.x, self.g * v[:, None], self.kernel, self.metric, self.width)
+
+    def row_blocks(self, entries: int = BLOCK_ENTRIES, start: int = 0) -> Iterator[tuple[slice, Array]]:
+        everything = slice(0, self.n)
+        with self._filler() as fill:
+            for rows in _row_slices(self.n, entries, start):
+                yield rows, fill(rows, everything)[0]
+
+    def total(self, w: Array | None = None) -> float:
+        w = np.ones(self.n) if w is None else w
+        return float(self.power_sums(w, w)[0])
+
+    def power_sums(self, u: Array, v: Array) -> Array:
+        if self.n**2 <= FEW_PAIRS:
+            return super().power_sums(u, v)
+        total = np.zeros(3)
+        with self._filler() as fill:
+            for rows, columns in upper_tiles(self.n):
+                total += fill(rows, columns, (u, v))[1]
+        return total
+
+    @contextmanager
+    def _filler(self) -> Iterator[Callable[..., Any]]:
+        if self.n**2 <= FEW_PAIRS:
+            yield self._small
+            return
+        with row_threads() as share:
+            yield _TileMaker(self, share).fill
+
+    def _small(self, rows: slice, columns: slice) -> tuple[Array, None]:
+        from scipy.spatial.distance import cdist
+
+        d = cdist(self.x[rows], self.x[columns], "cityblock" if self.metric == "tv" else "euclidean")
+        d *= (0.5 if self.metric == "tv" else 1.0) / self.width
+        h = np.exp(-d if self.kernel == "laplace" else -0.5 * d**2)
+        h *= self.g[rows] @ self.g[columns].T
+        return h, None
+
+
+class DistanceTiles:
+    """Tiles of the distances between points, which it holds in the layouts that the loops and BLAS want."""
+
+    def __init__(self, x: Array, metric: str, share: Share) -> None:
+        self.n, self.x, self.share = len(x), np.ascontiguousarray(x), share
+        self.euclidean = metric == "euclidean"
+        nothing, is_long = np.empty((0, 1)), x.shape[1] > LONG_ROW
+        self.long_x = self.x if is_long else nothing
+        self.xt = nothing if is_long else np.ascontiguousarray(x.T)
+        self.norms = np.einsum("nk,nk->n", self.x, self.x) if self.euclidean and is_long else np.empty(0)
+
+    def products(self, rows: slice, columns: slice) -> Array:
+        """Inner products, where distances are made from them."""
+        return self.x[rows] @ self.x[columns].T if self.norms.size else np.empty((0, 0))
+
+    def distances(self, rows: slice, columns: slice) -> Array:
+        """One tile of distances."""
+        from calibrary.numerics.compiled.tiles import distance_rows
+
+        tile = np.empty((rows.stop - rows.start, columns.stop - columns.start))
+        products = self.products(rows, columns)
+        i, j = rows.start, columns.start
+
+        def work(start: int, stop: int) -> None:
+            distance_rows(self.long_x, self.xt, products, self.norms, i, j, start, stop, self.euclidean, tile)
+
+        self.share(work, len(tile))
+        return tile
+
+
+class _TileMaker(DistanceTiles):
+    """Fills tiles of a TiledMatrix."""
+
+    def __init__(self, matrix: TiledMatrix, share: Share) -> None:
+        super().__init__(matrix.x, matrix.metric, share)
+        self.g = matrix.g
+        self.squared = matrix.kernel == "gaussian"
+        self.rate = 0.5 / matrix.width**2 if self.squared else 1.0 / matrix.width
+        self.long_features = self.g.shape[1] > LONG_ROW
+        self.gt = np.empty((0, 1)) if self.long_features else np.ascontiguousarray(self.g.T)
+
+    def fill(self, rows: slice, columns: slice, weights: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+        """One tile, and its sums of u_i v_j H_ij^q (with those of its mirror image, off the diagonal)."""
+        from calibrary.numerics.compiled.tiles import fill_rows
+
+        shape = (rows.stop - rows.start, columns.stop - columns.start)
+        tile = self.g[rows] @ self.g[columns].T if self.long_features else np.empty(shape)
+        products = self.products(rows, columns)
+        u, v = (np.empty(0), np.empty(0)) if weights is None else weights
+
+        sums = np.zeros((shape[0], 3))
+
+        def work(start: int, stop: int) -> None:
+            fill_rows(
+                self.long_x, self.xt, self.gt, products, self.norms, rows.start, columns.start, start, stop,
+                self.euclidean, self.squared, self.rate, u, v, tile, sums,
+            )  # fmt: skip
+
+        self.share(work, shape[0])
+        return tile, sums.sum(axis=0)
+
+
+@contextmanager
+def row_threads(many: bool = True) -> Iterator[Share]:
+    """A function that shares rows among threads: ``share(work, n)`` calls ``work(start, stop)`` on parts of n rows.
+
+    Unless there are ``many`` pairs to look at, it does the work itself.
+    """
+    if not many:
+        yield lambda work, rows: [work(0, rows)]
+        return
+    n = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with ThreadPoolExecutor(n) as pool:
+
+        def share(work: Callable[[int, int], Any], rows: int) -> list[Any]:
+            edges = [rows * t // n for t in range(n + 1)]
+            return list(pool.map(work, edges[:-1], edges[1:]))
+
+        yield share
+
+
+def _row_slices(n: int, entries: int, start: int) -> Iterator[slice]:
+    step = max(1, entries // n)
+    for first in range(start, n, step):
+        yield slice(first, min(first + step, n))
+
+
+def upper_tiles(n: int) -> Iterator[tuple[slice, slice]]:
+    """Rows and columns of the tiles on and above the diagonal."""
+    sides = [slice(i, min(i + TILE_SIDE, n)) for i in range(0, n, TILE_SIDE)]
+    for i, rows in enumerate(sides):
+        for columns in sides[i:]:
+            yield rows, columns

@@ -1,0 +1,349 @@
+"""From predictions to an answer: is it calibrated, by how much, which way, where, and how sure are we."""
+
+from __future__ import annotations
+
+import math
+import platform
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrary._errors import CalibrationWarning
+from calibrary.data.lens import as_lens
+from calibrary.data.predictions import Predictions, predictions
+from calibrary.evaluation import Evaluation, Row, evaluate
+from calibrary.grouping import group
+from calibrary.inference import Comparison, adjust_pvalues, compare
+from calibrary.lookup import catalogue
+from calibrary.reporting import words
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One class of a multi-class problem: how often it was predicted and how often it occurred."""
+
+    name: str
+    n: float
+    mean_prediction: float
+    frequency: float
+    value: float
+    clear: bool
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """One subgroup: its size, the primary metric with its interval and p-value (Holm over the groups)."""
+
+    name: str
+    n: int
+    mean_confidence: float
+    frequency: float
+    value: float
+    low: float
+    high: float
+    pvalue: float
+    pvalue_adjusted: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The answer for one model. Print it, ``save("report.html")`` it, or read its parts.
+
+    Attributes
+    ----------
+    headline : the answer in a paragraph
+    findings : further sentences: direction, where, which classes, whether the data suffice
+    evaluation : every metric that applies, with intervals and p-values, and what was left out and why
+    data : summary of the predictions
+    classes, groups : one row per class (several classes) and per subgroup (when asked for)
+    settings : everything needed to make the report again, with versions
+    predictions : what was evaluated, for the figures
+    """
+
+    title: str
+    headline: str
+    findings: tuple[str, ...]
+    evaluation: Evaluation
+    primary: str
+    data: dict[str, Any]
+    settings: dict[str, Any]
+    predictions: Any = field(repr=False)
+    classes: tuple[ClassRow, ...] = ()
+    groups: tuple[GroupRow, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        from calibrary.reporting.text import plain
+
+        return plain(self)
+
+    def _repr_html_(self) -> str:
+        from calibrary.reporting.html import fragment
+
+        return fragment(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the figures, as plain dictionaries."""
+        from calibrary.reporting.text import as_dict
+
+        return as_dict(self)
+
+    def to_html(self) -> str:
+        """One self-contained page."""
+        from calibrary.reporting.html import page
+
+        return page([self])
+
+    def save(self, *paths: str | Path) -> None:
+        """Write the report; the ending chooses the form: .html, .md, .json or .csv."""
+        from calibrary.reporting.write import save
+
+        save([self], paths)
+
+
+def report(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    labels: Any = None,
+    pos_label: Any = None,
+    groups: Any = None,
+    metrics: Any = None,
+    primary: str = "ece",
+    lens: Any = "auto",
+    ordinal: bool = False,
+    n_bins: int = 15,
+    n_resamples: int | None = None,
+    confidence_level: float = 0.95,
+    rng: int | None = 0,
+    title: str = "Calibration report",
+    notes: tuple[str, ...] = (),
+    **inputs: Any,
+) -> Report:
+    """Answer the question: can these predicted probabilities be believed?
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in :func:`calibrary.predictions`; a ``Matches`` object works too.
+    groups : array-like of shape (N,), optional
+        Subgroups to report one by one.
+    metrics : ids or families, optional
+        What goes into the table; default everything that applies.
+    primary : str
+        The metric of the headline, chosen before looking at the data.
+    n_resamples : int, optional
+        Bootstrap and Monte Carlo draws; 0 gives point values only. Default: 199, fewer for large data.
+    rng : int
+        Seed; the same seed gives the same report.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p, _ = cal.datasets.breast_cancer()
+    >>> answer = cal.report(y, p, metrics=["ece", "bs"], n_resamples=99)
+    >>> answer.headline.startswith("The probabilities are not calibrated")
+    True
+    """
+    matches = y_true if hasattr(y_true, "as_predictions") else None
+    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+    primary = catalogue[primary].id
+    draws = default_resamples(p.n) if n_resamples is None else n_resamples
+    evaluation = evaluate(
+        matches if matches is not None else p,
+        metrics=_with_primary(metrics, primary),
+        lens=lens,
+        ordinal=ordinal,
+        intervals=draws > 0,
+        tests=draws > 0,
+        primary=primary,
+        n_resamples=draws or 1,
+        confidence_level=confidence_level,
+        rng=rng,
+        **inputs,
+    )
+    view, name = _headline_view(p, lens)
+    way = words.direction(view, name)
+    row = evaluation.row(primary)
+    class_rows = _class_rows(p, n_bins) if p.k > 2 else ()
+    return Report(
+        title=title,
+        headline=words.headline(row, way, view.total, row.null_mean, row.null_high, confidence_level),
+        findings=_findings(p, view, way, row, evaluation, class_rows, n_bins),
+        evaluation=evaluation,
+        primary=primary,
+        data=_summary(p, view),
+        settings=_settings(primary, lens, n_bins, draws, confidence_level, rng, metrics),
+        predictions=matches if matches is not None else p,
+        classes=class_rows,
+        groups=() if groups is None else _group_rows(p, groups, primary, draws, confidence_level, rng, lens),
+        notes=notes,
+    )
+
+
+def _headline_view(p: Predictions, lens: Any) -> tuple[Predictions, str]:
+    """The one binary view the sentences are about, and its lens."""
+    chosen = as_lens("binary" if p.k == 2 else "top-label") if lens == "auto" else as_lens(lens)
+    views = p.through(chosen)
+    if views.several or not views.views[0].binary:
+        chosen = as_lens("top-label")
+        views = p.through(chosen)
+    return views.views[0], chosen.name
+
+
+def default_resamples(n: int) -> int:
+    """How many draws a report of every metric makes: enough for p < 0.01 on small data, fewer where a draw is dear."""
+    return 199 if n <= 20_000 else 99 if n <= 200_000 else 39
+
+
+def _with_primary(metrics: Any, primary: str) -> Any:
+    if metrics is None:
+        return None
+    named = [metrics] if isinstance(metrics, str) else list(metrics)
+    return [*named, primary]
+
+
+def _findings(
+    p: Predictions,
+    view: Predictions,
+    way: words.Direction,
+    row: Row,
+    evaluation: Evaluation,
+    classes: tuple[ClassRow, ...],
+    n_bins: int,
+) -> tuple[str, ...]:
+    lines = [f"Direction: {way.words}" + ("." if way.clear else "; the difference is within chance.")]
+    lines += _slope(evaluation)
+    bins = group(view, "width", n_bins=n_bins)
+    variance = bins.mean(view.c * (1 - view.c)) / bins.weight
+    assert bins.lower is not None
+    assert bins.upper is not None
+    worst = words.where(bins.lower, bins.upper, bins.weight, bins.confidence, bins.label, variance)
+    if worst:
+        lines.append("Where: " + "; ".join(worst) + ".")
+    elif row.pvalue is not None:
+        lines.append("Where: no single range of confidence stands out beyond chance.")
+    off = [c for c in classes if c.clear]
+    if off:
+        named = sorted(off, key=lambda c: -abs(c.mean_prediction - c.frequency))[:4]
+        said = "; ".join(f"{c.name} predicted {c.mean_prediction:.1%}, occurred {c.frequency:.1%}" for c in named)
+        lines.append(f"Classes: {said}.")
+    elif classes:
+        lines.append("Classes: no class is predicted more or less often than it occurs, beyond chance.")
+    if row.null_mean is not None and row.null_high is not None:
+        lines.append(
+            f"Enough data: on {view.total:,.0f} cases with these confidences a perfectly calibrated model reads "
+            f"{row.name} {row.null_mean:.3g} on average, and up to {row.null_high:.3g} in 95% of samples."
+        )
+    return tuple(lines)
+
+
+def _slope(evaluation: Evaluation) -> list[str]:
+    rows = [r for r in evaluation.rows if r.id == "cis" and r.part == "slope" and not math.isnan(r.value)]
+    if not rows:
+        return []
+    slope = rows[0].value
+    if 0.9 <= slope <= 1.1:
+        return [f"Spread: about right (Cox slope {slope:.2f}; 1 is ideal)."]
+    how = "too extreme, too close to 0 and 1" if slope < 1 else "too timid, too close to the middle"
+    return [f"Spread: {how} (Cox slope {slope:.2f}; 1 is ideal)."]
+
+
+def _class_rows(p: Predictions, n_bins: int) -> tuple[ClassRow, ...]:
+    ece = np.atleast_1d(catalogue["ece"].measure(p, lens="class-wise", average=None, n_bins=n_bins))
+    mean, share = p.mean(p.p), p.class_share
+    sd = np.sqrt(p.weight**2 @ (p.p * (1 - p.p))) / p.total
+    bound = 3.0 + 0.2 * math.log10(p.k)  # near the Bonferroni bound of a 1% family-wise level, without scipy.stats
+    return tuple(
+        ClassRow(str(name), float(share[k] * p.total), float(mean[k]), float(share[k]), float(ece[k]),
+                 bool(abs(mean[k] - share[k]) > bound * sd[k] > 0))
+        for k, name in enumerate(p.classes)
+    )  # fmt: skip
+
+
+def _group_rows(
+    p: Predictions, groups: Any, primary: str, draws: int, level: float, rng: int | None, lens: Any
+) -> tuple[GroupRow, ...]:
+    labels = np.asarray(p.align(groups, "groups")).astype(str)
+    rows: list[GroupRow] = []
+    for name in sorted(set(labels.tolist())):
+        inside = np.flatnonzero(labels == name)
+        part = p.subset(inside, p.y[inside], p.probability[inside], classes=p._classes, origin=None)
+        result = evaluate(
+            part, metrics=[primary], lens=lens, intervals=draws > 0, tests=draws > 0, primary=primary,
+            n_resamples=draws or 1, confidence_level=level, rng=rng,
+        )  # fmt: skip
+        view = part.through(as_lens("binary" if p.k == 2 else "top-label")).views[0]
+        nan = math.nan
+        if result.rows:
+            row = result.rows[0]
+            value, note = row.value, row.note
+            low, high, pvalue = (nan if v is None else v for v in (row.low, row.high, row.pvalue))
+        else:
+            value = low = high = pvalue = nan
+            note = next(iter(result.skipped.values()))
+        seen = words.gap_mean(view), words.seen(view)
+        rows.append(GroupRow(name, part.n, *seen, value, low, high, pvalue, nan, note))
+    raw = np.array([r.pvalue for r in rows])
+    defined = ~np.isnan(raw)
+    adjusted = np.full(len(rows), math.nan)
+    if defined.any():
+        adjusted[defined] = adjust_pvalues(raw[defined], "holm")
+    return tuple(replace(r, pvalue_adjusted=float(a)) for r, a in zip(rows, adjusted, strict=True))
+
+
+def _summary(p: Predictions, view: Predictions) -> dict[str, Any]:
+    share = p.class_share
+    summary: dict[str, Any] = {
+        "rows": p.n,
+        "classes": p.k,
+        "total weight": p.total,
+        "mean confidence": words.gap_mean(view),
+        "observed frequency" if p.k == 2 else "accuracy": words.seen(view),
+        "distinct confidences": len(view.ties.c),
+        "confidences exactly 0 or 1": int(((view.c == 0) | (view.c == 1)).sum()),
+        "rarest class": f"{p.classes[int(share.argmin())]} ({share.min():.2%})",
+    }
+    if p.w is None:
+        del summary["total weight"]
+    return summary
+
+
+def _settings(primary: str, lens: Any, n_bins: int, draws: int, level: float, rng: Any, metrics: Any) -> dict[str, Any]:
+    import scipy
+
+    import calibrary
+
+    return {
+        "primary": primary,
+        "lens": str(getattr(lens, "name", lens)),
+        "metrics": "all that apply" if metrics is None else metrics,
+        "n_bins": n_bins,
+        "n_resamples": draws,
+        "confidence_level": level,
+        "seed": rng,
+        "calibrary": calibrary.__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def compare_models(
+    y_true: Any, models: Mapping[str, Any], *, metrics: tuple[str, ...], n_resamples: int, rng: Any, **options: Any
+) -> tuple[tuple[str, Comparison], ...]:
+    """Every pair of models by every metric given, as (metric, comparison); p-values adjusted by Holm over them all."""
+    found: list[tuple[str, Comparison]] = []
+    for metric in metrics:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)  # the caution stands in the report itself
+            pairs = compare(metric, y_true, models, n_resamples=n_resamples, rng=rng, **options)
+        found += [(metric, pair) for pair in pairs]
+    adjusted = adjust_pvalues(np.array([c.pvalue for _, c in found]), "holm")
+    return tuple((m, replace(c, pvalue_adjusted=float(p))) for (m, c), p in zip(found, adjusted, strict=True))
