@@ -30,9 +30,7 @@ BASE = {"np.argsort": "np.argsort(c)[0]", "one pass (sum)": "c.sum()"}
 
 def binary_metrics(only: list[str] | None = None) -> list[str]:
     """Metrics that need nothing but binary labels and probabilities."""
-    able = [
-        e.id for e in cal.catalogue.values() if not e.planned and e.family != "detection" and set(e.needs) <= {"order"}
-    ]
+    able = [e.id for e in cal.catalogue.values() if e.family != "detection" and set(e.needs) <= {"order"}]
     return [id for id in able if not only or id in only]
 
 

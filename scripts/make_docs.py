@@ -83,7 +83,7 @@ def linked(text: str) -> str:
 
 
 def catalogue_page(entries: list[Entry]) -> str:
-    built = [e for e in entries if not e.planned]
+    built = list(entries)
     lines = [
         "---\nhide: [navigation, toc]\n---",
         "# Catalogue",
@@ -102,8 +102,6 @@ def catalogue_page(entries: list[Entry]) -> str:
 
 def _catalogue_row(e: Entry) -> str:
     name = f"[{e.name}](metrics/{e.id}.md)"
-    if e.planned:
-        return f"| {e.row} | {name} | `{e.id}` | not built yet | | | | |"
     proper = {"no": "", "dataset": ""}.get(e.proper, e.proper)
     tells, test = markdown(e.meaning), "yes" if e.has_test else ""
     cells = (str(e.row or ""), name, f"`{e.id}`", tells, _range(e), _ideal(e), proper, test)
@@ -123,8 +121,6 @@ def _ideal(e: Entry) -> str:
 
 def metric_page(e: Entry) -> str:
     lines = [f"# {e.name[0].upper()}{e.name[1:]}", ""]
-    if e.planned or e.function is None:
-        return "\n".join([*lines, f"Row {e.row} of the review's Table 2. Not built yet."])
     lines += [f"**{markdown(e.meaning)}**", ""]
     shown = formula(e.function.__doc__ or "")
     lines += [f"$${shown}$$", ""] if shown else []
@@ -309,12 +305,12 @@ def benchmark_page() -> str:
 def figures_page(draw: bool) -> str:
     import matplotlib.pyplot as plt
 
-    from calibrary.plots import gallery
+    from calibrary import gallery
 
     lines = [
         "# Figures",
         "",
-        "Drawn from the data sets that come with calibrary; `python -m calibrary.plots.gallery OUT` draws them again. "
+        "Drawn from the data sets that come with calibrary; `python -m calibrary.gallery OUT` draws them again. "
         "Every figure has a function that gives its numbers ([reference](api/plots.md)).",
     ]
     for name, drawn in gallery.figures().items():

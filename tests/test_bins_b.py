@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 
 import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.data import checks
 from calibrary.grouping import EqualMass, EqualWidth
 from calibrary.grouping.proximity import ProximityCells, log_proximity
 from calibrary.grouping.soft import SoftBins
@@ -89,7 +89,7 @@ def test_memberships_in_blocks_are_those_of_the_whole(monkeypatch):
     y, c = data(100)
     w = weights_of("1+i%3", 100)
     whole = cal.soft_binned_calibration_error(y, c, label_binned=True, sample_weight=w)
-    monkeypatch.setattr(sys.modules["calibrary.data.predictions"], "CHUNK", 64)  # the name also is a function
+    monkeypatch.setattr(checks, "CHUNK", 64)
     assert cal.soft_binned_calibration_error(y, c, label_binned=True, sample_weight=w) == pytest.approx(whole)
 
 

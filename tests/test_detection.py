@@ -439,7 +439,7 @@ def test_both_spellings_are_the_same_function_and_names_are_found():
         (lambda m: cal.compute("d_ece", m, min_samples=0), ValueError, "min_samples=0"),
         (lambda m: cal.compute("d_ece", m, average="mean"), ValueError, "average='mean' is not known"),
         (lambda m: cal.compute("laece", m, classes="all"), ValueError, "classes='all' is not known"),
-        (lambda m: cal.compute("laece", m, average="micro"), ValueError, "average='micro' is not known"),
+        (lambda m: cal.compute("laece", m, average="micro"), ValueError, "not defined through lens='pooled'"),
         (lambda m: cal.compute("egce", m, confidence_threshold=10), ValueError, "outside"),
         (lambda m: cal.compute("qgc", m, reduction="none"), ValueError, "reduction='none' is not known"),
         (lambda m: cal.compute("l1cbod", m, bandwidth=0), ValueError, "positive"),
@@ -473,7 +473,7 @@ def test_no_detections_but_objects():
     for id in ("d_ece", "average_calibration_error", "l1cbod"):
         assert math.isnan(cal.compute(id, m))
     for id in ("laece", "laace"):
-        with pytest.warns(cal.CalibrationWarning, match="no merit"):
+        with pytest.warns(cal.CalibrationWarning, match="nothing to be proud of"):
             assert cal.compute(id, m) == 0.0
         assert math.isnan(cal.compute(id, m, classes="kuzucu"))
     for id in ("qgc", "sgc", "egce"):
@@ -613,9 +613,9 @@ def test_catalogue_says_which_metrics_have_a_null_and_which_not():
     entries = {id: cal.catalogue[id] for id in IDS}
     assert [id for id in IDS if not entries[id].null] == ["laace", "egce", "qgc", "sgc"]
     assert all(e.null_note for e in entries.values() if not e.null)
-    assert entries["laece"].null_link({}) == "identity"
-    assert entries["l1cbod"].null_link({"link": "identity"}) == "identity"
-    assert entries["d_ece"].null_link({}) == entries["l1cbod"].null_link({}) == "threshold"
+    assert entries["laece"].link == "identity"
+    assert entries["l1cbod"].link == "option"
+    assert entries["d_ece"].link == "threshold"
     assert {e.row for e in entries.values()} == set(range(75, 83))
     assert all(e.equation or e.id in ("d_ece", "egce") for e in entries.values())
 
@@ -640,7 +640,7 @@ def test_classes_are_averaged_by_the_same_words_as_everywhere():
         ):
             for word in words:
                 assert metric(correct, score, average=word, **options, **data) == pytest.approx(expected, rel=1e-12)
-    with pytest.raises(ValueError, match="must be 3 weights"):
+    with pytest.raises(ValueError, match="one weight for each of 3"):
         cal.quadratic_global_calibration(correct, score, average=[1, 2], **data)
 
 

@@ -132,7 +132,7 @@ def test_the_top_label_lens_follows_the_predicted_class():
 
 def test_estimates_in_chunks_are_those_of_the_whole_array(monkeypatch):
     from calibrary.metrics.point import individual
-    from calibrary.metrics.point import jackknife as module
+    from calibrary.models import leave_one_out as module
 
     X, y = features(60, 3)
     model = logistic().fit(X[:30], y[:30])
@@ -198,7 +198,7 @@ def test_a_network_that_is_a_logistic_regression_gives_the_same(k):
 
 def test_large_networks_use_products_with_the_hessian(monkeypatch):
     torch = pytest.importorskip("torch")
-    from calibrary.metrics.point import jackknife as module
+    from calibrary.models import leave_one_out as module
 
     X, y = features(20, 3)
     torch.manual_seed(0)

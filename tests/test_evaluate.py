@@ -50,7 +50,7 @@ def test_the_table_prints_and_exports(result):
 
 def test_aliases_find_rows_and_missing_ones_say_why(result):
     assert result["KS"] == result["ecce_mad"]
-    with pytest.raises(KeyError, match="needs detections"):
+    with pytest.raises(KeyError, match="needs matched detections"):
         result["d_ece"]
 
 

@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import calibrary as cal
-from calibrary.lookup import _TESTS
+from calibrary.metrics.declare import TESTS
 from calibrary.metrics.table2 import TABLE_2
 
-ENTRIES = [e for e in cal.catalogue.values() if not e.planned and e.family != "detection"]
+ENTRIES = [e for e in cal.catalogue.values() if e.family != "detection"]
 every_metric = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 
@@ -414,7 +414,7 @@ def test_a_lens_it_is_not_defined_through_is_refused_by_name(entry):
 
 # -- tests of their own ------------------------------------------------------------------------------
 
-WITH_TEST = [e for e in ENTRIES if e.id in _TESTS]
+WITH_TEST = [e for e in ENTRIES if e.id in TESTS]
 
 
 @quiet
@@ -423,7 +423,7 @@ def test_a_p_value_is_a_probability_and_calibrated_data_pass(entry):
     rng = np.random.default_rng(11)
     c = rng.random(300)
     y = (rng.random(300) < c).astype(int)
-    options = {"rng": 0} if "rng" in inspect.signature(_TESTS[entry.id].core).parameters else {}
+    options = {"rng": 0} if "rng" in inspect.signature(TESTS[entry.id].formula).parameters else {}
     if "query" in entry.needs:
         pytest.skip("needs a query point")
     result = cal.test(entry.id, y, c, **options, **extra(entry, 300))

@@ -14,13 +14,18 @@ import pytest
 from scipy.special import expit, logit, ndtr, ndtri
 
 import calibrary as cal
-from calibrary.inference import bootstrap, resampling, shortcut, statistic
+from calibrary.data import sample as drawing
+from calibrary.data.sample import drawn_labels, sample_of
+from calibrary.inference import bootstrap, resampling, statistic
+from calibrary.inference.fast import fast
 from calibrary.inference.multiplicity import rank_pvalues
+from calibrary.metrics.measure import measure, numbers, views_of
+from calibrary.question import Question
 from golden import arrays, parts
 from test_every_metric import binary, extra, multi, rows, rows_for_classes
 
-ENTRIES = [e for e in cal.catalogue.values() if not e.planned and e.family != "detection"]
-DETECTION = [e for e in cal.catalogue.values() if not e.planned and e.family == "detection"]
+ENTRIES = [e for e in cal.catalogue.values() if e.family != "detection"]
+DETECTION = [e for e in cal.catalogue.values() if e.family == "detection"]
 every_metric = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 
@@ -119,7 +124,7 @@ def test_monte_carlo_pvalue_equals_the_golden_one_exactly(entry):
 def test_null_labels_equal_the_golden_draw(entry):
     _, p, _ = arrays(entry["data"])
     u = np.random.default_rng(entry["params"]["seed"]).random(len(p))
-    assert np.bincount(resampling.drawn_labels(u, p), minlength=p.shape[1]).tolist() == entry["value"]
+    assert np.bincount(drawn_labels(u, p), minlength=p.shape[1]).tolist() == entry["value"]
 
 
 @quiet
@@ -182,7 +187,7 @@ def problems(entry, n=60):
 
 def literal(entry, y, p, kw):
     """The metric of some rows as a user would call it, on arrays; metrics that are random see a fixed seed."""
-    own = inspect.signature(entry.core).parameters.get("rng")
+    own = inspect.signature(entry.formula).parameters.get("rng")
     seed = {"rng": 0} if own is not None and own.default is None else {}
     try:
         return flat(entry, entry(y, p, **kw, **seed))
@@ -191,7 +196,7 @@ def literal(entry, y, p, kw):
 
 
 def flat(entry, value):
-    return statistic.flat(value, entry)
+    return np.array(list(numbers(value, entry.fields).values()))
 
 
 def same(got, expected, entry):
@@ -205,7 +210,7 @@ def same(got, expected, entry):
 @quiet
 @every_metric
 def test_interval_of_every_metric_is_that_of_its_values_on_resampled_rows(entry):
-    if entry.frozen is not None:
+    if entry.fixed is not None:
         pytest.skip("keeps options of the original data: tested below")
     for y, p, kw in problems(entry):
         result = cal.interval(entry.id, y, p, n_resamples=N_FEW, rng=5, **kw)
@@ -229,7 +234,7 @@ def test_monte_carlo_test_of_every_metric_is_that_of_its_values_on_redrawn_label
             continue
         result = cal.test(entry.id, y, p, **options)
         rng = np.random.default_rng(6)
-        drawn = [resampling.drawn_labels(rng.random(len(y)), p) for _ in range(N_FEW)]
+        drawn = [drawn_labels(rng.random(len(y)), p) for _ in range(N_FEW)]
         expected = [literal(entry, y_null, p, kw) for y_null in drawn]
         same(result.null.values, expected, entry)
         p_value = np.atleast_1d(result.pvalue)
@@ -242,14 +247,14 @@ def test_monte_carlo_test_of_every_metric_is_that_of_its_values_on_redrawn_label
 @pytest.mark.parametrize("lens", ["auto", "class-wise"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_consistency_resampling_draws_rows_then_labels(id, lens, classes):
-    if cal.catalogue[id].planned or lens not in ("auto", *cal.catalogue[id].lenses):
+    if lens not in ("auto", *cal.catalogue[id].lenses):
         pytest.skip("not through this lens")
     y, p = sample(60, 1, grid=20) if classes == 2 else multi(60, 3)
     result = cal.test(id, y, p, method="consistency", n_resamples=5, rng=7, lens=lens)
     rng = np.random.default_rng(7)
     for value in result.null.values:
         i = rng.integers(0, 60, 60)
-        labels = resampling.drawn_labels(rng.random(60), p[i])
+        labels = drawn_labels(rng.random(60), p[i])
         assert value == pytest.approx(cal.compute(id, labels, p[i], lens=lens), rel=1e-9, abs=1e-12)
 
 
@@ -291,7 +296,7 @@ def test_so_many_copies_that_labels_are_drawn_as_counts_have_the_same_null_distr
     c = sample(40, 4, grid=10)[1]
     w = 3 + np.arange(40) % 4
     one_by_one = cal.null_distribution("ks", c, sample_weight=w, n_resamples=1500, rng=0)
-    monkeypatch.setattr(resampling, "_MOST_COPIES", 10)
+    monkeypatch.setattr(drawing, "_MOST_COPIES", 10)
     as_counts = cal.null_distribution("ks", c, sample_weight=w, n_resamples=1500, rng=0)
     assert as_counts.mean == pytest.approx(one_by_one.mean, rel=0.05)
     assert as_counts.quantile(0.9) == pytest.approx(one_by_one.quantile(0.9), rel=0.08)
@@ -316,10 +321,10 @@ class TestShortcuts:
     def test_they_are_taken_where_they_matter(self):
         y, c = sample(50, 6)
         for id in ("bs", "nll", "ecce_mad", "ecce_r", "ece", "mce"):
-            s = resampling.Sample(cal.predictions(y, c))
-            made = statistic.as_statistic(id, {}, s)
+            s = sample_of(cal.predictions(y, c))
+            made = statistic.as_statistic(id, s, Question())
             for scheme in (s.bootstrap(), s.null(), s.consistency()):
-                assert shortcut.shortcut(made.entry, made.options, scheme, made.on) is not None, id
+                assert fast(made.entry, made.question, scheme, made.observed) is not None, id
 
     @pytest.mark.parametrize("norm", [1, 2, np.inf])
     @pytest.mark.parametrize("options", [{}, {"lens": "class-wise"}, {"binning": "mass"}, {"edges": [0, 0.3, 0.5, 1]}])
@@ -334,7 +339,7 @@ class TestShortcuts:
             assert value == pytest.approx(cal.compute("ece", y[i], p[i], norm=norm, n_bins=8, **options), abs=1e-12)
         rng = np.random.default_rng(3)
         for value in null.values:
-            drawn = resampling.drawn_labels(rng.random(70), p)
+            drawn = drawn_labels(rng.random(70), p)
             assert value == pytest.approx(cal.compute("ece", drawn, p, norm=norm, n_bins=8, **options), abs=1e-12)
 
     def test_a_metric_that_only_looks_like_a_mean_of_losses_is_measured_itself(self):
@@ -468,7 +473,7 @@ class TestInterval:
         result = cal.interval("ece", y, p, lens="class-wise", average=None, n_resamples=20, rng=0)
         assert result.low.shape == result.high.shape == (3,)
         assert result.parts == ("0", "1", "2")
-        if not cal.catalogue["cis"].planned:
+        if True:
             y, c = sample(200, 14)
             cox = cal.interval("cis", y, c, n_resamples=20, rng=0)
             assert cox.parts == ("intercept", "slope")
@@ -669,7 +674,7 @@ class TestNull:
         null = cal.null_distribution("ks", p, lens="pairwise", n_resamples=3, rng=1)
         rng = np.random.default_rng(1)
         for value in null.values:
-            labels = resampling.drawn_labels(rng.random(50), p)
+            labels = drawn_labels(rng.random(50), p)
             assert value == pytest.approx(cal.compute("ks", labels, p, lens="pairwise"))
 
     def test_options_that_only_the_own_test_knows_are_refused(self):
@@ -1017,7 +1022,7 @@ def test_detection_metrics_resample_images_and_redraw_outcomes(entry):
     found = detections()
     result = cal.interval(entry.id, found, n_resamples=6, rng=0)
     assert np.isfinite(np.atleast_1d(result.replicates)).any()
-    if entry.frozen is None and entry.weights == "repetition":
+    if entry.fixed is None and entry.weights == "repetition":
         rng = np.random.default_rng(0)
         for value in result.replicates:
             counts = np.bincount(rng.integers(0, found.n_images, found.n_images), minlength=found.n_images)
@@ -1029,7 +1034,9 @@ def test_detection_metrics_resample_images_and_redraw_outcomes(entry):
     drawn = cal.test(entry.id, found, method="monte-carlo", n_resamples=4, rng=1)
     rng = np.random.default_rng(1)
     for value in drawn.null.values:
-        assert value == pytest.approx(entry(found.null_draw(rng, entry.null_link({}))), rel=1e-9, nan_ok=True)
+        assert value == pytest.approx(
+            entry(found.null_draw(rng, "threshold" if entry.link == "option" else entry.link)), rel=1e-9, nan_ok=True
+        )
 
 
 @quiet
@@ -1061,12 +1068,12 @@ def test_two_detectors_are_compared_on_the_same_images():
 
 
 @quiet
-@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.frozen is not None], ids=lambda e: e.id)
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.fixed is not None], ids=lambda e: e.id)
 def test_frozen_options_are_chosen_on_the_original_rows_and_kept(entry):
     for y, p, kw in problems(entry):
         view = cal.predictions(y, p)
-        views = view.through(entry.lens_for(view)).views
-        chosen = entry.frozen(views[0], **kw)
+        views = view.through(entry.lens_for(view, Question())).views
+        chosen = entry.fixed(views[0], **kw)
         assert chosen
         if len(views) == 1:
             result = cal.interval(entry.id, y, p, n_resamples=4, rng=5, **kw)
@@ -1081,7 +1088,7 @@ def test_frozen_options_are_chosen_on_the_original_rows_and_kept(entry):
 def test_widths_that_redrawn_labels_do_not_change_are_chosen_once(id, bandwidth, times, monkeypatch):
     y, c = sample(60, 5)
     rng = np.random.default_rng(0)
-    drawn = [resampling.drawn_labels(rng.random(60), c) for _ in range(5)]
+    drawn = [drawn_labels(rng.random(60), c) for _ in range(5)]
     expected = [cal.compute(id, labels, c, bandwidth=bandwidth) for labels in drawn]
     chosen = []
     original = cal.kernels.beta_bandwidth
@@ -1102,7 +1109,7 @@ def test_widths_that_redrawn_labels_do_not_change_are_chosen_once(id, bandwidth,
 def test_redrawn_labels_with_several_classes_give_the_metric_of_those_labels(lens):
     y, p = multi(40, 3)
     rng = np.random.default_rng(0)
-    drawn = [resampling.drawn_labels(rng.random(len(y)), p) for _ in range(4)]
+    drawn = [drawn_labels(rng.random(len(y)), p) for _ in range(4)]
     expected = [cal.compute("bkde", labels, p, lens=lens) for labels in drawn]
     r = cal.test("bkde", y, p, lens=lens, method="monte-carlo", n_resamples=4, rng=0)
     assert r.null.values == pytest.approx(expected, rel=1e-9, abs=1e-12)
@@ -1113,13 +1120,16 @@ def test_redrawn_labels_with_several_classes_give_the_metric_of_those_labels(len
 def test_bandwidth_of_detections_is_chosen_once(average):
     found = detections()
     entry = cal.catalogue["l1cbod"]
-    chosen = entry.frozen(found, average=average)
-    assert entry(found, average=average, **chosen) == pytest.approx(entry(found, average=average))
+    views = views_of(entry, found, Question(average=average))
+    chosen = {key: entry.fixed(view) for key, view in zip(views.keys, views.views, strict=True)}
+    question = Question(average=average, fixed=chosen)
+    assert all(chosen.values())
+    assert measure(entry, found, question) == pytest.approx(entry(found, average=average))
     result = cal.interval("l1cbod", found, average=average, n_resamples=4, rng=0)
     rng = np.random.default_rng(0)
     for value in result.replicates:
         counts = np.bincount(rng.integers(0, found.n_images, found.n_images), minlength=found.n_images)
-        assert value == pytest.approx(entry(found.reweighted(counts), average=average, **chosen), rel=1e-9)
+        assert value == pytest.approx(measure(entry, found.reweighted(counts), question), rel=1e-9)
 
 
 # -- level and coverage ------------------------------------------------------------------------------

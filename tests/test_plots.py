@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary import plots
+from calibrary import gallery, plots
 from calibrary._errors import CalibrationWarning
-from calibrary.plots import gallery, style
+from calibrary.plots import style
 from calibrary.plots.corp import _band
 from calibrary.plots.data import FigureData, cells
 from calibrary.plots.reliability import clopper_pearson, wilson

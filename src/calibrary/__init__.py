@@ -42,8 +42,10 @@ from calibrary.metrics.curve.index import *
 from calibrary.metrics.curve.neighbours import *
 from calibrary.metrics.curve.reliability_map import *
 from calibrary.metrics.curve.wald import *
+from calibrary.metrics.declare import Entry, TestResult
 from calibrary.metrics.detection import *
 from calibrary.metrics.distance import *
+from calibrary.metrics.facts import Correction
 from calibrary.metrics.kernel.beta import *
 from calibrary.metrics.kernel.embedded import *
 from calibrary.metrics.kernel.lipschitz import *
@@ -76,7 +78,7 @@ if TYPE_CHECKING:
     from calibrary import plots as plots
     from calibrary import study as study
 
-__version__ = "0.1.0"
+from calibrary._version import __version__
 
 #: Rooms with dependencies of their own, opened when first entered.
 _ROOMS = ("grouping", "kernels", "losses", "maps", "plots", "sklearn", "study")

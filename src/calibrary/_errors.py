@@ -6,7 +6,9 @@ import difflib
 import inspect
 import math
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -29,8 +31,31 @@ class UnknownMetricError(KeyError, ValueError):
         return str(self.args[0])
 
 
+#: Where warnings of this thread go while somebody listens; None: to the user.
+_LISTENER: ContextVar[list[str] | None] = ContextVar("calibrary_warnings", default=None)
+
+
+@contextmanager
+def heard() -> Iterator[list[str]]:
+    """Collect the warnings of the block instead of issuing them, in this thread alone.
+
+    ``warnings.catch_warnings`` changes the filters of the whole process, and two threads that use it at once can leave
+    them changed for good.
+    """
+    messages: list[str] = []
+    token = _LISTENER.set(messages)
+    try:
+        yield messages
+    finally:
+        _LISTENER.reset(token)
+
+
 def warn(message: str) -> None:
     """Warn at the first line outside this package, where the user can act on it."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener.append(message)
+        return
     frame = inspect.currentframe()
     level = 0
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.data.predictions import Array
+from calibrary.data.checks import Array
 
 
 class Dataset(NamedTuple):

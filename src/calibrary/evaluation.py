@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import Any
 
-import numpy as np
-
-from calibrary._errors import CalibrationWarning, suggest
+from calibrary._errors import heard, suggest
+from calibrary.data import Data, as_data
 from calibrary.data.lens import as_lens
-from calibrary.data.predictions import Predictions, predictions
-from calibrary.lookup import Entry, catalogue
+from calibrary.data.sample import Sample, sample_of
+from calibrary.inference.many import Inferred, infer_many
+from calibrary.inference.statistic import Statistic, as_statistic
+from calibrary.lookup import catalogue
+from calibrary.metrics.declare import Entry
+from calibrary.metrics.measure import perfect_of
+from calibrary.question import Question
 
 __all__ = [
     "Evaluation",
@@ -160,9 +163,10 @@ def evaluate(
     *,
     metrics: str | Iterable[str] | None = None,
     lens: Any = "auto",
-    average: Any = "uniform",
+    average: Any = "auto",
     r: int | None = None,
     sample_weight: Any = None,
+    weight_type: str = "frequency",
     labels: Any = None,
     pos_label: Any = None,
     ordinal: bool = False,
@@ -187,6 +191,8 @@ def evaluate(
         apply. Metrics named here are computed whatever they cost.
     lens, average, r
         How several classes are looked at. "auto" lets each metric use its own default.
+    weight_type : "frequency" or "importance"
+        What weights mean for intervals and tests: copies of rows, or how much a row counts.
     ordinal : bool
         The classes are in order, so that ranked scores make sense for more than two of them.
     intervals, tests : bool
@@ -195,7 +201,8 @@ def evaluate(
     primary : str, optional
         The one metric chosen in advance, whose p-value is read without adjustment.
     **inputs
-        Extra inputs some metrics need: ``features=``, ``groups=``, ...
+        Options of metrics, given to all that take them (``n_bins=10``), and the extra inputs some need (``features=``,
+        ``groups=``, ...).
 
     Returns
     -------
@@ -215,58 +222,97 @@ def evaluate(
     bs      0.1250         Brier score
     nll     0.4049         negative log likelihood
     """
-    matches = y_true if hasattr(y_true, "as_predictions") else None
-    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+    keywords = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+    data = as_data(y_true, y_prob, keywords)
+    question = Question(
+        options=inputs, lens=lens, average=average, r=r, weight_type=weight_type, confidence_level=confidence_level,
+        n_resamples=n_resamples, rng=rng, adjust=adjust,
+    )  # fmt: skip
+    return evaluate_data(
+        data, question, metrics=metrics, ordinal=ordinal, intervals=intervals, tests=tests, primary=primary
+    )
+
+
+def evaluate_data(
+    data: Data,
+    question: Question,
+    *,
+    metrics: str | Iterable[str] | None = None,
+    ordinal: bool = False,
+    intervals: bool = False,
+    tests: bool = False,
+    primary: str | None = None,
+) -> Evaluation:
+    """The same for data and a question that are made already: each metric is measured once."""
     chosen, by_name = _chosen(metrics)
-    if primary is not None and catalogue[primary] not in chosen:
-        chosen.append(catalogue[primary])
-    if lens != "auto":
-        as_lens(lens, r)  # a misspelt lens is an error, not a reason to leave every metric out
-    looking = {"lens": lens, "average": average, "r": r}
-    _refuse_unused(inputs, chosen)
+    if primary is not None:
+        primary = catalogue[primary].id
+        by_name.add(primary)
+        if catalogue[primary] not in chosen:
+            chosen.append(catalogue[primary])
+    if question.lens != "auto":
+        as_lens(question.lens, question.r)  # a misspelt lens is an error, not a reason to leave every metric out
+    _refuse_unused(question.options, chosen)
+    sample = sample_of(data, question.weight_type)
     rows: list[Row] = []
     skipped: dict[str, str] = {}
-    done: list[tuple[Entry, dict[str, Any]]] = []
+    done: list[Statistic] = []
     for entry in chosen:
-        options = {name: value for name, value in inputs.items() if name in entry.options}
-        reason = _not_applicable(entry, p, looking, options, ordinal, matches, by_name)
+        reason = _not_applicable(entry, data, question, ordinal, by_name)
         if reason is None:
-            try:
-                rows += _rows(entry, p, matches, looking, options)
-                done.append((entry, options))
-            except ValueError as error:
-                reason = str(error)
+            reason = _measured(entry, sample, question, rows, done)
         if reason is not None:
             skipped[entry.id] = reason
     if intervals or tests:
-        rows = _inferred(
-            rows, done, by_name | {e.id for e in chosen if primary and e is catalogue[primary]}, p, looking,
-            matches=matches, intervals=intervals, tests=tests, primary=primary, n_resamples=n_resamples,
-            confidence_level=confidence_level, adjust=adjust, rng=rng,
-        )  # fmt: skip
-    settings = {"n_resamples": n_resamples, "confidence_level": confidence_level} if intervals or tests else {}
-    return Evaluation(tuple(rows), skipped, p.n, p.k, str(getattr(lens, "name", lens)), settings)
+        taken = [s for s in done if s.entry is not None and (not s.entry.costly or s.name in by_name)]
+        rows = _inferred(rows, taken, question, intervals=intervals, tests=tests, primary=primary)
+    settings: dict[str, Any] = {}
+    if intervals or tests:
+        settings = {"n_resamples": question.n_resamples, "confidence_level": question.confidence_level}
+    p = sample.p
+    return Evaluation(tuple(rows), skipped, p.n, p.k, str(getattr(question.lens, "name", question.lens)), settings)
+
+
+def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row], done: list[Statistic]) -> str | None:
+    """Measure one metric and write its rows; the reason where it fails, which leaves the others alone."""
+    try:
+        with heard() as said:
+            statistic = as_statistic(entry, sample, question.of(entry.options))
+            named = statistic.named
+    except Exception as error:
+        sentence = str(error) or "no reason given"
+        return sentence if isinstance(error, ValueError) else f"failed with {type(error).__name__}: {sentence}"
+    facts: dict[str, Any] = {
+        "id": entry.id, "name": entry.name, "family": entry.family, "range": entry.range, "better": entry.better,
+        "note": "; ".join(dict.fromkeys(said)),
+    }  # fmt: skip
+    rows += [Row(**facts, value=x, part=part, perfect=perfect_of(part, entry)) for part, x in named.items()]
+    done.append(statistic)
+    return None
 
 
 def _inferred(
     rows: list[Row],
-    done: list[tuple[Entry, dict[str, Any]]],
-    named: set[str],
-    p: Predictions,
-    looking: dict[str, Any],
-    **settings: Any,
+    taken: list[Statistic],
+    question: Question,
+    *,
+    intervals: bool,
+    tests: bool,
+    primary: str | None,
 ) -> list[Row]:
     """The rows with intervals and p-values; costly metrics that nobody named keep their value alone."""
-    from calibrary.inference import infer_many
-
-    taken = [(e, options) for e, options in done if not e.costly or e.id in named]
-    ids = {e.id for e, _ in taken}
-    if not ids:
-        return rows
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)  # said once already, in the notes of the rows
-        filled = iter(infer_many(p, [r for r in rows if r.id in ids], taken, looking, **settings))
-    return [next(filled) if row.id in ids else replace(row, note=_joined(row.note, _COSTLY)) for row in rows]
+    found: dict[tuple[str, str], Inferred] = {}
+    if taken:
+        with heard():  # said once already, in the notes of the rows
+            found = infer_many(taken, question, intervals=intervals, tests=tests, primary=primary)
+    filled = []
+    for row in rows:
+        known = found.get((row.id, row.part))
+        if known is None:
+            filled.append(replace(row, note=_joined(row.note, _COSTLY)))
+        else:
+            filled.append(replace(row, **vars(known), primary=row.id == primary))
+    return filled
 
 
 _COSTLY = "no interval and no test: each draw is costly; name the metric to get them"
@@ -279,12 +325,12 @@ def _joined(*notes: str) -> str:
 def _chosen(metrics: str | Iterable[str] | None) -> tuple[list[Entry], set[str]]:
     """The entries asked for, in catalogue order of families, and the ids named one by one."""
     if metrics is None:
-        return sorted((e for e in catalogue.values() if not e.planned), key=_place), set()
+        return sorted(catalogue.values(), key=_place), set()
     wanted: dict[str, Entry] = {}
     by_name = set()
     for name in [metrics] if isinstance(metrics, str) else metrics:
         if name in FAMILIES:
-            wanted.update({e.id: e for e in catalogue.values() if e.family == name and not e.planned})
+            wanted.update({e.id: e for e in catalogue.values() if e.family == name})
         else:
             entry = catalogue[name]
             wanted[entry.id] = entry
@@ -296,55 +342,40 @@ def _place(entry: Entry) -> tuple[int, int]:
     return FAMILIES.index(entry.family), entry.row or 1000
 
 
-def _refuse_unused(inputs: dict[str, Any], chosen: list[Entry]) -> None:
+def _refuse_unused(options: Mapping[str, Any], chosen: list[Entry]) -> None:
     known = {name for entry in chosen for name in entry.options}
-    for name in inputs:
+    for name in options:
         if name not in known:
             raise TypeError(f"no metric here takes {name!r}: {suggest(name, known)}")
 
 
-def _not_applicable(
-    entry: Entry,
-    p: Predictions,
-    looking: dict[str, Any],
-    options: dict[str, Any],
-    ordinal: bool,
-    matches: Any,
-    by_name: set[str],
-) -> str | None:
+def _not_applicable(entry: Entry, data: Data, question: Question, ordinal: bool, by_name: set[str]) -> str | None:
     """Why this metric cannot or should not be computed here, or None."""
-    if entry.family == "detection":
-        return None if matches is not None else "needs detections: pass a Matches object"
+    try:
+        seen = data.read_as(entry.reads, entry.id)
+        entry.lens_for(seen, question)
+    except ValueError as error:
+        return str(error)
+    if entry.weights == "none" and seen.weighted:
+        return "does not take sample_weight"
+    return _missing_input(entry, data, question, ordinal) or _too_slow(entry, data, by_name)
+
+
+def _missing_input(entry: Entry, data: Data, question: Question, ordinal: bool) -> str | None:
     for need in entry.needs:
-        if need == "order" and (ordinal or p.k == 2):
+        if need == "boxes" or (need == "order" and (ordinal or data.read_as("predictions", entry.id).k == 2)):
             continue
         if need == "order":
             return "is for ordered classes: pass ordinal=True if yours are"
-        if need not in options:
+        if need not in question.options:
             return f"needs {need}" + (f": pass {need}=" if need in entry.options else "")
-    if p.w is not None and entry.weights == "none":
-        return "does not take sample_weight"
-    quadratic = entry.slow_above is not None and (p.k > 2 or entry.slow_binary) and p.n > entry.slow_above
-    if quadratic and entry.id not in by_name:
-        return f"costs {entry.cost}: name it in metrics= to compute it on {p.n:,} rows"
-    try:
-        entry.lens_for(p, looking["lens"], looking["r"])
-    except ValueError as error:
-        return str(error)
     return None
 
 
-def _rows(entry: Entry, p: Predictions, matches: Any, looking: dict[str, Any], options: dict[str, Any]) -> list[Row]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", CalibrationWarning)
-        result = entry.measure(p, **looking, **options) if entry.family != "detection" else entry(matches, **options)
-    note = "; ".join(str(w.message) for w in caught if issubclass(w.category, CalibrationWarning))
-    facts: dict[str, Any] = {
-        "id": entry.id, "name": entry.name, "family": entry.family, "range": entry.range, "better": entry.better,
-        "note": note,
-    }  # fmt: skip
-    if isinstance(result, np.ndarray):
-        return [Row(**facts, value=float(v), part=str(k), perfect=entry.perfect) for k, v in enumerate(result)]
-    if entry.fields:
-        return [Row(**facts, value=float(getattr(result, f)), part=f, perfect=ideal) for f, ideal in entry.fields]
-    return [Row(**facts, value=float(result), perfect=entry.perfect)]
+def _too_slow(entry: Entry, data: Data, by_name: set[str]) -> str | None:
+    if entry.slow_above is None or entry.id in by_name:
+        return None
+    p = data.read_as("predictions", entry.id)
+    if (p.k > 2 or entry.slow_binary) and p.n > entry.slow_above:
+        return f"costs {entry.cost}: name it in metrics= to compute it on {p.n:,} rows"
+    return None

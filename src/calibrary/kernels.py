@@ -19,7 +19,8 @@ import numpy as np
 from numpy.polynomial import polynomial
 
 from calibrary._errors import one_of, suggest, warn
-from calibrary.data.predictions import Array, Predictions, Sorted
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions, Sorted
 from calibrary.numerics.sums.beta import leave_one_out_beta_sums
 from calibrary.numerics.sums.gaussian import Cells, gaussian_on_nodes, gaussian_sums
 from calibrary.numerics.sums.pair_median import median_distance, median_vector_distance

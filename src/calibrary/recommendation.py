@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from calibrary._errors import one_of
-from calibrary.lookup import Entry, catalogue
+from calibrary.lookup import catalogue
+from calibrary.metrics.declare import Entry
 
 __all__ = [
     "Recommendation",
@@ -72,7 +73,7 @@ def recommend(
 
 
 def _possible(entry: Entry, need: Need) -> bool:
-    if entry.planned or (entry.family == "detection") != (need.task == "detection"):
+    if (entry.family == "detection") != (need.task == "detection"):
         return False
     if any(n in ("model", "consistency", "query", "groups", "features") for n in entry.needs):
         return False

@@ -19,7 +19,8 @@ from rich.table import Table
 import calibrary as cal
 from calibrary.cli.read import InputError, PredictionFile, read_predictions
 from calibrary.evaluation import FAMILIES
-from calibrary.lookup import Entry, catalogue
+from calibrary.lookup import catalogue
+from calibrary.metrics.declare import Entry
 
 app = typer.Typer(
     help="Can these predicted probabilities be believed? Start with: calibrary demo, or calibrary report FILE.",
@@ -136,7 +137,7 @@ def report(
     `calibrary report p.csv --model a --model b --fail-if "ece>0.05"`.
     """
     from calibrary.reporting import compare_models
-    from calibrary.reporting.answer import default_resamples
+    from calibrary.reporting.compose import default_resamples
     from calibrary.reporting.write import check_paths, save
 
     rules = [_rule(text) for text in fail_if or []]
@@ -490,7 +491,7 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias.")]) -> N
     e = catalogue[id]
     out.print(f"[bold]{_plain(e.name)}[/] ({e.id})" + (f", row {e.row} of Table 2" if e.row else ""), highlight=False)
     out.print(_plain(e.meaning), highlight=False)
-    doc = inspect.getdoc(e.core) or ""
+    doc = inspect.getdoc(e.formula) or ""
     formula = re.search(r"\.\. math::\s*(.+?)(?:\n\n|\n[A-Z]|\Z)", doc, flags=re.DOTALL)
     facts = {
         "formula": re.sub(r"\s+", " ", formula[1]).strip() if formula else "",

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import suggest
-from calibrary.data.predictions import Array, Predictions, predictions, sigmoid, softmax
+from calibrary.data.checks import Array, sigmoid, softmax
+from calibrary.data.predictions import Predictions, predictions
 
 #: Beyond this a file is not one row per prediction; better a sentence than an hour of work.
 MOST_COLUMNS = 20_000

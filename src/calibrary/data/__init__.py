@@ -1,11 +1,60 @@
-"""Object detection: boxes in, matched detections out. The metrics of them live in ``metrics/detection``."""
+"""What comes in, checked once: predictions, or detections matched with objects."""
 
 from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
 
 from calibrary.data.arrays import matched_detections
 from calibrary.data.boxes import Boxes, boxes
 from calibrary.data.matches import Matches
 from calibrary.data.matching import match_detections
+from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.readers import read_yolo
+from calibrary.data.views import Looks, Views
 
-__all__ = ["Boxes", "Matches", "boxes", "match_detections", "matched_detections", "read_yolo"]
+__all__ = [
+    "Boxes",
+    "Data",
+    "Matches",
+    "Predictions",
+    "as_data",
+    "boxes",
+    "match_detections",
+    "matched_detections",
+    "predictions",
+    "read_yolo",
+]
+
+
+@runtime_checkable
+class Data(Protocol):
+    """What was measured. Nobody above this room asks which kind it is."""
+
+    @property
+    def plain(self) -> bool:
+        """Unweighted binary predictions, which a binary lens would show as they are."""
+
+    @property
+    def weighted(self) -> bool: ...
+
+    @property
+    def versions(self) -> tuple[Any, ...]:
+        """The data sets to average over: one, or the same boxes matched at several thresholds."""
+
+    def read_as(self, kind: str, reader: str) -> Any:
+        """The data in the form a metric reads ("predictions" or "matches"), refused where there is none."""
+
+    def usual_lens(self, facts: Any, average: Any) -> str:
+        """The lens that a metric uses unless told otherwise."""
+
+    def through(self, lens: Looks) -> Views:
+        """The views a lens shows."""
+
+
+def as_data(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
+    """The data of a call; takes the keywords that belong to them out of ``keywords``."""
+    sample_weight = keywords.pop("sample_weight", None)
+    labels, pos_label = keywords.pop("labels", None), keywords.pop("pos_label", None)
+    if sample_weight is None and y_prob is None and hasattr(y_true, "read_as"):
+        return y_true  # type: ignore[no-any-return]
+    return predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.data.boxes import checked_boxes, checked_scores, numbers
+from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.geometry import as_xywh
 from calibrary.data.matches import Flags, Matches, Objects
-from calibrary.data.predictions import Array, Indices, as_array
 
 
 def matched_detections(

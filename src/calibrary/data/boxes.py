@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of
+from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.geometry import area as box_area
 from calibrary.data.geometry import as_xywh
 from calibrary.data.matches import Flags
-from calibrary.data.predictions import Array, Indices, as_array
 
 #: How to speak of row i in an error: ``results[17].score``.
 Place = Callable[[int], str]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Indices
+from calibrary.data.checks import Array, Indices
 
 BOX_FORMATS = ("xywh", "xyxy", "cxcywh")
 

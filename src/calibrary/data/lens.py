@@ -10,6 +10,8 @@ lens                    views                    label                          
 ``full``                one, K classes           the class                       the whole row
 ``top-label``           one                      predicted class right           largest probability
 ``class-wise``          one per class            class k occurred                probability of class k
+``cumulative``          one per class but last   class k or an earlier one       sum up to class k
+``pooled``              one, N K rows            class k occurred                probability of class k
 ``true-class``          one per class present    predicted class right, on rows  largest probability
                                                  whose label is k
 ``predicted-class``     one per class predicted  predicted class right, on rows  largest probability
@@ -27,14 +29,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of, suggest, undefined
-from calibrary.data.predictions import Array, Indices, Predictions, as_array, picked
+from calibrary._errors import one_of, suggest
+from calibrary.data.checks import Array, Indices, as_array, picked
+from calibrary.data.predictions import Predictions
+from calibrary.data.views import Views
 
 __all__ = [
     "Lens",
@@ -44,53 +48,11 @@ __all__ = [
 #: Lenses whose views are binary, so that any metric of (confidence, 0/1) pairs can be averaged over them.
 BINARY_LENSES = (
     "binary", "top-label", "class-wise", "true-class", "predicted-class", "pairwise", "rth", "within-top-r", "code",
+    "cumulative", "pooled",
 )  # fmt: skip
 #: Lenses that keep whole probability vectors.
 VECTOR_LENSES = ("full", "ranked", "partition")
 ALL_LENSES = BINARY_LENSES + VECTOR_LENSES
-
-
-@dataclass(frozen=True)
-class Views:
-    """What a lens shows: the views, the class or pair each belongs to, and how much each weighs by prevalence.
-
-    ``several`` is False for lenses that always give exactly one view, whose value needs no averaging.
-    """
-
-    views: tuple[Predictions, ...]
-    keys: tuple[Any, ...] = (None,)
-    prevalence: Array = field(default_factory=lambda: np.ones(1))
-    several: bool = False
-    n_classes: int = 1
-
-    def weights(self, average: Any) -> Array:
-        """Weights of the views, summing to one, for ``average="uniform" | "prevalence" | array``."""
-        if isinstance(average, str):
-            one_of("average", average, ("uniform", "macro", "prevalence", "weighted", "max"))
-            given = self.prevalence if average in ("prevalence", "weighted") else np.ones(len(self.views))
-        else:
-            given = as_array(average, "average").astype(np.float64)
-            if given.shape == (self.n_classes,) and len(self.views) != self.n_classes:
-                given = given[list(self.keys)]
-            if given.shape != (len(self.views),):
-                raise ValueError(f"average has shape {given.shape}: give one weight for each of {len(self.views)}")
-            if not (given >= 0).all() or not given.sum() > 0:
-                raise ValueError("average holds weights that are negative or all zero")
-        total: Array = given / given.sum()
-        return total
-
-    def average(self, values: Array, average: Any) -> Any:
-        """Combine one value per view as ``average`` says; None gives the array itself."""
-        if average is None:
-            return values
-        if isinstance(average, str) and average == "max":
-            return float(np.max(values))
-        weights = self.weights(average)
-        if np.isnan(values).any():
-            missing = [self.keys[i] for i in np.flatnonzero(np.isnan(values))][:5]
-            return undefined(f"the average is undefined because the value is undefined for {missing}")
-        used = weights > 0
-        return float(np.dot(weights[used], values[used]))
 
 
 @dataclass(frozen=True)
@@ -105,32 +67,26 @@ class Lens:
     then: str | None = None  # after a partition: the lens on the merged classes
 
     def look(self, p: Predictions) -> Views:
+        """The views of these predictions."""
         shows_itself = self.name == ("binary" if p.binary else "full")
         made_afresh = self.name in ("true-class", "predicted-class", "pairwise") or self.then is not None
-        if p._parent is None or shows_itself or made_afresh:
+        if p.parent is None or shows_itself or made_afresh:
             return _LOOKS[self.name](p, self)
-        return self._look_again(p)
+        return self._look_again(p, p.parent)
 
-    def _look_again(self, p: Predictions) -> Views:
+    def _look_again(self, p: Predictions, parent: Predictions) -> Views:
         # A reweighted or relabelled copy of predictions seen before: share the sort of their views, so that a
         # bootstrap sorts once. Views that leave rows out are made afresh.
-        parent, kept = p._parent  # type: ignore[misc]
         before = parent.through(self)
         if any(view.n != parent.n for view in before.views):
             return _LOOKS[self.name](p, self)
-        if kept is None and p.y is not parent.y:
+        w = p.weight_in_parent
+        if w is None:
             fresh = _LOOKS[self.name](p, self)
             for new, old in zip(fresh.views, before.views, strict=True):
-                new._parent = (old, None)
-                new.ascending = old.ascending
+                new.sorted_like(old)
             return fresh
-        w = p.weight
-        if kept is not None:
-            w = np.zeros(parent.n)
-            w[kept] = p.weight
-        views = [view.reweighted(w) for view in before.views]
-        for view in views:
-            view.origin = p
+        views = [view.reweighted(w, origin=p) for view in before.views]
         prevalence = before.prevalence
         if self.name == "class-wise":
             prevalence = p.class_share
@@ -219,7 +175,8 @@ def code_matrix(n_classes: int, kind: str = "one-vs-rest") -> NDArray[np.int64]:
 _SYNONYMS = {
     "confidence": "top-label", "toplabel": "top-label", "canonical": "full", "ovr": "class-wise",
     "one-vs-rest": "class-wise", "classwise": "class-wise", "marginal": "class-wise", "pair": "pairwise",
-    "top-r": "within-top-r", "k-largest": "within-top-r",
+    "top-r": "within-top-r", "k-largest": "within-top-r", "multilabel": "class-wise", "multi-label": "class-wise",
+    "ordinal": "cumulative", "token-level": "pooled", "flattened": "pooled",
 }  # fmt: skip
 
 
@@ -265,6 +222,18 @@ def _by_column(matrix: Array, block: int = 2048) -> Array:
     for first in range(0, len(matrix), block):
         columns[:, first : first + block] = matrix[first : first + block].T
     return columns
+
+
+def _cumulative(p: Predictions, lens: Lens) -> Views:
+    columns = _by_column(np.minimum(np.cumsum(p.p, axis=1), 1.0))
+    views = tuple(p.view((p.y <= k).astype(np.intp), columns[k]) for k in range(p.k - 1))
+    return Views(views, tuple(range(p.k - 1)), np.full(p.k - 1, p.total), True, p.k - 1)
+
+
+def _pooled(p: Predictions, lens: Lens) -> Views:
+    row = np.repeat(np.arange(p.n), p.k)
+    occurred = (p.y[:, None] == np.arange(p.k)).astype(np.intp)
+    return Views((p.subset(row, occurred.ravel(), p.p.ravel()),))
 
 
 def _by_class(p: Predictions, classes: NDArray[Any]) -> Views:
@@ -378,6 +347,8 @@ _LOOKS: dict[str, Callable[[Predictions, Lens], Views]] = {
     "full": _full,
     "top-label": _top_label,
     "class-wise": _class_wise,
+    "cumulative": _cumulative,
+    "pooled": _pooled,
     "true-class": _true_class,
     "predicted-class": _predicted_class,
     "pairwise": _pairwise,

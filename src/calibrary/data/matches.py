@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of
 from calibrary._once import once
-from calibrary.data.lens import Lens, Views
-from calibrary.data.predictions import Array, Indices, Predictions, as_array
+from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.predictions import Predictions
+from calibrary.data.views import Looks, Views
 
 Flags = NDArray[np.bool_]
 
@@ -55,6 +56,10 @@ class Matches:
     box, image_size : (V, 4) array of x, y, w, h; (n_images, 2) array, or None
     iou_threshold, matching
         How the detections were matched; None when they came as arrays.
+    thresholds : tuple of float
+        Where a metric is the mean over several IoU thresholds: which.
+    only : int or None
+        The category these are a view of; None for all of them.
     """
 
     score: Array
@@ -73,6 +78,8 @@ class Matches:
     image_size: Array | None = None
     iou_threshold: float | None = None
     matching: str | None = None
+    thresholds: tuple[float, ...] = ()
+    only: int | None = None
     again: Callable[..., Matches] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -291,6 +298,55 @@ class Matches:
         correct = u < np.minimum(1.0, self.score / mean)
         return replace(self, correct=correct, iou=np.where(correct, v, 0.0), object=nothing, again=None)
 
+    # -- what every kind of data can do (see calibrary.data.Data) -------------------------------
+
+    @property
+    def plain(self) -> bool:
+        return False
+
+    @property
+    def weighted(self) -> bool:
+        return self.weight is not None
+
+    @once
+    def versions(self) -> tuple[Matches, ...]:
+        """The data sets to average over: these matches, or the same boxes matched at each of ``thresholds``."""
+        if not self.thresholds:
+            return (self,)
+        once_each = replace(self, thresholds=())
+        return tuple(once_each.rematched(iou_threshold=t) for t in self.thresholds)
+
+    def read_as(self, kind: str, reader: str) -> Any:
+        """Matches for metrics of detections, predictions for all others."""
+        return self if kind == "matches" else self.as_predictions()
+
+    def usual_lens(self, facts: Any, average: Any) -> str:
+        """All classes pooled where ``average`` says so ("micro"), else each by itself."""
+        return "pooled" if isinstance(average, str) and average == "micro" else "class-wise"
+
+    def through(self, lens: Looks) -> Views:
+        """All classes together, or one view for every listed category."""
+        if lens.name == "pooled":
+            return Views((self,))
+        return self._by_category
+
+    @once
+    def _by_category(self) -> Views:
+        order = np.argsort(self.category, kind="stable")
+        ends = np.searchsorted(self.category[order], np.arange(len(self.categories) + 1))
+        views = tuple(
+            self._taking(
+                order[ends[k] : ends[k + 1]],
+                objects=replace(self.objects, real=self.objects.real & (self.objects.category == k)),
+                thresholds=(),
+                again=None,
+                only=k,
+            )
+            for k in range(len(self.categories))
+        )
+        keys = tuple(range(len(views)))
+        return Views(views, keys, self.n_detections, True, len(views), skips_undefined=True)
+
     # -- as classification ----------------------------------------------------------------------
 
     def as_binary(self) -> tuple[NDArray[np.intp], Array]:
@@ -301,6 +357,10 @@ class Matches:
         """The detections as predictions, for every classifier metric; ``lens="class-wise"`` is per category."""
         if not len(self):
             raise ValueError("there are no detections: only metrics of missed objects are defined")
+        return self._predictions
+
+    @once
+    def _predictions(self) -> Predictions:
         y, c = self.as_binary()
         return DetectedPredictions(y, c, self.weight, category=self.category)
 
@@ -316,7 +376,7 @@ class DetectedPredictions(Predictions):
         super().__init__(*args, **keywords)
         self.category = category
 
-    def through(self, lens: Lens) -> Views:
+    def through(self, lens: Looks) -> Views:
         if lens.name != "class-wise":
             return super().through(lens)
         if lens not in self._views:
@@ -328,15 +388,22 @@ class DetectedPredictions(Predictions):
             self._views[lens] = Views(views, tuple(present.tolist()), prevalence, True, len(views))
         return self._views[lens]
 
-    def reweighted(self, w: Array) -> Predictions:
-        return self._kept(super().reweighted(w))
+    def reweighted(self, w: Array, origin: Predictions | None = None) -> Predictions:
+        return self._with_category(super().reweighted(w, origin))
 
     def relabelled(self, y: NDArray[Any]) -> Predictions:
-        return self._kept(super().relabelled(y))
+        return self._with_category(super().relabelled(y))
 
-    def _kept(self, child: Predictions) -> Predictions:
+    def _with_category(self, child: Predictions) -> Predictions:
         same = DetectedPredictions(
-            child.y, child.probability, child.w, category=self.category, rows=child.rows, n_input=child.n_input
+            child.y,
+            child.probability,
+            child.w,
+            category=self.category,
+            classes=child._classes,
+            rows=child.rows,
+            n_input=child.n_input,
+            origin=child.origin,
         )
-        same._parent = child._parent
+        same._parent, same.ascending = child._parent, child.ascending
         return same

@@ -15,10 +15,10 @@ import numpy as np
 
 from calibrary._errors import one_of
 from calibrary.data.boxes import Pair
+from calibrary.data.checks import Array, Indices
 from calibrary.data.geometry import area as box_area
 from calibrary.data.geometry import overlap, pairs_within
 from calibrary.data.matches import Flags, Matches, Objects
-from calibrary.data.predictions import Array, Indices
 from calibrary.data.readers import read_pair
 
 #: COCO's names for areas in square pixels; both ends belong.

@@ -9,13 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of
 from calibrary._once import once
+from calibrary.data.checks import (
+    Array,
+    Indices,
+    as_array,
+    checked_labels,
+    checked_probabilities,
+    checked_weights,
+    picked,
+    sigmoid,
+    softmax,
+)
+from calibrary.data.views import Looks, Views
 
 __all__ = [
     "Predictions",
@@ -23,16 +35,6 @@ __all__ = [
     "sigmoid",
     "softmax",
 ]
-
-if TYPE_CHECKING:
-    from calibrary.data.lens import Lens, Views
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
-#: Rows must sum to one within this, or within 32 roundings of the input's own precision.
-#: A hair more than 1e-6, because 1.000001 - 1 is: rows of six decimals are welcome.
-ROW_SUM_TOLERANCE = 1e-6 * (1 + 1e-6)
 
 
 @dataclass(frozen=True)
@@ -56,29 +58,6 @@ class TieGroups:
     c: Array
     w: Array
     wy: Array
-
-
-#: Numbers handled at a time, so that what is made of them stays in the processor's cache (and, with two numbers a row,
-#: short enough for a dot product not to wake the threads of BLAS).
-CHUNK = 20_000
-
-
-_WHOLE = [slice(0, None)]
-
-
-def slices(n: int, width: int = 1) -> list[slice]:
-    """Slices of n rows, each with ``width`` numbers, that fit the cache."""
-    step = CHUNK // width or 1
-    if n <= step:
-        return _WHOLE
-    return [slice(first, first + step) for first in range(0, n, step)]
-
-
-def picked(matrix: Array, column: NDArray[Any]) -> Array:
-    """One entry of each row of a contiguous matrix."""
-    n, k = matrix.shape
-    entries: Array = matrix.ravel().take(np.arange(0, n * k, k) + column)
-    return entries
 
 
 class Predictions:
@@ -126,7 +105,7 @@ class Predictions:
         self._classes = classes
 
     @once
-    def _views(self) -> dict[Lens, Views]:
+    def _views(self) -> dict[Looks, Views]:
         return {}
 
     @once
@@ -309,7 +288,30 @@ class Predictions:
         """A view of all rows with new labels and probabilities."""
         return Predictions(y, probability, self.w, classes=classes, rows=self.rows, n_input=self.n_input, origin=self)
 
-    def reweighted(self, w: Array) -> Predictions:
+    # -- sharing what was sorted before ---------------------------------------------------------
+
+    @property
+    def parent(self) -> Predictions | None:
+        """The predictions these were reweighted or relabelled from; None for what was made afresh."""
+        return None if self._parent is None else self._parent[0]
+
+    @property
+    def weight_in_parent(self) -> Array | None:
+        """Weights for the parent's rows, zero for those that are not here; None if only labels differ."""
+        parent, kept = self._parent or (self, None)
+        if kept is None:
+            return self.weight if self.y is parent.y else None
+        w = np.zeros(parent.n)
+        w[kept] = self.weight
+        return w
+
+    def sorted_like(self, other: Predictions) -> Predictions:
+        """These predictions, which have the same confidences as ``other`` and need not be sorted again."""
+        self._parent = (other, None)
+        self.ascending = other.ascending
+        return self
+
+    def reweighted(self, w: Array, origin: Predictions | None = None) -> Predictions:
         """The same rows with other weights; rows of weight zero go. Nothing is sorted again.
 
         This is what the bootstrap uses: a resample is a vector of counts.
@@ -318,21 +320,14 @@ class Predictions:
         whole = bool(kept.all())
         if not whole and not kept.any():
             raise ValueError("every weight is zero: at least one row must count")
+        origin = self.origin if origin is None else origin
         if whole:
             child = Predictions(
-                self.y,
-                self.probability,
-                w,
-                classes=self._classes,
-                rows=self.rows,
-                n_input=self.n_input,
-                origin=self.origin,
+                self.y, self.probability, w, classes=self._classes, rows=self.rows, n_input=self.n_input, origin=origin
             )
         else:
             index = np.flatnonzero(kept)  # several times faster to take by than the mask itself
-            child = self.subset(
-                index, self.y[index], self.probability[index], classes=self._classes, origin=self.origin
-            )
+            child = self.subset(index, self.y[index], self.probability[index], classes=self._classes, origin=origin)
             child.w = w[index]
         child._parent = (self, None if whole else kept)
         child.ascending = self.ascending
@@ -349,11 +344,37 @@ class Predictions:
             n_input=self.n_input,
             origin=self.origin,
         )
-        child._parent = (self, None)
-        child.ascending = self.ascending
-        return child
+        return child.sorted_like(self)
 
-    def through(self, lens: Lens) -> Views:
+    # -- what every kind of data can do (see calibrary.data.Data) -------------------------------
+
+    @property
+    def plain(self) -> bool:
+        """Are these unweighted binary predictions, which a binary lens would show as they are?"""
+        return self.probability.ndim == 1 and self.w is None
+
+    @property
+    def weighted(self) -> bool:
+        return self.w is not None
+
+    @property
+    def versions(self) -> tuple[Predictions, ...]:
+        """The data sets to average over: these predictions alone."""
+        return (self,)
+
+    def read_as(self, kind: str, reader: str) -> Predictions:
+        """These predictions; refused by metrics that read matched detections."""
+        if kind != "predictions":
+            raise ValueError(f"{reader} needs matched detections: pass a Matches object")
+        return self
+
+    def usual_lens(self, facts: Any, average: Any) -> str:
+        """The lens a metric uses unless told otherwise."""
+        if isinstance(average, str) and average == "micro":
+            return "pooled"
+        return str(facts.binary_lens if self.k == 2 else facts.default_lens)
+
+    def through(self, lens: Looks) -> Views:
         """These predictions seen through a lens; computed once."""
         views = self._views.get(lens)
         if views is None:
@@ -438,225 +459,19 @@ def predictions(
             return y_true if sample_weight is None else _given_other_weights(y_true, sample_weight)
     if y_prob is None:
         raise TypeError("y_prob is missing: pass the predicted probabilities as the second argument")
-    probability = _probabilities(y_prob)
-    y, classes = _labels(y_true, probability, labels, pos_label)
+    probability = checked_probabilities(y_prob)
+    y, classes = checked_labels(y_true, probability, labels, pos_label)
     if len(y) != len(probability):
         raise ValueError(f"y_true has {len(y)} rows and y_prob has {len(probability)}: they must be as long")
     checked = Predictions(y, probability, classes=classes)
     return checked if sample_weight is None else _given_other_weights(checked, sample_weight)
 
 
-def as_array(values: Any, name: str) -> NDArray[Any]:
-    """Any array-like as numpy; PyTorch tensors of any device come in without importing torch."""
-    if isinstance(values, np.ndarray):
-        return values
-    if hasattr(values, "detach"):
-        values = values.detach()
-        if "bfloat16" in str(values.dtype):
-            values = values.float()
-        values = values.cpu()
-    try:
-        return np.asarray(values)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{name} cannot be read as an array ({error}): pass one number per row") from error
-
-
-def _probabilities(y_prob: Any) -> Array:
-    given = as_array(y_prob, "y_prob")
-    if given.ndim not in (1, 2):
-        raise ValueError(
-            f"y_prob has {given.ndim} dimensions: pass (N,) with P(class 1), or (N, K) with one column per class"
-        )
-    if given.shape[0] == 0:
-        raise ValueError("y_prob is empty: a metric needs at least one prediction")
-    if given.dtype.kind not in "fiub":
-        try:
-            given = given.astype(np.float64)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"y_prob holds {given.dtype} values, not numbers ({error})") from error
-    p = np.ascontiguousarray(given, dtype=np.float64)
-    if p.ndim == 1:
-        if _may_leave_unit_interval(p):
-            _refuse_probabilities(p)
-        return p
-    if p.shape[1] < 2:
-        raise ValueError("y_prob has one column: pass y_prob[:, 0] if it is P(class 1), or one column per class")
-    ones = np.ones(p.shape[1])
-    for rows in slices(len(p), p.shape[1]):
-        if _may_leave_unit_interval(p[rows].ravel()):
-            _refuse_probabilities(p)
-        gap = np.abs(p[rows] @ ones - 1.0)
-        worst = int(gap.argmax())
-        if gap[worst] > ROW_SUM_TOLERANCE and gap[worst] > 32 * _rounding(given):
-            row = rows.start + worst
-            raise ValueError(
-                f"y_prob[{row}] sums to {p[row].sum():.9g}, not 1: pass probabilities "
-                "(for logits use calibrary.softmax(...)); rows are never rescaled silently"
-            )
-    return p
-
-
-def _rounding(given: NDArray[Any]) -> float:
-    """Relative spacing of the numbers of the input, before they became float64."""
-    return float(np.finfo(given.dtype).eps) if given.dtype.kind == "f" else 0.0
-
-
-def _may_leave_unit_interval(p: Array) -> bool:
-    # Read as unsigned integers, the bits of a double in [0, 1] are at most those of 1.0, and those of anything else
-    # (NaN, negative, above 1) are larger: one pass decides, in place of a minimum and a maximum. Only -0.0 needs a
-    # second look. (argmax starts in half the time of max.)
-    bits = p.view(np.uint64)
-    return bits.item(bits.argmax()) > _BITS_OF_ONE
-
-
-_BITS_OF_ONE = int(np.float64(1.0).view(np.uint64))
-
-
-def _refuse_probabilities(p: Array) -> None:
-    wrong = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
-    if not len(wrong):
-        return
-    where = tuple(int(i) for i in wrong[0])
-    value = p[where]
-    place = f"y_prob[{', '.join(map(str, where))}] = {value:.10g}"
-    if np.isnan(value):
-        raise ValueError(f"{place}: drop or fill missing predictions before measuring them")
-    side = "above 1" if value > 1 else "below 0"
-    raise ValueError(
-        f"{place} is {side}: pass probabilities; for logits use calibrary.softmax(...) or calibrary.sigmoid(...), "
-        "for percentages divide by 100"
-    )
-
-
-def _labels(
-    y_true: Any, p: Array, labels: Sequence[Hashable] | None, pos_label: Hashable | None
-) -> tuple[NDArray[np.intp], tuple[Hashable, ...] | None]:
-    y = as_array(y_true, "y_true")
-    if y.ndim != 1:
-        y = _flat_labels(y, p)
-    if len(y) == 0:
-        raise ValueError("y_true is empty: a metric needs at least one label")
-    k = 2 if p.ndim == 1 else p.shape[1]
-    if labels is not None or pos_label is not None:
-        return _named_labels(y, k, labels, pos_label)
-    kind = y.dtype.kind
-    if kind in "iu":
-        index = y.astype(np.intp, copy=False)
-    elif kind == "b":
-        return y.astype(np.intp), None
-    elif kind == "f":
-        index = _whole_labels(y, p)
-    else:
-        return _sorted_names(y, k)
-    unsigned = index.view(np.uintp)  # in which a negative label is a huge one
-    if unsigned.item(unsigned.argmax()) >= k:
-        _refuse_labels(index, k)
-    return index, None
-
-
-def _flat_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
-    """One label per row, from a single column or from rows of zeros and a one."""
-    if y.ndim == 2 and y.shape[1] == 1:
-        return y[:, 0]
-    if y.ndim == 2 and y.shape == p.shape and np.isin(y, (0, 1)).all() and (y.sum(axis=1) == 1).all():
-        return np.asarray(y.argmax(axis=1))
-    raise ValueError(f"y_true has {y.ndim} dimensions: pass one label per row")
-
-
-def _whole_labels(y: NDArray[Any], p: Array) -> NDArray[np.intp]:
-    index = np.where(np.isfinite(y), y, -1).astype(np.intp)
-    bad = np.flatnonzero(index != y)
-    if not len(bad):
-        return index
-    i = int(bad[0])
-    if not np.isfinite(y[i]):
-        raise ValueError(f"y_true[{i}] = {y[i]}: every row needs a label; drop the rows without one")
-    if p.ndim == 1 and len(p) == len(y) and np.isin(p, (0.0, 1.0)).all() and (y >= 0).all() and (y <= 1).all():
-        raise ValueError(
-            f"y_true[{i}] = {y[i]:g} is not a label while y_prob holds only 0 and 1: the two arguments look "
-            "swapped; call metric(y_true, y_prob)"
-        )
-    raise ValueError(f"y_true[{i}] = {y[i]:g} is not a label: pass the class that occurred (0, 1, ...), not a score")
-
-
-def _refuse_labels(y: NDArray[np.intp], k: int) -> None:
-    i = int(np.flatnonzero((y < 0) | (y >= k))[0])
-    raise ValueError(
-        f"y_true[{i}] = {y[i]} is outside the {k} classes 0..{k - 1}: pass labels=[...] in column order, "
-        "or pos_label= for two classes"
-    )
-
-
-def _sorted_names(y: NDArray[Any], k: int) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
-    # scikit-learn orders the columns of predict_proba by sorted class name; for two classes and one column
-    # of probabilities that would silently choose which class is "1", so there the name is asked for.
-    names = sorted(set(y.tolist()), key=str)
-    if k == 2 or len(names) != k:
-        remedy = (
-            f"pass pos_label={names[-1]!r} (or labels=[negative, positive])"
-            if k == 2
-            else (f"y_true holds {len(names)} of them and y_prob has {k} columns: pass labels=[...] in column order")
-        )
-        raise ValueError(f"y_true holds class names such as {names[0]!r}: {remedy}")
-    return _named_labels(y, k, names, None)
-
-
-def _named_labels(
-    y: NDArray[Any], k: int, labels: Sequence[Hashable] | None, pos_label: Hashable | None
-) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
-    values = y.tolist()
-    if labels is None:
-        if k != 2:
-            raise ValueError(f"pos_label={pos_label!r} is for two classes; y_prob has {k} columns: pass labels=[...]")
-        others = sorted(set(values) - {pos_label}, key=str)
-        if len(others) > 1:
-            raise ValueError(
-                f"y_true holds {len(others)} labels besides pos_label={pos_label!r}: "
-                f"{others[:4]}; pass labels=[negative, positive] and keep only those rows"
-            )
-        names: list[Hashable] = [others[0] if others else f"not {pos_label}", pos_label]
-    else:
-        names = list(labels)
-        if pos_label is not None and len(names) == 2 and names[1] != pos_label:
-            names.reverse()
-        if len(set(names)) != len(names) or len(names) != k:
-            raise ValueError(f"labels={names!r} must name each of the {k} classes once")
-    position = {name: i for i, name in enumerate(names)}
-    try:
-        index = np.fromiter((position[v] for v in values), dtype=np.intp, count=len(values))
-    except (KeyError, TypeError) as error:
-        i = next(i for i, v in enumerate(values) if v not in position)
-        raise ValueError(f"y_true[{i}] = {values[i]!r} is not among labels={names!r}") from error
-    return index, tuple(names)
-
-
 def _given_other_weights(p: Predictions, sample_weight: Any) -> Predictions:
-    w = as_array(sample_weight, "sample_weight")
-    if w.ndim != 1 or len(w) != p.n_input:
-        raise ValueError(f"sample_weight has shape {w.shape}, y_true has {p.n_input} rows: give one weight per row")
-    w = w.astype(np.float64, copy=False)
+    w = checked_weights(sample_weight, p.n_input)
     w = w if p.rows is None else w[p.rows]
-    if not (w.min() >= 0.0 and w.max() < np.inf):
-        i = int(np.flatnonzero(~((w >= 0.0) & (w < np.inf)))[0])
-        raise ValueError(f"sample_weight[{i}] = {w[i]}: weights must be finite and not negative")
     if not w.any():
         raise ValueError("every sample_weight is zero: at least one row must count")
     if (w == 1.0).all() and p.w is None:
         return p
     return p.reweighted(w)
-
-
-def softmax(logits: Any) -> Array:
-    """Probabilities from logits, one row per case; safe for large values."""
-    z = as_array(logits, "logits").astype(np.float64)
-    e = np.exp(z - z.max(axis=-1, keepdims=True))
-    result: Array = e / e.sum(axis=-1, keepdims=True)
-    return result
-
-
-def sigmoid(logits: Any) -> Array:
-    """P(class 1) from a logit; safe for large values."""
-    from scipy.special import expit
-
-    result: Array = expit(as_array(logits, "logits").astype(np.float64))
-    return result

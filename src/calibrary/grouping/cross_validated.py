@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from calibrary._errors import one_of, whole
-from calibrary.data.predictions import Array, Indices, Predictions, Sorted
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import Predictions, Sorted
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, Intervals
 from calibrary.grouping.groups import Groups
 from calibrary.numerics.sums.segments import segment_sums

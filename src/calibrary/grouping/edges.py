@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of
 from calibrary._errors import whole as whole
-from calibrary.data.predictions import Array, Indices, Predictions, as_array, predictions
+from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.predictions import Predictions, predictions
 from calibrary.grouping.groups import Groups
 
 #: Rows below which searching the edges takes less time than starting the arithmetic that avoids it.

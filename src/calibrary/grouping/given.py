@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.data.predictions import Indices, Predictions, as_array
+from calibrary.data.checks import Indices, as_array
+from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import Grouping
 from calibrary.grouping.groups import Groups, VectorGroups
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of
 from calibrary._once import once
-from calibrary.data.predictions import CHUNK, Array, Indices, Predictions, slices
+from calibrary.data.checks import CHUNK, Array, Indices, slices
+from calibrary.data.predictions import Predictions
 from calibrary.numerics.sums.segments import segment_sums
 
 NORM_WORDS = {"l1": 1.0, "l2": 2.0, "max": np.inf, "inf": np.inf}

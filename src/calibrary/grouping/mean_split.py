@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of, whole
-from calibrary.data.predictions import Array, Indices, Predictions, as_array
+from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import Grouping, Intervals
 from calibrary.grouping.groups import Groups, VectorGroups
 from calibrary.numerics.sums.segments import segment_sums

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Indices, Predictions
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import Intervals
 
 

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Indices, Predictions, as_array
+from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, whole
 from calibrary.grouping.groups import Groups
 

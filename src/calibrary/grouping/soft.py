@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.data.predictions import Array, Predictions, slices
+from calibrary.data.checks import Array, slices
+from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import whole
 
 #: Cells of the grid on [0, 1] whose nodes stand for many rows: at least so many, and so many for each factor e that

@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Indices, Predictions
+from calibrary.data.checks import Indices
+from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import SLACK, EqualMass, EqualWidth, Grouping, Intervals, UniqueValues
 from calibrary.grouping.groups import Groups
 from calibrary.grouping.windows import prefix_sums

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from calibrary.inference.bootstrap import IntervalResult, interval
+from calibrary.inference.bootstrap import Bootstrap, ConfidenceInterval, IntervalResult, interval
 from calibrary.inference.comparison import Comparison, calibration_gain, compare
-from calibrary.inference.many import infer_many
 from calibrary.inference.multiplicity import adjust_pvalues, step_down_min_p
-from calibrary.inference.null import MonteCarloResult, NullDistribution, null_distribution
+from calibrary.inference.null import Consistency, MonteCarlo, MonteCarloResult, NullDistribution, null_distribution
+from calibrary.inference.test import test
 
 __all__ = [
+    "Bootstrap",
     "Comparison",
+    "ConfidenceInterval",
+    "Consistency",
     "IntervalResult",
+    "MonteCarlo",
     "MonteCarloResult",
     "NullDistribution",
     "adjust_pvalues",
     "calibration_gain",
     "compare",
-    "infer_many",
     "interval",
     "null_distribution",
     "step_down_min_p",
+    "test",
 ]

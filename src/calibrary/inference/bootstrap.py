@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 
-from calibrary._errors import CalibrationWarning, one_of, warn
-from calibrary.data.predictions import Array
+from calibrary._errors import heard, one_of, warn
+from calibrary.data.checks import Array
 from calibrary.inference.resampling import (
     Replicated,
-    Sample,
     as_given,
     check_level,
     check_resamples,
@@ -25,7 +23,8 @@ from calibrary.inference.resampling import (
     slack,
     standard_errors,
 )
-from calibrary.inference.statistic import Statistic, as_sample, as_statistic, safe_workers, together
+from calibrary.inference.statistic import Statistic, as_statistic, read_call, safe_workers, together, value_or_nan
+from calibrary.metrics.declare import Result
 
 METHODS = ("basic", "percentile", "bc", "bca", "normal")
 #: More units than this are left out in groups when BCa estimates its acceleration.
@@ -33,8 +32,15 @@ _JACKKNIFE_UNITS = 2000
 _JACKKNIFE_GROUPS = 200
 
 
+class ConfidenceInterval(NamedTuple):
+    """The two ends of an interval."""
+
+    low: Any
+    high: Any
+
+
 @dataclass(frozen=True)
-class IntervalResult:
+class IntervalResult(Result):
     """A metric with its uncertainty. Unpacks as ``low, high = result``.
 
     Attributes
@@ -61,6 +67,16 @@ class IntervalResult:
     parts: tuple[str, ...] = ()
     jackknife: str = ""
 
+    @property
+    def confidence_interval(self) -> ConfidenceInterval:
+        """The two ends, as in scipy's results."""
+        return ConfidenceInterval(self.low, self.high)
+
+    @property
+    def bootstrap_distribution(self) -> Array:
+        """The values on the replicates, as in scipy's results."""
+        return self.replicates
+
     def __iter__(self) -> Iterator[Any]:
         yield self.low
         yield self.high
@@ -71,12 +87,78 @@ class IntervalResult:
         return f"IntervalResult({shown}, confidence_level={self.confidence_level:g}, method={self.method!r})"
 
 
+@dataclass(frozen=True)
+class Bootstrap:
+    """How an interval is found: rows (or images) drawn with replacement.
+
+    Parameters
+    ----------
+    kind : "basic", "percentile", "bc", "bca" or "normal"
+    n_resamples : int
+        Number of replicates.
+    rng : int, Generator or None
+        Seed or source of the one stream of random numbers.
+    workers : int, optional
+        Threads; the interval is the same for any number.
+    """
+
+    kind: str = "basic"
+    n_resamples: int = 999
+    rng: Any = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        one_of("method", self.kind, METHODS)
+        check_resamples(self.n_resamples)
+
+    def resample(self, statistics: list[Statistic]) -> tuple[Array, Replicated]:
+        """Estimates of all statistics, and their values on the same bootstrap replicates."""
+        scheme = statistics[0].sample.bootstrap()
+        estimate, value = together(statistics, scheme)
+        workers = safe_workers(statistics, self.workers)
+        return estimate, replicate(scheme, value, len(estimate), self.n_resamples, self.rng, workers)
+
+    def interval(self, statistic: Statistic, confidence_level: float, clip: bool = True) -> IntervalResult:
+        """The interval of one metric."""
+        if self.kind in ("percentile", "bc", "bca") and statistic.at_its_end:
+            warn(
+                f"method={self.kind!r} intervals of {statistic.name} miss the truth far too often, because it is "
+                "biased away from its perfect value: use method='basic'"
+            )
+        estimate, drawn = self.resample([statistic])
+        drawn.say_failures()
+        left_out, how = jackknife(statistic) if self.kind == "bca" else (None, "")
+        low, high = ends(estimate, drawn.values, self.kind, confidence_level, left_out)
+        if clip:
+            low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
+        one = len(estimate) == 1
+        return IntervalResult(
+            as_given(estimate, one),
+            as_given(low, one),
+            as_given(high, one),
+            as_given(standard_errors(drawn.values), one),
+            as_given(difference(means(drawn.values), estimate), one),
+            confidence_level,
+            self.kind,
+            self.n_resamples,
+            as_given(drawn.n_failed, one),
+            drawn.values[:, 0] if one else drawn.values,
+            () if one else tuple(statistic.named),
+            how,
+        )
+
+
+def as_bootstrap(method: Any, **settings: Any) -> Bootstrap:
+    """A bootstrap by the name of its kind or as an object, which then carries its own settings."""
+    return method if isinstance(method, Bootstrap) else Bootstrap(method, **settings)
+
+
 def interval(
     metric: Any,
     y_true: Any,
     y_prob: Any = None,
     *,
-    method: str = "basic",
+    method: Any = "basic",
     n_resamples: int = 999,
     confidence_level: float = 0.95,
     rng: Any = None,
@@ -99,7 +181,9 @@ def interval(
         it is given counts instead of repeated rows.
     y_true, y_prob
         As for every metric; or matched detections.
-    method : "basic", "percentile", "bc", "bca" or "normal"
+    method : "basic", "percentile", "bc", "bca", "normal" or Bootstrap
+        The kind of bootstrap interval; or an object that holds it with the settings below, such as
+        ``Bootstrap("bca", n_resamples=9999, rng=0)``.
     n_resamples : int
         Number of replicates.
     confidence_level : float
@@ -143,48 +227,10 @@ def interval(
     >>> round(result.estimate, 3), round(result.low, 3), round(result.high, 3)
     (0.125, 0.093, 0.155)
     """
-    one_of("method", method, METHODS)
-    check_resamples(n_resamples)
-    check_level(confidence_level)
-    sample = as_sample(metric, y_true, y_prob, options, weight_type)
-    statistic = as_statistic(metric, options, sample)
-    if method in ("percentile", "bc", "bca") and statistic.at_its_end:
-        warn(
-            f"method={method!r} intervals of {statistic.name} miss the truth far too often, because it is biased away "
-            "from its perfect value: use method='basic'"
-        )
-    estimate, drawn = resample([statistic], sample, n_resamples, rng, workers)
-    drawn.say_failures()
-    left_out, how = jackknife(statistic, sample) if method == "bca" else (None, "")
-    low, high = ends(estimate, drawn.values, method, confidence_level, left_out)
-    if clip:
-        low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
-    one = len(estimate) == 1
-    parts = () if one else statistic.parts(sample)
-    return IntervalResult(
-        as_given(estimate, one),
-        as_given(low, one),
-        as_given(high, one),
-        as_given(standard_errors(drawn.values), one),
-        as_given(difference(means(drawn.values), estimate), one),
-        confidence_level,
-        method,
-        n_resamples,
-        as_given(drawn.n_failed, one),
-        drawn.values[:, 0] if one else drawn.values,
-        parts,
-        how,
-    )
-
-
-def resample(
-    statistics: list[Statistic], sample: Sample, n_resamples: int, rng: Any, workers: int | None = None
-) -> tuple[Array, Replicated]:
-    """Estimates of all statistics, and their values on the same bootstrap replicates."""
-    scheme = sample.bootstrap()
-    estimate, value = together(statistics, sample, scheme)
-    workers = safe_workers(statistics, workers)
-    return estimate, replicate(scheme, value, len(estimate), n_resamples, rng, workers)
+    way = as_bootstrap(method, n_resamples=n_resamples, rng=rng, workers=workers)
+    level = check_level(confidence_level)
+    sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type, confidence_level=level)
+    return way.interval(as_statistic(metric, sample, question), level, clip)
 
 
 # -- from replicates to intervals -------------------------------------------------------------------
@@ -257,8 +303,9 @@ def _acceleration(left_out: Array, times: Array) -> float:
     return float(np.sum(times * d**3) / (6.0 * spread**1.5))
 
 
-def jackknife(statistic: Statistic, sample: Sample) -> tuple[tuple[Array, Array], str]:
+def jackknife(statistic: Statistic) -> tuple[tuple[Array, Array], str]:
     """Values with one unit left out at a time (or one of 200 groups), and how often each counts."""
+    sample = statistic.sample
     n = sample.n_units
     group = np.arange(n)
     times = np.ones(n)
@@ -273,8 +320,10 @@ def jackknife(statistic: Statistic, sample: Sample) -> tuple[tuple[Array, Array]
         times = copies.astype(np.float64)
         group = np.full(n, -1)
         group[first] = np.arange(len(first))
-    _, value = together([statistic], sample, sample.bootstrap(), careful=True)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", CalibrationWarning)
-        values = [value(sample.of_units(np.flatnonzero(group != g))) for g in range(len(times))]
+    _, value = together([statistic], sample.bootstrap())
+    with heard(), np.errstate(all="ignore"):
+        values = [
+            value_or_nan(value, sample.of_units(np.flatnonzero(group != g)), len(statistic.observed))
+            for g in range(len(times))
+        ]
     return (np.array(values), times), how

@@ -11,12 +11,12 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of, warn
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.data.sample import Sample, Scheme
 from calibrary.inference import bootstrap
 from calibrary.inference.multiplicity import adjust_pvalues
 from calibrary.inference.resampling import (
-    Sample,
-    Scheme,
     check_level,
     check_resamples,
     difference,
@@ -24,13 +24,15 @@ from calibrary.inference.resampling import (
     slack,
     standard_errors,
 )
-from calibrary.inference.statistic import Statistic, as_sample, as_statistic, flat, together
+from calibrary.inference.statistic import Statistic, as_statistic, read_call, together
+from calibrary.metrics.declare import Result
+from calibrary.metrics.measure import measure
 
 METHODS = ("bootstrap", "swap", "paired-t")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """Two models by one metric. Unpacks as ``difference, pvalue = result``.
 
     Attributes
@@ -61,6 +63,11 @@ class Comparison:
     a: str = "a"
     b: str = "b"
     note: str = ""
+
+    @property
+    def confidence_interval(self) -> bootstrap.ConfidenceInterval:
+        """The two ends of the interval of the difference."""
+        return bootstrap.ConfidenceInterval(self.low, self.high)
 
     def __iter__(self) -> Iterator[float]:
         yield self.difference
@@ -137,19 +144,19 @@ def compare(
         if y_prob_b is not None or y_true_b is not None:
             raise TypeError("several models are given by one mapping of names to predictions: leave y_prob_b out")
         return _all_pairs(metric, y_true, y_prob_a, settings, options)
-    if y_prob_b is None and hasattr(y_true, "n_images"):
-        y_true, y_prob_a, y_prob_b, y_true_b = y_true, None, None, y_prob_a
+    if y_prob_b is None and hasattr(y_true, "read_as"):  # two sets of data, each complete
+        pair = _pair(metric, (y_true, None), (y_prob_a, None), options, options, weight_type)
+        same_units = True
     elif y_prob_b is None:
         raise TypeError("y_prob_b is missing: pass the second model's predictions, or a mapping of several")
-    same_rows = (y_true_b is None and sample_weight_b is None) or hasattr(y_true, "n_images")
-    other = {**options, **({} if same_rows else {"sample_weight": sample_weight_b})}
-    first = as_sample(metric, y_true, y_prob_a, options, weight_type)
-    second = as_sample(metric, y_true if y_true_b is None else y_true_b, y_prob_b, other, weight_type)
-    pair = _Pair(first, second, as_statistic(metric, options, first), as_statistic(metric, options, second))
-    if same_rows:
-        pair.refuse_other_rows()
-    if not same_rows:
+    else:
+        same_units = y_true_b is None and sample_weight_b is None
+        other = options if same_units else {**options, "sample_weight": sample_weight_b}
+        second = y_true if y_true_b is None else y_true_b
+        pair = _pair(metric, (y_true, y_prob_a), (second, y_prob_b), options, other, weight_type)
+    if not same_units:
         return _unpaired(pair, settings)
+    pair.first.refuse_other_units(pair.second)
     return {"bootstrap": _paired_bootstrap, "swap": _swap, "paired-t": _paired_t}[method](pair, settings)
 
 
@@ -176,27 +183,26 @@ def calibration_gain(metric: Any, y_true: Any, before: Any, after: Any, **option
 class _Pair:
     """Two models ready to be compared."""
 
-    first: Sample
-    second: Sample
     on_first: Statistic
     on_second: Statistic
 
     @property
+    def first(self) -> Sample:
+        return self.on_first.sample
+
+    @property
+    def second(self) -> Sample:
+        return self.on_second.sample
+
+    @property
     def values(self) -> tuple[float, float]:
-        a = flat(self.on_first.on_sample(self.first), self.on_first.entry)
-        b = flat(self.on_second.on_sample(self.second), self.on_second.entry)
+        a, b = self.on_first.observed, self.on_second.observed
         if len(a) != 1 or len(b) != 1:
             raise ValueError(
-                f"{self.on_first.name} has {len(a)} numbers here: compare models by one, e.g. average='uniform'"
+                f"{self.on_first.name} has {len(a)} numbers here: compare models by one of them, as a function "
+                "metric(y, p) of your own, or through a lens with one view"
             )
         return float(a[0]), float(b[0])
-
-    def refuse_other_rows(self) -> None:
-        if self.first.found is not None:
-            if self.first.n_units != self.second.n_units:
-                raise ValueError("the two sets of detections are of different images: compare models on the same ones")
-        elif not np.array_equal(self.first.p.y, self.second.p.y):
-            raise ValueError("y_prob_a and y_prob_b belong to different rows: compare models on the same ones")
 
     def caution(self) -> str:
         if not self.on_first.at_its_end:
@@ -205,6 +211,16 @@ class _Pair:
             f"{self.on_first.name} is biased upwards by an amount that differs between models, so the interval may "
             "miss the truth: decide with a proper score or an unbiased metric (skce_uq, ce2_db)"
         )
+
+
+def _pair(
+    metric: Any, a: tuple[Any, Any], b: tuple[Any, Any], of_a: dict[str, Any], of_b: dict[str, Any], weight_type: str
+) -> _Pair:
+    statistics = []
+    for (y_true, y_prob), options in ((a, of_a), (b, of_b)):
+        sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type)
+        statistics.append(as_statistic(metric, sample, question))
+    return _Pair(*statistics)
 
 
 def _all_pairs(
@@ -226,8 +242,8 @@ def _all_pairs(
 def _paired_bootstrap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     a, b = pair.values
     schemes = pair.first.bootstrap(), pair.second.bootstrap()
-    _, value_a = together([pair.on_first], pair.first, schemes[0])
-    _, value_b = together([pair.on_second], pair.second, schemes[1])
+    _, value_a = together([pair.on_first], schemes[0])
+    _, value_b = together([pair.on_second], schemes[1])
     both = Scheme(schemes[0].draw, lambda drawn: (schemes[0].make(drawn), schemes[1].make(drawn)), schemes[0].base)
     drawn = replicate(
         both, lambda r: value_a(r[0]) - value_b(r[1]), 1, settings["n_resamples"], settings["rng"], settings["workers"]
@@ -241,8 +257,9 @@ def _unpaired(pair: _Pair, settings: dict[str, Any]) -> Comparison:
         raise ValueError(f"method={settings['method']!r} pairs rows: with other rows for b only 'bootstrap' works")
     generator = np.random.default_rng(settings["rng"])
     values = []
-    for statistic, sample in ((pair.on_first, pair.first), (pair.on_second, pair.second)):
-        _, drawn = bootstrap.resample([statistic], sample, settings["n_resamples"], generator, settings["workers"])
+    way = bootstrap.Bootstrap(n_resamples=settings["n_resamples"], rng=generator, workers=settings["workers"])
+    for statistic in (pair.on_first, pair.on_second):
+        _, drawn = way.resample([statistic])
         drawn.say_failures()
         values.append(drawn.values)
     return _bootstrapped(pair, *pair.values, difference(*values), settings)
@@ -270,11 +287,9 @@ def _bootstrapped(pair: _Pair, a: float, b: float, values: Array, settings: dict
 
 
 def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
-    if pair.first.found is not None:
-        raise ValueError("method='swap' exchanges predictions of the same row, and detections are not paired")
+    p, q = pair.first.each_copy(), pair.second.each_copy()
     a, b = pair.values
     d = a - b
-    p, q = _by_copy(pair.first), _by_copy(pair.second)
 
     def swapped(s: Any) -> Any:
         mask = s if p.binary else s[:, None]
@@ -285,7 +300,7 @@ def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     statistic = pair.on_first
     drawn = replicate(
         scheme,
-        lambda two: flat(statistic.measure(two[0]), statistic.entry) - flat(statistic.measure(two[1]), statistic.entry),
+        lambda two: statistic.flat(statistic.of(two[0])) - statistic.flat(statistic.of(two[1])),
         1, settings["n_resamples"], settings["rng"], settings["workers"],
     )  # fmt: skip
     drawn.say_failures()
@@ -299,11 +314,6 @@ def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     )  # fmt: skip
 
 
-def _by_copy(sample: Sample) -> Predictions:
-    """The rows, every copy of a weighted one by itself."""
-    return sample.p if sample.unit_row is None else sample.written_out(sample.unit_row)
-
-
 def _with(p: Predictions, probability: Array) -> Predictions:
     return Predictions(p.y, probability, p.w, classes=p._classes, rows=p.rows, n_input=p.n_input)
 
@@ -311,13 +321,14 @@ def _with(p: Predictions, probability: Array) -> Predictions:
 def _paired_t(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     a, b = pair.values
     losses = []
-    for statistic, sample in ((pair.on_first, pair.first), (pair.on_second, pair.second)):
+    for statistic in (pair.on_first, pair.on_second):
         entry = statistic.entry
         if entry is None or "reduction" not in entry.options:
             raise ValueError(
                 f"method='paired-t' needs a mean of row losses and {statistic.name} is none: use 'bootstrap'"
             )
-        losses.append(np.asarray(entry.measure(sample.p, **statistic.options, reduction="none")))
+        asked = statistic.question.with_options(reduction="none")
+        losses.append(np.asarray(measure(entry, statistic.sample.data, asked)))
     p = pair.first.p
     for losses_of, name in zip(losses, "ab", strict=True):
         if not np.isfinite(losses_of).all():

@@ -2,151 +2,114 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Predictions
-from calibrary.inference import bootstrap
+from calibrary.data.checks import Array
+from calibrary.inference.bootstrap import Bootstrap, ends
 from calibrary.inference.multiplicity import ADJUSTMENTS, adjust_pvalues, step_down_min_p
-from calibrary.inference.null import redraw
-from calibrary.inference.resampling import Sample, check_level, check_resamples, means, quantiles, standard_errors
-from calibrary.inference.statistic import Statistic, as_statistic, flat
-from calibrary.lookup import Entry, catalogue
+from calibrary.inference.null import MonteCarlo
+from calibrary.inference.resampling import check_level, means, quantiles, standard_errors
+from calibrary.inference.statistic import Statistic
+from calibrary.question import Question
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """What is known about one number besides its value; None where it was not asked for or does not exist."""
+
+    low: float | None = None
+    high: float | None = None
+    standard_error: float | None = None
+    pvalue: float | None = None
+    pvalue_adjusted: float | None = None
+    null_mean: float | None = None
+    null_high: float | None = None
+
+
+#: The id of a metric and the name of one of its numbers.
+Key = tuple[str, str]
 
 
 def infer_many(
-    p: Predictions,
-    rows: list[Any],
-    chosen: list[tuple[Entry, dict[str, Any]]],
-    looking: dict[str, Any],
+    statistics: list[Statistic],
+    question: Question,
     *,
-    matches: Any = None,
     intervals: bool = True,
     tests: bool = True,
     primary: str | None = None,
-    n_resamples: int = 999,
-    confidence_level: float = 0.95,
-    adjust: str | None = None,
-    rng: Any = None,
-    weight_type: str = "frequency",
-    workers: int | None = None,
-) -> list[Any]:
-    """Fill intervals and p-values into the rows of an evaluation, all metrics on the same draws.
+) -> dict[Key, Inferred]:
+    """Intervals and p-values of all numbers of all statistics of one sample, on the same draws.
 
     Parameters
     ----------
-    p : Predictions
-    rows : list
-        One dataclass for each number of each metric, in the order of ``chosen``, with fields ``low``, ``high``,
-        ``standard_error``, ``pvalue``, ``pvalue_adjusted``, ``null_mean``, ``null_high`` and ``primary`` to fill in.
-    chosen : list of (Entry, own options)
-    looking : dict
-        ``lens``, ``average`` and ``r``.
-    matches : optional
-        Matched detections; then images are resampled.
+    statistics : list of Statistic
+        Metrics of the catalogue, made for one sample.
+    question : Question
+        ``n_resamples``, ``confidence_level``, ``rng``, ``workers``; ``adjust`` is "min-p" (default), "holm",
+        "bonferroni", "bh" or "by": how p-values are adjusted for the number of metrics.
     primary : str, optional
-        The metric chosen in advance: its p-value is not adjusted.
-    adjust : "min-p" (default), "holm", "bonferroni", "bh" or "by"
-        How p-values are adjusted for the number of metrics.
-    n_resamples, confidence_level, rng, weight_type, workers
-        As for :func:`calibrary.interval`.
-
-    Returns
-    -------
-    list
-        New rows. A metric without a null distribution keeps ``pvalue=None``.
+        The id of the metric chosen in advance: its p-value is not adjusted.
     """
-    check_resamples(n_resamples)
-    check_level(confidence_level)
-    adjust = adjust or "min-p"
+    level = check_level(question.confidence_level)
+    adjust = question.adjust or "min-p"
     one_of("adjust", adjust, ("min-p", *ADJUSTMENTS))
-    sample = Sample(p, weight_type, matches)
-    asked = [(entry, options if entry.family == "detection" else {**looking, **options}) for entry, options in chosen]
-    statistics = [as_statistic(entry, options, sample) for entry, options in asked]
     # one generator for both: intervals first, then redrawn labels
-    generator = np.random.default_rng(rng)
-    columns = _columns(statistics, sample)
-    if sum(map(len, columns)) != len(rows):
-        raise ValueError(f"{len(rows)} rows were given for {sum(map(len, columns))} numbers")
+    generator = np.random.default_rng(question.rng)
+    draws: dict[str, Any] = {"n_resamples": question.n_resamples, "rng": generator, "workers": question.workers}
+    found = {key: Inferred() for s in statistics for key in _keys(s)}
     if intervals:
-        rows = _with_intervals(rows, statistics, columns, sample, n_resamples, confidence_level, generator, workers)
-    if tests:
-        tested = [
-            (as_statistic(entry, options, sample, redrawn=True), where)
-            for (entry, options), where in zip(asked, columns, strict=True)
-            if entry.null
-        ]
-        if tested:
-            rows = _with_tests(rows, tested, sample, n_resamples, generator, adjust, primary, workers)
-    if primary is not None:
-        chosen_id = catalogue[primary].id
-        rows = [replace(row, primary=True) if row.id == chosen_id else row for row in rows]
-    return rows
+        found.update(_intervals(statistics, Bootstrap("basic", **draws), level, found))
+    tested = [s.when_redrawn() for s in statistics if s.entry is not None and s.entry.null]
+    if tests and tested:
+        found.update(_pvalues(tested, MonteCarlo(**draws), adjust, primary, found))
+    return found
 
 
-def _columns(statistics: list[Statistic], sample: Sample) -> list[range]:
-    """Where each statistic's numbers stand among all numbers."""
-    columns, start = [], 0
-    for statistic in statistics:
-        n = len(flat(statistic.on_sample(sample), statistic.entry))
-        columns.append(range(start, start + n))
-        start += n
-    return columns
+def _keys(statistic: Statistic) -> list[Key]:
+    return [(statistic.name, part) for part in statistic.named]
 
 
-def _with_intervals(
-    rows: list[Any],
-    statistics: list[Statistic],
-    columns: list[range],
-    sample: Sample,
-    n_resamples: int,
-    level: float,
-    rng: Any,
-    workers: int | None,
-) -> list[Any]:
-    estimate, drawn = bootstrap.resample(statistics, sample, n_resamples, rng, workers)
-    low, high = bootstrap.ends(estimate, drawn.values, "basic", level)
+def _intervals(
+    statistics: list[Statistic], way: Bootstrap, level: float, found: dict[Key, Inferred]
+) -> dict[Key, Inferred]:
+    estimate, drawn = way.resample(statistics)
+    low, high = ends(estimate, drawn.values, way.kind, level)
     error = standard_errors(drawn.values)
-    ranges = [s.range for s, where in zip(statistics, columns, strict=True) for _ in where]
-    filled = []
-    for j, row in enumerate(rows):
-        ends = np.clip((low[j], high[j]), *ranges[j])
-        filled.append(replace(row, low=float(ends[0]), high=float(ends[1]), standard_error=float(error[j])))
-    return filled
+    numbers = [(key, s.range) for s in statistics for key in _keys(s)]
+    return {
+        key: replace(
+            found[key],
+            low=float(np.clip(low[j], *limits)),
+            high=float(np.clip(high[j], *limits)),
+            standard_error=float(error[j]),
+        )
+        for j, (key, limits) in enumerate(numbers)
+    }
 
 
-def _with_tests(
-    rows: list[Any],
-    tested: list[tuple[Statistic, range]],
-    sample: Sample,
-    n_resamples: int,
-    rng: Any,
-    adjust: str,
-    primary: str | None,
-    workers: int | None,
-) -> list[Any]:
-    observed, drawn = redraw([s for s, _ in tested], sample, "monte-carlo", n_resamples, rng, workers=workers)
-    tails = [s.tail for s, columns in tested for _ in columns]
-    where = [j for _, columns in tested for j in columns]
-    raw, adjusted = step_down_min_p(observed, drawn.values, tails)
+def _pvalues(
+    tested: list[Statistic], way: MonteCarlo, adjust: str, primary: str | None, found: dict[Key, Inferred]
+) -> dict[Key, Inferred]:
+    observed, drawn = way.redraw(tested)
+    numbers = [(key, s.tail) for s in tested for key in _keys(s)]
+    raw, adjusted = step_down_min_p(observed, drawn.values, [tail for _, tail in numbers])
     if adjust != "min-p":
         adjusted = adjust_pvalues(raw, adjust)
-    first = None if primary is None else catalogue[primary].id
     center = means(drawn.values)
-    high = [quantiles(column, 0.95) for column in drawn.values.T]
-    filled = list(rows)
-    for j, p, q, mean, top in zip(where, raw, adjusted, center, high, strict=True):
-        filled[j] = replace(
-            rows[j],
-            pvalue=_or_none(p),
-            pvalue_adjusted=_or_none(p if rows[j].id == first else q),
-            null_mean=_or_none(mean),
-            null_high=_or_none(top),
+    return {
+        key: replace(
+            found[key],
+            pvalue=_or_none(raw[j]),
+            pvalue_adjusted=_or_none(raw[j] if key[0] == primary else adjusted[j]),
+            null_mean=_or_none(center[j]),
+            null_high=_or_none(quantiles(drawn.values[:, j], 0.95)),
         )
-    return filled
+        for j, (key, _) in enumerate(numbers)
+    }
 
 
 def _or_none(x: Array | float) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, as_array
+from calibrary.data.checks import Array, as_array
 from calibrary.inference.resampling import slack
 
 ADJUSTMENTS = ("holm", "bonferroni", "bh", "by")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrary._errors import one_of, suggest
-from calibrary.data.predictions import Array, Predictions, as_array
+from calibrary._errors import one_of
+from calibrary.data import Data
+from calibrary.data.checks import Array, as_array
+from calibrary.data.sample import Sample, sample_of
 from calibrary.inference.resampling import (
     Replicated,
-    Sample,
     as_given,
     check_resamples,
     difference,
@@ -23,15 +23,15 @@ from calibrary.inference.resampling import (
     slack,
     standard_errors,
 )
-from calibrary.inference.statistic import Statistic, as_sample, as_statistic, safe_workers, together
-from calibrary.lookup import _TESTS, Entry, TestResult
+from calibrary.inference.statistic import Statistic, as_statistic, read_call, safe_workers, together
+from calibrary.metrics.declare import METHODS, Entry, Result, TestResult
+from calibrary.question import Question
 
-METHODS = ("monte-carlo", "consistency")
 ALTERNATIVES = ("greater", "less", "two-sided")
 
 
 @dataclass(frozen=True)
-class NullDistribution:
+class NullDistribution(Result):
     """Values of a metric on redrawn data.
 
     Attributes
@@ -95,11 +95,92 @@ class MonteCarloResult(TestResult):
         return f"MonteCarloResult({shown}, alternative={self.alternative!r}, method={self.method!r})"
 
 
+@dataclass(frozen=True)
+class MonteCarlo:
+    """Test by redrawing the labels from the predictions: ``method=MonteCarlo(n_resamples=9999, rng=0)``.
+
+    Parameters
+    ----------
+    n_resamples : int
+        Number of redraws; the smallest p-value is 1 / (n_resamples + 1).
+    rng : int, Generator or None
+        Seed or source of the one stream of random numbers.
+    alternative : "greater", "less", "two-sided" or None
+        The tail that counts against calibration; None is the metric's own.
+    calibration_map : callable, optional
+        Draw labels from ``calibration_map(y_prob)`` instead.
+    workers : int, optional
+        Threads; the values are the same for any number.
+    """
+
+    n_resamples: int = 999
+    rng: Any = None
+    alternative: str | None = None
+    calibration_map: Any = None
+    workers: int | None = None
+
+    name: ClassVar[str] = "monte-carlo"
+    #: Are rows themselves never drawn twice?
+    keeps_rows: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_resamples(self.n_resamples)
+        if self.alternative is not None:
+            one_of("alternative", self.alternative, ALTERNATIVES)
+
+    def test(self, entry: Entry, data: Data, question: Question) -> MonteCarloResult:
+        """The test of one metric."""
+        statistic = as_statistic(entry, sample_of(data, question.weight_type), question, redrawn=self.keeps_rows)
+        observed, drawn = self.redraw([statistic])
+        drawn.say_failures()
+        return summarised(observed, drawn, self.alternative or statistic.tail, self.name)
+
+    def redraw(self, statistics: list[Statistic]) -> tuple[Array, Replicated]:
+        """All statistics on their sample, and on the same redrawn samples: one column per number."""
+        for statistic in statistics:
+            entry = statistic.entry
+            if entry is not None and not entry.null:
+                why = entry.null_note or "labels cannot be redrawn"
+                raise ValueError(f"{entry.id} has no null distribution: {why}")
+        sample = statistics[0].sample
+        truth = None if self.calibration_map is None else _mapped(self.calibration_map, sample)
+        scheme = self._scheme(sample, truth, {s.link for s in statistics})
+        observed, value = together(statistics, scheme)
+        workers = safe_workers(statistics, self.workers)
+        return observed, replicate(scheme, value, len(observed), self.n_resamples, self.rng, workers)
+
+    def _scheme(self, sample: Sample, truth: Array | None, links: set[str]) -> Any:
+        return sample.null(truth, links)
+
+
+@dataclass(frozen=True)
+class Consistency(MonteCarlo):
+    """Test by consistency resampling: rows of predictions are drawn with replacement first, then their labels."""
+
+    name: ClassVar[str] = "consistency"
+    keeps_rows: ClassVar[bool] = False
+
+    def _scheme(self, sample: Sample, truth: Array | None, links: set[str]) -> Any:
+        return sample.consistency(truth)
+
+
+METHODS.update({"monte-carlo": MonteCarlo, "consistency": Consistency})
+
+
+def as_redrawing(method: Any, **settings: Any) -> MonteCarlo:
+    """A way of redrawing by name or as an object, which then carries its own settings."""
+    if isinstance(method, MonteCarlo):
+        return method
+    one_of("method", str(method).replace("_", "-"), tuple(METHODS))
+    found: Any = METHODS[str(method).replace("_", "-")](**settings)
+    return found  # type: ignore[no-any-return]
+
+
 def null_distribution(
     metric: Any,
     y_prob: Any,
     *,
-    method: str = "monte-carlo",
+    method: Any = "monte-carlo",
     n_resamples: int = 999,
     rng: Any = None,
     calibration_map: Any = None,
@@ -115,8 +196,9 @@ def null_distribution(
         A metric's id, a function of calibrary, or any ``metric(y_true, y_prob)``.
     y_prob : array-like of shape (N,) or (N, K)
         The predictions; or predictions made by :func:`calibrary.predictions`, or matched detections.
-    method : "monte-carlo" or "consistency"
-        Redraw the labels from the predictions; or draw rows of predictions with replacement first.
+    method : "monte-carlo", "consistency", MonteCarlo or Consistency
+        Redraw the labels from the predictions; or draw rows of predictions with replacement first; or an object that
+        holds the settings below.
     n_resamples : int
         Number of redraws.
     rng : int, Generator or None
@@ -138,79 +220,17 @@ def null_distribution(
     >>> round(null.mean, 3), round(null.quantile(0.95), 3)
     (0.042, 0.09)
     """
-    if isinstance(y_prob, Predictions) or hasattr(y_prob, "as_predictions"):
-        sample = as_sample(metric, y_prob, None, options, weight_type)
+    way = as_redrawing(method, n_resamples=n_resamples, rng=rng, calibration_map=calibration_map, workers=workers)
+    if hasattr(y_prob, "read_as"):
+        y, y_prob = y_prob, None
     else:
         y = np.zeros(len(as_array(y_prob, "y_prob")), dtype=np.intp)
-        sample = as_sample(metric, y, y_prob, options, weight_type)
-    statistic = as_statistic(metric, options, sample, redrawn=method == "monte-carlo")
-    _, drawn = redraw([statistic], sample, method, n_resamples, rng, calibration_map, workers)
+    sample, question = read_call(metric, y, y_prob, options, weight_type=weight_type)
+    _, drawn = way.redraw([as_statistic(metric, sample, question, redrawn=way.keeps_rows)])
     drawn.say_failures()
     values = drawn.values
     one = values.shape[1] == 1
-    return NullDistribution(values[:, 0] if one else values, method, as_given(drawn.n_failed, one))
-
-
-def monte_carlo_test(entry: Entry, y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> MonteCarloResult:
-    """Test a catalogue metric by redrawing labels; ``keywords`` are those of :func:`calibrary.test`."""
-    options = dict(keywords)
-    own = _TESTS.get(entry.id)
-    usual = 999 if own is None else _default(own.core, "n_resamples", 999)
-    method = str(options.pop("method", "monte-carlo")).replace("_", "-")
-    n_resamples = options.pop("n_resamples", usual)
-    rng = options.pop("rng", None)
-    alternative = options.pop("alternative", None)
-    calibration_map = options.pop("calibration_map", None)
-    workers = options.pop("workers", None)
-    sample = as_sample(entry, y_true, y_prob, options, options.pop("weight_type", "frequency"))
-    for name in options:
-        if own is not None and name in inspect.signature(own.core).parameters and name not in entry.options:
-            raise ValueError(f"{name}={options[name]!r} has no effect with method={method!r}: leave it out")
-    statistic = as_statistic(entry, options, sample, redrawn=method == "monte-carlo")
-    tail = chosen_tail(statistic, alternative)
-    observed, drawn = redraw([statistic], sample, method, n_resamples, rng, calibration_map, workers)
-    drawn.say_failures()
-    return summarised(observed, drawn, tail, method)
-
-
-def _default(core: Any, name: str, otherwise: Any) -> Any:
-    found = inspect.signature(core).parameters.get(name)
-    return otherwise if found is None else found.default
-
-
-def chosen_tail(statistic: Statistic, alternative: str | None) -> str:
-    """The tail the user asked for, else the one the catalogue names."""
-    if alternative is None:
-        return statistic.tail
-    one_of("alternative", alternative, ALTERNATIVES)
-    return alternative
-
-
-def redraw(
-    statistics: list[Statistic],
-    sample: Sample,
-    method: str,
-    n_resamples: int,
-    rng: Any,
-    calibration_map: Any = None,
-    workers: int | None = None,
-) -> tuple[Array, Replicated]:
-    """All statistics on the sample, and on the same redrawn samples: one column per number."""
-    check_resamples(n_resamples)
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is not known: {suggest(method, METHODS)}")
-    for statistic in statistics:
-        entry = statistic.entry
-        if entry is not None and not entry.null:
-            raise ValueError(f"{entry.id} has no null distribution: {entry.null_note or 'labels cannot be redrawn'}")
-    truth = None if calibration_map is None else _mapped(calibration_map, sample)
-    if method == "consistency":
-        scheme = sample.consistency(truth)
-    else:
-        scheme = sample.null(truth, " ".join(s.link for s in statistics))
-    observed, value = together(statistics, sample, scheme)
-    workers = safe_workers(statistics, workers)
-    return observed, replicate(scheme, value, len(observed), n_resamples, rng, workers)
+    return NullDistribution(values[:, 0] if one else values, way.name, as_given(drawn.n_failed, one))
 
 
 def _mapped(calibration_map: Any, sample: Sample) -> Array:

@@ -1,58 +1,85 @@
-"""What is measured on every replicate: a catalogue metric with its lens and options, or any callable."""
+"""What is measured on every replicate: a metric with its question, or any function of the user's."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from calibrary._errors import suggest
-from calibrary.data.lens import Views
-from calibrary.data.predictions import Array, Predictions, as_array, predictions
-from calibrary.inference.resampling import Replicate, Sample, Scheme
-from calibrary.inference.shortcut import shortcut
-from calibrary.lookup import Entry, catalogue
+from calibrary._once import once
+from calibrary.data import as_data
+from calibrary.data.checks import Array, as_array
+from calibrary.data.predictions import Predictions
+from calibrary.data.sample import Replicate, Sample, Scheme, sample_of
+from calibrary.data.views import Views
+from calibrary.inference.fast import fast
+from calibrary.lookup import catalogue
+from calibrary.metrics.declare import Entry
+from calibrary.metrics.measure import measure, numbers, views_of
+from calibrary.question import Question
 
 #: Metrics that are random themselves see the same random numbers in every replicate.
 _INNER_SEED = 0
-_LOOKING = ("lens", "average", "r")
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """One metric, made ready to be measured on replicates of a sample.
+    """One metric, made ready to be measured on a sample and its replicates.
 
-    ``measure`` takes predictions (or matched detections). ``kind`` says in which form the metric takes a
-    replicate: "counted" (weighted rows), "listed" (rows written out) or "matches" (detections). ``options`` are
-    the keywords of ``entry.measure``, if it is a metric of the catalogue.
+    ``of`` takes data. ``listed`` says that the metric needs the rows of a replicate written out, not weighted;
+    ``reads`` and ``link`` are the kind of data it takes and what calibrated means to it.
     """
 
     name: str
-    measure: Callable[[Any], Any]
+    of: Callable[[Any], Any]
+    sample: Sample
+    question: Question
     entry: Entry | None = None
-    kind: str = "counted"
+    listed: bool = False
+    reads: str = "predictions"
     link: str = "threshold"
-    options: dict[str, Any] = field(default_factory=dict)
+
+    @once
+    def value(self) -> Any:
+        """The value on the sample itself, as the metric gives it; computed once."""
+        return self.of(self.sample.data)
+
+    @once
+    def named(self) -> dict[str, float]:
+        """The numbers on the sample by name."""
+        return numbers(self.value, self._fields)
+
+    @property
+    def observed(self) -> Array:
+        """The numbers on the sample."""
+        return np.array(list(self.named.values()))
 
     def on(self, replicate: Replicate) -> Array:
-        """The value on one replicate, as a flat array of one or several numbers."""
-        if self.kind == "matches":
-            found = replicate.matches(self.link)
-            rows = self.entry is not None and self.entry.weights != "repetition"
-            return flat(self.measure(found.repeated() if rows else found), self.entry)
-        return flat(self.measure(replicate.counted if self.kind == "counted" else replicate.listed), self.entry)
+        """The numbers on one replicate."""
+        return self.flat(self.of(replicate.read(self.reads, self.listed, self.link)))
 
-    def on_sample(self, sample: Sample) -> Any:
-        """The value on the sample itself, as the metric gives it."""
-        return self.measure(sample.found if self.kind == "matches" else sample.p)
+    def flat(self, value: Any) -> Array:
+        """A value of the metric as an array of numbers."""
+        if type(value) is float:
+            return np.array([value])
+        return np.array(list(numbers(value, self._fields).values()))
 
-    def parts(self, sample: Sample) -> tuple[str, ...]:
-        """Names of the numbers."""
-        value = self.on_sample(sample)
-        return _names(value, self.entry) or tuple(str(i) for i in range(np.size(value)))
+    @property
+    def _fields(self) -> tuple[tuple[str, float], ...]:
+        return () if self.entry is None else self.entry.fields
+
+    def when_redrawn(self) -> Statistic:
+        """The same for replicates in which only labels change, so that more can be chosen once."""
+        if self.entry is None or self.entry.fixed is None:
+            return self
+        question = _fixed(self.entry, replace(self.question, fixed={}), self.sample, redrawn=True)
+        entry = self.entry
+        same = replace(self, question=question, of=lambda data: measure(entry, data, question))
+        same.__dict__["value"] = self.value  # what is chosen depends on the confidences alone
+        return same
 
     # -- facts that decide how an interval or a p-value is read -----------------------------------
 
@@ -64,7 +91,7 @@ class Statistic:
     @property
     def at_its_end(self) -> bool:
         """Is the perfect value an end of the range, so that estimates are biased away from it?"""
-        return self.entry is not None and self.entry.perfect is not None and self.entry.perfect in self.range
+        return self.entry is not None and self.entry.at_its_end
 
     @property
     def tail(self) -> str:
@@ -72,134 +99,99 @@ class Statistic:
         return "greater" if self.entry is None else self.entry.tail
 
 
-def _names(value: Any, entry: Entry | None) -> tuple[str, ...]:
-    if entry is not None and entry.fields and not isinstance(value, np.ndarray):
-        return tuple(name for name, _ in entry.fields)
-    return tuple(getattr(value, "_fields", ()))
-
-
-def flat(value: Any, entry: Entry | None) -> Array:
-    """A float, array, named tuple or result object as a flat array of numbers."""
-    names = _names(value, entry)
-    if names:
-        return np.array([float(getattr(value, name)) for name in names])
-    return np.atleast_1d(np.asarray(value, dtype=np.float64)).ravel()
-
-
 # -- making statistics ------------------------------------------------------------------------------
-
-
-def as_sample(metric: Any, y_true: Any, y_prob: Any, keywords: dict[str, Any], weight_type: str) -> Sample:
-    """Take the data keywords out of ``keywords`` and check the sample they describe."""
-    entry = entry_of(metric)
-    if entry is not None:
-        y_true, y_prob = entry.prepared(y_true, y_prob, keywords)
-    found = y_true if hasattr(y_true, "n_images") else None
-    p = predictions(
-        y_true,
-        y_prob,
-        sample_weight=keywords.pop("sample_weight", None),
-        labels=keywords.pop("labels", None),
-        pos_label=keywords.pop("pos_label", None),
-    )
-    return Sample(p, weight_type, found)
 
 
 def entry_of(metric: Any) -> Entry | None:
     """The catalogue entry of an id, an entry or a public metric function; None for any other callable."""
     entry = catalogue[metric] if isinstance(metric, str) else getattr(metric, "entry", metric)
     if isinstance(entry, Entry):
-        if entry.function is None:
-            raise NotImplementedError(f"{entry.id} ({entry.name}) is planned and not built yet")
         return entry
     if not callable(metric):
         raise TypeError(f"metric={metric!r}: pass a metric's id, a function of calibrary, or a callable metric(y, p)")
     return None
 
 
-def as_statistic(metric: Any, options: dict[str, Any], sample: Sample, *, redrawn: bool = False) -> Statistic:
+def read_call(
+    metric: Any, y_true: Any, y_prob: Any, keywords: dict[str, Any], **settings: Any
+) -> tuple[Sample, Question]:
+    """The two nouns of a call of ``interval``, ``test`` or ``compare``: its data, ready to be drawn from, and question.
+
+    ``keywords`` are those of the data, the lens and the metric.
+    """
+    entry = entry_of(metric)
+    keywords = dict(keywords)
+    if entry is None:
+        data = as_data(y_true, y_prob, keywords)
+        question = Question(options=keywords, **settings)
+    else:
+        data = entry.front.read(y_true, y_prob, keywords)
+        data.read_as(entry.reads, entry.id)
+        question = entry.asked(keywords).changed(**settings)
+    return sample_of(data, question.weight_type), question
+
+
+def as_statistic(metric: Any, sample: Sample, question: Question, *, redrawn: bool = False) -> Statistic:
     """A statistic from an id, a catalogue entry, a public metric function or any callable.
 
     ``redrawn`` says that only labels will change, so that rows are never drawn twice.
     """
     entry = entry_of(metric)
     if entry is None:
-        return _of_callable(metric, options, sample.p)
-    for name in options:
-        if name not in entry.options and name not in _LOOKING:
-            raise TypeError(f"{entry.id} has no option {name!r}: {suggest(name, [*entry.options, *_LOOKING])}")
-    fixed = dict(options)
-    own = inspect.signature(entry.core or len).parameters.get("rng")
+        return _of_callable(metric, sample, question)
+    own = inspect.signature(entry.formula).parameters.get("rng")
     if own is not None and own.default is None:
-        fixed["rng"] = _INNER_SEED
-    if entry.family == "detection":
-        return _of_detections(entry, fixed, sample, redrawn)
-    kind = "counted" if entry.weights == "repetition" and entry.order_free else "listed"
-    if "weight_type" in entry.options and sample.p.w is not None:
-        fixed.setdefault("weight_type", sample.weight_type)
-        # counts of drawn rows are frequencies, which importance weights would not be
-        kind = "counted" if sample.weight_type == "frequency" else "listed"
-    measure = _frozen(entry, fixed, sample.p, redrawn) or (lambda data: entry.measure(data, **fixed))
-    return Statistic(entry.id, measure, entry, kind, options=fixed)
+        question = question.with_options(rng=_INNER_SEED)
+    listed = entry.weights != "repetition"
+    if entry.reads == "predictions":
+        listed = listed or not entry.order_free
+        if "weight_type" in entry.options and sample.p.w is not None:
+            question = question.with_options(**{"weight_type": sample.weight_type, **question.options})
+            # counts of drawn rows are frequencies, which importance weights would not be
+            listed = sample.weight_type != "frequency"
+    link = str(question.options.get("link", "threshold")) if entry.link == "option" else entry.link
+    question = _fixed(entry, question, sample, redrawn)
+    return Statistic(
+        entry.id, lambda data: measure(entry, data, question), sample, question, entry, listed, entry.reads, link
+    )
 
 
-def _of_detections(entry: Entry, options: dict[str, Any], sample: Sample, redrawn: bool) -> Statistic:
-    if sample.found is None:
-        raise ValueError(f"{entry.id} needs matched detections: pass a Matches object")
-    if entry.frozen is not None:
-        # units are images or redrawn detections, each counted by itself
-        found = sample.found.repeated() if redrawn else sample.found
-        options = {**options, **entry.frozen(found, **options, redrawn=redrawn)}
-    link = entry.null_link(options)  # type: ignore[attr-defined]  # detection entries know what calibrated means
-    return Statistic(entry.id, lambda found: entry.measure(found, **options), entry, "matches", link)
-
-
-def _frozen(
-    entry: Entry, options: dict[str, Any], p: Predictions, redrawn: bool
-) -> Callable[[Predictions], Any] | None:
-    """The metric with options chosen once, for each view of the lens, on the original data.
+def _fixed(entry: Entry, question: Question, sample: Sample, redrawn: bool) -> Question:
+    """The question with the options that are chosen once, for each view of the lens, on the original data.
 
     If labels are ``redrawn``, only options that do not depend on them.
     """
-    if entry.frozen is None or entry.core is None:
-        return None
-    looking = {name: options[name] for name in ("lens", "r") if name in options}
-    own = {name: value for name, value in options.items() if name not in _LOOKING}
-    core, average = entry.core, options.get("average", "uniform")
-    lens = entry.lens_for(p, **looking)
-    views = p.through(lens)
-    if redrawn and not _same_confidences(views, p.relabelled((p.y + 1) % p.k).through(lens)):
-        return None
+    if entry.fixed is None or len(sample.data.versions) > 1:
+        return question
+    views = views_of(entry, sample.data, question)
+    if redrawn and not _same_confidences(entry, views, sample, question):
+        return question
     chosen = {
-        key: {**own, **entry.frozen(view, **own, redrawn=redrawn)}
+        key: entry.fixed(view, **question.options, redrawn=redrawn)
         for key, view in zip(views.keys, views.views, strict=True)
     }
-
-    def measure(data: Predictions) -> Any:
-        seen = data.through(entry.lens_for(data, **looking))
-        values = [core(view, **chosen.get(key, own)) for key, view in zip(seen.keys, seen.views, strict=True)]
-        if not seen.several:
-            return values[0]
-        if entry.combine is not None and average is not None:
-            return entry.combine(values, seen, average, own)
-        return seen.average(np.array(values), average)
-
-    return measure
+    return question.changed(fixed=chosen)
 
 
-def _same_confidences(views: Views, others: Views) -> bool:
+def _same_confidences(entry: Entry, views: Views, sample: Sample, question: Question) -> bool:
     """Does the lens show the same confidences whatever the labels?"""
+    if entry.reads != "predictions":
+        return True
+    p = sample.p
+    others = views_of(entry, p.relabelled((p.y + 1) % p.k), question)
     return len(views.views) == len(others.views) and all(
         np.array_equal(a.probability, b.probability) for a, b in zip(views.views, others.views, strict=True)
     )
 
 
-def _of_callable(metric: Callable[..., Any], options: dict[str, Any], p: Predictions) -> Statistic:
+def _of_callable(metric: Callable[..., Any], sample: Sample, question: Question) -> Statistic:
     """The statistic of a user's ``metric(y_true, y_prob, **options)``.
 
     Options with one entry per prediction follow the rows of each replicate. A metric that takes
     ``sample_weight`` is given counts, otherwise rows are written out.
     """
+    p = sample.p
+    options = question.options
     following = {name: value for name, value in options.items() if _per_row(name, value, p)}
     constant = {name: value for name, value in options.items() if name not in following}
     weighted = _takes_weights(metric)
@@ -207,14 +199,15 @@ def _of_callable(metric: Callable[..., Any], options: dict[str, Any], p: Predict
         raise ValueError("sample_weight was given but the metric has no sample_weight argument: add it, or repeat rows")
     names = None if p._classes is None else np.array(p.classes)
 
-    def measure(data: Predictions) -> Any:
-        extra = {name: data.align(value, name) for name, value in following.items()}
-        if weighted and data.w is not None:
-            extra["sample_weight"] = data.w
-        y = data.y if names is None else names[data.y]
-        return metric(y, data.probability, **constant, **extra)
+    def of(data: Any) -> Any:
+        seen = data.read_as("predictions", "metric")
+        extra = {name: seen.align(value, name) for name, value in following.items()}
+        if weighted and seen.w is not None:
+            extra["sample_weight"] = seen.w
+        y = seen.y if names is None else names[seen.y]
+        return metric(y, seen.probability, **constant, **extra)
 
-    return Statistic(getattr(metric, "__name__", "metric"), measure, None, "counted" if weighted else "listed")
+    return Statistic(getattr(metric, "__name__", "metric"), of, sample, question, listed=not weighted)
 
 
 def _takes_weights(metric: Callable[..., Any]) -> bool:
@@ -237,21 +230,19 @@ def _per_row(name: str, value: Any, p: Predictions) -> bool:
 # -- several at once --------------------------------------------------------------------------------
 
 
-def together(
-    statistics: list[Statistic], sample: Sample, scheme: Scheme, careful: bool = False
-) -> tuple[Array, Callable[[Replicate], Array]]:
+def together(statistics: list[Statistic], scheme: Scheme) -> tuple[Array, Callable[[Replicate], Array]]:
     """All numbers of all statistics on the sample, and the function that gives them on a replicate.
 
-    Where there are several (or ``careful``), one that fails on a replicate gives NaN there and leaves the others
-    alone; a single one may raise.
+    Where there are several, one that fails on a replicate gives NaN there and leaves the others alone; a single one
+    may raise.
     """
-    observed = [flat(s.on_sample(sample), s.entry) for s in statistics]
-    ways = [_way(s, scheme) for s in statistics]
-    if len(ways) == 1 and not careful:
-        return observed[0], ways[0]
+    observed = [s.observed for s in statistics]
+    paths = [_path(s, scheme) for s in statistics]
+    if len(paths) == 1:
+        return observed[0], paths[0]
 
     def value(replicate: Replicate) -> Array:
-        return np.concatenate([_or_nan(way, replicate, len(o)) for way, o in zip(ways, observed, strict=True)])
+        return np.concatenate([value_or_nan(path, replicate, len(o)) for path, o in zip(paths, observed, strict=True)])
 
     return np.concatenate(observed), value
 
@@ -261,14 +252,15 @@ def safe_workers(statistics: list[Statistic], workers: int | None) -> int | None
     return 1 if workers is None and any(s.entry is None for s in statistics) else workers
 
 
-def _way(statistic: Statistic, scheme: Scheme) -> Callable[[Replicate], Array]:
-    if statistic.kind != "counted" or statistic.entry is None:
+def _path(statistic: Statistic, scheme: Scheme) -> Callable[[Replicate], Array]:
+    if statistic.listed or statistic.entry is None or statistic.reads != "predictions":
         return statistic.on
-    return shortcut(statistic.entry, statistic.options, scheme, statistic.on) or statistic.on
+    return fast(statistic.entry, statistic.question, scheme, statistic.observed) or statistic.on
 
 
-def _or_nan(way: Callable[[Replicate], Array], replicate: Replicate, n: int) -> Array:
+def value_or_nan(path: Callable[[Replicate], Array], replicate: Replicate, n: int) -> Array:
+    """The numbers on a replicate, NaN where the metric fails there."""
     try:
-        return way(replicate)
+        return path(replicate)
     except Exception:
         return np.full(n, np.nan)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import suggest
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap
 
 #: Where each map lives; modules are imported when a map is first asked for.

@@ -6,8 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from calibrary.data.checks import Array, as_array
 from calibrary.data.lens import as_lens
-from calibrary.data.predictions import Array, Predictions, as_array, predictions
+from calibrary.data.predictions import Predictions, predictions
 
 #: Confidences this close to 0 and 1 are moved here before a logarithm is taken.
 EPS = float(np.finfo(np.float64).eps)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import one_of, whole
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.grouping import CrossValidated, bins_of_map
 from calibrary.maps.base import CalibrationMap
 

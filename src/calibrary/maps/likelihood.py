@@ -15,7 +15,8 @@ import scipy
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Predictions, softmax
+from calibrary.data.checks import Array, softmax
+from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, CalibrationMap, logit
 from calibrary.maps.logits import Points, logits
 from calibrary.numerics.solve.newton import Evaluated, logistic_loss, minimise

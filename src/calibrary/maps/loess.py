@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit
 from calibrary.numerics.smooth.loess import cell_vertices, hermite, local_polynomial
 

@@ -9,7 +9,8 @@ import numpy as np
 import scipy
 
 from calibrary._once import once
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, logit
 from calibrary.numerics.sums.gaussian import PER_WIDTH, Cells
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Predictions, Sorted, as_array, predictions
+from calibrary.data.checks import Array, as_array
+from calibrary.data.predictions import Predictions, Sorted, predictions
 from calibrary.kernels import (
     CURVE_RULES,
     KERNELS,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap
 
 

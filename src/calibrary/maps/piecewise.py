@@ -14,7 +14,8 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of, warn
-from calibrary.data.predictions import Array, Indices, Predictions
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit
 from calibrary.numerics.solve.newton import Evaluated, logistic_loss, minimise, minimise_in_box
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from calibrary.data.predictions import Array, Predictions, softmax
+from calibrary.data.checks import Array, softmax
+from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, CalibrationMap, logit
 from calibrary.maps.likelihood import RIDGE, LogitMap, fit_logistic
 from calibrary.maps.logits import Points, logits

@@ -7,22 +7,25 @@ binned or tuned, and under calibration the walk is asymptotically Brownian motio
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 import numpy as np
 
 from calibrary._errors import one_of, warn
-from calibrary.data.lens import Lens, Views
-from calibrary.data.predictions import Array, Predictions, predictions
-from calibrary.lookup import Common, Correction, TestResult, bonferroni, calibration_test, catalogue, metric
+from calibrary.data.checks import Array
+from calibrary.data.lens import Lens
+from calibrary.data.predictions import Predictions, predictions
+from calibrary.data.views import Views
+from calibrary.metrics.declare import ENTRIES, Common, Correction, TestResult, bonferroni, calibration_test, metric
+from calibrary.metrics.measure import views_of
 from calibrary.numerics.laws.brownian import (
     brownian_abs_max_log_sf,
     brownian_abs_max_sf,
     brownian_range_log_sf,
     brownian_range_sf,
 )
+from calibrary.question import Question
 
 __all__ = [
     "CumulativeDifference",
@@ -74,30 +77,6 @@ _ERRATA = (
 )
 
 
-def _resampled(largest: Callable[[Array], float]) -> Callable[..., Any]:
-    """The walk's extremes with other weights or labels of the same rows: order and ties are found once."""
-
-    def prepare(view: Predictions, *, ties: str = "aggregate", rng: Any = None) -> Any:
-        if ties != "aggregate":
-            return None
-        order = None if view.ascending else view.order
-        last = np.append(view.ties.start[1:], view.n) - 1
-        tied = len(last) < view.n
-        w, gap = view.w, view.residual
-
-        def value(new_w: Array | None, new_y: Any) -> float:
-            step = gap if new_y is None else new_y - view.c
-            weight = w if new_w is None else new_w
-            step = step if weight is None else step * weight
-            walk = np.cumsum(step if order is None else step[order])
-            total = view.total if new_w is None else new_w.sum()
-            return largest(walk[last] if tied else walk) / float(total)
-
-        return value
-
-    return prepare
-
-
 # -- the metrics ------------------------------------------------------------------------------------
 
 
@@ -107,7 +86,6 @@ def _resampled(largest: Callable[[Array], float]) -> Callable[..., Any]:
     aliases=("ks", "kolmogorov_smirnov", "ks_error", "ecce_ks"),
     sign="largest |sum of y - c| over a lower set of scores, per row; 0 is no deviation anywhere",
     equation="(91), (92)",
-    resampled=_resampled(lambda walk: float(max(walk.max(), -walk.min()))),
     corrections=_ERRATA,
     **_FACTS,
 )
@@ -144,7 +122,6 @@ def kolmogorov_smirnov_calibration_error(
     sign="largest |sum of y - c| over an interval of scores, per row; 0 is no deviation anywhere",
     symmetric=True,
     equation="(91), (93)",
-    resampled=_resampled(lambda walk: float(max(walk.max(), 0.0) - min(walk.min(), 0.0))),
     corrections=(
         *_ERRATA,
         Correction("name of the range", "range of the CDF", "range of the cumulative difference plot (CDP)"),
@@ -427,7 +404,7 @@ def cumulative_difference(
     [0.0, -0.05, -0.2, -0.125, -0.1]
     """
     p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-    views = p.through(catalogue["ecce_mad"].lens_for(p, lens, r))
+    views = views_of(ENTRIES["ecce_mad"], p, Question(lens=lens, r=r))
     if len(views.views) != 1:
         raise ValueError(
             f"lens={lens!r} gives {len(views.views)} views and this is one plot: pass one class as "

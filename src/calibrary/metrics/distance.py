@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import warn
+from calibrary.data.checks import Array, as_array
 from calibrary.data.lens import Lens, as_lens
-from calibrary.data.predictions import Array, Predictions, as_array, predictions
+from calibrary.data.predictions import Predictions, predictions
 
 __all__ = ["calibration_curve_gap", "interval_partition_distance", "lower_distance"]
 

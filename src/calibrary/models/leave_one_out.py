@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of
 from calibrary._once import once
-from calibrary.data.predictions import Array, Indices, as_array, softmax
+from calibrary.data.checks import Array, Indices, as_array, softmax
 from calibrary.metrics.point.individual import interval_middles
 
 __all__ = ["JackknifePredictions", "jackknife_predictions"]

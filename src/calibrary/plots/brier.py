@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.data.predictions import Array
+from calibrary.data.checks import Array
 from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, each_model

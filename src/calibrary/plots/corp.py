@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array
+from calibrary.data.checks import Array
 from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.metrics.point.decomposition import score_decomposition
 from calibrary.plots import style

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from calibrary.data.checks import Array
 from calibrary.data.lens import Lens, as_lens
-from calibrary.data.predictions import Array, Predictions, predictions
+from calibrary.data.predictions import Predictions, predictions
 
 #: Resampled figures merge confidences closer than this fraction: far below their Monte-Carlo noise.
 CELLS = 4096
@@ -103,7 +104,7 @@ def each_model(models: Mapping[str, Any], make: Callable[..., Made], **options: 
 
 def axis_names(lens: str) -> tuple[str, str]:
     """What the axes of a reliability diagram are called through a lens."""
-    if lens in ("binary", "pairwise", "code"):
+    if lens in ("binary", "pairwise", "code", "pooled"):
         return "Predicted probability", "Observed frequency"
     return "Confidence", "Accuracy"
 

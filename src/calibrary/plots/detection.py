@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.data.predictions import Array
+from calibrary.data.checks import Array
 from calibrary.grouping import EqualWidth
 from calibrary.metrics.detection import d_ece_map
 from calibrary.plots import style

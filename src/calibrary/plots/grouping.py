@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import warn
-from calibrary.data.predictions import Array, Indices, Predictions
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import Predictions
 from calibrary.grouping import EqualWidth
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, axis_names, binary_view

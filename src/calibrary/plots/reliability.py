@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array
+from calibrary.data.checks import Array
 from calibrary.grouping import Groups, group
 from calibrary.inference.bootstrap import ends
 from calibrary.metrics.bins.reliability import ReliabilityBins

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import one_of
+from calibrary.data.checks import Array, Indices
 from calibrary.data.lens import partition
-from calibrary.data.predictions import Array, Indices, Predictions, predictions
+from calibrary.data.predictions import Predictions, predictions
 from calibrary.grouping import group
 from calibrary.plots import style
 from calibrary.plots.data import FigureData

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import CalibrationWarning
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.inference.bootstrap import ends
 from calibrary.lookup import catalogue
+from calibrary.metrics.measure import measure
 from calibrary.plots import style
 from calibrary.plots.data import Cells, FigureData, axis_names, binary_view, cells, direction, each_model
+from calibrary.question import Question
 
 #: No narrower kernel is drawn: the eye cannot follow it, and the grid could not.
 _LEAST_WIDTH = 1e-3
@@ -78,7 +81,7 @@ def smooth_data(
     n_resamples, confidence_level, rng : of the band and of the interval of smECE
     """
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
-    smece = float(catalogue["smece"].measure(view, lens="binary"))
+    smece = float(measure(catalogue["smece"], view))
     sigma = max(smece, _LEAST_WIDTH)
     t = (np.arange(grid) + 0.5) / grid
     some = cells(view)
@@ -110,7 +113,8 @@ def _smece_interval(some: Cells, smece: float, drawn: tuple[Array, Array], level
     rows = Predictions(np.tile([0, 1], len(some.c)), np.repeat(some.c, 2))
     rows.ascending = True
     weights = np.stack([zeros, ones], axis=2).reshape(len(ones), -1)
-    values = [catalogue["smece"].measure(rows.reweighted(w), lens="binary", sigma=smece) for w in weights]
+    entry = catalogue["smece"]
+    values = [measure(entry, rows.reweighted(w), Question(options={"sigma": smece})) for w in weights]
     low, high = ends(np.array([smece]), np.array(values)[:, None], "basic", level)
     return float(np.clip(low[0], 0, 1)), float(np.clip(high[0], 0, 1))
 

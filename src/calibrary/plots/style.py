@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Indices
+from calibrary.data.checks import Array, Indices
 
 #: Height of a strip above a diagram, as a part of the diagram's height; and where the diagram's words then start.
 STRIP, ABOVE_STRIP = 0.1, 1.115

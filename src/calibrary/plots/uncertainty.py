@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.data.predictions import Array, predictions
-from calibrary.lookup import catalogue, test
+from calibrary.data.checks import Array
+from calibrary.data.predictions import predictions
+from calibrary.inference.test import test
+from calibrary.lookup import catalogue
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from calibrary.reporting.answer import GroupRow, Report, compare_models, report
+from calibrary.reporting import html, text, write  # each enters the forms it can give a report
+from calibrary.reporting.compose import compare_models, report
+from calibrary.reporting.model import ClassRow, GroupRow, Report
 
 __all__ = [
+    "ClassRow",
     "GroupRow",
     "Report",
     "compare_models",

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from calibrary.lookup import catalogue
-from calibrary.reporting.answer import Report
+from calibrary.reporting.model import Report, form
 from calibrary.reporting.text import (
     CLASS_HEAD,
     COMPARISON_HEAD,
@@ -28,6 +28,7 @@ from calibrary.reporting.text import (
 _COLUMNS = HEAD[:-1]
 
 
+@form("page")
 def page(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     """A whole HTML document for one model or several."""
     style = _resource("report.css")
@@ -44,6 +45,7 @@ def page(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     )
 
 
+@form("fragment")
 def fragment(report: Report) -> str:
     """The headline and the table, for a notebook."""
     return (

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from calibrary.inference import Comparison
-from calibrary.reporting.answer import Report
+from calibrary.reporting.model import Report, form
 from calibrary.reporting.words import verdict
 
 #: Pairs of models: the metric and what comparing them by it gave.
@@ -63,6 +63,7 @@ def cells(report: Report) -> list[tuple[str, ...]]:
     ]
 
 
+@form("plain")
 def plain(report: Report) -> str:
     """For the terminal and the notebook's plain output."""
     lines = [report.title, "=" * len(report.title), "", *textwrap.wrap(report.headline, 100), ""]
@@ -136,6 +137,7 @@ def _md_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
+@form("dict")
 def as_dict(report: Report) -> dict[str, Any]:
     """Everything but the figures and the raw predictions."""
     return {

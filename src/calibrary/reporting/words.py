@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Row
 
 #: Ranges with fewer cases are not named, however large their gap.

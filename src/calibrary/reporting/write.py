@@ -7,7 +7,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from calibrary.reporting.answer import Report
+from calibrary.reporting import html, text
+from calibrary.reporting.model import Report, form
 from calibrary.reporting.text import Comparisons
 
 ENDINGS = (".html", ".md", ".json", ".csv")
@@ -22,10 +23,9 @@ def check_paths(paths: Sequence[str | Path]) -> None:
             raise ValueError(f"{path}: the folder {path.parent} does not exist")
 
 
+@form("save")
 def save(reports: Sequence[Report], paths: Sequence[str | Path], comparisons: Comparisons = ()) -> None:
     """Write the report(s) to every path."""
-    from calibrary.reporting import html, text
-
     check_paths(paths)
     for path in map(Path, paths):
         if path.suffix == ".html":

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import one_of, whole
+from calibrary.data.checks import Array, Indices
 from calibrary.data.lens import Lens, as_lens
-from calibrary.data.predictions import Array, Indices, Predictions, predictions
+from calibrary.data.predictions import Predictions, predictions
 from calibrary.grouping import norm_order
 from calibrary.lookup import catalogue
 from calibrary.numerics.solve.newton import Evaluated, Minimum, logistic_loss, minimise

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from calibrary.lookup import catalogue, test
+from calibrary.inference.test import test
+from calibrary.lookup import catalogue
 
 
 @dataclass(frozen=True)

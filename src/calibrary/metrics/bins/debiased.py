@@ -9,18 +9,19 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of, warn
-from calibrary.data.lens import Views
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.data.views import Views
 from calibrary.grouping import Grouping, Groups, group
 from calibrary.grouping.edges import whole
-from calibrary.lookup import Common, Correction, catalogue, metric, run_test
 from calibrary.metrics.bins.options import BINNING
+from calibrary.metrics.declare import ENTRIES, Common, Correction, metric, run_test
 
 __all__ = ["debiased_calibration_error", "debiased_calibration_test", "debiased_squared_calibration_error"]
 
 _FACTS: dict[str, Any] = {
     "family": "bin",
-    "passes_on": BINNING,
+    "extra_options": BINNING,
     "lenses": ("binary", "top-label", "class-wise"),
     "range": (-1.0, 1.0),
     "cost": "O(N log N)",
@@ -204,7 +205,7 @@ def debiased_calibration_test(y_true: Any, y_prob: Any = None, *, metric: str = 
     0.01
     """
     one_of("metric", metric, ("ce2_db", "ece_db"))
-    return run_test(catalogue[metric], y_true, y_prob, {"method": "monte-carlo", **options})
+    return run_test(ENTRIES[metric], y_true, y_prob, {"method": "monte-carlo", **options})
 
 
 def _size(groups: Groups, weight_type: str) -> Array:

@@ -8,13 +8,14 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of, undefined, warn, whole
-from calibrary.data.lens import ALL_LENSES, Views
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.lens import ALL_LENSES
+from calibrary.data.predictions import Predictions
+from calibrary.data.views import Views
 from calibrary.grouping import EqualWidth, Grouping, group
-from calibrary.lookup import Common, Correction, metric
-from calibrary.metrics.bins.fixed import on_fixed_bins
 from calibrary.metrics.bins.interval import cumulative_residual
 from calibrary.metrics.bins.options import BINNING, Binned, Bins, class_norm
+from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = [
     "adaptive_calibration_error",
@@ -43,9 +44,8 @@ _BIASED = "Grows with the number of bins and falls with N: a calibrated model do
     ),
     range_note="[0, 1]; with lens='full' [0, 2] for distance='l1' and [0, sqrt 2] for 'l2'",
     lenses=ALL_LENSES,
-    passes_on=BINNING,
+    extra_options=BINNING,
     combine=class_norm(1),
-    resampled=on_fixed_bins(1),
     cost="O(N)",
     equation="(28)-(34)",
     references=(
@@ -131,9 +131,8 @@ def expected_calibration_error(
     row=31,
     aliases=("l-infinity calibration error", "Chebyshev calibration error", "l_inf", "Chebyshev"),
     lenses=ALL_LENSES,
-    passes_on=BINNING,
+    extra_options=BINNING,
     combine=class_norm(np.inf),
-    resampled=on_fixed_bins(np.inf),
     cost="O(N)",
     equation="(39)",
     references=("Naeini, Cooper, Hauskrecht (2015), Obtaining well calibrated probabilities using Bayesian binning",),
@@ -168,7 +167,7 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
     row=24,
     aliases=("ECE-EM", "equal-mass calibration error", "quantile binning", "frequency binning"),
     default_lens="class-wise",
-    passes_on=BINNING,
+    extra_options=BINNING,
     combine=class_norm(1),
     cost="O(N log N)",
     equation="4.4",
@@ -217,7 +216,7 @@ def adaptive_calibration_error(
     row=25,
     aliases=("thresholded ACE", "TACE"),
     default_lens="class-wise",
-    passes_on=BINNING,
+    extra_options=BINNING,
     combine=class_norm(1),
     cost="O(N log N)",
     equation="4.4",
@@ -269,7 +268,7 @@ def thresholded_adaptive_calibration_error(
     family="bin",
     row=26,
     aliases=("imbalanced ECE", "ICE"),
-    passes_on=BINNING,
+    extra_options=BINNING,
     cost="O(N)",
     equation="(35)",
     references=("Imbalanced calibration error of the review's [23]",),
@@ -314,7 +313,7 @@ def _normalised_entropy(share: Array) -> float:
     family="bin",
     row=27,
     aliases=("region-balanced ECE", "RBECE"),
-    passes_on=BINNING,
+    extra_options=BINNING,
     weights="rows",
     weights_note="min_count counts rows, not weight",
     cost="O(N)",
@@ -355,7 +354,7 @@ def region_balanced_calibration_error(view: Predictions, *, min_count: int = 10,
     family="bin",
     row=28,
     aliases=("ECE-LB", "label-binned ECE"),
-    passes_on=BINNING,
+    extra_options=BINNING,
     combine=class_norm(1),
     cost="O(N)",
     equation="(37)",
@@ -406,7 +405,7 @@ def _contraharmonic(values: list[float], views: Views, average: Any, options: di
     row=30,
     aliases=("contraharmonic ECE",),
     default_lens="class-wise",
-    passes_on=BINNING,
+    extra_options=BINNING,
     combine=_contraharmonic,
     cost="O(NK)",
     equation="(38)",

@@ -9,7 +9,7 @@ import numpy as np
 from calibrary._errors import one_of
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import CrossValidated, Grouping, bins_of_map
-from calibrary.lookup import Common, Correction, metric
+from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = ["fit_on_the_test_calibration_error"]
 

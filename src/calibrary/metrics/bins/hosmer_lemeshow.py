@@ -11,12 +11,13 @@ import scipy
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of, undefined, warn
-from calibrary.data.lens import Views
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.data.views import Views
 from calibrary.grouping import Grouping, Groups, VectorGroups, group
 from calibrary.grouping.edges import whole
-from calibrary.lookup import BonferroniResult, Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.bins.options import BINNING
+from calibrary.metrics.declare import BonferroniResult, Common, Correction, TestResult, calibration_test, metric
 
 __all__ = ["ClassWiseHosmerLemeshowResult", "HosmerLemeshowResult", "hosmer_lemeshow", "hosmer_lemeshow_test"]
 
@@ -94,7 +95,7 @@ def _mean_statistic(values: list[float], views: Views, average: Any, options: di
     sign="about its degrees of freedom (the number of groups) when calibrated; larger is worse",
     lenses=("binary", "top-label", "class-wise", "full"),
     default_lens="class-wise",
-    passes_on=BINNING,
+    extra_options=BINNING,
     cost="O(N log N)",
     equation="(54), (55)",
     references=(

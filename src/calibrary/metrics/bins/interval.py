@@ -7,9 +7,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of, warn, whole
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.grouping.windows import prefix_sums
-from calibrary.lookup import Common, Correction, metric
+from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.numerics.compiled import LONG
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Unpack
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import MeanSplit
-from calibrary.lookup import Common, Correction, metric
+from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = ["mean_split_calibration_error"]
 

@@ -8,11 +8,14 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from calibrary._errors import one_of, undefined
+from calibrary.data.checks import Array
 from calibrary.data.lens import Lens
-from calibrary.data.predictions import Array, Predictions, predictions
+from calibrary.data.predictions import Predictions, predictions
 from calibrary.grouping.edges import whole
 from calibrary.grouping.windows import nearest_windows, sliding_windows
-from calibrary.lookup import Common, Correction, metric
+from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.measure import measure
+from calibrary.question import Question
 
 __all__ = ["NeighbourCurve", "calbin", "ece_knn_curve", "nearest_neighbour_calibration_error"]
 
@@ -173,6 +176,6 @@ def ece_knn_curve(
     if ks is None:
         ks = np.unique(np.geomspace(1, max(1.0, p.total / 2), 20).astype(int)).tolist()
     chosen = [whole("ks", k) for k in ks]
-    measure = nearest_neighbour_calibration_error.entry.measure
-    errors = [measure(p, k=k, lens=lens, average=average) for k in chosen]
+    entry = nearest_neighbour_calibration_error.entry
+    errors = [measure(entry, p, Question(lens=lens, average=average, options={"k": k})) for k in chosen]
     return NeighbourCurve(np.array(chosen, dtype=np.float64), np.array(errors))

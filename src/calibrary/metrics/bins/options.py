@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.lens import Views
+from calibrary.data.views import Views
 from calibrary.grouping import Grouping, norm_order, power_mean
-from calibrary.lookup import Common, Options
+from calibrary.metrics.declare import Common, Options
 
 BINNING = Options(
     """\

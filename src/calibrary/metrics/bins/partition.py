@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of, undefined, warn
+from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.lens import Lens
-from calibrary.data.predictions import Array, Indices, Predictions, as_array
+from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups, UserGroups, VectorGroups, group, norm_order, power_mean
 from calibrary.grouping.proximity import ProximityCells, log_proximity
-from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.bins.options import BINNING, Binned, class_norm
 from calibrary.metrics.bins.test_based import rejected_share
+from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = [
     "general_calibration_error",
@@ -374,7 +375,7 @@ def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Ar
     family="bin",
     aliases=("general calibration error",),
     lenses=("binary", "top-label", "class-wise"),
-    passes_on=BINNING,
+    extra_options=BINNING,
     combine=class_norm(1),
     cost="O(N)",
     equation="section 4.12",

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.data.checks import Array, Indices
 from calibrary.data.lens import Lens, as_lens
-from calibrary.data.predictions import Array, Indices, predictions
+from calibrary.data.predictions import predictions
 from calibrary.grouping import Groups, group
 
 __all__ = ["ReliabilityBins", "reliability_bins"]

@@ -7,9 +7,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.lens import Views
 from calibrary.data.predictions import Predictions
-from calibrary.lookup import Common, Correction, metric
+from calibrary.data.views import Views
+from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = ["expected_signed_calibration_error", "weighted_subset_miscalibration_score"]
 

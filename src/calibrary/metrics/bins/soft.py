@@ -8,12 +8,13 @@ from typing import Unpack
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.grouping import norm_order, power_mean
 from calibrary.grouping.edges import whole
 from calibrary.grouping.soft import SoftBins, SoftGroups
-from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.bins.options import class_norm
+from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = ["differentiable_calibration_error", "soft_binned_calibration_error"]
 

@@ -6,8 +6,8 @@ from typing import Unpack
 
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import MonotonicSweep, group
-from calibrary.lookup import Common, Correction, metric
 from calibrary.metrics.bins.options import class_norm
+from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = ["sweep_calibration_error"]
 

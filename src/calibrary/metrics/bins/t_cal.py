@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of
 from calibrary._once import once
+from calibrary.data.checks import Array, Indices
 from calibrary.data.lens import Lens
-from calibrary.data.predictions import Array, Indices, Predictions, predictions
+from calibrary.data.predictions import Predictions, predictions
 from calibrary.grouping import group
 from calibrary.grouping.edges import whole
 from calibrary.grouping.simplex import SimplexCells, nested_cells
-from calibrary.lookup import Common, Correction, TestResult, calibration_test, catalogue, metric
+from calibrary.metrics.declare import ENTRIES, Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.measure import views_of
+from calibrary.question import Question
 
 __all__ = [
     "MultipleBinomialResult",
@@ -224,7 +227,7 @@ def multiple_binomial_test(
     from calibrary.numerics.laws.binomial import two_sided_pvalue
 
     p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-    view = p.through(catalogue["tcal"].lens_for(p, lens)).views[0]
+    view = views_of(ENTRIES["tcal"], p, Question(lens=lens)).views[0]
     if not view.binary:
         raise ValueError("lens='full' has no single probability to test: use 'binary' or 'top-label'")
     view.counts("multiple_binomial_test")

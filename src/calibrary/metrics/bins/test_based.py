@@ -9,11 +9,12 @@ import scipy
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.grouping import Edges, EqualWidth, Grouping, Groups
 from calibrary.grouping.edges import whole
 from calibrary.grouping.pava import BlockPAVA
-from calibrary.lookup import Common, Correction, metric
+from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = ["test_based_calibration_error"]
 

@@ -7,10 +7,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import whole
-from calibrary.data.predictions import Array, Indices, Predictions
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import Predictions
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.windows import prefix_sums
-from calibrary.lookup import Common, Correction, metric
+from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = ["average_top_k_calibration_error", "top_k_calibration_error"]
 

@@ -9,12 +9,13 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of, warn
+from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Common, Correction, TestResult, calibration_test, metric
+from calibrary.data.predictions import Predictions
 from calibrary.maps.base import logit
 from calibrary.maps.likelihood import beta_columns, beta_of, fit_nonnegative
 from calibrary.metrics.curve.options import one_per_view
+from calibrary.metrics.declare import Common, Correction, TestResult, calibration_test, metric
 
 __all__ = ["BetaCalibrationTestResult", "statistical_beta_calibration", "statistical_beta_calibration_test"]
 

@@ -11,12 +11,13 @@ import scipy
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of, warn
+from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Common, Correction, TestResult, calibration_test, metric
+from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.logits import Points, logits
 from calibrary.metrics.curve.options import one_per_view
+from calibrary.metrics.declare import Common, Correction, TestResult, calibration_test, metric
 from calibrary.numerics.solve.newton import (
     Evaluated,
     Minimum,
@@ -204,8 +205,7 @@ def cox_intercept_slope_test(
     0.801
     """
     view.variance_weight(weight_type, "the test of cis")  # refuses fractional counts
-    core = cox_intercept_slope.entry.core
-    assert core is not None
+    core = cox_intercept_slope.entry.formula
     found: CoxResult = core(view, boundary=boundary, reference=reference, weight_type=weight_type)
     return CoxTestResult(found.lr_statistic, found.lr_pvalue, found.df, found)
 

@@ -7,11 +7,12 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of
+from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Common, Correction, metric
+from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map, map_at
 from calibrary.metrics.curve.options import MAP_OPTIONS, MapOptions
+from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = [
     "calibration_error_percentile",
@@ -34,7 +35,7 @@ _LOESS_FACTS: dict[str, Any] = {
     "weights": "rows",
     "weights_note": _ROWS_NOTE,
     "cost": "O(N log N)",
-    "passes_on": MAP_OPTIONS,
+    "extra_options": MAP_OPTIONS,
 }
 _AUSTIN = "Austin & Steyerberg (2019), The integrated calibration index (ICI) and related metrics"
 _COST = Correction(

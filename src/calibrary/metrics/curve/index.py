@@ -7,11 +7,12 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of, undefined
+from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES, as_lens
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Correction, metric
+from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map, map_at
 from calibrary.metrics.curve.options import MAP_OPTIONS, MapOptions
+from calibrary.metrics.declare import Correction, metric
 
 __all__ = ["estimated_calibration_index"]
 
@@ -28,7 +29,7 @@ __all__ = ["estimated_calibration_index"]
     default_lens="full",
     weights="rows",
     weights_note="spline knots are quantiles of rows",
-    passes_on=MAP_OPTIONS,
+    extra_options=MAP_OPTIONS,
     cost="O(N p^2) per Newton step, p = (K-1)(1 + (K-1)(n_knots-1)) parameters",
     equation="(87)",
     references=(

@@ -9,8 +9,9 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of, undefined
-from calibrary.data.predictions import Array, Predictions, as_array
-from calibrary.lookup import Common, TestResult, calibration_test, metric
+from calibrary.data.checks import Array, as_array
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
 
 __all__ = ["NeighbourTestResult", "knn_chi_squared_reliability", "knn_chi_squared_reliability_test"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrary.data.lens import Views
-from calibrary.lookup import Common, Options
+from calibrary.data.views import Views
+from calibrary.metrics.declare import Common, Options
 
 MAP_OPTIONS = Options(
     """\

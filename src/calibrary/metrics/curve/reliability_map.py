@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of, undefined, warn
+from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.lens import BINARY_LENSES, Lens, code, code_matrix
-from calibrary.data.predictions import Array, Indices, Predictions, as_array, predictions
-from calibrary.lookup import Common, Correction, metric
+from calibrary.data.predictions import Predictions, predictions
 from calibrary.maps.local_linear import LIMIT, LocalLinear, smooth_line
+from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = ["ReliabilityMap", "ls_ecoc", "ls_ecoc_r", "reliability_map_score"]
 

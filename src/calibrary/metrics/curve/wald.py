@@ -9,10 +9,11 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of, undefined
+from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Common, TestResult, calibration_test, metric
+from calibrary.data.predictions import Predictions
 from calibrary.metrics.curve.options import one_per_view
+from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
 
 __all__ = ["ParabolicWaldResult", "parabolic_wald", "parabolic_wald_test"]
 
@@ -118,8 +119,7 @@ def parabolic_wald_test(
     >>> round(cal.parabolic_wald_test(y, p).pvalue, 4)
     0.9306
     """
-    core = parabolic_wald.entry.core
-    assert core is not None
+    core = parabolic_wald.entry.formula
     statistic = core(view, covariance=covariance, weight_type=weight_type, lags=lags)
     return ParabolicWaldResult(statistic, float(scipy.special.chdtrc(3, statistic)), 3, covariance)
 

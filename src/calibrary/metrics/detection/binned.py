@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -10,22 +10,12 @@ import numpy as np
 
 from calibrary._errors import one_of, undefined, warn
 from calibrary.data import Matches
-from calibrary.data.predictions import Array, Indices
+from calibrary.data.checks import Array, Indices
+from calibrary.data.views import Views
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.edges import whole
-from calibrary.lookup import Correction
-from calibrary.metrics.detection.declare import (
-    AVERAGES,
-    Matching,
-    averaged,
-    detection_metric,
-    groups,
-    n_groups,
-    pooled,
-    ratio,
-    read_matches,
-    summed,
-)
+from calibrary.metrics.detection.front import BinnedMatching, Matching, detection_metric, no_value, read_matches
+from calibrary.metrics.facts import Correction
 
 #: Features of a box besides its score, by name.
 FEATURES: dict[str, tuple[str, ...]] = {
@@ -41,6 +31,7 @@ _EMPTY = "there are no detections, so precision is undefined"
 @detection_metric(
     "average_calibration_error",
     row=75,
+    extra_options=("bins",),
     aliases=("d_ace", "detection_ace", "ACE"),
     cost="O(V)",
     equation="(95)",
@@ -63,8 +54,7 @@ def average_calibration_error(
     n_bins: int = 10,
     closed: str = "left",
     empty: str = "skip",
-    average: Any = "micro",
-    **data: Unpack[Matching],
+    **data: Unpack[BinnedMatching],
 ) -> float:
     r"""Plain mean over score bins of the gap between score and precision.
 
@@ -78,9 +68,6 @@ def average_calibration_error(
         Which end belongs to a bin.
     empty : "skip" or "zero"
         Leave empty bins out of the mean, or count them as zero, which is the literal (95).
-    average : "micro", "uniform", "prevalence", "max", array or None
-        Pool all classes; mean of the classes, plain ("macro") or weighted by detections ("weighted") or as given;
-        the largest; or one value per class.
 
     Examples
     --------
@@ -89,19 +76,17 @@ def average_calibration_error(
     0.3083
     """
     one_of("empty", empty, ("skip", "zero"))
-    code = bins_of(matches.score, n_bins, closed) + groups(matches.category, average) * n_bins
-    cells = Cells.of(code, matches.weight, matches.score, matches.correct)
-    k = n_groups(matches, average)
-    group = cells.code // n_bins
-    filled = np.bincount(group, minlength=k).astype(np.float64)
-    total = summed(group, np.abs(cells.precision - cells.mean_score), k)
-    values = ratio(total, filled if empty == "skip" else np.where(filled > 0.0, float(n_bins), 0.0))
-    return averaged(values, matches.n_detections, average, _EMPTY)
+    if not len(matches):
+        return no_value(matches, _EMPTY)
+    cells = Cells.of(bins_of(matches.score, n_bins, closed), matches.weight, matches.score, matches.correct)
+    gaps = np.abs(cells.precision - cells.mean_score)
+    return float(gaps.sum() / (len(gaps) if empty == "skip" else n_bins))
 
 
 @detection_metric(
     "d_ece",
     row=76,
+    extra_options=("bins",),
     aliases=("detection_ece", "dece"),
     weights="rows",
     weights_note=_WEIGHTS_NOTE,
@@ -125,8 +110,7 @@ def detection_expected_calibration_error(
     min_samples: int = 8,
     closed: str = "left",
     denominator: str = "all",
-    average: Any = "micro",
-    **data: Unpack[Matching],
+    **data: Unpack[BinnedMatching],
 ) -> float:
     r"""Gap between score and precision, averaged over bins of score and position or shape of the box.
 
@@ -149,9 +133,6 @@ def detection_expected_calibration_error(
         Which end belongs to a bin.
     denominator : "all" or "kept"
         Divide by all detections, so that dropped bins count as perfect (netcal), or by those in kept bins.
-    average : "micro", "uniform", "prevalence", "max", array or None
-        Pool all classes; mean of the classes, plain ("macro") or weighted by detections ("weighted") or as given;
-        the largest; or one value per class.
 
     Examples
     --------
@@ -161,26 +142,18 @@ def detection_expected_calibration_error(
     0.2625
     """
     one_of("denominator", denominator, ("all", "kept"))
-    code, shape = _grid(matches, features, n_bins, closed)
-    size = int(np.prod(shape))
-    if not pooled(average):
-        code += matches.category * size
+    code, _ = _grid(matches, features, n_bins, closed)
     cells = Cells.of(code, matches.weight, matches.score, matches.correct)
     kept = cells.rows >= whole("min_samples", min_samples)
-    k = n_groups(matches, average)
-    group = cells.code // size
-    total = summed(group, cells.weight, k)
-    counted = summed(group, cells.weight * kept, k)
-    error = summed(group, cells.gap * kept, k)
-    values = np.where(counted > 0.0, ratio(error, total if denominator == "all" else counted), np.nan)
-    if len(matches):
-        share = float(counted.sum() / total.sum())
-        if 0.0 < share < 0.5:
-            remedy = "count as perfect: use denominator='kept' or" if denominator == "all" else "are left out: use"
-            share_text = f"only {share:.0%} of the detections are in bins of at least {min_samples}"
-            warn(f"{share_text}; the others {remedy} fewer bins")
-    reason = f"no bin holds {min_samples} detections: use fewer bins or a smaller min_samples"
-    return averaged(values, total, average, reason if len(matches) else _EMPTY)
+    if not kept.any():
+        reason = f"no bin holds {min_samples} detections: use fewer bins or a smaller min_samples"
+        return no_value(matches, reason if len(matches) else _EMPTY)
+    total, counted = float(cells.weight.sum()), float(cells.weight[kept].sum())
+    if counted < 0.5 * total and matches.only is None:
+        remedy = "count as perfect: use denominator='kept' or" if denominator == "all" else "are left out: use"
+        share = f"only {counted / total:.0%} of the detections are in bins of at least {min_samples}"
+        warn(f"{share}; the others {remedy} fewer bins")
+    return float(cells.gap[kept].sum() / (total if denominator == "all" else counted))
 
 
 @dataclass(frozen=True)
@@ -234,7 +207,7 @@ def d_ece_map(
            [nan, 0.6]])
     """
     keywords: dict[str, Any] = dict(data)
-    matches = read_matches(ground_truth, results, keywords, 0.5)
+    matches = read_matches(ground_truth, results, keywords)
     if keywords:
         raise TypeError(f"d_ece_map has no option {next(iter(keywords))!r}")
     code, shape = _grid(matches, features, n_bins if bins is None else bins, closed)
@@ -244,10 +217,13 @@ def d_ece_map(
     kept = cells.rows >= whole("min_samples", min_samples)
 
     def per_cell(values: Array) -> Array:
-        return summed(cells.code % size, values, size)
+        return np.bincount(cells.code % size, weights=values, minlength=size).astype(np.float64)
 
     n, n_kept = per_cell(cells.weight), per_cell(cells.weight * kept)
-    planes = [ratio(per_cell(v), n) for v in (cells.gap * kept, cells.score, cells.value)]
+    planes = [
+        np.divide(per_cell(v), n, out=np.full(size, np.nan), where=n > 0.0)
+        for v in (cells.gap * kept, cells.score, cells.value)
+    ]
     return DetectionMap(
         planes[0].reshape(inner),
         n.reshape(inner),
@@ -262,6 +238,19 @@ def d_ece_map(
 
 _CLASSES = ("present", "listed", "saod", "kuzucu")
 
+
+def _over_classes(values: list[float], views: Views, average: Any, options: Mapping[str, Any]) -> Any:
+    """Mean over the classes a convention counts; said aloud where there is nothing to count."""
+    if not any(len(view) for view in views.views):
+        if not any(view.objects.real.any() for view in views.views):
+            return undefined("there are neither detections nor objects")
+        warn("there are no detections: every class adds 0 by the review's rule, which is nothing to be proud of")
+    if np.isnan(values).all():
+        word = options.get("classes", "present")
+        return undefined(f"classes={word!r} leaves no class: none has objects, detections and an error")
+    return views.average(np.array(values), average)
+
+
 _CLASSES_CORRECTION = Correction(
     "classes without detections or objects",
     "count 0",
@@ -272,6 +261,10 @@ _CLASSES_CORRECTION = Correction(
 @detection_metric(
     "laece",
     row=77,
+    extra_options=("bins",),
+    default_average="uniform",
+    lenses=("class-wise",),
+    combine=_over_classes,
     iou_threshold=0.1,
     link="identity",
     aliases=("la_ece", "localization_aware_expected_calibration_error", "laece0"),
@@ -296,8 +289,7 @@ def localisation_aware_expected_calibration_error(
     n_bins: int = 25,
     closed: str = "left",
     classes: str = "present",
-    average: Any = "macro",
-    **data: Unpack[Matching],
+    **data: Unpack[BinnedMatching],
 ) -> float:
     r"""Gap between score and precision times overlap, averaged over score bins, then over classes.
 
@@ -315,9 +307,6 @@ def localisation_aware_expected_calibration_error(
     classes : "present", "listed", "saod" or "kuzucu"
         Which classes are averaged: those with an object or a detection; all of the file; all, where a class
         without objects adds 0; those with both, less those without any error. No detections add 0.
-    average : "uniform", "prevalence", "max", array or None
-        Mean over the classes that count, plain ("macro"), weighted by detections ("weighted") or as given; the largest;
-        or one value for each (NaN for those that do not count).
 
     Examples
     --------
@@ -326,15 +315,16 @@ def localisation_aware_expected_calibration_error(
     >>> round(cal.localisation_aware_expected_calibration_error(correct, score, iou=iou), 4)
     0.2
     """
-    code = bins_of(matches.score, n_bins, closed) + matches.category * n_bins
-    cells = Cells.of(code, matches.weight, matches.score, matches.located)
-    gaps = summed(cells.code // n_bins, cells.gap, len(matches.categories))
-    return _over_classes(matches, gaps, classes, average)
+    cells = Cells.of(bins_of(matches.score, n_bins, closed), matches.weight, matches.score, matches.located)
+    return _error_of_class(matches, float(cells.gap.sum()), classes)
 
 
 @detection_metric(
     "laace",
     row=78,
+    default_average="uniform",
+    lenses=("class-wise",),
+    combine=_over_classes,
     iou_threshold=0.0,
     aliases=("la_ace", "localization_aware_adaptive_calibration_error", "laace0"),
     perfect=None,
@@ -354,7 +344,7 @@ def localisation_aware_expected_calibration_error(
     ),
 )
 def localisation_aware_adaptive_calibration_error(
-    matches: Matches, *, classes: str = "present", average: Any = "macro", **data: Unpack[Matching]
+    matches: Matches, *, classes: str = "present", **data: Unpack[Matching]
 ) -> float:
     r"""Mean distance between the score of a box and its overlap with the object, averaged over classes.
 
@@ -367,9 +357,6 @@ def localisation_aware_adaptive_calibration_error(
     classes : "present", "listed", "saod" or "kuzucu"
         Which classes are averaged: those with an object or a detection; all of the file; all, where a class
         without objects adds 0; those with both, less those without any error. No detections add 0.
-    average : "uniform", "prevalence", "max", array or None
-        Mean over the classes that count, plain ("macro"), weighted by detections ("weighted") or as given; the largest;
-        or one value for each (NaN for those that do not count).
 
     Examples
     --------
@@ -379,30 +366,21 @@ def localisation_aware_adaptive_calibration_error(
     0.2
     """
     distance = matches.weights * np.abs(matches.located - matches.score)
-    gaps = summed(matches.category, distance, len(matches.categories))
-    return _over_classes(matches, gaps, classes, average)
+    return _error_of_class(matches, float(distance.sum()), classes)
 
 
-def _over_classes(matches: Matches, gaps: Array, classes: str, average: Any) -> float:
-    """Mean over the classes a convention counts, of summed gaps per detection of the class."""
+def _error_of_class(matches: Matches, gap: float, classes: str) -> float:
+    """Summed gaps per detection of one class, or NaN where the convention does not count the class."""
     one_of("classes", classes, _CLASSES)
-    if isinstance(average, str):
-        one_of("average", average, AVERAGES[1:])  # classes are averaged here, never pooled
-    detected, labelled = matches.n_detections > 0.0, matches.n_objects > 0.0
-    if not len(matches) and not matches.objects.real.any():
-        return undefined("there are neither detections nor objects")
-    errors = np.divide(gaps, matches.n_detections, out=np.zeros(len(gaps)), where=detected)
-    counted = np.ones(len(gaps), dtype=bool)
-    if classes == "present":
-        counted = detected | labelled
-    elif classes == "saod":
-        errors = np.where(labelled, errors, 0.0)
-    elif classes == "kuzucu":
-        counted = detected & labelled & (errors != 0.0)
-    if average is not None and counted.any() and not len(matches):
-        warn("there are no detections: every class adds 0 by the review's rule, which is no merit")
-    reason = f"classes={classes!r} leaves no class: none has objects, detections and an error"
-    return averaged(np.where(counted, errors, np.nan), matches.n_detections, average, reason)
+    detected, labelled = float(matches.weights.sum()), bool(matches.objects.real.any())
+    error = gap / detected if detected else 0.0
+    if classes == "saod":
+        return error if labelled else 0.0
+    if classes == "kuzucu":
+        counts = detected > 0.0 and labelled and error != 0.0
+    else:
+        counts = classes == "listed" or detected > 0.0 or labelled
+    return error if counts else np.nan
 
 
 # -- cells ------------------------------------------------------------------------------------------

@@ -8,20 +8,11 @@ import numpy as np
 
 from calibrary._errors import one_of
 from calibrary.data import Matches
+from calibrary.data.checks import Array
 from calibrary.data.matches import Flags
-from calibrary.data.predictions import Array, Indices
-from calibrary.lookup import Correction
 from calibrary.metrics.detection.binned import Cells, bins_of
-from calibrary.metrics.detection.declare import (
-    Matching,
-    averaged,
-    detection_metric,
-    groups,
-    n_groups,
-    pooled,
-    ratio,
-    summed,
-)
+from calibrary.metrics.detection.front import BinnedMatching, Matching, detection_metric, no_value
+from calibrary.metrics.facts import Correction
 
 #: Facts that all three share, and those of the two scores.
 _GLOBAL: dict[str, Any] = {
@@ -47,6 +38,7 @@ _NOTHING = "there are neither detections nor objects"
 @detection_metric(
     "egce",
     row=80,
+    extra_options=("bins",),
     **_GLOBAL,
     cost="O(V log V)",
     use="One number for over-confidence and misses together.",
@@ -67,8 +59,7 @@ def expected_global_calibration_error(
     closed: str = "right",
     confidence_threshold: float = 0.1,
     reduction: str = "mean",
-    average: Any = "micro",
-    **data: Unpack[Matching],
+    **data: Unpack[BinnedMatching],
 ) -> float:
     r"""Gap between score and precision over score bins, with every missed object a wrong detection of score 1.
 
@@ -86,9 +77,6 @@ def expected_global_calibration_error(
         Detections with a lower score are discarded after matching; objects only they had found become misses.
     reduction : "mean" or "sum"
         Per detection or missed object, or their sum.
-    average : "micro", "uniform", "prevalence", "max", array or None
-        Pool all classes; mean of the classes, plain ("macro") or weighted by detections ("weighted") or as given;
-        the largest; or one value per class.
 
     Examples
     --------
@@ -99,20 +87,12 @@ def expected_global_calibration_error(
     if not 0.0 <= confidence_threshold <= 1.0:
         raise ValueError(f"confidence_threshold={confidence_threshold!r} is outside [0, 1]")
     kept = matches.score >= confidence_threshold
-    missed_group, missed_weight = _missed(matches, average, kept)
-    score = np.concatenate([matches.score[kept], np.ones(len(missed_weight))])
-    correct = np.concatenate([matches.correct[kept], np.zeros(len(missed_weight))])
-    weight = np.concatenate([matches.weights[kept], missed_weight])
-    group = np.concatenate([groups(matches.category, average)[kept], missed_group])
-    cells = Cells.of(bins_of(score, n_bins, closed) + group * n_bins, weight, score, correct)
-    k = n_groups(matches, average)
-    return _reduced(
-        matches,
-        summed(cells.code // n_bins, cells.gap, k),
-        summed(group, weight, k),
-        reduction,
-        average,
-    )
+    missed = _missed(matches, kept)
+    score = np.concatenate([matches.score[kept], np.ones(len(missed))])
+    correct = np.concatenate([matches.correct[kept], np.zeros(len(missed))])
+    weight = np.concatenate([matches.weights[kept], missed])
+    cells = Cells.of(bins_of(score, n_bins, closed), weight, score, correct)
+    return _reduced(matches, float(cells.gap.sum()), float(weight.sum()), reduction)
 
 
 @detection_metric(
@@ -126,9 +106,7 @@ def expected_global_calibration_error(
         Correction("(99)", "confidence of a false negative left open", "0, so that each miss adds 1 (authors' code)"),
     ),
 )
-def quadratic_global_calibration(
-    matches: Matches, *, reduction: str = "mean", average: Any = "micro", **data: Unpack[Matching]
-) -> float:
+def quadratic_global_calibration(matches: Matches, *, reduction: str = "mean", **data: Unpack[Matching]) -> float:
     r"""Squared error of the scores, with a full unit for every missed object: a Brier score for detectors.
 
     .. math:: \sum_{TP} (1 - c)^2 + \sum_{FP} c^2 + \#FN
@@ -137,9 +115,6 @@ def quadratic_global_calibration(
     ----------
     reduction : "mean" or "sum"
         Per detection or missed object, or the equation's sum.
-    average : "micro", "uniform", "prevalence", "max", array or None
-        Pool all classes; mean of the classes, plain ("macro") or weighted by detections ("weighted") or as given;
-        the largest; or one value per class.
 
     Examples
     --------
@@ -148,7 +123,7 @@ def quadratic_global_calibration(
     0.365
     """
     wrong = np.where(matches.correct, 1.0 - matches.score, matches.score)
-    return _scored(matches, wrong**2, reduction, average)
+    return _scored(matches, wrong**2, reduction)
 
 
 @detection_metric(
@@ -166,9 +141,7 @@ def quadratic_global_calibration(
         ),
     ),
 )
-def spherical_global_calibration(
-    matches: Matches, *, reduction: str = "mean", average: Any = "micro", **data: Unpack[Matching]
-) -> float:
+def spherical_global_calibration(matches: Matches, *, reduction: str = "mean", **data: Unpack[Matching]) -> float:
     r"""Spherical loss of the scores, with a full unit for every missed object.
 
     .. math:: \sum_{TP} (1 - c/r) + \sum_{FP} (1 - (1 - c)/r) + \#FN, \quad r = \sqrt{c^2 + (1 - c)^2}
@@ -177,9 +150,6 @@ def spherical_global_calibration(
     ----------
     reduction : "mean" or "sum"
         Per detection or missed object, or the equation's sum.
-    average : "micro", "uniform", "prevalence", "max", array or None
-        Pool all classes; mean of the classes, plain ("macro") or weighted by detections ("weighted") or as given;
-        the largest; or one value per class.
 
     Examples
     --------
@@ -188,29 +158,25 @@ def spherical_global_calibration(
     0.3831
     """
     right = np.where(matches.correct, matches.score, 1.0 - matches.score)
-    return _scored(matches, 1.0 - right / np.hypot(matches.score, 1.0 - matches.score), reduction, average)
+    return _scored(matches, 1.0 - right / np.hypot(matches.score, 1.0 - matches.score), reduction)
 
 
-def _missed(matches: Matches, average: Any, kept: Flags | None = None) -> tuple[Indices, Array]:
-    """Group and weight of every missed object."""
-    which = matches.missed(kept)
-    category = matches.objects.category[which]
-    if not pooled(average) and (category < 0).any():
-        raise ValueError(f"average={average!r} needs the class of missed objects: pass n_missed as {{category: count}}")
-    return groups(category, average), matches.object_weights[which]
+def _missed(matches: Matches, kept: Flags | None = None) -> Array:
+    """The weight of every missed object."""
+    if matches.only is not None and (matches.objects.category < 0).any():
+        raise ValueError("one value per class needs the class of missed objects: pass n_missed as {category: count}")
+    return matches.object_weights[matches.missed(kept)]
 
 
-def _scored(matches: Matches, loss: Array, reduction: str, average: Any) -> float:
+def _scored(matches: Matches, loss: Array, reduction: str) -> float:
     """Sum or mean of a loss per detection, and 1 for every miss."""
-    missed_group, missed_weight = _missed(matches, average)
-    group = groups(matches.category, average)
-    k = n_groups(matches, average)
-    misses = summed(missed_group, missed_weight, k)
-    total = summed(group, matches.weights * loss, k) + misses
-    return _reduced(matches, total, summed(group, matches.weights, k) + misses, reduction, average)
+    misses = float(_missed(matches).sum())
+    total = float(np.dot(matches.weights, loss)) + misses
+    return _reduced(matches, total, float(matches.weights.sum()) + misses, reduction)
 
 
-def _reduced(matches: Matches, total: Array, points: Array, reduction: str, average: Any) -> float:
+def _reduced(matches: Matches, total: float, points: float, reduction: str) -> float:
     one_of("reduction", reduction, ("mean", "sum"))
-    values = ratio(total, points) if reduction == "mean" else np.where(points > 0.0, total, np.nan)
-    return averaged(values, matches.n_detections, average, _NOTHING)
+    if not points:
+        return no_value(matches, _NOTHING)
+    return total / points if reduction == "mean" else total

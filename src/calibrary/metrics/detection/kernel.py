@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Unpack
 
 import numpy as np
@@ -10,10 +9,10 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of, warn
 from calibrary.data import Matches
-from calibrary.data.predictions import Array
+from calibrary.data.checks import Array
 from calibrary.kernels import positive_width
-from calibrary.lookup import Correction
-from calibrary.metrics.detection.declare import Matching, averaged, detection_metric, groups, n_groups
+from calibrary.metrics.detection.front import Matching, detection_metric, no_value
+from calibrary.metrics.facts import Correction
 
 #: The authors' bandwidths.
 BANDWIDTHS = (1e-3, 10**-2.5, 1e-2, 10**-1.5, 1e-1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -21,26 +20,17 @@ BANDWIDTHS = (1e-3, 10**-2.5, 1e-2, 10**-1.5, 1e-1, 0.2, 0.4, 0.6, 0.8, 1.0)
 _MANY_REPEATED = 0.05
 
 
-def _same_widths(
-    matches: Matches,
-    *,
-    bandwidth: float | str | tuple[float | str, ...] = "loo-mle",
-    average: Any = "micro",
-    **others: Any,
-) -> dict[str, Any]:
-    """The bandwidth of every class, as chosen on the scores of these detections."""
-    if isinstance(bandwidth, tuple):
-        return {"bandwidth": bandwidth}
-    widths: list[float | str] = [bandwidth] * n_groups(matches, average)
-    for k, rows in _measurable(matches, average):
-        order = np.argsort(matches.score[rows], kind="stable")
-        widths[k] = _width(matches.score[rows][order], matches.weights[rows][order], bandwidth)
-    return {"bandwidth": tuple(widths)}
+def _same_width(matches: Matches, *, bandwidth: Any = "loo-mle", **others: Any) -> dict[str, Any]:
+    """The bandwidth as chosen on the scores of these detections."""
+    if not _measurable(matches):
+        return {}
+    order = np.argsort(matches.score, kind="stable")
+    return {"bandwidth": _width(matches.score[order], matches.weights[order], _own_width(matches, bandwidth))}
 
 
 @detection_metric(
     "l1cbod",
-    frozen=_same_widths,
+    fixed=_same_width,
     row=79,
     link="option",
     aliases=("detection_kde_error", "l1_cbod"),
@@ -71,7 +61,6 @@ def detection_kernel_calibration_error(
     *,
     link: str = "threshold",
     bandwidth: float | str | tuple[float | str, ...] = "loo-mle",
-    average: Any = "micro",
     **data: Unpack[Matching],
 ) -> float:
     r"""Distance between each score and the smooth precision (or overlap) of the other detections at that score.
@@ -88,9 +77,6 @@ def detection_kernel_calibration_error(
     bandwidth : float, "loo-mle" or "loo-authors"
         A number; the one of ten with the largest leave-one-out likelihood of the scores; or the same by the authors'
         code, which favours small ones. Chosen anew for each class that is averaged; a tuple gives one for each.
-    average : "micro", "uniform", "prevalence", "max", array or None
-        Pool all classes; mean of the classes with at least two detections, plain ("macro") or weighted by detections
-        ("weighted") or as given; the largest; or one value per class.
 
     Examples
     --------
@@ -101,20 +87,19 @@ def detection_kernel_calibration_error(
     """
     one_of("link", link, ("threshold", "identity"))
     psi = matches.located if link == "identity" else matches.correct.astype(np.float64)
-    values = np.full(n_groups(matches, average), np.nan)
-    for k, rows in _measurable(matches, average):
-        h = bandwidth[k] if isinstance(bandwidth, tuple) else bandwidth
-        values[k] = _kernel_error(matches.score[rows], psi[rows], matches.weights[rows], h)
-    return averaged(values, matches.n_detections, average, "a kernel error needs two detections")
+    if not _measurable(matches):
+        return no_value(matches, "a kernel error needs two detections")
+    return _kernel_error(matches.score, psi, matches.weights, _own_width(matches, bandwidth))
 
 
-def _measurable(matches: Matches, average: Any) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """The classes that are averaged and have two detections, each with its rows."""
-    group = groups(matches.category, average)
-    for k in np.unique(group):
-        rows = group == k
-        if rows.sum() >= 2 or matches.weights[rows].sum() >= 2.0:
-            yield int(k), rows
+def _measurable(matches: Matches) -> bool:
+    """Are there two detections, or copies of one?"""
+    return len(matches) >= 2 or float(matches.weights.sum()) >= 2.0
+
+
+def _own_width(matches: Matches, bandwidth: float | str | tuple[float | str, ...]) -> float | str:
+    """The width of the class these are a view of, where one is given for each."""
+    return bandwidth[matches.only or 0] if isinstance(bandwidth, tuple) else bandwidth
 
 
 def _kernel_error(score: Array, psi: Array, weight: Array, bandwidth: float | str) -> float:

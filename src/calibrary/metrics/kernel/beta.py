@@ -7,9 +7,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of, undefined
-from calibrary.data.predictions import Array, Predictions, Sorted
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions, Sorted
 from calibrary.kernels import beta_bandwidth, copies
-from calibrary.lookup import Common, Correction, metric
+from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.numerics.sums.beta import BetaSums, leave_one_out_beta_pairs, leave_one_out_beta_sums
 
 __all__ = ["beta_kernel_calibration_error"]
@@ -36,7 +37,7 @@ def _same_width(
     costly=True,
     slow_above=100_000,
     slow_binary=True,
-    frozen=_same_width,
+    fixed=_same_width,
     family="kernel",
     row=54,
     range=(-0.25, 1.0),

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.data.predictions import Predictions
-from calibrary.lookup import Common, Metric, calibration_test
+from calibrary.metrics.declare import Common, Metric, calibration_test
 from calibrary.metrics.kernel.mean_embedding import laplace_kernel_calibration_error, maximum_mean_calibration_error
 from calibrary.metrics.kernel.pairs import PairTestResult, Together, apart, joint_test
 from calibrary.metrics.kernel.squared import uq_test
@@ -35,7 +35,7 @@ def _borrowed(
 ) -> EmbeddedTestResult:
     """The metric, averaged over views like their matrices, with the p-value of ``skce_uq``."""
     views, share = apart(view)
-    core: Any = metric.entry.core
+    core: Any = metric.entry.formula
     width: dict[str, Any] = {"bandwidth": bandwidth, "weight_type": weight_type}
     value = float(np.dot(share, [core(v, **width, **own) for v in views]))
     tested = uq_test(view, kernel, None, {"metric": "tv", **width}, *law)

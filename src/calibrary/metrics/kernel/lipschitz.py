@@ -6,7 +6,7 @@ import math
 from typing import Unpack
 
 from calibrary.data.predictions import Predictions
-from calibrary.lookup import Common, Correction, metric
+from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 
 __all__ = ["lipschitz_calibration_error"]

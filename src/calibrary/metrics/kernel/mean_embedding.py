@@ -10,7 +10,7 @@ import numpy as np
 from calibrary._errors import one_of
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PAIR_KERNELS, median_bandwidth, positive_width
-from calibrary.lookup import Common, Correction, metric
+from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.numerics.sums.pairs import gaussian_form, laplace_form
 
 __all__ = ["laplace_kernel_calibration_error", "maximum_mean_calibration_error"]

@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.lens import ALL_LENSES, Views, as_lens
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.lens import ALL_LENSES, as_lens
+from calibrary.data.predictions import Predictions
+from calibrary.data.views import Views
 from calibrary.kernels import PAIR_KERNELS, WEIGHT_TYPES, median_bandwidth, positive_width
-from calibrary.lookup import Common, Options, TestResult, bonferroni
+from calibrary.metrics.declare import Common, Options, TestResult, bonferroni
 from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, PairMatrix, TiledMatrix
 
 #: Up to this many rows the matrix is small enough to be held.
@@ -55,7 +57,7 @@ PAIR_FACTS: dict[str, Any] = {
     "family": "kernel",
     "lenses": ALL_LENSES,
     "default_lens": "full",
-    "passes_on": PAIRS,
+    "extra_options": PAIRS,
     "symmetric": True,
     "slow_above": 20_000,
     "costly": True,

@@ -9,10 +9,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.predictions import Predictions
 from calibrary.kernels import KERNELS, positive_width
-from calibrary.lookup import Common, Correction, metric
 from calibrary.maps.logits import BLUR, Logits, logits
+from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.numerics.sums.diffusion import Diffusion
 from calibrary.numerics.sums.gaussian import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
 
@@ -25,28 +25,8 @@ _NOTHING = 1e-8
 _FIRST = 0.05
 
 
-def _resampled(
-    view: Predictions, *, sigma: float | None = None, bandwidth: float | None = None, grid: int | None = None
-) -> Callable[[Array | None, Any], float] | None:
-    """smECE with other weights or labels of the same sorted rows, which are put on the grid once."""
-    if not view.ascending:
-        return None
-    w, gap, start = view.w, view.residual, view.ties.start
-    flow = Diffusion(view.c, gap, ascending=True)
-
-    def value(new_w: Array | None, new_y: Any) -> float:
-        weight = w if new_w is None else new_w
-        step = gap if new_y is None else new_y - view.c
-        r = (step if weight is None else weight * step) / (view.total if new_w is None else new_w.sum())
-        width = bandwidth if sigma is None else sigma
-        return _smoothed(flow.carrying(r), width, grid, lambda: float(np.abs(np.add.reduceat(r, start)).sum()))
-
-    return value
-
-
 @metric(
     "smece",
-    resampled=_resampled,
     family="kernel",
     row=52,
     aliases=("smooth_ece", "smECE", "smooth_calibration_error"),
@@ -107,10 +87,10 @@ def smooth_calibration_error_residual(
         return float(np.abs(ties.wy - ties.w * ties.c).sum()) / view.total
 
     flow = Diffusion(view.c, r, ascending=view.ascending)
-    return _smoothed(flow, bandwidth if sigma is None else sigma, grid, unsmoothed)
+    return smoothed_size(flow, bandwidth if sigma is None else sigma, grid, unsmoothed)
 
 
-def _smoothed(flow: Diffusion, sigma: float | None, grid: int | None, unsmoothed: Callable[[], float]) -> float:
+def smoothed_size(flow: Diffusion, sigma: float | None, grid: int | None, unsmoothed: Callable[[], float]) -> float:
     """Size of the residuals at width sigma, or at the width that equals it; ``unsmoothed()`` is that at width 0."""
 
     def size(s: float) -> float:

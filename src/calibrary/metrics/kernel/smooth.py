@@ -8,9 +8,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import undefined
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.kernels import CURVE_RULES, Kernel, copies, curve_bandwidth, density_kernel, smoothed_labels
-from calibrary.lookup import Common, Correction, Options, metric
+from calibrary.metrics.declare import Common, Correction, Options, metric
 
 __all__ = [
     "kernel_density_calibration_error",
@@ -69,7 +70,7 @@ class CurveOptions(Common, total=False):
     family="kernel",
     row=50,
     sign="0 is perfect; larger is worse; biased up by about 1 / (N h)",
-    passes_on=_CURVE,
+    extra_options=_CURVE,
     symmetric=True,
     cost="O(N log N)",
     equation="(63), (64)",
@@ -109,7 +110,7 @@ def mean_squared_calibration_error(
     row=51,
     aliases=("smooth_ece_of_labels",),
     sign="0 is perfect; larger is worse; small samples are far above 0",
-    passes_on=_CURVE,
+    extra_options=_CURVE,
     symmetric=True,
     cost="O(N log N)",
     equation="(63), (65)",

@@ -9,8 +9,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Predictions, as_array
-from calibrary.lookup import Correction, calibration_test, catalogue, metric
+from calibrary.data.checks import Array, as_array
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import ENTRIES, Correction, calibration_test, metric
 from calibrary.metrics.kernel.pairs import (
     PAIR_FACTS,
     PairOptions,
@@ -240,7 +241,7 @@ def squared_kernel_calibration_error(
     0.0198
     """
     one_of("estimator", estimator, _ESTIMATORS)
-    return float(catalogue[_ESTIMATORS[estimator]](y_true, y_prob, **options))
+    return float(ENTRIES[_ESTIMATORS[estimator]](y_true, y_prob, **options))
 
 
 # -- tests ------------------------------------------------------------------------------------------

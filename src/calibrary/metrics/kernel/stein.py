@@ -9,8 +9,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Correction, calibration_test, metric
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Correction, calibration_test, metric
 from calibrary.metrics.kernel.pairs import (
     PAIR_FACTS,
     PairOptions,

@@ -8,10 +8,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import warn
+from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.predictions import Predictions
 from calibrary.kernels import LOO_GRID, beta_bandwidth, copies, positive_width
-from calibrary.lookup import Common, Correction, metric
+from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.kernel.pairs import need_pairs, on_a_line
 from calibrary.numerics.sums.beta import leave_one_out_beta_sums
 from calibrary.numerics.sums.dirichlet import leave_one_out_shares
@@ -38,7 +39,7 @@ def _same_width(
 @metric(
     "dkde",
     costly=True,
-    frozen=_same_width,
+    fixed=_same_width,
     family="kernel",
     row=53,
     aliases=("DKDE", "ece_kde", "ECE-KDE", "Dirichlet kernel density calibration error"),

@@ -8,9 +8,12 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from calibrary._errors import one_of, undefined
+from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES, Lens
-from calibrary.data.predictions import Array, Predictions, predictions
-from calibrary.lookup import Common, Correction, catalogue, metric
+from calibrary.data.predictions import Predictions, predictions
+from calibrary.metrics.declare import ENTRIES, Common, Correction, metric
+from calibrary.metrics.measure import views_of
+from calibrary.question import Question
 
 __all__ = [
     "RatioInterval",
@@ -204,7 +207,7 @@ def observed_expected_interval(
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level={confidence_level!r} must lie between 0 and 1")
     checked = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-    views = checked.through(catalogue["oe"].lens_for(checked, lens, r))
+    views = views_of(ENTRIES["oe"], checked, Question(lens=lens, r=r))
     z = float(ndtri(0.5 + confidence_level / 2))
     found = np.array([_interval(view, z, weight_type) for view in views.views])
     if inverse:

@@ -8,9 +8,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of, warn
+from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Common, Correction, metric
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, mean_square, reduced
 
 __all__ = ["brier_score", "root_brier_score", "stratified_brier_score"]

@@ -10,9 +10,12 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Predictions, as_array
-from calibrary.lookup import Common, Correction, catalogue, metric
+from calibrary.data.checks import Array, as_array
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import ENTRIES, Common, Correction, metric
+from calibrary.metrics.measure import measure
 from calibrary.metrics.point.rows import soft
+from calibrary.question import Question
 
 __all__ = ["consistency_confidence", "consistency_confidence_logits", "consistency_error"]
 
@@ -80,12 +83,12 @@ def consistency_error(
         consistency = consistency_confidence_logits(view.probability, eps=eps, noise=noise)
     else:
         consistency = soft(view, consistency)
-    entry = catalogue[metric]
-    if entry.id not in _SOFT_METRICS:
+    entry = ENTRIES.get(metric)
+    if entry is None or entry.id not in _SOFT_METRICS:
         raise ValueError(f"metric={metric!r} takes no soft targets: use one of {', '.join(_SOFT_METRICS)}")
     bare = Predictions(view.y, view.probability, view.w)
     lens = "binary" if view.binary else "full"
-    return float(entry.measure(bare, lens=lens, soft_target=consistency))
+    return float(measure(entry, bare, Question(lens=lens, options={"soft_target": consistency})))
 
 
 def consistency_confidence(

@@ -10,8 +10,9 @@ import scipy
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of, undefined
+from calibrary.data.checks import Array
 from calibrary.data.lens import Lens, as_lens
-from calibrary.data.predictions import Array, Predictions, predictions
+from calibrary.data.predictions import Predictions, predictions
 from calibrary.metrics.point.rows import soft
 
 __all__ = [

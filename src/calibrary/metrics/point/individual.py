@@ -6,8 +6,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.data.predictions import Array, Predictions, as_array
-from calibrary.lookup import Common, Correction, metric
+from calibrary.data.checks import Array, as_array
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = ["expected_individual_calibration_error"]
 

@@ -9,8 +9,9 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Predictions, as_array
-from calibrary.lookup import Common, Correction, metric
+from calibrary.data.checks import Array, as_array
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, reduced, row_blocks, soft
 

@@ -8,9 +8,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of
+from calibrary.data.checks import Array, as_array
 from calibrary.data.lens import ALL_LENSES
-from calibrary.data.predictions import Array, Predictions, as_array
-from calibrary.lookup import Common, Correction, metric
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, errors, mean_of_rows, reduced, soft
 
 __all__ = [

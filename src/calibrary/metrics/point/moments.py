@@ -8,8 +8,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import undefined
-from calibrary.data.predictions import Array, Predictions, as_array
-from calibrary.lookup import Common, Correction, metric
+from calibrary.data.checks import Array, as_array
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, mean_of_rows, reduced, row_blocks
 
 __all__ = [

@@ -8,8 +8,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Common, Correction, metric
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.point.rows import ROW_SCORE, Score, errors, reduced
 
 __all__ = ["ranked_probability_score", "squared_absolute_ranked_probability_score"]

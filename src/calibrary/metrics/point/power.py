@@ -7,8 +7,9 @@ from typing import Unpack
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Common, Correction, metric
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.logarithmic import surprise
 from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced, row_blocks

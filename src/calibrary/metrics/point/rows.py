@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of
-from calibrary.data.lens import ALL_LENSES, Views
-from calibrary.data.predictions import Array, Predictions, as_array, predictions, slices
+from calibrary.data.checks import Array, as_array, slices
+from calibrary.data.lens import ALL_LENSES
+from calibrary.data.predictions import Predictions, predictions
+from calibrary.data.views import Views
 
 #: What a row score returns: a float, or with ``reduction="none"`` an array of one number per row.
 Score: TypeAlias = float | Any

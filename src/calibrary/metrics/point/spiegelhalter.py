@@ -9,9 +9,10 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of, undefined
+from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Common, Correction, TestResult, calibration_test, metric
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.point.rows import row_blocks
 
 __all__ = ["spiegelhalter_z", "spiegelhalter_z_test"]

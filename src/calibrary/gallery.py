@@ -1,4 +1,4 @@
-"""Every figure from embedded data, in PNG and SVG, with an index page: ``python -m calibrary.plots.gallery OUT``."""
+"""Every figure from embedded data, in PNG and SVG, with an index page: ``python -m calibrary.gallery OUT``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 import calibrary as cal
 from calibrary import plots
-from calibrary.data.predictions import Array, Indices
+from calibrary.data.checks import Array, Indices
 
 #: Cheap errors on one scale, for the dot plot.
 _ERRORS = ("ece", "ace", "ece_sweep", "mce", "ece_lb", "ece_db", "smece", "sece", "ici", "ecce_mad", "ecce_r")

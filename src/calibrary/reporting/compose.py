@@ -6,104 +6,23 @@ import math
 import platform
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from calibrary._errors import CalibrationWarning
+from calibrary._version import __version__
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.evaluation import Evaluation, Row, evaluate
 from calibrary.grouping import group
 from calibrary.inference import Comparison, adjust_pvalues, compare
 from calibrary.lookup import catalogue
+from calibrary.metrics.measure import measure
+from calibrary.question import Question
 from calibrary.reporting import words
-
-
-@dataclass(frozen=True)
-class ClassRow:
-    """One class of a multi-class problem: how often it was predicted and how often it occurred."""
-
-    name: str
-    n: float
-    mean_prediction: float
-    frequency: float
-    value: float
-    clear: bool
-
-
-@dataclass(frozen=True)
-class GroupRow:
-    """One subgroup: its size, the primary metric with its interval and p-value (Holm over the groups)."""
-
-    name: str
-    n: int
-    mean_confidence: float
-    frequency: float
-    value: float
-    low: float
-    high: float
-    pvalue: float
-    pvalue_adjusted: float
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Report:
-    """The answer for one model. Print it, ``save("report.html")`` it, or read its parts.
-
-    Attributes
-    ----------
-    headline : the answer in a paragraph
-    findings : further sentences: direction, where, which classes, whether the data suffice
-    evaluation : every metric that applies, with intervals and p-values, and what was left out and why
-    data : summary of the predictions
-    classes, groups : one row per class (several classes) and per subgroup (when asked for)
-    settings : everything needed to make the report again, with versions
-    predictions : what was evaluated, for the figures
-    """
-
-    title: str
-    headline: str
-    findings: tuple[str, ...]
-    evaluation: Evaluation
-    primary: str
-    data: dict[str, Any]
-    settings: dict[str, Any]
-    predictions: Any = field(repr=False)
-    classes: tuple[ClassRow, ...] = ()
-    groups: tuple[GroupRow, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        from calibrary.reporting.text import plain
-
-        return plain(self)
-
-    def _repr_html_(self) -> str:
-        from calibrary.reporting.html import fragment
-
-        return fragment(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the figures, as plain dictionaries."""
-        from calibrary.reporting.text import as_dict
-
-        return as_dict(self)
-
-    def to_html(self) -> str:
-        """One self-contained page."""
-        from calibrary.reporting.html import page
-
-        return page([self])
-
-    def save(self, *paths: str | Path) -> None:
-        """Write the report; the ending chooses the form: .html, .md, .json or .csv."""
-        from calibrary.reporting.write import save
-
-        save([self], paths)
+from calibrary.reporting.model import ClassRow, GroupRow, Report
 
 
 def report(
@@ -256,7 +175,9 @@ def _slope(evaluation: Evaluation) -> list[str]:
 
 
 def _class_rows(p: Predictions, n_bins: int) -> tuple[ClassRow, ...]:
-    ece = np.atleast_1d(catalogue["ece"].measure(p, lens="class-wise", average=None, n_bins=n_bins))
+    ece = np.atleast_1d(
+        measure(catalogue["ece"], p, Question(lens="class-wise", average=None, options={"n_bins": n_bins}))
+    )
     mean, share = p.mean(p.p), p.class_share
     sd = np.sqrt(p.weight**2 @ (p.p * (1 - p.p))) / p.total
     bound = 3.0 + 0.2 * math.log10(p.k)  # near the Bonferroni bound of a 1% family-wise level, without scipy.stats
@@ -318,8 +239,6 @@ def _summary(p: Predictions, view: Predictions) -> dict[str, Any]:
 def _settings(primary: str, lens: Any, n_bins: int, draws: int, level: float, rng: Any, metrics: Any) -> dict[str, Any]:
     import scipy
 
-    import calibrary
-
     return {
         "primary": primary,
         "lens": str(getattr(lens, "name", lens)),
@@ -328,7 +247,7 @@ def _settings(primary: str, lens: Any, n_bins: int, draws: int, level: float, rn
         "n_resamples": draws,
         "confidence_level": level,
         "seed": rng,
-        "calibrary": calibrary.__version__,
+        "calibrary": __version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "python": platform.python_version(),

@@ -1,0 +1,79 @@
+"""What a lens shows: one or several views of the data, and how one number is made of one for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary._errors import one_of, undefined
+from calibrary.data.checks import Array, as_array
+
+
+class Looks(Protocol):
+    """What data need to know of a lens: its name, and that it can show views of them."""
+
+    @property
+    def name(self) -> str: ...
+
+    def look(self, p: Any) -> Views: ...
+
+
+@dataclass(frozen=True)
+class Views:
+    """What a lens shows: the views, the class or pair each belongs to, and how much each weighs by prevalence.
+
+    ``several`` is False for lenses that always give exactly one view, whose value needs no averaging.
+    ``skips_undefined`` says that classes without a value are left out of the average (a listed category that no
+    detection claims), rather than making it undefined.
+    """
+
+    views: tuple[Any, ...]
+    keys: tuple[Any, ...] = (None,)
+    prevalence: Array = field(default_factory=lambda: np.ones(1))
+    several: bool = False
+    n_classes: int = 1
+    skips_undefined: bool = False
+
+    def weights(self, average: Any) -> Array:
+        """Weights of the views, summing to one, for ``average="uniform" | "prevalence" | array``."""
+        if isinstance(average, str):
+            one_of("average", average, ("uniform", "macro", "prevalence", "weighted", "max"))
+            given = self.prevalence if average in ("prevalence", "weighted") else np.ones(len(self.views))
+        else:
+            given = as_array(average, "average").astype(np.float64)
+            if given.shape == (self.n_classes,) and len(self.views) != self.n_classes:
+                given = given[list(self.keys)]
+            if given.shape != (len(self.views),):
+                raise ValueError(f"average has shape {given.shape}: give one weight for each of {len(self.views)}")
+            if not (given >= 0).all() or not given.sum() > 0:
+                raise ValueError("average holds weights that are negative or all zero")
+        total: Array = given / (given.sum() or 1.0)  # no detection at all: no class counts
+        return total
+
+    def average(self, values: Array, average: Any) -> Any:
+        """Combine one value per view as ``average`` says; None gives the array itself."""
+        if average is None:
+            return values
+        known = ~np.isnan(values)
+        if self.skips_undefined:
+            return self._of_defined(values, average, known)
+        if isinstance(average, str) and average == "max":
+            return float(np.max(values))
+        weights = self.weights(average)
+        if not known.all():
+            missing = [self.keys[i] for i in np.flatnonzero(~known)][:5]
+            return undefined(f"the average is undefined because the value is undefined for {missing}")
+        used = weights > 0
+        return float(np.dot(weights[used], values[used]))
+
+    def _of_defined(self, values: Array, average: Any, known: NDArray[np.bool_]) -> float:
+        weights = np.where(known, self.weights(average), 0.0)
+        used = weights > 0.0
+        if not used.any():
+            return undefined("the average is undefined because the value is undefined for every class that counts")
+        if isinstance(average, str) and average == "max":
+            return float(values[used].max())
+        return float(np.dot(weights[used], values[used]) / weights.sum())

@@ -1,0 +1,245 @@
+"""Every fast resampling path: values on replicates without building their predictions.
+
+A replicate differs from the sample only in the weights or the labels of its rows. A path prepares what does not change
+(sorting, grouping, row losses) once, and then gives the value for new weights or labels of the same rows. Paths are
+registered here by the id of their metric; the tests hold each of them to the metric itself, over random weights and
+labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.data.sample import Replicate, Scheme
+from calibrary.data.views import Views
+from calibrary.grouping import Edges, EqualWidth, Grouping, as_grouping, norm_order, power_mean
+from calibrary.metrics.declare import Entry
+from calibrary.metrics.kernel.residual import smoothed_size
+from calibrary.metrics.measure import combined, measure, views_of
+from calibrary.numerics.sums.diffusion import Diffusion
+from calibrary.question import Question
+
+#: ``value(w, y)``: the metric with other weights (zeros allowed) or labels of the rows; None is unchanged.
+Value = Callable[[Array | None, Any], float]
+#: ``prepare(view, **options)`` gives a Value, or None where these options or rows have no fast path.
+Prepare = Callable[..., Value | None]
+Path = Callable[[Replicate], Array]
+
+#: Row losses are tabulated for every possible label up to this many classes.
+_MOST_LABELS = 12
+
+PATHS: dict[str, Prepare] = {}
+
+
+def fast_path(*ids: str, **settings: Any) -> Callable[[Callable[..., Prepare]], Callable[..., Prepare]]:
+    """Register what ``make(**settings)`` gives as the fast path of these metrics."""
+
+    def register(make: Callable[..., Prepare]) -> Callable[..., Prepare]:
+        for id in ids:
+            PATHS[id] = make(**settings)
+        return make
+
+    return register
+
+
+def fast(entry: Entry, question: Question, scheme: Scheme, observed: Array) -> Path | None:
+    """A faster function with the same values as measuring each replicate, or None.
+
+    ``observed`` is the value on the sample.
+    """
+    if entry.id in PATHS:
+        # rows as they came first; paths that need them in ascending order answer None and get them so
+        return _prepared(entry, question, scheme, scheme.rows, "row_weights", "row_labels") or _prepared(
+            entry, question, scheme, scheme.base, "weights", "labels"
+        )
+    if "reduction" in entry.options and "reduction" not in question.options:
+        return _mean_of_rows(entry, question, scheme, observed)
+    return None
+
+
+# -- means of row losses: a dot product -------------------------------------------------------------
+
+
+def _mean_of_rows(entry: Entry, question: Question, scheme: Scheme, observed: Array) -> Path | None:
+    rows = scheme.rows
+    views = views_of(entry, rows, question)
+    plain = isinstance(question.average, str) and question.average in ("auto", "uniform", "macro")
+    if views.several and not (plain and all(view.n == rows.n for view in views.views)):
+        return None  # the average over views is no mean over rows, or its weights change with the replicate
+    losses = _losses(entry, question, rows)
+    # consistency resampling has rows of its own: every row with every label
+    value = observed if scheme.unsorted is not None else measure(entry, rows, question)
+    if losses is None or (not scheme.relabels and not np.allclose(rows.mean(losses), value, rtol=1e-9)):
+        return None  # infinite losses, or a score that is no mean of rows
+    if not scheme.relabels:
+        return _weighted_mean(losses, rows)
+    if rows.k > _MOST_LABELS:
+        return None
+    table = [_losses(entry, question, rows.relabelled(np.full(rows.n, k))) for k in range(rows.k)]
+    if any(each is None for each in table):
+        return None
+    return _mean_by_label(np.array(table), rows)
+
+
+def _losses(entry: Entry, question: Question, p: Predictions) -> Array | None:
+    """The loss of every row, or None where there is none for each."""
+    with np.errstate(all="ignore"):
+        each = np.asarray(measure(entry, p, question.with_options(reduction="none")), dtype=np.float64)
+    return each if each.shape == (p.n,) and np.isfinite(each).all() else None
+
+
+def _weighted_mean(losses: Array, rows: Predictions) -> Path:
+    def mean(replicate: Replicate) -> Array:
+        if replicate.drawn is not None and rows.w is None:
+            # taking the drawn rows is cheaper than counting them
+            return np.array([losses.take(replicate.drawn).mean()])
+        w: Any = replicate.row_weights
+        return np.array([np.einsum("n,n", w, losses) / w.sum()])
+
+    return mean
+
+
+def _mean_by_label(table: Array, rows: Predictions) -> Path:
+    if rows.k == 2:
+        return lambda replicate: np.array([rows.mean(np.where(replicate.row_labels == 1, table[1], table[0]))])
+    every = np.arange(rows.n)
+    return lambda replicate: np.array([rows.mean(table[replicate.row_labels, every])])
+
+
+# -- registered paths -------------------------------------------------------------------------------
+
+
+def _prepared(
+    entry: Entry, question: Question, scheme: Scheme, rows: Predictions, weights: str, labels: str
+) -> Path | None:
+    """The registered path on these rows, whose new weights and labels a replicate has under these names."""
+    lens, views = entry.lens_for(rows, question), views_of(entry, rows, question)
+    if any(view.n != rows.n for view in views.views):
+        return None
+    if not scheme.relabels:
+        return _with_weights(entry, question, views, attrgetter(weights))
+    if lens.name not in ("binary", "top-label") or (lens.name == "binary" and not rows.binary):
+        return None
+    value, drawn = PATHS[entry.id](views.views[0], **question.options), attrgetter(labels)
+    if value is None:
+        return None
+    if lens.name == "binary":
+        return lambda replicate: np.array([value(None, drawn(replicate))])
+    top = rows.top
+    return lambda replicate: np.array([value(None, np.equal(drawn(replicate), top))])
+
+
+def _with_weights(entry: Entry, question: Question, views: Views, weights: Callable[[Replicate], Array]) -> Path | None:
+    each = [PATHS[entry.id](view, **question.options) for view in views.views]
+    if any(value is None for value in each):
+        return None
+    average = question.average
+    if views.several and isinstance(average, str) and average in ("prevalence", "weighted"):
+        return None  # weights by prevalence change with the replicate
+
+    def value(replicate: Replicate) -> Array:
+        w = weights(replicate)
+        return np.atleast_1d(combined(entry, [one(w, None) for one in each if one], views, question))
+
+    return value
+
+
+@fast_path("ece", usual=1)
+@fast_path("mce", usual=np.inf)
+def _gaps_in_fixed_bins(usual: float) -> Prepare:
+    """Norms of the gaps, where bins do not depend on the data: rows are put in them once."""
+
+    def prepare(
+        view: Predictions,
+        *,
+        norm: float | str = usual,
+        aggregate: str = "power",
+        distance: str = "tv",
+        binning: str | Grouping = "width",
+        **options: Any,
+    ) -> Value | None:
+        grouping = as_grouping(binning, **options)
+        if not view.binary or distance != "tv" or not isinstance(grouping, EqualWidth | Edges):
+            return None
+        p = norm_order(norm)
+        in_bins = _membership(view, grouping)
+        gap_in_bins = in_bins.copy()
+        gap_in_bins.data *= view.residual[in_bins.indices]
+
+        def value(new_w: Array | None, new_y: Any) -> float:
+            weight = view.weight if new_w is None else new_w
+            gap = gap_in_bins @ weight if new_y is None else in_bins @ (weight * (new_y - view.c))
+            residual = np.abs(gap)
+            if p == 1.0:
+                return float(residual.sum() / (view.total if new_w is None else new_w.sum()))
+            size = in_bins @ weight
+            used = size > 0.0
+            return power_mean(residual[used] / size[used], size[used] / size.sum(), p)
+
+        return value
+
+    return prepare
+
+
+def _membership(view: Predictions, grouping: Grouping) -> Any:
+    """Sparse matrix (bins, rows) of ones: times a value for each row it gives the sum over every non-empty bin."""
+    from scipy.sparse import csr_array
+
+    index = grouping.groups(view).index
+    return csr_array((np.ones(view.n), (index, np.arange(view.n))))
+
+
+@fast_path("ecce_mad", size=lambda walk: float(max(walk.max(), -walk.min())))
+@fast_path("ecce_r", size=lambda walk: float(max(walk.max(), 0.0) - min(walk.min(), 0.0)))
+def _extremes_of_the_walk(size: Callable[[Array], float]) -> Prepare:
+    """Kolmogorov-Smirnov and Kuiper: order and ties are found once."""
+
+    def prepare(view: Predictions, *, ties: str = "aggregate", rng: Any = None) -> Value | None:
+        if ties != "aggregate":
+            return None
+        order = None if view.ascending else view.order
+        last = np.append(view.ties.start[1:], view.n) - 1
+        tied = len(last) < view.n
+        w, gap = view.w, view.residual
+
+        def value(new_w: Array | None, new_y: Any) -> float:
+            step = gap if new_y is None else new_y - view.c
+            weight = w if new_w is None else new_w
+            step = step if weight is None else step * weight
+            walk = np.cumsum(step if order is None else step[order])
+            total = view.total if new_w is None else new_w.sum()
+            return size(walk[last] if tied else walk) / float(total)
+
+        return value
+
+    return prepare
+
+
+@fast_path("smece")
+def _smoothed_residuals() -> Prepare:
+    """smECE: sorted rows are put on the grid once."""
+
+    def prepare(
+        view: Predictions, *, sigma: float | None = None, bandwidth: float | None = None, grid: int | None = None
+    ) -> Value | None:
+        if not view.ascending:
+            return None
+        w, gap, start = view.w, view.residual, view.ties.start
+        flow = Diffusion(view.c, gap, ascending=True)
+
+        def value(new_w: Array | None, new_y: Any) -> float:
+            weight = w if new_w is None else new_w
+            step = gap if new_y is None else new_y - view.c
+            r = (step if weight is None else weight * step) / (view.total if new_w is None else new_w.sum())
+            width = bandwidth if sigma is None else sigma
+            return smoothed_size(flow.carrying(r), width, grid, lambda: float(np.abs(np.add.reduceat(r, start)).sum()))
+
+        return value
+
+    return prepare

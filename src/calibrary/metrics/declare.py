@@ -1,0 +1,366 @@
+"""What makes a metric of a function of one view: the decorators, and the entry they write in the catalogue.
+
+A metric is a function of one view with ``@metric(...)`` above it. The decorator makes the public function (reads the
+data, looks through the lens, averages) and enters it in the ``catalogue`` with its facts. ``@calibration_test`` does
+the same for the hypothesis test of a metric.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+
+from calibrary._errors import suggest
+from calibrary.data import Data, as_data
+from calibrary.data.predictions import predictions
+from calibrary.data.views import Views
+from calibrary.metrics.entry import CLASSIFIER, ENTRIES, FUNCTIONS, TESTS, Common, Entry, Front, listed, own_options
+from calibrary.metrics.facts import Correction, Options
+from calibrary.metrics.measure import each_view, measure, usual_average, views_of
+from calibrary.metrics.table2 import TABLE_2
+from calibrary.question import Question, asked
+
+__all__ = [
+    "ENTRIES",
+    "METHODS",
+    "REDRAWING",
+    "TESTS",
+    "BonferroniResult",
+    "Common",
+    "Correction",
+    "Entry",
+    "Front",
+    "Metric",
+    "Options",
+    "Redrawing",
+    "Result",
+    "TestResult",
+    "bonferroni",
+    "calibration_test",
+    "metric",
+    "run_test",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+
+# -- declaring a metric -----------------------------------------------------------------------------
+
+
+class Metric(Protocol[P, R]):
+    """A public metric: arrays or predictions in, number out."""
+
+    entry: Entry
+    __name__: str
+
+    def __call__(self, y_true: Any, y_prob: Any = None, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+
+def metric(
+    id: str, *, family: str, front: Front = CLASSIFIER, **facts: Any
+) -> Callable[[Callable[Concatenate[Any, P], R]], Metric[P, R]]:
+    """Make a metric of a function of one view, and enter it in the catalogue.
+
+    ``facts`` are the fields of :class:`Entry`. ``combine(values, views, average, options)`` replaces the
+    weighted mean over the views of a lens that has several.
+    """
+
+    def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
+        if id in ENTRIES:
+            raise ValueError(f"the catalogue already has a metric {id!r}")
+        entry = Entry(id=id, family=family, formula=formula, front=front, **_named(formula, facts))
+        ENTRIES[id] = entry
+        function = FUNCTIONS[id] = public(formula, entry, _computing(entry), front)
+        function.entry = entry  # type: ignore[attr-defined]
+        return function  # type: ignore[return-value]
+
+    return decorate
+
+
+def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
+    """What the public function of a metric does with its arguments."""
+    formula, read = entry.formula, entry.front.read
+    plain = entry.front is CLASSIFIER and entry.binary_lens == "binary"
+
+    def call(first: Any, second: Any, keywords: dict[str, Any]) -> Any:
+        if plain and not keywords:  # the plain call is what loops feel: what the lens would show is p itself
+            p = as_data(first, second, keywords) if second is None else predictions(first, second)
+            if p.plain:
+                return formula(p)
+            return measure(entry, p)
+        data = read(first, second, keywords)
+        return measure(entry, data, asked(keywords))
+
+    return call
+
+
+def _named(formula: Callable[..., Any], facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts with the name Table 2 uses, or for a metric beyond it the one given, or the function's."""
+    if facts.get("row") is not None:
+        return {**facts, "name": TABLE_2[facts["row"]][1]}
+    return {"name": formula.__name__.replace("_", " "), **facts}
+
+
+# -- declaring a test -------------------------------------------------------------------------------
+
+
+class Result:
+    """What every result object can do."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionaries, lists and numbers."""
+        return {f.name: plain_value(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+
+def plain_value(value: Any) -> Any:
+    """A value of a result as plain Python: arrays become lists, results dictionaries."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if hasattr(value, "_asdict"):
+        return {name: plain_value(v) for name, v in value._asdict().items()}
+    if isinstance(value, tuple | list):
+        return [plain_value(v) for v in value]
+    if isinstance(value, Mapping):
+        return {str(name): plain_value(v) for name, v in value.items()}
+    return value
+
+
+@dataclass(frozen=True)
+class TestResult(Result):
+    """Outcome of a hypothesis test. Unpacks as ``statistic, pvalue = result``."""
+
+    __test__ = False  # not a test class for pytest
+
+    statistic: Any
+    pvalue: Any
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.statistic
+        yield self.pvalue
+
+
+@dataclass(frozen=True)
+class BonferroniResult(TestResult):
+    """Several tests of one hypothesis: mean statistic, K times the smallest p-value, and each result."""
+
+    results: tuple[Any, ...] = ()
+    keys: tuple[Any, ...] = ()
+
+
+def bonferroni(results: list[Any], views: Views, average: Any, options: Mapping[str, Any]) -> BonferroniResult:
+    """Combine one test per view: average statistic; the smallest p-value times the number of tests."""
+    statistics = np.array([float(r.statistic) for r in results])
+    pvalues = np.array([float(r.pvalue) for r in results])
+    defined = ~np.isnan(pvalues)
+    pvalue = min(1.0, float(defined.sum() * pvalues[defined].min())) if defined.any() else float("nan")
+    statistic = views.average(statistics, average)
+    return BonferroniResult(statistic, pvalue, tuple(results), views.keys)
+
+
+class Redrawing(Common, total=False):
+    """The keywords of a test that are about redrawing labels, which works for any metric."""
+
+    method: Any
+    n_resamples: int
+    alternative: str | None
+    rng: Any
+    calibration_map: Any
+    workers: int | None
+
+
+#: What every hypothesis test takes besides, because redrawing labels works for any metric.
+REDRAWING: dict[str, Any] = {
+    "method": "asymptotic", "n_resamples": 999, "alternative": None, "rng": None, "calibration_map": None,
+    "workers": None,
+}  # fmt: skip
+
+_DOC_REDRAWING = """\
+method : "asymptotic", "monte-carlo", "consistency", MonteCarlo or Consistency
+    The test's own law; or labels redrawn from the predictions ``n_resamples`` times, with ``rng``,
+    ``alternative``, ``calibration_map`` and ``workers`` as in :func:`calibrary.null_distribution`; or an object that
+    holds these settings, such as ``calibrary.MonteCarlo(n_resamples=9999, rng=0)``."""
+
+
+class Method(Protocol):
+    """A way of testing that works for every metric: it asks the data, not the metric's own law."""
+
+    def test(self, entry: Entry, data: Data, question: Question) -> Any: ...
+
+
+#: The ways of testing by name: the inference room enters them here, so that no import points up.
+METHODS: dict[str, Callable[..., Method]] = {}
+
+
+@dataclass(frozen=True)
+class OwnTest:
+    """The test a metric comes with: its formula for one view, and how several views are put together."""
+
+    formula: Callable[..., Any]
+    combine: Callable[..., Any]
+    joint: Callable[..., Any] | None
+    function: Callable[..., Any]
+
+    def run(self, entry: Entry, data: Data, question: Question) -> Any:
+        """The test by its own law."""
+        views = views_of(entry, data, question)
+        if not views.several:
+            return self.formula(views.views[0], **question.options)
+        average = usual_average(entry, question)
+        if self.joint is not None:
+            return self.joint(self.formula, views, average, question.options)
+        return self.combine(each_view(self.formula, views, question), views, average, question.options)
+
+
+def calibration_test(
+    id: str, *, combine: Callable[..., Any] = bonferroni, joint: Callable[..., Any] | None = None
+) -> Callable[[Callable[Concatenate[Any, P], R]], Metric[P, R]]:
+    """Make the hypothesis test of metric ``id`` from a function of one view that returns a TestResult.
+
+    Through a lens with several views there is one test each, put together by ``combine(results, views, average,
+    options)``; or ``joint(formula, views, average, options)`` tests them all at once. ``method="monte-carlo"`` and
+    ``"consistency"`` are handled for every test alike, by redrawing labels.
+    """
+
+    def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
+        entry = ENTRIES[id]
+        front = replace(
+            entry.front,
+            common={**entry.front.common, **REDRAWING},
+            doc_common=f"{_DOC_REDRAWING}\n{entry.front.doc_common}",
+        )
+        function = public(formula, entry, functools.partial(run_test, entry), front)
+        function.entry = entry  # type: ignore[attr-defined]
+        TESTS[id] = OwnTest(formula, combine, joint, function)
+        return function  # type: ignore[return-value]
+
+    return decorate
+
+
+def run_test(entry: Entry, first: Any, second: Any, keywords: dict[str, Any]) -> Any:
+    """The metric's own test, or one that redraws labels where ``method`` says so or there is no other."""
+    keywords = dict(keywords)
+    method = _redrawing(entry, keywords)
+    data = entry.front.read(first, second, keywords)
+    if method is not None:
+        return method.test(entry, data, _redrawn_question(entry, keywords, method))
+    return TESTS[entry.id].run(entry, data, asked(keywords))
+
+
+def _redrawing(entry: Entry, keywords: dict[str, Any]) -> Method | None:
+    """The way of redrawing that the keywords describe, taken out of them; None for the metric's own law."""
+    own = TESTS.get(entry.id)
+    method = keywords.get("method", "asymptotic" if own is not None else "monte-carlo")
+    if hasattr(method, "test"):
+        del keywords["method"]
+        loose = [name for name in REDRAWING if name in keywords and not (own and name in own_options(own.formula))]
+        if loose:
+            raise TypeError(f"{loose[0]}= is a setting of the method object: pass {type(method).__name__}(...) with it")
+        return method  # type: ignore[no-any-return]
+    name = str(method).replace("_", "-")
+    if name in METHODS:
+        usual = 999 if own is None else _default(own.formula, "n_resamples", 999)
+        settings = {word: keywords.pop(word) for word in REDRAWING if word in keywords and word != "method"}
+        keywords.pop("method", None)
+        return METHODS[name](**{"n_resamples": usual, **settings})
+    if own is None:
+        raise ValueError(
+            f"method={method!r}: {entry.id} has no test of its own; use {' or '.join(repr(m) for m in METHODS)}"
+        )
+    taken = own_options(own.formula)
+    if name == "asymptotic":
+        keywords.pop("method", None)
+    for word in keywords:
+        if word in REDRAWING and word not in taken:
+            raise ValueError(f"{word}={keywords[word]!r} needs method='monte-carlo' or 'consistency'")
+    return None
+
+
+def _redrawn_question(entry: Entry, keywords: dict[str, Any], method: Method) -> Question:
+    own = TESTS.get(entry.id)
+    weight_type = keywords.pop("weight_type", "frequency")
+    for name in keywords:
+        if own is not None and name in own_options(own.formula) and name not in entry.options:
+            word = getattr(method, "name", type(method).__name__)
+            raise ValueError(f"{name}={keywords[name]!r} has no effect with method={word!r}: leave it out")
+    return entry.asked(keywords).changed(weight_type=weight_type)
+
+
+def _default(formula: Callable[..., Any], name: str, otherwise: Any) -> Any:
+    found = inspect.signature(formula).parameters.get(name)
+    return otherwise if found is None else found.default
+
+
+# -- the public function ----------------------------------------------------------------------------
+
+
+def public(
+    formula: Callable[..., Any], entry: Entry, call: Callable[[Any, Any, dict[str, Any]], Any], front: Front
+) -> Callable[..., Any]:
+    """The function a user sees: data in, shared keywords added to the signature and the docstring."""
+    signature = _signature(formula, entry, front)
+    first, second = front.data
+    known = set(signature.parameters)
+
+    @functools.wraps(formula)
+    def function(*data: Any, **keywords: Any) -> Any:
+        if len(data) == 2 and not keywords:
+            return call(*data, keywords)
+        for name in keywords:
+            if name not in known:
+                raise TypeError(f"{formula.__name__} has no option {name!r}: {suggest(name, known - {first, second})}")
+        if len(data) == 1 and first not in keywords and second not in keywords:
+            return call(data[0], None, keywords)
+        if len(data) != 2 or first in keywords or second in keywords:
+            given = signature.bind(*data, **keywords).arguments
+            data = given[first], given.get(second)
+            keywords = {name: value for name, value in keywords.items() if name not in front.data}
+        return call(*data, keywords)
+
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__doc__ = _documented(inspect.getdoc(formula) or "", entry, front)
+    del function.__wrapped__
+    return function
+
+
+def _signature(formula: Callable[..., Any], entry: Entry, front: Front) -> inspect.Signature:
+    """The two data arguments, the metric's own options, those it hands on, then those all share."""
+    keyword, plain = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    core = inspect.signature(formula)
+    own = [v for v in core.parameters.values() if v.kind is keyword]
+    extra = entry.extra_options if isinstance(entry.extra_options, Options) else dict.fromkeys(entry.extra_options)
+    taken = {v.name for v in own}
+    own += [inspect.Parameter(n, keyword, default=d) for n, d in extra.items() if n not in taken]
+    taken = {v.name for v in own}
+    common = [inspect.Parameter(n, keyword, default=d) for n, d in front.common.items() if n not in taken]
+    first, second = front.data
+    data = [inspect.Parameter(first, plain), inspect.Parameter(second, plain, default=None)]
+    return inspect.Signature([*data, *own, *common], return_annotation=core.return_annotation)
+
+
+def _documented(doc: str, entry: Entry, front: Front) -> str:
+    """The docstring with the shared parameters written out."""
+    common = front.doc_common.format(
+        lenses=listed(entry.lenses), binary_lens=entry.binary_lens, default_lens=entry.default_lens
+    )
+    if isinstance(entry.extra_options, Options):
+        common = f"{entry.extra_options.doc}\n{common}"
+    parts = re.split(r"\n\n?(?=[A-Z][\w ]*\n-{3,}\n)", doc)
+    for i, part in enumerate(parts):
+        if part.startswith("Parameters\n"):
+            own = part.split("\n", 2)[2].strip("\n")
+            parts[i] = f"Parameters\n----------\n{front.doc_data}\n{own}\n{common}"
+            break
+    else:
+        parts.insert(1, f"Parameters\n----------\n{front.doc_data}\n{common}")
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"

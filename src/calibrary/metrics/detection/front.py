@@ -1,0 +1,165 @@
+"""How detections enter a metric: matches, two files of boxes, or arrays."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar
+
+import numpy as np
+
+from calibrary._errors import undefined
+from calibrary.data import Boxes, Matches, match_detections, matched_detections
+from calibrary.metrics.declare import Entry, Front, metric
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+#: Views of detections: all classes together, or one for each.
+DETECTION_LENSES = ("pooled", "class-wise")
+
+#: COCO's ten thresholds .50, .55, ..., .95: the metric is the mean of its values at them.
+COCO_THRESHOLDS = tuple(float(t) for t in np.arange(50, 100, 5) / 100)
+
+
+class Matching(TypedDict, total=False):
+    """Keywords of the data: how boxes are matched, or what is known of detections given as arrays."""
+
+    iou_threshold: Any
+    matching: str
+    max_detections: int | None
+    score_threshold: Any
+    zero_overlap: bool
+    area_range: Any
+    unknown_images: str
+    image_weight: Any
+    iou: Any
+    category: Any
+    image: Any
+    box: Any
+    box_format: str
+    image_size: Any
+    n_missed: Any
+    missed_image: Any
+    missed_weight: Any
+    sample_weight: Any
+    lens: Any
+    average: Any
+
+
+_BOX_OPTIONS: dict[str, Any] = {
+    "iou_threshold": 0.5, "matching": "coco", "max_detections": 100, "score_threshold": None, "zero_overlap": False,
+    "area_range": None, "unknown_images": "error",
+}  # fmt: skip
+_ARRAY_OPTIONS: dict[str, Any] = {
+    "iou": None, "category": None, "image": None, "box": None, "box_format": "xywh", "image_size": None,
+    "n_missed": 0, "missed_image": None, "missed_weight": None, "sample_weight": None,
+}  # fmt: skip
+
+_DOC_DATA = """\
+ground_truth : Matches, dict, path, boxes or array-like
+    Matched detections from :func:`calibrary.match_detections`, used as they are matched; or COCO annotations, a
+    YOLO folder or :func:`calibrary.boxes`, matched here; or, as arrays, whether each detection is correct.
+results : list, dict, path, boxes or array-like, optional
+    The detections that belong to it; with arrays, the scores."""
+
+_DOC_COMMON = """\
+iou_threshold : float or "coco"
+    Smallest overlap that counts as found; "coco" averages the metric over .50, .55, ..., .95.
+matching, max_detections, score_threshold, zero_overlap, area_range, unknown_images, image_weight
+    See :func:`calibrary.match_detections`.
+iou, category, image, box, box_format, image_size, n_missed, missed_image, missed_weight, sample_weight
+    For detections given as arrays: see :func:`calibrary.matched_detections`.
+lens : "auto", "pooled" or "class-wise"
+    All classes together, or each by itself; "auto" is "pooled" for ``average="micro"``, else "class-wise".
+average : "micro", "uniform", "prevalence", "max", array or None
+    Pool all classes; mean of the classes that have a value, plain ("macro") or weighted by detections ("weighted") or
+    as given; the largest; or one value per class. Here "{average}" unless told otherwise."""
+
+
+class BinnedMatching(Matching, total=False):
+    """The same for a metric with bins."""
+
+    bins: Any
+
+
+class DetectionMetric(Protocol[P, R]):
+    """A public detection metric: matches or boxes in, number out."""
+
+    entry: Entry
+    __name__: str
+
+    def __call__(self, ground_truth: Any, results: Any = None, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+
+def detection_metric(
+    id: str, *, iou_threshold: float = 0.5, default_average: str = "micro", **facts: Any
+) -> Callable[[Callable[Concatenate[Matches, P], R]], DetectionMetric[P, R]]:
+    """A metric of matched detections, declared like any other; ``iou_threshold`` is its own default."""
+    common = {
+        **_BOX_OPTIONS, "iou_threshold": iou_threshold, "image_weight": None, **_ARRAY_OPTIONS, "lens": "auto",
+        "average": default_average,
+    }  # fmt: skip
+    front = Front(
+        ("ground_truth", "results"),
+        common,
+        _DOC_DATA,
+        _DOC_COMMON.replace("{average}", default_average),
+        functools.partial(read_matches, iou_threshold=iou_threshold),
+    )
+    return metric(  # type: ignore[return-value]
+        id, family="detection", front=front, reads="matches", default_average=default_average, needs=("boxes",),
+        iou_threshold=iou_threshold, **{"lenses": DETECTION_LENSES, **facts},
+    )  # fmt: skip
+
+
+def no_value(matches: Matches, reason: str) -> float:
+    """NaN, said aloud unless these are one class of several, which an average leaves out."""
+    return math.nan if matches.only is not None else undefined(reason)
+
+
+def read_matches(ground_truth: Any, results: Any, keywords: dict[str, Any], *, iou_threshold: float = 0.5) -> Matches:
+    """Matches from matches, boxes or arrays; ``iou_threshold`` is used where none is given."""
+    _one_name_for_bins(keywords)
+    by_box = {name: keywords.pop(name) for name in _BOX_OPTIONS if name in keywords}
+    by_array = {name: keywords.pop(name) for name in _ARRAY_OPTIONS if name in keywords}
+    weight = keywords.pop("image_weight", None)
+    several = by_box.get("iou_threshold") == "coco"
+    if several:
+        del by_box["iou_threshold"]
+    if isinstance(ground_truth, Matches):
+        if results is not None:
+            raise TypeError("ground_truth is a Matches object already: leave results out")
+        _refuse(by_array, "is for detections given as arrays, and these are matched already")
+        matches = ground_truth.rematched(**by_box) if by_box else ground_truth
+    elif _are_arrays(ground_truth):
+        _refuse(by_box, "needs boxes to match, and these detections came as arrays")
+        matches = matched_detections(ground_truth, results, **by_array)
+    else:
+        _refuse(by_array, "is for detections given as arrays; boxes have image_weight=")
+        matches = match_detections(ground_truth, results, **{"iou_threshold": iou_threshold, **by_box})
+    if weight is not None:
+        matches = matches.reweighted(weight)
+    return replace(matches, thresholds=COCO_THRESHOLDS) if several else matches
+
+
+def _one_name_for_bins(keywords: dict[str, Any]) -> None:
+    """``bins`` is another name of ``n_bins``."""
+    bins = keywords.pop("bins", None)
+    if bins is not None:
+        if keywords.get("n_bins") is not None:
+            raise TypeError("bins is another name of n_bins: give one of them")
+        keywords["n_bins"] = bins
+
+
+def _are_arrays(ground_truth: Any) -> bool:
+    files = isinstance(ground_truth, str | os.PathLike | Mapping | Boxes)
+    return not files and not hasattr(ground_truth, "dataset")
+
+
+def _refuse(options: dict[str, Any], reason: str) -> None:
+    for name in options:
+        raise ValueError(f"{name}= {reason}")

@@ -1,0 +1,183 @@
+"""The entry of a metric: its facts, its formula, and how data come to it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypedDict
+
+from calibrary._errors import suggest
+from calibrary.data import Data, as_data
+from calibrary.data.lens import Lens, as_lens
+from calibrary.metrics.facts import Facts
+from calibrary.question import Question, asked
+
+
+class Common(TypedDict, total=False):
+    """The keywords every metric takes; the decorator handles them before the formula is reached."""
+
+    sample_weight: Any
+    lens: str | Lens
+    average: Any
+    r: int | None
+    labels: Any
+    pos_label: Any
+
+
+_COMMON: dict[str, Any] = {
+    "sample_weight": None, "lens": "auto", "average": "uniform", "r": None, "labels": None, "pos_label": None,
+}  # fmt: skip
+
+_DOC_DATA = """\
+y_true : array-like of shape (N,)
+    Labels, or an object made by :func:`calibrary.predictions`.
+y_prob : array-like of shape (N,) or (N, K)
+    P(class 1), or one column per class."""
+
+_DOC_COMMON = """\
+sample_weight : array-like of shape (N,), optional
+    Weight 2 is the row written twice.
+lens : str or Lens, default "auto"
+    How classes become (confidence, outcome) pairs: {lenses}. "auto" is "{binary_lens}" for two classes
+    (one probability or two columns) and "{default_lens}" for more.
+average : "uniform", "prevalence", "max", array or None
+    How the views of a class-wise or pairwise lens are combined; None gives one value each.
+r : int, optional
+    The rank of the lenses "rth", "within-top-r" and "ranked".
+labels, pos_label : optional
+    Names of the classes in column order; name of class 1 for two classes."""
+
+
+@dataclass(frozen=True)
+class Front:
+    """How data enter the public functions of one kind of metric.
+
+    The two data arguments, the keywords all share with their texts, and ``read``, which takes the keywords of the data
+    out of a call and gives the data.
+    """
+
+    data: tuple[str, str]
+    common: Mapping[str, Any]
+    doc_data: str
+    doc_common: str
+    read: Callable[[Any, Any, dict[str, Any]], Data] = as_data
+
+
+CLASSIFIER = Front(("y_true", "y_prob"), _COMMON, _DOC_DATA, _DOC_COMMON)
+
+
+# -- the entry --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Entry(Facts):
+    """Everything known about one metric, and how it is computed. ``catalogue["ece"]`` is one of these.
+
+    Besides the facts (see :class:`~calibrary.metrics.facts.Facts`):
+
+    Attributes
+    ----------
+    formula : the metric as a function of one view
+    combine : ``combine(values, views, average, options)`` in place of the weighted mean over views
+    fixed : ``fixed(view, **options)`` gives the options that must be chosen once on the original data and kept in
+        every resample, because rows drawn twice mislead the choice (a leave-one-out bandwidth); with ``redrawn=True``
+        only those that depend on the confidences alone, which redrawn labels do not change
+    front : how data enter the public function
+    """
+
+    formula: Callable[..., Any] = field(default=len, repr=False, compare=False)
+    combine: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
+    fixed: Callable[..., dict[str, Any]] | None = field(default=None, repr=False, compare=False)
+    front: Front = field(default=CLASSIFIER, repr=False, compare=False)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The public function."""
+        return FUNCTIONS[self.id]
+
+    @property
+    def meaning(self) -> str:
+        """One line that says what the number tells."""
+        return (inspect.getdoc(self.formula) or self.name).splitlines()[0]
+
+    @property
+    def has_test(self) -> bool:
+        """Does it come with a hypothesis test of its own (any metric has a Monte Carlo one)?"""
+        return self.id in TESTS
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The metric's own keyword arguments."""
+        return _options(self.id)
+
+    def lens_for(self, data: Any, question: Question) -> Lens:
+        """The lens to use on these data; "auto" depends on the number of classes."""
+        lens, r = question.lens, question.r
+        if isinstance(lens, str) and lens in ("auto", ""):
+            given = question.average
+            lens = data.usual_lens(self, self.default_average if isinstance(given, str) and given == "auto" else given)
+        chosen = as_lens(lens, r)
+        if chosen.name == "partition" and "partition" not in self.lenses and chosen.groups:
+            # classes are merged first, then looked at as this metric always does
+            return replace(chosen, then=self.binary_lens if len(chosen.groups) == 2 else self.default_lens)
+        if chosen.name not in self.lenses:
+            raise ValueError(f"{self.id} is not defined through lens={chosen.name!r}: use {listed(self.lenses)}")
+        return chosen
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the metric: ``catalogue["ece"](y, p)``."""
+        return self.function(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _entry, (self.id,)  # found again by its id: an entry is part of the library, not of the data
+
+    def asked(self, keywords: Mapping[str, Any]) -> Question:
+        """The question of a call, with the names of its options checked."""
+        for name in keywords:
+            if name not in self.options and name not in self.front.common:
+                known = [*self.options, *self.front.common]
+                raise TypeError(f"{self.id} has no option {name!r}: {suggest(name, known)}")
+        return asked(keywords)
+
+
+def _entry(id: str) -> Entry:
+    return ENTRIES[id]
+
+
+@functools.cache
+def _options(id: str) -> tuple[str, ...]:
+    entry = ENTRIES[id]
+    return tuple(dict.fromkeys((*own_options(entry.formula), *entry.extra_options)))
+
+
+def own_options(formula: Callable[..., Any]) -> tuple[str, ...]:
+    """The keyword arguments a formula spells out."""
+    kinds = (inspect.Parameter.KEYWORD_ONLY,)
+    return tuple(n for n, v in inspect.signature(formula).parameters.items() if v.kind in kinds)
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """Names in quotes, for a sentence."""
+    return ", ".join(repr(n) for n in names)
+
+
+class Test(Protocol):
+    """The test a metric comes with: its formula for one view, and the public function."""
+
+    @property
+    def formula(self) -> Callable[..., Any]: ...
+
+    @property
+    def function(self) -> Callable[..., Any]: ...
+
+    def run(self, entry: Entry, data: Data, question: Question) -> Any:
+        """The test by its own law."""
+
+
+#: Every metric by its id, in the order they were declared; the catalogue reads them here.
+ENTRIES: dict[str, Entry] = {}
+#: The public function of every metric, and the test of those that have one.
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+TESTS: dict[str, Test] = {}

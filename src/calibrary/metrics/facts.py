@@ -1,0 +1,131 @@
+"""What is known about a metric, for people and for whoever must choose or check one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from calibrary.data.lens import BINARY_LENSES
+
+__all__ = [
+    "Correction",
+    "Facts",
+    "Options",
+]
+
+
+class Options(dict[str, Any]):
+    """Options that metrics hand on to a part they share: name to default, and the text that documents them."""
+
+    def __init__(self, doc: str, **defaults: Any) -> None:
+        super().__init__(defaults)
+        self.doc = doc
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A fact the review states and we state differently: which, what it says, what is right and why."""
+
+    fact: str
+    review: str
+    ours: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts of one metric.
+
+    Attributes
+    ----------
+    id, name, aliases : the short name for ``compute``, the full one, and the others it is known by
+    row : number in the review's Table 2, or None
+    family : "point", "bin", "kernel", "curve", "cumulative" or "detection"
+    range, perfect : lowest and highest value; the value of a calibrated model as N grows (None: depends on data)
+    range_note : how the range depends on options or the number of classes
+    better : "lower", "higher" or "perfect" (signed: distance from the perfect value counts)
+    sign : what higher and lower mean
+    proper : "strictly", "proper", "no", or "dataset" (not a mean of row scores)
+    consistent : small exactly when the distance from calibration is small
+    tail : which side of the null distribution counts against calibration
+    null : may labels be redrawn from the predictions to test it? (else ``null_note`` says why not)
+    reads : the kind of data its formula takes, "predictions" or "matches" (matched detections)
+    lenses, default_lens, binary_lens : lenses it works through; what "auto" means for K > 2 and K = 2
+    default_average : how the views of a lens are combined unless the user says otherwise
+    extra_options : further options it hands on to one of its parts (a map, a grouping): names, shown in its
+        signature as None, or an :class:`Options` with their defaults and documentation
+    needs : inputs beyond labels and probabilities ("features", "groups", "model", "boxes", "order")
+    weights : "repetition" (weight 2 is the row twice), "rows" (weights count, but sizes count rows) or "none"
+    order_free : does row order never change the value
+    symmetric : is the value unchanged when the two classes are swapped, y -> 1-y and c -> 1-c
+    fields : for a metric of several numbers, which of them a table shows, each with its perfect value
+    link : what a calibrated score of a detection equals: "threshold" P(correct), "identity" the expected IoU, "option"
+        what the option ``link`` says
+    iou_threshold : the overlap at which its detections count as found, unless the user says otherwise
+    slow_above : rows above which a table of everything leaves it out for K > 2 (for any K with ``slow_binary``),
+        because its cost is quadratic
+    costly : one value takes a cross-validation, a bandwidth search or all pairs, so that a table of many metrics gives
+        it no interval and no p-value unless it is named
+    cost, equation, references, use, avoid, corrections : for people
+    status, since : "stable" or "emerging" (newer than the review, may still change); the first version that has it
+    """
+
+    id: str
+    name: str
+    family: str
+    row: int | None = None
+    aliases: tuple[str, ...] = ()
+    range: tuple[float, float] = (0.0, 1.0)
+    range_note: str = ""
+    perfect: float | None = 0.0
+    better: str = "lower"
+    sign: str = "0 is perfect; larger is worse"
+    proper: str = "no"
+    consistent: bool = False
+    tail: str = "greater"
+    null: bool = True
+    null_note: str = ""
+    reads: str = "predictions"
+    lenses: tuple[str, ...] = BINARY_LENSES
+    default_lens: str = "top-label"
+    binary_lens: str = "binary"
+    default_average: str = "uniform"
+    extra_options: tuple[str, ...] | Options = field(default=(), hash=False)
+    needs: tuple[str, ...] = ()
+    weights: str = "repetition"
+    weights_note: str = ""
+    order_free: bool = True
+    order_note: str = ""
+    symmetric: bool = False
+    fields: tuple[tuple[str, float], ...] = ()
+    link: str = "threshold"
+    iou_threshold: float = 0.5
+    slow_above: int | None = None
+    slow_binary: bool = False
+    costly: bool = False
+    cost: str = "O(N)"
+    equation: str = ""
+    references: tuple[str, ...] = ()
+    use: str = ""
+    avoid: str = ""
+    corrections: tuple[Correction, ...] = ()
+    status: str = "stable"
+    since: str = "0.1"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as plain dictionaries, lists, numbers and text."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(Facts)}
+
+    @property
+    def at_its_end(self) -> bool:
+        """Is the perfect value an end of the range, so that estimates are biased away from it?"""
+        return self.perfect is not None and not self.fields and self.perfect in self.range
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Correction):
+        return {"fact": value.fact, "review": value.review, "ours": value.ours}
+    if isinstance(value, Options):
+        return dict(value)
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return value

@@ -1,0 +1,100 @@
+"""Lens, formula, average: the one place where a metric meets data.
+
+Metrics, tests, bootstraps, tables and figures all come here. A metric is a formula of one view; this file shows it the
+views of the lens that the question names, and combines what it says about each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.data import Data
+from calibrary.data.views import Views
+from calibrary.metrics.entry import Entry
+from calibrary.question import PLAIN, Question
+
+Array = NDArray[np.float64]
+
+
+def measure(entry: Entry, data: Data, question: Question = PLAIN) -> Any:
+    """The metric on data, as the question asks: a number, an array of one for each view, or a result object."""
+    versions = data.versions
+    if len(versions) > 1:  # the same boxes matched at several thresholds: the mean over them
+        mean = np.mean([measure(entry, version, question) for version in versions], axis=0)
+        return mean if mean.ndim else float(mean)
+    views = views_of(entry, data, question)
+    return combined(entry, each_view(entry.formula, views, question), views, question)
+
+
+def views_of(entry: Entry, data: Data, question: Question) -> Views:
+    """What the metric is shown: the data in the form it reads, through the lens it is asked to use."""
+    seen = data.read_as(entry.reads, entry.id)
+    if entry.weights == "none" and seen.weighted:
+        raise ValueError(f"{entry.id} does not take sample_weight: {entry.weights_note or 'leave it out'}")
+    views: Views = seen.through(entry.lens_for(seen, question))
+    return views
+
+
+def each_view(formula: Callable[..., Any], views: Views, question: Question) -> list[Any]:
+    """What a formula gives for every view; ``question.fixed`` may hold options for each of them."""
+    options, fixed = question.options, question.fixed
+    if not fixed:
+        return [formula(view, **options) for view in views.views]
+    return [
+        formula(view, **{**options, **fixed.get(key, {})}) for key, view in zip(views.keys, views.views, strict=True)
+    ]
+
+
+def combined(entry: Entry, values: list[Any], views: Views, question: Question) -> Any:
+    """One value from one for each view."""
+    if not views.several:
+        return values[0]
+    average = usual_average(entry, question)
+    if entry.combine is not None and average is not None:
+        return entry.combine(values, views, average, question.options)
+    if values and not isinstance(values[0], float | int | np.number | np.ndarray):
+        return tuple(values)
+    return views.average(np.array(values), average)
+
+
+def usual_average(entry: Entry, question: Question) -> Any:
+    """How several views are combined: as asked, else in the metric's own way."""
+    if not (isinstance(question.average, str) and question.average == "auto"):
+        return question.average
+    # "micro" pools classes, which a lens with several views has already declined to do
+    return "uniform" if entry.default_average == "micro" else entry.default_average
+
+
+# -- one number or several --------------------------------------------------------------------------
+
+
+def numbers(value: Any, fields: tuple[tuple[str, float], ...] = ()) -> dict[str, float]:
+    """A float, array, named tuple, result object or tuple of them as numbers by name.
+
+    A single float has the empty name; numbers of an array are called "0", "1", ...; those of a result object carry the
+    names of ``fields`` (or of the named tuple), after the place of the view where there are several: "2.slope".
+    """
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        named = [(str(i), numbers(v, fields)) for i, v in enumerate(value)]
+        return {".".join(filter(None, (i, name))): x for i, part in named for name, x in part.items()}
+    names = () if isinstance(value, np.ndarray) else tuple(f for f, _ in fields) or getattr(value, "_fields", ())
+    if names:
+        many = {name: np.asarray(getattr(value, name), dtype=np.float64) for name in names}
+        if all(x.ndim == 0 for x in many.values()):
+            return {name: float(x) for name, x in many.items()}
+        # a vector lens gives an array in each field: one number for each class and field
+        return {f"{name}.{k}": float(x) for name, xs in many.items() for k, x in enumerate(np.atleast_1d(xs))}
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim == 0:
+        return {"": float(array)}
+    return {str(i): float(x) for i, x in enumerate(array.ravel())}
+
+
+def perfect_of(name: str, entry: Entry) -> float | None:
+    """The perfect value of one of a metric's numbers."""
+    ideal: Mapping[str, float] = dict(entry.fields)
+    return next((ideal[part] for part in name.split(".") if part in ideal), entry.perfect)

@@ -1,0 +1,78 @@
+"""What is asked of data: metric options, lens and average, and how sure an answer must be.
+
+A ``Question`` is made once, at the door (a metric's function, ``interval``, ``evaluate``, ``report``), and travels
+unchanged beside the data through every floor, so that a page's headline, table and figures answer the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+from calibrary._errors import one_of
+from calibrary.data.lens import Lens
+
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Question:
+    """Everything a user can ask besides the data.
+
+    Attributes
+    ----------
+    options : the metrics' own options by name; a metric takes those it knows
+    lens, r : how several classes are looked at, and the rank of lenses that have one
+    average : how the views of a lens are combined; "auto" is the metric's own way
+    weight_type : what weights mean in tests and standard errors
+    confidence_level, n_resamples, rng, workers : of intervals and tests
+    adjust : how p-values of many metrics are adjusted; None is the default of the table
+    fixed : options chosen once on the original data and kept in every resample, by the key of the view
+    """
+
+    options: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    lens: str | Lens = "auto"
+    average: Any = "auto"
+    r: int | None = None
+    weight_type: str = "frequency"
+    confidence_level: float = 0.95
+    n_resamples: int = 999
+    rng: Any = None
+    workers: int | None = None
+    adjust: str | None = None
+    fixed: Mapping[Hashable, Mapping[str, Any]] = field(default_factory=lambda: _NOTHING)
+
+    def __post_init__(self) -> None:
+        one_of("weight_type", self.weight_type, ("frequency", "importance"))
+
+    def changed(self, **changes: Any) -> Question:
+        """The same question but for these settings."""
+        return replace(self, **changes)
+
+    def of(self, names: Iterable[str]) -> Question:
+        """The question put to a metric that takes these options: the others are not its business."""
+        if not self.options:
+            return self
+        known = set(names)
+        return replace(self, options={name: value for name, value in self.options.items() if name in known})
+
+    def with_options(self, **options: Any) -> Question:
+        """The same question with further options."""
+        return replace(self, options={**self.options, **options}) if options else self
+
+
+#: What a plain call asks.
+PLAIN = Question()
+
+#: The words that are about looking at classes, not options of a metric.
+LOOKING = ("lens", "average", "r")
+_SETTINGS = {f.name for f in fields(Question)} - {"options", "fixed"}
+
+
+def asked(keywords: Mapping[str, Any], **settings: Any) -> Question:
+    """The question of a call: ``keywords`` that are not about looking are options of the metric."""
+    options = {name: value for name, value in keywords.items() if name not in LOOKING}
+    looking = {name: keywords[name] for name in LOOKING if name in keywords}
+    return Question(options=options, **looking, **settings)

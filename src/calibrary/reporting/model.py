@@ -1,0 +1,103 @@
+"""A report as data: what was asked, what was found, and the answer in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from calibrary.evaluation import Evaluation
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: The forms a report can take, by name: the renderers enter themselves, so that the model knows none of them.
+FORMS: dict[str, Callable[..., Any]] = {}
+
+
+def form(name: str) -> Callable[[F], F]:
+    """Enter a renderer under this name."""
+
+    def enter(render: F) -> F:
+        FORMS[name] = render
+        return render
+
+    return enter
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One class of a multi-class problem: how often it was predicted and how often it occurred."""
+
+    name: str
+    n: float
+    mean_prediction: float
+    frequency: float
+    value: float
+    clear: bool
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """One subgroup: its size, the primary metric with its interval and p-value (Holm over the groups)."""
+
+    name: str
+    n: int
+    mean_confidence: float
+    frequency: float
+    value: float
+    low: float
+    high: float
+    pvalue: float
+    pvalue_adjusted: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The answer for one model. Print it, ``save("report.html")`` it, or read its parts.
+
+    Attributes
+    ----------
+    headline : the answer in a paragraph
+    findings : further sentences: direction, where, which classes, whether the data suffice
+    evaluation : every metric that applies, with intervals and p-values, and what was left out and why
+    data : summary of the predictions
+    classes, groups : one row per class (several classes) and per subgroup (when asked for)
+    settings : everything needed to make the report again, with versions
+    predictions : what was evaluated, for the figures
+    """
+
+    title: str
+    headline: str
+    findings: tuple[str, ...]
+    evaluation: Evaluation
+    primary: str
+    data: dict[str, Any]
+    settings: dict[str, Any]
+    predictions: Any = field(repr=False)
+    classes: tuple[ClassRow, ...] = ()
+    groups: tuple[GroupRow, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        text: str = FORMS["plain"](self)
+        return text
+
+    def _repr_html_(self) -> str:
+        fragment: str = FORMS["fragment"](self)
+        return fragment
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the figures, as plain dictionaries."""
+        plain: dict[str, Any] = FORMS["dict"](self)
+        return plain
+
+    def to_html(self) -> str:
+        """One self-contained page."""
+        page: str = FORMS["page"]([self])
+        return page
+
+    def save(self, *paths: str | Path) -> None:
+        """Write the report; the ending chooses the form: .html, .md, .json or .csv."""
+        FORMS["save"]([self], paths)
