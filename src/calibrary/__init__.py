@@ -14,10 +14,12 @@ from calibrary.data import *
 from calibrary.data import lens as lens
 from calibrary.data.lens import *
 from calibrary.data.predictions import *
+from calibrary.diagnostics import *
 from calibrary.evaluation import *
 from calibrary.inference import *
 from calibrary.lookup import *
 from calibrary.maps.nadaraya_watson import *
+from calibrary.maps.reliability import *
 from calibrary.metrics.bins.combined import *
 from calibrary.metrics.bins.debiased import *
 from calibrary.metrics.bins.expected import *
@@ -27,7 +29,6 @@ from calibrary.metrics.bins.interval import *
 from calibrary.metrics.bins.mean_split import *
 from calibrary.metrics.bins.neighbours import *
 from calibrary.metrics.bins.partition import *
-from calibrary.metrics.bins.reliability import *
 from calibrary.metrics.bins.signed import *
 from calibrary.metrics.bins.soft import *
 from calibrary.metrics.bins.sweep import *
@@ -58,7 +59,6 @@ from calibrary.metrics.kernel.vector import *
 from calibrary.metrics.point.bias import *
 from calibrary.metrics.point.brier import *
 from calibrary.metrics.point.consistency import *
-from calibrary.metrics.point.decomposition import *
 from calibrary.metrics.point.individual import *
 from calibrary.metrics.point.logarithmic import *
 from calibrary.metrics.point.losses import *
@@ -67,6 +67,7 @@ from calibrary.metrics.point.ordinal import *
 from calibrary.metrics.point.power import *
 from calibrary.metrics.point.spiegelhalter import *
 from calibrary.metrics.point.success import *
+from calibrary.models.ecoc import *
 from calibrary.models.leave_one_out import *
 from calibrary.recommendation import *
 from calibrary.reporting import *

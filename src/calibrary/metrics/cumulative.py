@@ -14,27 +14,22 @@ import numpy as np
 
 from calibrary._errors import one_of, warn
 from calibrary.data.checks import Array
-from calibrary.data.lens import Lens
-from calibrary.data.predictions import Predictions, predictions
+from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
-from calibrary.metrics.declare import ENTRIES, Common, Correction, TestResult, bonferroni, calibration_test, metric
-from calibrary.metrics.measure import views_of
+from calibrary.metrics.declare import Common, Correction, TestResult, bonferroni, calibration_test, metric
 from calibrary.numerics.laws.brownian import (
     brownian_abs_max_log_sf,
     brownian_abs_max_sf,
     brownian_range_log_sf,
     brownian_range_sf,
 )
-from calibrary.question import Question
 
 __all__ = [
-    "CumulativeDifference",
     "CumulativeTestResult",
     "brownian_abs_max_log_sf",
     "brownian_abs_max_sf",
     "brownian_range_log_sf",
     "brownian_range_sf",
-    "cumulative_difference",
     "kolmogorov_smirnov_calibration_error",
     "kolmogorov_smirnov_calibration_error_test",
     "kuiper_calibration_error",
@@ -112,7 +107,7 @@ def kolmogorov_smirnov_calibration_error(
     >>> round(cal.kolmogorov_smirnov_calibration_error([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
     0.2
     """
-    return float(np.abs(_walk(view, ties, rng).value).max())
+    return float(np.abs(walk_of(view, ties, rng).value).max())
 
 
 @metric(
@@ -155,7 +150,7 @@ def kuiper_calibration_error(
     >>> round(cal.kuiper_calibration_error([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
     0.2
     """
-    return float(np.ptp(_walk(view, ties, rng).value))
+    return float(np.ptp(walk_of(view, ties, rng).value))
 
 
 # -- their tests ------------------------------------------------------------------------------------
@@ -245,7 +240,7 @@ def kolmogorov_smirnov_calibration_error_test(
     >>> round(result.normalised, 3), round(result.pvalue, 5)
     (3.123, 0.00358)
     """
-    walk = _walk(view, ties, rng)
+    walk = walk_of(view, ties, rng)
     largest = int(np.abs(walk.value).argmax())
     signed = float(walk.value[largest])
     return _against_brownian(walk, view, weight_type, method, abs(signed), signed, "abs_max")
@@ -288,7 +283,7 @@ def kuiper_calibration_error_test(
     >>> round(result.normalised, 3), round(result.pvalue, 5)
     (3.123, 0.00715)
     """
-    walk = _walk(view, ties, rng)
+    walk = walk_of(view, ties, rng)
     high, low = float(walk.value.max()), float(walk.value.min())
     return _against_brownian(walk, view, weight_type, method, high - low, (high, low), "range")
 
@@ -300,7 +295,7 @@ _LAWS = {
 
 
 def _against_brownian(
-    walk: _Walk, view: Predictions, weight_type: str, method: str, statistic: float, signed: Any, law: str
+    walk: Walk, view: Predictions, weight_type: str, method: str, statistic: float, signed: Any, law: str
 ) -> CumulativeTestResult:
     one_of("method", method, ("brownian", "monte-carlo", "consistency"))
     variance = walk.step_variance(view, weight_type)
@@ -344,92 +339,11 @@ def _caution(n: int, n_distinct: int, variance: Array) -> None:
 # -- the plot's data --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class CumulativeDifference:
-    """The cumulative difference plot as numbers; the first entry of each array is the origin.
-
-    Attributes
-    ----------
-    abscissa : share of the total weight at or below each score
-    score : the scores (NaN at the origin)
-    value : cumulative difference C; rising where the predictions are under-confident
-    sigma_g : standard deviation of each point under calibration
-    sigma : that of the last point
-    ks, kuiper : the two statistics, max |C| and max C - min C
-    """
-
-    abscissa: Array
-    score: Array
-    value: Array
-    sigma_g: Array
-    sigma: float
-    ks: float
-    kuiper: float
-
-
-def cumulative_difference(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    ties: str = "aggregate",
-    weight_type: str = "frequency",
-    rng: Any = None,
-    sample_weight: Any = None,
-    lens: str | Lens = "auto",
-    r: int | None = None,
-    labels: Any = None,
-    pos_label: Any = None,
-) -> CumulativeDifference:
-    """The data of the cumulative difference plot: running sum of y - c against the share of the data.
-
-    The slope between two points is the mean of y - c over that stretch: rising means outcomes are more frequent
-    than predicted (under-confident), falling means over-confident.
-
-    Parameters
-    ----------
-    y_true, y_prob, sample_weight, lens, r, labels, pos_label :
-        As for every metric; the lens must give a single view.
-    ties : "aggregate", "stable" or "random"
-        One point for each distinct score, or one for each row (equal scores in input or random order).
-    weight_type : "frequency" or "importance"
-        Weights are whole numbers of copies, or importance weights with variance w squared.
-    rng : int, Generator or None
-        For ``ties="random"``.
-
-    Examples
-    --------
-    >>> import calibrary as cal
-    >>> plot = cal.cumulative_difference([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6])
-    >>> [round(float(v), 3) for v in plot.value]
-    [0.0, -0.05, -0.2, -0.125, -0.1]
-    """
-    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-    views = views_of(ENTRIES["ecce_mad"], p, Question(lens=lens, r=r))
-    if len(views.views) != 1:
-        raise ValueError(
-            f"lens={lens!r} gives {len(views.views)} views and this is one plot: pass one class as "
-            "(y == k, p[:, k]), or one pair with lens=calibrary.lens.pairwise(a, b)"
-        )
-    view = views.views[0]
-    walk = _walk(view, ties, rng)
-    sigma = np.sqrt(np.concatenate(([0.0], np.cumsum(walk.step_variance(view, weight_type)))))
-    abscissa = np.concatenate(([0.0], np.cumsum(walk.step_weight))) / view.total
-    return CumulativeDifference(
-        abscissa=np.minimum(abscissa, 1.0),
-        score=walk.score,
-        value=walk.value,
-        sigma_g=sigma,
-        sigma=float(sigma[-1]),
-        ks=float(np.abs(walk.value).max()),
-        kuiper=float(np.ptp(walk.value)),
-    )
-
-
 # -- the walk ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Walk:
+class Walk:
     """The cumulative difference: ``value[0] = 0``, then one value after each step."""
 
     value: Array
@@ -455,15 +369,15 @@ class _Walk:
         return variance
 
 
-def _walk(view: Predictions, ties: str, rng: Any) -> _Walk:
+def walk_of(view: Predictions, ties: str, rng: Any) -> Walk:
     one_of("ties", ties, _TIES)
     if ties == "aggregate":
         group = view.ties
-        return _Walk(_summed(group.wy - group.w * group.c, view.total), group.c, group.w, None)
+        return Walk(_summed(group.wy - group.w * group.c, view.total), group.c, group.w, None)
     row = np.arange(view.n) if ties == "stable" else np.random.default_rng(rng).permutation(view.n)
     order = row[np.argsort(view.c[row], kind="stable")]
     w = view.weight[order]
-    return _Walk(_summed(w * view.residual[order], view.total), view.c[order], w, order)
+    return Walk(_summed(w * view.residual[order], view.total), view.c[order], w, order)
 
 
 def _summed(steps: Array, total: float) -> Array:

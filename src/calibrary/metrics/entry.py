@@ -15,15 +15,20 @@ from calibrary.metrics.facts import Facts
 from calibrary.question import Question, asked
 
 
-class Common(TypedDict, total=False):
-    """The keywords every metric takes; the decorator handles them before the formula is reached."""
+class Seen(TypedDict, total=False):
+    """The keywords of the data and the lens."""
 
     sample_weight: Any
     lens: str | Lens
-    average: Any
     r: int | None
     labels: Any
     pos_label: Any
+
+
+class Common(Seen, total=False):
+    """The keywords every metric takes; the decorator handles them before the formula is reached."""
+
+    average: Any
 
 
 _COMMON: dict[str, Any] = {

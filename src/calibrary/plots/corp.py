@@ -9,8 +9,8 @@ import numpy as np
 
 from calibrary._errors import one_of
 from calibrary.data.checks import Array
+from calibrary.diagnostics.decomposition import score_decomposition
 from calibrary.maps.isotonic import pooled_frequencies
-from calibrary.metrics.point.decomposition import score_decomposition
 from calibrary.plots import style
 from calibrary.plots.data import Cells, FigureData, axis_names, binary_view, cells
 

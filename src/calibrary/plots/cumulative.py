@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.data.checks import Array
-from calibrary.metrics.cumulative import cumulative_difference
+from calibrary.diagnostics.cumulative import cumulative_difference
 from calibrary.numerics.laws.brownian import brownian_abs_max_sf, brownian_range_sf
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, each_model

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from calibrary.data.checks import Array
+from calibrary.diagnostics.detection_map import d_ece_map
 from calibrary.grouping import EqualWidth
-from calibrary.metrics.detection import d_ece_map
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
 from calibrary.plots.simplex import colour_bar

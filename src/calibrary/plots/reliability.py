@@ -10,9 +10,9 @@ import numpy as np
 
 from calibrary._errors import one_of
 from calibrary.data.checks import Array
+from calibrary.diagnostics.reliability import ReliabilityBins
 from calibrary.grouping import Groups, group
 from calibrary.inference.bootstrap import ends
-from calibrary.metrics.bins.reliability import ReliabilityBins
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, axis_names, binary_view, direction, each_model
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from calibrary._errors import one_of, undefined
-from calibrary.data.checks import Array
-from calibrary.data.lens import Lens
-from calibrary.data.predictions import Predictions, predictions
+from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import whole
 from calibrary.grouping.windows import nearest_windows, sliding_windows
 from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.measure import measure
-from calibrary.question import Question
 
-__all__ = ["NeighbourCurve", "calbin", "ece_knn_curve", "nearest_neighbour_calibration_error"]
+__all__ = ["calbin", "nearest_neighbour_calibration_error"]
 
 
 @metric(
@@ -131,51 +126,3 @@ def nearest_neighbour_calibration_error(
     k = n_neighbors if k is None else k
     windows = nearest_windows(view, None if k is None else whole("k", k))
     return float(np.dot(view.ties.w, np.abs(windows.gap)) / view.total)
-
-
-class NeighbourCurve(NamedTuple):
-    """The nearest-neighbour error for several numbers of neighbours."""
-
-    k: Array
-    error: Array
-
-
-def ece_knn_curve(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    ks: Iterable[int] | None = None,
-    lens: str | Lens = "auto",
-    average: Any = "uniform",
-    sample_weight: Any = None,
-    labels: Any = None,
-    pos_label: Any = None,
-) -> NeighbourCurve:
-    """Nearest-neighbour error as a function of k, to choose k on the plateau between noise and blur.
-
-    Parameters
-    ----------
-    y_true, y_prob, lens, average, sample_weight, labels, pos_label
-        As in :func:`nearest_neighbour_calibration_error`.
-    ks : iterable of int, optional
-        Numbers of neighbours; by default about twenty from 1 to half the rows, evenly spaced in the logarithm.
-
-    Returns
-    -------
-    NeighbourCurve
-        With arrays ``k`` and ``error``.
-
-    Examples
-    --------
-    >>> import calibrary as cal
-    >>> curve = cal.ece_knn_curve([0, 1, 1, 0, 1], [0.2, 0.7, 0.9, 0.6, 0.8], ks=[1, 2, 4])
-    >>> curve.error.round(4)
-    array([0.1867, 0.1267, 0.04  ])
-    """
-    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-    if ks is None:
-        ks = np.unique(np.geomspace(1, max(1.0, p.total / 2), 20).astype(int)).tolist()
-    chosen = [whole("ks", k) for k in ks]
-    entry = nearest_neighbour_calibration_error.entry
-    errors = [measure(entry, p, Question(lens=lens, average=average, options={"k": k})) for k in chosen]
-    return NeighbourCurve(np.array(chosen, dtype=np.float64), np.array(errors))

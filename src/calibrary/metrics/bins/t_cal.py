@@ -12,20 +12,15 @@ from numpy.typing import NDArray
 from calibrary._errors import one_of
 from calibrary._once import once
 from calibrary.data.checks import Array, Indices
-from calibrary.data.lens import Lens
-from calibrary.data.predictions import Predictions, predictions
+from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
 from calibrary.grouping.edges import whole
 from calibrary.grouping.simplex import SimplexCells, nested_cells
-from calibrary.metrics.declare import ENTRIES, Common, Correction, TestResult, calibration_test, metric
-from calibrary.metrics.measure import views_of
-from calibrary.question import Question
+from calibrary.metrics.declare import Common, Correction, TestResult, calibration_test, metric
 
 __all__ = [
-    "MultipleBinomialResult",
     "TCalResult",
     "debiased_plugin_estimator",
-    "multiple_binomial_test",
     "t_cal_test",
 ]
 
@@ -177,68 +172,6 @@ def t_cal_test(
         pvalues,
         n_resamples,
     )
-
-
-@dataclass(frozen=True)
-class MultipleBinomialResult(TestResult):
-    """One exact binomial test per distinct confidence.
-
-    Attributes
-    ----------
-    statistic, pvalue : the smallest of the p-values; the same, times their number
-    confidence, n, positives, pvalues : one entry per distinct confidence
-    """
-
-    confidence: Array = field(default_factory=lambda: np.empty(0))
-    n: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    positives: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    pvalues: Array = field(default_factory=lambda: np.empty(0))
-
-
-def multiple_binomial_test(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    lens: str | Lens = "auto",
-    sample_weight: Any = None,
-    labels: Any = None,
-    pos_label: Any = None,
-) -> MultipleBinomialResult:
-    """Test calibration of a model that outputs few distinct values: an exact test at each, with Bonferroni.
-
-    Parameters
-    ----------
-    y_true, y_prob, sample_weight, labels, pos_label
-        Labels and probabilities, as in every metric; weights are counts.
-    lens : str or Lens
-        "binary" for two classes and "top-label" for more, unless given.
-
-    Returns
-    -------
-    MultipleBinomialResult
-
-    Examples
-    --------
-    >>> import calibrary as cal
-    >>> result = cal.multiple_binomial_test([0, 0, 0, 1, 1, 0, 1, 1], [0.2] * 4 + [0.8] * 4)
-    >>> result.pvalue
-    1.0
-    """
-    from calibrary.numerics.laws.binomial import two_sided_pvalue
-
-    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-    view = views_of(ENTRIES["tcal"], p, Question(lens=lens)).views[0]
-    if not view.binary:
-        raise ValueError("lens='full' has no single probability to test: use 'binary' or 'top-label'")
-    view.counts("multiple_binomial_test")
-    ties = view.ties
-    n, k = ties.w.astype(np.int64), ties.wy.astype(np.int64)
-    pvalues = two_sided_pvalue(k, n, ties.c)
-    smallest = float(pvalues.min())
-    return MultipleBinomialResult(smallest, min(1.0, len(n) * smallest), ties.c, n, k, pvalues)
-
-
-# -- scales, atoms and cells --------------------------------------------------------------------------
 
 
 def _scales(n: int, k: int, n_bins: int | None, smoothness: float | None) -> list[int]:

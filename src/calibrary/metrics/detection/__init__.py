@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from calibrary.metrics.detection.binned import (
-    DetectionMap,
     average_calibration_error,
-    d_ece_map,
     detection_expected_calibration_error,
     localisation_aware_adaptive_calibration_error,
     localisation_aware_expected_calibration_error,
@@ -21,9 +19,7 @@ localization_aware_adaptive_calibration_error = localisation_aware_adaptive_cali
 localization_aware_expected_calibration_error = localisation_aware_expected_calibration_error
 
 __all__ = [
-    "DetectionMap",
     "average_calibration_error",
-    "d_ece_map",
     "detection_expected_calibration_error",
     "detection_kernel_calibration_error",
     "expected_global_calibration_error",

@@ -14,7 +14,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.views import Views
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.edges import whole
-from calibrary.metrics.detection.front import BinnedMatching, Matching, detection_metric, no_value, read_matches
+from calibrary.metrics.detection.front import BinnedMatching, Matching, detection_metric, no_value
 from calibrary.metrics.facts import Correction
 
 #: Features of a box besides its score, by name.
@@ -142,7 +142,7 @@ def detection_expected_calibration_error(
     0.2625
     """
     one_of("denominator", denominator, ("all", "kept"))
-    code, _ = _grid(matches, features, n_bins, closed)
+    code, _ = grid_of(matches, features, n_bins, closed)
     cells = Cells.of(code, matches.weight, matches.score, matches.correct)
     kept = cells.rows >= whole("min_samples", min_samples)
     if not kept.any():
@@ -154,86 +154,6 @@ def detection_expected_calibration_error(
         share = f"only {counted / total:.0%} of the detections are in bins of at least {min_samples}"
         warn(f"{share}; the others {remedy} fewer bins")
     return float(cells.gap[kept].sum() / (total if denominator == "all" else counted))
-
-
-@dataclass(frozen=True)
-class DetectionMap:
-    """D-ECE over the image plane or the box sizes; what :func:`d_ece_map` returns.
-
-    Every array has one axis per feature, in their order: ``map[i, j]`` has cx (or w) in bin i and cy (or h) in bin j.
-    ``map`` is NaN where there are no detections, and 0 where no score bin holds ``min_samples`` of them
-    (``n_kept`` = 0): not a finding. ``n`` and ``n_kept`` count detections (weights, if there are any).
-    """
-
-    map: Array
-    n: Array
-    n_kept: Array
-    mean_score: Array
-    precision: Array
-    kept_share: float
-    features: tuple[str, ...]
-    edges: tuple[Array, ...]
-
-
-def d_ece_map(
-    ground_truth: Any,
-    results: Any = None,
-    *,
-    features: str | Sequence[str] = "location",
-    n_bins: int | Sequence[int] | None = None,
-    min_samples: int = 8,
-    closed: str = "left",
-    bins: int | Sequence[int] | None = None,
-    **data: Unpack[Matching],
-) -> DetectionMap:
-    r"""Where in the image, or at which box sizes, scores and precision part: the data of a heat map.
-
-    .. math:: \text{map}_{cell} = \sum_{b\ \text{kept}} \frac{n_{b,cell}}{n_{cell}}
-              |\text{precision}_{b,cell} - \text{mean score}_{b,cell}|
-
-    Parameters
-    ----------
-    ground_truth, results, features, n_bins, min_samples, closed
-        As in :func:`detection_expected_calibration_error` (``bins`` is another name of ``n_bins``).
-    **data
-        Options of matching.
-
-    Examples
-    --------
-    >>> import calibrary as cal
-    >>> box, size = [[0, 0, 20, 20], [80, 80, 20, 20]], (100, 100)
-    >>> cal.d_ece_map([1, 0], [0.9, 0.6], box=box, image_size=size, n_bins=2, min_samples=1).map.round(2)
-    array([[0.1, nan],
-           [nan, 0.6]])
-    """
-    keywords: dict[str, Any] = dict(data)
-    matches = read_matches(ground_truth, results, keywords)
-    if keywords:
-        raise TypeError(f"d_ece_map has no option {next(iter(keywords))!r}")
-    code, shape = _grid(matches, features, n_bins if bins is None else bins, closed)
-    inner = shape[1:]
-    size = int(np.prod(inner))
-    cells = Cells.of(code, matches.weight, matches.score, matches.correct)
-    kept = cells.rows >= whole("min_samples", min_samples)
-
-    def per_cell(values: Array) -> Array:
-        return np.bincount(cells.code % size, weights=values, minlength=size).astype(np.float64)
-
-    n, n_kept = per_cell(cells.weight), per_cell(cells.weight * kept)
-    planes = [
-        np.divide(per_cell(v), n, out=np.full(size, np.nan), where=n > 0.0)
-        for v in (cells.gap * kept, cells.score, cells.value)
-    ]
-    return DetectionMap(
-        planes[0].reshape(inner),
-        n.reshape(inner),
-        n_kept.reshape(inner),
-        planes[1].reshape(inner),
-        planes[2].reshape(inner),
-        float(n_kept.sum() / n.sum()) if len(matches) else float("nan"),
-        _feature_names(features),
-        tuple(np.arange(b + 1) / b for b in inner),
-    )
 
 
 _CLASSES = ("present", "listed", "saod", "kuzucu")
@@ -428,7 +348,7 @@ def bins_of(values: Array, n_bins: int, closed: str) -> Indices:
     return rule.fit([0.5]).assign(values)  # the bins do not depend on the values, which are checked already
 
 
-def _feature_names(features: str | Sequence[str]) -> tuple[str, ...]:
+def feature_names(features: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(features, str) and features in FEATURES:
         return FEATURES[features]
     names = (features,) if isinstance(features, str) else tuple(features)
@@ -439,11 +359,11 @@ def _feature_names(features: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def _grid(
+def grid_of(
     matches: Matches, features: str | Sequence[str], n_bins: int | Sequence[int] | None, closed: str
 ) -> tuple[Indices, tuple[int, ...]]:
     """Cell of every detection in the grid of score and features, and the shape of the grid."""
-    names = _feature_names(features)
+    names = feature_names(features)
     if n_bins is None:
         n_bins = _USUAL_BINS[len(names)]
     if isinstance(n_bins, int | np.integer):

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from calibrary._errors import one_of, undefined
 from calibrary.data.checks import Array
-from calibrary.data.lens import ALL_LENSES, Lens
-from calibrary.data.predictions import Predictions, predictions
-from calibrary.metrics.declare import ENTRIES, Common, Correction, metric
-from calibrary.metrics.measure import views_of
-from calibrary.question import Question
+from calibrary.data.lens import ALL_LENSES
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = [
-    "RatioInterval",
     "expected_observed_ratio",
     "global_squared_bias",
     "multiclass_difference_of_confidence_and_accuracy",
-    "observed_expected_interval",
     "observed_expected_ratio",
 ]
 
@@ -134,7 +130,7 @@ def expected_observed_ratio(view: Predictions, *, inverse: bool = False, **commo
     >>> round(cal.expected_observed_ratio([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.9
     """
-    return _ratio(view.sum(view.y), view.sum(view.c)) if inverse else _ratio(view.sum(view.c), view.sum(view.y))
+    return ratio(view.sum(view.y), view.sum(view.c)) if inverse else ratio(view.sum(view.c), view.sum(view.y))
 
 
 @metric(
@@ -158,62 +154,7 @@ def observed_expected_ratio(view: Predictions, **common: Unpack[Common]) -> floa
     >>> round(cal.observed_expected_ratio([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     1.1111
     """
-    return _ratio(view.sum(view.y), view.sum(view.c))
-
-
-class RatioInterval(NamedTuple):
-    """A ratio with the ends of its confidence interval."""
-
-    ratio: Any
-    low: Any
-    high: Any
-
-
-def observed_expected_interval(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    confidence_level: float = 0.95,
-    inverse: bool = False,
-    weight_type: str = "frequency",
-    sample_weight: Any = None,
-    lens: str | Lens = "auto",
-    r: int | None = None,
-    labels: Any = None,
-    pos_label: Any = None,
-) -> RatioInterval:
-    r"""Observed over expected events with a confidence interval, symmetric on the log scale.
-
-    .. math:: \log(O/E) \pm z \sqrt{(1 - O/N) / O}
-
-    Parameters
-    ----------
-    y_true, y_prob, sample_weight, lens, r, labels, pos_label
-        As in :func:`observed_expected_ratio`; a lens with several views gives arrays.
-    confidence_level : float
-    inverse : bool
-        Expected over observed instead.
-    weight_type : "frequency" or "importance"
-        Weights count copies of rows, or weigh them (variance with squared weights).
-
-    Examples
-    --------
-    >>> import calibrary as cal
-    >>> tuple(round(x, 3) for x in cal.observed_expected_interval([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.5]))
-    (0.87, 0.326, 2.317)
-    """
-    from scipy.special import ndtri
-
-    if not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level={confidence_level!r} must lie between 0 and 1")
-    checked = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-    views = views_of(ENTRIES["oe"], checked, Question(lens=lens, r=r))
-    z = float(ndtri(0.5 + confidence_level / 2))
-    found = np.array([_interval(view, z, weight_type) for view in views.views])
-    if inverse:
-        with np.errstate(divide="ignore"):
-            found = 1.0 / found[:, [0, 2, 1]]
-    return RatioInterval(*(found.T if views.several else map(float, found[0])))
+    return ratio(view.sum(view.y), view.sum(view.c))
 
 
 # -- what they lean on ------------------------------------------------------------------------------
@@ -226,21 +167,10 @@ def _class_bias(view: Predictions) -> Array:
     return bias
 
 
-def _ratio(above: float, below: float) -> float:
+def ratio(above: float, below: float) -> float:
     if below > 0:
         with np.errstate(over="ignore"):
             return float(above / below)
     if above > 0:
         return math.inf
     return undefined("no event was expected and none observed, so their ratio is undefined")
-
-
-def _interval(view: Predictions, z: float, weight_type: str) -> tuple[float, float, float]:
-    v = view.variance_weight(weight_type, "an interval")
-    observed = float(view.sum(view.y))
-    ratio = _ratio(observed, view.sum(view.c))
-    if observed == 0 or not math.isfinite(ratio):
-        return ratio, undefined("the interval of a ratio needs observed and expected events"), math.nan
-    # sum w (y - mean)^2 / O^2 = (1 - O/N)/O, written so that importance weights enter squared
-    spread = z * math.sqrt(float(v @ (view.y - observed / view.total) ** 2)) / observed
-    return ratio, ratio * math.exp(-spread), ratio * math.exp(spread)

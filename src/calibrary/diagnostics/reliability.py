@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from calibrary.data.checks import Array, Indices
-from calibrary.data.lens import Lens, as_lens
-from calibrary.data.predictions import predictions
+from calibrary.data.views import Views
+from calibrary.diagnostics.declare import diagnostic
 from calibrary.grouping import Groups, group
+from calibrary.metrics.bins.expected import expected_calibration_error
+from calibrary.metrics.bins.options import Binned
+from calibrary.metrics.declare import Result
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
 
 
 @dataclass(frozen=True)
-class ReliabilityBins:
+class ReliabilityBins(Result):
     """One entry per non-empty bin.
 
     Attributes
@@ -70,25 +73,15 @@ class ReliabilityBins:
         return {name: getattr(self, name) for name in names}
 
 
+@diagnostic(expected_calibration_error)
 def reliability_bins(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    lens: str | Lens = "auto",
-    r: int | None = None,
-    sample_weight: Any = None,
-    labels: Any = None,
-    pos_label: Any = None,
-    **binning: Any,
+    views: Views,
+    **binning: Unpack[Binned],
 ) -> Any:
     """Confidence and outcome of every bin: the numbers behind a reliability diagram and behind ECE.
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label
-        As for every metric.
-    lens : str or Lens, default "auto"
-        "auto" is "binary" for two classes and "top-label" for more.
     **binning
         ``binning``, ``n_bins``, ``closed``, ``mass_rule``, ``edges``, ``points_per_bin`` and ``strategy`` as in
         :func:`calibrary.expected_calibration_error`.
@@ -105,9 +98,5 @@ def reliability_bins(
     >>> bins.outcome, bins.confidence.round(2)
     (array([0., 1.]), array([0.2 , 0.75]))
     """
-    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-    if isinstance(lens, str) and lens == "auto":
-        lens = "binary" if p.k == 2 else "top-label"
-    views = p.through(as_lens(lens, r))
     tables = [ReliabilityBins.of(group(view, **binning)) for view in views.views]
     return dict(zip(views.keys, tables, strict=True)) if views.several else tables[0]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import scipy
@@ -11,8 +12,11 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of, undefined
 from calibrary.data.checks import Array
-from calibrary.data.lens import Lens, as_lens
-from calibrary.data.predictions import Predictions, predictions
+from calibrary.data.predictions import Predictions
+from calibrary.data.views import Views
+from calibrary.diagnostics.declare import diagnostic
+from calibrary.metrics.entry import Seen
+from calibrary.metrics.point.brier import brier_score
 from calibrary.metrics.point.rows import soft
 
 __all__ = [
@@ -64,9 +68,15 @@ class TrueDecomposition(NamedTuple):
     expected_score: float
 
 
+def _usual_lens(k: int, options: Mapping[str, Any]) -> str:
+    if k == 2:
+        return "binary"
+    return "class-wise" if options.get("method", "isotonic") in ("isotonic", "bins") else "full"
+
+
+@diagnostic(brier_score, lens=_usual_lens)
 def score_decomposition(
-    y_true: Any,
-    y_prob: Any = None,
+    views: Views,
     *,
     method: str = "isotonic",
     score: str = "brier",
@@ -78,12 +88,8 @@ def score_decomposition(
     binning: Any = "width",
     closed: str = "right",
     true_prob: Any = None,
-    sample_weight: Any = None,
-    lens: str | Lens = "auto",
     average: Any = "uniform",
-    r: int | None = None,
-    labels: Any = None,
-    pos_label: Any = None,
+    **common: Unpack[Seen],
 ) -> CorpDecomposition | MurphyDecomposition | BinnedDecomposition | TrueDecomposition:
     r"""Split a proper score into what calibration, discrimination and the data themselves contribute.
 
@@ -102,8 +108,6 @@ def score_decomposition(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, average, r, labels, pos_label
-        As in every metric. Terms are averaged over the views of the lens.
     method : "isotonic", "unique", "bins" or "true"
     score : "brier", "log", "spherical", "power" or "rps" (not normalised)
     scale : "1/K", "sum" or "half"
@@ -118,8 +122,6 @@ def score_decomposition(
         Number of bins, how they are made, and which end of an equal-width bin belongs to it.
     true_prob : array-like of shape (N,) or (N, K)
         The true probabilities, for "true".
-    lens : str or Lens, default "auto"
-        "auto" is "binary" for two classes; for more it is "class-wise" ("isotonic", "bins") or "full".
 
     Returns
     -------
@@ -135,11 +137,7 @@ def score_decomposition(
     (0.02, 0.0833, 0.25)
     """
     one_of("method", method, _METHODS)
-    checked = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
     proper = ProperScore(score, scale, alpha)
-    if isinstance(lens, str) and lens == "auto":
-        lens = "binary" if checked.k == 2 else "class-wise" if method in ("isotonic", "bins") else "full"
-    views = checked.through(as_lens(lens, r))
 
     def split(view: Predictions) -> Any:
         if method == "isotonic":

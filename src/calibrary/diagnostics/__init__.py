@@ -1,0 +1,11 @@
+"""Tables and curves that are no single number: reliability bins, cumulative differences, decompositions, maps."""
+
+from __future__ import annotations
+
+from calibrary.diagnostics.binomial import *
+from calibrary.diagnostics.cumulative import *
+from calibrary.diagnostics.decomposition import *
+from calibrary.diagnostics.detection_map import *
+from calibrary.diagnostics.neighbours import *
+from calibrary.diagnostics.ratio import *
+from calibrary.diagnostics.reliability import *

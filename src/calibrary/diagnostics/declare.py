@@ -1,0 +1,57 @@
+"""What makes a diagnostic of a function of views: tables and curves that are no single number.
+
+A diagnostic takes the same data and looks through the same lenses as a metric, and returns a result object.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from calibrary.data.views import Views
+from calibrary.metrics.declare import Metric
+from calibrary.metrics.declare import public as public_function
+from calibrary.metrics.measure import usual_average, views_of
+from calibrary.question import asked
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+
+def diagnostic(
+    like: Metric[..., Any], *, lens: Callable[[int, Mapping[str, Any]], str] | None = None
+) -> Callable[[Callable[Concatenate[Any, P], R]], Metric[P, R]]:
+    """Make a public function of one that takes views.
+
+    It reads data and lens as the metric ``like`` does. ``lens(k, options)`` names another lens for "auto". A formula
+    that has an option ``average`` is told how the views are to be combined.
+    """
+
+    def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
+        entry = like.entry
+        averages = "average" in inspect.signature(formula).parameters
+
+        def call(first: Any, second: Any, keywords: dict[str, Any]) -> Any:
+            data = entry.front.read(first, second, keywords)
+            question = asked(keywords)
+            if lens is not None and isinstance(question.lens, str) and question.lens == "auto":
+                k = data.read_as(entry.reads, formula.__name__).k
+                question = question.changed(lens=lens(k, question.options))
+            combined = {"average": usual_average(entry, question)} if averages else {}
+            of_views: Callable[..., Any] = formula
+            return of_views(views_of(entry, data, question), **question.options, **combined)
+
+        return public_function(formula, entry, call, entry.front)  # type: ignore[return-value]
+
+    return decorate
+
+
+def only_view(views: Views, what: str) -> Any:
+    """The one view of a lens that has one; a lens with several is refused."""
+    if len(views.views) != 1:
+        raise ValueError(
+            f"the lens gives {len(views.views)} views and {what} is of one: pass one class as (y == k, p[:, k]), or "
+            "one pair with lens=calibrary.lens.pairwise(a, b)"
+        )
+    return views.views[0]

@@ -1,0 +1,58 @@
+"""Kernels and the rules that choose their width.
+
+Three kinds, not to be mixed up. *Density* kernels integrate to one and smooth curves (``KERNELS``). *Pair* kernels
+are one at distance zero and compare predictions (``PAIR_KERNELS``). *Beta* and *Dirichlet* kernels are densities
+on the interval and the simplex whose shape follows their centre.
+"""
+
+from __future__ import annotations
+
+from calibrary.kernels.bandwidth import (
+    CURVE_RULES,
+    CV_GRID,
+    LOO_GRID,
+    WEIGHT_TYPES,
+    adaptive_bandwidth,
+    beta_bandwidth,
+    copies,
+    curve_bandwidth,
+    cv_bandwidth,
+    effective_size,
+    first_smallest,
+    median_bandwidth,
+    mix_n_match_bandwidth,
+    normal_bandwidth,
+    positive_width,
+    smoothed_labels,
+    spread,
+)
+from calibrary.kernels.density import KERNELS, Kernel, density_kernel, reflected_gaussian
+from calibrary.kernels.pair import PAIR_KERNELS, beta_log_kernel, dirichlet_log_kernel, safe_log
+
+__all__ = [
+    "CURVE_RULES",
+    "CV_GRID",
+    "KERNELS",
+    "LOO_GRID",
+    "PAIR_KERNELS",
+    "WEIGHT_TYPES",
+    "Kernel",
+    "adaptive_bandwidth",
+    "beta_bandwidth",
+    "beta_log_kernel",
+    "copies",
+    "curve_bandwidth",
+    "cv_bandwidth",
+    "density_kernel",
+    "dirichlet_log_kernel",
+    "effective_size",
+    "first_smallest",
+    "median_bandwidth",
+    "mix_n_match_bandwidth",
+    "normal_bandwidth",
+    "positive_width",
+    "reflected_gaussian",
+    "safe_log",
+    "smoothed_labels",
+    "spread",
+]
