@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test lint oldest bench docs clean
 
 help:
 	@echo "make demo   evaluate the embedded data and write demo/report.html"
 	@echo "make test   run the tests"
-	@echo "make lint   check style and types"
+	@echo "make lint   check style, types and the direction of imports"
+	@echo "make oldest run the common tests on the oldest numpy, scipy and numba declared"
 	@echo "make bench  compare with other packages and write benchmarks/RESULTS.md"
 	@echo "make docs   build the documentation into site/"
 
@@ -17,7 +18,7 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.installed: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet -e .
+	$(BIN)/python -m pip install --quiet -e ".[all]"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.installed
@@ -42,6 +43,17 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --strict tests/typed_calls.py
+	$(BIN)/pyright tests/typed_calls.py
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/make_stubs.py --check
+
+# The oldest numpy, scipy and numba that pyproject declares, in an environment of their own.
+oldest:
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)-oldest/bin/python -m pip install --quiet "numpy==1.26.*" "scipy==1.12.*" "numba==0.59.*" pytest pytest-xdist hypothesis -e .
+	OPENBLAS_NUM_THREADS=1 $(VENV)-oldest/bin/python -m pytest -n auto tests/test_every_metric.py tests/test_golden.py tests/test_predictions.py
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/peers.py
@@ -51,4 +63,4 @@ docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 clean:
-	rm -rf $(VENV) .venv-bench* build demo site .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest .venv-bench* build demo site .mypy_cache .ruff_cache .hypothesis

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-DATA = Path(__file__).parents[1] / "src" / "calibrary" / "data"
+DATA = Path(__file__).parents[1] / "src" / "calibrary" / "datasets"
 WIDTH, HEIGHT = 640, 480
 CLASSES = ("person", "bicycle", "car")
 N_IMAGES = 40

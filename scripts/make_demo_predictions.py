@@ -18,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-OUT = Path(__file__).parents[1] / "src" / "calibrary" / "data"
+OUT = Path(__file__).parents[1] / "src" / "calibrary" / "datasets"
 FOLDS = StratifiedKFold(10, shuffle=True, random_state=0)
 
 

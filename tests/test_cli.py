@@ -11,7 +11,7 @@ import pytest
 
 import calibrary as cal
 
-DATA = files("calibrary") / "data"
+DATA = files("calibrary") / "datasets"
 BINARY = [str(DATA / "breast_cancer.csv"), "--label", "diagnosis", "--positive", "malignant"]
 FAST = ["--resamples", "39", "--metrics", "ece,bs"]
 

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from calibrary.metrics.point.decomposition import ProperScore
 from scipy.special import expit, logit
 
 import calibrary as cal
 from calibrary.maps.isotonic import Isotonic, pooled_frequencies
-from calibrary.metrics.point.decomposition import ProperScore
 from golden import arrays, number, parts, weights_of
 
 METHODS = {

@@ -6,16 +6,19 @@ Every probability-calibration metric, one library. Start with ``evaluate(y, p)``
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import Any
 
 from calibrary import datasets as datasets
 from calibrary._errors import *
+from calibrary._version import __version__ as __version__
 from calibrary.data import *
 from calibrary.data import lens as lens
 from calibrary.data.lens import *
 from calibrary.data.predictions import *
 from calibrary.diagnostics import *
 from calibrary.evaluation import *
+from calibrary.evaluation import Row
 from calibrary.inference import *
 from calibrary.lookup import *
 from calibrary.maps.nadaraya_watson import *
@@ -43,14 +46,18 @@ from calibrary.metrics.curve.index import *
 from calibrary.metrics.curve.neighbours import *
 from calibrary.metrics.curve.reliability_map import *
 from calibrary.metrics.curve.wald import *
-from calibrary.metrics.declare import Entry, TestResult
+from calibrary.metrics.declare import BonferroniResult, Entry, TestResult
 from calibrary.metrics.detection import *
 from calibrary.metrics.distance import *
+from calibrary.metrics.entry import FUNCTIONS as _FUNCTIONS
+from calibrary.metrics.entry import TESTS as _TESTS
 from calibrary.metrics.facts import Correction
 from calibrary.metrics.kernel.beta import *
 from calibrary.metrics.kernel.embedded import *
+from calibrary.metrics.kernel.embedded import EmbeddedTestResult
 from calibrary.metrics.kernel.lipschitz import *
 from calibrary.metrics.kernel.mean_embedding import *
+from calibrary.metrics.kernel.pairs import PairTestResult
 from calibrary.metrics.kernel.residual import *
 from calibrary.metrics.kernel.smooth import *
 from calibrary.metrics.kernel.squared import *
@@ -69,29 +76,52 @@ from calibrary.metrics.point.spiegelhalter import *
 from calibrary.metrics.point.success import *
 from calibrary.models.ecoc import *
 from calibrary.models.leave_one_out import *
+from calibrary.question import Question
 from calibrary.recommendation import *
 from calibrary.reporting import *
 
-if TYPE_CHECKING:
-    from calibrary import grouping as grouping
-    from calibrary import kernels as kernels
-    from calibrary import maps as maps
-    from calibrary import plots as plots
-    from calibrary import study as study
-
-from calibrary._version import __version__
-
 #: Rooms with dependencies of their own, opened when first entered.
-_ROOMS = ("grouping", "kernels", "losses", "maps", "plots", "sklearn", "study")
+_ROOMS = ("diagnostics", "gallery", "grouping", "kernels", "losses", "maps", "models", "plots", "sklearn", "study")
+
+#: What people call besides the metrics themselves.
+_VERBS = (
+    "adjust_pvalues", "boxes", "calibration_gain", "catalogue", "compare", "compute", "evaluate", "interval",
+    "match_detections", "matched_detections", "null_distribution", "predictions", "read_yolo", "recommend", "report",
+    "sigmoid", "softmax", "test",
+)  # fmt: skip
+
+#: Tables and curves.
+_TABLES = (
+    "cumulative_difference", "d_ece_map", "ece_knn_curve", "multiple_binomial_test", "observed_expected_interval",
+    "reliability_bins", "score_decomposition",
+)  # fmt: skip
+
+#: What they take and return.
+_NOUNS = (
+    "BetaCalibrationTestResult", "BinnedDecomposition", "BonferroniResult", "Bootstrap", "Boxes", "CalibrationWarning",
+    "Catalogue", "ClassRow", "ClassWiseHosmerLemeshowResult", "Comparison", "ConfidenceInterval", "Consistency",
+    "CorpDecomposition", "Correction", "CoxResult", "CoxTestResult", "CumulativeDifference", "CumulativeTestResult",
+    "DetectionMap", "EmbeddedTestResult", "Entry", "Evaluation", "GroupRow", "HosmerLemeshowResult", "IntervalResult",
+    "Lens", "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult", "MurphyDecomposition",
+    "NeighborCurve", "NeighbourTestResult", "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Predictions",
+    "Question", "RatioInterval", "Recommendation", "ReliabilityBins", "Report", "Row", "TCalResult", "TestResult",
+    "TrueDecomposition", "UnknownMetricError",
+)  # fmt: skip
+
+_METRICS = sorted({f.__name__ for f in (*_FUNCTIONS.values(), *(test.function for test in _TESTS.values()))})
+#: A room whose dependency may be missing is in ``dir`` and not here, so that ``import *`` always works.
+_ALWAYS = ("diagnostics", "grouping", "kernels", "maps", "models", "study")
+__all__ = sorted({*_NOUNS, *_METRICS, *_VERBS, *_TABLES, "datasets", "lens", *_ALWAYS})
 
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
-        from importlib import import_module
-
-        return import_module(f"calibrary.{name}")
+        try:
+            return import_module(f"calibrary.{name}")
+        except ModuleNotFoundError as error:  # an optional room without its dependency is not there, and says why
+            raise AttributeError(str(error)) from error
     raise AttributeError(f"module 'calibrary' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ROOMS})
+    return sorted({*__all__, *_ROOMS, "__version__"})

@@ -69,6 +69,19 @@ def undefined(reason: str) -> float:
     return math.nan
 
 
+@contextmanager
+def extra(name: str, purpose: str) -> Iterator[None]:
+    """Turn a missing optional dependency into one sentence that says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] == "calibrary":
+            raise
+        raise ModuleNotFoundError(
+            f"{purpose} needs {error.name.split('.')[0]}: pip install 'calibrary[{name}]'", name=error.name
+        ) from error
+
+
 def suggest(name: object, known: Iterable[str]) -> str:
     """A sentence that ends an error about an unknown name: the near misses, or the choices."""
     choices = sorted(set(known))

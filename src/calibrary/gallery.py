@@ -63,7 +63,7 @@ def figures() -> dict[str, Callable[..., Any]]:
     models = {"over-confident": (y, c), "recalibrated": (y, s.truth(c)), "timid": (y, 0.5 + 0.35 * (c - 0.5))}
     digit, q, _ = cal.datasets.digits()
     three = [[0, 1, 2], [3, 4, 5, 6], [7, 8, 9]]
-    data = files("calibrary") / "data"
+    data = files("calibrary") / "datasets"
     matches = cal.match_detections(str(data / "demo_ground_truth.json"), str(data / "demo_results.json"))
     many = np.random.default_rng(1)
     crowd = many.dirichlet(np.full(30, 0.15), 6000)

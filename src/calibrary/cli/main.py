@@ -563,7 +563,7 @@ def demo(
     from calibrary.reporting.write import save
 
     output.mkdir(parents=True, exist_ok=True)
-    data = files("calibrary") / "data"
+    data = files("calibrary") / "datasets"
     _say("evaluating three models", False)
     y, p, about = cal.datasets.breast_cancer()
     reports = [cal.report(y, p, n_resamples=resamples, title=about)]

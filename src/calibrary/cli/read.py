@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import suggest
+from calibrary._errors import extra, suggest
 from calibrary.data.checks import Array, sigmoid, softmax
 from calibrary.data.predictions import Predictions, predictions
 
@@ -173,6 +173,9 @@ def _kind(data: bytes, name: str) -> str:
 
 
 def _read_arrow(data: IO[bytes], kind: str, name: str) -> Any:
+    with extra("files", "reading files"):
+        import pyarrow as pa  # noqa: F401
+
     if kind == "parquet":
         import pyarrow.parquet as pq
 

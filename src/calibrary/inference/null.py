@@ -89,6 +89,11 @@ class MonteCarloResult(TestResult):
     n_resamples: int
     n_failed: Any
 
+    @property
+    def null_distribution(self) -> NullDistribution:
+        """The whole distribution, as in scipy's results."""
+        return self.null
+
     def __repr__(self) -> str:
         numbers = ("statistic", "pvalue", "standard_error", "null_mean", "null_sd", "excess")
         shown = ", ".join(f"{name}={_short(getattr(self, name))}" for name in numbers)

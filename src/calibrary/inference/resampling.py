@@ -122,9 +122,12 @@ class _Progress:
             return
         elapsed = monotonic() - self.began
         if self.bar is None and elapsed > 0.3 and elapsed * self.total > 2.0 * self.count:
-            from rich.console import Console
-            from rich.progress import Progress
-
+            try:
+                from rich.console import Console
+                from rich.progress import Progress
+            except ModuleNotFoundError:  # a bar is worth no dependency
+                self.wanted = False
+                return
             self.bar = Progress(console=Console(stderr=True), transient=True)
             self.task = self.bar.add_task(self.what, total=self.total)
             self.bar.start()

@@ -263,7 +263,7 @@ def _redrawing(entry: Entry, keywords: dict[str, Any]) -> Method | None:
     method = keywords.get("method", "asymptotic" if own is not None else "monte-carlo")
     if hasattr(method, "test"):
         del keywords["method"]
-        loose = [name for name in REDRAWING if name in keywords and not (own and name in own_options(own.formula))]
+        loose = [name for name in REDRAWING if name in keywords]
         if loose:
             raise TypeError(f"{loose[0]}= is a setting of the method object: pass {type(method).__name__}(...) with it")
         return method  # type: ignore[no-any-return]

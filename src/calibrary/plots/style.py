@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary._errors import extra, one_of
 from calibrary.data.checks import Array, Indices
 
 #: Height of a strip above a diagram, as a part of the diagram's height; and where the diagram's words then start.
@@ -97,8 +97,9 @@ def new_figure(size: tuple[float, float], theme: str) -> Any:
     if _SHOWN.get() and "matplotlib.pyplot" in sys.modules:
         figure = sys.modules["matplotlib.pyplot"].figure(figsize=size, layout="constrained")
     else:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        with extra("plots", "drawing"):
+            from matplotlib.backends.backend_agg import FigureCanvasAgg
+            from matplotlib.figure import Figure
 
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)

@@ -21,7 +21,7 @@ class Dataset(NamedTuple):
 
 
 def _columns(name: str) -> dict[str, list[str]]:
-    with (files("calibrary") / "data" / name).open() as f:
+    with (files("calibrary") / "datasets" / name).open() as f:
         rows = list(csv.reader(f))
     return dict(zip(rows[0], map(list, zip(*rows[1:], strict=True)), strict=True))
 
