@@ -63,7 +63,8 @@ assert not hasattr(cal, "losses")
 assert len(inspect.getmembers(cal)) > 150
 assert "expected_calibration_error" in pydoc.render_doc(cal)
 from calibrary import *
-print(round(cal.brier_score([0, 1], [0.2, 0.7]), 3), cal.evaluate([0, 1, 1, 0] * 9, [0.2, 0.7, 0.9, 0.4] * 9)["ece"] > 0)
+every = cal.evaluate([0, 1, 1, 0] * 9, [0.2, 0.7, 0.9, 0.4] * 9)
+print(round(cal.brier_score([0, 1], [0.2, 0.7]), 3), every["ece"] > 0)
 try:
     cal.plots.plot_reliability([0, 1], [0.2, 0.7])
 except ModuleNotFoundError as error:

@@ -1,0 +1,127 @@
+"""Every fast resampling path gives what its metric gives, over random weights and labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import calibrary as cal
+from calibrary.data.sample import Replicate, sample_of
+from calibrary.inference import fast
+from calibrary.inference.statistic import as_statistic
+from calibrary.metrics.measure import measure
+from calibrary.question import Question
+
+ROW_MEANS = [
+    e.id
+    for e in cal.catalogue.values()
+    if "reduction" in e.options and e.reads == "predictions" and not e.needs and e.id not in fast.PATHS
+]
+OPTIONS = {
+    "ece": [{}, {"n_bins": 4}, {"norm": 2}, {"edges": [0, 0.3, 1]}, {"closed": "left"}],
+    "mce": [{}, {"n_bins": 3}],
+    "smece": [{}, {"sigma": 0.1}, {"grid": 50}],
+}
+LENSES = ["auto", "class-wise", "top-label"]
+
+
+def problem(seed: int, n: int, k: int):
+    """Predictions with ties, and labels that need not fit them."""
+    rng = np.random.default_rng(seed)
+    if k == 2:
+        p = np.round(rng.random(n), rng.integers(1, 6))
+    else:
+        p = rng.dirichlet(np.full(k, 0.5), n)
+    return rng, rng.integers(0, k, n), p
+
+
+def held(id: str, options: dict, lens: str, seed: int, n: int, k: int, relabels: bool, weighted: bool) -> bool:
+    """Compare the path with the metric on one replicate; False where there is no path for these options."""
+    rng, y, p = problem(seed, n, k)
+    w = rng.integers(1, 4, n).astype(float) if weighted else None
+    entry = cal.catalogue[id]
+    sample = sample_of(cal.predictions(y, p, sample_weight=w))
+    statistic = as_statistic(entry, sample, Question(lens=lens, options=options))
+    scheme = sample.null() if relabels else sample.bootstrap()
+    path = fast.fast(entry, statistic.question, scheme, statistic.observed)
+    if path is None:
+        return False
+    rows = scheme.rows
+    if relabels:
+        replicate = Replicate(scheme.base, order=scheme.order, y=rng.integers(0, k, rows.n))
+        data = rows.relabelled(replicate.row_labels)
+    else:
+        new = rng.integers(0, 3, rows.n) * rows.weight
+        if not new.any():
+            return False
+        replicate = Replicate(scheme.base, order=scheme.order, w=lambda: new)
+        data = cal.predictions(y, p, sample_weight=new)
+    expected = np.atleast_1d(measure(entry, data, statistic.question))
+    np.testing.assert_allclose(path(replicate), expected, rtol=1e-9, atol=1e-12)
+    return True
+
+
+shapes = {
+    "seed": st.integers(0, 10**6), "n": st.integers(1, 60), "k": st.sampled_from([2, 2, 3, 5]),
+    "relabels": st.booleans(), "weighted": st.booleans(), "lens": st.sampled_from(LENSES),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("id", sorted(fast.PATHS))
+@settings(max_examples=60, deadline=None)
+@given(**shapes, which=st.integers(0, 10))
+def test_a_registered_path_gives_what_the_metric_gives(id, which, seed, n, k, relabels, weighted, lens):
+    choices = OPTIONS.get(id, [{}])
+    held(id, choices[which % len(choices)], lens, seed, n, k, relabels, weighted)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("id", ROW_MEANS)
+@settings(max_examples=15, deadline=None)
+@given(**shapes)
+def test_a_mean_of_rows_is_the_metric(id, seed, n, k, relabels, weighted, lens):
+    entry = cal.catalogue[id]
+    if lens != "auto" and lens not in entry.lenses:
+        lens = "auto"
+    held(id, {}, lens, seed, n, k, relabels, weighted)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("id", [*sorted(fast.PATHS), "bs", "mae", "sr"])
+@pytest.mark.parametrize("relabels", [False, True])
+def test_the_path_is_there_for_plain_predictions(id, relabels):
+    assert held(id, {}, "auto", 1, 50, 2, relabels, False)
+
+
+def test_a_wrong_path_is_caught(monkeypatch):
+    right = fast.PATHS["ecce_mad"]
+
+    def wrong(view, **options):  # the largest value in place of the largest absolute value
+        value = right(view, **options)
+        return lambda w, y: value(w, y) if value(w, y) < 0.05 else value(w, y) - 1e-6
+
+    monkeypatch.setitem(fast.PATHS, "ecce_mad", wrong)
+
+    def every_seed():
+        for seed in range(10):
+            held("ecce_mad", {}, "auto", seed, 40, 2, False, False)
+
+    with pytest.raises(AssertionError):
+        every_seed()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("average", ["uniform", "prevalence", "max"])
+@pytest.mark.parametrize("lens", ["class-wise", "pairwise", "true-class"])
+@pytest.mark.parametrize("id", ["bs", "ece", "ecce_mad", "smece", "nll"])
+def test_averages_are_those_of_each_replicate(id, lens, average):
+    _, y, p = problem(4, 40, 3)
+    result = cal.interval(id, y, p, method="percentile", lens=lens, average=average, n_resamples=5, rng=7, clip=False)
+    stream = np.random.default_rng(7)
+    for value in result.replicates:
+        rows = stream.integers(0, 40, 40)
+        expected = cal.compute(id, y[rows], p[rows], lens=lens, average=average)
+        assert value == pytest.approx(expected, rel=1e-9)
