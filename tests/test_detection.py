@@ -617,7 +617,7 @@ def test_catalogue_says_which_metrics_have_a_null_and_which_not():
     assert entries["l1cbod"].link == "option"
     assert entries["d_ece"].link == "threshold"
     assert {e.row for e in entries.values()} == set(range(75, 83))
-    assert all(e.equation or e.id in ("d_ece", "egce") for e in entries.values())
+    assert all(e.equation for e in entries.values())
 
 
 def test_classes_are_averaged_by_the_same_words_as_everywhere():

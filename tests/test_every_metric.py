@@ -16,11 +16,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import calibrary as cal
+from calibrary.data.lens import ALL_LENSES
 from calibrary.metrics.declare import TESTS
 from calibrary.metrics.table2 import TABLE_2
 
-ENTRIES = [e for e in cal.catalogue.values() if e.family != "detection"]
+ENTRIES = list(cal.catalogue.values())
 every_metric = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
+#: Metrics of labels and probabilities; those of matched detections have a door of their own, tested in test_detection.
+CLASSIFIERS = [e for e in ENTRIES if e.reads == "predictions"]
+every_classifier = pytest.mark.parametrize("entry", CLASSIFIERS, ids=lambda e: e.id)
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 
 
@@ -50,6 +54,7 @@ def extra(entry, n, seed=1):
         "consistency": lambda: {"consistency": rng.random(n)},
         "query": lambda: {"query": None, "k": min(20, n)},
         "order": dict,
+        "boxes": lambda: {"iou": rng.uniform(0.5, 1.0, n), "category": rng.integers(0, 2, n), "n_missed": {0: 2, 1: 1}},
     }
     needed = {}
     for need in entry.needs:
@@ -87,7 +92,7 @@ def problems(entry):
     """Binary and multi-class problems this metric can take."""
     yield (*binary(), extra(entry, 90))
     y, p = multi()
-    if entry.default_lens != "binary":
+    if entry.default_lens != "binary" and entry.reads == "predictions":
         yield y, p, rows_for_classes(entry, extra(entry, 90), p)
 
 
@@ -126,15 +131,16 @@ def test_facts_are_complete(entry):
     assert entry.null or entry.null_note
     assert entry.order_free or entry.order_note
     assert entry.weights == "repetition" or entry.weights_note
-    assert entry.default_lens in entry.lenses
-    assert entry.binary_lens in entry.lenses
+    if entry.reads == "predictions":
+        assert entry.default_lens in entry.lenses
+        assert entry.binary_lens in entry.lenses
 
 
 @every_metric
 def test_the_docstring_teaches_and_its_example_runs(entry):
     doc = inspect.getdoc(entry.function)
     assert "Examples" in doc
-    assert "y_true" in doc
+    assert entry.front.data[0] in doc
     case = doctest.DocTestParser().get_doctest(doc, {}, entry.id, None, 0)
     assert case.examples
     with warnings.catch_warnings():
@@ -227,12 +233,14 @@ def test_unit_weights_change_nothing(entry):
 @every_metric
 def test_a_predictions_object_gives_the_same_number_as_arrays(entry):
     for y, p, kw in problems(entry):
-        checked = cal.predictions(y, p)
-        same(entry(checked, **kw), entry(y, p, **kw))
+        if entry.reads == "matches":
+            same(entry(cal.matched_detections(y, p, **kw)), entry(y, p, **kw))
+        else:
+            same(entry(cal.predictions(y, p), **kw), entry(y, p, **kw))
 
 
 @quiet
-@every_metric
+@every_classifier
 def test_two_columns_are_the_binary_problem(entry):
     y, c = binary()
     kw = extra(entry, len(y))
@@ -267,7 +275,7 @@ def test_every_container_gives_the_same_number(entry, container):
 
 
 @quiet
-@every_metric
+@every_classifier
 def test_label_types_and_float32_give_the_same_number(entry):
     y, c = binary(60)
     c = _float32_exact(c)
@@ -395,21 +403,22 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-@every_metric
+@every_classifier
 def test_bad_input_is_refused_with_a_sentence(entry, case):
     data, kw, sentence = BAD[case]
     with pytest.raises((ValueError, TypeError), match=sentence):
         entry(*data, **kw, **extra(entry, 30))
 
 
-@every_metric
-def test_a_lens_it_is_not_defined_through_is_refused_by_name(entry):
-    from calibrary.data.lens import ALL_LENSES
+REFUSED = [(e, name) for e in ENTRIES for name in sorted(set(ALL_LENSES) - set(e.lenses) - {"partition", "code"})]
 
-    y, p = multi(30)
-    for name in set(ALL_LENSES) - set(entry.lenses) - {"partition", "code"}:
-        with pytest.raises(ValueError, match="not defined through"):
-            entry(y, p, lens=name, r=1, **extra(entry, 30))
+
+@pytest.mark.parametrize(("entry", "name"), REFUSED, ids=lambda v: getattr(v, "id", v))
+def test_a_lens_it_is_not_defined_through_is_refused_by_name(entry, name):
+    y, p = multi(30) if entry.reads == "predictions" else binary(30)
+    rank = {"r": 1} if entry.reads == "predictions" or name in ("rth", "within-top-r", "ranked") else {}
+    with pytest.raises((ValueError, TypeError), match=r"not defined through|has no option 'r'"):
+        entry(y, p, lens=name, **rank, **extra(entry, 30))
 
 
 # -- tests of their own ------------------------------------------------------------------------------

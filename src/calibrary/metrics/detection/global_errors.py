@@ -38,6 +38,7 @@ _NOTHING = "there are neither detections nor objects"
 @detection_metric(
     "egce",
     row=80,
+    equation="section 7.6 (in words)",
     extra_options=("bins",),
     **_GLOBAL,
     cost="O(V log V)",
