@@ -118,7 +118,10 @@ def _import(annotation: str, formula: Callable[..., Any], imports: dict[str, str
             imports[name] = str(module)
         else:  # an alias of a type, such as Score
             made = re.compile(rf"^{name}\b[^=]*=", re.MULTILINE)
-            imports[name] = next(m.__name__ for m in _modules() if name in vars(m) and made.search(inspect.getsource(m)))
+            defining = (m for m in _modules() if name in vars(m) and made.search(inspect.getsource(m)))
+            imports[name] = next(defining).__name__
+                m.__name__ for m in _modules() if name in vars(m) and made.search(inspect.getsource(m))
+            )
 
 
 def _modules() -> list[Any]:

@@ -466,7 +466,7 @@ def literal_knn(y, c, k):
 def test_neighbours_equal_their_definition(decimals, k):
     for seed in range(3):
         y, c = data(decimals=decimals, seed=seed)
-        got = cal.nearest_neighbour_calibration_error(y, c, k=k)
+        got = cal.nearest_neighbor_calibration_error(y, c, k=k)
         assert got == pytest.approx(literal_knn(y, c, k), rel=1e-9, abs=1e-12)
 
 
@@ -475,7 +475,7 @@ def test_neighbours_among_confidences_of_any_size():
     c = np.concatenate([10.0 ** -rng.uniform(0, 30, 80), 1 - 10.0 ** -rng.uniform(0, 20, 80), [0.0, 1.0, 0.5]])
     y = (rng.random(len(c)) < c).astype(int)
     for k in (1, 5, 12, 40, 100):
-        got = cal.nearest_neighbour_calibration_error(y, c, k=k)
+        got = cal.nearest_neighbor_calibration_error(y, c, k=k)
         assert got == pytest.approx(literal_knn(y, c, k), rel=1e-9, abs=1e-12)
 
 
@@ -485,7 +485,7 @@ def test_neighbours_are_counted_by_weight(k):
     w = np.random.default_rng(1).integers(1, 30, 40)
     repeated = np.repeat(np.arange(40), w)
     want = literal_knn(y[repeated], c[repeated], k)
-    assert cal.nearest_neighbour_calibration_error(y, c, k=k, sample_weight=w) == pytest.approx(want, abs=1e-12)
+    assert cal.nearest_neighbor_calibration_error(y, c, k=k, sample_weight=w) == pytest.approx(want, abs=1e-12)
 
 
 def test_the_windows_of_neighbours_are_ranges_around_their_centre():
@@ -500,14 +500,14 @@ def test_the_windows_of_neighbours_are_ranges_around_their_centre():
 def test_the_curve_over_k_ends_at_the_gap_of_the_whole():
     y, c = data(50)
     curve = cal.ece_knn_curve(y, c, ks=[1, 7, 49])
-    assert curve.error[1] == cal.nearest_neighbour_calibration_error(y, c, k=7)
+    assert curve.error[1] == cal.nearest_neighbor_calibration_error(y, c, k=7)
     assert curve.error[2] == pytest.approx(abs(y.mean() - c.mean()))
     assert len(cal.ece_knn_curve(y, c).k) > 5
     with pytest.raises(ValueError, match="ks=0"):
         cal.ece_knn_curve(y, c, ks=[0])
     with pytest.raises(ValueError, match="mean the same"):
-        cal.nearest_neighbour_calibration_error(y, c, k=1, n_neighbors=2)
-    assert cal.nearest_neighbour_calibration_error([1], [0.7]) == pytest.approx(0.3)
+        cal.nearest_neighbor_calibration_error(y, c, k=1, n_neighbors=2)
+    assert cal.nearest_neighbor_calibration_error([1], [0.7]) == pytest.approx(0.3)
 
 
 # -- combined scores ---------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ def test_binned_errors_are_their_definitions(seed, weighted):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_localisation_aware_errors_are_their_definitions(seed):
+def test_localization_aware_errors_are_their_definitions(seed):
     m = matched(some_arrays(seed), sample_weight=RNG(seed).integers(1, 4, 60))
     rows = records(m)
     terms = per_class(rows, literal_laece)
@@ -415,8 +415,8 @@ def test_bins_is_another_name_of_n_bins():
 
 
 def test_both_spellings_are_the_same_function_and_names_are_found():
-    assert cal.localization_aware_expected_calibration_error is cal.localisation_aware_expected_calibration_error
-    assert cal.localization_aware_adaptive_calibration_error is cal.localisation_aware_adaptive_calibration_error
+    assert cal.localization_aware_expected_calibration_error is cal.localization_aware_expected_calibration_error
+    assert cal.localization_aware_adaptive_calibration_error is cal.localization_aware_adaptive_calibration_error
     found = {
         "detection-ECE": "d_ece", "d_ace": "average_calibration_error", "LaECE": "laece", "L1CBOD": "l1cbod",
         "detection kde error": "l1cbod", "spherical_global_calibration": "sgc", "LAACE0": "laace",
@@ -629,7 +629,7 @@ def test_classes_are_averaged_by_the_same_words_as_everywhere():
     for metric, options in (
         (cal.detection_expected_calibration_error, {"min_samples": 1}),
         (cal.quadratic_global_calibration, {}),
-        (cal.localisation_aware_expected_calibration_error, {}),
+        (cal.localization_aware_expected_calibration_error, {}),
     ):
         each = metric(correct, score, average=None, **options, **data)
         for words, expected in (

@@ -440,7 +440,7 @@ def test_dawid_sebastiani_is_the_multivariate_score_whichever_class_is_dropped()
 def test_moment_scores_of_a_bernoulli_forecast_are_the_binary_ones():
     y, c = arrays("binary12")[:2]
     sd, w = np.sqrt(c * (1 - c)), 1.0 + np.arange(12) % 3
-    for name in ("dawid_sebastiani_score", "normalised_squared_error_score"):
+    for name in ("dawid_sebastiani_score", "normalized_squared_error_score"):
         moments = getattr(cal, name + "_moments")
         assert moments(y, c, sd, sample_weight=w) == pytest.approx(getattr(cal, name)(y, c, sample_weight=w))
         rows = moments(y, c, sd, sample_weight=np.r_[0.0, w[1:]], reduction="none")
@@ -466,7 +466,7 @@ def test_dawid_sebastiani_at_the_ends():
 
 def test_normalised_squares_expect_one_under_calibration():
     q = np.array([0.1, 0.3, 0.6])
-    rows = cal.normalised_squared_error_score([0, 1, 2], np.tile(q, (3, 1)), reduction="none")
+    rows = cal.normalized_squared_error_score([0, 1, 2], np.tile(q, (3, 1)), reduction="none")
     assert q @ rows == pytest.approx(1.0)
 
 
@@ -564,7 +564,7 @@ def test_generalised_squares_golden():
         y, c, _ = arrays(entry["data"])
         i = np.arange(len(y))
         W = 0.5 ** np.abs(i[:, None] - i) / len(y)
-        assert_close(cal.generalised_squared_error(y, c, W=W), entry)
+        assert_close(cal.generalized_squared_error(y, c, W=W), entry)
 
 
 def test_generalised_squares_take_a_diagonal_and_sparse_weights():
@@ -573,14 +573,14 @@ def test_generalised_squares_take_a_diagonal_and_sparse_weights():
     y, c = arrays("binary12")[:2]
     w = 1.0 + np.arange(12) % 3
     want = cal.brier_score(y, c, sample_weight=w)
-    assert cal.generalised_squared_error(y, c, sample_weight=w) == pytest.approx(want)
-    assert cal.generalised_squared_error(y, c, W=w / w.sum()) == pytest.approx(want)
-    assert cal.generalised_squared_error(y, c, W=diags(w / w.sum())) == pytest.approx(want)
-    assert cal.generalised_squared_error(y, c, W=np.diag(w / w.sum())) == pytest.approx(want)
+    assert cal.generalized_squared_error(y, c, sample_weight=w) == pytest.approx(want)
+    assert cal.generalized_squared_error(y, c, W=w / w.sum()) == pytest.approx(want)
+    assert cal.generalized_squared_error(y, c, W=diags(w / w.sum())) == pytest.approx(want)
+    assert cal.generalized_squared_error(y, c, W=np.diag(w / w.sum())) == pytest.approx(want)
     with pytest.raises(ValueError, match="pass one of them"):
-        cal.generalised_squared_error(y, c, W=w, sample_weight=w)
+        cal.generalized_squared_error(y, c, W=w, sample_weight=w)
     with pytest.raises(ValueError, match="W has shape"):
-        cal.generalised_squared_error(y, c, W=w[:-1])
+        cal.generalized_squared_error(y, c, W=w[:-1])
 
 
 # -- scores with an exponent -------------------------------------------------------------------------

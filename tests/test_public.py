@@ -126,3 +126,18 @@ def test_a_method_object_is_the_string_with_its_settings(id):
     assert by_name.pvalue == by_object.pvalue
     with pytest.raises(TypeError, match="setting of the method object"):
         cal.test(id, y, p, method=cal.MonteCarlo(), n_resamples=29)
+
+
+def test_old_names_still_work_and_warn():
+    y, p = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]
+    with pytest.warns(DeprecationWarning, match="p=2 of pwe is an old name: use norm=2"):
+        assert cal.pointwise_lp_error(y, p, p=2) == cal.pointwise_lp_error(y, p, norm=2)
+    with pytest.warns(DeprecationWarning, match="definition='review'"):
+        old = cal.compute("sarps", y, p, form="literal")
+    assert old == cal.compute("sarps", y, p, definition="review")
+    with pytest.warns(DeprecationWarning, match="n_neighbors=2"):
+        cal.interval("ece_knn", y, p, k=2, n_resamples=3, rng=0)
+    with pytest.raises(TypeError, match="old name of norm: give one of them"):
+        cal.pointwise_lp_error(y, p, p=2, norm=2)
+    with pytest.warns(DeprecationWarning, match="calibrary.normalized_squared_error_score"):
+        assert cal.normalised_squared_error_score is cal.normalized_squared_error_score

@@ -11,6 +11,7 @@ from typing import Any
 
 from calibrary import datasets as datasets
 from calibrary._errors import *
+from calibrary._errors import deprecated as _deprecated
 from calibrary._version import __version__ as __version__
 from calibrary.data import *
 from calibrary.data import lens as lens
@@ -103,7 +104,7 @@ _NOUNS = (
     "CorpDecomposition", "Correction", "CoxResult", "CoxTestResult", "CumulativeDifference", "CumulativeTestResult",
     "DetectionMap", "EmbeddedTestResult", "Entry", "Evaluation", "GroupRow", "HosmerLemeshowResult", "IntervalResult",
     "Lens", "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult", "MurphyDecomposition",
-    "NeighborCurve", "NeighbourTestResult", "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Predictions",
+    "NeighborCurve", "NeighborTestResult", "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Predictions",
     "Question", "RatioInterval", "Recommendation", "ReliabilityBins", "Report", "Row", "TCalResult", "TestResult",
     "TrueDecomposition", "UnknownMetricError",
 )  # fmt: skip
@@ -114,7 +115,23 @@ _ALWAYS = ("diagnostics", "grouping", "kernels", "maps", "models", "study")
 __all__ = sorted({*_NOUNS, *_METRICS, *_VERBS, *_TABLES, "datasets", "lens", *_ALWAYS})
 
 
+#: Names of before, each with today's; they still work and warn.
+_RENAMED = {
+    "NeighbourCurve": "NeighborCurve",
+    "NeighbourTestResult": "NeighborTestResult",
+    "generalised_squared_error": "generalized_squared_error",
+    "localisation_aware_adaptive_calibration_error": "localization_aware_adaptive_calibration_error",
+    "localisation_aware_expected_calibration_error": "localization_aware_expected_calibration_error",
+    "nearest_neighbour_calibration_error": "nearest_neighbor_calibration_error",
+    "normalised_squared_error_score": "normalized_squared_error_score",
+    "normalised_squared_error_score_moments": "normalized_squared_error_score_moments",
+}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        _deprecated(f"calibrary.{name}", f"calibrary.{_RENAMED[name]}")
+        return globals()[_RENAMED[name]]
     if name in _ROOMS:
         try:
             return import_module(f"calibrary.{name}")

@@ -69,6 +69,15 @@ def undefined(reason: str) -> float:
     return math.nan
 
 
+def deprecated(old: str, new: str) -> None:
+    """Say at the user's line that a name has a successor, and which."""
+    frame = inspect.currentframe()
+    level = 0
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(f"{old} is an old name: use {new}", DeprecationWarning, stacklevel=level + 1)
+
+
 @contextmanager
 def extra(name: str, purpose: str) -> Iterator[None]:
     """Turn a missing optional dependency into one sentence that says what to install."""

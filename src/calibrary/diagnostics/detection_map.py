@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from calibrary._errors import deprecated
 from calibrary.data.checks import Array
 from calibrary.grouping.edges import whole
 from calibrary.metrics.declare import Result
@@ -22,7 +23,7 @@ class DetectionMap(Result):
     """D-ECE over the image plane or the box sizes; what :func:`d_ece_map` returns.
 
     Every array has one axis per feature, in their order: ``map[i, j]`` has cx (or w) in bin i and cy (or h) in bin j.
-    ``map`` is NaN where there are no detections, and 0 where no score bin holds ``min_samples`` of them
+    ``map`` is NaN where there are no detections, and 0 where no score bin holds ``min_count`` of them
     (``n_kept`` = 0): not a finding. ``n`` and ``n_kept`` count detections (weights, if there are any).
     """
 
@@ -42,9 +43,10 @@ def d_ece_map(
     *,
     features: str | Sequence[str] = "location",
     n_bins: int | Sequence[int] | None = None,
-    min_samples: int = 8,
+    min_count: int = 8,
     closed: str = "left",
     bins: int | Sequence[int] | None = None,
+    min_samples: int | None = None,
     **data: Unpack[Matching],
 ) -> DetectionMap:
     r"""Where in the image, or at which box sizes, scores and precision part: the data of a heat map.
@@ -54,7 +56,7 @@ def d_ece_map(
 
     Parameters
     ----------
-    ground_truth, results, features, n_bins, min_samples, closed
+    ground_truth, results, features, n_bins, min_count, closed
         As in :func:`detection_expected_calibration_error` (``bins`` is another name of ``n_bins``).
     **data
         Options of matching.
@@ -63,11 +65,14 @@ def d_ece_map(
     --------
     >>> import calibrary as cal
     >>> box, size = [[0, 0, 20, 20], [80, 80, 20, 20]], (100, 100)
-    >>> cal.d_ece_map([1, 0], [0.9, 0.6], box=box, image_size=size, n_bins=2, min_samples=1).map.round(2)
+    >>> cal.d_ece_map([1, 0], [0.9, 0.6], box=box, image_size=size, n_bins=2, min_count=1).map.round(2)
     array([[0.1, nan],
            [nan, 0.6]])
     """
     keywords: dict[str, Any] = dict(data)
+    if min_samples is not None:
+        deprecated("min_samples of d_ece_map", "min_count")
+        min_count = min_samples
     matches = read_matches(ground_truth, results, keywords)
     if keywords:
         raise TypeError(f"d_ece_map has no option {next(iter(keywords))!r}")
@@ -75,7 +80,7 @@ def d_ece_map(
     inner = shape[1:]
     size = int(np.prod(inner))
     cells = Cells.of(code, matches.weight, matches.score, matches.correct)
-    kept = cells.rows >= whole("min_samples", min_samples)
+    kept = cells.rows >= whole("min_count", min_count)
 
     def per_cell(values: Array) -> Array:
         return np.bincount(cells.code % size, weights=values, minlength=size).astype(np.float64)

@@ -11,7 +11,7 @@ from calibrary.data.checks import Array
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic
 from calibrary.grouping.edges import whole
-from calibrary.metrics.bins.neighbours import nearest_neighbour_calibration_error
+from calibrary.metrics.bins.neighbours import nearest_neighbor_calibration_error
 from calibrary.metrics.entry import Seen
 from calibrary.metrics.measure import combined, each_view
 from calibrary.question import Question
@@ -26,7 +26,7 @@ class NeighborCurve(NamedTuple):
     error: Array
 
 
-@diagnostic(nearest_neighbour_calibration_error)
+@diagnostic(nearest_neighbor_calibration_error)
 def ece_knn_curve(
     views: Views, *, ks: Iterable[int] | None = None, average: Any = "uniform", **common: Unpack[Seen]
 ) -> NeighborCurve:
@@ -49,11 +49,11 @@ def ece_knn_curve(
     >>> curve.error.round(4)
     array([0.1867, 0.1267, 0.04  ])
     """
-    entry = nearest_neighbour_calibration_error.entry
+    entry = nearest_neighbor_calibration_error.entry
     if ks is None:
         rows = max(view.total for view in views.views)
         ks = np.unique(np.geomspace(1, max(1.0, rows / 2), 20).astype(int)).tolist()
     chosen = [whole("ks", k) for k in ks]
-    questions = [Question(average=average, options={"k": k}) for k in chosen]
+    questions = [Question(average=average, options={"n_neighbors": k}) for k in chosen]
     errors = [combined(entry, each_view(entry.formula, views, q), views, q) for q in questions]
     return NeighborCurve(np.array(chosen, dtype=np.float64), np.array(errors))

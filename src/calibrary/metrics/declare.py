@@ -316,6 +316,8 @@ def public(
     def function(*data: Any, **keywords: Any) -> Any:
         if len(data) == 2 and not keywords:
             return call(*data, keywords)
+        if not known.issuperset(keywords):
+            keywords = entry.renewed(keywords)
         for name in keywords:
             if name not in known:
                 raise TypeError(f"{formula.__name__} has no option {name!r}: {suggest(name, known - {first, second})}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypedDict
 
-from calibrary._errors import suggest
+from calibrary._errors import deprecated, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import Lens, as_lens
 from calibrary.metrics.facts import Facts
@@ -138,8 +138,25 @@ class Entry(Facts):
     def __reduce__(self) -> tuple[Any, ...]:
         return _entry, (self.id,)  # found again by its id: an entry is part of the library, not of the data
 
+    def renewed(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
+        """The keywords of a call with old names of options turned into today's, with a warning for each."""
+        current = dict(keywords)
+        for old, new in self.renamed.items():
+            if old not in current:
+                continue
+            name, values = new if isinstance(new, tuple) else (new, {})
+            if name in current:
+                raise TypeError(f"{old} is the old name of {name}: give one of them")
+            value = current.pop(old)
+            key = value if isinstance(value, bool | str | int | float) else None
+            current[name] = values.get(key, value)
+            deprecated(f"{old}={value!r} of {self.id}", f"{name}={current[name]!r}")
+        return current
+
     def asked(self, keywords: Mapping[str, Any]) -> Question:
         """The question of a call, with the names of its options checked."""
+        if self.renamed:
+            keywords = self.renewed(keywords)
         for name in keywords:
             if name not in self.options and name not in self.front.common:
                 known = [*self.options, *self.front.common]

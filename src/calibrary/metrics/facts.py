@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -53,6 +54,7 @@ class Facts:
     default_average : how the views of a lens are combined unless the user says otherwise
     extra_options : further options it hands on to one of its parts (a map, a grouping): names, shown in its
         signature as None, or an :class:`Options` with their defaults and documentation
+    renamed : old names of options, each with the new name, or with the new name and what old values are called now
     needs : inputs beyond labels and probabilities ("features", "groups", "model", "boxes", "order")
     weights : "repetition" (weight 2 is the row twice), "rows" (weights count, but sizes count rows) or "none"
     order_free : does row order never change the value
@@ -90,6 +92,7 @@ class Facts:
     binary_lens: str = "binary"
     default_average: str = "uniform"
     extra_options: tuple[str, ...] | Options = field(default=(), hash=False)
+    renamed: Mapping[str, str | tuple[str, Mapping[Any, Any]]] = field(default_factory=dict, hash=False)
     needs: tuple[str, ...] = ()
     weights: str = "repetition"
     weights_note: str = ""
@@ -124,8 +127,8 @@ class Facts:
 def _plain(value: Any) -> Any:
     if isinstance(value, Correction):
         return {"fact": value.fact, "review": value.review, "ours": value.ours}
-    if isinstance(value, Options):
-        return dict(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(v) for name, v in value.items()}
     if isinstance(value, tuple):
         return [_plain(v) for v in value]
     return value

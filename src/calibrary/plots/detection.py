@@ -164,7 +164,7 @@ class MapData(FigureData):
 
 def d_ece_map_data(matches: Any, *, features: Any = "location", n_bins: Any = None, min_samples: int = 8) -> MapData:
     """D-ECE, precision and mean score over the image plane ("location"), box sizes ("shape") or one feature."""
-    found = d_ece_map(matches, features=features, n_bins=n_bins, min_samples=min_samples)
+    found = d_ece_map(matches, features=features, n_bins=n_bins, min_count=min_samples)
     known = np.where(found.n_kept > 0, found.map, np.nan)
     return MapData(
         found.features, found.edges, known, found.precision, found.mean_score, found.n, found.n_kept,

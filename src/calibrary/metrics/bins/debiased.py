@@ -50,6 +50,7 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
 
 @metric(
     "ce2_db",
+    renamed={"variance": ("definition", {"label": "authors", "confidence": "review"})},
     row=39,
     aliases=("CE2-DB", "CE²-DB", "ECE-DEBIAS", "MSCE", "broecker", "ferro_fricker"),
     range_note="negative values are legal: the bias is removed on average, not in every sample",
@@ -77,7 +78,7 @@ def debiased_squared_calibration_error(
     *,
     binning: str | Grouping = "mass",
     mass_rule: str = "split",
-    variance: str = "label",
+    definition: str = "authors",
     root: bool = False,
     weight_type: str = "frequency",
     **options: Unpack[_Bins],
@@ -90,8 +91,8 @@ def debiased_squared_calibration_error(
 
     Parameters
     ----------
-    variance : "label" or "confidence"
-        Which variance is subtracted; "confidence" is the review's misprint.
+    definition : "authors" or "review"
+        Which variance is subtracted; "review" is the review's misprint.
     root : bool
         Clip at 0 and take the square root; over classes, the root of the mean of the clipped squares.
     weight_type : "frequency" or "importance"
@@ -105,10 +106,10 @@ def debiased_squared_calibration_error(
     >>> round(cal.debiased_squared_calibration_error(y, c, n_bins=2), 4)
     -0.0267
     """
-    one_of("variance", variance, ("label", "confidence"))
+    one_of("definition", definition, ("authors", "review"))
     groups = group(view, binning, mass_rule=mass_rule, **options)
     n = _size(groups, weight_type)
-    rate = groups.label if variance == "label" else groups.confidence
+    rate = groups.label if definition == "authors" else groups.confidence
     several = n >= 2
     noise = rate[several] * (1.0 - rate[several]) / (n[several] - 1.0)
     value = float(np.dot(groups.share[several], groups.gap[several] ** 2 - noise))

@@ -16,6 +16,7 @@ __all__ = ["fit_on_the_test_calibration_error"]
 
 @metric(
     "ece_fott",
+    renamed={"alpha": "norm"},
     costly=True,
     family="bin",
     row=33,
@@ -45,7 +46,7 @@ def fit_on_the_test_calibration_error(
     n_bins: int | str = "cv",
     base: str = "mass",
     roof: str = "tilted",
-    alpha: float = 1,
+    norm: float = 1,
     empty: str = "zero",
     max_bins: int = 40,
     cv: int = 10,
@@ -70,7 +71,7 @@ def fit_on_the_test_calibration_error(
         Kind of bins; ``binning`` means the same.
     roof : "tilted" or "flat"
         The map inside a bin: c + mean label - mean confidence, or the mean label.
-    alpha : float
+    norm : float
         Power of the distance; no root is taken.
     empty : "zero" or "identity"
         What a bin without training data predicts on the held-out fold: 0 (the authors' code), or c.
@@ -89,8 +90,8 @@ def fit_on_the_test_calibration_error(
     >>> round(cal.fit_on_the_test_calibration_error(y, p, n_bins=2, base="width"), 4)
     0.225
     """
-    if not alpha > 0:
-        raise ValueError(f"alpha={alpha!r} must be above 0")
+    if not norm > 0:
+        raise ValueError(f"norm={norm!r} must be above 0")
     base = base if binning is None else binning
     one_of("roof", roof, ("tilted", "flat"))
     one_of("empty", empty, ("zero", "identity"))
@@ -103,5 +104,5 @@ def fit_on_the_test_calibration_error(
         bins = bins_of_map(base, n_bins)
     groups = bins.groups(view)
     if roof == "tilted":
-        return float(np.dot(groups.share, np.abs(groups.gap) ** alpha))
-    return float(np.mean(np.abs(np.repeat(groups.label, groups.count) - view.sorted.c) ** alpha))
+        return float(np.dot(groups.share, np.abs(groups.gap) ** norm))
+    return float(np.mean(np.abs(np.repeat(groups.label, groups.count) - view.sorted.c) ** norm))

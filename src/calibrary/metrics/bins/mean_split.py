@@ -14,6 +14,7 @@ __all__ = ["mean_split_calibration_error"]
 
 @metric(
     "mvms",
+    renamed={"min_size": "min_count"},
     family="bin",
     row=32,
     aliases=("MVMS", "maximum variance mean split", "data-dependent binning"),
@@ -40,7 +41,7 @@ __all__ = ["mean_split_calibration_error"]
 def mean_split_calibration_error(
     view: Predictions,
     *,
-    min_size: int = 100,
+    min_count: int = 100,
     min_leaf: int = 1,
     split: str = "mean",
     distance: str = "tv",
@@ -54,7 +55,7 @@ def mean_split_calibration_error(
 
     Parameters
     ----------
-    min_size : int
+    min_count : int
         Nodes with fewer rows are not split.
     min_leaf : int
         A split that leaves fewer rows on one side is not made.
@@ -66,7 +67,7 @@ def mean_split_calibration_error(
     --------
     >>> import calibrary as cal
     >>> y, p = [0, 0, 1, 1], [0.1, 0.3, 0.6, 0.9]
-    >>> round(cal.mean_split_calibration_error(y, p, min_size=3), 4)
+    >>> round(cal.mean_split_calibration_error(y, p, min_count=3), 4)
     0.225
     """
-    return MeanSplit(min_size, min_leaf, split).groups(view).gap_norm(1, distance)
+    return MeanSplit(min_count, min_leaf, split).groups(view).gap_norm(1, distance)

@@ -12,11 +12,12 @@ from calibrary.grouping.edges import whole
 from calibrary.grouping.windows import nearest_windows, sliding_windows
 from calibrary.metrics.declare import Common, Correction, metric
 
-__all__ = ["calbin", "nearest_neighbour_calibration_error"]
+__all__ = ["calbin", "nearest_neighbor_calibration_error"]
 
 
 @metric(
     "calbin",
+    renamed={"literal": ("definition", {True: "review", False: "authors"})},
     family="bin",
     row=46,
     aliases=("CAL", "calibration_by_overlapping_bins"),
@@ -47,7 +48,7 @@ def calbin(
     *,
     window: int | None = None,
     inner: str = "point",
-    literal: bool = False,
+    definition: str = "authors",
     **common: Unpack[Common],
 ) -> float:
     r"""Mean distance of confidences from the mean label of every run of consecutive rows.
@@ -64,7 +65,7 @@ def calbin(
     inner : "point" or "bin"
         Compare the mean label with every confidence, or with their mean (CAL of Caruana and Niculescu-Mizil,
         never larger).
-    literal : bool
+    definition : "authors" or "review"
         Equation (57) as printed: sums instead of means, and without the last window.
 
     Examples
@@ -76,7 +77,7 @@ def calbin(
     one_of("inner", inner, ("point", "bin"))
     windows = sliding_windows(view, None if window is None else whole("window", window))
     errors = np.abs(windows.gap) if inner == "bin" else windows.deviation
-    if not literal:
+    if definition == "authors":
         return float(errors.mean())
     if len(errors) == 1:
         return undefined("(57) as printed has no window when the window holds every row: take a smaller window")
@@ -86,6 +87,7 @@ def calbin(
 
 @metric(
     "ece_knn",
+    renamed={"k": "n_neighbors"},
     family="bin",
     row=47,
     aliases=("knn_ece", "nearest_neighbor_calibration_error"),
@@ -97,8 +99,8 @@ def calbin(
     use="Bins that follow every prediction instead of fixed edges; look at several k with ece_knn_curve.",
     avoid="Do not compare values at different k or N: small k adds noise, large k hides what varies.",
 )
-def nearest_neighbour_calibration_error(
-    view: Predictions, *, k: int | None = None, n_neighbors: int | None = None, **common: Unpack[Common]
+def nearest_neighbor_calibration_error(
+    view: Predictions, *, n_neighbors: int | None = None, **common: Unpack[Common]
 ) -> float:
     r"""Mean gap between label and confidence in the neighbourhood of every prediction.
 
@@ -109,20 +111,15 @@ def nearest_neighbour_calibration_error(
 
     Parameters
     ----------
-    k : int, optional
-        Number of neighbours, counted by weight; the whole part of sqrt(N) unless given. From N - 1 on the value is
-        the gap of the whole set.
     n_neighbors : int, optional
-        Another word for ``k``.
+        Number of neighbours k, counted by weight; the whole part of sqrt(N) unless given. From N - 1 on the value is
+        the gap of the whole set.
 
     Examples
     --------
     >>> import calibrary as cal
-    >>> round(cal.nearest_neighbour_calibration_error([0, 1, 1, 0, 1], [0.2, 0.7, 0.9, 0.6, 0.8], k=2), 4)
+    >>> round(cal.nearest_neighbor_calibration_error([0, 1, 1, 0, 1], [0.2, 0.7, 0.9, 0.6, 0.8], n_neighbors=2), 4)
     0.1267
     """
-    if k is not None and n_neighbors is not None:
-        raise ValueError(f"k={k!r} and n_neighbors={n_neighbors!r} mean the same: pass one of them")
-    k = n_neighbors if k is None else k
-    windows = nearest_windows(view, None if k is None else whole("k", k))
+    windows = nearest_windows(view, None if n_neighbors is None else whole("n_neighbors", n_neighbors))
     return float(np.dot(view.ties.w, np.abs(windows.gap)) / view.total)

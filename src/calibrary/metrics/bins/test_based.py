@@ -23,6 +23,7 @@ _STRATEGIES = {"width": "uniform", "mass": "quantile"}
 
 @metric(
     "tce",
+    renamed={"n_min": "min_count"},
     family="bin",
     row=45,
     perfect=None,
@@ -47,7 +48,7 @@ def test_based_calibration_error(
     alpha: float = 0.05,
     strategy: str | None = None,
     binning: str | Grouping | None = None,
-    n_min: int = 10,
+    min_count: int = 10,
     n_max: float = 1000,
     last_bin: str = "atom",
     n_bins: int = 10,
@@ -68,7 +69,7 @@ def test_based_calibration_error(
         equal width (closed left).
     binning : str or grouping object, optional
         Another word for ``strategy``: "width" is "uniform", "mass" is "quantile"; or any grouping object.
-    n_min, n_max : int
+    min_count, n_max : int
         Smallest and largest bins of "pava-bc".
     last_bin : "atom", "released" or "strict"
         How the last bin of "pava-bc" is closed; see :class:`calibrary.grouping.pava.BlockPAVA`.
@@ -84,7 +85,7 @@ def test_based_calibration_error(
     >>> cal.test_based_calibration_error(y, c)
     0.5
     """
-    groups = _bins(view, strategy, binning, n_min, n_max, last_bin, n_bins)
+    groups = _bins(view, strategy, binning, min_count, n_max, last_bin, n_bins)
     share = float(np.dot(groups.share, rejected_share(groups, alpha)))
     return 100.0 * share if percent else share
 

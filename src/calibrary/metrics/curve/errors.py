@@ -56,6 +56,7 @@ _FOTT_LOSS = Correction(
 
 @metric(
     "map_error",
+    renamed={"order": "norm"},
     aliases=("fit-on-the-test error",),
     equation="(40)",
     references=(
@@ -70,7 +71,7 @@ def calibration_map_error(
     view: Predictions,
     *,
     map: Any = "loess",
-    order: float = 1,
+    norm: float = 1,
     measure: str = "sample",
     **options: Unpack[MapOptions],
 ) -> float:
@@ -83,7 +84,7 @@ def calibration_map_error(
     map : str or object
         "loess", "lowess", "local_linear", "nadaraya_watson", "rcs", "pl", "pl3", "beta", "platt", "temperature",
         "isotonic", "parabola", "bins", or an object with ``fit(y, c, sample_weight)`` and ``predict(c)``.
-    order : float
+    norm : float
         The power alpha; no root is taken.
     measure : "sample" or "uniform"
         Average over the confidences of the rows, or over all confidences from 0 to 1 (LOESS and lowess: over
@@ -96,19 +97,19 @@ def calibration_map_error(
     >>> round(cal.calibration_map_error(y, p, map="isotonic"), 4)
     0.125
     """
-    return _map_error(view, map, order, measure, options)
+    return _map_error(view, map, norm, measure, options)
 
 
-def _map_error(view: Predictions, map: Any, order: float, measure: str, options: Any) -> float:
+def _map_error(view: Predictions, map: Any, norm: float, measure: str, options: Any) -> float:
     one_of("measure", measure, ("sample", "uniform"))
-    if not order > 0:
-        raise ValueError(f"order={order!r} must be positive")
+    if not norm > 0:
+        raise ValueError(f"norm={norm!r} must be positive")
     if measure == "uniform":
         curve = fit_map(map, view, **options)
         c, weight = _panels(*getattr(curve, "support_", (0.0, 1.0)))
-        return float(weight @ np.abs(curve.predict(c) - c) ** order)
+        return float(weight @ np.abs(curve.predict(c) - c) ** norm)
     gap = _sample_gap(view, map, options)
-    return float(np.sum(view.ties.w * (gap if order == 1 else gap**order)) / view.total)
+    return float(np.sum(view.ties.w * (gap if norm == 1 else gap**norm)) / view.total)
 
 
 def _sample_gap(view: Predictions, map: Any, options: Any) -> Array:
@@ -343,6 +344,7 @@ _PIECEWISE_FACTS: dict[str, Any] = {
 
 @metric(
     "ece_pl",
+    renamed={"order": "norm"},
     costly=True,
     slow_above=100_000,
     slow_binary=True,
@@ -356,7 +358,7 @@ _PIECEWISE_FACTS: dict[str, Any] = {
 def piecewise_linear_calibration_error(
     view: Predictions,
     *,
-    order: float = 1,
+    norm: float = 1,
     loss: str = "log",
     segments: int | None = None,
     max_segments: int = 16,
@@ -374,7 +376,7 @@ def piecewise_linear_calibration_error(
 
     Parameters
     ----------
-    order : float
+    norm : float
         The power alpha.
     loss : "log" or "brier"
     segments : int, optional
@@ -396,11 +398,12 @@ def piecewise_linear_calibration_error(
     0.112
     """
     options = {"loss": loss, "segments": segments, "max_segments": max_segments, "cv": cv, "tolerance": tolerance}
-    return _map_error(view, "pl", order, "sample", {**options, "ensemble": ensemble, "rng": rng})
+    return _map_error(view, "pl", norm, "sample", {**options, "ensemble": ensemble, "rng": rng})
 
 
 @metric(
     "ece_pl3",
+    renamed={"order": "norm"},
     costly=True,
     slow_above=100_000,
     slow_binary=True,
@@ -421,7 +424,7 @@ def piecewise_linear_calibration_error(
 def piecewise_linear_logit_calibration_error(
     view: Predictions,
     *,
-    order: float = 1,
+    norm: float = 1,
     segments: int | None = None,
     max_segments: int = 16,
     cv: int = 10,
@@ -437,7 +440,7 @@ def piecewise_linear_logit_calibration_error(
 
     Parameters
     ----------
-    order, segments, max_segments, cv, tolerance, ensemble, rng
+    norm, segments, max_segments, cv, tolerance, ensemble, rng
         See :func:`piecewise_linear_calibration_error`.
 
     Examples
@@ -448,11 +451,12 @@ def piecewise_linear_logit_calibration_error(
     0.1
     """
     options = {"segments": segments, "max_segments": max_segments, "cv": cv, "tolerance": tolerance}
-    return _map_error(view, "pl3", order, "sample", {**options, "ensemble": ensemble, "rng": rng})
+    return _map_error(view, "pl3", norm, "sample", {**options, "ensemble": ensemble, "rng": rng})
 
 
 @metric(
     "fott_beta",
+    renamed={"order": "norm"},
     family="curve",
     row=69,
     aliases=("FOTT beta", "beta calibration error"),
@@ -471,7 +475,7 @@ def piecewise_linear_logit_calibration_error(
     ),
 )
 def fott_beta_calibration_error(
-    view: Predictions, *, order: float = 1, parameters: str = "abm", **common: Unpack[Common]
+    view: Predictions, *, norm: float = 1, parameters: str = "abm", **common: Unpack[Common]
 ) -> float:
     r"""Average distance of the beta calibration curve, fitted to the test data, from the diagonal.
 
@@ -480,7 +484,7 @@ def fott_beta_calibration_error(
 
     Parameters
     ----------
-    order : float
+    norm : float
         The power alpha.
     parameters : "abm", "am", "ab" or "a"
         Which are free: all three, a = b, a curve through (1/2, 1/2), or one.
@@ -492,4 +496,4 @@ def fott_beta_calibration_error(
     >>> round(cal.fott_beta_calibration_error(y, p), 3)
     0.1
     """
-    return _map_error(view, "beta", order, "sample", {"parameters": parameters})
+    return _map_error(view, "beta", norm, "sample", {"parameters": parameters})

@@ -13,11 +13,11 @@ from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
 
-__all__ = ["NeighbourTestResult", "knn_chi_squared_reliability", "knn_chi_squared_reliability_test"]
+__all__ = ["NeighborTestResult", "knn_chi_squared_reliability", "knn_chi_squared_reliability_test"]
 
 
 @dataclass(frozen=True)
-class NeighbourTestResult(TestResult):
+class NeighborTestResult(TestResult):
     """Nearest-neighbour test: degrees of freedom, what the neighbours' labels were and should have been."""
 
     df: int
@@ -86,7 +86,7 @@ def knn_chi_squared_reliability_test(
     k: int | None = None,
     expected: str = "neighbours",
     **common: Unpack[Common],
-) -> NeighbourTestResult:
+) -> NeighborTestResult:
     """Local test of calibration around one probability vector: chi-squared with K - 1 degrees of freedom.
 
     Parameters
@@ -103,7 +103,7 @@ def knn_chi_squared_reliability_test(
     return _compare(view, query, k, expected)
 
 
-def _compare(view: Predictions, query: Any, k: int | None, expected: str) -> NeighbourTestResult:
+def _compare(view: Predictions, query: Any, k: int | None, expected: str) -> NeighborTestResult:
     one_of("expected", expected, ("neighbours", "query"))
     centre = _centre(view, query)
     if k is None or k != int(k) or not 1 <= k <= view.total:
@@ -123,7 +123,7 @@ def _compare(view: Predictions, query: Any, k: int | None, expected: str) -> Nei
         p = view.p[near]
         mean = w @ p
         statistic = _quadratic_form(observed - mean, np.diag(mean) - (p * w[:, None]).T @ p)
-    return NeighbourTestResult(statistic, float(scipy.special.chdtrc(df, statistic)), df, observed, mean, centre)
+    return NeighborTestResult(statistic, float(scipy.special.chdtrc(df, statistic)), df, observed, mean, centre)
 
 
 def _centre(view: Predictions, query: Any) -> Array:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from calibrary.metrics.detection.binned import (
     average_calibration_error,
     detection_expected_calibration_error,
-    localisation_aware_adaptive_calibration_error,
-    localisation_aware_expected_calibration_error,
+    localization_aware_adaptive_calibration_error,
+    localization_aware_expected_calibration_error,
 )
 from calibrary.metrics.detection.global_errors import (
     expected_global_calibration_error,
@@ -15,16 +15,11 @@ from calibrary.metrics.detection.global_errors import (
 )
 from calibrary.metrics.detection.kernel import detection_kernel_calibration_error
 
-localization_aware_adaptive_calibration_error = localisation_aware_adaptive_calibration_error
-localization_aware_expected_calibration_error = localisation_aware_expected_calibration_error
-
 __all__ = [
     "average_calibration_error",
     "detection_expected_calibration_error",
     "detection_kernel_calibration_error",
     "expected_global_calibration_error",
-    "localisation_aware_adaptive_calibration_error",
-    "localisation_aware_expected_calibration_error",
     "localization_aware_adaptive_calibration_error",
     "localization_aware_expected_calibration_error",
     "quadratic_global_calibration",

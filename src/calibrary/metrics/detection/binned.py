@@ -24,7 +24,7 @@ FEATURES: dict[str, tuple[str, ...]] = {
 #: Bins per dimension by number of features: those of netcal's evaluation script.
 _USUAL_BINS = {0: 20, 1: 8, 2: 8, 3: 5, 4: 5}
 
-_WEIGHTS_NOTE = "min_samples counts rows, not weights"
+_WEIGHTS_NOTE = "min_count counts rows, not weights"
 _EMPTY = "there are no detections, so precision is undefined"
 
 
@@ -86,9 +86,10 @@ def average_calibration_error(
 @detection_metric(
     "d_ece",
     row=76,
+    renamed={"min_samples": "min_count"},
     extra_options=("bins",),
     aliases=("detection_ece",),
-    equation="section 7.2 (in words)",
+    equation="section 7.3 (in words)",
     weights="rows",
     weights_note=_WEIGHTS_NOTE,
     cost="O(V log V)",
@@ -97,7 +98,7 @@ def average_calibration_error(
     avoid="A sparse grid pulls it towards 0 (dropped bins count as perfect): watch kept_share, use denominator='kept'.",
     corrections=(
         Correction(
-            "value when no bin has min_samples detections",
+            "value when no bin has min_count detections",
             "0 in the authors' code",
             "undefined (NaN): 0 would read as perfect",
         ),
@@ -108,7 +109,7 @@ def detection_expected_calibration_error(
     *,
     features: str | Sequence[str] = "confidence",
     n_bins: int | Sequence[int] | None = None,
-    min_samples: int = 8,
+    min_count: int = 8,
     closed: str = "left",
     denominator: str = "all",
     **data: Unpack[BinnedMatching],
@@ -117,7 +118,7 @@ def detection_expected_calibration_error(
 
     .. math:: \sum_{b:\ n_b \ge m} \frac{n_b}{V} |\text{precision}_b - \text{mean score}_b|
 
-    over the product grid of the score and the features. With ``min_samples=1`` and the score alone it is the expected
+    over the product grid of the score and the features. With ``min_count=1`` and the score alone it is the expected
     calibration error with precision in place of accuracy.
 
     Parameters
@@ -128,7 +129,7 @@ def detection_expected_calibration_error(
     n_bins : int or list of int, optional
         Bins per dimension, the score first (``bins`` is another name). Default: 20 without features, 8 with one or
         two, 5 with more.
-    min_samples : int
+    min_count : int
         Bins with fewer detections are dropped. :func:`d_ece_map` gives ``kept_share``, the share in kept bins.
     closed : "left" or "right"
         Which end belongs to a bin.
@@ -139,20 +140,20 @@ def detection_expected_calibration_error(
     --------
     >>> import calibrary as cal
     >>> correct, score = [1, 0, 1, 1], [0.9, 0.6, 0.65, 0.3]
-    >>> round(cal.detection_expected_calibration_error(correct, score, n_bins=10, min_samples=1), 4)
+    >>> round(cal.detection_expected_calibration_error(correct, score, n_bins=10, min_count=1), 4)
     0.2625
     """
     one_of("denominator", denominator, ("all", "kept"))
     code, _ = grid_of(matches, features, n_bins, closed)
     cells = Cells.of(code, matches.weight, matches.score, matches.correct)
-    kept = cells.rows >= whole("min_samples", min_samples)
+    kept = cells.rows >= whole("min_count", min_count)
     if not kept.any():
-        reason = f"no bin holds {min_samples} detections: use fewer bins or a smaller min_samples"
+        reason = f"no bin holds {min_count} detections: use fewer bins or a smaller min_count"
         return no_value(matches, reason if len(matches) else _EMPTY)
     total, counted = float(cells.weight.sum()), float(cells.weight[kept].sum())
     if counted < 0.5 * total and matches.only is None:
         remedy = "count as perfect: use denominator='kept' or" if denominator == "all" else "are left out: use"
-        share = f"only {counted / total:.0%} of the detections are in bins of at least {min_samples}"
+        share = f"only {counted / total:.0%} of the detections are in bins of at least {min_count}"
         warn(f"{share}; the others {remedy} fewer bins")
     return float(cells.gap[kept].sum() / (total if denominator == "all" else counted))
 
@@ -204,7 +205,7 @@ _CLASSES_CORRECTION = Correction(
         _CLASSES_CORRECTION,
     ),
 )
-def localisation_aware_expected_calibration_error(
+def localization_aware_expected_calibration_error(
     matches: Matches,
     *,
     n_bins: int = 25,
@@ -233,7 +234,7 @@ def localisation_aware_expected_calibration_error(
     --------
     >>> import calibrary as cal
     >>> correct, score, iou = [1, 0, 1], [0.9, 0.4, 0.7], [0.8, 0.0, 0.6]
-    >>> round(cal.localisation_aware_expected_calibration_error(correct, score, iou=iou), 4)
+    >>> round(cal.localization_aware_expected_calibration_error(correct, score, iou=iou), 4)
     0.2
     """
     cells = Cells.of(bins_of(matches.score, n_bins, closed), matches.weight, matches.score, matches.located)
@@ -264,7 +265,7 @@ def localisation_aware_expected_calibration_error(
         _CLASSES_CORRECTION,
     ),
 )
-def localisation_aware_adaptive_calibration_error(
+def localization_aware_adaptive_calibration_error(
     matches: Matches, *, classes: str = "present", **data: Unpack[Matching]
 ) -> float:
     r"""Mean distance between the score of a box and its overlap with the object, averaged over classes.
@@ -283,7 +284,7 @@ def localisation_aware_adaptive_calibration_error(
     --------
     >>> import calibrary as cal
     >>> correct, score, iou = [1, 0, 1], [0.9, 0.4, 0.7], [0.8, 0.0, 0.6]
-    >>> round(cal.localisation_aware_adaptive_calibration_error(correct, score, iou=iou), 4)
+    >>> round(cal.localization_aware_adaptive_calibration_error(correct, score, iou=iou), 4)
     0.2
     """
     distance = matches.weights * np.abs(matches.located - matches.score)

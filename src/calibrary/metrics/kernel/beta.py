@@ -34,6 +34,7 @@ def _same_width(
 
 @metric(
     "bkde",
+    renamed={"p": "norm"},
     costly=True,
     slow_above=100_000,
     slow_binary=True,
@@ -62,7 +63,7 @@ def _same_width(
 def beta_kernel_calibration_error(
     view: Predictions,
     *,
-    p: int = 2,
+    norm: int = 2,
     debias: bool | None = None,
     bandwidth: float | str = "loo-mle",
     cross_term: str = "pair",
@@ -76,14 +77,14 @@ def beta_kernel_calibration_error(
         \qquad k_{ji} = w_i \, \mathrm{Beta}(c_j; c_i / h + 1, (1 - c_i) / h + 1), \; i \ne j
 
     A mean over pairs of different neighbours, so that the noise of single labels does not add up. With
-    ``debias=False`` it is the mean of |curve - c|^p, the inventors' "ECE-KDE" for p = 1.
+    ``debias=False`` it is the mean of |curve - c|^norm, the inventors' "ECE-KDE" for norm = 1.
 
     Parameters
     ----------
-    p : 1 or 2
+    norm : 1 or 2
         Power of the difference; no root is taken.
     debias : bool, optional
-        By default True for p = 2 and False for p = 1, for which there is no unbiased form.
+        By default True for norm = 2 and False for norm = 1, for which there is no unbiased form.
     bandwidth : positive number, "loo-mle" or "cv"
         The width h; by default the one of 20 that maximises the leave-one-out likelihood of the confidences.
     cross_term : "pair" or "label"
@@ -94,17 +95,17 @@ def beta_kernel_calibration_error(
     Examples
     --------
     >>> import calibrary as cal
-    >>> round(cal.beta_kernel_calibration_error([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.3], p=1, bandwidth=0.1), 4)
+    >>> round(cal.beta_kernel_calibration_error([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.3], norm=1, bandwidth=0.1), 4)
     0.1895
     """
     one_of("cross_term", cross_term, ("pair", "label"))
-    if p not in (1, 2):
-        raise ValueError(f"p={p!r} must be 1 or 2")
-    unbiased = p == 2 if debias is None else bool(debias)
-    if unbiased and p == 1:
-        raise ValueError("debias=True needs p=2: there is no unbiased form for p=1")
+    if norm not in (1, 2):
+        raise ValueError(f"norm={norm!r} must be 1 or 2")
+    unbiased = norm == 2 if debias is None else bool(debias)
+    if unbiased and norm == 1:
+        raise ValueError("debias=True needs norm=2: there is no unbiased form for norm=1")
     if cross_term == "label" and not unbiased:
-        raise ValueError("cross_term='label' belongs to the de-biased form: leave debias and p at their defaults")
+        raise ValueError("cross_term='label' belongs to the de-biased form: leave debias and norm at their defaults")
     copies(view, weight_type, "leave-one-out")
     size = view.total if weight_type == "frequency" else view.n
     if size < (3 if unbiased else 2):
@@ -113,7 +114,7 @@ def beta_kernel_calibration_error(
     s = view.sorted
     sums = leave_one_out_beta_sums(s.c, s.y, h, s.w, weight_type=weight_type, squares=unbiased)
     if not unbiased:
-        terms = np.abs(sums.weighted / sums.total - s.c) ** p
+        terms = np.abs(sums.weighted / sums.total - s.c) ** norm
     elif cross_term == "pair":
         terms = _pair_terms(sums, s, s.c, weight_type)
     else:

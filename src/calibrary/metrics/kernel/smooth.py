@@ -168,6 +168,7 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
 
 @metric(
     "skde",
+    renamed={"p": "norm"},
     costly=True,
     family="kernel",
     row=59,
@@ -193,7 +194,7 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
 def kernel_density_calibration_error(
     view: Predictions,
     *,
-    p: float = 1,
+    norm: float = 1,
     kernel: str = "triweight",
     bandwidth: float | str = "mix-n-match",
     reflect: bool = True,
@@ -212,7 +213,7 @@ def kernel_density_calibration_error(
 
     Parameters
     ----------
-    p : positive number
+    norm : positive number
         Power of the difference; no root is taken.
     kernel : str
         Any density kernel; see :func:`mean_squared_calibration_error`.
@@ -231,20 +232,20 @@ def kernel_density_calibration_error(
     >>> round(cal.kernel_density_calibration_error([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.3]), 4)
     0.3
     """
-    if not (isinstance(p, int | float) and p > 0):
-        raise ValueError(f"p={p!r} must be a positive number")
+    if not (isinstance(norm, int | float) and norm > 0):
+        raise ValueError(f"norm={norm!r} must be a positive number")
     k = density_kernel(kernel)
     h = curve_bandwidth(
         bandwidth, view, k, ("mix-n-match", *CURVE_RULES), weight_type=weight_type, grid=grid, folds=cv, rng=rng
     )
     if np.ndim(h) == 0 and h == 0.0:
-        return float(abs(view.mean(view.y) - view.c[0]) ** p)
+        return float(abs(view.mean(view.y) - view.c[0]) ** norm)
     t, s0, s1 = _density_sums(view, k, h if isinstance(h, np.ndarray) else max(h, _SMALLEST), reflect)
-    # |t S0 - S1|^p / S0^(p-1), zero where there is no density
+    # |t S0 - S1|^norm / S0^(norm-1), zero where there is no density
     gap = np.abs(t * s0 - s1)
-    if p != 1:
+    if norm != 1:
         there = s0 > 1e-13 * s0.max()
-        gap = np.divide(gap, s0, out=np.zeros_like(gap), where=there) ** p * s0
+        gap = np.divide(gap, s0, out=np.zeros_like(gap), where=there) ** norm * s0
     return float(np.clip(_trapezoid(gap, t) / _trapezoid(s0, t), 0.0, 1.0))
 
 

@@ -38,6 +38,7 @@ def _same_width(
 
 @metric(
     "dkde",
+    renamed={"p": "norm"},
     costly=True,
     fixed=_same_width,
     family="kernel",
@@ -70,7 +71,7 @@ def _same_width(
 def dirichlet_kernel_calibration_error(
     view: Predictions,
     *,
-    p: int = 1,
+    norm: int = 1,
     bandwidth: float | str = "cv",
     root: bool = False,
     weight_type: str = "frequency",
@@ -85,7 +86,7 @@ def dirichlet_kernel_calibration_error(
 
     Parameters
     ----------
-    p : 1 or 2
+    norm : 1 or 2
         Power of the difference; no root is taken.
     bandwidth : positive number, "cv" or "loo-mle"
         The width h, or the one of 20 between 1e-5 and 1 whose leave-one-out curve predicts the labels best, or whose
@@ -110,14 +111,14 @@ def dirichlet_kernel_calibration_error(
     >>> round(cal.dirichlet_kernel_calibration_error(y, p, bandwidth=0.1), 4)
     0.364
     """
-    if p not in (1, 2):
-        raise ValueError(f"p={p!r} must be 1 or 2")
+    if norm not in (1, 2):
+        raise ValueError(f"norm={norm!r} must be 1 or 2")
     need_pairs(view, weight_type, "dkde")
     copies(view, weight_type, "dkde")
     view = on_a_line(view)
-    error = (_error_on_a_line if view.binary else _error_on_the_simplex)(view, p, bandwidth, weight_type)
+    error = (_error_on_a_line if view.binary else _error_on_the_simplex)(view, norm, bandwidth, weight_type)
     value = error / view.total
-    return float(value ** (1.0 / p) if root else value)
+    return float(value ** (1.0 / norm) if root else value)
 
 
 def _error_on_a_line(view: Predictions, p: int, bandwidth: float | str, weight_type: str) -> float:

@@ -152,6 +152,7 @@ def focal_loss(
 
 @metric(
     "dual_fl",
+    renamed={"variant": ("definition", {"inventor": "authors", "top2": "review"})},
     aliases=("dual_focal",),
     sign="lower is better; a calibrated model does not minimise it",
     proper="no",
@@ -172,7 +173,7 @@ def dual_focal_loss(
     view: Predictions,
     *,
     gamma: float = 2.0,
-    variant: str = "inventor",
+    definition: str = "authors",
     eps: float = 0.0,
     reduction: str = "mean",
     **common: Unpack[Common],
@@ -187,8 +188,8 @@ def dual_focal_loss(
     ----------
     gamma : float
         How much rows with a clear lead are discounted.
-    variant : "inventor" or "top2"
-        "top2" takes the two largest probabilities whatever the label (the review's wording); then a certain and
+    definition : "authors" or "review"
+        "review" takes the two largest probabilities whatever the label (the review's wording); then a certain and
         wrong prediction costs nothing.
     eps : float
         Limit probabilities inside the logarithm to [eps, 1 - eps].
@@ -201,9 +202,9 @@ def dual_focal_loss(
     >>> round(cal.dual_focal_loss([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.0561
     """
-    one_of("variant", variant, ("inventor", "top2"))
+    one_of("definition", definition, ("authors", "review"))
     gamma = _not_negative("gamma", gamma)
-    if variant == "inventor":
+    if definition == "authors":
         below = np.where(view.p < view.p_true[:, None], view.p, 0.0).max(axis=1)
         factor = (1.0 - view.p_true + below) ** gamma
     else:

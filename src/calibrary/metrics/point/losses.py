@@ -16,7 +16,7 @@ from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, errors, m
 
 __all__ = [
     "asymmetric_squared_error",
-    "generalised_squared_error",
+    "generalized_squared_error",
     "hinge_loss",
     "hinge_loss_scores",
     "huber_loss",
@@ -67,6 +67,7 @@ def mean_absolute_error(
 
 @metric(
     "pwe",
+    renamed={"p": "norm"},
     family="point",
     row=14,
     aliases=("pointwise_error", "pointwise_lp"),
@@ -85,7 +86,7 @@ def mean_absolute_error(
     corrections=(Correction("root", "p-norm with its root", "the cited package leaves the root out"),),
 )
 def pointwise_lp_error(
-    view: Predictions, *, p: float | str = 1.0, soft_target: Any = None, **common: Unpack[Common]
+    view: Predictions, *, norm: float | str = 1.0, soft_target: Any = None, **common: Unpack[Common]
 ) -> float:
     r"""p-norm of the differences between predicted probabilities and what happened.
 
@@ -93,7 +94,7 @@ def pointwise_lp_error(
 
     Parameters
     ----------
-    p : float
+    norm : float
         Above 0; infinity (or "inf") gives the largest difference.
     soft_target : array-like of shape (N,) or (N, K), optional
         Probabilities that take the place of the labels.
@@ -101,12 +102,12 @@ def pointwise_lp_error(
     Examples
     --------
     >>> import calibrary as cal
-    >>> round(cal.pointwise_lp_error([0, 1, 1], [0.2, 0.7, 0.9], p=2), 4)
+    >>> round(cal.pointwise_lp_error([0, 1, 1], [0.2, 0.7, 0.9], norm=2), 4)
     0.216
     """
-    power = math.inf if p == "inf" else p
+    power = math.inf if norm == "inf" else norm
     if isinstance(power, str) or not power > 0:
-        raise ValueError(f"p={p!r} must be a number above 0 (infinity for the largest difference)")
+        raise ValueError(f"norm={norm!r} must be a number above 0 (infinity for the largest difference)")
     if power == 1:
         return float(view.mean(class_mean(view, np.abs, soft_target)))
     if power == 2:
@@ -401,7 +402,7 @@ def asymmetric_squared_error(
     use="Errors of neighbouring rows (in time, in space) that are correlated.",
     avoid="W is not divided by N for you, and its rows must be in the order of the data.",
 )
-def generalised_squared_error(view: Predictions, *, W: Any = None, **common: Unpack[Common]) -> float:
+def generalized_squared_error(view: Predictions, *, W: Any = None, **common: Unpack[Common]) -> float:
     r"""Squared errors with a weight for every pair of rows.
 
     .. math:: (y - c)^\top W (y - c)
@@ -415,7 +416,7 @@ def generalised_squared_error(view: Predictions, *, W: Any = None, **common: Unp
     Examples
     --------
     >>> import calibrary as cal
-    >>> round(cal.generalised_squared_error([0, 1, 1], [0.2, 0.7, 0.9], W=[1, 1, 2]), 4)
+    >>> round(cal.generalized_squared_error([0, 1, 1], [0.2, 0.7, 0.9], W=[1, 1, 2]), 4)
     0.15
     """
     e = view.residual

@@ -16,8 +16,8 @@ from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, mean_of_rows
 __all__ = [
     "dawid_sebastiani_score",
     "dawid_sebastiani_score_moments",
-    "normalised_squared_error_score",
-    "normalised_squared_error_score_moments",
+    "normalized_squared_error_score",
+    "normalized_squared_error_score_moments",
 ]
 
 _DAWID = "Dawid, Sebastiani (1999), Coherent dispersion criteria for optimal experimental design"
@@ -89,7 +89,7 @@ def dawid_sebastiani_score(
     avoid="1 does not mean calibrated (c = 1/2 always gives it), and rows near certainty dominate the mean.",
     **{**ROW_SCORE, "perfect": 1.0},
 )
-def normalised_squared_error_score(
+def normalized_squared_error_score(
     view: Predictions, *, eps: float = 0.0, reduction: str = "mean", **common: Unpack[Common]
 ) -> Score:
     r"""Squared error relative to the variance the prediction announces: 1 when they agree.
@@ -108,7 +108,7 @@ def normalised_squared_error_score(
     Examples
     --------
     >>> import calibrary as cal
-    >>> round(cal.normalised_squared_error_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    >>> round(cal.normalized_squared_error_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.2632
     """
     return reduced(view, _odds_against(view, eps) / (view.k - 1), reduction)
@@ -149,7 +149,7 @@ def dawid_sebastiani_score_moments(
     return mean_of_rows((white**2).sum(axis=1) + log_determinant, sample_weight, reduction)
 
 
-def normalised_squared_error_score_moments(
+def normalized_squared_error_score_moments(
     y: Any, mean: Any, std: Any, *, sample_weight: Any = None, reduction: str = "mean"
 ) -> Score:
     """Squared error over variance of forecasts given by mean and standard deviation; 1 is expected.
@@ -163,7 +163,7 @@ def normalised_squared_error_score_moments(
     Examples
     --------
     >>> import calibrary as cal
-    >>> cal.normalised_squared_error_score_moments([1.0, 2.0], [0.5, 2.5], [1.0, 2.0])
+    >>> cal.normalized_squared_error_score_moments([1.0, 2.0], [0.5, 2.5], [1.0, 2.0])
     0.15625
     """
     y, mean = _outcome_and_mean(y, mean)

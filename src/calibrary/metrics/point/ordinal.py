@@ -68,6 +68,7 @@ def ranked_probability_score(
 
 @metric(
     "sarps",
+    renamed={"form": ("definition", {"corrected": "authors", "literal": "review"})},
     row=22,
     aliases=("sa_rps",),
     range=(0.0, math.inf),
@@ -89,7 +90,7 @@ def ranked_probability_score(
 def squared_absolute_ranked_probability_score(
     view: Predictions,
     *,
-    form: str = "corrected",
+    definition: str = "authors",
     soft_target: Any = None,
     reduction: str = "mean",
     **common: Unpack[Common],
@@ -101,8 +102,8 @@ def squared_absolute_ranked_probability_score(
 
     Parameters
     ----------
-    form : "corrected" or "literal"
-        "literal" is the review's (27) as printed.
+    definition : "authors" or "review"
+        "review" is the review's (27) as printed.
     soft_target : array-like of shape (N,) or (N, K), optional
         Probabilities that take the place of the labels.
     reduction : "mean" or "none"
@@ -115,9 +116,9 @@ def squared_absolute_ranked_probability_score(
     >>> round(cal.squared_absolute_ranked_probability_score([0, 2], p), 4)
     0.0513
     """
-    one_of("form", form, ("corrected", "literal"))
+    one_of("definition", definition, ("authors", "review"))
     rows = _cumulative_rows(view, np.abs, soft_target) ** 2
-    return reduced(view, rows if form == "corrected" else rows * (view.k - 1), reduction)
+    return reduced(view, rows if definition == "authors" else rows * (view.k - 1), reduction)
 
 
 def _cumulative_rows(view: Predictions, loss: Any, soft_target: Any) -> Array:
