@@ -120,8 +120,6 @@ def _import(annotation: str, formula: Callable[..., Any], imports: dict[str, str
             made = re.compile(rf"^{name}\b[^=]*=", re.MULTILINE)
             defining = (m for m in _modules() if name in vars(m) and made.search(inspect.getsource(m)))
             imports[name] = next(defining).__name__
-                m.__name__ for m in _modules() if name in vars(m) and made.search(inspect.getsource(m))
-            )
 
 
 def _modules() -> list[Any]:

@@ -68,7 +68,9 @@ Prob = Annotated[
 Weight = Annotated[str | None, typer.Option(help="Column of weights: 2 is the row written twice.")]
 Positive = Annotated[str | None, typer.Option(help="The label the probabilities are of, when labels are two names.")]
 Lens = Annotated[str, typer.Option(help="auto, binary, top-label, class-wise, pairwise, full, ...")]
-Bins = Annotated[int, typer.Option(help="Bins of the figures and of where the error is.")]
+Bins = Annotated[
+    int | None, typer.Option(help="Bins of every binned metric and figure; each metric's own number unless given.")
+]
 Logits = Annotated[bool, typer.Option("--logits", help="The columns hold logits, not probabilities.")]
 Drop = Annotated[bool, typer.Option("--drop-missing", help="Leave rows with missing values out.")]
 Resamples = Annotated[int | None, typer.Option(help="Bootstrap and Monte Carlo draws; 0 for point values only.")]
@@ -118,7 +120,7 @@ def report(
     metrics: Metrics = None,
     family: Annotated[list[str] | None, typer.Option(help=f"Only these families: {', '.join(FAMILIES)}.")] = None,
     primary: Annotated[str, typer.Option(help="The metric of the headline, chosen in advance.")] = "ece",
-    bins: Bins = 15,
+    bins: Bins = None,
     resamples: Resamples = None,
     seed: Seed = 0,
     ordinal: Annotated[bool, typer.Option("--ordinal", help="The classes are in order.")] = False,
@@ -349,7 +351,7 @@ def plot(
     prob: Prob = None,
     weight: Weight = None,
     positive: Positive = None,
-    bins: Bins = 15,
+    bins: Bins = None,
     logits: Logits = False,
     drop_missing: Drop = False,
     quiet: Quiet = False,
@@ -361,7 +363,7 @@ def plot(
         file, quiet, label=label, prob=prob, weight=weight, positive=positive, logits=logits, drop_missing=drop_missing
     )
     p = found.predictions()
-    _save_figure(draw(kind, p, n_bins=bins), output)
+    _save_figure(draw(kind, p, n_bins=bins or 15), output)
 
 
 def _save_figure(figure: Any, output: Path) -> None:

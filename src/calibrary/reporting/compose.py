@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import platform
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from calibrary._errors import CalibrationWarning
+from calibrary._errors import heard
 from calibrary._version import __version__
+from calibrary.data import as_data
 from calibrary.data.lens import as_lens
-from calibrary.data.predictions import Predictions, predictions
-from calibrary.evaluation import Evaluation, Row, evaluate
+from calibrary.data.predictions import Predictions
+from calibrary.evaluation import Evaluation, Row, evaluate_data
 from calibrary.grouping import group
 from calibrary.inference import Comparison, adjust_pvalues, compare
 from calibrary.lookup import catalogue
@@ -36,8 +36,11 @@ def report(
     metrics: Any = None,
     primary: str = "ece",
     lens: Any = "auto",
+    average: Any = "auto",
+    r: int | None = None,
+    weight_type: str = "frequency",
     ordinal: bool = False,
-    n_bins: int = 15,
+    n_bins: int | None = None,
     n_resamples: int | None = None,
     confidence_level: float = 0.95,
     rng: int | None = 0,
@@ -57,6 +60,10 @@ def report(
         What goes into the table; default everything that applies.
     primary : str
         The metric of the headline, chosen before looking at the data.
+    lens, average, r, weight_type
+        As in :func:`calibrary.evaluate`; the same for the headline, the table and the figures.
+    n_bins : int, optional
+        Bins of every binned metric and figure; each metric's own number unless given.
     n_resamples : int, optional
         Bootstrap and Monte Carlo draws; 0 gives point values only. Default: 199, fewer for large data.
     rng : int
@@ -70,50 +77,51 @@ def report(
     >>> answer.headline.startswith("The probabilities are not calibrated")
     True
     """
-    matches = y_true if hasattr(y_true, "as_predictions") else None
-    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+    data = as_data(y_true, y_prob, {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label})
+    p = data.read_as("predictions", "report")
     primary = catalogue[primary].id
     draws = default_resamples(p.n) if n_resamples is None else n_resamples
-    evaluation = evaluate(
-        matches if matches is not None else p,
-        metrics=_with_primary(metrics, primary),
-        lens=lens,
-        ordinal=ordinal,
-        intervals=draws > 0,
-        tests=draws > 0,
+    question = Question(
+        options=inputs if n_bins is None else {**inputs, "n_bins": n_bins}, lens=lens, average=average, r=r,
+        weight_type=weight_type, confidence_level=confidence_level, n_resamples=draws or 1, rng=rng,
+    )  # fmt: skip
+    evaluation = evaluate_data(
+        data, question, metrics=_with_primary(metrics, primary), ordinal=ordinal, intervals=draws > 0, tests=draws > 0,
         primary=primary,
-        n_resamples=draws or 1,
-        confidence_level=confidence_level,
-        rng=rng,
-        **inputs,
-    )
-    view, name = _headline_view(p, lens)
+    )  # fmt: skip
+    view, name = headline_view(p, question)
     way = words.direction(view, name)
     row = evaluation.row(primary)
-    class_rows = _class_rows(p, n_bins) if p.k > 2 else ()
+    class_rows = _class_rows(p, question) if p.k > 2 else ()
     return Report(
         title=title,
         headline=words.headline(row, way, view.total, row.null_mean, row.null_high, confidence_level),
-        findings=_findings(p, view, way, row, evaluation, class_rows, n_bins),
+        findings=_findings(view, way, row, evaluation, class_rows, question),
         evaluation=evaluation,
         primary=primary,
         data=_summary(p, view),
-        settings=_settings(primary, lens, n_bins, draws, confidence_level, rng, metrics),
-        predictions=matches if matches is not None else p,
+        settings=_settings(primary, question, draws, metrics),
+        predictions=data,
+        question=question,
         classes=class_rows,
-        groups=() if groups is None else _group_rows(p, groups, primary, draws, confidence_level, rng, lens),
+        groups=() if groups is None else _group_rows(p, groups, primary, question, draws > 0),
         notes=notes,
     )
 
 
-def _headline_view(p: Predictions, lens: Any) -> tuple[Predictions, str]:
-    """The one binary view the sentences are about, and its lens."""
-    chosen = as_lens("binary" if p.k == 2 else "top-label") if lens == "auto" else as_lens(lens)
-    views = p.through(chosen)
+def headline_view(p: Predictions, question: Question) -> tuple[Predictions, str]:
+    """The one binary view that sentences and figures are about, and its lens."""
+    lens = as_lens(usual_lens(p)) if question.lens == "auto" else as_lens(question.lens, question.r)
+    views = p.through(lens)
     if views.several or not views.views[0].binary:
-        chosen = as_lens("top-label")
-        views = p.through(chosen)
-    return views.views[0], chosen.name
+        lens = as_lens("top-label")
+        views = p.through(lens)
+    return views.views[0], lens.name
+
+
+def usual_lens(p: Predictions) -> str:
+    """The lens of one picture: the positive class, or the predicted one of several."""
+    return "binary" if p.k == 2 else "top-label"
 
 
 def default_resamples(n: int) -> int:
@@ -129,17 +137,16 @@ def _with_primary(metrics: Any, primary: str) -> Any:
 
 
 def _findings(
-    p: Predictions,
     view: Predictions,
     way: words.Direction,
     row: Row,
     evaluation: Evaluation,
     classes: tuple[ClassRow, ...],
-    n_bins: int,
+    question: Question,
 ) -> tuple[str, ...]:
     lines = [f"Direction: {way.words}" + ("." if way.clear else "; the difference is within chance.")]
     lines += _slope(evaluation)
-    bins = group(view, "width", n_bins=n_bins)
+    bins = group(view, "width", n_bins=question.options.get("n_bins", 15))
     variance = bins.mean(view.c * (1 - view.c)) / bins.weight
     assert bins.lower is not None
     assert bins.upper is not None
@@ -174,10 +181,9 @@ def _slope(evaluation: Evaluation) -> list[str]:
     return [f"Spread: {how} (Cox slope {slope:.2f}; 1 is ideal)."]
 
 
-def _class_rows(p: Predictions, n_bins: int) -> tuple[ClassRow, ...]:
-    ece = np.atleast_1d(
-        measure(catalogue["ece"], p, Question(lens="class-wise", average=None, options={"n_bins": n_bins}))
-    )
+def _class_rows(p: Predictions, question: Question) -> tuple[ClassRow, ...]:
+    entry = catalogue["ece"]
+    ece = np.atleast_1d(measure(entry, p, question.of(entry.options).changed(lens="class-wise", average=None)))
     mean, share = p.mean(p.p), p.class_share
     sd = np.sqrt(p.weight**2 @ (p.p * (1 - p.p))) / p.total
     bound = 3.0 + 0.2 * math.log10(p.k)  # near the Bonferroni bound of a 1% family-wise level, without scipy.stats
@@ -188,19 +194,15 @@ def _class_rows(p: Predictions, n_bins: int) -> tuple[ClassRow, ...]:
     )  # fmt: skip
 
 
-def _group_rows(
-    p: Predictions, groups: Any, primary: str, draws: int, level: float, rng: int | None, lens: Any
-) -> tuple[GroupRow, ...]:
+def _group_rows(p: Predictions, groups: Any, primary: str, question: Question, inferred: bool) -> tuple[GroupRow, ...]:
     labels = np.asarray(p.align(groups, "groups")).astype(str)
+    question = question.of(catalogue[primary].options)
     rows: list[GroupRow] = []
     for name in sorted(set(labels.tolist())):
         inside = np.flatnonzero(labels == name)
         part = p.subset(inside, p.y[inside], p.probability[inside], classes=p._classes, origin=None)
-        result = evaluate(
-            part, metrics=[primary], lens=lens, intervals=draws > 0, tests=draws > 0, primary=primary,
-            n_resamples=draws or 1, confidence_level=level, rng=rng,
-        )  # fmt: skip
-        view = part.through(as_lens("binary" if p.k == 2 else "top-label")).views[0]
+        result = evaluate_data(part, question, metrics=[primary], intervals=inferred, tests=inferred, primary=primary)
+        view, _ = headline_view(part, question)
         nan = math.nan
         if result.rows:
             row = result.rows[0]
@@ -236,17 +238,17 @@ def _summary(p: Predictions, view: Predictions) -> dict[str, Any]:
     return summary
 
 
-def _settings(primary: str, lens: Any, n_bins: int, draws: int, level: float, rng: Any, metrics: Any) -> dict[str, Any]:
+def _settings(primary: str, question: Question, draws: int, metrics: Any) -> dict[str, Any]:
     import scipy
 
     return {
         "primary": primary,
-        "lens": str(getattr(lens, "name", lens)),
+        "lens": str(getattr(question.lens, "name", question.lens)),
         "metrics": "all that apply" if metrics is None else metrics,
-        "n_bins": n_bins,
+        "n_bins": question.options.get("n_bins", "each metric's own"),
         "n_resamples": draws,
-        "confidence_level": level,
-        "seed": rng,
+        "confidence_level": question.confidence_level,
+        "seed": question.rng,
         "calibrary": __version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
@@ -260,8 +262,7 @@ def compare_models(
     """Every pair of models by every metric given, as (metric, comparison); p-values adjusted by Holm over them all."""
     found: list[tuple[str, Comparison]] = []
     for metric in metrics:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CalibrationWarning)  # the caution stands in the report itself
+        with heard():  # the caution stands in the report itself
             pairs = compare(metric, y_true, models, n_resamples=n_resamples, rng=rng, **options)
         found += [(metric, pair) for pair in pairs]
     adjusted = adjust_pvalues(np.array([c.pvalue for _, c in found]), "holm")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 from collections.abc import Sequence
@@ -9,7 +10,10 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from calibrary.data import Matches, Predictions
 from calibrary.lookup import catalogue
+from calibrary.question import Question
+from calibrary.reporting.compose import headline_view
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.text import (
     CLASS_HEAD,
@@ -196,23 +200,40 @@ def _figures(report: Report, anchor: str) -> list[str]:
 
 
 def _drawn(report: Report) -> list[Any]:
+    return _figures_of(report.predictions, report.question)
+
+
+@functools.singledispatch
+def _figures_of(data: Any, question: Question) -> list[Any]:
+    """The telling figures of one kind of data, all about the view the headline is about."""
+    raise TypeError(f"{type(data).__name__} has no figures")
+
+
+@_figures_of.register
+def _(data: Predictions, question: Question) -> list[Any]:
     from calibrary import plots
 
-    p = report.predictions
-    if hasattr(p, "as_predictions"):
-        return [
-            plots.plot_detection_reliability(p),
-            _map_if_possible(p),
-            plots.plot_smooth_reliability(p),
-            plots.plot_cumulative(p),
-        ]
+    _, lens = headline_view(data, question)
+    seen: dict[str, Any] = {"lens": lens, "confidence_level": question.confidence_level}
     drawn = [
-        plots.plot_reliability(p, n_bins=report.settings["n_bins"]),
-        plots.plot_smooth_reliability(p),
-        plots.plot_cumulative(p),
-        plots.plot_corp(p),
+        plots.plot_reliability(data, n_bins=question.options.get("n_bins", 15), **seen),
+        plots.plot_smooth_reliability(data, **seen),
+        plots.plot_cumulative(data, lens=lens),
+        plots.plot_corp(data, **seen),
     ]
-    return [*drawn, plots.small_multiples(p)] if 2 < p.k <= 36 else drawn
+    return [*drawn, plots.small_multiples(data)] if 2 < data.k <= 36 else drawn
+
+
+@_figures_of.register
+def _(data: Matches, question: Question) -> list[Any]:
+    from calibrary import plots
+
+    return [
+        plots.plot_detection_reliability(data),
+        _map_if_possible(data),
+        plots.plot_smooth_reliability(data),
+        plots.plot_cumulative(data),
+    ]
 
 
 def _map_if_possible(matches: Any) -> Any:

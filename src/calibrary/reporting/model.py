@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from calibrary.evaluation import Evaluation
+from calibrary.question import Question
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,6 +67,7 @@ class Report:
     classes, groups : one row per class (several classes) and per subgroup (when asked for)
     settings : everything needed to make the report again, with versions
     predictions : what was evaluated, for the figures
+    question : what was asked of it, the same for headline, table and figures
     """
 
     title: str
@@ -76,6 +78,7 @@ class Report:
     data: dict[str, Any]
     settings: dict[str, Any]
     predictions: Any = field(repr=False)
+    question: Question = field(repr=False, default_factory=Question)
     classes: tuple[ClassRow, ...] = ()
     groups: tuple[GroupRow, ...] = ()
     notes: tuple[str, ...] = ()
