@@ -138,3 +138,15 @@ def test_bad_code_matrices_are_refused():
 def test_bad_averages_are_refused(problem, average, sentence):
     with pytest.raises(ValueError, match=sentence):
         bs(*problem, lens="class-wise", average=average)
+
+
+def test_pairs_weigh_by_the_rows_they_have():
+    y = np.array([0, 0, 0, 0, 1, 1, 2])
+    p = np.full((7, 3), 1 / 3)
+    each = cal.brier_score(y, p, lens="pairwise", average=None)
+    rows = np.array([6, 5, 3])  # pairs (0, 1), (0, 2), (1, 2)
+    assert cal.brier_score(y, p, lens="pairwise", average="prevalence") == pytest.approx(rows @ each / rows.sum())
+    uneven = cal.expected_calibration_error(y, p, lens="pairwise", average=None)
+    assert np.ptp(uneven) > 0.1
+    got = cal.expected_calibration_error(y, p, lens="pairwise", average="prevalence")
+    assert got == pytest.approx(rows @ uneven / rows.sum())

@@ -190,7 +190,9 @@ def test_the_band_of_the_cumulative_plot_is_as_wide_as_its_caption_says():
     ax = getattr(drawn, "axes", drawn)
     ax = ax[0] if isinstance(ax, list) else ax
     bands = [c.get_paths()[0].vertices[:, 1] for c in ax.collections if len(c.get_paths())]
-    assert max(float(np.abs(b).max()) for b in bands) == pytest.approx(2 * np.max(data.sigma), rel=1e-6)
+    widest = 2 * np.max(data.sigma)
+    assert max(float(b.max()) for b in bands) == pytest.approx(widest, rel=1e-6)
+    assert min(float(b.min()) for b in bands) == pytest.approx(-widest, rel=1e-6)
 
 
 def test_recommend_prefers_metrics_for_rare_classes_when_a_class_is_rare():
