@@ -1,0 +1,486 @@
+"""The slow literal definition of every metric: one function per id of the catalogue, under the name of that id.
+
+Written from the formulas, as loops and sums to be read beside them. Nothing here is fast and nothing here comes from
+the library, so that it can be held against it: ``value("ece", y, p)`` looks at the data as the metric does when no
+lens is named, ``ece(y, c)`` is the formula itself. Rows count one each: a weight is tested by writing the row that
+often. Only where a metric counts rows apart from their weight does its definition take weights ``w``.
+
+``DEFINITIONS`` maps each id to its :class:`Definition`: what the function takes, through which lens several classes
+become pairs, how closely the library must agree and, where that is not to the last digits, why.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+# -- the table ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What is needed to hold a metric to its definition.
+
+    Attributes
+    ----------
+    function : the formula
+    sees : what it takes: "pairs" (labels 0 and 1, confidences), "entries" (targets and probabilities of any shape),
+        "vectors" (labels and one probability per class), "rows" (labels and what the user gave: one probability or
+        one per class) or "detections" (scores and outcomes)
+    lens : how several classes become pairs
+    least, most : rows it needs, and rows beyond which it takes too long
+    rtol, atol, why : how closely the metric must agree, and why not to the last digits
+    """
+
+    function: Callable[..., Any]
+    sees: str
+    lens: str = "full"
+    least: int = 1
+    most: int = 10**9
+    rtol: float = 1e-9
+    atol: float = 1e-11
+    why: str = ""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The keywords it honours, as the metric spells them."""
+        return tuple(inspect.signature(self.function).parameters)[2:]
+
+
+DEFINITIONS: dict[str, Definition] = {}
+
+
+def defines(sees: str, lens: str = "full", **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter the function below as the definition of the metric that has its name."""
+
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        DEFINITIONS[function.__name__] = Definition(function, sees, lens, **facts)
+        return function
+
+    return enter
+
+
+def value(id: str, y: Any, p: Any, /, lens: str | None = None, **options: Any) -> Any:
+    """What the definition gives for labels and probabilities, seen as the metric sees them by default.
+
+    Over the classes of a lens it is the plain mean, or with a ``norm`` the mean of that power.
+    """
+    d = DEFINITIONS[id]
+    y, p = np.asarray(y), np.asarray(p, dtype=float)
+    if lens is not None:
+        d = replace(d, lens=lens)
+    if d.sees == "rows":
+        return d.function(y, p, **options)
+    if d.sees == "vectors":
+        return d.function(y, columns(p), **options)
+    if d.sees == "entries":
+        target = options.pop("soft_target", y if p.ndim == 1 else one_hot(y, p.shape[1]))
+        return d.function(target, p, **options)
+    if p.ndim == 1:
+        return d.function(y, p, **options)
+    values = [d.function(*pairs, **options) for pairs in LENSES[d.lens](y, p)]
+    norm = options.get("norm", 1)
+    return max(values) if norm == np.inf else np.mean(np.power(values, norm)) ** (1 / norm)
+
+
+# -- labels, columns, lenses -------------------------------------------------------------------------
+
+
+def columns(p: Any) -> Any:
+    """One probability per class: P(class 1) becomes the two columns (1 - c, c)."""
+    return p if p.ndim == 2 else np.array([[1 - c, c] for c in p])
+
+
+def one_hot(y: Any, k: int) -> Any:
+    return np.array([[float(label == j) for j in range(k)] for label in y])
+
+
+def targets(y: Any, p: Any, soft_target: Any = None) -> Any:
+    """The one-hot labels, or the targets given in their place."""
+    return one_hot(y, p.shape[1]) if soft_target is None else columns(np.asarray(soft_target, dtype=float))
+
+
+def predicted(p: Any) -> Any:
+    """The class of largest probability; of equal ones the first."""
+    return np.array([max(range(len(row)), key=lambda k: (row[k], -k)) for row in p])
+
+
+def top_label(y: Any, p: Any) -> list[tuple[Any, Any]]:
+    top = predicted(p)
+    return [((top == y).astype(int), np.array([max(row) for row in p]))]
+
+
+def class_wise(y: Any, p: Any) -> list[tuple[Any, Any]]:
+    return [((y == k).astype(int), p[:, k]) for k in range(p.shape[1])]
+
+
+def true_class(y: Any, p: Any) -> list[tuple[Any, Any]]:
+    [(right, confidence)] = top_label(y, p)
+    return [(right[y == k], confidence[y == k]) for k in range(p.shape[1]) if (y == k).any()]
+
+
+def predicted_class(y: Any, p: Any) -> list[tuple[Any, Any]]:
+    [(right, confidence)] = top_label(y, p)
+    top = predicted(p)
+    return [(right[top == k], confidence[top == k]) for k in range(p.shape[1]) if (top == k).any()]
+
+
+LENSES = {
+    "top-label": top_label, "class-wise": class_wise, "true-class": true_class, "predicted-class": predicted_class,
+}  # fmt: skip
+
+
+# == points ==========================================================================================
+
+
+def true_probability(y: Any, p: Any) -> list[float]:
+    """c_y: what was given to the class that occurred."""
+    return [float(p[i, y[i]]) for i in range(len(y))]
+
+
+def log(x: float) -> float:
+    return math.log(x) if x > 0 else -math.inf
+
+
+def x_log_x(x: float) -> float:
+    """Zero at zero."""
+    return x * math.log(x) if x > 0 else 0.0
+
+
+def mean(values: Any) -> float:
+    return math.fsum(values) / len(values) if np.isfinite(values).all() else float(np.mean(values))
+
+
+@defines("vectors")
+def bs(y, p, scale="1/K", soft_target=None):
+    t = targets(y, p, soft_target)
+    n, k = p.shape
+    factor = {"1/K": 1 / k, "sum": 1.0, "half": 0.5}[scale]
+    return factor * mean([sum((p[i, j] - t[i, j]) ** 2 for j in range(k)) for i in range(n)])
+
+
+@defines("vectors")
+def rbs(y, p, scale="1/K", soft_target=None):
+    return math.sqrt(bs(y, p, scale, soft_target))
+
+
+@defines("vectors")
+def stratified_bs(y, p, scale="1/K"):
+    """The Brier score of the rows of each class; undefined without rows."""
+    return [bs(y[y == k], p[y == k], scale) if (y == k).any() else math.nan for k in range(p.shape[1])]
+
+
+@defines("vectors")
+def nll(y, p, scale="sum", base=math.e, eps=0.0, soft_target=None):
+    t = targets(y, p, soft_target)
+    p = np.clip(p, eps, 1 - eps)
+    n, k = p.shape
+    rows = [sum(-t[i, j] * log(p[i, j]) for j in range(k) if t[i, j] > 0) for i in range(n)]
+    return mean(rows) / math.log(base) / (k if scale == "1/K" else 1)
+
+
+@defines("vectors")
+def fl(y, p, gamma=2.0, alpha=None, scale="sum", eps=0.0):
+    k = p.shape[1]
+    c = true_probability(y, np.clip(p, eps, 1 - eps))
+    if alpha is None:
+        factor = [1.0] * k
+    else:
+        factor = [1 - alpha, alpha] if np.ndim(alpha) == 0 else list(alpha)
+    rows = []
+    for i, label in enumerate(y):
+        if isinstance(gamma, str):  # "flsd-53"
+            power = 5.0 if c[i] < 0.2 else 3.0
+        else:
+            power = gamma if np.ndim(gamma) == 0 else gamma[i]
+        rows.append(-factor[label] * (1 - c[i]) ** power * log(c[i]) if factor[label] > 0 else 0.0)
+    return mean(rows) / (k if scale == "1/K" else 1)
+
+
+@defines("vectors")
+def dual_fl(y, p, gamma=2.0, variant="inventor", eps=0.0):
+    """Only what the logarithm sees is limited by eps."""
+    rows = []
+    for row, c in zip(p, true_probability(y, p), strict=True):
+        if variant == "inventor":  # the largest probability strictly below that of the true class
+            factor = 1 - c + max((x for x in row if x < c), default=0.0)
+        else:
+            first, second = sorted(row)[:-3:-1]
+            factor = 1 - first + second
+        rows.append(-(factor**gamma) * log(min(max(c, eps), 1 - eps)) if factor > 0 else 0.0)
+    return mean(rows)
+
+
+@defines("vectors")
+def fcl(y, p, gamma=2.0, lam=1.0, alpha=None, eps=0.0):
+    return fl(y, p, gamma, alpha, eps=eps) + lam * bs(y, p, "sum")
+
+
+@defines("vectors")
+def ecd(y, p, eps=0.0):
+    """Surprise less expected surprise."""
+    p = np.clip(p, eps, 1 - eps)
+    surprise = [-log(c) for c in true_probability(y, p)]
+    return mean([s + sum(x_log_x(x) for x in row) for s, row in zip(surprise, p, strict=True)])
+
+
+@defines("vectors")
+def gsb(y, p, scale="1/K"):
+    k = p.shape[1]
+    total = sum((mean(p[:, j]) - mean(y == j)) ** 2 for j in range(k))
+    return total / (k if scale == "1/K" else 1)
+
+
+@defines("vectors")
+def mdca(y, p):
+    k = p.shape[1]
+    return sum(abs(mean(p[:, j]) - mean(y == j)) for j in range(k)) / k
+
+
+@defines("pairs", "top-label")
+def eo(y, c, inverse=False):
+    expected, observed = math.fsum(c), float(sum(y))
+    if inverse:
+        expected, observed = observed, expected
+    if observed == 0:
+        return math.nan if expected == 0 else math.inf
+    return expected / observed
+
+
+@defines("pairs", "top-label")
+def oe(y, c):
+    return eo(y, c, inverse=True)
+
+
+@defines("vectors")
+def sr(y, p, cost=None, cost_proportion=None):
+    """Acts of least expected cost share; without costs the classes of largest probability."""
+    if cost_proportion is not None:
+        cost = [[0, 2 * cost_proportion], [2 * (1 - cost_proportion), 0]]
+    rows = []
+    for label, row in zip(y, p, strict=True):
+        if cost is None:
+            best = [k for k in range(len(row)) if row[k] == max(row)]
+            rows.append((label in best) / len(best))
+            continue
+        expected = [sum(row[k] * cost[k][act] for k in range(len(row))) for act in range(len(cost[0]))]
+        slack = 1e-12 * np.abs(cost).max()
+        best = [act for act, e in enumerate(expected) if e <= min(expected) + slack]
+        rows.append(1 - mean([cost[label][act] for act in best]))
+    return mean(rows)
+
+
+@defines("vectors")
+def misclassification_loss(y, p, cost=None, cost_proportion=None):
+    return 1 - sr(y, p, cost, cost_proportion)
+
+
+def mahalanobis(label: int, row: Any) -> tuple[float, float]:
+    """(y-c)' S^-1 (y-c) and log det S, S = diag(c) - cc' without the last class of positive probability."""
+    kept = [k for k in range(len(row)) if row[k] > 0][:-1]
+    c = row[kept]
+    gap = np.array([float(k == label) for k in kept]) - c
+    cov = np.diag(c) - np.outer(c, c)
+    return float(gap @ np.linalg.solve(cov, gap)) if kept else 0.0, float(np.linalg.slogdet(cov)[1]) if kept else 0.0
+
+
+@defines("vectors")
+def dss(y, p, eps=0.0):
+    p = np.clip(p, eps, 1 - eps)
+    rows = []
+    for label, row in zip(y, p, strict=True):
+        if row[label] == 0:
+            rows.append(math.inf)
+        elif min(row) == 0:  # the determinant vanishes
+            rows.append(-math.inf)
+        else:
+            rows.append(sum(mahalanobis(label, row)))
+    return mean(rows)
+
+
+@defines("vectors")
+def nses(y, p, eps=0.0):
+    p = np.clip(p, eps, 1 - eps)
+    rows = [mahalanobis(k, row)[0] if row[k] > 0 else math.inf for k, row in zip(y, p, strict=True)]
+    return mean(rows) / (p.shape[1] - 1)
+
+
+@defines("vectors")
+def spiegelhalter(y, p):
+    """The Brier score less its expectation under the predictions, divided by its standard deviation."""
+    score = lambda row, k: sum((row[j] - (j == k)) ** 2 for j in range(len(row)))  # noqa: E731
+    excess = variance = 0.0
+    for label, row in zip(y, p, strict=True):
+        of_label = [score(row, k) for k in range(len(row))]
+        expected = sum(row[k] * of_label[k] for k in range(len(row)))
+        excess += of_label[label] - expected
+        variance += sum(row[k] * (of_label[k] - expected) ** 2 for k in range(len(row)))
+    if variance <= 4e-24 * len(y):
+        return math.nan if abs(excess) <= 2e-12 * len(y) else math.copysign(math.inf, excess)
+    return excess / math.sqrt(variance)
+
+
+@defines("pairs", "top-label")
+def eice(y, c, individual=None, loo=None, loo_residuals=None, coverage=0.9, clip=False):
+    """The labels are not used."""
+    if individual is None:
+        upper = [np.quantile(loo[:, i] + loo_residuals, 1 - (1 - coverage) / 2) for i in range(len(c))]
+        lower = [np.quantile(loo[:, i] - loo_residuals, (1 - coverage) / 2) for i in range(len(c))]
+        if clip:
+            upper, lower = np.clip(upper, 0, 1), np.clip(lower, 0, 1)
+        individual = [(u + v) / 2 for u, v in zip(upper, lower, strict=True)]
+    return mean([abs(c[i] - individual[i]) for i in range(len(c))])
+
+
+def entries(loss: Callable[[float, float], float], t: Any, c: Any) -> float:
+    """Mean of a loss over every target and the probability given to it."""
+    return mean([loss(a, b) for a, b in zip(np.ravel(t), np.ravel(c), strict=True)])
+
+
+@defines("entries")
+def mae(t, c):
+    return entries(lambda t, c: abs(t - c), t, c)
+
+
+@defines("entries")
+def pwe(t, c, p=1.0):
+    if p == math.inf:
+        return float(np.abs(t - c).max())
+    return entries(lambda t, c: abs(t - c) ** p, t, c) ** (1 / p)
+
+
+@defines("entries")
+def l1eps(t, c, eps=1e-4):
+    return entries(lambda t, c: math.sqrt((t - c) ** 2 + eps), t, c)
+
+
+@defines("entries")
+def hinge(t, c, variant="unit"):
+    if variant == "raw":
+        return entries(lambda t, c: max(0.0, 1 - (2 * t - 1) * c), t, c)
+    factor = {"unit": 0.5, "standard": 1.0}[variant]
+    return factor * entries(lambda t, c: max(0.0, 1 - (2 * t - 1) * (2 * c - 1)), t, c)
+
+
+@defines("entries")
+def huber(t, c, eps=0.1):
+    return entries(lambda t, c: (t - c) ** 2 / (4 * eps) if abs(t - c) < 2 * eps else abs(t - c) - eps, t, c)
+
+
+@defines("entries")
+def silf(t, c, eps=0.2, beta=0.8):
+    def loss(t: float, c: float) -> float:
+        d = abs(t - c)
+        if d < (1 - beta) * eps:
+            return 0.0
+        if d <= (1 + beta) * eps:
+            return (d - (1 - beta) * eps) ** 2 / (4 * beta * eps)
+        return d - eps
+
+    return entries(loss, t, c)
+
+
+@defines("entries")
+def asymmetric_ls(t, c, under=2.0, over=1.0):
+    return entries(lambda t, c: (under if t > c else over) * (t - c) ** 2, t, c)
+
+
+@defines("pairs", "binary")
+def general_ls(y, c, W=None):
+    n = len(y)
+    W = np.eye(n) / n if W is None else np.diag(W) if np.ndim(W) == 1 else W
+    return math.fsum((y[i] - c[i]) * W[i][j] * (y[j] - c[j]) for i in range(n) for j in range(n))
+
+
+@defines("vectors")
+def pss(y, p, alpha=2.0, form="score"):
+    norm = [sum(x**alpha for x in row) ** (1 / alpha) for row in p]
+    score = mean([(c / m) ** (alpha - 1) for c, m in zip(true_probability(y, p), norm, strict=True)])
+    return score if form == "score" else (1 - score) / (alpha - 1)
+
+
+@defines("vectors")
+def ps(y, p, alpha=2.0, form="score"):
+    power = 1 if form == "literal" else alpha - 1
+    c = true_probability(y, p)
+    score = mean([(alpha - 1) * sum(x**alpha for x in row) - alpha * c[i] ** power for i, row in enumerate(p)])
+    return (score + 1) / alpha if form == "unit" else score
+
+
+@defines("vectors")
+def pls(y, p, form="score"):
+    return ps(y, p, 2.0, form)
+
+
+@defines("pairs", "top-label")
+def sf1(y, c):
+    below = math.fsum(2 - c - y)
+    return 2 * math.fsum((1 - c) * (1 - y)) / below if below > 0 else math.nan
+
+
+def cumulative_gaps(y: Any, p: Any, soft_target: Any) -> list[list[float]]:
+    """F_k - H_k of every row, k = 0..K-2: predicted and observed chance of a class up to k."""
+    t = targets(y, p, soft_target)
+    return [[sum(row[: k + 1]) - sum(hit[: k + 1]) for k in range(len(row) - 1)] for row, hit in zip(p, t, strict=True)]
+
+
+@defines("vectors")
+def rps(y, p, normalize=True, soft_target=None):
+    k = p.shape[1]
+    rows = [sum(g**2 for g in gaps) for gaps in cumulative_gaps(y, p, soft_target)]
+    return mean(rows) / (k - 1 if normalize else 1)
+
+
+@defines("vectors")
+def sarps(y, p, form="corrected", soft_target=None):
+    k = p.shape[1]
+    rows = [sum(abs(g) for g in gaps) for gaps in cumulative_gaps(y, p, soft_target)]
+    if form == "literal":
+        return mean([r**2 for r in rows]) / (k - 1)
+    return mean([(r / (k - 1)) ** 2 for r in rows])
+
+
+def normal_density(t: float) -> float:
+    return math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
+
+
+def normal_share(t: float) -> float:
+    """Chance of a standard normal number below t."""
+    return math.erfc(-t / math.sqrt(2)) / 2
+
+
+def survival_share(z: Any, k: int, eps: float, noise: str) -> float:
+    """How often the k-th of the logits z is the largest when each gets noise of size eps."""
+    from scipy.integrate import quad
+
+    if z[k] == -math.inf:
+        return 0.0
+    others = [x for j, x in enumerate(z) if j != k and x > -math.inf]
+    if noise == "gaussian":
+        inner = lambda t: normal_density(t) * math.prod(normal_share(t + (z[k] - x) / eps) for x in others)  # noqa: E731
+        return float(quad(inner, -12, 12, epsabs=1e-12, limit=200)[0])
+    below = lambda u, x: min(1.0, max(0.0, (z[k] + u - x + eps) / (2 * eps)))  # noqa: E731
+    kinks = [u for x in others for u in (x - z[k] - eps, x - z[k] + eps) if -eps < u < eps]
+    inner = lambda u: math.prod(below(u, x) for x in others) / (2 * eps)  # noqa: E731
+    cuts = sorted({-eps, eps, *kinks})
+    return sum(quad(inner, a, b, epsabs=1e-13)[0] for a, b in itertools.pairwise(cuts))
+
+
+@defines("rows")
+def consistency(y, p, consistency=None, metric="bs", eps=None, noise="gaussian"):
+    """A metric with the shares of perturbed copies in the place of the labels."""
+    if consistency is None:
+        rows = columns(p)
+        z = [[log(x) for x in row] for row in rows]
+        consistency = np.array([[survival_share(row, k, eps, noise) for k in range(len(row))] for row in z])
+        consistency = consistency if p.ndim == 2 else consistency[:, 1]
+    if DEFINITIONS[metric].sees == "entries":
+        return DEFINITIONS[metric].function(consistency, p)
+    return DEFINITIONS[metric].function(y, columns(p), soft_target=consistency)

@@ -1,0 +1,214 @@
+"""Every metric of the catalogue against its slow literal definition, on small data sets of every kind."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+import definitions
+from definitions import DEFINITIONS
+
+ENTRIES = {id: e for id, e in cal.catalogue.items() if e.family != "detection"}
+
+
+# -- data --------------------------------------------------------------------------------------------
+
+
+def binary(n, seed, decimals=17):
+    rng = np.random.default_rng(seed)
+    c = np.round(rng.beta(0.7, 0.9, n), decimals)
+    return (rng.random(n) < 0.15 + 0.7 * c).astype(int), c
+
+
+def certain(n, seed):
+    """Some confidences are exactly 0, 1/2 or 1, most of them right."""
+    y, c = binary(n, seed)
+    c[: n // 3] = np.resize([0.0, 1.0, 0.5, 1.0, 0.0], n // 3)
+    y[: n // 3] = np.resize([0, 1, 1, 1, 0, 0, 1, 0], n // 3)
+    return y, c
+
+
+def multi(n, k, seed, tenths=False):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(k, 0.8), n)
+    if tenths:  # equal rows, equal classes, and zeros
+        p = np.array([rng.multinomial(10, row) for row in p]) / 10
+    return np.array([rng.choice(k, p=row) for row in 0.7 * p + 0.3 / k]), p
+
+
+DATA = {
+    "random": lambda: binary(41, 1),
+    "ties": lambda: binary(60, 2, 1),
+    "hundredths": lambda: binary(53, 3, 2),
+    "few": lambda: binary(5, 4, 2),
+    "certain": lambda: certain(40, 5),
+    "four classes": lambda: multi(50, 4, 6),
+    "tied rows": lambda: multi(60, 3, 7, tenths=True),
+    "few rows": lambda: multi(6, 3, 8),
+}
+
+
+def inputs(id, y, p):
+    """What a metric needs beyond labels and probabilities."""
+    rng, n = np.random.default_rng(9), len(y)
+    return {
+        "features": lambda: {"features": np.round(rng.normal(size=(n, 2)), 1)},
+        "groups": lambda: {"groups": rng.integers(0, 3, n)},
+        "model": lambda: {"individual": rng.random(n)},
+        "consistency": lambda: {"consistency": p[rng.permutation(n)]},
+        "query": lambda: {"k": min(15, n)},
+    }
+
+
+def needed(id, y, p):
+    made = inputs(id, y, p)
+    return {k: v for need in ENTRIES[id].needs if need != "order" for k, v in made[need]().items()}
+
+
+def rows_of(options, index):
+    """The options with those that belong to rows cut down to some of them."""
+    per_row = ("features", "groups", "individual", "consistency", "soft_target", "proximity", "clusters", "rank_by")
+    return {
+        k: v[:, index] if k == "loo" else v[index] if k in per_row and isinstance(v, np.ndarray) else v
+        for k, v in options.items()
+    }
+
+
+def agree(got, want, definition):
+    if isinstance(want, dict):  # a result of several numbers, by name
+        for name, number in want.items():
+            agree(getattr(got, name), number, definition)
+        return
+    np.testing.assert_allclose(
+        np.asarray(got, dtype=float), np.asarray(want, dtype=float), rtol=definition.rtol, atol=definition.atol
+    )
+
+
+def check(id, y, p, w=None, /, **options):
+    """The metric and its definition on the same rows, or on weighted and on repeated ones."""
+    definition = DEFINITIONS[id]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        if w is None:
+            got = ENTRIES[id](y, p, **options)
+            want = definitions.value(id, y, p, **options)
+        else:
+            got = ENTRIES[id](y, p, sample_weight=w, **options)
+            if "w" in definition.options:
+                i = np.flatnonzero(w)
+                want = definitions.value(id, y[i], p[i], w=w[i].astype(float), **rows_of(options, i))
+            else:
+                i = np.repeat(np.arange(len(y)), w)
+                want = definitions.value(id, y[i], p[i], **rows_of(options, i))
+    agree(got, want, definition)
+
+
+# -- the tests ---------------------------------------------------------------------------------------
+
+
+def test_every_metric_has_a_definition_and_every_definition_a_metric():
+    assert set(DEFINITIONS) == set(cal.catalogue)
+
+
+@pytest.mark.parametrize("id", DEFINITIONS)
+def test_a_definition_honours_options_that_the_metric_has(id):
+    entry = cal.catalogue[id]
+    known = {*entry.options, "w"}
+    assert set(DEFINITIONS[id].options) <= known
+    if DEFINITIONS[id].rtol > 1e-6 or DEFINITIONS[id].atol > 1e-8:
+        assert DEFINITIONS[id].why
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("id", [id for id in DEFINITIONS if id in ENTRIES])
+def test_the_metric_is_its_definition(id, data):
+    y, p = DATA[data]()
+    if p.ndim == 2 and ENTRIES[id].default_lens == "binary":
+        pytest.skip("of two classes only")
+    if len(y) < DEFINITIONS[id].least:
+        pytest.skip("needs more rows")
+    y, p = y[: DEFINITIONS[id].most], p[: DEFINITIONS[id].most]
+    check(id, y, p, **needed(id, y, p))
+
+
+@pytest.mark.parametrize("data", ["hundredths", "tied rows"])
+@pytest.mark.parametrize("id", [id for id in DEFINITIONS if id in ENTRIES])
+def test_a_weight_is_the_row_written_as_often(id, data):
+    y, p = DATA[data]()
+    if p.ndim == 2 and ENTRIES[id].default_lens == "binary":
+        pytest.skip("of two classes only")
+    if ENTRIES[id].weights == "none":
+        pytest.skip("takes no weights")
+    n = DEFINITIONS[id].most // 2
+    y, p = y[:n], p[:n]
+    check(id, y, p, np.arange(len(y)) % 4, **needed(id, y, p))
+
+
+#: Options beside the defaults; "on" names the kind of data where only one makes sense.
+RNG = np.random.default_rng(10)
+VARIANTS = {
+    "bs": [{"scale": "sum"}, {"scale": "half"}, {"soft_target": "p"}],
+    "rbs": [{"scale": "sum"}, {"soft_target": "p"}],
+    "stratified_bs": [{"scale": "half"}],
+    "nll": [{"scale": "1/K"}, {"base": 2}, {"eps": 0.03}, {"soft_target": "p"}],
+    "fl": [{"gamma": 0}, {"gamma": "flsd-53", "eps": 0.01}, {"alpha": 0.25, "on": 2}, {"alpha": [1, 2, 0, 3], "on": 4},
+           {"scale": "1/K", "gamma": 3.5}],
+    "dual_fl": [{"gamma": 1.5}, {"variant": "top2"}, {"eps": 0.02}],
+    "fcl": [{"gamma": 1, "lam": 0.3, "eps": 0.01}, {"alpha": 0.25, "on": 2}],
+    "ecd": [{"eps": 0.01}],
+    "gsb": [{"scale": "sum"}],
+    "eo": [{"inverse": True}],
+    "sr": [{"cost_proportion": 0.3, "on": 2}, {"cost": [[0, 1, 3], [2, 0, 1], [1, 5, 0.5], [0, 2, 2]], "on": 4}],
+    "misclassification_loss": [{"cost_proportion": 0.7, "on": 2},
+                               {"cost": [[0, 1], [2, 0], [1, 5], [0, 2]], "on": 4}],
+    "dss": [{"eps": 0.01, "on": 2}],
+    "nses": [{"eps": 0.01, "on": 2}],
+    "eice": [{"individual": None, "loo": RNG.random((25, 60)), "loo_residuals": RNG.random(25) / 3, "coverage": 0.8},
+             {"individual": None, "loo": RNG.random((25, 60)), "loo_residuals": RNG.random(25), "clip": True}],
+    "mae": [{"soft_target": "p"}],
+    "pwe": [{"p": 3}, {"p": math.inf}, {"p": 0.5, "soft_target": "p"}],
+    "l1eps": [{"eps": 0.01}, {"soft_target": "p"}],
+    "hinge": [{"variant": "standard"}, {"variant": "raw"}, {"soft_target": "p"}],
+    "huber": [{"eps": 0.3}, {"soft_target": "p"}],
+    "silf": [{"eps": 0.3, "beta": 0.5}, {"soft_target": "p"}],
+    "asymmetric_ls": [{"under": 0.5, "over": 3}, {"soft_target": "p"}],
+    "general_ls": [{"W": RNG.random((60, 60)), "on": 2}, {"W": RNG.random(60), "on": 2}],
+    "pss": [{"alpha": 3.5}, {"alpha": 1.2, "form": "loss"}],
+    "ps": [{"alpha": 3}, {"alpha": 1.5, "form": "unit"}, {"alpha": 3, "form": "literal"}],
+    "pls": [{"form": "unit"}],
+    "rps": [{"normalize": False}, {"soft_target": "p"}],
+    "sarps": [{"form": "literal"}, {"soft_target": "p"}],
+    "consistency": [{"metric": m} for m in ("nll", "mae", "rps", "huber")]
+                   + [{"consistency": None, "eps": 0.7, "noise": noise} for noise in ("gaussian", "uniform")],
+}  # fmt: skip
+
+
+def test_every_option_a_definition_honours_is_tried():
+    for id, definition in DEFINITIONS.items():
+        if id in ENTRIES:
+            tried = {name for variant in VARIANTS.get(id, []) for name in variant}
+            tried |= set(needed(id, *DATA["few"]()))
+            assert {*definition.options} - {"w"} <= tried, id
+
+
+@pytest.mark.parametrize(
+    ("id", "variant"), [(id, v) for id, some in VARIANTS.items() for v in some], ids=lambda v: str(v)[:60]
+)
+def test_options_mean_what_the_definition_says(id, variant):
+    variant = dict(variant)
+    classes = variant.pop("on", None)
+    for k, (y, p) in ((2, DATA["ties"]()), (4, DATA["four classes"]())):
+        if classes not in (None, k) or (k > 2 and ENTRIES[id].default_lens == "binary"):
+            continue
+        options = {name: p[::-1] if v is p or (isinstance(v, str) and v == "p") else v for name, v in variant.items()}
+        n = min(len(y), DEFINITIONS[id].most)
+        options = rows_of({**needed(id, y, p), **options}, np.arange(n))
+        check(id, y[:n], p[:n], **options)
+        if ENTRIES[id].weights != "none" and "W" not in options:
+            n = min(n, DEFINITIONS[id].most // 2)
+            check(id, y[:n], p[:n], 1 + np.arange(n) % 3, **rows_of(options, np.arange(n)))
