@@ -484,3 +484,406 @@ def consistency(y, p, consistency=None, metric="bs", eps=None, noise="gaussian")
     if DEFINITIONS[metric].sees == "entries":
         return DEFINITIONS[metric].function(consistency, p)
     return DEFINITIONS[metric].function(y, columns(p), soft_target=consistency)
+
+
+# == bins ============================================================================================
+
+
+def equal_width(c, n_bins=15, closed="right", edges=None):
+    """(lo, hi] or [lo, hi) between the edges k/B; the outermost values belong to the outermost bins."""
+    edges = [k / n_bins for k in range(n_bins + 1)] if edges is None else edges
+    last = len(edges) - 2
+    index = []
+    for x in c:
+        if closed == "right":
+            held = [k for k in range(last + 1) if edges[k] < x <= edges[k + 1]] or [0]
+        else:
+            held = [k for k in range(last + 1) if edges[k] <= x < edges[k + 1]] or [last]
+        index.append(held[0])
+    return np.array(index)
+
+
+def array_split_bins(n, n_bins):
+    """The bin of every rank when n ranks are split into bins of equal size, the first n mod B one larger."""
+    sizes = [n // n_bins + (b < n % n_bins) for b in range(n_bins)]
+    return [b for b, size in enumerate(sizes) for _ in range(size)]
+
+
+def equal_mass(c, n_bins=15, rule="floor"):
+    """Equal confidences go together, with the first of them."""
+    n, ordered = len(c), sorted(c)
+    below = [int((c < x).sum()) for x in c]
+    if rule == "floor":
+        return np.array([n_bins * b // n for b in below])
+    if rule == "split":
+        of_rank = array_split_bins(n, n_bins)
+        return np.array([of_rank[b] for b in below])
+    if rule == "round":  # cut at the half-even rank; the value at the cut goes up
+        ranks = [round(Fraction(b * n, n_bins)) for b in range(1, n_bins)]
+        return np.array([sum(x >= ordered[r] for r in ranks if r < n) for x in c])
+    cuts = [np.quantile(c, b / n_bins) for b in range(1, n_bins)]
+    return np.array([sum(x > cut for cut in cuts) for x in c])
+
+
+def area_cuts(c, area):
+    """Sweep from 0, closing a bin at the smallest e with (e - s)(F(e) - F(s)) >= area, F the share up to a value."""
+    values, n = sorted(set(c)), len(c)
+    up_to = {v: sum(x <= v for x in c) / n for v in values}
+    cuts, start, used = [], 0.0, 0.0
+    while True:
+        end, held = None, 0.0
+        for v in values:
+            if v < start or (v == start and cuts):
+                continue
+            if held > 0 and start + area / held < v:  # closes between two values
+                end = start + area / held
+                break
+            held = up_to[v] - used
+            if (v - start) * held >= area:
+                end = v
+                break
+        if end is None or end >= values[-1]:
+            return cuts
+        cuts.append(end)
+        start, used = end, max((up_to[v] for v in values if v <= end), default=0.0)
+
+
+def equal_area(c, n_bins=15):
+    """Bins of the smallest area that leaves at most B of them."""
+    if n_bins >= len(set(c)):
+        return unique_values(c)
+    low, high = 0.0, 1.0
+    for _ in range(70):
+        middle = (low + high) / 2
+        low, high = (low, middle) if len(area_cuts(c, middle)) < n_bins else (middle, high)
+    cuts = area_cuts(c, high * (1 + 1e-9))
+    return np.array([sum(x > cut for cut in cuts) for x in c])
+
+
+def points_per_bin(c, m=100):
+    bins = max(1, len(c) // m)
+    return np.array([min(sum(other < x for other in c) // m, bins - 1) for x in c])
+
+
+def unique_values(c):
+    return np.array([sorted(set(c)).index(x) for x in c])
+
+
+def monotonic_sweep(y, c, base="mass"):
+    """The bins of the largest number of them such that no smaller number has a falling mean label."""
+    n = len(c)
+    most = n if base == "width" else math.ceil(n / min(np.unique(c, return_counts=True)[1]))
+    bins = {"width": equal_width, "mass": equal_mass}[base]
+    best = bins(c, 1)
+    for b in range(2, most + 1):
+        index = bins(c, b)
+        heights = [Fraction(int(sum(y[rows])), len(rows)) for rows in members(index)]
+        if any(after < before for before, after in itertools.pairwise(heights)):
+            break
+        best = index
+    return best
+
+
+def members(index: Any) -> list[list[int]]:
+    """The rows of every bin that has any, from the first bin to the last."""
+    found: dict[Any, list[int]] = {}
+    for i, b in enumerate(index):
+        found.setdefault(b, []).append(i)
+    return [found[b] for b in sorted(found)]
+
+
+def bins(y, c, binning="width", n_bins=15, closed="right", mass_rule="floor", edges=None, m=100):
+    """The rows of every bin that has any."""
+    if edges is not None:
+        return members(equal_width(c, closed=closed, edges=edges))
+    return members(
+        {
+            "width": lambda: equal_width(c, n_bins, closed),
+            "mass": lambda: equal_mass(c, n_bins, mass_rule),
+            "area": lambda: equal_area(c, n_bins),
+            "points": lambda: points_per_bin(c, m),
+            "unique": lambda: unique_values(c),
+            "sweep": lambda: monotonic_sweep(y, c),
+        }[binning]()
+    )
+
+
+def norm_of(values: Any, shares: Any, norm: float) -> float:
+    """(sum_b p_b v_b^p)^(1/p); the largest for infinity."""
+    return max(values) if norm == np.inf else sum(s * v**norm for s, v in zip(shares, values, strict=True)) ** (1 / norm)
+
+
+def gap(y, c, rows):
+    return mean(y[rows]) - mean(c[rows])
+
+
+def gap_norm(y, c, parts, norm=1):
+    return norm_of([abs(gap(y, c, rows)) for rows in parts], [len(rows) / len(y) for rows in parts], norm)
+
+
+@defines("pairs", "top-label")
+def ece(y, c, norm=1, binning="width", n_bins=15, closed="right", mass_rule="floor", edges=None, points_per_bin=100):
+    return gap_norm(y, c, bins(y, c, binning, n_bins, closed, mass_rule, edges, points_per_bin), norm)
+
+
+def ece_of_vectors(y, p, norm=1, n_bins=15, distance="tv"):
+    """A cell is the tuple of the bins of all K probabilities; of two classes the bin of class 1."""
+    k = p.shape[1]
+    which = [equal_width(p[:, j], n_bins) for j in (range(k) if k > 2 else [1])]
+    cells = [tuple(b[i] for b in which) for i in range(len(y))]
+    return vector_gap_norm(y, p, members(cells), norm, distance)
+
+
+def vector_gap_norm(y, p, parts, norm=1, distance="tv"):
+    """Distances between the mean vector and the class frequencies of every part."""
+    size = {"tv": lambda g: sum(abs(g)) / 2, "l1": lambda g: sum(abs(g)), "l2": lambda g: math.sqrt(sum(g**2))}[distance]
+    hot = one_hot(y, p.shape[1])
+    gaps = [size(hot[rows].mean(axis=0) - p[rows].mean(axis=0)) for rows in parts]
+    return norm_of(gaps, [len(rows) / len(y) for rows in parts], norm)
+
+
+@defines("pairs", "top-label")
+def mce(y, c, binning="width", n_bins=15, closed="right", mass_rule="floor"):
+    return max(abs(gap(y, c, rows)) for rows in bins(y, c, binning, n_bins, closed, mass_rule))
+
+
+@defines("pairs", "class-wise")
+def ace(y, c, norm=1, n_bins=15, mass_rule="floor"):
+    return gap_norm(y, c, bins(y, c, "mass", n_bins, mass_rule=mass_rule), norm)
+
+
+@defines("pairs", "class-wise")
+def tace(y, c, threshold=0.01, norm=1, n_bins=15, mass_rule="floor"):
+    """Confidences at or below the threshold are left out; nothing left is no error."""
+    kept = c > threshold
+    return ace(y[kept], c[kept], norm, n_bins, mass_rule) if kept.any() else 0.0
+
+
+@defines("rows")
+def ice(y, p, alpha=None, binning="width", n_bins=15):
+    """Bins weighed by the power of their share that is the entropy of the labels, 1 when classes are balanced."""
+    k = 2 if p.ndim == 1 else p.shape[1]
+    if alpha is None:
+        alpha = -sum(x_log_x(mean(y == j)) for j in range(k)) / math.log(k)
+    [(y, c)] = [(y, p)] if p.ndim == 1 else top_label(y, p)
+    parts = bins(y, c, binning, n_bins)
+    weight = [(len(rows) / len(y)) ** alpha for rows in parts]
+    return sum(v * abs(gap(y, c, rows)) for v, rows in zip(weight, parts, strict=True)) / sum(weight)
+
+
+def weighted(values: Any, w: Any) -> float:
+    return float(np.dot(values, w) / np.sum(w))
+
+
+@defines("pairs", "top-label")
+def rbece(y, c, min_count=10, n_bins=15, w=None):
+    """min_count counts rows, whatever they weigh."""
+    w = np.ones(len(y)) if w is None else w
+    parts = [rows for rows in bins(y, c, n_bins=n_bins) if len(rows) >= min_count]
+    gaps = [abs(weighted(y[rows] - c[rows], w[rows])) for rows in parts]
+    return mean(gaps) if gaps else math.nan
+
+
+@defines("pairs", "top-label")
+def ece_lb(y, c, norm=1, binning="width", n_bins=15):
+    """Every confidence against the mean label of its bin."""
+    off = [abs(mean(y[rows]) - c[i]) for rows in bins(y, c, binning, n_bins) for i in rows]
+    return norm_of(off, [1 / len(y)] * len(y), norm)
+
+
+@defines("pairs", "top-label")
+def ece_sweep(y, c, base="mass", norm=1):
+    return gap_norm(y, c, members(monotonic_sweep(y, c, base)), norm)
+
+
+@defines("rows")
+def cece(y, p, norm=1, binning="width", n_bins=15):
+    each = [ece(*pairs, norm, binning, n_bins) for pairs in ([(y, p)] if p.ndim == 1 else class_wise(y, p))]
+    return sum(e**2 for e in each) / sum(each) if sum(each) > 0 else 0.0
+
+
+@defines("pairs", "top-label")
+def esce(y, c, convention="review"):
+    """Any bins: the sum does not depend on them."""
+    signed = sum(len(rows) / len(y) * gap(y, c, rows) for rows in bins(y, c, n_bins=7))
+    return signed if convention == "review" else -signed
+
+
+@defines("vectors")
+def wsmcs(y, p, group="mean", convention="review"):
+    """Accuracy less confidence on the rows of each true class; over- and under-confident classes apart."""
+    score = [mean(right) - mean(c) for right, c in true_class(y, p)]
+    size = [len(right) for right, _ in true_class(y, p)]
+    total = 0.0
+    for some in ([k for k, s in enumerate(score) if s <= 1e-12], [k for k, s in enumerate(score) if s > 1e-12]):
+        if not some:
+            continue
+        of_size = sum(size[k] * score[k] for k in some)
+        part = {"mean": of_size / sum(size[k] for k in some), "sum": sum(score[k] for k in some)}.get(group)
+        total += of_size / len(y) if group == "total" else len(some) / len(score) * part
+    return total if convention == "review" else -total
+
+
+def mean_split(x, w, min_size, min_leaf=1, split="mean"):
+    """Split the widest coordinate at its mean (or median) as long as a node holds min_size rows."""
+    leaves: list[Any] = []
+
+    def grow(rows):
+        if len(rows) >= min_size:
+            centre = [weighted(column[rows], w[rows]) for column in x.T]
+            spread = [weighted((x[rows, j] - centre[j]) ** 2, w[rows]) for j in range(x.shape[1])]
+            axis = next(j for j in range(x.shape[1]) if spread[j] >= (1 - 1e-10) * max(spread))
+            values = x[rows, axis]
+            cut = centre[axis] if split == "mean" else np.median(np.repeat(values, w[rows].astype(int)))
+            low, high = rows[values < cut - 1e-12], rows[values >= cut - 1e-12]
+            if min(len(low), len(high)) >= min_leaf:
+                grow(low)
+                grow(high)
+                return
+        leaves.append(rows)
+
+    grow(np.arange(len(x)))
+    return leaves
+
+
+@defines("rows")
+def mvms(y, p, min_size=100, min_leaf=1, split="mean", distance="tv", w=None):
+    """Sizes count rows, whatever they weigh. Of two classes only class 1 is split."""
+    w = np.ones(len(y)) if w is None else w
+    p = columns(p)
+    leaves = mean_split(p if p.shape[1] > 2 else p[:, 1:], w, min_size, min_leaf, split)
+    hot, total = one_hot(y, p.shape[1]), 0.0
+    for leaf in leaves:
+        g = np.array([weighted(hot[leaf, j] - p[leaf, j], w[leaf]) for j in range(p.shape[1])])
+        size = {"tv": sum(abs(g)) / 2, "l1": sum(abs(g)), "l2": math.sqrt(sum(g**2))}[distance]
+        total += w[leaf].sum() / w.sum() * size
+    return total
+
+
+# -- fit on the test ---------------------------------------------------------------------------------
+
+
+def shuffled_folds(n, cv, seed):
+    """Consecutive chunks of the shuffled rows, the first n mod cv one larger."""
+    order = np.arange(n)
+    np.random.RandomState(seed).shuffle(order)
+    of_place = array_split_bins(n, cv)
+    return [np.array([order[i] for i in range(n) if of_place[i] == fold], dtype=int) for fold in range(cv)]
+
+
+def rank_folds(y, c, cv):
+    order = sorted(range(len(c)), key=lambda i: (c[i], y[i]))
+    return [np.array(order[fold::cv]) for fold in range(cv)]
+
+
+def binned_map(y, c, n_bins, base, roof="tilted", empty="zero"):
+    """The map fitted to some rows: the mean label of the bin, or c plus the bin's gap. Bins are closed on the left."""
+    if base == "width":
+        starts = [k / n_bins for k in range(n_bins)]
+    else:  # a bin begins at its smallest confidence, the first at 0
+        index = equal_mass(c, n_bins, "split")
+        starts = [0.0] + [min(c[rows]) for rows in members(index)[1:]]
+    place = lambda x: sum(x >= s for s in starts[1:])  # noqa: E731
+    index = [place(x) for x in c]
+    found = {index[rows[0]]: (mean(y[rows]), gap(y, c, rows)) for rows in members(index)}
+
+    def predict(x):
+        if place(x) not in found:
+            return 0.0 if empty == "zero" else x
+        height, shift = found[place(x)]
+        return height if roof == "flat" else x + shift
+
+    return predict
+
+
+def binned_map_scores(y, c, base, roof="tilted", empty="zero", max_bins=40, cv=10, folds="shuffle", rng=1):
+    """Mean over the folds of the held-out squared error, for 1, 2, ... bins."""
+    parts = shuffled_folds(len(y), cv, rng) if folds == "shuffle" else rank_folds(y, c, cv)
+    scores = []
+    for b in range(1, max_bins + 1):
+        errors = []
+        for held in parts:
+            train = np.array([i for i in range(len(y)) if i not in set(held)])
+            predict = binned_map(y[train], c[train], b, base, roof, empty)
+            errors.append(mean([(predict(c[i]) - y[i]) ** 2 for i in held]))
+        scores.append(mean(errors))
+    return scores
+
+
+@defines("pairs", "top-label", least=10)
+def ece_fott(y, c, n_bins="cv", base="mass", roof="tilted", alpha=1, empty="zero", max_bins=40, cv=10, tolerance=0.0,
+             folds="shuffle", rng=1):  # fmt: skip
+    if n_bins == "cv":
+        scores = binned_map_scores(y, c, base, roof, empty, max_bins, cv, folds, rng)
+        limit = min(scores) * (1 + max(tolerance, 1e-12))
+        n_bins = 1 + next(b for b, score in enumerate(scores) if score <= limit)
+    predict = binned_map(y, c, n_bins, base, roof, empty)
+    return mean([abs(predict(x) - x) ** alpha for x in c])
+
+
+# -- intervals ---------------------------------------------------------------------------------------
+
+
+@defines("pairs", "top-label")
+def rice(y, c, width=0.1):
+    """Mean over all shifts s of the cuts s + j width; between two breaks nothing changes, so the midpoint stands."""
+    breaks = sorted({0.0, width, *(math.fmod(x, width) for x in c)})
+    total = 0.0
+    for low, high in itertools.pairwise(breaks):
+        index = [math.floor((x - (low + high) / 2) / width) for x in c]
+        total += (high - low) * sum(abs(math.fsum(y[rows] - c[rows])) for rows in members(index))
+    return total / width / len(y)
+
+
+@defines("pairs", "top-label")
+def sice(y, c, eps=0.01, k_max=None):
+    k_max = math.floor(-math.log2(eps / 2)) if k_max is None else k_max
+    return min(rice(y, c, 2.0**-k) + 2.0**-k for k in range(k_max + 1))
+
+
+@defines("pairs", "top-label", most=12)
+def intce(y, c):
+    """The best of all partitions of the confidences into intervals; twelve rows have 2048."""
+    values = sorted(set(c))
+    best = math.inf
+    for cut in itertools.product([False, True], repeat=len(values) - 1):
+        starts = [0] + [i + 1 for i, here in enumerate(cut) if here] + [len(values)]
+        total = 0.0
+        for a, b in itertools.pairwise(starts):
+            inside = (c >= values[a]) & (c <= values[b - 1])
+            total += abs(sum(y[inside] - c[inside])) + sum(inside) * (values[b - 1] - values[a])
+        best = min(best, total / len(y))
+    return best
+
+
+@defines("pairs", "top-label")
+def ece_averaged(y, c, widths=tuple(0.005 * k for k in range(1, 11)), closed="right"):
+    """Edges 0, h, 2h, ..., 1 for every width h, as the decimals they stand for."""
+    each = []
+    for h in widths:
+        inner = [round(k * h, 12) for k in range(math.ceil(round(1 / h, 9)))]
+        if abs(round(1 / h) - 1 / h) < 1e-9:
+            inner = [k / round(1 / h) for k in range(round(1 / h))]
+        each.append(ece(y, c, edges=[*inner, 1.0], closed=closed))
+    return mean(each)
+
+
+@defines("pairs", "top-label")
+def ece_at_k(y, c, k=100, n_bins=None, rank_by=None):
+    """Rows tied at the cut share the places that are left."""
+    score, n = c if rank_by is None else rank_by, len(y)
+    k = min(int(k * n + 1e-9) if isinstance(k, float) else k, n)
+    cut = sorted(score)[n - k]
+    above, tied = sum(score > cut), sum(score == cut)
+    place = [1.0 if s > cut else (k - above) / tied if s == cut else 0.0 for s in score]
+    lowest = min(x for x, share in zip(c, place, strict=True) if share > 0)
+    b = max(1, len(str(k)) - 1) if n_bins is None else n_bins
+    inner = [round(lowest + (1 - lowest) * j / b, 12) for j in range(1, b)] if lowest < 1 else []
+    index = [sum(x > edge for edge in inner) for x in c]
+    return sum(abs(math.fsum(place[i] * (y[i] - c[i]) for i in rows)) for rows in members(index)) / k
+
+
+@defines("pairs", "top-label", least=50)
+def avg_ece_at_l(y, c, l=None, step=10, n_bins=None, rank_by=None):  # noqa: E741
+    l = len(y) // 5 if l is None else l  # noqa: E741
+    return mean([ece_at_k(y, c, k, n_bins, rank_by) for k in range(step, l + 1, step)])
