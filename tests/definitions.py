@@ -887,3 +887,319 @@ def ece_at_k(y, c, k=100, n_bins=None, rank_by=None):
 def avg_ece_at_l(y, c, l=None, step=10, n_bins=None, rank_by=None):  # noqa: E741
     l = len(y) // 5 if l is None else l  # noqa: E741
     return mean([ece_at_k(y, c, k, n_bins, rank_by) for k in range(step, l + 1, step)])
+
+
+# -- soft bins ---------------------------------------------------------------------------------------
+
+
+def softmax(z: Any) -> Any:
+    e = [math.exp(x - max(z)) for x in z]
+    return np.array(e) / sum(e)
+
+
+def soft_gap_norm(y, c, u, norm=1, label_binned=False):
+    """Row i belongs to bin b with weight u_ib; a bin without weight is skipped."""
+    n, total = len(y), 0.0
+    for b in range(u.shape[1]):
+        s = math.fsum(u[:, b])
+        if s == 0:
+            continue
+        label, confidence = math.fsum(u[:, b] * y) / s, math.fsum(u[:, b] * c) / s
+        if label_binned:
+            total += math.fsum(u[i, b] * abs(label - c[i]) ** norm for i in range(n)) / n
+        else:
+            total += s / n * abs(label - confidence) ** norm
+    return total ** (1 / norm)
+
+
+@defines("pairs", "top-label")
+def sbece(y, c, n_bins=15, tau=0.01, norm=2, decay_factor=None, label_binned=False):
+    tau = tau if decay_factor is None else 1 / (math.log(decay_factor) * n_bins**2)
+    centres = [(b - 0.5) / n_bins for b in range(1, n_bins + 1)]
+    u = np.array([softmax([-((x - m) ** 2) / tau for m in centres]) for x in c])
+    return soft_gap_norm(y, c, u, norm, label_binned)
+
+
+@defines("rows")
+def dece(y, p, n_bins=15, tau=0.01, norm=1, accuracy="hard", tau_a=100.0, eps=0.0, confidence="max", sharpness=100.0):
+    """Bin b beats bin b+1 below the edge b/B. Soft accuracy compares the true class with every other."""
+    [(right, c)] = [(y, p)] if p.ndim == 1 else top_label(y, p)
+    if confidence == "logsumexp":
+        c = np.array([min(1.0, math.log(sum(math.exp(sharpness * x) for x in row)) / sharpness) for row in p])
+    if accuracy == "soft":
+        rank = [0.5 + sum(1 / (1 + math.exp(-tau_a * (x - row[k]))) for x in row) for k, row in zip(y, p, strict=True)]
+        right = np.array([max(0.0, 2 - r) for r in rank])
+    offset = [-sum(j / n_bins for j in range(1, b)) for b in range(1, n_bins + 1)]
+    u = np.array([softmax([(b * x + offset[b - 1]) / tau for b in range(1, n_bins + 1)]) for x in c])
+    return soft_gap_norm(right, c, (u + eps) / (1 + (n_bins + 1) * eps), norm)
+
+
+# -- debiased ----------------------------------------------------------------------------------------
+
+
+@defines("pairs", "top-label")
+def ce2_db(y, c, n_bins=15, binning="mass", mass_rule="split", variance="label", root=False):
+    """A bin of one row adds nothing."""
+    total = 0.0
+    for rows in bins(y, c, binning, n_bins, mass_rule=mass_rule):
+        rate = mean(y[rows]) if variance == "label" else mean(c[rows])
+        if len(rows) > 1:
+            total += len(rows) / len(y) * (gap(y, c, rows) ** 2 - rate * (1 - rate) / (len(rows) - 1))
+    return math.sqrt(max(total, 0.0)) if root else total
+
+
+@defines("pairs", "top-label")
+def ece_db(y, c, n_bins=15, binning="mass", mass_rule="split"):
+    """Twice the plug-in error less its mean when every bin's label rate is drawn again, as a normal number."""
+    from scipy.integrate import quad
+
+    plain = drawn = 0.0
+    for rows in bins(y, c, binning, n_bins, mass_rule=mass_rule):
+        share, mu, rate = len(rows) / len(y), gap(y, c, rows), mean(y[rows])
+        s = math.sqrt(rate * (1 - rate) / len(rows))
+        plain += share * abs(mu)
+        if s == 0:
+            drawn += share * abs(mu)
+            continue
+        off = lambda t, mu=mu, s=s: abs(mu + s * t) * normal_density(t)  # noqa: E731
+        middle = min(10.0, max(-10.0, -mu / s))
+        drawn += share * (quad(off, -12, middle, epsabs=1e-13)[0] + quad(off, middle, 12, epsabs=1e-13)[0])
+    return 2 * plain - drawn
+
+
+# -- proximity and partitions ------------------------------------------------------------------------
+
+
+def proximity_of(x, n_neighbors=10, reference=None):
+    """Minus the mean distance to the nearest others: its exponential is the proximity."""
+    near = []
+    for i in range(len(x)):
+        others = [x[j] for j in range(len(x)) if j != i] if reference is None else list(reference)
+        distance = sorted(math.dist(x[i], other) for other in others)[:n_neighbors]
+        near.append(-math.fsum(distance) / len(distance))
+    return np.array(near)
+
+
+@defines("pairs", "top-label", least=2)
+def piece(y, c, features=None, proximity=None, reference=None, n_neighbors=10, n_bins=15, n_proximity_bins=10,
+          binning="nested", w=None):  # fmt: skip
+    """Cells and neighbors count rows, whatever they weigh."""
+    w = np.ones(len(y)) if w is None else w
+    near = proximity_of(features, n_neighbors, reference) if proximity is None else proximity
+    if binning == "grid":
+        cuts = [np.quantile(near, j / n_proximity_bins) for j in range(1, n_proximity_bins)]
+        row = equal_width(c, n_bins, "left")
+        cells = members([(row[i], sum(near[i] >= cut for cut in cuts)) for i in range(len(y))])
+    else:
+        cells = []
+        for rows in members(equal_mass(c, n_bins, "split")):
+            inner = members(equal_mass(near[rows], n_proximity_bins, "split"))
+            cells += [[rows[i] for i in part] for part in inner]
+    return sum(w[cell].sum() / w.sum() * abs(weighted(y[cell] - c[cell], w[cell])) for cell in cells)
+
+
+@defines("pairs", "top-label", least=2)
+def proximity_bias(y, c, features=None, proximity=None, reference=None, n_neighbors=10, share=0.2, w=None):
+    """Labels of the most typical rows less those of the least typical, each matched with the nearest confidences."""
+    w = np.ones(len(y)) if w is None else w
+    near = proximity_of(features, n_neighbors, reference) if proximity is None else proximity
+    size = int(share * len(y))
+    if size == 0 or sorted(near)[size - 1] == sorted(near)[-size]:
+        return math.nan
+    low = [i for i in range(len(y)) if near[i] <= sorted(near)[size - 1]]
+    high = [i for i in range(len(y)) if near[i] >= sorted(near)[-size]]
+    differences = []
+    for i in low:
+        nearest = min(abs(c[j] - c[i]) for j in high)
+        match = [j for j in high if abs(c[j] - c[i]) == nearest]
+        differences.append(weighted(y[match], w[match]) - y[i])
+    return weighted(differences, w[low])
+
+
+@defines("pairs", "top-label")
+def pce(y, c, groups=None, partition_weights=None, loss="absolute"):
+    """One column of ``groups`` per partition."""
+    columns_of = np.asarray(groups).reshape(len(y), -1).T
+    shares = np.ones(len(columns_of)) if partition_weights is None else np.asarray(partition_weights, dtype=float)
+    power = {"absolute": 1, "squared": 2}[loss]
+    total = 0.0
+    for share, column in zip(shares / shares.sum(), columns_of, strict=True):
+        total += share * sum(len(rows) / len(y) * abs(gap(y, c, rows)) ** power for rows in members(column))
+    return total
+
+
+def two_sided_binomial(k: int, n: int, rate: float) -> float:
+    """The chance of an outcome that is at most as likely as k."""
+    from scipy.stats import binomtest
+
+    return float(binomtest(int(k), int(n), float(rate)).pvalue)
+
+
+def rejected_share(y, c, rows, alpha):
+    """Share of the confidences of a bin that an exact test of its labels rejects."""
+    return mean([two_sided_binomial(sum(y[rows]), len(rows), c[i]) <= alpha for i in rows])
+
+
+@defines("pairs", "top-label")
+def gce(y, c, loss="mean-gap", norm=1, alpha=0.05, binning="width", n_bins=15, closed="right", mass_rule="floor"):
+    parts = bins(y, c, binning, n_bins, closed, mass_rule)
+    of = {
+        "mean-gap": lambda rows: abs(gap(y, c, rows)),
+        "point-gap": lambda rows: mean([abs(mean(y[rows]) - c[i]) for i in rows]),
+        "rejection": lambda rows: rejected_share(y, c, rows, alpha),
+    }[loss]
+    return norm_of([of(rows) for rows in parts], [len(rows) / len(y) for rows in parts], norm)
+
+
+# -- tests of bins -----------------------------------------------------------------------------------
+
+
+@defines("pairs", "class-wise")
+def hl(y, c, n_bins=10, binning="mass", variance="pooled", closed="right", mass_rule="floor"):
+    """A bin without variance is left out when it is right and infinitely wrong when it is not."""
+    total = 0.0
+    for rows in bins(y, c, binning, n_bins, closed, mass_rule):
+        observed, expected, n = sum(y[rows]), math.fsum(c[rows]), len(rows)
+        spread = sum(x * (1 - x) for x in c[rows]) if variance == "exact" else expected * (1 - expected / n)
+        if spread > 0:
+            total += (observed - expected) ** 2 / spread
+        elif observed != expected:
+            return math.inf
+    return total
+
+
+def simplex_cell(row, m):
+    """Edgewise subdivision of the simplex into m^(K-1) cells of equal volume: where the row lies."""
+    sums = list(itertools.accumulate(reversed(row[1:])))
+    floors = [min(sum(s >= k / m for k in range(1, m)), m - 1) for s in sums]
+    remainders = [m * s - f for s, f in zip(sums, floors, strict=True)]
+    return (*floors, *sorted(range(len(sums)), key=lambda j: (remainders[j], j)))
+
+
+@defines("pairs", "top-label")
+def tcal(y, c, n_bins=15):
+    """Products of the residuals of different rows of a bin. Vectors lie in the cells of the simplex."""
+    if c.ndim == 1:
+        residual, index = (c - y)[:, None], equal_width(c, n_bins, "left")
+    else:
+        residual, index = c - one_hot(y, c.shape[1]), [simplex_cell(row.tolist(), n_bins) for row in c]
+    total = 0.0
+    for rows in members(index):
+        pairs = math.fsum(residual[i] @ residual[j] for i, j in itertools.permutations(rows, 2))
+        total += pairs / len(rows)
+    return total / len(y)
+
+
+def constrained_blocks(size, total, n_min, n_max, last_bin="atom"):
+    """PAVA with block sizes: how many of the groups of equal confidences each block takes."""
+    size, total = list(size), list(total)
+    aside = 0
+    if n_min > 0 and not (last_bin == "atom" and size[-1] >= 2 and size[-1] >= n_min):
+        held = 0
+        while held < n_min and aside < len(size):
+            aside += 1
+            held += size[-aside]
+    if aside == len(size):
+        return [len(size)]
+    stack: list[list[int]] = []
+    for i in range(len(size) - aside):
+        stack.append([size[i], total[i], 1])
+        while len(stack) > 1:
+            (w0, s0, m0), (w1, s1, m1) = stack[-2:]
+            if w0 + w1 <= n_min or (w0 + w1 <= n_max and s0 * w1 >= s1 * w0):
+                stack[-2:] = [[w0 + w1, s0 + s1, m0 + m1]]
+            else:
+                break
+    atoms = [m for _, _, m in stack]
+    if aside:
+        tail = sum(size[-aside:])
+        if tail + (stack[-1][0] if last_bin == "strict" else n_min) <= n_max:
+            atoms[-1] += aside
+        else:
+            atoms.append(aside)
+    return atoms
+
+
+def test_bins(y, c, strategy="pava-bc", n_min=10, n_max=1000, last_bin="atom", n_bins=10):
+    """Blocks of pooled labels, equal widths, or ranks cut at floor(bN/B)."""
+    if strategy == "uniform":
+        return members(equal_width(c, n_bins, "left"))
+    if strategy == "quantile":
+        cuts = [b * len(c) // n_bins for b in range(1, n_bins)]
+        return members([sum(int((c < x).sum()) >= cut for cut in cuts) for x in c])
+    if strategy == "pava":
+        n_min, n_max = 0, math.inf
+    atoms = members(c)
+    taken = constrained_blocks([len(a) for a in atoms], [int(sum(y[a])) for a in atoms], n_min, n_max, last_bin)
+    ends = [0, *itertools.accumulate(taken)]
+    return [sum(atoms[a:b], []) for a, b in itertools.pairwise(ends)]
+
+
+test_bins.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest's
+
+
+@defines("pairs", "top-label")
+def tce(y, c, alpha=0.05, strategy="pava-bc", n_min=10, n_max=1000, last_bin="atom", n_bins=10, percent=False):
+    parts = test_bins(y, c, strategy, n_min, n_max, last_bin, n_bins)
+    share = sum(len(rows) * rejected_share(y, c, rows, alpha) for rows in parts) / len(y)
+    return 100 * share if percent else share
+
+
+# -- windows, neighbors, combined scores -------------------------------------------------------------
+
+
+@defines("pairs", "class-wise")
+def calbin(y, c, window=None, inner="point", literal=False):
+    """Windows of s sorted rows; equal confidences share their mean label. ``literal`` is (57) as printed."""
+    s = max(1, len(y) // 10) if window is None else window
+    order = sorted(range(len(c)), key=lambda i: c[i])
+    c, label = c[order], np.array([mean(y[c == c[i]]) for i in order])
+    errors = []
+    for b in range(len(c) - s + 1):
+        height, inside = mean(label[b : b + s]), c[b : b + s]
+        errors.append(abs(height - mean(inside)) if inner == "bin" else mean([abs(height - x) for x in inside]))
+    if literal:
+        return mean([s * e for e in errors[:-1]]) if errors[:-1] else math.nan
+    return mean(errors)
+
+
+@defines("pairs", "top-label")
+def ece_knn(y, c, k=None):
+    """Each row with its k nearest others, and all that are as near as the last of them."""
+    n = len(y)
+    k = min(math.isqrt(n) if k is None else k, n - 1)
+    errors = []
+    for i in range(n):
+        others = sorted(abs(c[j] - c[i]) for j in range(n) if j != i)
+        reach = others[k - 1] if k else 0.0
+        errors.append(abs(gap(y, c, [j for j in range(n) if abs(c[j] - c[i]) <= reach + 1e-12])))
+    return mean(errors)
+
+
+@defines("rows")
+def hcs(y, p, beta=1.0, n_bins=15):
+    """Weighted harmonic mean of accuracy and 1 - ECE."""
+    if p.ndim == 1:
+        accuracy, error = mean([(c > 0.5) == label for label, c in zip(y, p, strict=True)]), ece(y, p, n_bins=n_bins)
+    else:
+        [(right, c)] = top_label(y, p)
+        accuracy, error = mean(right), ece(right, c, n_bins=n_bins)
+    below = beta * accuracy + 1 - error
+    return (1 + beta) * accuracy * (1 - error) / below if below > 0 else 0.0
+
+
+@defines("vectors")
+def wcr(y, p):
+    """Mean confidence and frequency of every class among the rows of every predicted class."""
+    k, top = p.shape[1], predicted(p)
+    total = 0.0
+    for a, j in itertools.product(range(k), range(k)):
+        rows = [i for i in range(len(y)) if top[i] == a]
+        if rows:
+            total += abs(mean(p[rows, j]) - mean(y[rows] == j))
+    return 1 - total / k**2
+
+
+@defines("vectors")
+def cal(y, p):
+    return math.sqrt((1 - math.sqrt(bs(y, p))) * wcr(y, p))
