@@ -1203,3 +1203,358 @@ def wcr(y, p):
 @defines("vectors")
 def cal(y, p):
     return math.sqrt((1 - math.sqrt(bs(y, p))) * wcr(y, p))
+
+
+# == kernels =========================================================================================
+
+#: k(u) and the standard deviation of k.
+DENSITIES: dict[str, tuple[Callable[[Any], Any], float]] = {
+    "gaussian": (lambda u: np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi), 1.0),
+    "laplace": (lambda u: np.exp(-abs(u)) / 2, math.sqrt(2)),
+    "uniform": (lambda u: 1 / 2 * (abs(u) <= 1), 1 / math.sqrt(3)),
+    "triangular": (lambda u: (1 - abs(u)) * (abs(u) <= 1), 1 / math.sqrt(6)),
+    "epanechnikov": (lambda u: 3 / 4 * (1 - u**2) * (abs(u) <= 1), 1 / math.sqrt(5)),
+    "biweight": (lambda u: 15 / 16 * (1 - u**2) ** 2 * (abs(u) <= 1), 1 / math.sqrt(7)),
+    "triweight": (lambda u: 35 / 32 * (1 - u**2) ** 3 * (abs(u) <= 1), 1 / 3),
+    "tricube": (lambda u: 70 / 81 * (1 - abs(u) ** 3) ** 3 * (abs(u) <= 1), math.sqrt(35 / 243)),
+}
+
+
+def kernel_matrix(t, c, h, kernel="gaussian"):
+    """k((t - c)/h) for every t (row) and c (column); h is one width or one for each c."""
+    return DENSITIES[kernel][0]((np.asarray(t)[:, None] - c) / h)
+
+
+def smooth_curve(y, c, h, kernel="gaussian", leave_one_out=False, t=None):
+    """Nadaraya-Watson at the confidences themselves (or at t); NaN where no row has weight."""
+    k = kernel_matrix(c if t is None else t, c, h, kernel) / (1.0 if np.ndim(h) == 0 else np.asarray(h))
+    if leave_one_out:
+        np.fill_diagonal(k, 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return k @ y / k.sum(axis=1)
+
+
+def standard_deviation(c):
+    return math.sqrt(mean([(x - mean(c)) ** 2 for x in c]))
+
+
+CV_WIDTHS = [0.005 * 100 ** (i / 40) for i in range(41)]
+LOO_WIDTHS = [10 ** (-5 + 4 * i / 14) for i in range(15)] + [0.2, 0.4, 0.6, 0.8, 1.0]
+
+
+def smallest(widths, errors):
+    """The smallest width of those whose error is least, up to rounding."""
+    return next(h for h, e in zip(widths, errors, strict=True) if e <= min(errors) * (1 + 1e-12) + 1e-300)
+
+
+def curve_width(rule, y, c, kernel="gaussian"):
+    """A width by its rule; "adaptive" is one for every row."""
+    if not isinstance(rule, str):
+        return rule
+    h = 1.06 * standard_deviation(c) * len(c) ** -0.2
+    if rule == "normal":
+        return h
+    if rule == "normal-sd":
+        return h / DENSITIES[kernel][1]
+    if rule == "adaptive":
+        pilot = kernel_matrix(c, c, h, kernel).sum(axis=1)
+        centre = math.exp(mean([math.log(f) for f in pilot]))
+        return np.array([h * (f / centre) ** -0.5 for f in pilot])
+    errors = []
+    for width in CV_WIDTHS:
+        left_out = smooth_curve(y, c, width, kernel, leave_one_out=True)
+        others = [(sum(y) - y[j]) / (len(y) - 1) for j in range(len(y))]
+        known = [others[j] if math.isnan(left_out[j]) else left_out[j] for j in range(len(y))]
+        errors.append(mean([(y[j] - known[j]) ** 2 for j in range(len(y))]))
+    return smallest(CV_WIDTHS, errors)
+
+
+def curve_error(y, c, power, bandwidth, kernel, leave_one_out):
+    """Rows without a neighbor are left out of the mean."""
+    h = curve_width(bandwidth, y, c, kernel)
+    off = np.abs(smooth_curve(y, c, h, kernel, leave_one_out) - c) ** power
+    known = off[~np.isnan(off)]
+    return mean(known) if len(known) else math.nan
+
+
+@defines("pairs", "top-label")
+def msce(y, c, bandwidth=0.08, kernel="gaussian", leave_one_out=False):
+    return curve_error(y, c, 2, bandwidth, kernel, leave_one_out)
+
+
+@defines("pairs", "top-label")
+def sece(y, c, bandwidth=0.01, kernel="gaussian", leave_one_out=False):
+    return curve_error(y, c, 1, bandwidth, kernel, leave_one_out)
+
+
+def reflected(t, c, s):
+    """Gaussian densities around each c, mirrored at 0 and 1, at the place t; and the areas under them up to t."""
+    from scipy.special import ndtr
+
+    far = math.ceil(5 * s + 1)
+    images = np.array([2 * m + sign * c for m in range(-far, far + 1) for sign in (1, -1)])
+    u = (t - images) / s
+    return DENSITIES["gaussian"][0](u).sum(axis=0) / s, ndtr(u).sum(axis=0)
+
+
+def smece_at(y, c, s, grid=None):
+    """Integral over [0, 1] of the absolute smoothed residual; or its mean over g/G, g = 1..G."""
+    from scipy.optimize import brentq
+
+    height = lambda t: float(reflected(t, c, s)[0] @ (y - c)) / len(y)  # noqa: E731
+    area = lambda t: float(reflected(t, c, s)[1] @ (y - c)) / len(y)  # noqa: E731
+    if grid is not None:
+        return mean([abs(height(g / grid)) for g in range(1, grid + 1)])
+    t = [i / 200 for i in range(201)]
+    heights = [height(x) for x in t]
+    zeros = [brentq(height, t[i], t[i + 1], xtol=1e-14) for i in range(200) if heights[i] * heights[i + 1] < 0]
+    return sum(abs(area(b) - area(a)) for a, b in itertools.pairwise([0.0, *zeros, 1.0]))
+
+
+@defines("pairs", "top-label", rtol=1e-7, atol=1e-7, why="the integral is only asked for to 1e-8")
+def smece(y, c, sigma=None, grid=None):
+    """The width that equals its own error."""
+    from scipy.optimize import brentq
+
+    if sigma is not None:
+        return smece_at(y, c, sigma, grid)
+    least = sum(abs(math.fsum((y - c)[c == x])) for x in set(c)) / len(y)
+    if least <= 1e-8:
+        return least
+    return brentq(lambda s: smece_at(y, c, s, grid) - s, 1e-4, 1.0, xtol=1e-11)
+
+
+# -- beta and Dirichlet kernels ----------------------------------------------------------------------
+
+
+def left_out_kernels(p, h):
+    """Dirichlet densities with parameters c_i/h + 1 of all other rows i at every row j, log 0 read as log 1e-300.
+
+    Each row is divided by its largest, whose logarithm comes beside.
+    """
+    constant = [math.lgamma(sum(row / h + 1)) - sum(math.lgamma(x / h + 1) for x in row) for row in p]
+    logs = np.log(np.maximum(p, 1e-300)) @ (p / h).T + constant
+    np.fill_diagonal(logs, -math.inf)
+    top = logs.max(axis=1)
+    return np.exp(logs - top[:, None]), top
+
+
+def density_width(rule, y, p):
+    """The width of largest leave-one-out likelihood, or of least leave-one-out squared error."""
+    if not isinstance(rule, str):
+        return rule
+    n, hot, errors = len(y), one_hot(y, p.shape[1]), []
+    for h in LOO_WIDTHS:
+        k, top = left_out_kernels(p, h)
+        if rule == "loo-mle":
+            errors.append(-sum(top[j] + math.log(k[j].sum() / (n - 1)) for j in range(n)))
+        else:
+            errors.append(mean([sum((hot[j] - k[j] @ hot / k[j].sum()) ** 2) for j in range(n)]))
+    if rule == "loo-mle":
+        return LOO_WIDTHS[int(np.argmin(errors))]
+    return smallest(LOO_WIDTHS, errors)
+
+
+@defines("vectors", least=2)
+def dkde(y, rows, p=1, bandwidth="cv", root=False):
+    k, _ = left_out_kernels(rows, density_width(bandwidth, y, rows))
+    hot = one_hot(y, rows.shape[1])
+    error = mean([sum(abs(k[j] @ hot / k[j].sum() - rows[j]) ** p) for j in range(len(y))])
+    return error ** (1 / p) if root else error
+
+
+@defines("pairs", "top-label", least=3)
+def bkde(y, c, p=2, debias=None, bandwidth="loo-mle", cross_term="pair"):
+    """Pairs of different neighbors of each row; with one neighbor alone, its own square."""
+    debias = p == 2 if debias is None else debias
+    k, _ = left_out_kernels(columns(c), density_width(bandwidth, y, columns(c)))
+    terms = []
+    for j in range(len(y)):
+        smooth = k[j] @ y / k[j].sum()
+        if not debias:
+            terms.append(abs(smooth - c[j]) ** p)
+            continue
+        centre = c[j] if cross_term == "pair" else 0.0
+        pairs = np.outer(k[j], k[j])
+        np.fill_diagonal(pairs, 0.0)
+        alone = pairs.sum() <= 1e-12 * k[j].sum() ** 2
+        square = (smooth - centre) ** 2 if alone else (y - centre) @ pairs @ (y - centre) / pairs.sum()
+        terms.append(square if cross_term == "pair" else square - 2 * c[j] * y[j] + c[j] ** 2)
+    return mean(terms)
+
+
+# -- pairs -------------------------------------------------------------------------------------------
+
+
+def distance(a, b, metric):
+    """Total variation or Euclidean; of two numbers their difference."""
+    if np.ndim(a) == 0:
+        return abs(a - b)
+    return sum(abs(x - z) for x, z in zip(a, b, strict=True)) / 2 if metric == "tv" else math.dist(a, b)
+
+
+def median_width(p, metric="tv", include_self=False):
+    """Median distance of all pairs; of the positive ones when it is zero; 1 when there are none."""
+    n = len(p)
+    all_pairs = [distance(p[i], p[j], metric) for i, j in itertools.combinations(range(n), 2)]
+    if include_self:
+        all_pairs = [distance(p[i], p[j], metric) for i in range(n) for j in range(n)]
+    h = np.median(all_pairs) if all_pairs else 0.0
+    if h == 0:
+        positive = [d for d in all_pairs if d > 0]
+        h = np.median(positive) if positive else 1.0
+    return float(h)
+
+
+#: The distance each kernel takes unless told otherwise.
+METRIC = {"laplace": "tv", "gaussian": "euclidean"}
+
+
+def similarity(p, kernel="laplace", metric=None, bandwidth="median", include_self=False):
+    """k(c_i, c_j), one at distance zero."""
+    metric = metric or METRIC[kernel]
+    h = median_width(p, metric, include_self) if bandwidth == "median" else bandwidth
+    d = np.array([[distance(a, b, metric) for b in p] for a in p]) / h
+    return np.exp(-d) if kernel == "laplace" else np.exp(-d * d / 2)
+
+
+@defines("pairs", "top-label", atol=1e-8, why="the root of a sum that cancels has half its digits")
+def mmce(y, c, kernel="laplace", bandwidth=0.4, squared=False, weighted=False):
+    n = len(y)
+    if weighted:
+        ones, zeros = sum(y == 1), sum(y == 0)
+        if ones == 0 or zeros == 0:
+            return 0.0
+        a = np.array([(1 - c[i]) / ones if y[i] else -c[i] / zeros for i in range(n)])
+    else:
+        a = (y - c) / n
+    k = similarity(c, kernel, "tv", bandwidth)
+    total = max(0.0, math.fsum(a[i] * a[j] * k[i, j] for i in range(n) for j in range(n)))
+    return total if squared else math.sqrt(total)
+
+
+@defines("pairs", "top-label", atol=1e-8, why="the root of a sum that cancels has half its digits")
+def lkce(y, c, bandwidth=1.0, squared=False):
+    return mmce(y, c, "laplace", bandwidth, squared)
+
+
+def skce_matrix(y, p, kernel="laplace", metric=None, bandwidth="median", matrix=None, include_self=False):
+    """h_ij = (e_yi - c_i)' M (e_yj - c_j) k(c_i, c_j)."""
+    e = one_hot(y, p.shape[1]) - p
+    m = np.eye(p.shape[1]) if matrix is None else np.asarray(matrix)
+    return e @ m @ e.T * similarity(p, kernel, metric, bandwidth, include_self)
+
+
+def off_diagonal_mean(h):
+    n = len(h)
+    return math.fsum(h[i, j] for i in range(n) for j in range(n) if i != j) / (n * (n - 1))
+
+
+@defines("vectors")
+def skce_b(y, p, kernel="laplace", metric=None, bandwidth="median", matrix=None, include_self=False):
+    return float(np.mean(skce_matrix(y, p, kernel, metric, bandwidth, matrix, include_self)))
+
+
+@defines("vectors", least=2)
+def skce_uq(y, p, kernel="laplace", metric=None, bandwidth="median", matrix=None, include_self=False):
+    return off_diagonal_mean(skce_matrix(y, p, kernel, metric, bandwidth, matrix, include_self))
+
+
+@defines("vectors", least=2)
+def skce_ul(y, p, kernel="laplace", metric=None, bandwidth="median", matrix=None, block_size=2, w=None):
+    """Pairs within blocks of consecutive rows, each weighing the product of its weights. The width takes copies."""
+    w = np.ones(len(y)) if w is None else w
+    if bandwidth == "median":
+        bandwidth = median_width(np.repeat(p, w.astype(int), axis=0), metric or METRIC[kernel])
+    h = skce_matrix(y, p, kernel, metric, bandwidth, matrix)
+    starts = range(0, len(y) - block_size + 1, block_size)
+    pairs = [(i, j) for a in starts for i, j in itertools.combinations(range(a, a + block_size), 2)]
+    return weighted([h[i, j] for i, j in pairs], [w[i] * w[j] for i, j in pairs])
+
+
+def stein_features(y, p, operator="barker"):
+    """g_i = sum over z != y_i of b_i(z) (e_z - e_yi); "difference" is the cyclic finite difference."""
+    n, k = p.shape
+    g = np.zeros((n, k))
+    for i in range(n):
+        own = p[i, y[i]]
+        if operator == "difference":
+            g[i, (y[i] - 1) % k] += 1.0
+            g[i, y[i]] -= p[i, (y[i] + 1) % k] / own
+            continue
+        for z in range(k):
+            if z == y[i]:
+                continue
+            if operator == "barker":
+                b = p[i, z] / (p[i, z] + own) if p[i, z] + own > 0 else 0.5
+            elif operator == "gibbs":
+                b = p[i, z]
+            else:
+                b = min(1.0, p[i, z] / own) if own > 0 else 1.0
+            g[i, z] += b
+            g[i, y[i]] -= b
+    return g
+
+
+@defines("vectors", least=2)
+def kccsd(y, p, operator="barker", estimator="u", kernel="gaussian", metric=None, bandwidth="median"):
+    g = stein_features(y, p, operator)
+    h = g @ g.T * similarity(p, kernel, metric, bandwidth)
+    return off_diagonal_mean(h) if estimator == "u" else float(np.mean(h))
+
+
+# -- integrals and bounds ----------------------------------------------------------------------------
+
+
+@defines("pairs", "top-label", rtol=1e-6, atol=2e-6, why="the integral is only asked for to 1e-6")
+def skde(y, c, p=1, kernel="triweight", bandwidth="mix-n-match", reflect=True):
+    """Mean of |t - yhat(t)|^p under the density of the confidences, each mirrored at the nearer end."""
+    if len(set(c)) == 1 and isinstance(bandwidth, str):
+        return abs(mean(y) - c[0]) ** p
+    if bandwidth == "mix-n-match":
+        spread = c[y == 1] if len(set(c[y == 1])) > 1 else c
+        h = 3 * standard_deviation(spread) * (2 * len(c)) ** -0.2
+    else:
+        h = curve_width(bandwidth, y, c, kernel)
+    t = np.array([i / 20_000 for i in range(20_001)])
+    k = kernel_matrix(t, c, h, kernel)
+    if reflect:
+        k = k + kernel_matrix(t, np.array([-x if x < 0.5 else 2 - x for x in c]), h, kernel)
+    s0, s1 = k.sum(axis=1), k @ y
+    off = np.abs(t - s1 / np.where(s0 > 0, s0, 1.0)) ** p * s0
+    return float((off[1:] + off[:-1]).sum() / (s0[1:] + s0[:-1]).sum())
+
+
+@defines("pairs", "top-label", rtol=1e-7, atol=1e-9, why="a linear programme stops at its feasibility tolerance")
+def sce(y, c, lipschitz=1.0):
+    """The largest mean of r z over |z| <= 1 with |z_i - z_j| <= L |c_i - c_j|."""
+    from scipy.optimize import linprog
+
+    n, rows, limits = len(y), [], []
+    for i, j in itertools.permutations(range(n), 2):
+        row = np.zeros(n)
+        row[i], row[j] = 1.0, -1.0
+        rows.append(row)
+        limits.append(lipschitz * abs(c[i] - c[j]))
+    a = {"A_ub": np.array(rows), "b_ub": limits} if rows else {}
+    return -linprog(-(y - c) / n, bounds=(-1, 1), **a).fun
+
+
+@defines("pairs", "top-label", rtol=1e-6, atol=1e-6, why="the integral is only asked for to 1e-6")
+def lsece(y, c, sigma=0.1):
+    """Residuals smoothed on the logit scale; confidences of exactly 0 and 1 stand apart."""
+    inside = [i for i in range(len(c)) if 0 < c[i] < 1]
+    ends = sum(y[i] for i in range(len(c)) if c[i] == 0) + sum(1 - y[i] for i in range(len(c)) if c[i] == 1)
+    z = np.array([math.log(c[i]) - math.log1p(-c[i]) for i in inside])
+    cuts = sorted({a for x in z for a in (x - 10 * sigma, x + 10 * sigma)})
+    total = 0.0
+    for a, b in itertools.pairwise(cuts):
+        near = [i for i in range(len(z)) if z[i] - 10 * sigma < (a + b) / 2 < z[i] + 10 * sigma]
+        if not near:
+            continue
+        t = np.linspace(a, b, 3 + math.ceil((b - a) / sigma * 100))
+        rate = 1 / (1 + np.exp(-t))
+        f = sum((y[inside[i]] - rate) * np.exp(-(((t - z[i]) / sigma) ** 2) / 2) for i in near)
+        f = np.abs(f) / (sigma * math.sqrt(2 * math.pi))
+        total += float((f[1:] + f[:-1]).sum() * (t[1] - t[0]) / 2)
+    return (total + ends) / len(y)

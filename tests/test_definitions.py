@@ -232,6 +232,28 @@ VARIANTS = {
     "calbin": [{"window": 7}, {"window": 11, "inner": "bin"}, {"window": 4, "literal": True}],
     "ece_knn": [{"k": 1}, {"k": 12}, {"k": 500}],
     "hcs": [{"beta": 3.0, "n_bins": 7}],
+    "msce": [{"kernel": k, "bandwidth": 0.2} for k in definitions.DENSITIES]
+            + [{"bandwidth": rule} for rule in ("normal", "normal-sd", "adaptive", "cv")]
+            + [{"leave_one_out": True, "kernel": "uniform", "bandwidth": 0.05}],
+    "sece": [{"kernel": "triweight", "bandwidth": "normal-sd"}, {"leave_one_out": True, "bandwidth": 0.1}],
+    "smece": [{"sigma": 0.3}, {"sigma": 0.02}, {"sigma": 0.1, "grid": 50}, {"grid": 40}],
+    "dkde": [{"p": 2, "bandwidth": 0.1}, {"bandwidth": "loo-mle", "root": True}, {"bandwidth": 1e-3}],
+    "bkde": [{"p": 1, "bandwidth": 0.1}, {"p": 2, "debias": False}, {"cross_term": "label", "bandwidth": 0.05},
+             {"bandwidth": "cv"}, {"bandwidth": 1e-4}],
+    "mmce": [{"kernel": "gaussian", "squared": True}, {"bandwidth": "median"}, {"weighted": True, "bandwidth": 0.01}],
+    "lkce": [{"bandwidth": 0.05, "squared": True}, {"bandwidth": "median"}],
+    "skce_b": [{"kernel": "gaussian", "bandwidth": 0.3}, {"metric": "euclidean", "include_self": True},
+               {"matrix": [[2, 1, 0, 0], [1, 3, 0, 0], [0, 0, 1, 0.5], [0, 0, 0.5, 1]], "on": 4}],
+    "skce_uq": [{"kernel": "gaussian"}, {"metric": "euclidean", "bandwidth": 0.1}, {"include_self": True},
+                {"matrix": [[2, 1], [1, 3]], "on": 2}],
+    "skce_ul": [{"kernel": "gaussian", "metric": "euclidean"}, {"bandwidth": 0.2, "block_size": 5},
+                {"matrix": [[2, 1], [1, 3]], "on": 2}],
+    "kccsd": [{"operator": o} for o in ("gibbs", "metropolis")] + [{"operator": "difference", "on": 4}]
+             + [{"estimator": "b", "kernel": "laplace"}, {"bandwidth": 0.4, "metric": "euclidean"}],
+    "skde": [{"p": 2, "bandwidth": 0.2}, {"kernel": "epanechnikov", "bandwidth": "normal", "reflect": False},
+             {"kernel": "gaussian", "bandwidth": 0.05}],
+    "sce": [{"lipschitz": 0.3}, {"lipschitz": 20.0}],
+    "lsece": [{"sigma": 1.0}],
 }  # fmt: skip
 
 
