@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -51,7 +51,8 @@ class Definition:
     @property
     def options(self) -> tuple[str, ...]:
         """The keywords it honours, as the metric spells them."""
-        return tuple(inspect.signature(self.function).parameters)[2:]
+        found = list(inspect.signature(self.function).parameters.values())[2:]
+        return tuple(v.name for v in found if v.kind is not v.VAR_KEYWORD)
 
 
 DEFINITIONS: dict[str, Definition] = {}
@@ -86,6 +87,8 @@ def value(id: str, y: Any, p: Any, /, lens: str | None = None, **options: Any) -
     if p.ndim == 1:
         return d.function(y, p, **options)
     values = [d.function(*pairs, **options) for pairs in LENSES[d.lens](y, p)]
+    if d.lens == "top-label":
+        return values[0]
     norm = options.get("norm", 1)
     return max(values) if norm == np.inf else np.mean(np.power(values, norm)) ** (1 / norm)
 
@@ -1558,3 +1561,836 @@ def lsece(y, c, sigma=0.1):
         f = np.abs(f) / (sigma * math.sqrt(2 * math.pi))
         total += float((f[1:] + f[:-1]).sum() * (t[1] - t[0]) / 2)
     return (total + ends) / len(y)
+
+
+# == fitted curves ===================================================================================
+# A map is fitted to labels, confidences and weights, and gives a function of the confidence.
+
+EPS = np.finfo(float).eps
+
+
+def logit(c: Any) -> Any:
+    c = np.clip(c, EPS, 1 - EPS)
+    return np.log(c) - np.log1p(-c)
+
+
+def logistic(z: Any) -> Any:
+    return 1 / (1 + np.exp(-np.clip(z, -700, 700)))
+
+
+def local_polynomial(x, y, w, x0, q, degree, span=1.0):
+    """Value and slope at x0 of the tricube-weighted polynomial through the q nearest rows."""
+    away = np.abs(x - x0)
+    radius = sorted(away)[q - 1] * math.sqrt(max(1.0, span))
+    near = away < radius
+    if not near.any():  # all q are equally far: their mean
+        at = away == sorted(away)[q - 1]
+        return weighted(y[at], w[at]), 0.0
+    root = np.sqrt(w[near] * (1 - (away[near] / radius) ** 3) ** 3)
+    design = np.array([[(a - x0) ** j for j in range(degree + 1)] for a in x[near]]) * root[:, None]
+    lengths = np.array([math.sqrt(sum(column**2)) or 1.0 for column in design.T])
+    inverse = np.linalg.pinv(design / lengths, rcond=100 * EPS)
+    fit = inverse @ (root * y[near]) / lengths
+    return fit[0], fit[1] if degree else 0.0
+
+
+def loess_vertices(x, leaf):
+    """A cell of more than ``leaf`` sorted rows is cut at its middle value, or the nearest place without a tie."""
+    s = sorted(x)
+    margin = 0.005 * max(s[-1] - s[0], 1e-10 * max(map(abs, s)) + 1e-30)
+    vertices, cells = {s[0] - margin, s[-1] + margin}, [(1, len(s), s[0] - margin, s[-1] + margin)]
+    while cells:
+        first, last, left, right = cells.pop(0)
+        if last - first + 1 <= leaf:
+            continue
+        middle = (first + last) // 2
+        for step in (0, 1, -1, *(sign * d for d in range(2, len(s)) for sign in (1, -1))):
+            if not first <= middle + step < last:
+                break
+            if s[middle + step - 1] != s[middle + step]:
+                middle += step
+                break
+        cut = s[middle - 1]
+        if cut in (left, right):
+            continue
+        vertices.add(cut)
+        cells += [(first, middle, left, cut), (middle + 1, last, cut, right)]
+    return sorted(vertices)
+
+
+def loess(y, c, w, span=0.75, degree=2, surface="interpolate", cell=0.2, transform=None):
+    """R's loess: fits at the vertices and cubics in between, or ("direct") a fit at every place."""
+    x = logit(c) if transform == "logit" else c
+    at = (lambda t: float(logit(t))) if transform == "logit" else float
+    n = len(x)
+    if len(set(x)) == 1:
+        return lambda t: weighted(y, w)
+    q = min(n, math.floor(n * span + 1e-5))
+    if surface == "direct":
+        return lambda t: local_polynomial(x, y, w, at(t), q, degree, span)[0]
+    vertices = loess_vertices(x, math.floor(n * span * cell))
+    fits = [local_polynomial(x, y, w, v, q, degree, span) for v in vertices]
+
+    def predict(t):
+        z = at(t)
+        j = next(j for j in range(len(vertices) - 1) if z <= vertices[j + 1])
+        (f0, g0), (f1, g1), width = fits[j], fits[j + 1], vertices[j + 1] - vertices[j]
+        u = (z - vertices[j]) / width
+        cubic = (1 - u) ** 2 * (1 + 2 * u) * f0 + u**2 * (3 - 2 * u) * f1
+        return cubic + width * (u * (1 - u) ** 2 * g0 + u**2 * (u - 1) * g1)
+
+    return predict
+
+
+def local_linear(y, c, w, bandwidth=0.01):
+    """A line in a window with the Epanechnikov kernel, limited to [0.001, 0.999]; elsewhere the nearest rows."""
+
+    def predict(t):
+        u = (c - t) / bandwidth
+        k = np.where(np.abs(u) < 1, 0.75 * (1 - u**2) * w, 0.0)
+        s0, s1, s2 = (sum(k * (c - t) ** j) for j in range(3))
+        r0, r1 = sum(k * y), sum(k * y * (c - t))
+        if s0 == 0:
+            nearest = np.abs(c - t) == min(np.abs(c - t))
+            height = weighted(y[nearest], w[nearest])
+        elif s0 * s2 - s1**2 <= 1e-12 * s0**2 * bandwidth**2:
+            height = r0 / s0
+        else:
+            height = (s2 * r0 - s1 * r1) / (s0 * s2 - s1**2)
+        return min(max(height, 0.001), 0.999)
+
+    return predict
+
+
+def isotonic(y, c, w):
+    """max over starts, min over ends, of the mean label of the run; linear between the confidences."""
+    x = sorted(set(c))
+    mass = [sum(w[c == v]) for v in x]
+    total = [sum((w * y)[c == v]) for v in x]
+    run = lambda i, j: sum(total[i : j + 1]) / sum(mass[i : j + 1])  # noqa: E731
+    height = [max(min(run(i, j) for j in range(g, len(x))) for i in range(g + 1)) for g in range(len(x))]
+    return lambda t: float(np.interp(t, x, height))
+
+
+def parabola(y, c, w):
+    root = np.sqrt(w)
+    theta = np.linalg.lstsq(np.array([[1, a, a * a] for a in c]) * root[:, None], y * root, rcond=None)[0]
+    return lambda t: theta[0] + theta[1] * t + theta[2] * t * t
+
+
+def least_loss(loss, gradient, hessian, start):
+    """The minimum of a convex function, by scipy's trust region."""
+    from scipy.optimize import minimize
+
+    found = minimize(loss, start, jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-11, "maxiter": 500})
+    return found.x
+
+
+def likelihood_fit(x, y, w, centre, ridge=1e-10, offset=0.0):
+    """Coefficients of a logistic regression, held to ``centre`` by a ridge that matters only where the data do not."""
+    w = w / w.sum()
+    centre = np.asarray(centre, dtype=float)
+    z = lambda b: x @ b + offset  # noqa: E731
+    loss = lambda b: w @ (np.logaddexp(0, z(b)) - y * z(b)) + ridge / 2 * sum((b - centre) ** 2)  # noqa: E731
+    gradient = lambda b: x.T @ (w * (logistic(z(b)) - y)) + ridge * (b - centre)  # noqa: E731
+
+    def hessian(b):
+        q = logistic(z(b))
+        return x.T @ (x * (w * q * (1 - q))[:, None]) + ridge * np.eye(len(b))
+
+    return least_loss(loss, gradient, hessian, centre), loss
+
+
+def beta_columns(c, parameters="abm"):
+    c = np.clip(c, EPS, 1 - EPS)
+    up, down, one = np.log(c), -np.log1p(-c), np.ones_like(c)
+    return {
+        "abm": np.stack([up, down, one], axis=-1),
+        "am": np.stack([up + down, one], axis=-1),
+        "ab": np.stack([up + math.log(2), down - math.log(2)], axis=-1),
+        "a": np.stack([up + down], axis=-1),
+    }[parameters]
+
+
+def beta_fit(y, c, w, parameters="abm"):
+    """a, b >= 0: the best of the fits with some of them held at zero that keeps the others positive."""
+    x, slopes = beta_columns(c, parameters), {"abm": 2, "am": 1, "ab": 2, "a": 1}[parameters]
+    best, least = None, math.inf
+    for held in itertools.product([False, True], repeat=slopes):
+        free = [j for j in range(x.shape[1]) if j >= slopes or not held[j]]
+        theta = np.zeros(x.shape[1])
+        centre = np.array([1.0] * slopes + [0.0] * (x.shape[1] - slopes))
+        if free:
+            theta[free], loss = likelihood_fit(x[:, free], y, w, centre[free])
+            height = loss(theta[free])
+        else:
+            height = math.log(2)
+        if min(theta[:slopes]) >= 0 and height < least:
+            best, least = theta, height
+    return best
+
+
+def beta(y, c, w, parameters="abm"):
+    theta = beta_fit(y, c, w, parameters)
+    return lambda t: float(logistic(beta_columns(np.array([t]), parameters) @ theta)[0])
+
+
+def platt(y, c, w):
+    x = np.stack([np.ones(len(c)), logit(c)], axis=1)
+    (a, b), _ = likelihood_fit(x, y, w, [0, 1])
+    return lambda t: float(logistic(a + b * logit(t)))
+
+
+def temperature(y, c, w):
+    (b,), _ = likelihood_fit(logit(c)[:, None], y, w, [1])
+    return lambda t: float(logistic(b * logit(t)))
+
+
+KNOT_PLACES = {
+    3: [0.10, 0.5, 0.90], 4: [0.05, 0.35, 0.65, 0.95], 5: [0.05, 0.275, 0.5, 0.725, 0.95],
+    6: [0.05, 0.23, 0.41, 0.59, 0.77, 0.95], 7: [0.025, 0.18333, 0.34167, 0.5, 0.65833, 0.81667, 0.975],
+}  # fmt: skip
+
+
+def spline_knots(x, n_knots):
+    """Harrell's quantiles; below 100 rows the outer ones are the fifth from each end; equal ones merge."""
+    if len(x) < 5:
+        return []
+    knots = [float(np.quantile(x, q)) for q in KNOT_PLACES[n_knots]]
+    if len(x) < 100:
+        knots[0], knots[-1] = sorted(x)[4], sorted(x)[-5]
+    knots = sorted(set(knots))
+    return knots if len(knots) >= 3 else []
+
+
+def spline_columns(x, knots):
+    """x and Harrell's truncated cubics, linear beyond the outer knots."""
+    x, cube = np.asarray(x, dtype=float), lambda u: np.maximum(u, 0.0) ** 3
+    found = [x]
+    for t in knots[:-2]:
+        last, before = knots[-1], knots[-2]
+        term = cube(x - t) - cube(x - before) * (last - t) / (last - before)
+        term = term + cube(x - last) * (before - t) / (last - before)
+        found.append(term / (last - knots[0]) ** 2)
+    return np.stack(found, axis=-1)
+
+
+def scales(x, w):
+    """Standard deviation of each column; 1 for a constant one."""
+    return np.array([math.sqrt(weighted((column - weighted(column, w)) ** 2, w)) or 1.0 for column in x.T])
+
+
+def rcs(y, c, w, n_knots=5):
+    """Deviation from the identity on the logit scale as a restricted cubic spline."""
+    z = logit(c)
+    knots = spline_knots(z, n_knots)
+    design = spline_columns(z, knots)
+    scale = scales(design, w)
+    x = np.column_stack([np.ones(len(c)), design / scale])
+    theta, _ = likelihood_fit(x, y, w, np.zeros(x.shape[1]), offset=z)
+    return lambda t: float(logistic(logit(t) + theta[0] + spline_columns(logit(t), knots) / scale @ theta[1:]))
+
+
+# -- piecewise linear maps ---------------------------------------------------------------------------
+
+
+def condensed(x, y, w):
+    """At most fifty groups of equal or neighboring x: mean x, mean label, share of the weight."""
+    order = np.argsort(x, kind="stable")
+    parts = members(x) if len(set(x)) <= 50 else [order[list(r)] for r in members(array_split_bins(len(x), 50))]
+    groups = [(weighted(x[g], w[g]), weighted(y[g], w[g]), sum(w[g])) for g in parts]
+    gx, gy, gw = (np.array(column) for column in zip(*groups, strict=True))
+    return gx, gy, gw / gw.sum()
+
+
+def exchanged_knots(candidates, m, criterion):
+    """Even places to begin with; then each knot in turn moves to its best place until none does."""
+    n, k = len(candidates), m + 1
+    if n <= m:
+        return list(candidates)
+    at: list[int] = []
+    for i in range(m):
+        place = min(max(math.floor((i + 1) * (n + 1) / k + 0.5) - 1, i), n - m + i)
+        at.append(max(place, at[-1] + 1) if at else place)
+    best = criterion([candidates[j] for j in at])
+    for _ in range(50):
+        moved = False
+        for i in range(m):
+            low, high = at[i - 1] if i else -1, at[i + 1] if i + 1 < m else n
+            tried = {j: criterion([candidates[a] for a in [*at[:i], j, *at[i + 1 :]]]) for j in range(low + 1, high)}
+            j = min(tried, key=lambda j: tried[j])
+            if tried[j] < best - 1e-12:
+                at[i], best, moved = j, tried[j], True
+        if not moved:
+            break
+    return [candidates[j] for j in at]
+
+
+def hats(x, knots):
+    """Weight of every knot in the linear interpolation at each x."""
+    return np.array([[float(np.interp(a, knots, [float(i == j) for i in range(len(knots))])) for j in range(len(knots))] for a in x])
+
+
+def pl_fit(y, c, w, segments, loss="log"):
+    """Knots from the groups by least squares, then values by the loss over all rows."""
+    from scipy.optimize import lsq_linear, minimize
+
+    gx, gy, gw = condensed(c, y, w)
+
+    def criterion(inner):
+        knots = np.array([0.0, *inner, 1.0])
+        h = np.vstack([hats(gx, knots) * np.sqrt(gw)[:, None], 1e-4 * np.eye(len(knots))])
+        target = np.concatenate([gy * np.sqrt(gw), 1e-4 * knots])
+        v = np.linalg.lstsq(h, target, rcond=None)[0]
+        return float(sum((h @ v - target) ** 2))
+
+    candidates = sorted({a for a in gx[1:-1] if 0 < a < 1})
+    knots = np.array([0.0, *exchanged_knots(candidates, segments - 1, criterion), 1.0])
+    h, share = hats(c, knots), w / w.sum()
+    if loss == "brier":
+        root = np.sqrt(share)
+        a = np.vstack([h * root[:, None], 1e-4 * np.eye(len(knots))])
+        v = lsq_linear(a, np.concatenate([y * root, 1e-4 * knots]), (0, 1), tol=1e-14).x
+    else:
+
+        def surprise(v):
+            q = h @ v
+            gradient = h.T @ (share * (q - y) / (q * (1 - q))) + 1e-8 * (v - knots)
+            return -share @ (y * np.log(q) + (1 - y) * np.log1p(-q)) + 5e-9 * sum((v - knots) ** 2), gradient
+
+        limits = [(1e-12, 1 - 1e-12)] * len(knots)
+        v = np.clip(knots, 0.01, 0.99)
+        for _ in range(5):  # again from where it stopped
+            v = minimize(surprise, v, jac=True, method="L-BFGS-B", bounds=limits,
+                         options={"ftol": 1e-16, "gtol": 1e-12, "maxiter": 5000, "maxcor": 30}).x  # fmt: skip
+    return lambda t: float(np.interp(t, knots, v))
+
+
+def pl3_fit(y, c, w, segments):
+    """On the logit scale, with free slopes at both ends."""
+    x = logit(c)
+    gx, gy, gw = condensed(x, y, w)
+    design = lambda x, knots: np.stack([np.ones_like(x), x, *(np.maximum(x - t, 0) for t in knots)], axis=-1)  # noqa: E731
+    centre = lambda knots: np.array([0.0, 1.0] + [0.0] * len(knots))  # noqa: E731
+
+    def criterion(knots):
+        theta, loss = likelihood_fit(design(gx, knots), gy, gw, centre(knots), 1e-8)
+        return loss(theta)
+
+    knots = exchanged_knots(sorted(set(gx[1:-1])), segments - 1, criterion)
+    theta, _ = likelihood_fit(design(x, knots), y, w, centre(knots), 1e-8)
+    return lambda t: float(logistic(design(logit(np.array([t])), knots) @ theta)[0])
+
+
+def piecewise(fit, y, c, w, segments=None, max_segments=16, cv=10, tolerance=0.0, ensemble=True, rng=0):
+    """The number of segments with the least held-out squared error; the mean of the maps of its folds."""
+    n = len(y)
+    if n == 1 or (segments and not ensemble):
+        return fit(y, c, w, segments or 1)
+    parts = shuffled_folds(n, min(cv, n), rng)
+    most = min(max(1 + n // 200, 2 if n >= 20 else 1), max_segments)
+    maps, scores = {}, {}
+    for k in [segments] if segments else range(1, most + 1):
+        maps[k], errors = [], []
+        for held in parts:
+            train = np.array([i for i in range(n) if i not in set(held)])
+            maps[k].append(fit(y[train], c[train], w[train], k))
+            errors.append(weighted([(maps[k][-1](c[i]) - y[i]) ** 2 for i in held], w[held]))
+        scores[k] = mean(errors)
+    chosen = next(k for k in scores if scores[k] <= min(scores.values()) * (1 + tolerance))
+    if not ensemble:
+        return fit(y, c, w, chosen)
+    return lambda t: mean([f(t) for f in maps[chosen]])
+
+
+def pl(y, c, w, loss="log", **options):
+    return piecewise(lambda *rows: pl_fit(*rows, loss=loss), y, c, w, **options)
+
+
+def pl3(y, c, w, **options):
+    return piecewise(pl3_fit, y, c, w, **options)
+
+
+MAPS: dict[str, Callable[..., Any]] = {
+    "loess": loess, "local_linear": local_linear, "isotonic": isotonic, "parabola": parabola, "beta": beta,
+    "platt": platt, "temperature": temperature, "rcs": rcs, "pl": pl, "pl3": pl3,
+}  # fmt: skip
+
+_FITTED: dict[str, Any] = {
+    "rtol": 1e-6, "atol": 1e-7, "least": 6, "why": "two optimizers stop at two places near the optimum",
+}  # fmt: skip
+
+
+# -- errors of maps ----------------------------------------------------------------------------------
+
+
+def map_gaps(y, c, w, map, places, options):
+    predict = MAPS[map](y, c, w, **options)
+    return [abs(predict(t) - t) for t in places]
+
+
+def integral(f, low, high):
+    """Between places that are close together near the ends, where log odds run away."""
+    from scipy.integrate import quad
+
+    cuts = [0.0, 1e-9, 1e-6, 1e-4, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1 - 1e-4, 1 - 1e-6, 1 - 1e-9, 1.0]
+    places = [low + (high - low) * cut for cut in cuts]
+    return sum(quad(f, a, b, limit=100, epsabs=1e-9)[0] for a, b in itertools.pairwise(places))
+
+
+@defines("pairs", "top-label", **_FITTED)
+def map_error(y, c, map="loess", order=1, measure="sample", w=None, **options):
+    """Mean of |yhat(c) - c|^order over the rows, or ("uniform") over all c, of loess between the outermost rows."""
+    w = np.ones(len(y)) if w is None else w
+    if measure == "sample":
+        return weighted([g**order for g in map_gaps(y, c, w, map, c, options)], w)
+    predict = MAPS[map](y, c, w, **options)
+    low, high = (min(c), max(c)) if map == "loess" else (0.0, 1.0)
+    return integral(lambda t: abs(predict(t) - t) ** order, low, high) / (high - low)
+
+
+@defines("pairs", "top-label", **_FITTED)
+def ici(y, c, map="loess", w=None, **options):
+    return map_error(y, c, map, w=w, **options)
+
+
+@defines("pairs", "top-label", **_FITTED)
+def ep(y, c, percentile=90.0, map="loess", measure="sample", w=None, **options):
+    """Percentile of |yhat(c) - c| over the rows as often as they count, or over the grid k/2000."""
+    w = np.ones(len(y)) if w is None else w
+    if measure == "uniform":
+        grid = [k / 2000 for k in range(2001)]
+        return float(np.percentile(map_gaps(y, c, w, map, grid, options), percentile))
+    return float(np.percentile(np.repeat(map_gaps(y, c, w, map, c, options), w.astype(int)), percentile))
+
+
+@defines("pairs", "top-label", **_FITTED)
+def e50(y, c, map="loess", w=None, **options):
+    return ep(y, c, 50, map, w=w, **options)
+
+
+@defines("pairs", "top-label", **_FITTED)
+def e90(y, c, map="loess", w=None, **options):
+    return ep(y, c, 90, map, w=w, **options)
+
+
+@defines("pairs", "top-label", **_FITTED)
+def emax(y, c, map="loess", w=None, **options):
+    return ep(y, c, 100, map, w=w, **options)
+
+
+@defines("pairs", "top-label", **_FITTED)
+def fott_beta(y, c, order=1, parameters="abm"):
+    return map_error(y, c, "beta", order, parameters=parameters)
+
+
+_SLOW = {**_FITTED, "most": 26, "rtol": 1e-5, "atol": 1e-6}
+
+
+@defines("pairs", "top-label", **_SLOW)
+def ece_pl(y, c, order=1, loss="log", segments=None, max_segments=16, cv=10, tolerance=0.0, ensemble=True, rng=0, w=None):
+    return map_error(y, c, "pl", order, w=w, loss=loss, segments=segments, max_segments=max_segments, cv=cv,
+                     tolerance=tolerance, ensemble=ensemble, rng=rng)  # fmt: skip
+
+
+@defines("pairs", "top-label", **_SLOW)
+def ece_pl3(y, c, order=1, segments=None, max_segments=16, cv=10, tolerance=0.0, ensemble=True, rng=0, w=None):
+    return map_error(y, c, "pl3", order, w=w, segments=segments, max_segments=max_segments, cv=cv,
+                     tolerance=tolerance, ensemble=ensemble, rng=rng)  # fmt: skip
+
+
+def multinomial_fit(design, offset, y, w, ridge):
+    """log(q_k/q_0) = offset_k + design @ theta_k for the other classes in order; y counts from the reference."""
+    n, m, k = len(y), design.shape[1], offset.shape[1]
+    share, hit = w / w.sum(), one_hot(y, k + 1)[:, 1:]
+
+    def shares_of(theta):
+        z = np.column_stack([np.zeros(n), offset + design @ theta.reshape(k, m).T])
+        z = z - z.max(axis=1, keepdims=True)
+        return np.exp(z) / np.exp(z).sum(axis=1, keepdims=True), z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+
+    def loss(theta):
+        return -share @ shares_of(theta)[1][np.arange(n), y] + ridge / 2 * theta @ theta
+
+    def gradient(theta):
+        return ((share[:, None] * (shares_of(theta)[0][:, 1:] - hit)).T @ design).ravel() + ridge * theta
+
+    def hessian(theta):
+        total = ridge * np.eye(k * m)
+        for i, q in enumerate(shares_of(theta)[0][:, 1:]):
+            total += share[i] * np.kron(np.diag(q) - np.outer(q, q), np.outer(design[i], design[i]))
+        return total
+
+    return shares_of(least_loss(loss, gradient, hessian, np.zeros(k * m)))[0]
+
+
+def multinomial_spline(y, p, w, n_knots=3, reference=0):
+    """Fitted probabilities: the log odds against the reference plus a spline of every one of them."""
+    order = [reference, *(k for k in range(p.shape[1]) if k != reference)]
+    q = np.clip(p[:, order], EPS, 1 - EPS)
+    odds = np.log(q[:, 1:] / q[:, :1])
+    splines = [spline_columns(x, spline_knots(x, n_knots)) for x in odds.T]
+    design = np.column_stack([np.ones(len(y)), *(x / scales(x, np.ones(len(y))) for x in splines)])
+    fitted = multinomial_fit(design, odds, np.array([order.index(k) for k in y]), w, 1e-10)
+    return fitted[:, [order.index(k) for k in range(p.shape[1])]]
+
+
+@defines("vectors", **_FITTED)
+def eci(y, p, map="multinomial_spline", scale="review", reference=0, w=None, **options):
+    """Squares of c - q over all entries; q from one map of the whole vector, or one map per class."""
+    w = np.ones(len(y)) if w is None else w
+    k = p.shape[1]
+    if map == "multinomial_spline":
+        q = multinomial_spline(y, p, w, reference=reference, **options)
+    else:
+        maps = [MAPS[map]((y == j).astype(float), p[:, j], w, **options) for j in range(k)]
+        q = np.array([[maps[j](row[j]) for j in range(k)] for row in p])
+    size = lambda q: weighted([sum((row - other) ** 2) for row, other in zip(p, q, strict=True)], w) / k  # noqa: E731
+    if scale == "relative":
+        prevalence = np.array([weighted(y == j, w) for j in range(k)])
+        return size(q) / size([prevalence] * len(y))
+    return size(q) * (100 * k / 2 if scale == "percent" else 1)
+
+
+# -- Cox, beta and Wald ------------------------------------------------------------------------------
+
+
+@defines("pairs", "top-label", **_FITTED)
+def cis(y, c, boundary="drop"):
+    """Logistic regression of the labels on the log odds, and how much better it fits than a = 0, b = 1."""
+    names = ("intercept", "slope", "se_intercept", "se_slope", "calibration_in_the_large", "lr_statistic",
+             "lr_intercept_statistic", "lr_slope_statistic", "wald_statistic")  # fmt: skip
+    if boundary == "drop":
+        y, c = y[(c > 0) & (c < 1)], c[(c > 0) & (c < 1)]
+    x = logit(c) if boundary == "clip" else np.log(c) - np.log1p(-c)
+    if not (y == 0).any() or not (y == 1).any() or max(x[y == 0]) <= min(x[y == 1]) or max(x[y == 1]) <= min(x[y == 0]):
+        return dict.fromkeys(names, math.nan)  # one class, or separated
+    w, design = np.ones(len(y)), np.stack([np.ones(len(y)), x], axis=1)
+    theta, loss = likelihood_fit(design, y, w, [0, 1], 0.0)
+    (large,), loss_large = likelihood_fit(design[:, :1], y, w, [0], 0.0, offset=x)
+    q = logistic(design @ theta)
+    information = design.T @ (design * (q * (1 - q))[:, None])
+    variance = np.linalg.inv(information)
+    fits = [loss(np.array([0.0, 1.0])), loss_large(np.array([large])), loss(theta)]
+    none, shifted, both = (2 * len(y) * f for f in fits)
+    away = theta - [0, 1]
+    values = (*theta, *np.sqrt(np.diag(variance)), large, none - both, none - shifted, shifted - both,
+              away @ information @ away)  # fmt: skip
+    return dict(zip(names, values, strict=True))
+
+
+@defines("pairs", "top-label", **_FITTED)
+def sbct(y, c, measure="uniform"):
+    """Area between the fitted beta map and the diagonal."""
+    return map_error(y, c, "beta", measure=measure)
+
+
+@defines("pairs", "top-label", rtol=1e-6, why="a parabola through few distinct confidences is nearly singular")
+def pws(y, c, covariance="null", lags=None):
+    """Least squares of y on 1, c, c^2; distance of the coefficients from (0, 1, 0) in the metric of their covariance."""
+    inside = c[(c > 0) & (c < 1)] if covariance == "null" else c
+    if len(set(inside)) < 3:
+        return math.nan
+    n, x = len(y), np.array([[1, a, a * a] for a in c])
+    bread = np.linalg.inv(x.T @ x)
+    theta = bread @ (x.T @ y)
+    e = y - x @ theta
+    leverage = [row @ bread @ row for row in x]
+    square = {
+        "null": c * (1 - c), "HC0": e**2, "HC1": e**2 * n / (n - 3), "HC3": (e / (1 - np.array(leverage))) ** 2,
+        "hac": e**2,
+    }[covariance]  # fmt: skip
+    meat = sum(s * np.outer(row, row) for s, row in zip(square, x, strict=True))
+    if covariance == "hac":
+        depth = math.floor(4 * (n / 100) ** (2 / 9)) if lags is None else lags
+        for lag in range(1, depth + 1):
+            g = sum(e[t] * e[t - lag] * np.outer(x[t], x[t - lag]) for t in range(lag, n))
+            meat = meat + (1 - lag / (depth + 1)) * (g + g.T)
+    away = theta - [0, 1, 0]
+    return float(away @ np.linalg.inv(bread @ meat @ bread) @ away)
+
+
+# -- reliability map and neighbors -------------------------------------------------------------------
+
+
+def balanced_cells(x, m):
+    """Halves along the widest standardized coordinate as long as a cell holds 2m rows."""
+    z = np.array([(column - mean(column)) / (standard_deviation(column) or 1.0) for column in x.T]).T
+    cells, leaves = [np.arange(len(x))], []
+    while cells:
+        rows = cells.pop(0)
+        if len(rows) < 2 * m:
+            leaves.append(rows)
+            continue
+        widest = int(np.argmax([max(z[rows, j]) - min(z[rows, j]) for j in range(z.shape[1])]))
+        rows = rows[np.argsort(z[rows, widest], kind="stable")]
+        cells += [rows[: len(rows) // 2], rows[len(rows) // 2 :]]
+    return leaves
+
+
+def mean_reliability(y, c, w, features, clusters, bandwidth, map_bandwidth, cluster_size, calibration):
+    """Mean over the rows of the smoothed share of the label variance that the confidence explains."""
+    smooth = local_linear(y, c, w, bandwidth)
+    if clusters is not None:
+        parts = members(clusters)
+    elif features is not None:
+        parts = balanced_cells(np.column_stack([c, features]), cluster_size)
+    else:
+        order = np.argsort(c, kind="stable")
+        parts = [order[rows] for rows in members(array_split_bins(len(c), max(len(c) // cluster_size, 1)))]
+    centres, shares = [], []
+    for rows in parts:
+        n = len(rows)
+        if n < 2:
+            continue
+        centre = mean(c[rows])
+        q = smooth(centre) if calibration == "map" else min(max(centre, 0.001), 0.999)
+        centres.append(centre)
+        shares.append(1 + 1 / (n - 1) - (sum(y[rows]) - n * q) ** 2 / (n * (n - 1) * q * (1 - q)))
+    if not centres:
+        return math.nan
+    width = 10 * bandwidth if map_bandwidth is None else map_bandwidth
+    reliability = local_linear(np.array(shares), np.array(centres), np.ones(len(centres)), width)
+    return weighted([reliability(t) for t in c], w)
+
+
+@defines("rows", rtol=1e-6, why="a line through rows that are close together keeps half its digits")
+def ls_ecoc_r(y, p, features=None, clusters=None, code="one-vs-rest", bandwidth=0.01, map_bandwidth=None,
+              cluster_size=10, calibration="map", w=None):  # fmt: skip
+    """One problem per class (or pair of classes); clusters are made of rows, whatever they weigh."""
+    w = np.ones(len(y)) if w is None else w
+    options = (bandwidth, map_bandwidth, cluster_size, calibration)
+    if p.ndim == 1:
+        return mean_reliability(y, p, w, features, clusters, *options)
+    k = p.shape[1]
+    if code == "one-vs-rest":
+        problems = [([a], [b for b in range(k) if b != a]) for a in range(k)]
+    else:
+        problems = [([a], [b]) for a, b in itertools.combinations(range(k), 2)]
+    values = []
+    for plus, minus in problems:
+        above, both = p[:, plus].sum(axis=1), p[:, plus].sum(axis=1) + p[:, minus].sum(axis=1)
+        rows = [i for i in range(len(y)) if (y[i] in plus or y[i] in minus) and both[i] > 0]
+        label = np.array([int(y[i] in plus) for i in rows])
+        some = lambda x: None if x is None else x[rows]  # noqa: B023, E731
+        confidence = np.minimum(above[rows] / both[rows], 1.0)
+        values.append(mean_reliability(label, confidence, w[rows], some(features), some(clusters), *options))
+    return mean(values)
+
+
+@defines("vectors", least=2)
+def knn_reliability(y, p, query=None, k=None, expected="neighbours"):
+    """Labels of the k rows nearest to the query against what was predicted there; the first of equally near ones."""
+    query = p.mean(axis=0) if query is None else np.asarray(query)
+    far = [math.sqrt(sum((row - query) ** 2)) for row in p]
+    near = sorted(range(len(y)), key=lambda i: far[i])[:k]
+    observed = np.array([sum(y[near] == j) for j in range(p.shape[1])], dtype=float)
+    if expected == "query":
+        return float(sum((observed - k * query) ** 2 / (k * query)))
+    gap = observed - p[near].sum(axis=0)
+    cov = sum(np.diag(row) - np.outer(row, row) for row in p[near])
+    return float(gap[:-1] @ np.linalg.solve(cov[:-1, :-1], gap[:-1]))
+
+
+# == cumulative differences ==========================================================================
+
+
+def cumulative_differences(y, c, order=None):
+    """(1/N) sum of y - c over the rows up to each confidence, 0 first; or after every row of an order."""
+    if order is not None:
+        return [math.fsum((y - c)[order[:k]]) / len(y) for k in range(len(y) + 1)]
+    return [0.0] + [math.fsum((y - c)[c <= s]) / len(y) for s in sorted(set(c))]
+
+
+def walk(y, c, ties):
+    """Equal confidences are one step, or ("stable") steps in the order of the rows."""
+    return cumulative_differences(y, c, None if ties == "aggregate" else np.argsort(c, kind="stable"))
+
+
+@defines("pairs", "top-label")
+def ecce_mad(y, c, ties="aggregate"):
+    return max(abs(d) for d in walk(y, c, ties))
+
+
+@defines("pairs", "top-label")
+def ecce_r(y, c, ties="aggregate"):
+    return max(walk(y, c, ties)) - min(walk(y, c, ties))
+
+
+# == detections ======================================================================================
+# Rows are detections: whether correct, score, overlap with the object found, class. ``missed`` counts the objects of
+# each class that no detection found; ``place`` holds features of the box, each in [0, 1].
+
+
+def score_cells(score, n_bins, closed, place=()):
+    """Detections by the bin of their score and of every feature."""
+    sizes = [n_bins] * (1 + len(place)) if np.ndim(n_bins) == 0 else n_bins
+    which = [equal_width(np.clip(x, 0, 1), n, closed) for x, n in zip([score, *place], sizes, strict=True)]
+    return members([tuple(b[i] for b in which) for i in range(len(score))])
+
+
+def detection_gap(correct, score, cell):
+    return abs(gap(correct, score, cell))
+
+
+def by_class(formula, correct, score, average, category=None, missed=None, **per_row):
+    """The formula over all detections ("micro"), or the mean over the classes where it is defined."""
+    rows_of = {name: x for name, x in per_row.items() if x is not None}
+    if average == "micro":
+        return formula(correct, score, **rows_of, **({} if missed is None else {"missed": sum(missed.values())}))
+    values, sizes = [], []
+    for k in sorted({*category, *(missed or {})}):
+        rows = np.array([i for i in range(len(score)) if category[i] == k], dtype=int)
+        some = {name: x[rows] for name, x in rows_of.items()} | ({} if missed is None else {"missed": missed.get(k, 0)})
+        each = formula(correct[rows], score[rows], **some)
+        if not math.isnan(each):
+            values.append(each)
+            sizes.append(sum(some["w"]) if "w" in some else len(rows))
+    return weighted(values, sizes) if average == "weighted" else mean(values)
+
+
+@defines("detections")
+def average_calibration_error(correct, score, n_bins=10, closed="left", empty="skip", average="micro", category=None):
+    def formula(correct, score):
+        if not len(score):
+            return math.nan
+        cells = score_cells(score, n_bins, closed)
+        total = sum(detection_gap(correct, score, cell) for cell in cells)
+        return total / (len(cells) if empty == "skip" else n_bins)
+
+    return by_class(formula, correct, score, average, category)
+
+
+@defines("detections")
+def d_ece(correct, score, n_bins=20, min_samples=8, closed="left", denominator="all", average="micro", category=None,
+          place=(), w=None):  # fmt: skip
+    """Cells of fewer than min_samples rows are left out; undefined when no cell is left."""
+
+    def formula(correct, score, place=(), w=None):
+        w = np.ones(len(score)) if w is None else w
+        cells = score_cells(score, n_bins, closed, place)
+        kept = [cell for cell in cells if len(cell) >= min_samples]
+        if not kept:
+            return math.nan
+        total = sum(w[cell].sum() for cell in (cells if denominator == "all" else kept))
+        return sum(w[cell].sum() * abs(weighted(correct[cell] - score[cell], w[cell])) for cell in kept) / total
+
+    if average == "micro":
+        return formula(correct, score, place, w)
+    return by_class(formula, correct, score, average, category, w=w)
+
+
+def class_terms(term, correct, score, iou, category, missed, classes):
+    """One term per class; a class without detections adds 0."""
+    values = []
+    for k in sorted({*category, *(missed or {})}):
+        rows = np.array([i for i in range(len(score)) if category[i] == k], dtype=int)
+        objects = sum(correct[rows]) + (missed or {}).get(k, 0)
+        each = term(score[rows], iou[rows]) if len(rows) else 0.0
+        if classes == "saod":  # no objects: no error
+            values.append(each if objects else 0.0)
+        elif classes != "kuzucu" or (objects and len(rows) and each != 0):
+            values.append(each)
+    return mean(values) if values else math.nan
+
+
+@defines("detections")
+def laece(correct, score, n_bins=25, closed="left", classes="present", category=None, iou=None, missed=None):
+    """Precision times the mean overlap of the true positives is the sum of overlaps over the detections of a bin."""
+
+    def term(score, iou):
+        cells = score_cells(score, n_bins, closed)
+        return sum(len(cell) * abs(mean(iou[cell]) - mean(score[cell])) for cell in cells) / len(score)
+
+    return class_terms(term, correct, score, iou, category, missed, classes)
+
+
+@defines("detections")
+def laace(correct, score, classes="present", category=None, iou=None, missed=None):
+    term = lambda score, iou: mean([abs(o - c) for o, c in zip(iou, score, strict=True)])  # noqa: E731
+    return class_terms(term, correct, score, iou, category, missed, classes)
+
+
+def beta_log_density(z, centre, h):
+    """Log density at z of the beta law with parameters centre/h + 1 and (1 - centre)/h + 1; 0 log 0 is 0."""
+    a, b = centre / h, (1 - centre) / h
+    constant = math.lgamma(a + b + 2) - math.lgamma(a + 1) - math.lgamma(b + 1)
+    return constant + (a * log(z) if a > 0 else 0.0) + (b * log(1 - z) if b > 0 else 0.0)
+
+
+def others_at(score, v, h):
+    """Kernels of all other detections at the score of v, divided by the largest, whose logarithm comes first."""
+    logs = [beta_log_density(score[v], score[u], h) for u in range(len(score)) if u != v]
+    return max(logs), [math.exp(x - max(logs)) for x in logs] if max(logs) > -math.inf else [0.0] * len(logs)
+
+
+DETECTION_WIDTHS = [1e-3, 10**-2.5, 1e-2, 10**-1.5, 1e-1, 0.2, 0.4, 0.6, 0.8, 1.0]
+
+
+def detection_likelihood(score, h, authors=False):
+    """Leave-one-out log likelihood of the scores; one that no other reaches is left out."""
+    n, total = len(score), 0.0
+    for v in range(n):
+        top, k = others_at(score, v, h)
+        total += top + math.log(sum(k) / (n - 1)) if sum(k) > 0 else 0.0
+    return total - (n * math.log(h) if authors else 0.0)
+
+
+@defines("detections", most=60)
+def l1cbod(correct, score, link="threshold", bandwidth="loo-mle", average="micro", category=None, iou=None):
+    """Where no other detection reaches, the mean of all others stands."""
+
+    def formula(correct, score, iou=None):
+        n = len(score)
+        if n < 2:
+            return math.nan
+        h = bandwidth
+        if isinstance(h, str):
+            heights = [detection_likelihood(score, width, h == "loo-authors") for width in DETECTION_WIDTHS]
+            h = DETECTION_WIDTHS[int(np.argmax(heights))]
+        psi = correct if link == "threshold" else iou
+        errors = []
+        for v in range(n):
+            others = [u for u in range(n) if u != v]
+            _, k = others_at(score, v, h)
+            errors.append(abs((weighted(psi[others], k) if sum(k) > 0 else mean(psi[others])) - score[v]))
+        return mean(errors)
+
+    return by_class(formula, correct, score, average, category, iou=iou)
+
+
+@defines("detections")
+def egce(correct, score, n_bins=15, closed="right", confidence_threshold=0.1, reduction="mean", average="micro",
+         category=None, missed=None):  # fmt: skip
+    """Every missed object is a wrong detection of score 1; so is one found only below the threshold."""
+
+    def formula(correct, score, missed):
+        kept = score >= confidence_threshold
+        missed = missed + int(sum(correct[~kept]))
+        score = np.concatenate([score[kept], np.ones(missed)])
+        correct = np.concatenate([correct[kept], np.zeros(missed)])
+        total = sum(len(cell) * detection_gap(correct, score, cell) for cell in score_cells(score, n_bins, closed))
+        return total if reduction == "sum" else total / len(score) if len(score) else math.nan
+
+    return by_class(formula, correct, score, average, category, missed=missed or {})
+
+
+def global_score(loss, correct, score, reduction, average, category, missed):
+    """The loss of every detection, and 1 for every missed object."""
+
+    def formula(correct, score, missed):
+        total = math.fsum(loss(c, hit) for hit, c in zip(correct, score, strict=True)) + missed
+        return total if reduction == "sum" else total / (len(score) + missed) if len(score) + missed else math.nan
+
+    return by_class(formula, correct, score, average, category, missed=missed or {})
+
+
+@defines("detections")
+def qgc(correct, score, reduction="mean", average="micro", category=None, missed=None):
+    return global_score(lambda c, hit: (hit - c) ** 2, correct, score, reduction, average, category, missed)
+
+
+@defines("detections")
+def sgc(correct, score, reduction="mean", average="micro", category=None, missed=None):
+    loss = lambda c, hit: 1 - (c if hit else 1 - c) / math.hypot(c, 1 - c)  # noqa: E731
+    return global_score(loss, correct, score, reduction, average, category, missed)

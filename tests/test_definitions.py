@@ -118,7 +118,7 @@ def test_every_metric_has_a_definition_and_every_definition_a_metric():
 @pytest.mark.parametrize("id", DEFINITIONS)
 def test_a_definition_honours_options_that_the_metric_has(id):
     entry = cal.catalogue[id]
-    known = {*entry.options, "w"}
+    known = {*entry.options, "w"} | ({"category", "iou", "missed", "place"} if entry.family == "detection" else set())
     assert set(DEFINITIONS[id].options) <= known
     if DEFINITIONS[id].rtol > 1e-6 or DEFINITIONS[id].atol > 1e-8:
         assert DEFINITIONS[id].why
@@ -149,7 +149,7 @@ def test_a_weight_is_the_row_written_as_often(id, data):
     check(id, y, p, np.arange(len(y)) % 4, **needed(id, y, p))
 
 
-#: Options beside the defaults; "on" names the kind of data where only one makes sense.
+#: Options beside the defaults; "on" is the number of classes where only one makes sense, "weights" whether it takes them.
 RNG = np.random.default_rng(10)
 VARIANTS = {
     "bs": [{"scale": "sum"}, {"scale": "half"}, {"soft_target": "p"}],
@@ -177,7 +177,7 @@ VARIANTS = {
     "huber": [{"eps": 0.3}, {"soft_target": "p"}],
     "silf": [{"eps": 0.3, "beta": 0.5}, {"soft_target": "p"}],
     "asymmetric_ls": [{"under": 0.5, "over": 3}, {"soft_target": "p"}],
-    "general_ls": [{"W": RNG.random((60, 60)), "on": 2}, {"W": RNG.random(60), "on": 2}],
+    "general_ls": [{"W": w, "on": 2, "weights": False} for w in (RNG.random((60, 60)), RNG.random(60))],
     "pss": [{"alpha": 3.5}, {"alpha": 1.2, "form": "loss"}],
     "ps": [{"alpha": 3}, {"alpha": 1.5, "form": "unit"}, {"alpha": 3, "form": "literal"}],
     "pls": [{"form": "unit"}],
@@ -232,6 +232,7 @@ VARIANTS = {
     "calbin": [{"window": 7}, {"window": 11, "inner": "bin"}, {"window": 4, "literal": True}],
     "ece_knn": [{"k": 1}, {"k": 12}, {"k": 500}],
     "hcs": [{"beta": 3.0, "n_bins": 7}],
+    "ecce_mad": [{"ties": "stable", "weights": False}], "ecce_r": [{"ties": "stable", "weights": False}],
     "msce": [{"kernel": k, "bandwidth": 0.2} for k in definitions.DENSITIES]
             + [{"bandwidth": rule} for rule in ("normal", "normal-sd", "adaptive", "cv")]
             + [{"leave_one_out": True, "kernel": "uniform", "bandwidth": 0.05}],
@@ -254,6 +255,28 @@ VARIANTS = {
              {"kernel": "gaussian", "bandwidth": 0.05}],
     "sce": [{"lipschitz": 0.3}, {"lipschitz": 20.0}],
     "lsece": [{"sigma": 1.0}],
+    "map_error": [{"map": m} for m in ("local_linear", "isotonic", "parabola", "beta", "platt", "temperature", "rcs")]
+                 + [{"order": 2}, {"measure": "uniform", "map": "platt"}, {"measure": "uniform"},
+                    {"surface": "direct", "degree": 1}, {"span": 0.5, "transform": "logit"}, {"span": 1.3, "cell": 0.5},
+                    {"map": "local_linear", "bandwidth": 0.2}, {"map": "rcs", "n_knots": 3}],
+    "ici": [{"map": "platt"}, {"span": 0.6}],
+    "ep": [{"percentile": 37}, {"map": "platt", "measure": "uniform", "percentile": 100}],
+    "e50": [{"map": "isotonic"}], "e90": [{"map": "beta"}], "emax": [{"degree": 1, "map": "loess"}],
+    "fott_beta": [{"parameters": "am", "order": 2}, {"parameters": "ab"}, {"parameters": "a"}],
+    "eci": [{"scale": "percent", "reference": 1}, {"scale": "relative"}, {"map": "platt"}, {"n_knots": 4}],
+    "ece_pl": [{"loss": "brier", "order": 2}, {"segments": 3, "ensemble": False}, {"cv": 4, "rng": 5, "tolerance": 0.3},
+               {"max_segments": 1}],
+    "ece_pl3": [{"segments": 2, "ensemble": False, "order": 2}, {"cv": 4, "rng": 5, "tolerance": 0.3},
+                {"max_segments": 1}],
+    "cis": [{"boundary": "clip"}],
+    "sbct": [{"measure": "sample"}],
+    "pws": [{"covariance": kind} for kind in ("HC0", "HC1", "HC3")] + [{"covariance": "hac", "weights": False},
+           {"covariance": "hac", "lags": 3, "weights": False}],
+    "ls_ecoc_r": [{"bandwidth": 0.2}, {"bandwidth": 0.1, "map_bandwidth": 0.4, "cluster_size": 5},
+                  {"features": RNG.normal(size=(60, 2)), "cluster_size": 4, "bandwidth": 0.3},
+                  {"clusters": np.arange(60) // 7, "calibration": "identity", "bandwidth": 0.15},
+                  {"code": "pairwise", "bandwidth": 0.3, "on": 4}],
+    "knn_reliability": [{"query": [0.4, 0.6], "k": 20, "on": 2}, {"k": 25, "expected": "query"}],
 }  # fmt: skip
 
 
@@ -270,7 +293,7 @@ def test_every_option_a_definition_honours_is_tried():
 )
 def test_options_mean_what_the_definition_says(id, variant):
     variant = dict(variant)
-    classes = variant.pop("on", None)
+    classes, takes_weights = variant.pop("on", None), variant.pop("weights", ENTRIES[id].weights != "none")
     for k, (y, p) in ((2, DATA["ties"]()), (4, DATA["four classes"]())):
         if classes not in (None, k) or (k > 2 and ENTRIES[id].default_lens == "binary"):
             continue
@@ -278,6 +301,106 @@ def test_options_mean_what_the_definition_says(id, variant):
         n = min(len(y), DEFINITIONS[id].most)
         options = rows_of({**needed(id, y, p), **options}, np.arange(n))
         check(id, y[:n], p[:n], **options)
-        if ENTRIES[id].weights != "none" and "W" not in options:
+        if takes_weights:
             n = min(n, DEFINITIONS[id].most // 2)
             check(id, y[:n], p[:n], 1 + np.arange(n) % 3, **rows_of(options, np.arange(n)))
+
+
+# -- detections --------------------------------------------------------------------------------------
+
+DETECTION = [id for id, d in DEFINITIONS.items() if d.sees == "detections"]
+
+
+def detections(n, seed, decimals=2):
+    """Arrays of matched detections; class "d" has objects and no detection, "b" no missed object."""
+    rng = np.random.default_rng(seed)
+    score = np.round(rng.random(n), decimals)
+    correct = (rng.random(n) < score**1.3).astype(int)
+    place = np.column_stack([rng.uniform(0, 60, (n, 2)), rng.uniform(1, 40, (n, 2))])
+    return {
+        "correct": correct, "score": score, "iou": np.where(correct, np.round(rng.uniform(0.5, 1, n), 2), 0.0),
+        "category": rng.choice(["a", "b", "c"], n, p=[0.5, 0.4, 0.1]), "missed": {"a": 3, "c": 2, "d": 1}, "box": place,
+    }  # fmt: skip
+
+
+def at_the_ends(n, seed):
+    data = detections(n, seed)
+    data["score"][:6] = 0.0, 1.0, 1.0, 0.0, 0.5, 0.1
+    return data
+
+
+DETECTION_DATA = {
+    "random": lambda: detections(40, 0, 6), "ties": lambda: detections(60, 1, 1), "few": lambda: detections(3, 2),
+    "ends": lambda: at_the_ends(30, 3), "hundredths": lambda: detections(50, 4),
+}  # fmt: skip
+
+DETECTION_VARIANTS = {
+    "average_calibration_error": [{"n_bins": 7, "closed": "right"}, {"empty": "zero"}, {"average": "macro"},
+                                  {"average": "weighted"}],
+    "d_ece": [{"n_bins": 10, "min_samples": 3, "closed": "right"}, {"min_samples": 1},
+              {"n_bins": 5, "min_samples": 4, "average": "macro"},
+              {"n_bins": 5, "min_samples": 4, "average": "weighted"},
+              {"n_bins": 4, "min_samples": 2, "denominator": "kept", "features": "location"},
+              {"n_bins": [5, 3, 2], "min_samples": 2, "features": "shape"},
+              {"n_bins": 3, "min_samples": 1, "features": ["cy"]}],
+    "laece": [{"n_bins": 8, "closed": "right"}, {"classes": "saod"}, {"classes": "kuzucu"}],
+    "laace": [{"classes": "saod"}, {"classes": "kuzucu"}],
+    "l1cbod": [{"link": "identity", "bandwidth": 0.1}, {"bandwidth": "loo-authors"}, {"average": "macro"},
+               {"average": "weighted", "bandwidth": 0.01, "link": "identity"}],
+    "egce": [{"n_bins": 6, "closed": "left"}, {"confidence_threshold": 0.4, "reduction": "sum"}, {"average": "macro"}],
+    "qgc": [{"reduction": "sum"}, {"average": "macro"}, {"average": "weighted"}],
+    "sgc": [{"reduction": "sum"}, {"average": "macro"}, {"average": "weighted"}],
+}  # fmt: skip
+
+
+def check_detections(id, data, w=None, /, **options):
+    """The metric on matched detections and its definition on their arrays."""
+    n = DEFINITIONS[id].most // (1 if w is None else 2)
+    data = {name: x[:n] if isinstance(x, np.ndarray) else x for name, x in data.items()}
+    w = None if w is None else w[:n]
+    matched = cal.matched_detections(
+        data["correct"], data["score"], iou=data["iou"], category=data["category"], n_missed=data["missed"],
+        box=data["box"], image_size=(100, 80), sample_weight=w,
+    )  # fmt: skip
+    definition = DEFINITIONS[id]
+    given = {name: data[name] for name in ("category", "iou", "missed") if name in definition.options}
+    features = options.get("features", ())
+    x, y, width, height = data["box"].T
+    place = {"cx": (x + width / 2) / 100, "cy": (y + height / 2) / 80, "w": width / 100, "h": height / 80}
+    names = {"location": ("cx", "cy"), "shape": ("w", "h")}.get(str(features), features)
+    if names:
+        given["place"] = [place[name] for name in names]
+    rows = np.arange(len(data["score"])) if w is None or "w" in definition.options else np.repeat(np.arange(len(w)), w)
+    if w is not None and "w" in definition.options:
+        given["w"] = w.astype(float)
+    given = {k: v[rows] if isinstance(v, np.ndarray) and len(v) == len(data["score"]) else v for k, v in given.items()}
+    asked = {name: v for name, v in options.items() if name != "features"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got = cal.compute(id, matched, **options)
+        want = definition.function(data["correct"][rows], data["score"][rows], **given, **asked)
+    agree(got, want, definition)
+
+
+@pytest.mark.parametrize("data", DETECTION_DATA)
+@pytest.mark.parametrize("id", DETECTION)
+def test_a_detection_metric_is_its_definition(id, data):
+    found = DETECTION_DATA[data]()
+    check_detections(id, found)
+    check_detections(id, found, 1 + np.arange(len(found["score"])) % 3)
+
+
+@pytest.mark.parametrize(
+    ("id", "options"), [(id, v) for id, some in DETECTION_VARIANTS.items() for v in some], ids=lambda v: str(v)[:60]
+)
+def test_options_of_detection_metrics_mean_what_the_definition_says(id, options):
+    for data in ("ties", "hundredths"):
+        found = DETECTION_DATA[data]()
+        check_detections(id, found, **options)
+        check_detections(id, found, 1 + np.arange(len(found["score"])) % 3, **options)
+
+
+def test_every_option_of_a_detection_definition_is_tried():
+    inputs = {"category", "iou", "missed", "place", "w"}
+    for id in DETECTION:
+        assert set(DEFINITIONS[id].options) - inputs <= {k for v in DETECTION_VARIANTS[id] for k in v}, id
