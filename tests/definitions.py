@@ -35,6 +35,8 @@ class Definition:
         "vectors" (labels and one probability per class), "rows" (labels and what the user gave: one probability or
         one per class) or "detections" (scores and outcomes)
     lens : how several classes become pairs
+    full : the formula for whole vectors, of a metric that otherwise sees pairs
+    averaged : are the classes of a lens averaged, or is the answer one value for each
     least, most : rows it needs, and rows beyond which it takes too long
     rtol, atol, why : how closely the metric must agree, and why not to the last digits
     """
@@ -42,6 +44,8 @@ class Definition:
     function: Callable[..., Any]
     sees: str
     lens: str = "full"
+    full: Callable[..., Any] | None = None
+    averaged: bool = True
     least: int = 1
     most: int = 10**9
     rtol: float = 1e-9
@@ -49,10 +53,15 @@ class Definition:
     why: str = ""
 
     @property
-    def options(self) -> tuple[str, ...]:
-        """The keywords it honours, as the metric spells them."""
+    def defaults(self) -> dict[str, Any]:
+        """The keywords it honours, as the metric spells them, and what they are when not given."""
         found = list(inspect.signature(self.function).parameters.values())[2:]
-        return tuple(v.name for v in found if v.kind is not v.VAR_KEYWORD)
+        return {v.name: v.default for v in found if v.kind is not v.VAR_KEYWORD}
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The keywords it honours."""
+        return tuple(self.defaults)
 
 
 DEFINITIONS: dict[str, Definition] = {}
@@ -68,6 +77,16 @@ def defines(sees: str, lens: str = "full", **facts: Any) -> Callable[[Callable[.
     return enter
 
 
+def defines_vectors(id: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter the function below as what the metric is for whole probability vectors."""
+
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        DEFINITIONS[id] = replace(DEFINITIONS[id], full=function)
+        return function
+
+    return enter
+
+
 def value(id: str, y: Any, p: Any, /, lens: str | None = None, **options: Any) -> Any:
     """What the definition gives for labels and probabilities, seen as the metric sees them by default.
 
@@ -75,8 +94,6 @@ def value(id: str, y: Any, p: Any, /, lens: str | None = None, **options: Any) -
     """
     d = DEFINITIONS[id]
     y, p = np.asarray(y), np.asarray(p, dtype=float)
-    if lens is not None:
-        d = replace(d, lens=lens)
     if d.sees == "rows":
         return d.function(y, p, **options)
     if d.sees == "vectors":
@@ -84,13 +101,15 @@ def value(id: str, y: Any, p: Any, /, lens: str | None = None, **options: Any) -
     if d.sees == "entries":
         target = options.pop("soft_target", y if p.ndim == 1 else one_hot(y, p.shape[1]))
         return d.function(target, p, **options)
-    if p.ndim == 1:
+    if lens == "full" and d.full is not None:
+        return d.full(y, columns(p), **options)
+    if p.ndim == 1 and lens is None:
         return d.function(y, p, **options)
-    values = [d.function(*pairs, **options) for pairs in LENSES[d.lens](y, p)]
-    if d.lens == "top-label":
-        return values[0]
-    norm = options.get("norm", 1)
-    return max(values) if norm == np.inf else np.mean(np.power(values, norm)) ** (1 / norm)
+    values = [d.function(*pairs, **options) for pairs in LENSES[lens or d.lens](y, columns(p))]
+    if (lens or d.lens) == "top-label" or not d.averaged:
+        return values[0] if len(values) == 1 else values
+    norm = math.inf if id == "mce" else {**d.defaults, **options}.get("norm", 1)
+    return max(values) if norm == math.inf else np.mean(np.power(values, norm)) ** (1 / norm)
 
 
 # -- labels, columns, lenses -------------------------------------------------------------------------
@@ -613,7 +632,9 @@ def bins(y, c, binning="width", n_bins=15, closed="right", mass_rule="floor", ed
 
 def norm_of(values: Any, shares: Any, norm: float) -> float:
     """(sum_b p_b v_b^p)^(1/p); the largest for infinity."""
-    return max(values) if norm == np.inf else sum(s * v**norm for s, v in zip(shares, values, strict=True)) ** (1 / norm)
+    return (
+        max(values) if norm == math.inf else sum(s * v**norm for s, v in zip(shares, values, strict=True)) ** (1 / norm)
+    )
 
 
 def gap(y, c, rows):
@@ -629,6 +650,7 @@ def ece(y, c, norm=1, binning="width", n_bins=15, closed="right", mass_rule="flo
     return gap_norm(y, c, bins(y, c, binning, n_bins, closed, mass_rule, edges, points_per_bin), norm)
 
 
+@defines_vectors("ece")
 def ece_of_vectors(y, p, norm=1, n_bins=15, distance="tv"):
     """A cell is the tuple of the bins of all K probabilities; of two classes the bin of class 1."""
     k = p.shape[1]
@@ -639,7 +661,9 @@ def ece_of_vectors(y, p, norm=1, n_bins=15, distance="tv"):
 
 def vector_gap_norm(y, p, parts, norm=1, distance="tv"):
     """Distances between the mean vector and the class frequencies of every part."""
-    size = {"tv": lambda g: sum(abs(g)) / 2, "l1": lambda g: sum(abs(g)), "l2": lambda g: math.sqrt(sum(g**2))}[distance]
+    size = {"tv": lambda g: sum(abs(g)) / 2, "l1": lambda g: sum(abs(g)), "l2": lambda g: math.sqrt(sum(g**2))}[
+        distance
+    ]
     hot = one_hot(y, p.shape[1])
     gaps = [size(hot[rows].mean(axis=0) - p[rows].mean(axis=0)) for rows in parts]
     return norm_of(gaps, [len(rows) / len(y) for rows in parts], norm)
@@ -648,6 +672,11 @@ def vector_gap_norm(y, p, parts, norm=1, distance="tv"):
 @defines("pairs", "top-label")
 def mce(y, c, binning="width", n_bins=15, closed="right", mass_rule="floor"):
     return max(abs(gap(y, c, rows)) for rows in bins(y, c, binning, n_bins, closed, mass_rule))
+
+
+@defines_vectors("mce")
+def mce_of_vectors(y, p, n_bins=15, distance="tv"):
+    return ece_of_vectors(y, p, math.inf, n_bins, distance)
 
 
 @defines("pairs", "class-wise")
@@ -1031,6 +1060,12 @@ def pce(y, c, groups=None, partition_weights=None, loss="absolute"):
     return total
 
 
+@defines_vectors("pce")
+def pce_of_vectors(y, p, groups=None, partition_weights=None, loss="absolute"):
+    """The mean over the classes."""
+    return mean([pce(*pairs, groups, partition_weights, loss) for pairs in class_wise(y, p)])
+
+
 def two_sided_binomial(k: int, n: int, rate: float) -> float:
     """The chance of an outcome that is at most as likely as k."""
     from scipy.stats import binomtest
@@ -1071,6 +1106,22 @@ def hl(y, c, n_bins=10, binning="mass", variance="pooled", closed="right", mass_
     return total
 
 
+@defines_vectors("hl")
+def hl_of_vectors(y, p, n_bins=10, variance="pooled", reference_class=0):
+    """Counts of every class in bins of 1 - c_ref; an impossible class is left out, or infinitely wrong."""
+    total = 0.0
+    for rows in members(equal_mass(1 - p[:, reference_class], n_bins)):
+        observed, expected = one_hot(y, p.shape[1])[rows].sum(axis=0), p[rows].sum(axis=0)
+        if any(observed[expected == 0] > 0):
+            return math.inf
+        if variance == "exact":
+            cov = sum(np.diag(row) - np.outer(row, row) for row in p[rows])
+            total += (observed - expected) @ np.linalg.pinv(cov, rcond=1e-10, hermitian=True) @ (observed - expected)
+        else:
+            total += sum((observed - expected)[expected > 0] ** 2 / expected[expected > 0])
+    return total
+
+
 def simplex_cell(row, m):
     """Edgewise subdivision of the simplex into m^(K-1) cells of equal volume: where the row lies."""
     sums = list(itertools.accumulate(reversed(row[1:])))
@@ -1079,18 +1130,22 @@ def simplex_cell(row, m):
     return (*floors, *sorted(range(len(sums)), key=lambda j: (remainders[j], j)))
 
 
-@defines("pairs", "top-label")
-def tcal(y, c, n_bins=15):
-    """Products of the residuals of different rows of a bin. Vectors lie in the cells of the simplex."""
-    if c.ndim == 1:
-        residual, index = (c - y)[:, None], equal_width(c, n_bins, "left")
-    else:
-        residual, index = c - one_hot(y, c.shape[1]), [simplex_cell(row.tolist(), n_bins) for row in c]
+def different_rows(residual, index):
+    """Products of the residuals of different rows of a bin."""
     total = 0.0
     for rows in members(index):
-        pairs = math.fsum(residual[i] @ residual[j] for i, j in itertools.permutations(rows, 2))
-        total += pairs / len(rows)
-    return total / len(y)
+        total += math.fsum(residual[i] @ residual[j] for i, j in itertools.permutations(rows, 2)) / len(rows)
+    return total / len(residual)
+
+
+@defines("pairs", "top-label")
+def tcal(y, c, n_bins=15):
+    return different_rows((c - y)[:, None], equal_width(c, n_bins, "left"))
+
+
+@defines_vectors("tcal")
+def tcal_of_vectors(y, p, n_bins=15):
+    return different_rows(p - one_hot(y, p.shape[1]), [simplex_cell(row.tolist(), n_bins) for row in p])
 
 
 def constrained_blocks(size, total, n_min, n_max, last_bin="atom"):
@@ -1123,7 +1178,7 @@ def constrained_blocks(size, total, n_min, n_max, last_bin="atom"):
     return atoms
 
 
-def test_bins(y, c, strategy="pava-bc", n_min=10, n_max=1000, last_bin="atom", n_bins=10):
+def bins_of_test(y, c, strategy="pava-bc", n_min=10, n_max=1000, last_bin="atom", n_bins=10):
     """Blocks of pooled labels, equal widths, or ranks cut at floor(bN/B)."""
     if strategy == "uniform":
         return members(equal_width(c, n_bins, "left"))
@@ -1135,15 +1190,12 @@ def test_bins(y, c, strategy="pava-bc", n_min=10, n_max=1000, last_bin="atom", n
     atoms = members(c)
     taken = constrained_blocks([len(a) for a in atoms], [int(sum(y[a])) for a in atoms], n_min, n_max, last_bin)
     ends = [0, *itertools.accumulate(taken)]
-    return [sum(atoms[a:b], []) for a, b in itertools.pairwise(ends)]
-
-
-test_bins.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest's
+    return [[i for atom in atoms[a:b] for i in atom] for a, b in itertools.pairwise(ends)]
 
 
 @defines("pairs", "top-label")
 def tce(y, c, alpha=0.05, strategy="pava-bc", n_min=10, n_max=1000, last_bin="atom", n_bins=10, percent=False):
-    parts = test_bins(y, c, strategy, n_min, n_max, last_bin, n_bins)
+    parts = bins_of_test(y, c, strategy, n_min, n_max, last_bin, n_bins)
     share = sum(len(rows) * rejected_share(y, c, rows, alpha) for rows in parts) / len(y)
     return 100 * share if percent else share
 
@@ -1682,7 +1734,9 @@ def least_loss(loss, gradient, hessian, start):
     """The minimum of a convex function, by scipy's trust region."""
     from scipy.optimize import minimize
 
-    found = minimize(loss, start, jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-11, "maxiter": 500})
+    found = minimize(
+        loss, start, jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-11, "maxiter": 500}
+    )
     return found.x
 
 
@@ -1828,7 +1882,9 @@ def exchanged_knots(candidates, m, criterion):
 
 def hats(x, knots):
     """Weight of every knot in the linear interpolation at each x."""
-    return np.array([[float(np.interp(a, knots, [float(i == j) for i in range(len(knots))])) for j in range(len(knots))] for a in x])
+    return np.array(
+        [[float(np.interp(a, knots, [float(i == j) for i in range(len(knots))])) for j in range(len(knots))] for a in x]
+    )
 
 
 def pl_fit(y, c, w, segments, loss="log"):
@@ -1988,7 +2044,9 @@ _SLOW = {**_FITTED, "most": 26, "rtol": 1e-5, "atol": 1e-6}
 
 
 @defines("pairs", "top-label", **_SLOW)
-def ece_pl(y, c, order=1, loss="log", segments=None, max_segments=16, cv=10, tolerance=0.0, ensemble=True, rng=0, w=None):
+def ece_pl(
+    y, c, order=1, loss="log", segments=None, max_segments=16, cv=10, tolerance=0.0, ensemble=True, rng=0, w=None
+):
     return map_error(y, c, "pl", order, w=w, loss=loss, segments=segments, max_segments=max_segments, cv=cv,
                      tolerance=tolerance, ensemble=ensemble, rng=rng)  # fmt: skip
 
@@ -2055,7 +2113,7 @@ def eci(y, p, map="multinomial_spline", scale="review", reference=0, w=None, **o
 # -- Cox, beta and Wald ------------------------------------------------------------------------------
 
 
-@defines("pairs", "top-label", **_FITTED)
+@defines("pairs", "top-label", averaged=False, **_FITTED)
 def cis(y, c, boundary="drop"):
     """Logistic regression of the labels on the log odds, and how much better it fits than a = 0, b = 1."""
     names = ("intercept", "slope", "se_intercept", "se_slope", "calibration_in_the_large", "lr_statistic",
@@ -2079,15 +2137,21 @@ def cis(y, c, boundary="drop"):
     return dict(zip(names, values, strict=True))
 
 
-@defines("pairs", "top-label", **_FITTED)
+@defines("pairs", "top-label", averaged=False, **_FITTED)
 def sbct(y, c, measure="uniform"):
     """Area between the fitted beta map and the diagonal."""
     return map_error(y, c, "beta", measure=measure)
 
 
-@defines("pairs", "top-label", rtol=1e-6, why="a parabola through few distinct confidences is nearly singular")
+@defines(
+    "pairs",
+    "top-label",
+    averaged=False,
+    rtol=1e-6,
+    why="a parabola through few distinct confidences is nearly singular",
+)
 def pws(y, c, covariance="null", lags=None):
-    """Least squares of y on 1, c, c^2; distance of the coefficients from (0, 1, 0) in the metric of their covariance."""
+    """Least squares of y on 1, c, c^2: how far (0, 1, 0) is from the coefficients, by their covariance."""
     inside = c[(c > 0) & (c < 1)] if covariance == "null" else c
     if len(set(inside)) < 3:
         return math.nan

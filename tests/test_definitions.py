@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import warnings
 
@@ -80,6 +79,10 @@ def rows_of(options, index):
 
 
 def agree(got, want, definition):
+    if isinstance(want, list) and isinstance(want[0], dict):  # one result per class
+        for one, expected in zip(got, want, strict=True):
+            agree(one, expected, definition)
+        return
     if isinstance(want, dict):  # a result of several numbers, by name
         for name, number in want.items():
             agree(getattr(got, name), number, definition)
@@ -149,7 +152,7 @@ def test_a_weight_is_the_row_written_as_often(id, data):
     check(id, y, p, np.arange(len(y)) % 4, **needed(id, y, p))
 
 
-#: Options beside the defaults; "on" is the number of classes where only one makes sense, "weights" whether it takes them.
+#: Options beside the defaults. "on" is the number of classes if only one makes sense, "weights" whether it takes any.
 RNG = np.random.default_rng(10)
 VARIANTS = {
     "bs": [{"scale": "sum"}, {"scale": "half"}, {"soft_target": "p"}],
@@ -304,6 +307,42 @@ def test_options_mean_what_the_definition_says(id, variant):
         if takes_weights:
             n = min(n, DEFINITIONS[id].most // 2)
             check(id, y[:n], p[:n], 1 + np.arange(n) % 3, **rows_of(options, np.arange(n)))
+
+
+def other_lenses():
+    """The lenses of every metric of pairs that are not its default and leave enough rows."""
+    for id, definition in DEFINITIONS.items():
+        if definition.sees != "pairs" or id in ("ece_pl", "ece_pl3", "ece_fott"):  # those take long
+            continue
+        whole = {"top-label", "class-wise"} - ({"class-wise"} if "groups" in ENTRIES[id].needs else set())
+        split = {"true-class", "predicted-class"} if definition.least == 1 and not ENTRIES[id].needs else set()
+        full = set() if definition.full is None else {"full"}
+        yield from ((id, lens) for lens in sorted((whole | split | full) & {*ENTRIES[id].lenses} - {definition.lens}))
+
+
+@pytest.mark.parametrize(("id", "lens"), other_lenses())
+def test_another_lens_shows_the_definition_other_pairs(id, lens):
+    y, p = (x[: DEFINITIONS[id].most] for x in DATA["four classes"]())
+    check(id, y, p, lens=lens, **needed(id, y, p))
+
+
+VECTOR_VARIANTS = {
+    "ece": [{"n_bins": 4, "norm": 2}, {"n_bins": 3, "distance": "l1"}, {"n_bins": 3, "distance": "l2"}],
+    "mce": [{"n_bins": 3, "distance": "l2"}],
+    "pce": [{"loss": "squared"}],
+    "hl": [{"variance": "exact", "n_bins": 4}, {"reference_class": 2, "n_bins": 5}],
+    "tcal": [{"n_bins": 2}, {"n_bins": 5}],
+}
+
+
+@pytest.mark.parametrize("data", ["four classes", "tied rows", "certain"])
+@pytest.mark.parametrize(("id", "options"), [(id, v) for id, some in VECTOR_VARIANTS.items() for v in some])
+def test_whole_vectors_are_compared_as_the_definition_says(id, options, data):
+    y, p = DATA[data]()
+    if options.get("reference_class", 0) >= definitions.columns(p).shape[1]:
+        pytest.skip("no such class")
+    check(id, y, p, lens="full", **needed(id, y, p), **options)
+    check(id, y, p, 1 + np.arange(len(y)) % 3, lens="full", **needed(id, y, p), **options)
 
 
 # -- detections --------------------------------------------------------------------------------------
