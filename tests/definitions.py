@@ -60,8 +60,13 @@ class Definition:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The keywords it honours."""
+        """The keywords it honours by name; a fitted map takes further ones."""
         return tuple(self.defaults)
+
+    @property
+    def takes_any(self) -> bool:
+        """Does it hand further keywords on to a map?"""
+        return any(v.kind is v.VAR_KEYWORD for v in inspect.signature(self.function).parameters.values())
 
 
 DEFINITIONS: dict[str, Definition] = {}
@@ -353,6 +358,7 @@ def spiegelhalter(y, p):
 def eice(y, c, individual=None, loo=None, loo_residuals=None, coverage=0.9, clip=False):
     """The labels are not used."""
     if individual is None:
+        loo, loo_residuals = np.asarray(loo), np.asarray(loo_residuals)
         upper = [np.quantile(loo[:, i] + loo_residuals, 1 - (1 - coverage) / 2) for i in range(len(c))]
         lower = [np.quantile(loo[:, i] - loo_residuals, (1 - coverage) / 2) for i in range(len(c))]
         if clip:
@@ -1050,12 +1056,12 @@ def proximity_bias(y, c, features=None, proximity=None, reference=None, n_neighb
 
 @defines("pairs", "top-label")
 def pce(y, c, groups=None, partition_weights=None, loss="absolute"):
-    """One column of ``groups`` per partition."""
-    columns_of = np.asarray(groups).reshape(len(y), -1).T
-    shares = np.ones(len(columns_of)) if partition_weights is None else np.asarray(partition_weights, dtype=float)
+    """One column of ``groups``, or one list of a list of them, per partition."""
+    partitions = groups if isinstance(groups, list) else np.asarray(groups).reshape(len(y), -1).T
+    shares = np.ones(len(partitions)) if partition_weights is None else np.asarray(partition_weights, dtype=float)
     power = {"absolute": 1, "squared": 2}[loss]
     total = 0.0
-    for share, column in zip(shares / shares.sum(), columns_of, strict=True):
+    for share, column in zip(shares / shares.sum(), partitions, strict=True):
         total += share * sum(len(rows) / len(y) * abs(gap(y, c, rows)) ** power for rows in members(column))
     return total
 
@@ -1694,6 +1700,36 @@ def loess(y, c, w, span=0.75, degree=2, surface="interpolate", cell=0.2, transfo
     return predict
 
 
+def lowess(y, c, w, span=2 / 3, delta=None):
+    """Cleveland's lines in windows of the nearest rows, joined where fits are closer than delta; no robustness."""
+    order = np.argsort(c, kind="stable")
+    x, y, w, n = c[order], y[order], w[order], len(c)
+    delta = 0.01 * (x[-1] - x[0]) if delta is None else delta
+    q = max(2, min(n, math.floor(span * n + 1e-7)))
+
+    def fit(t):
+        first = min(range(n - q + 1), key=lambda i: max(t - x[i], x[i + q - 1] - t))
+        h = max(t - x[first], x[first + q - 1] - t)
+        away = np.abs(x - t)
+        k = (
+            np.where(away <= 0.001 * h, 1.0, np.where(away <= 0.999 * h, (1 - (away / max(h, 1e-300)) ** 3) ** 3, 0.0))
+            * w
+        )
+        centre = weighted(x, k)
+        spread = weighted((x - centre) ** 2, k)
+        if math.sqrt(spread) <= 0.001 * (x[-1] - x[0]):
+            return weighted(y, k)
+        return weighted(y * (1 + (t - centre) * (x - centre) / spread), k)
+
+    places, at = [x[0]], x[0]
+    while at < x[-1]:
+        within = [v for v in x if at < v <= at + delta]
+        at = max(within) if within else min(v for v in x if v > at)
+        places.append(at)
+    heights = [fit(t) for t in places]
+    return lambda t: float(np.interp(t, places, heights))
+
+
 def local_linear(y, c, w, bandwidth=0.01):
     """A line in a window with the Epanechnikov kernel, limited to [0.001, 0.999]; elsewhere the nearest rows."""
 
@@ -1968,8 +2004,8 @@ def pl3(y, c, w, **options):
 
 
 MAPS: dict[str, Callable[..., Any]] = {
-    "loess": loess, "local_linear": local_linear, "isotonic": isotonic, "parabola": parabola, "beta": beta,
-    "platt": platt, "temperature": temperature, "rcs": rcs, "pl": pl, "pl3": pl3,
+    "loess": loess, "lowess": lowess, "local_linear": local_linear, "isotonic": isotonic, "parabola": parabola,
+    "beta": beta, "platt": platt, "temperature": temperature, "rcs": rcs, "pl": pl, "pl3": pl3,
 }  # fmt: skip
 
 _FITTED: dict[str, Any] = {
@@ -2095,11 +2131,14 @@ def multinomial_spline(y, p, w, n_knots=3, reference=0):
 
 @defines("vectors", **_FITTED)
 def eci(y, p, map="multinomial_spline", scale="review", reference=0, w=None, **options):
-    """Squares of c - q over all entries; q from one map of the whole vector, or one map per class."""
+    """Squares of c - q over all entries; q from one map of the whole vector, or one map per class (of two, class 1)."""
     w = np.ones(len(y)) if w is None else w
     k = p.shape[1]
     if map == "multinomial_spline":
         q = multinomial_spline(y, p, w, reference=reference, **options)
+    elif k == 2:
+        one = MAPS[map](y, p[:, 1], w, **options)
+        q = np.array([[1 - one(c), one(c)] for c in p[:, 1]])
     else:
         maps = [MAPS[map]((y == j).astype(float), p[:, j], w, **options) for j in range(k)]
         q = np.array([[maps[j](row[j]) for j in range(k)] for row in p])

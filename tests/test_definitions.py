@@ -11,6 +11,7 @@ import pytest
 import calibrary as cal
 import definitions
 from definitions import DEFINITIONS
+from golden import arrays, assert_close, entries, keywords, number
 
 ENTRIES = {id: e for id, e in cal.catalogue.items() if e.family != "detection"}
 
@@ -72,10 +73,10 @@ def needed(id, y, p):
 def rows_of(options, index):
     """The options with those that belong to rows cut down to some of them."""
     per_row = ("features", "groups", "individual", "consistency", "soft_target", "proximity", "clusters", "rank_by")
-    return {
-        k: v[:, index] if k == "loo" else v[index] if k in per_row and isinstance(v, np.ndarray) else v
-        for k, v in options.items()
-    }
+    some = {k: v[index] for k, v in options.items() if k in per_row and isinstance(v, np.ndarray)}
+    if options.get("loo") is not None:
+        some["loo"] = np.asarray(options["loo"])[:, index]
+    return {**options, **some}
 
 
 def agree(got, want, definition):
@@ -258,7 +259,7 @@ VARIANTS = {
              {"kernel": "gaussian", "bandwidth": 0.05}],
     "sce": [{"lipschitz": 0.3}, {"lipschitz": 20.0}],
     "lsece": [{"sigma": 1.0}],
-    "map_error": [{"map": m} for m in ("local_linear", "isotonic", "parabola", "beta", "platt", "temperature", "rcs")]
+    "map_error": [{"map": m} for m in definitions.MAPS if m not in ("loess", "pl", "pl3")]
                  + [{"order": 2}, {"measure": "uniform", "map": "platt"}, {"measure": "uniform"},
                     {"surface": "direct", "degree": 1}, {"span": 0.5, "transform": "logit"}, {"span": 1.3, "cell": 0.5},
                     {"map": "local_linear", "bandwidth": 0.2}, {"map": "rcs", "n_knots": 3}],
@@ -266,7 +267,7 @@ VARIANTS = {
     "ep": [{"percentile": 37}, {"map": "platt", "measure": "uniform", "percentile": 100}],
     "e50": [{"map": "isotonic"}], "e90": [{"map": "beta"}], "emax": [{"degree": 1, "map": "loess"}],
     "fott_beta": [{"parameters": "am", "order": 2}, {"parameters": "ab"}, {"parameters": "a"}],
-    "eci": [{"scale": "percent", "reference": 1}, {"scale": "relative"}, {"map": "platt"}, {"n_knots": 4}],
+    "eci": [{"scale": "percent", "reference": 1}, {"scale": "relative"}, {"map": "loess"}, {"n_knots": 4}],
     "ece_pl": [{"loss": "brier", "order": 2}, {"segments": 3, "ensemble": False}, {"cv": 4, "rng": 5, "tolerance": 0.3},
                {"max_segments": 1}],
     "ece_pl3": [{"segments": 2, "ensemble": False, "order": 2}, {"cv": 4, "rng": 5, "tolerance": 0.3},
@@ -320,7 +321,7 @@ def other_lenses():
         yield from ((id, lens) for lens in sorted((whole | split | full) & {*ENTRIES[id].lenses} - {definition.lens}))
 
 
-@pytest.mark.parametrize(("id", "lens"), other_lenses())
+@pytest.mark.parametrize(("id", "lens"), list(other_lenses()))
 def test_another_lens_shows_the_definition_other_pairs(id, lens):
     y, p = (x[: DEFINITIONS[id].most] for x in DATA["four classes"]())
     check(id, y, p, lens=lens, **needed(id, y, p))
@@ -343,6 +344,39 @@ def test_whole_vectors_are_compared_as_the_definition_says(id, options, data):
         pytest.skip("no such class")
     check(id, y, p, lens="full", **needed(id, y, p), **options)
     check(id, y, p, 1 + np.arange(len(y)) % 3, lens="full", **needed(id, y, p), **options)
+
+
+# -- the definitions themselves ----------------------------------------------------------------------
+
+
+def golden_cases():
+    """Golden values of the smallest data sets that ask for what the definition honours, as often as rows count."""
+    for family in ("point", "bins_a", "bins_b", "kernel", "curve", "cumulative"):
+        for entry in entries(family):
+            definition = DEFINITIONS.get(entry["id"])
+            small = isinstance(entry["data"], dict) or entry["data"] == "binary12"
+            if entry["kind"] != "metric" or definition is None or not small:
+                continue
+            lens = entry.get("lens") in (None, "binary", "full" if definition.sees == "vectors" else "binary")
+            honoured = {*definition.options, "sample_weight"} | ({*entry["params"]} if definition.takes_any else set())
+            weighted = "sample_weight" in entry["params"] and "w" in definition.options
+            if lens and honoured >= {*entry["params"]} and not weighted:
+                yield entry
+
+
+@pytest.mark.parametrize("entry", list(golden_cases()), ids=lambda e: f"{e['id']}-{e['params']}"[:60])
+def test_the_definition_gives_the_golden_value(entry):
+    definition, options = DEFINITIONS[entry["id"]], keywords(entry)
+    y, p, _ = arrays(entry["data"])
+    options.pop("lens", None)
+    i = np.repeat(np.arange(len(y)), options.pop("sample_weight", np.ones(len(y))).astype(int))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        got = definitions.value(entry["id"], y[i], p[i], **rows_of(options, i))
+    if isinstance(got, dict):
+        got = got.get(entry["field"], number(entry["value"]))
+    near = {"rtol": max(entry.get("rtol", 1e-7), definition.rtol), "atol": max(entry.get("atol", 0), definition.atol)}
+    assert_close(got if entry.get("index") is None else got[entry["index"]], {**entry, **near})
 
 
 # -- detections --------------------------------------------------------------------------------------
