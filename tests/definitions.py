@@ -556,7 +556,7 @@ def equal_mass(c, n_bins=15, rule="floor"):
 def area_cuts(c, area):
     """Sweep from 0, closing a bin at the smallest e with (e - s)(F(e) - F(s)) >= area, F the share up to a value."""
     values, n = sorted(set(c)), len(c)
-    up_to = {v: sum(x <= v for x in c) / n for v in values}
+    up_to = {v: int((c <= v).sum()) / n for v in values}
     cuts, start, used = [], 0.0, 0.0
     while True:
         end, held = None, 0.0
