@@ -576,15 +576,19 @@ def area_cuts(c, area):
         start, used = end, max((up_to[v] for v in values if v <= end), default=0.0)
 
 
-def equal_area(c, n_bins=15):
-    """Bins of the smallest area that leaves at most B of them."""
-    if n_bins >= len(set(c)):
-        return unique_values(c)
+def equal_area_cuts(c, n_bins):
+    """The cuts of the smallest area that leaves at most B bins."""
     low, high = 0.0, 1.0
     for _ in range(70):
         middle = (low + high) / 2
         low, high = (low, middle) if len(area_cuts(c, middle)) < n_bins else (middle, high)
-    cuts = area_cuts(c, high * (1 + 1e-9))
+    return area_cuts(c, high * (1 + 1e-9))
+
+
+def equal_area(c, n_bins=15):
+    if n_bins >= len(set(c)):
+        return unique_values(c)
+    cuts = equal_area_cuts(c, n_bins)
     return np.array([sum(x > cut for cut in cuts) for x in c])
 
 
@@ -2298,11 +2302,12 @@ def knn_reliability(y, p, query=None, k=None, expected="neighbours"):
 # == cumulative differences ==========================================================================
 
 
-def cumulative_differences(y, c, order=None):
+def cumulative_differences(y, c, order=None, w=None):
     """(1/N) sum of y - c over the rows up to each confidence, 0 first; or after every row of an order."""
+    step = (y - c) / len(y) if w is None else w * (y - c) / sum(w)
     if order is not None:
-        return [math.fsum((y - c)[order[:k]]) / len(y) for k in range(len(y) + 1)]
-    return [0.0] + [math.fsum((y - c)[c <= s]) / len(y) for s in sorted(set(c))]
+        return [math.fsum(step[order[:k]]) for k in range(len(y) + 1)]
+    return [0.0] + [math.fsum(step[c <= s]) for s in sorted(set(c))]
 
 
 def walk(y, c, ties):

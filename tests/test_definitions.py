@@ -236,7 +236,7 @@ VARIANTS = {
     "calbin": [{"window": 7}, {"window": 11, "inner": "bin"}, {"window": 4, "literal": True}],
     "ece_knn": [{"k": 1}, {"k": 12}, {"k": 500}],
     "hcs": [{"beta": 3.0, "n_bins": 7}],
-    "ecce_mad": [{"ties": "stable", "weights": False}], "ecce_r": [{"ties": "stable", "weights": False}],
+    "ecce_mad": [{"ties": "stable"}], "ecce_r": [{"ties": "stable"}],
     "msce": [{"kernel": k, "bandwidth": 0.2} for k in definitions.DENSITIES]
             + [{"bandwidth": rule} for rule in ("normal", "normal-sd", "adaptive", "cv")]
             + [{"leave_one_out": True, "kernel": "uniform", "bandwidth": 0.05}],
