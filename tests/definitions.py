@@ -1353,27 +1353,34 @@ def sece(y, c, bandwidth=0.01, kernel="gaussian", leave_one_out=False):
 
 
 def reflected(t, c, s):
-    """Gaussian densities around each c, mirrored at 0 and 1, at the place t; and the areas under them up to t."""
+    """Gaussian density around each c (column), mirrored at 0 and 1, at each t (row); and the area under it up to t."""
     from scipy.special import ndtr
 
     far = math.ceil(5 * s + 1)
-    images = np.array([2 * m + sign * c for m in range(-far, far + 1) for sign in (1, -1)])
-    u = (t - images) / s
-    return DENSITIES["gaussian"][0](u).sum(axis=0) / s, ndtr(u).sum(axis=0)
+    u = [(np.atleast_1d(t)[:, None] - (2 * m + sign * c)) / s for m in range(-far, far + 1) for sign in (1, -1)]
+    return sum(DENSITIES["gaussian"][0](x) for x in u) / s, sum(ndtr(x) for x in u)
+
+
+def absolute_mass(c, a, s):
+    """Integral over [0, 1] of |sum_i a_i K_s(t, c_i)|, K the reflected Gaussian: its area between sign changes."""
+    height = lambda t: reflected(t, c, s)[0] @ a  # noqa: E731
+    t = np.linspace(0, 1, max(401, math.ceil(20 / s)))
+    f = height(t)
+    low, high = (side[f[:-1] * f[1:] < 0] for side in (t[:-1], t[1:]))
+    for _ in range(60):  # halve the cells where the sign changes
+        middle = (low + high) / 2
+        before = height(low) * height(middle) > 0
+        low, high = np.where(before, middle, low), np.where(before, high, middle)
+    up_to = reflected(np.array([0.0, *low, 1.0]), c, s)[1] @ a
+    return float(np.abs(np.diff(up_to)).sum())
 
 
 def smece_at(y, c, s, grid=None):
-    """Integral over [0, 1] of the absolute smoothed residual; or its mean over g/G, g = 1..G."""
-    from scipy.optimize import brentq
-
-    height = lambda t: float(reflected(t, c, s)[0] @ (y - c)) / len(y)  # noqa: E731
-    area = lambda t: float(reflected(t, c, s)[1] @ (y - c)) / len(y)  # noqa: E731
-    if grid is not None:
-        return mean([abs(height(g / grid)) for g in range(1, grid + 1)])
-    t = [i / 200 for i in range(201)]
-    heights = [height(x) for x in t]
-    zeros = [brentq(height, t[i], t[i + 1], xtol=1e-14) for i in range(200) if heights[i] * heights[i + 1] < 0]
-    return sum(abs(area(b) - area(a)) for a, b in itertools.pairwise([0.0, *zeros, 1.0]))
+    """The integral; or the mean over g/G, g = 1..G."""
+    if grid is None:
+        return absolute_mass(c, (y - c) / len(y), s)
+    t = np.array([g / grid for g in range(1, grid + 1)])
+    return mean(np.abs(reflected(t, c, s)[0] @ (y - c)) / len(y))
 
 
 @defines("pairs", "top-label", rtol=1e-7, atol=1e-7, why="the integral is only asked for to 1e-8")
@@ -1386,7 +1393,7 @@ def smece(y, c, sigma=None, grid=None):
     least = sum(abs(math.fsum((y - c)[c == x])) for x in set(c)) / len(y)
     if least <= 1e-8:
         return least
-    return brentq(lambda s: smece_at(y, c, s, grid) - s, 1e-4, 1.0, xtol=1e-11)
+    return brentq(lambda s: smece_at(y, c, s, grid) - s, 0.01, 1.0, xtol=1e-11)
 
 
 # -- beta and Dirichlet kernels ----------------------------------------------------------------------
@@ -1590,19 +1597,22 @@ def skde(y, c, p=1, kernel="triweight", bandwidth="mix-n-match", reflect=True):
     return float((off[1:] + off[:-1]).sum() / (s0[1:] + s0[:-1]).sum())
 
 
-@defines("pairs", "top-label", rtol=1e-7, atol=1e-9, why="a linear programme stops at its feasibility tolerance")
-def sce(y, c, lipschitz=1.0):
-    """The largest mean of r z over |z| <= 1 with |z_i - z_j| <= L |c_i - c_j|."""
+def lipschitz_maximum(x, r, slope):
+    """The largest sum of r z over |z| <= 1 with |z_i - z_j| <= slope |x_i - x_j|, as a linear programme."""
     from scipy.optimize import linprog
 
-    n, rows, limits = len(y), [], []
+    n, rows, limits = len(x), [np.zeros(len(x))], [0.0]
     for i, j in itertools.permutations(range(n), 2):
         row = np.zeros(n)
         row[i], row[j] = 1.0, -1.0
         rows.append(row)
-        limits.append(lipschitz * abs(c[i] - c[j]))
-    a = {"A_ub": np.array(rows), "b_ub": limits} if rows else {}
-    return -linprog(-(y - c) / n, bounds=(-1, 1), **a).fun
+        limits.append(slope * abs(x[i] - x[j]))
+    return -linprog(-r, A_ub=np.array(rows), b_ub=limits, bounds=(-1, 1)).fun
+
+
+@defines("pairs", "top-label", rtol=1e-7, atol=1e-9, why="a linear programme stops at its feasibility tolerance")
+def sce(y, c, lipschitz=1.0):
+    return lipschitz_maximum(c, (y - c) / len(y), lipschitz)
 
 
 @defines("pairs", "top-label", rtol=1e-6, atol=1e-6, why="the integral is only asked for to 1e-6")
@@ -1704,33 +1714,29 @@ def loess(y, c, w, span=0.75, degree=2, surface="interpolate", cell=0.2, transfo
     return predict
 
 
+def lowess_at(x, y, w, t, q):
+    """A line through the q nearest rows with tricube weights; their mean where the rows hardly spread."""
+    away = np.abs(x - t)
+    h = sorted(away)[q - 1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        k = np.where(away <= 0.001 * h, 1.0, (1 - (away / h) ** 3) ** 3)
+    k = w * np.where(away <= 0.999 * h, k, 0.0)
+    centre = weighted(x, k)
+    spread = weighted((x - centre) ** 2, k)
+    if math.sqrt(spread) <= 0.001 * (max(x) - min(x)):
+        return weighted(y, k)
+    return weighted(y, k) + (t - centre) * weighted((x - centre) * y, k) / spread
+
+
 def lowess(y, c, w, span=2 / 3, delta=None):
-    """Cleveland's lines in windows of the nearest rows, joined where fits are closer than delta; no robustness."""
-    order = np.argsort(c, kind="stable")
-    x, y, w, n = c[order], y[order], w[order], len(c)
-    delta = 0.01 * (x[-1] - x[0]) if delta is None else delta
-    q = max(2, min(n, math.floor(span * n + 1e-7)))
-
-    def fit(t):
-        first = min(range(n - q + 1), key=lambda i: max(t - x[i], x[i + q - 1] - t))
-        h = max(t - x[first], x[first + q - 1] - t)
-        away = np.abs(x - t)
-        k = (
-            np.where(away <= 0.001 * h, 1.0, np.where(away <= 0.999 * h, (1 - (away / max(h, 1e-300)) ** 3) ** 3, 0.0))
-            * w
-        )
-        centre = weighted(x, k)
-        spread = weighted((x - centre) ** 2, k)
-        if math.sqrt(spread) <= 0.001 * (x[-1] - x[0]):
-            return weighted(y, k)
-        return weighted(y * (1 + (t - centre) * (x - centre) / spread), k)
-
-    places, at = [x[0]], x[0]
-    while at < x[-1]:
-        within = [v for v in x if at < v <= at + delta]
-        at = max(within) if within else min(v for v in x if v > at)
-        places.append(at)
-    heights = [fit(t) for t in places]
+    """Cleveland's smoother without robustness: fits no closer than delta, joined by lines."""
+    q = max(2, min(len(c), math.floor(span * len(c) + 1e-7)))
+    delta = 0.01 * (max(c) - min(c)) if delta is None else delta
+    places = [min(c)]
+    while places[-1] < max(c):
+        within = [x for x in c if places[-1] < x <= places[-1] + delta]
+        places.append(max(within) if within else min(x for x in c if x > places[-1]))
+    heights = [lowess_at(c, y, w, t, q) for t in places]
     return lambda t: float(np.interp(t, places, heights))
 
 
@@ -1740,12 +1746,12 @@ def local_linear(y, c, w, bandwidth=0.01):
     def predict(t):
         u = (c - t) / bandwidth
         k = np.where(np.abs(u) < 1, 0.75 * (1 - u**2) * w, 0.0)
-        s0, s1, s2 = (sum(k * (c - t) ** j) for j in range(3))
-        r0, r1 = sum(k * y), sum(k * y * (c - t))
-        if s0 == 0:
-            nearest = np.abs(c - t) == min(np.abs(c - t))
+        s0, s1, s2 = (float((k * u**j).sum()) for j in range(3))
+        r0, r1 = float((k * y).sum()), float((k * y * u).sum())
+        if s0 <= 1e-11 * sum(w):  # at most a rounding error inside
+            nearest = np.abs(c - t) < min(np.abs(c - t)) + 1e-12
             height = weighted(y[nearest], w[nearest])
-        elif s0 * s2 - s1**2 <= 1e-12 * s0**2 * bandwidth**2:
+        elif s0 * s2 - s1**2 <= 1e-12 * s0**2:
             height = r0 / s0
         else:
             height = (s2 * r0 - s1 * r1) / (s0 * s2 - s1**2)
@@ -1927,19 +1933,21 @@ def hats(x, knots):
     )
 
 
+def knot_error(x, y, share, inner):
+    """Squared error of the best polygon with these knots, its values held to the diagonal by 1e-8."""
+    knots = np.array([0.0, *inner, 1.0])
+    h = np.vstack([hats(x, knots) * np.sqrt(share)[:, None], 1e-4 * np.eye(len(knots))])
+    target = np.concatenate([y * np.sqrt(share), 1e-4 * knots])
+    v = np.linalg.lstsq(h, target, rcond=None)[0]
+    return float(sum((h @ v - target) ** 2))
+
+
 def pl_fit(y, c, w, segments, loss="log"):
     """Knots from the groups by least squares, then values by the loss over all rows."""
     from scipy.optimize import lsq_linear, minimize
 
     gx, gy, gw = condensed(c, y, w)
-
-    def criterion(inner):
-        knots = np.array([0.0, *inner, 1.0])
-        h = np.vstack([hats(gx, knots) * np.sqrt(gw)[:, None], 1e-4 * np.eye(len(knots))])
-        target = np.concatenate([gy * np.sqrt(gw), 1e-4 * knots])
-        v = np.linalg.lstsq(h, target, rcond=None)[0]
-        return float(sum((h @ v - target) ** 2))
-
+    criterion = lambda inner: knot_error(gx, gy, gw, inner)  # noqa: E731
     candidates = sorted({a for a in gx[1:-1] if 0 < a < 1})
     knots = np.array([0.0, *exchanged_knots(candidates, segments - 1, criterion), 1.0])
     h, share = hats(c, knots), w / w.sum()
