@@ -346,6 +346,46 @@ def test_whole_vectors_are_compared_as_the_definition_says(id, options, data):
     check(id, y, p, 1 + np.arange(len(y)) % 3, lens="full", **needed(id, y, p), **options)
 
 
+# -- fast paths ---------------------------------------------------------------------------------------
+
+#: Replicates of these are computed in ways of their own, or by a mean of losses; what chooses a width once, or takes
+#: long, is left to the test of its value.
+REPLICATED = [id for id, e in ENTRIES.items() if not (e.costly or e.frozen or e.needs or e.fields)]
+
+
+def replicates(id, y, p, rows_or_labels):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return [definitions.value(id, labels, p[i]) for i, labels in rows_or_labels]
+
+
+@pytest.mark.parametrize("data", ["hundredths", "four classes"])
+@pytest.mark.parametrize("id", REPLICATED)
+def test_bootstrap_replicates_are_the_definition_of_the_rows_drawn(id, data):
+    y, p = (x[: DEFINITIONS[id].most] for x in DATA[data]())
+    if p.ndim == 2 and ENTRIES[id].default_lens == "binary":
+        pytest.skip("of two classes only")
+    rng = np.random.default_rng(5)
+    drawn = [rng.integers(0, len(y), len(y)) for _ in range(4)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got = cal.interval(id, y, p, n_resamples=4, rng=5).replicates
+    want = replicates(id, y, p, [(i, y[i]) for i in drawn])
+    np.testing.assert_allclose(got, want, rtol=DEFINITIONS[id].rtol * 10, atol=DEFINITIONS[id].atol * 10)
+
+
+@pytest.mark.parametrize("id", [id for id in REPLICATED if ENTRIES[id].null])
+def test_null_replicates_are_the_definition_of_the_labels_drawn(id):
+    y, c = (x[: DEFINITIONS[id].most] for x in DATA["hundredths"]())
+    rng = np.random.default_rng(6)
+    drawn = [(rng.random(len(y)) < c).astype(int) for _ in range(4)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got = cal.test(id, y, c, method="monte-carlo", n_resamples=4, rng=6).null.values
+    want = replicates(id, y, c, [(slice(None), labels) for labels in drawn])
+    np.testing.assert_allclose(got, want, rtol=DEFINITIONS[id].rtol * 10, atol=DEFINITIONS[id].atol * 10)
+
+
 # -- the definitions themselves ----------------------------------------------------------------------
 
 
