@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 
@@ -10,6 +11,7 @@ import pytest
 
 import calibrary as cal
 import definitions
+from calibrary.inference.fast import PATHS
 from definitions import DEFINITIONS
 from golden import arrays, assert_close, entries, keywords, number
 
@@ -120,9 +122,18 @@ def test_every_metric_has_a_definition_and_every_definition_a_metric():
 
 
 @pytest.mark.parametrize("id", DEFINITIONS)
+def test_the_docstring_names_the_definition(id):
+    doc = inspect.getdoc(cal.catalogue[id].function)
+    notes = doc[doc.index("Notes\n-----\n") : doc.index("Examples\n--------\n")]
+    assert f"``tests/definitions.py::{id}``" in notes
+    assert doc.count("Notes\n-----\n") == 1
+
+
+@pytest.mark.parametrize("id", DEFINITIONS)
 def test_a_definition_honours_options_that_the_metric_has(id):
     entry = cal.catalogue[id]
-    known = {*entry.options, "w"} | ({"category", "iou", "missed", "place"} if entry.family == "detection" else set())
+    known = {*inspect.signature(entry.function).parameters, "w"}
+    known |= {"category", "iou", "missed", "place"} if entry.family == "detection" else set()
     assert set(DEFINITIONS[id].options) <= known
     if DEFINITIONS[id].rtol > 1e-6 or DEFINITIONS[id].atol > 1e-8:
         assert DEFINITIONS[id].why
@@ -350,13 +361,34 @@ def test_whole_vectors_are_compared_as_the_definition_says(id, options, data):
 
 #: Replicates of these are computed in ways of their own, or by a mean of losses; what chooses a width once, or takes
 #: long, is left to the test of its value.
-REPLICATED = [id for id, e in ENTRIES.items() if not (e.costly or e.frozen or e.needs or e.fields)]
+REPLICATED = [id for id, e in ENTRIES.items() if not (e.costly or e.fixed or e.needs or e.fields)]
 
 
 def replicates(id, y, p, rows_or_labels):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return [definitions.value(id, labels, p[i]) for i, labels in rows_or_labels]
+
+
+@pytest.mark.parametrize("ascending", [False, True])
+@pytest.mark.parametrize("id", PATHS)
+def test_a_fast_path_is_the_definition_of_other_weights_and_labels(id, ascending):
+    y, c = DATA["hundredths"]()
+    order = np.argsort(c, kind="stable") if ascending else slice(None)
+    y, c = y[order], c[order]
+    view = cal.predictions(y, c)
+    view.ascending = ascending
+    path = PATHS[id](view)
+    if path is None:
+        assert not ascending  # some paths need ascending rows
+        return
+    rng = np.random.default_rng(7)
+    near = {"rtol": DEFINITIONS[id].rtol * 10, "atol": DEFINITIONS[id].atol * 10}
+    for _ in range(5):
+        w, labels = rng.integers(0, 4, len(y)), rng.integers(0, 2, len(y))
+        i = np.repeat(np.arange(len(y)), w)
+        np.testing.assert_allclose(path(w.astype(float), None), definitions.value(id, y[i], c[i]), **near)
+        np.testing.assert_allclose(path(None, labels), definitions.value(id, labels, c), **near)
 
 
 @pytest.mark.parametrize("data", ["hundredths", "four classes"])
