@@ -1053,7 +1053,7 @@ def proximity_bias(y, c, features=None, proximity=None, reference=None, n_neighb
     differences = []
     for i in low:
         nearest = min(abs(c[j] - c[i]) for j in high)
-        match = [j for j in high if abs(c[j] - c[i]) == nearest]
+        match = [j for j in high if abs(c[j] - c[i]) <= nearest + 1e-12]
         differences.append(weighted(y[match], w[match]) - y[i])
     return weighted(differences, w[low])
 

@@ -43,9 +43,16 @@ def multi(n, k, seed, tenths=False):
     return np.array([rng.choice(k, p=row) for row in 0.7 * p + 0.3 / k]), p
 
 
+def even():
+    """Every tenth equally often: means, cuts and distances fall on values, up to rounding."""
+    c = np.tile(np.arange(1, 10) / 10, 5)
+    return (np.random.default_rng(11).random(45) < c**1.5).astype(int), c
+
+
 DATA = {
     "random": lambda: binary(41, 1),
     "ties": lambda: binary(60, 2, 1),
+    "even": even,
     "hundredths": lambda: binary(53, 3, 2),
     "few": lambda: binary(5, 4, 2),
     "certain": lambda: certain(40, 5),
@@ -243,7 +250,7 @@ VARIANTS = {
     "tcal": [{"n_bins": 4}],
     "tce": [{"strategy": "pava"}, {"strategy": "quantile", "n_bins": 7}, {"strategy": "uniform", "alpha": 0.3},
             {"n_min": 5, "n_max": 20, "percent": True, "alpha": 0.2}, {"n_min": 4, "n_max": 9, "last_bin": "strict"},
-            {"n_min": 6, "last_bin": "released"}],
+            {"n_min": 6, "last_bin": "released"}, {"n_min": 1, "n_max": 30}],
     "calbin": [{"window": 7}, {"window": 11, "inner": "bin"}, {"window": 4, "literal": True}],
     "ece_knn": [{"k": 1}, {"k": 12}, {"k": 500}],
     "hcs": [{"beta": 3.0, "n_bins": 7}],
