@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 
 import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.grouping import CrossValidated, EqualMass, EqualWidth, MeanSplit, MonotonicSweep, group
+import definitions
+from calibrary.grouping import CrossValidated, EqualWidth, MeanSplit, MonotonicSweep, group
 from calibrary.maps.binned import Binned
 from golden import arrays
 
@@ -30,19 +30,9 @@ def multi(n=200, k=4, seed=0):
     return np.array([rng.choice(k, p=row) for row in 0.6 * p + 0.4 / k]), p
 
 
-def bins_of(c, n_bins=15):
-    return np.maximum(np.ceil(np.round(c * n_bins, 9)).astype(int) - 1, 0)
-
-
-def literal_ece(y, c, index, norm=1, w=None):
-    w = np.ones(len(y)) if w is None else w
-    gaps, shares = [], []
-    for b in set(index):
-        rows = index == b
-        gaps.append(abs(np.average(y[rows], weights=w[rows]) - np.average(c[rows], weights=w[rows])))
-        shares.append(w[rows].sum() / w.sum())
-    gaps, shares = np.array(gaps), np.array(shares)
-    return gaps.max() if norm == np.inf else (shares @ gaps**norm) ** (1 / norm)
+def repeated(y, c, w):
+    i = np.repeat(np.arange(len(y)), w.astype(int))
+    return y[i], c[i]
 
 
 # -- ECE --------------------------------------------------------------------------------------------
@@ -54,18 +44,18 @@ def test_ece_is_the_weighted_norm_of_the_gaps(norm, decimals):
     y, c = sample(decimals=decimals)
     w = 1.0 + np.arange(len(y)) % 4
     for n_bins in (1, 10, 15):
-        index = bins_of(c, n_bins)
         got = cal.expected_calibration_error(y, c, n_bins=n_bins, norm=norm, sample_weight=w)
-        assert got == pytest.approx(literal_ece(y, c, index, norm, w))
+        assert got == pytest.approx(definitions.ece(*repeated(y, c, w), norm, n_bins=n_bins))
         assert cal.expected_calibration_error(y, c, n_bins=n_bins, norm=norm) == pytest.approx(
-            literal_ece(y, c, index, norm)
+            definitions.ece(y, c, norm, n_bins=n_bins)
         )
 
 
 def test_more_rows_than_fit_in_one_chunk_add_up():
     y, c = sample(70_000, decimals=3)
-    assert cal.expected_calibration_error(y, c) == pytest.approx(literal_ece(y, c, bins_of(c)))
-    assert cal.expected_calibration_error(y, c, norm=2) == pytest.approx(literal_ece(y, c, bins_of(c), 2))
+    parts = definitions.bins(y, c)
+    for norm in (1, 2):
+        assert cal.expected_calibration_error(y, c, norm=norm) == pytest.approx(definitions.gap_norm(y, c, parts, norm))
     assert cal.label_binned_calibration_error(y, c) == pytest.approx(
         cal.fit_on_the_test_calibration_error(y, c, n_bins=15, base="width", roof="flat"), rel=1e-2
     )
@@ -131,11 +121,7 @@ def test_full_lens_of_two_classes_is_the_binary_value():
 
 def test_full_lens_groups_by_the_tuple_of_bins():
     y, p = multi(80, 3)
-    cells = {}
-    for i, row in enumerate(p):
-        cells.setdefault(tuple(bins_of(row, 4)), []).append(i)
-    hot = np.eye(3)[y]
-    expected = sum(np.abs((hot - p)[rows].sum(axis=0)).sum() / 2 for rows in cells.values()) / 80
+    expected = definitions.ece_of_vectors(y, p, n_bins=4)
     assert cal.expected_calibration_error(y, p, n_bins=4, lens="full") == pytest.approx(expected)
     w = 1 + np.arange(80) % 3
     repeated = cal.expected_calibration_error(np.repeat(y, w), np.repeat(p, w, axis=0), n_bins=4, lens="full")
@@ -170,10 +156,9 @@ def test_a_class_of_weight_zero_has_no_say():
 def test_absent_classes_are_left_out_of_subset_lenses():
     y, p = multi()
     y[y == 3] = 0
-    for lens, classes in (("true-class", y), ("predicted-class", p.argmax(axis=1))):
-        top, right = p.max(axis=1), (p.argmax(axis=1) == y).astype(int)
-        each = [literal_ece(right[classes == k], top[classes == k], bins_of(top[classes == k])) for k in set(classes)]
-        assert cal.expected_calibration_error(y, p, lens=lens) == pytest.approx(np.mean(each))
+    for lens in ("true-class", "predicted-class"):
+        want = definitions.value("ece", y, p, lens)
+        assert cal.expected_calibration_error(y, p, lens=lens) == pytest.approx(want)
 
 
 # -- relatives --------------------------------------------------------------------------------------
@@ -182,19 +167,14 @@ def test_absent_classes_are_left_out_of_subset_lenses():
 def test_ace_is_ece_with_equal_mass_bins():
     y, c = sample()
     for rule in ("floor", "split", "round", "quantile"):
-        assert cal.adaptive_calibration_error(y, c, mass_rule=rule) == pytest.approx(
-            literal_ece(y, c, EqualMass(15, rule).fit(c).assign(c))
-        )
+        want = definitions.ace(y, c, mass_rule=rule)
+        assert cal.adaptive_calibration_error(y, c, mass_rule=rule) == pytest.approx(want)
     assert cal.adaptive_calibration_error(y, c, binning="width") == cal.expected_calibration_error(y, c)
 
 
 def test_tace_drops_small_confidences_and_then_is_ace():
     y, p = multi(seed=2)
-    each = []
-    for k in range(4):
-        kept = p[:, k] > 0.1
-        each.append(cal.adaptive_calibration_error((y == k)[kept].astype(int), p[kept, k]))
-    assert cal.compute("tace", y, p, threshold=0.1) == pytest.approx(np.mean(each))
+    assert cal.compute("tace", y, p, threshold=0.1) == pytest.approx(definitions.value("tace", y, p, threshold=0.1))
     w = 1 + np.arange(len(y)) % 3
     assert cal.compute("tace", y, p, threshold=0.1, sample_weight=w) == pytest.approx(
         cal.compute("tace", np.repeat(y, w), np.repeat(p, w, axis=0), threshold=0.1)
@@ -213,11 +193,7 @@ def test_a_class_with_nothing_above_the_threshold_counts_zero_and_says_so():
 
 def test_imbalanced_error_flattens_the_bins_by_the_entropy_of_the_classes():
     y, c = sample()
-    g = group(cal.predictions(y, c))
-    share = np.array([1 - y.mean(), y.mean()])
-    alpha = -(share * np.log2(share)).sum()
-    weight = g.share**alpha
-    assert cal.imbalanced_calibration_error(y, c) == pytest.approx(weight @ np.abs(g.gap) / weight.sum())
+    assert cal.imbalanced_calibration_error(y, c) == pytest.approx(definitions.ice(y, c))
     assert cal.imbalanced_calibration_error(y, c, alpha=1) == pytest.approx(cal.expected_calibration_error(y, c))
     assert cal.imbalanced_calibration_error(np.ones_like(y), c) == pytest.approx(
         np.abs(group(cal.predictions(np.ones_like(y), c)).gap).mean()
@@ -232,10 +208,7 @@ def test_imbalanced_error_flattens_the_bins_by_the_entropy_of_the_classes():
 
 def test_region_balanced_error_needs_enough_rows_somewhere():
     y, c = sample()
-    g = group(cal.predictions(y, c))
-    assert cal.region_balanced_calibration_error(y, c, min_count=12) == pytest.approx(
-        np.abs(g.gap[g.count >= 12]).mean()
-    )
+    assert cal.region_balanced_calibration_error(y, c, min_count=12) == pytest.approx(definitions.rbece(y, c, 12))
     with pytest.warns(cal.CalibrationWarning, match="no bin holds min_count=500 rows"):
         assert np.isnan(cal.region_balanced_calibration_error(y, c, min_count=500))
     with pytest.raises(ValueError, match="min_count=0"):
@@ -248,11 +221,8 @@ def test_label_binned_error_is_literal_and_never_below_ece(binning, norm):
     y, c = sample(decimals=2)
     w = 1.0 + np.arange(len(y)) % 3
     view = cal.predictions(y, c, sample_weight=w)
-    g = group(view, binning)
-    off = np.abs(g.label[g.index] - c)
-    expected = off.max() if norm == np.inf else np.average(off**norm, weights=w) ** (1 / norm)
     got = cal.label_binned_calibration_error(view, binning=binning, norm=norm)
-    assert got == pytest.approx(expected)
+    assert got == pytest.approx(definitions.ece_lb(*repeated(y, c, w), norm, binning))
     assert got >= cal.expected_calibration_error(view, binning=binning, norm=norm) - 1e-12
 
 
@@ -297,29 +267,17 @@ def test_sweep_is_ece_with_the_swept_number_of_bins_and_blind_to_falling_accurac
 # -- the k most confident ---------------------------------------------------------------------------
 
 
-def literal_at_k(y, c, k, score, n_bins=None):
-    cut = np.sort(score)[len(score) - k]
-    w = (score > cut) + (score == cut) * (k - (score > cut).sum()) / (score == cut).sum()
-    rows = w > 0
-    lowest = c[rows].min()
-    bins = max(1, int(np.log10(k) + 1e-12)) if n_bins is None else n_bins
-    if lowest == 1:
-        return abs(((y - c) * w).sum()) / k
-    edges = np.round(lowest + (1 - lowest) * np.arange(bins + 1) / bins, 12)[1:-1]
-    index = np.searchsorted(edges, c)
-    return sum(abs(((y - c) * w)[index == b].sum()) for b in range(bins)) / k
-
-
 @pytest.mark.parametrize("decimals", [None, 1])
 def test_ece_at_k_is_literal_and_ties_share_the_places_left(decimals):
     y, c = sample(300, decimals=decimals)
     for k in (1, 9, 10, 99, 100, 300):
         for n_bins in (None, 4):
-            expected = literal_at_k(y, c, k, c, n_bins)
+            expected = definitions.ece_at_k(y, c, k, n_bins)
             assert cal.top_k_calibration_error(y, c, k=k, n_bins=n_bins) == pytest.approx(expected)
             assert cal.top_k_calibration_error(y, c, k=k, n_bins=n_bins, rank_by=c) == pytest.approx(expected)
     other = np.random.default_rng(0).random(300)
-    assert cal.top_k_calibration_error(y, c, k=120, rank_by=other) == pytest.approx(literal_at_k(y, c, 120, other))
+    want = definitions.ece_at_k(y, c, 120, rank_by=other)
+    assert cal.top_k_calibration_error(y, c, k=120, rank_by=other) == pytest.approx(want)
 
 
 def test_k_may_be_a_share_and_is_at_most_all():
@@ -350,22 +308,13 @@ def test_average_at_l_is_the_mean_over_k_with_the_end_included():
 # -- intervals --------------------------------------------------------------------------------------
 
 
-def literal_rice(y, c, width, w, n=4001):
-    """Midpoint rule over the shift."""
-    total = 0.0
-    for s in (np.arange(n) + 0.5) / n * width:
-        index = np.floor((c - s) / width).astype(int)
-        total += sum(abs((w * (y - c))[index == j].sum()) for j in set(index))
-    return total / n / w.sum()
-
-
 @pytest.mark.parametrize("decimals", [None, 1])
 def test_rice_is_the_mean_over_all_shifts(decimals):
     y, c = sample(40, decimals=decimals)
     w = 1.0 + np.arange(40) % 3
     for width in (1.0, 0.3, 0.125):
         exact = cal.random_interval_calibration_error(y, c, width=width, sample_weight=w)
-        assert exact == pytest.approx(literal_rice(y, c, width, w), abs=2e-3)
+        assert exact == pytest.approx(definitions.rice(*repeated(y, c, w), width), rel=1e-9)
         drawn = cal.random_interval_calibration_error(
             y, c, width=width, sample_weight=w, method="monte-carlo", n_resamples=4000, rng=0
         )
@@ -393,27 +342,13 @@ def test_sice_is_the_best_trade_of_width_and_rice():
             cal.surrogate_interval_calibration_error(y, c, **bad)
 
 
-def literal_intce(y, c):
-    values = np.unique(c)
-    m = len(values)
-    best = np.inf
-    for mask in range(2 ** (m - 1)):
-        cuts = [0] + [i + 1 for i in range(m - 1) if mask >> i & 1] + [m]
-        cost = 0.0
-        for a, b in itertools.pairwise(cuts):
-            rows = (c >= values[a]) & (c <= values[b - 1])
-            cost += abs((y - c)[rows].sum()) + rows.sum() * (values[b - 1] - values[a])
-        best = min(best, cost)
-    return best / len(y)
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_interval_error_is_the_minimum_over_all_partitions_and_below_sice(seed):
     rng = np.random.default_rng(seed)
     c = np.round(rng.random(14), 1)
     y = (rng.random(14) < c).astype(int)
     value = cal.interval_calibration_error(y, c)
-    assert value == pytest.approx(literal_intce(y, c))
+    assert value == pytest.approx(definitions.intce(y, c))
     assert value <= cal.surrogate_interval_calibration_error(y, c) + 1e-12
 
 
@@ -428,14 +363,8 @@ def test_interval_error_warns_when_it_will_take_long(monkeypatch):
 
 def test_mean_split_error_is_the_distance_in_its_leaves():
     y, p = multi(300, 3)
-    index = MeanSplit(50).fit(p, y).assign(p)
-    hot = np.eye(3)[y]
-    for kind, size in (
-        ("tv", lambda g: np.abs(g).sum() / 2),
-        ("l1", lambda g: np.abs(g).sum()),
-        ("l2", np.linalg.norm),
-    ):
-        expected = sum(size((hot - p)[index == b].sum(axis=0)) for b in set(index)) / 300
+    for kind in ("tv", "l1", "l2"):
+        expected = definitions.mvms(y, p, 50, distance=kind)
         assert cal.mean_split_calibration_error(y, p, min_size=50, distance=kind) == pytest.approx(expected)
 
 
@@ -465,22 +394,6 @@ def test_tilted_roof_reads_ece_and_flat_roof_label_binned_error(base):
         assert flat == pytest.approx(cal.label_binned_calibration_error(y, c, binning=bins, norm=alpha) ** alpha)
 
 
-def literal_scores(y, c, base, roof, empty, max_bins, cv=10):
-    """Every fold and every number of bins with the map itself."""
-    shuffled = np.arange(len(y))
-    np.random.RandomState(1).shuffle(shuffled)
-    folds = np.array_split(shuffled, cv)
-    scores = []
-    for n_bins in range(1, max_bins + 1):
-        errors = []
-        for held in folds:
-            train = np.setdiff1d(np.arange(len(y)), held)
-            fitted = Binned(n_bins, base, roof, empty).fit(y[train], c[train])
-            errors.append(np.mean((fitted(c[held]) - y[held]) ** 2))
-        scores.append(np.mean(errors))
-    return np.array(scores)
-
-
 @pytest.mark.parametrize("decimals", [None, 1])
 @pytest.mark.parametrize("base", ["mass", "width"])
 @pytest.mark.parametrize(
@@ -489,7 +402,7 @@ def literal_scores(y, c, base, roof, empty, max_bins, cv=10):
 def test_cross_validation_scores_are_those_of_the_map_on_held_out_folds(base, roof, empty, decimals):
     y, c = sample(63, decimals=decimals)
     found = CrossValidated(base, roof=roof, empty=empty, max_bins=12).fit(c, y)
-    expected = literal_scores(y, c, base, roof, empty, 12)
+    expected = np.array(definitions.binned_map_scores(y, c, base, roof, empty, 12))
     np.testing.assert_allclose(found.scores_, expected, rtol=1e-11)
     assert found.n_bins_ == 1 + int(np.argmax(expected <= expected.min() * (1 + 1e-12)))
 
@@ -544,13 +457,10 @@ def test_subset_score_weighs_over_and_under_confident_classes_apart():
     y = np.where(p.argmax(axis=1) == 4, 3, y)  # and class 3 is taken for class 4
     right, top = p.argmax(axis=1) == y, p.max(axis=1)
     score = np.array([(right[y == k] - top[y == k]).mean() for k in range(5)])
-    size = np.bincount(y)
-    over = score <= 0
-    assert 0 < over.sum() < 5
-    parts = [m.mean() * np.average(score[m], weights=size[m]) for m in (over, ~over)]
-    assert cal.weighted_subset_miscalibration_score(y, p) == pytest.approx(sum(parts))
-    sums = [m.mean() * score[m].sum() for m in (over, ~over)]
-    assert cal.weighted_subset_miscalibration_score(y, p, group="sum", convention="mcs") == pytest.approx(-sum(sums))
+    assert 0 < (score <= 0).sum() < 5
+    for options in ({}, {"group": "sum", "convention": "mcs"}, {"group": "total"}):
+        want = definitions.wsmcs(y, p, **options)
+        assert cal.weighted_subset_miscalibration_score(y, p, **options) == pytest.approx(want)
     assert cal.weighted_subset_miscalibration_score(y, p, group="total") == pytest.approx((right - top).mean())
     np.testing.assert_allclose(cal.weighted_subset_miscalibration_score(y, p, average=None), score)
     with pytest.raises(ValueError, match="group='max'"):
@@ -572,7 +482,7 @@ def test_reliability_bins_hold_the_ece_and_the_roofs():
     np.testing.assert_allclose(at_left - left, bins.gap)
     np.testing.assert_allclose(at_right - right, bins.gap)
     np.testing.assert_allclose(right - left, 0.1)
-    assert len(bins) == len(bins.table()["count"]) == len(set(bins_of(c, 10)))
+    assert len(bins) == len(bins.table()["count"]) == len(definitions.bins(y, c, n_bins=10))
 
 
 def test_reliability_bins_look_through_a_lens():

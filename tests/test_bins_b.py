@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 
 import calibrary as cal
+import definitions
 from calibrary.data import checks
-from calibrary.grouping import EqualMass, EqualWidth
-from calibrary.grouping.proximity import ProximityCells, log_proximity
+from calibrary.grouping import EqualWidth
+from calibrary.grouping.proximity import log_proximity
 from calibrary.grouping.soft import SoftBins
 from calibrary.grouping.windows import nearest_windows
 from golden import arrays, weights_of
@@ -29,32 +29,19 @@ def data(n=60, seed=0, decimals=None):
 # -- soft bins ---------------------------------------------------------------------------------------
 
 
-def literal_soft(c, y, logits, norm):
-    u = np.array([[math.exp(v - max(row)) for v in row] for row in logits])
-    u /= u.sum(axis=1, keepdims=True)
-    total = 0.0
-    for b in range(u.shape[1]):
-        s = u[:, b].sum()
-        if s > 0:
-            total += s / len(c) * abs((u[:, b] * y).sum() / s - (u[:, b] * c).sum() / s) ** norm
-    return total ** (1 / norm)
-
-
 @pytest.mark.parametrize("norm", [1, 2, 3])
 @pytest.mark.parametrize("tau", [0.3, 0.01, 1e-4])
 def test_soft_binning_equals_its_definition(norm, tau):
     y, c = data(decimals=1)
-    logits = [[-((ci - (b - 0.5) / 7) ** 2) / tau for b in range(1, 8)] for ci in c]
     got = cal.soft_binned_calibration_error(y, c, n_bins=7, tau=tau, norm=norm)
-    assert got == pytest.approx(literal_soft(c, y, logits, norm), rel=1e-10)
+    assert got == pytest.approx(definitions.sbece(y, c, 7, tau, norm), rel=1e-10)
 
 
 @pytest.mark.parametrize("tau", [0.3, 0.01, 1e-4])
 def test_ordered_cut_points_are_soft_bins_at_another_temperature(tau):
     y, c = data(decimals=1)
-    logits = [[(b * ci - sum(j / 7 for j in range(1, b))) / tau for b in range(1, 8)] for ci in c]
     got = cal.differentiable_calibration_error(y, c, n_bins=7, tau=tau)
-    assert got == pytest.approx(literal_soft(c, y, logits, 1), rel=1e-9)
+    assert got == pytest.approx(definitions.dece(y, c, 7, tau), rel=1e-9)
 
 
 def test_cold_soft_bins_are_hard_ones():
@@ -129,17 +116,9 @@ def test_soft_options_out_of_range_are_refused():
 
 def test_the_debiased_square_equals_its_definition():
     y, c = data(200, decimals=2)
-    bins = EqualMass(12, "split").fit(c).assign(c)
-    want = printed = 0.0
-    for b in np.unique(bins):
-        m = bins == b
-        n, yb, cb = m.sum(), y[m].mean(), c[m].mean()
-        if n > 1:
-            want += n / 200 * ((yb - cb) ** 2 - yb * (1 - yb) / (n - 1))
-            printed += n / 200 * ((yb - cb) ** 2 - cb * (1 - cb) / (n - 1))
-    assert cal.debiased_squared_calibration_error(y, c, n_bins=12) == pytest.approx(want, rel=1e-10)
-    got = cal.debiased_squared_calibration_error(y, c, n_bins=12, variance="confidence")
-    assert got == pytest.approx(printed, rel=1e-10)
+    for definition in ("authors", "review"):
+        got = cal.debiased_squared_calibration_error(y, c, n_bins=12, definition=definition)
+        assert got == pytest.approx(definitions.ce2_db(y, c, 12, definition=definition), rel=1e-10)
 
 
 def test_the_label_variance_is_the_one_that_removes_the_bias():
@@ -215,9 +194,7 @@ def test_proximity_is_minus_the_mean_distance_to_the_nearest_others():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 3)).round(1)
     near = log_proximity(x, n_neighbors=4)
-    for i in range(40):
-        distances = sorted(math.dist(x[i], x[j]) for j in range(40) if j != i)
-        assert near[i] == pytest.approx(-np.mean(distances[:4]), abs=1e-12)
+    np.testing.assert_allclose(near, definitions.proximity_of(x, 4), atol=1e-12)
     wide = np.hstack([x, np.zeros((40, 20))])  # the same distances, beyond what a tree prunes well
     assert log_proximity(wide, n_neighbors=4) == pytest.approx(near)
     assert log_proximity(x[:3], n_neighbors=9) == pytest.approx(log_proximity(x[:3], n_neighbors=2))
@@ -228,22 +205,7 @@ def test_proximity_is_minus_the_mean_distance_to_the_nearest_others():
 def test_cells_of_proximity_equal_their_definition():
     y, c = data(90, decimals=1)
     near = np.random.default_rng(2).integers(0, 7, 90).astype(float)
-    want = 0.0
-    outer = EqualMass(4, "split").fit(c).assign(c)
-    for b in range(4):
-        rows = np.flatnonzero(outer == b)
-        if not len(rows):
-            continue
-        ranked = rows[np.argsort(near[rows], kind="stable")]
-        cell = {}
-        for part, members in enumerate(np.array_split(ranked, 3)):
-            for i in members:
-                cell.setdefault(near[i], part)  # a tie group goes where its first member falls
-        inner = np.array([cell[v] for v in near[rows]])
-        for part in range(3):
-            m = rows[inner == part]
-            if len(m):
-                want += len(m) / 90 * abs(y[m].mean() - c[m].mean())
+    want = definitions.piece(y, c, proximity=near, n_bins=4, n_proximity_bins=3)
     got = cal.proximity_informed_calibration_error(y, c, proximity=near, n_bins=4, n_proximity_bins=3)
     assert got == pytest.approx(want, rel=1e-12)
 
@@ -263,12 +225,8 @@ def test_weights_leave_the_cells_of_proximity_as_they_are():
     y, c, cols = arrays("features500")
     x = np.column_stack([cols["x1"], cols["x2"]])
     near = log_proximity(x)
-    index = ProximityCells(near, 5, 4).groups(cal.predictions(y, c)).index
     w = weights_of("1+i%3", 500)
-    want = sum(
-        w[index == g].sum() / w.sum() * abs(np.average(y[index == g] - c[index == g], weights=w[index == g]))
-        for g in range(20)
-    )
+    want = definitions.piece(y, c, proximity=near, n_bins=5, n_proximity_bins=4, w=w)
     got = cal.proximity_informed_calibration_error(y, c, features=x, n_bins=5, n_proximity_bins=4, sample_weight=w)
     assert got == pytest.approx(want, rel=1e-12)
 
@@ -399,27 +357,16 @@ def test_the_general_error_has_the_named_ones_as_special_cases(binary_set):
 # -- sliding windows and neighbours ------------------------------------------------------------------
 
 
-def literal_calbin(y, c, s, inner="point", literal=False):
-    order = np.argsort(c, kind="stable")
-    y, c = y[order].astype(float), c[order]
-    label = np.array([y[c == value].mean() for value in c])
-    values = []
-    for b in range(len(c) - s + 1):
-        mean, window = label[b : b + s].mean(), c[b : b + s]
-        error = abs(mean - window.mean()) if inner == "bin" else np.abs(mean - window).mean()
-        values.append(s * error if literal else error)
-    return np.mean(values[:-1] if literal else values)
-
-
 @pytest.mark.parametrize("decimals", [None, 1, 0])
 @pytest.mark.parametrize("s", [1, 2, 7, 59, 60])
 def test_windows_equal_their_definition(decimals, s):
     y, c = data(decimals=decimals)
     for inner in ("point", "bin"):
-        want = literal_calbin(y, c, s, inner)
+        want = definitions.calbin(y, c, s, inner)
         assert cal.calbin(y, c, window=s, inner=inner) == pytest.approx(want, rel=1e-9, abs=1e-12)
     if s < 60:
-        assert cal.calbin(y, c, window=s, literal=True) == pytest.approx(literal_calbin(y, c, s, literal=True))
+        want = definitions.calbin(y, c, s, definition="review")
+        assert cal.calbin(y, c, window=s, literal=True) == pytest.approx(want)
 
 
 def test_windows_at_their_limits():
@@ -448,26 +395,13 @@ def test_fractional_weights_in_windows_are_weighted_means():
     assert cal.calbin(y[i], tied[i], window=5, sample_weight=w[i]) == pytest.approx(value)
 
 
-def literal_knn(y, c, k):
-    n = len(c)
-    k = min(k, n - 1)
-    errors = []
-    for i in range(n):
-        distance = np.abs(c - c[i])
-        others = np.sort(np.delete(distance, i))
-        reach = others[k - 1] if k else 0.0
-        near = distance <= reach + 1e-12
-        errors.append(abs(y[near].mean() - c[near].mean()))
-    return np.mean(errors)
-
-
 @pytest.mark.parametrize("decimals", [None, 2, 1])
 @pytest.mark.parametrize("k", [1, 2, 7, 30, 59, 500])
 def test_neighbours_equal_their_definition(decimals, k):
     for seed in range(3):
         y, c = data(decimals=decimals, seed=seed)
         got = cal.nearest_neighbor_calibration_error(y, c, k=k)
-        assert got == pytest.approx(literal_knn(y, c, k), rel=1e-9, abs=1e-12)
+        assert got == pytest.approx(definitions.ece_knn(y, c, k), rel=1e-9, abs=1e-12)
 
 
 def test_neighbours_among_confidences_of_any_size():
@@ -476,7 +410,7 @@ def test_neighbours_among_confidences_of_any_size():
     y = (rng.random(len(c)) < c).astype(int)
     for k in (1, 5, 12, 40, 100):
         got = cal.nearest_neighbor_calibration_error(y, c, k=k)
-        assert got == pytest.approx(literal_knn(y, c, k), rel=1e-9, abs=1e-12)
+        assert got == pytest.approx(definitions.ece_knn(y, c, k), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 3, 10, 200])
@@ -484,7 +418,7 @@ def test_neighbours_are_counted_by_weight(k):
     y, c = data(40, decimals=1)
     w = np.random.default_rng(1).integers(1, 30, 40)
     repeated = np.repeat(np.arange(40), w)
-    want = literal_knn(y[repeated], c[repeated], k)
+    want = definitions.ece_knn(y[repeated], c[repeated], k)
     assert cal.nearest_neighbor_calibration_error(y, c, k=k, sample_weight=w) == pytest.approx(want, abs=1e-12)
 
 
@@ -505,7 +439,7 @@ def test_the_curve_over_k_ends_at_the_gap_of_the_whole():
     assert len(cal.ece_knn_curve(y, c).k) > 5
     with pytest.raises(ValueError, match="ks=0"):
         cal.ece_knn_curve(y, c, ks=[0])
-    with pytest.raises(ValueError, match="mean the same"):
+    with pytest.raises(TypeError, match="old name of n_neighbors"):
         cal.nearest_neighbor_calibration_error(y, c, k=1, n_neighbors=2)
     assert cal.nearest_neighbor_calibration_error([1], [0.7]) == pytest.approx(0.3)
 
@@ -537,14 +471,7 @@ def test_the_harmonic_score_of_many_classes_uses_top_one_accuracy():
 
 def test_the_well_calibration_ratio_equals_its_definition(multi_set):
     y, p = multi_set
-    k = p.shape[1]
-    top = p.argmax(axis=1)
-    total = 0.0
-    for a, j in itertools.product(range(k), range(k)):
-        rows = top == a
-        if rows.any():
-            total += abs(p[rows, j].mean() - (y[rows] == j).mean())
-    assert cal.well_calibration_ratio(y, p) == pytest.approx(1 - total / k**2)
+    assert cal.well_calibration_ratio(y, p) == pytest.approx(definitions.wcr(y, p))
 
 
 def test_the_smallest_well_calibration_ratio_is_one_minus_two_over_k():

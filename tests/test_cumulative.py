@@ -8,17 +8,10 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+import definitions
 from golden import assert_close, entries, weights_of
 
 BROWNIAN = [e for e in entries("cumulative") if e["id"].startswith("brownian")]
-
-
-def literal_walk(y, c, w=None, order=None):
-    """(91) as written: one value after the last row of each group of equal scores (or after every row)."""
-    w = np.ones(len(c)) if w is None else w
-    if order is not None:
-        return np.array([(w[order[:k]] * (y - c)[order[:k]]).sum() for k in range(len(c) + 1)]) / w.sum()
-    return np.array([0.0] + [(w * (y - c))[c <= s].sum() for s in np.unique(c)]) / w.sum()
 
 
 def sample(seed, n=200, grid=None):
@@ -71,14 +64,13 @@ def test_values_equal_the_literal_definition(grid, weighted):
     for seed in range(5):
         y, c = sample(seed, 60, grid)
         w = weights_of("1+i%3", len(y)) if weighted else None
-        walk = literal_walk(y, c, w)
-        kw = {"sample_weight": w}
-        assert cal.kolmogorov_smirnov_calibration_error(y, c, **kw) == pytest.approx(np.abs(walk).max(), abs=1e-14)
-        assert cal.kuiper_calibration_error(y, c, **kw) == pytest.approx(np.ptp(walk), abs=1e-14)
-        order = np.argsort(c, kind="stable")
-        steps = literal_walk(y, c, w, order)
-        assert cal.compute("ks", y, c, ties="stable", **kw) == pytest.approx(np.abs(steps).max(), abs=1e-14)
-        assert cal.compute("kuiper", y, c, ties="stable", **kw) == pytest.approx(np.ptp(steps), abs=1e-14)
+        i = np.arange(len(y)) if w is None else np.repeat(np.arange(len(y)), w.astype(int))
+        for ties in ("aggregate", "stable"):
+            kw = {"sample_weight": w, "ties": ties}
+            want = definitions.ecce_mad(y[i], c[i], ties)
+            assert cal.kolmogorov_smirnov_calibration_error(y, c, **kw) == pytest.approx(want, abs=1e-14)
+            want = definitions.ecce_r(y[i], c[i], ties)
+            assert cal.kuiper_calibration_error(y, c, **kw) == pytest.approx(want, abs=1e-14)
 
 
 def test_without_ties_all_three_rules_agree_and_with_ties_aggregating_never_raises_the_value():
@@ -107,7 +99,7 @@ def test_ordering_of_the_statistics():
 
 def test_swapping_the_classes_keeps_kuiper_and_reads_ks_from_the_other_end():
     y, c = sample(4, 100, 20)
-    walk = literal_walk(y, c)
+    walk = np.array(definitions.cumulative_differences(y, c))
     assert cal.compute("ecce_r", 1 - y, 1 - c) == pytest.approx(cal.compute("ecce_r", y, c), abs=1e-14)
     assert cal.compute("ecce_mad", 1 - y, 1 - c) == pytest.approx(np.abs(walk - walk[-1]).max(), abs=1e-14)
 
@@ -170,7 +162,7 @@ def test_importance_weights_do_not_depend_on_their_scale_and_fractional_counts_a
 def test_result_tells_where_the_walk_is_extreme():
     y, c = np.array([0, 0, 1, 1] * 10), np.tile([0.3, 0.4, 0.6, 0.7], 10) + np.repeat(np.arange(10), 4) * 1e-3
     ks = cal.test("ks", y, c)
-    walk = literal_walk(y, c)
+    walk = np.array(definitions.cumulative_differences(y, c))
     assert ks.signed == pytest.approx(walk[np.abs(walk).argmax()])
     assert ks.argmin == np.unique(c)[walk.argmin() - 1]
     assert np.isnan(ks.argmax) == (walk.argmax() == 0)
@@ -226,7 +218,7 @@ class TestPlotData:
         w = weights_of("1+i%3", 50)
         plot = cal.cumulative_difference(y, c, sample_weight=w)
         s = np.unique(c)
-        np.testing.assert_allclose(plot.value, literal_walk(y, c, w), atol=1e-14)
+        np.testing.assert_allclose(plot.value, definitions.cumulative_differences(y, c, w=w), atol=1e-14)
         np.testing.assert_allclose(plot.abscissa, [0.0] + [w[c <= v].sum() / w.sum() for v in s], atol=1e-14)
         var = [0.0] + [(w * c * (1 - c))[c <= v].sum() / w.sum() ** 2 for v in s]
         np.testing.assert_allclose(plot.sigma_g, np.sqrt(var), atol=1e-14)

@@ -10,6 +10,7 @@ from scipy import integrate, stats
 from scipy.special import expit
 
 import calibrary as cal
+import definitions
 from calibrary.maps import as_map
 from calibrary.maps.base import logit
 from calibrary.metrics.curve.beta_test import beta_area
@@ -131,8 +132,8 @@ def test_the_three_scales_of_eci_agree():
 
 
 def test_eci_with_a_binary_map_is_one_map_per_class():
-    want = np.mean([np.mean((as_map("platt").fit(k == Y4, P4[:, k])(P4[:, k]) - P4[:, k]) ** 2) for k in range(4)])
-    assert cal.estimated_calibration_index(Y4, P4, map="platt") == pytest.approx(want, rel=1e-8)
+    want = definitions.eci(Y4, P4, "platt")
+    assert cal.estimated_calibration_index(Y4, P4, map="platt") == pytest.approx(want, rel=1e-6)
     binary = cal.estimated_calibration_index(Y, C, map="loess")
     assert binary == pytest.approx(cal.calibration_map_error(Y, C, map="loess", order=2))
 
@@ -341,15 +342,20 @@ def literal_wald(y, c, w, meat, extra=1.0):
 @pytest.mark.parametrize("weight_type", ["frequency", "importance"])
 def test_wald_statistic_is_the_sandwich_written_out(kind, weight_type):
     w = weights_of("1+i%3", len(Y))
-    v = w if weight_type == "frequency" else w**2
-    leverage = lambda x, a: np.einsum("ni,ij,nj->n", x, a, x) * (1 if weight_type == "frequency" else w)  # noqa: E731
+    if weight_type == "frequency":
+        i = np.repeat(np.arange(len(Y)), w.astype(int))
+        got = cal.parabolic_wald(Y, C, covariance=kind, sample_weight=w)
+        assert got == pytest.approx(definitions.pws(Y[i], C[i], kind), rel=1e-8)
+        return
+    v = w**2
+    leverage = lambda x, a: np.einsum("ni,ij,nj->n", x, a, x) * w  # noqa: E731
     meat = {
         "HC0": lambda e, x, a: v * e**2,
         "HC1": lambda e, x, a: v * e**2,
         "HC3": lambda e, x, a: v * (e / (1 - leverage(x, a))) ** 2,
         "null": lambda e, x, a: v * C * (1 - C),
     }[kind]
-    n = w.sum() if weight_type == "frequency" else len(w)
+    n = len(w)
     want = literal_wald(Y, C, w, meat, n / (n - 3) if kind == "HC1" else 1.0)
     got = cal.parabolic_wald(Y, C, covariance=kind, sample_weight=w, weight_type=weight_type)
     assert got == pytest.approx(want, rel=1e-8)
@@ -359,14 +365,8 @@ def test_newey_west_without_lags_is_white_and_follows_row_order():
     assert cal.parabolic_wald(Y, C, covariance="hac", lags=0) == pytest.approx(
         cal.parabolic_wald(Y, C, covariance="HC0"), rel=1e-9
     )
-    x = np.stack([np.ones(len(C)), C, C**2], axis=1)
-    u = x * (Y - x @ np.linalg.lstsq(x, Y, rcond=None)[0])[:, None]
-    meat, depth = u.T @ u, int(4 * (len(Y) / 100) ** (2 / 9))
-    for lag in range(1, depth + 1):
-        g = sum(np.outer(u[t], u[t - lag]) for t in range(lag, len(Y)))
-        meat += (1 - lag / (depth + 1)) * (g + g.T)
-    score = x.T @ (Y - C)
-    assert cal.parabolic_wald(Y, C, covariance="hac") == pytest.approx(score @ np.linalg.solve(meat, score), rel=1e-7)
+    want = definitions.pws(Y, C, "hac")
+    assert cal.parabolic_wald(Y, C, covariance="hac") == pytest.approx(want, rel=1e-7)
     with pytest.raises(ValueError, match="sample_weight"):
         cal.parabolic_wald(Y, C, covariance="hac", sample_weight=weights_of("1+i%3", len(Y)))
 
@@ -489,15 +489,12 @@ def test_nearest_neighbours_are_compared_with_the_query_or_with_themselves():
     query = np.array([0.4, 0.6])
     p = np.column_stack([1 - C, C])
     near = np.argsort(np.sqrt(((p - query) ** 2).sum(axis=1)), kind="stable")[:100]
-    observed = np.bincount(Y[near], minlength=2)
-    result = cal.knn_chi_squared_reliability_test(Y, C, query=query, k=100, expected="query")
-    assert result.statistic == pytest.approx(np.sum((observed - 100 * query) ** 2 / (100 * query)))
-    np.testing.assert_array_equal(result.observed, observed)
-    own = cal.knn_chi_squared_reliability_test(Y, C, query=query, k=100)
-    c = C[near]
-    want = (observed[1] - c.sum()) ** 2 / np.sum(c * (1 - c))
-    assert own.statistic == pytest.approx(want, rel=1e-9)
-    assert own.pvalue == pytest.approx(stats.chi2.sf(want, 1))
+    for expected in ("query", "neighbours"):
+        result = cal.knn_chi_squared_reliability_test(Y, C, query=query, k=100, expected=expected)
+        want = definitions.knn_reliability(Y, p, query, 100, expected)
+        assert result.statistic == pytest.approx(want, rel=1e-9)
+        assert result.pvalue == pytest.approx(stats.chi2.sf(want, 1))
+        np.testing.assert_array_equal(result.observed, np.bincount(Y[near], minlength=2))
 
 
 def test_the_default_keeps_its_level_where_the_query_form_does_not():

@@ -7,9 +7,9 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.stats import beta
 
 import calibrary as cal
+import definitions
 from golden import assert_close, data_path, detection_file, parts
 
 IDS = ("average_calibration_error", "d_ece", "laece", "laace", "l1cbod", "egce", "qgc", "sgc")
@@ -42,106 +42,48 @@ def matched(data, **changes):
     return cal.matched_detections(**{**data, **changes})
 
 
-# -- literal definitions -------------------------------------------------------------------------------
+# -- what the definitions leave to the metric: fractional weights, classes one by one --------------------
 
 
-def bin_of(x, n, closed):
-    """The bin whose interval between k/n and (k+1)/n holds x."""
-    for k in range(n):
-        low, high = k / n, (k + 1) / n
-        inside = low <= x < high if closed == "left" else low < x <= high
-        if inside or (k == 0 and x == 0) or (k == n - 1 and x == 1):
-            return k
-    raise AssertionError(x)
-
-
-def cells(rows, key):
-    found = {}
-    for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return found
-
-
-def gap(group, value="correct"):
-    """|mean value - mean score| of a cell with weights."""
-    w = sum(r["w"] for r in group)
-    return abs(sum(r["w"] * r[value] for r in group) - sum(r["w"] * r["score"] for r in group)) / w
-
-
-def records(m):
-    place = [m.cx, m.cy, m.w, m.h] if m.box is not None else []
-    return [
-        {
-            "score": float(m.score[v]), "correct": float(m.correct[v]), "iou": float(m.iou[v]),
-            "w": float(m.weights[v]), "class": m.categories[m.category[v]],
-            **{name: min(1.0, max(0.0, float(x[v]))) for name, x in zip(("cx", "cy", "w_", "h_"), place, strict=False)},
-        }
-        for v in range(len(m))
-    ]  # fmt: skip
-
-
-def literal_ace(rows, n=10, closed="left"):
-    groups = cells(rows, lambda r: bin_of(r["score"], n, closed))
-    return sum(map(gap, groups.values())) / len(groups)
-
-
-def literal_d_ece(rows, names=(), n=20, least=8, closed="left", kept_only=False):
-    groups = cells(rows, lambda r: tuple(bin_of(r[name], n, closed) for name in ("score", *names)))
-    kept = [g for g in groups.values() if len(g) >= least]
-    total = sum(r["w"] for g in (kept if kept_only else groups.values()) for r in g)
-    return sum(sum(r["w"] for r in g) * gap(g) for g in kept) / total if kept else math.nan
-
-
-def literal_laece(rows, n=25):
-    groups = cells(rows, lambda r: bin_of(r["score"], n, "left"))
-    return sum(sum(r["w"] for r in g) * gap(g, "iou") for g in groups.values()) / sum(r["w"] for r in rows)
-
-
-def per_class(rows, formula):
-    return {k: formula(group) for k, group in cells(rows, lambda r: r["class"]).items()}
+def given(data, *names):
+    """Arrays and inputs of a definition."""
+    inputs = {"category": data["category"], "iou": data["iou"], "missed": data["n_missed"]}
+    return data["correct"].astype(float), data["score"], {name: inputs[name] for name in names}
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("weighted", [False, True])
-def test_binned_errors_are_their_definitions(seed, weighted):
+def test_fractional_weights_weigh_the_cells(seed):
     data = some_arrays(seed)
-    weight = RNG(seed).uniform(0.2, 3, 60) if weighted else None
-    m = matched(data, sample_weight=weight)
-    rows = records(m)
-    near = {"rel": 1e-12, "nan_ok": True}
-    assert cal.compute("average_calibration_error", m) == pytest.approx(literal_ace(rows), **near)
-    for closed in ("left", "right"):
-        want = literal_d_ece(rows, n=10, least=3, closed=closed)
-        assert cal.compute("d_ece", m, n_bins=10, min_samples=3, closed=closed) == pytest.approx(want, **near)
-    for features, names in (("location", ("cx", "cy")), ("shape", ("w_", "h_")), (["cy"], ("cy",))):
-        want = literal_d_ece(rows, names, n=4, least=2, kept_only=True)
-        got = cal.compute("d_ece", m, features=features, n_bins=4, min_samples=2, denominator="kept")
-        assert got == pytest.approx(want, **near)
-    classes = per_class(rows, lambda g: literal_d_ece(g, n=5, least=4))
-    defined = {k: v for k, v in classes.items() if not math.isnan(v)}
-    mass = {k: sum(r["w"] for r in rows if r["class"] == k) for k in defined}
-    options = {"n_bins": 5, "min_samples": 4}
-    assert cal.compute("d_ece", m, average="macro", **options) == pytest.approx(np.mean(list(defined.values())), **near)
-    want = sum(mass[k] * defined[k] for k in defined) / sum(mass.values())
-    assert cal.compute("d_ece", m, average="weighted", **options) == pytest.approx(want, **near)
-    each = cal.compute("d_ece", m, average=None, **options)
-    np.testing.assert_allclose(each, [classes.get(k, math.nan) for k in m.categories], rtol=1e-12)
+    correct, score, _ = given(data)
+    w = RNG(seed).uniform(0.2, 3, 60)
+    m = matched(data, sample_weight=w)
+    options = {"n_bins": 10, "min_count": 3, "closed": "right"}
+    assert cal.compute("d_ece", m, **options) == pytest.approx(definitions.d_ece(correct, score, w=w, **options))
+    for average in ("macro", "weighted"):
+        options = {"n_bins": 5, "min_count": 4, "average": average}
+        want = definitions.d_ece(correct, score, w=w, category=data["category"], **options)
+        assert cal.compute("d_ece", m, **options) == pytest.approx(want, rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_localization_aware_errors_are_their_definitions(seed):
-    m = matched(some_arrays(seed), sample_weight=RNG(seed).integers(1, 4, 60))
-    rows = records(m)
-    terms = per_class(rows, literal_laece)
-    assert m.categories == ("a", "b", "c", "d")
-    # "d" has an object but no detection, "b" detections without a missed object
-    want = sum(terms.values()) / 4
-    assert cal.compute("laece", m) == pytest.approx(want, rel=1e-12)
-    assert cal.compute("laece", m, classes="kuzucu") == pytest.approx(np.mean(list(terms.values())), rel=1e-12)
+def test_one_value_per_class_is_that_of_its_detections():
+    data = some_arrays(1)
+    m = matched(data)
+    correct, score, _ = given(data)
+    assert m.categories == ("a", "b", "c", "d")  # "d" has an object but no detection
+    rows = [data["category"] == k for k in m.categories]
+    each = cal.compute("d_ece", m, average=None, n_bins=5, min_count=4)
+    want = [definitions.d_ece(correct[r], score[r], 5, 4) for r in rows]
+    np.testing.assert_allclose(each, want, rtol=1e-12)
     each = cal.compute("laece", m, average=None)
-    np.testing.assert_allclose(each, [*(terms[k] for k in "abc"), 0.0], rtol=1e-12)
-    distance = per_class(rows, lambda g: sum(r["w"] * abs(r["iou"] - r["score"]) for r in g) / sum(r["w"] for r in g))
-    assert cal.compute("laace", m) == pytest.approx(sum(distance.values()) / 4, rel=1e-12)
+    for k, r in enumerate(rows[:3]):
+        inputs = {"category": data["category"][r], "iou": data["iou"][r]}
+        assert each[k] == pytest.approx(definitions.laece(correct[r], score[r], **inputs), rel=1e-12)
+    assert each[3] == 0.0
+    for id in ("qgc", "sgc"):
+        each = cal.compute(id, m, average=None)
+        assert each[3] == 1.0  # a class that is never detected has a value, but no weight by detections
+        weighted = np.dot(each, m.n_detections) / m.n_detections.sum()
+        assert cal.compute(id, m, average="weighted") == pytest.approx(weighted, rel=1e-12)
 
 
 def test_conventions_on_missing_classes_differ_as_stated():
@@ -158,42 +100,6 @@ def test_conventions_on_missing_classes_differ_as_stated():
         assert value == pytest.approx({"present": 0.5 / 3, "listed": 0.5 / 4, "saod": 0.3 / 4, "kuzucu": 0.3})
 
 
-def literal_egce(m, rows, n=15, threshold=0.1):
-    points = [r for r in rows if r["score"] >= threshold]
-    lost = sum(r["w"] for r in rows if r["score"] < threshold and r["correct"])
-    points += [{"score": 1.0, "correct": 0.0, "w": 1.0}] * int(m.n_missed.sum())
-    if lost:
-        points.append({"score": 1.0, "correct": 0.0, "w": lost})
-    groups = cells(points, lambda r: bin_of(r["score"], n, "right"))
-    total = sum(sum(r["w"] for r in g) * gap(g) for g in groups.values())
-    return total, total / sum(r["w"] for r in points)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_global_errors_are_their_definitions(seed):
-    m = matched(some_arrays(seed), sample_weight=RNG(seed).integers(1, 4, 60))
-    rows = records(m)
-    misses, mass = 6.0, sum(r["w"] for r in rows) + 6.0
-    for threshold in (0.0, 0.1, 0.5):
-        total, mean = literal_egce(m, rows, threshold=threshold)
-        assert cal.compute("egce", m, confidence_threshold=threshold) == pytest.approx(mean, rel=1e-12)
-        got = cal.compute("egce", m, confidence_threshold=threshold, reduction="sum")
-        assert got == pytest.approx(total, rel=1e-12)
-    qgc = misses + sum(r["w"] * (r["correct"] - r["score"]) ** 2 for r in rows)
-    sgc = mass - sum(
-        r["w"] * (r["score"] if r["correct"] else 1 - r["score"]) / math.hypot(r["score"], 1 - r["score"]) for r in rows
-    )
-    for id, total in (("qgc", qgc), ("sgc", sgc)):
-        assert cal.compute(id, m, reduction="sum") == pytest.approx(total, rel=1e-12)
-        assert cal.compute(id, m) == pytest.approx(total / mass, rel=1e-12)
-        # a class that is never detected has a value, but no weight by detections
-        each = cal.compute(id, m, average=None)
-        assert each[m.categories.index("d")] == 1.0
-        assert cal.compute(id, m, average="macro") == pytest.approx(each.mean(), rel=1e-12)
-        weighted = np.dot(each, m.n_detections) / m.n_detections.sum()
-        assert cal.compute(id, m, average="weighted") == pytest.approx(weighted, rel=1e-12)
-
-
 def test_spherical_loss_of_an_undecided_score():
     assert cal.compute("sgc", [1, 0], [0.5, 0.5]) == pytest.approx(1 - math.sqrt(0.5))
 
@@ -206,16 +112,6 @@ def test_global_scores_are_least_at_the_true_chance():
         assert np.argmin(values) == 2
 
 
-def literal_l1cbod(score, psi, h):
-    n = len(score)
-    total = 0.0
-    for v in range(n):
-        k = np.array([beta.pdf(score[v], score[u] / h + 1, (1 - score[u]) / h + 1) if u != v else 0 for u in range(n)])
-        others = [psi[u] for u in range(n) if u != v]
-        total += abs((k @ psi / k.sum() if k.sum() > 0 else np.mean(others)) - score[v])
-    return total / n
-
-
 @pytest.mark.parametrize("h", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("decimals", [1, 6])
 def test_kernel_error_is_its_definition_also_at_the_ends(h, decimals):
@@ -225,30 +121,23 @@ def test_kernel_error_is_its_definition_also_at_the_ends(h, decimals):
         data["score"][2:4] = 0.0, 0.0
         data["score"][data["score"] == 1.0] = 0.9
         data["score"][1] = 1.0
-    m = matched(data)
-    for link, psi in (("threshold", m.correct.astype(float)), ("identity", m.iou)):
-        want = literal_l1cbod(m.score, psi, h)
-        assert cal.compute("l1cbod", m, bandwidth=h, link=link) == pytest.approx(want, rel=1e-9)
-
-
-def literal_likelihood(score, h, authors=False):
-    n, total = len(score), 0.0
-    for v in range(n):
-        k = [beta.pdf(score[v], score[u] / h + 1, (1 - score[u]) / h + 1) for u in range(n) if u != v]
-        total += math.log(sum(k) / (n - 1)) if sum(k) > 0 else 0.0
-    return total - (n * math.log(h) if authors else 0.0)
+    correct, score, inputs = given(data, "iou")
+    for link in ("threshold", "identity"):
+        want = definitions.l1cbod(correct, score, link, h, **inputs)
+        assert cal.compute("l1cbod", matched(data), bandwidth=h, link=link) == pytest.approx(want, rel=1e-9)
 
 
 @pytest.mark.parametrize("end", [0.05, 1.0])
 def test_bandwidth_is_the_first_of_the_largest_likelihood_without_lone_ends(end):
-    grid = [1e-3, 10**-2.5, 1e-2, 10**-1.5, 1e-1, 0.2, 0.4, 0.6, 0.8, 1.0]
     score = RNG(7).beta(5, 2, 25)
     score[0] = end
     correct = RNG(8).random(25) < score
     for rule in ("loo-mle", "loo-authors"):
-        best = grid[int(np.argmax([literal_likelihood(score, h, rule == "loo-authors") for h in grid]))]
+        widths = definitions.DETECTION_WIDTHS
+        heights = [definitions.detection_likelihood(score, h, rule == "loo-authors") for h in widths]
+        best = widths[int(np.argmax(heights))]
         want = cal.compute("l1cbod", correct, score, bandwidth=best)
-        assert cal.compute("l1cbod", correct, score, bandwidth=rule) == want
+        assert cal.compute("l1cbod", correct, score, bandwidth=rule) == pytest.approx(want, rel=1e-12)
 
 
 def test_repeated_scores_and_the_smallest_bandwidth_give_a_warning():
@@ -284,7 +173,7 @@ def test_heat_map_equals_the_golden_one(entry):
 def test_heat_map_adds_up_to_the_error():
     m = cal.match_detections(*pair())
     for features in ("location", "shape", "full", ["cx"], "confidence"):
-        options = {"features": features, "n_bins": 4, "min_samples": 3}
+        options = {"features": features, "n_bins": 4, "min_count": 3}
         found = cal.d_ece_map(m, **options)
         assert found.map.shape == (4,) * len(found.features)
         total = np.nansum(found.map * found.n) / found.n.sum()
@@ -311,7 +200,7 @@ def test_sparse_grids_are_flagged():
 
 VARIANTS = [
     ("average_calibration_error", {}), ("average_calibration_error", {"average": "macro", "empty": "zero"}),
-    ("d_ece", {"min_samples": 1}), ("d_ece", {"features": "full", "bins": 3, "min_samples": 1, "average": "weighted"}),
+    ("d_ece", {"min_count": 1}), ("d_ece", {"features": "full", "bins": 3, "min_count": 1, "average": "weighted"}),
     ("laece", {}), ("laace", {"classes": "saod"}), ("egce", {}), ("egce", {"average": "weighted", "reduction": "sum"}),
     ("qgc", {}), ("sgc", {"average": "macro"}), ("l1cbod", {"bandwidth": 0.05}), ("l1cbod", {"link": "identity"}),
     ("l1cbod", {"average": "macro", "bandwidth": "loo-authors"}),
@@ -344,9 +233,9 @@ def test_image_weight_two_is_the_image_written_twice_and_zero_leaves_it_out(id, 
     assert cal.compute(id, m.reweighted(counts), **options) == pytest.approx(want, rel=1e-9)
 
 
-def test_min_samples_counts_rows():
+def test_min_count_counts_rows():
     score, correct = [0.52, 0.53, 0.54], [1, 0, 0]
-    assert math.isnan(cal.compute("d_ece", correct, score, min_samples=4, sample_weight=[5, 5, 5]))
+    assert math.isnan(cal.compute("d_ece", correct, score, min_count=4, sample_weight=[5, 5, 5]))
 
 
 def test_missed_objects_may_have_weights_and_images():
@@ -436,7 +325,7 @@ def test_both_spellings_are_the_same_function_and_names_are_found():
         (lambda m: cal.compute("d_ece", m, features="place"), ValueError, "features='place' is not known"),
         (lambda m: cal.compute("d_ece", m, features=["cx", "cx"]), ValueError, "names a feature twice"),
         (lambda m: cal.compute("d_ece", m, n_bins=[5, 5]), ValueError, "needs 1 numbers"),
-        (lambda m: cal.compute("d_ece", m, min_samples=0), ValueError, "min_samples=0"),
+        (lambda m: cal.compute("d_ece", m, min_count=0), ValueError, "min_count=0"),
         (lambda m: cal.compute("d_ece", m, average="mean"), ValueError, "average='mean' is not known"),
         (lambda m: cal.compute("laece", m, classes="all"), ValueError, "classes='all' is not known"),
         (lambda m: cal.compute("laece", m, average="micro"), ValueError, "not defined through lens='pooled'"),
@@ -485,7 +374,7 @@ def test_no_objects_but_detections_is_defined_everywhere():
     truth, results = pair()
     m = cal.match_detections({**truth, "annotations": []}, results)
     score = np.array([r["score"] for r in results])
-    assert cal.compute("d_ece", m, min_samples=1) == pytest.approx(score.mean())
+    assert cal.compute("d_ece", m, min_count=1) == pytest.approx(score.mean())
     assert cal.compute("qgc", m) == pytest.approx(np.mean(score**2))
     for id in IDS:
         assert cal.compute(id, m) > 0.0
@@ -533,7 +422,7 @@ def test_classifier_metrics_run_on_matches_with_precision_for_accuracy():
     m = cal.match_detections(*pair())
     y, c = m.as_binary()
     assert cal.brier_score(m) == cal.brier_score(y, c)
-    ece = cal.compute("d_ece", m, n_bins=15, min_samples=1, closed="right")
+    ece = cal.compute("d_ece", m, n_bins=15, min_count=1, closed="right")
     assert cal.compute("ece", m, n_bins=15) == pytest.approx(ece, rel=1e-12)
     weighted = m.reweighted(RNG(0).integers(0, 3, m.n_images))
     assert cal.brier_score(weighted) == pytest.approx(
@@ -627,7 +516,7 @@ def test_classes_are_averaged_by_the_same_words_as_everywhere():
     data = {"category": kind, "iou": 0.7 * correct}
     share = np.bincount(kind) / 40
     for metric, options in (
-        (cal.detection_expected_calibration_error, {"min_samples": 1}),
+        (cal.detection_expected_calibration_error, {"min_count": 1}),
         (cal.quadratic_global_calibration, {}),
         (cal.localization_aware_expected_calibration_error, {}),
     ):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+import definitions
 from calibrary.grouping import (
     CrossValidated,
     Edges,
@@ -83,27 +84,22 @@ def test_equal_width_on_a_range_covers_it_and_refuses_the_rest():
 @pytest.mark.parametrize("n_bins", [1, 3, 10, 15, 400])
 def test_floor_rule_is_the_share_strictly_below(n_bins, decimals):
     _, c = sample(decimals=decimals)
-    expected = [n_bins * int((c < x).sum()) // len(c) for x in c]
-    assert index_of(EqualMass(n_bins), c).tolist() == expected
+    assert index_of(EqualMass(n_bins), c).tolist() == definitions.equal_mass(c, n_bins).tolist()
 
 
 @pytest.mark.parametrize("decimals", [None, 1])
 @pytest.mark.parametrize("n", [7, 40, 41, 44])
 def test_split_rule_has_the_sizes_of_array_split_and_keeps_ties_with_their_first_member(n, decimals):
     c = sample(n, decimals=decimals)[1]
-    s = np.sort(c)
-    of_rank = np.concatenate([np.full(len(part), b) for b, part in enumerate(np.array_split(s, 10))])
-    expected = of_rank[np.searchsorted(s, c, side="left")]
-    assert index_of(EqualMass(10, "split"), c).tolist() == expected.tolist()
+    assert index_of(EqualMass(10, "split"), c).tolist() == definitions.equal_mass(c, 10, "split").tolist()
+    sizes = [len(part) for part in np.array_split(c, 10)]
+    assert np.bincount(definitions.array_split_bins(n, 10), minlength=10).tolist() == sizes
 
 
 @pytest.mark.parametrize("n", [3, 7, 25, 40, 45])
 def test_round_rule_cuts_at_the_half_even_rank_and_the_cut_goes_up(n):
     c = sample(n, decimals=2)[1]
-    s = np.sort(c)
-    ranks = [round(Fraction(b * n, 10)) for b in range(1, 10)]
-    cuts = [s[r] for r in ranks if r < n]
-    assert index_of(EqualMass(10, "round"), c).tolist() == [sum(x >= e for e in cuts) for x in c]
+    assert index_of(EqualMass(10, "round"), c).tolist() == definitions.equal_mass(c, 10, "round").tolist()
 
 
 def test_quantile_rule_cuts_where_numpy_does():
@@ -137,8 +133,7 @@ def test_fractional_weights_cut_by_weight_or_are_refused():
 @pytest.mark.parametrize("decimals", [None, 1])
 def test_points_per_bin_puts_consecutive_points_together(decimals):
     c = sample(47, decimals=decimals)[1]
-    expected = [min(int((c < x).sum()) // 10, 3) for x in c]
-    assert index_of(PointsPerBin(10), c).tolist() == expected
+    assert index_of(PointsPerBin(10), c).tolist() == definitions.points_per_bin(c, 10).tolist()
     assert set(index_of(PointsPerBin(100), c)) == {0}
 
 
@@ -147,42 +142,14 @@ def test_unique_values_make_one_bin_each():
     assert index_of(UniqueValues(), c).tolist() == [0, 1, 1, 2, 0]
 
 
-def area_bins(c, w, area):
-    """Literal sweep of the definition on a fine walk over the breakpoints."""
-    order = np.argsort(c)
-    c, below = c[order], np.cumsum(w[order]) / w.sum()
-    values, last = np.unique(c, return_index=False), c[-1]
-    mass = np.array([below[c <= v][-1] for v in values])
-    cuts, start, used = [], 0.0, 0.0
-    while True:
-        end = None
-        held = 0.0
-        for i, v in enumerate(values):
-            if v > start or (not cuts and v == start):
-                if held > 0 and start + area / held < v:
-                    end = start + area / held
-                    break
-                held = mass[i] - used
-                if (v - start) * held >= area:
-                    end = v
-                    break
-        if end is None or end >= last:
-            return cuts
-        cuts.append(end)
-        start, used = end, max([m for v, m in zip(values, mass, strict=True) if v <= end], default=0.0)
-
-
 @pytest.mark.parametrize("decimals", [None, 2])
 @pytest.mark.parametrize("n_bins", [2, 5, 9])
 def test_equal_area_is_the_smallest_area_that_needs_few_enough_bins(n_bins, decimals):
     _, c = sample(60, decimals=decimals)
     w = 1.0 + np.arange(60) % 2
     found = EqualArea(n_bins).fit(c, sample_weight=w)
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if len(area_bins(c, w, middle)) < n_bins else (middle, high)
-    np.testing.assert_allclose(found.edges_[1:-1], area_bins(c, w, high * (1 + 1e-9)), rtol=1e-12)
+    want = definitions.equal_area_cuts(np.repeat(c, w.astype(int)), n_bins)
+    np.testing.assert_allclose(found.edges_[1:-1], want, rtol=1e-12)
     assert found.n_bins_ <= n_bins
 
 
@@ -207,25 +174,14 @@ def test_own_edges_must_increase_and_cover():
 # -- sweep, mean split, cross-validation, user groups -------------------------------------------------
 
 
-def literal_sweep(y, c, base):
-    """Every number of bins in turn, from the groups themselves."""
-    p = cal.predictions(y, c)
-    best = 1
-    limit = len(y) if base == "width" else int(np.ceil(len(y) / np.unique(c, return_counts=True)[1].min()))
-    for b in range(2, limit + 1):
-        label = group(p, base, n_bins=b).label
-        if (np.diff(label) < 0).any():
-            break
-        best = b
-    return best
-
-
 @pytest.mark.parametrize("base", ["mass", "width"])
 @pytest.mark.parametrize("decimals", [None, 1, 2])
 @pytest.mark.parametrize("seed", range(4))
 def test_sweep_stops_at_the_first_drop(seed, decimals, base):
     y, c = sample(60, seed, decimals)
-    assert MonotonicSweep(base).fit(c, y).n_bins_ == literal_sweep(y, c, base)
+    found = MonotonicSweep(base).fit(c, y)
+    bins = {"width": definitions.equal_width, "mass": definitions.equal_mass}[base]
+    assert bins(c, found.n_bins_).tolist() == definitions.monotonic_sweep(y, c, base).tolist()
 
 
 def test_sweep_takes_the_finest_bins_when_labels_rise_throughout():
@@ -233,26 +189,6 @@ def test_sweep_takes_the_finest_bins_when_labels_rise_throughout():
     swept = MonotonicSweep().fit(c, [0, 0, 1, 1, 1])
     assert swept.n_bins_ == 5
     assert swept.assign(c).tolist() == [0, 1, 2, 3, 3]
-
-
-def literal_mean_split(x, min_size, min_leaf, median):
-    """The tree by recursion."""
-    leaves = []
-
-    def grow(rows):
-        if len(rows) >= min_size:
-            values = x[rows]
-            axis = int(np.argmax(values.var(axis=0) >= values.var(axis=0).max() * (1 - 1e-10)))
-            t = np.median(values[:, axis]) if median else values[:, axis].mean()
-            low = values[:, axis] < t - 1e-12
-            if min(low.sum(), (~low).sum()) >= min_leaf:
-                grow(rows[low])
-                grow(rows[~low])
-                return
-        leaves.append(rows)
-
-    grow(np.arange(len(x)))
-    return leaves
 
 
 @pytest.mark.parametrize("split", ["mean", "median"])
@@ -264,7 +200,7 @@ def test_mean_split_grows_the_tree_of_the_definition(split, decimals):
     for x, given in ((c[:, None], c), (p, p)):
         found = MeanSplit(20, 3, split).fit(given, y % 2)
         index = found.assign(given)
-        leaves = literal_mean_split(x, 20, 3, split == "median")
+        leaves = definitions.mean_split(x, np.ones(250), 20, 3, split)
         assert len(leaves) == found.n_bins_
         assert all(len(set(index[rows])) == 1 for rows in leaves)
 

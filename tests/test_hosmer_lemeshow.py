@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chi2
 
 import calibrary as cal
-from calibrary.grouping import EqualMass, EqualWidth
+import definitions
 from golden import arrays, weights_of
 
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
@@ -25,15 +25,9 @@ def calibrated(n, rng, low=0.05, high=0.95):
 @pytest.mark.parametrize("binning", ["mass", "width"])
 def test_the_statistic_equals_its_definition(binary_set, binning, variance):
     y, c = binary_set
-    bins = (EqualMass(10) if binning == "mass" else EqualWidth(10)).fit(c).assign(c)
-    want, groups = 0.0, 0
-    for b in np.unique(bins):
-        m = bins == b
-        if np.isin(c[m], (0, 1)).all():
-            continue  # certain, and right in these sets
-        groups += 1
-        spread = (c[m] * (1 - c[m])).sum() if variance == "exact" else m.sum() * c[m].mean() * (1 - c[m].mean())
-        want += (y[m].sum() - c[m].sum()) ** 2 / spread
+    want = definitions.hl(y, c, binning=binning, variance=variance)
+    # certain groups are left out, and are right in these sets
+    groups = sum(not np.isin(c[rows], (0, 1)).all() for rows in definitions.bins(y, c, binning, 10))
     result = cal.hosmer_lemeshow_test(y, c, binning=binning, variance=variance)
     assert result.statistic == pytest.approx(want, rel=1e-9)
     assert result.statistic == pytest.approx(cal.hosmer_lemeshow(y, c, binning=binning, variance=variance))

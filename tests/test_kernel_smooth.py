@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+import definitions
 from calibrary.kernels import (
-    CV_GRID,
     KERNELS,
     adaptive_bandwidth,
     beta_bandwidth,
-    beta_log_kernel,
     curve_bandwidth,
     cv_bandwidth,
     median_bandwidth,
@@ -140,9 +139,7 @@ def test_adaptive_widths_follow_the_pilot_density(data):
     view = cal.predictions(y, c)
     k = KERNELS["gaussian"]
     h = normal_bandwidth(view)
-    x = np.sort(c)
-    f = k((x[:, None] - x) / h).sum(axis=1)
-    want = h * (f / np.exp(np.log(f).mean())) ** -0.5
+    want = definitions.curve_width("adaptive", np.sort(y), np.sort(c))
     np.testing.assert_allclose(adaptive_bandwidth(view, k, h), want, rtol=1e-10)
 
 
@@ -150,15 +147,8 @@ def test_adaptive_widths_follow_the_pilot_density(data):
 def test_cross_validation_is_the_literal_minimum(kernel):
     y, c = sample(60)
     k = KERNELS[kernel]
-    errors = []
-    for h in CV_GRID:
-        m = k((c[:, None] - c) / h)
-        np.fill_diagonal(m, 0.0)
-        others = (y.sum() - y) / 59
-        with np.errstate(invalid="ignore"):
-            curve = np.where(m.sum(1) > 0, m @ y / m.sum(1), others)
-        errors.append(np.mean((y - curve) ** 2))
-    assert cv_bandwidth(cal.predictions(y, c), k) == CV_GRID[int(np.argmin(errors))]
+    want = definitions.curve_width("cv", y, c, kernel)
+    assert cv_bandwidth(cal.predictions(y, c), k) == pytest.approx(want, rel=1e-12)
 
 
 def test_folds_are_reproducible_and_need_at_least_two():
@@ -197,51 +187,30 @@ def test_importance_weights_may_be_rescaled_freely():
 # -- literal definitions -----------------------------------------------------------------------------
 
 
-def literal_curve(y, c, w, kernel, h, leave_one_out=False):
-    k = KERNELS[kernel]((c[:, None] - c) / h) * (w - np.eye(len(c)) if leave_one_out else w)
-    total = k.sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        return np.where(total > 0, (k @ y) / total, np.nan)
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("leave_one_out", [False, True])
 def test_msce_and_sece_are_averages_over_the_literal_curve(kernel, leave_one_out, data):
     y, c = data
-    w = 1.0 + np.arange(len(c)) % 3
-    for h in (0.2, 0.01):
-        gap = np.abs(literal_curve(y, c, w, kernel, h, leave_one_out) - c)
-        known = ~np.isnan(gap)
-        kw = {"kernel": kernel, "bandwidth": h, "leave_one_out": leave_one_out, "sample_weight": w}
-        for id, power in (("msce", 2), ("sece", 1)):
-            want = np.average(gap[known] ** power, weights=w[known])
-            assert cal.compute(id, y, c, **kw) == pytest.approx(want, rel=1e-9)
+    w = 1 + np.arange(len(c)) % 3
+    i = np.repeat(np.arange(len(c)), w)
+    for h in (0.2, 0.013):  # a neighbour of hundredths at the very edge of a window of 0.01 weighs a rounding error
+        kw = {"kernel": kernel, "bandwidth": h, "leave_one_out": leave_one_out}
+        for id in ("msce", "sece"):
+            want = definitions.value(id, y[i], c[i], **kw)
+            assert cal.compute(id, y, c, sample_weight=w, **kw) == pytest.approx(want, rel=1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov"])
 def test_adaptive_widths_enter_the_curve(kernel):
     y, c = sample(70)
-    view = cal.predictions(y, c)
-    k = KERNELS[kernel]
-    order = np.argsort(c)
-    h = np.empty(70)
-    h[order] = adaptive_bandwidth(view, k, normal_bandwidth(view))
-    m = k((c[:, None] - c) / h) / h
-    want = np.mean((m @ y / m.sum(axis=1) - c) ** 2)
+    want = definitions.msce(y, c, "adaptive", kernel)
     assert cal.compute("msce", y, c, kernel=kernel, bandwidth="adaptive") == pytest.approx(want, rel=1e-10)
-
-
-def literal_smece(y, c, s):
-    # even about both ends, so that the trapezoid is as exact as its sign changes
-    t = np.linspace(0, 1, 40_001)
-    f = np.abs(sum(r * reflected_gaussian(t, x, s) for r, x in zip(y - c, c, strict=True))) / len(c)
-    return (f.sum() - (f[0] + f[-1]) / 2) / 40_000
 
 
 def test_smece_at_a_fixed_width_is_the_integral(data):
     y, c = (a[:80] for a in data)
     for s in (0.3, 0.05, 0.01):
-        assert cal.compute("smece", y, c, sigma=s) == pytest.approx(literal_smece(y, c, s), abs=1e-6)
+        assert cal.compute("smece", y, c, sigma=s) == pytest.approx(definitions.smece(y, c, s), abs=1e-10)
 
 
 def test_smece_is_its_own_width():
@@ -276,31 +245,21 @@ def test_smece_of_residuals_that_cancel_within_ties():
 
 def test_smece_on_a_grid_is_the_plain_mean():
     y, c = sample(60)
-    t = np.arange(1, 51) / 50
-    want = np.mean(np.abs(reflected_gaussian(t[:, None], c, 0.1) @ (y - c) / 60))
+    want = definitions.smece(y, c, 0.1, grid=50)
     assert cal.compute("smece", y, c, sigma=0.1, grid=50) == pytest.approx(want, rel=1e-12)
     assert cal.compute("smece", y, c, grid=5000) == pytest.approx(cal.compute("smece", y, c), abs=1e-4)
-
-
-def pair_matrix(c, h, kernel="laplace"):
-    d = np.abs(c[:, None] - c) / h
-    return np.exp(-d) if kernel == "laplace" else np.exp(-0.5 * d * d)
 
 
 @pytest.mark.parametrize("h", [2.0, 0.4, 0.01, 1e-4])
 @pytest.mark.parametrize("kernel", ["laplace", "gaussian"])
 def test_mmce_is_the_root_of_the_mean_over_pairs(kernel, h, data):
-    y, c = data
-    w = 1.0 + np.arange(len(c)) % 3
-    a = w * (y - c) / w.sum()
-    want = a @ pair_matrix(c, h, kernel) @ a
-    kw = {"kernel": kernel, "bandwidth": h, "sample_weight": w}
-    assert cal.compute("mmce", y, c, squared=True, **kw) == pytest.approx(want, rel=1e-9)
-    assert cal.compute("mmce", y, c, **kw) == pytest.approx(math.sqrt(want), rel=1e-9)
-    a = w * np.where(y == 1, (1 - c) / w[y == 1].sum(), -c / w[y == 0].sum())
-    assert cal.compute("mmce", y, c, weighted=True, **kw) ** 2 == pytest.approx(
-        a @ pair_matrix(c, h, kernel) @ a, rel=1e-9
-    )
+    y, c = (a[:120] for a in data)
+    w = 1 + np.arange(120) % 2
+    i = np.repeat(np.arange(120), w)
+    kw = {"kernel": kernel, "bandwidth": h}
+    for options in ({"squared": True}, {}, {"weighted": True}):
+        want = definitions.mmce(y[i], c[i], **kw, **options)
+        assert cal.compute("mmce", y, c, sample_weight=w, **kw, **options) == pytest.approx(want, rel=1e-9)
 
 
 def test_lkce_is_mmce_at_width_one(data):
@@ -331,35 +290,13 @@ def test_skce_on_two_columns_is_twice_mmce_squared():
     assert twice == pytest.approx(2 * cal.compute("mmce", y, c, bandwidth=0.3, squared=True), rel=1e-10)
 
 
-def literal_bkde(y, c, h, p, debias, label=False):
-    terms = []
-    logs = beta_log_kernel(c, c, h)
-    for j in range(len(c)):
-        k = np.exp(np.delete(logs[j], j) - np.delete(logs[j], j).max())
-        a = np.delete(y, j)
-        mean = k @ a / k.sum()
-        centre = 0.0 if label else c[j]
-        if not debias:
-            terms.append(abs(mean - c[j]) ** p)
-            continue
-        pairs = np.outer(k, k)
-        np.fill_diagonal(pairs, 0.0)
-        v = (
-            (a - centre) @ pairs @ (a - centre) / pairs.sum()
-            if pairs.sum() > 1e-12 * k.sum() ** 2
-            else (mean - centre) ** 2
-        )
-        terms.append(v - 2 * c[j] * y[j] + c[j] ** 2 if label else v)
-    return np.mean(terms)
-
-
 @pytest.mark.parametrize("h", [1.0, 0.1, 0.01, 1e-4])
 def test_bkde_is_the_literal_mean_over_pairs_of_neighbours(h, data):
     y, c = (a[:90] for a in data)
     for p, debias in ((1, False), (2, False), (2, True)):
-        want = literal_bkde(y, c, h, p, debias)
+        want = definitions.bkde(y, c, p, debias, h)
         assert cal.compute("bkde", y, c, p=p, debias=debias, bandwidth=h) == pytest.approx(want, rel=1e-8, abs=1e-10)
-    want = literal_bkde(y, c, h, 2, True, label=True)
+    want = definitions.bkde(y, c, 2, True, h, "label")
     assert cal.compute("bkde", y, c, bandwidth=h, cross_term="label") == pytest.approx(want, rel=1e-8, abs=1e-10)
 
 
@@ -379,22 +316,14 @@ def test_bkde_is_unbiased_on_calibrated_predictions():
     assert abs(np.mean(values)) < 3 * np.std(values) / math.sqrt(60)
 
 
-def literal_skde(y, c, w, kernel, h, p, reflect):
-    t = np.linspace(0, 1, 20_001)
-    mirror = np.where(c < 0.5, -c, 2 - c)
-    k = KERNELS[kernel]((t[:, None] - c) / h) + (KERNELS[kernel]((t[:, None] - mirror) / h) if reflect else 0.0)
-    s0, s1 = k @ w, k @ (w * y)
-    f = np.abs(t - s1 / np.where(s0 > 0, s0, 1)) ** p * s0
-    return np.sum(f[1:] + f[:-1]) / np.sum(s0[1:] + s0[:-1])
-
-
 @pytest.mark.parametrize("kernel", ["triweight", "epanechnikov", "uniform", "gaussian", "laplace"])
 def test_skde_is_the_literal_integral(kernel, data):
     y, c = (a[:60] for a in data)
-    w = 1.0 + np.arange(60) % 3
+    w = 1 + np.arange(60) % 3
+    i = np.repeat(np.arange(60), w)
     for p, h, reflect in ((1, 0.2, True), (2, 0.1, True), (1, 0.3, False)):
-        kw = {"p": p, "kernel": kernel, "bandwidth": h, "reflect": reflect}
-        want = literal_skde(y, c, w, kernel, h, p, reflect)
+        kw = {"norm": p, "kernel": kernel, "bandwidth": h, "reflect": reflect}
+        want = definitions.skde(y[i], c[i], **kw)
         assert cal.compute("skde", y, c, sample_weight=w, **kw) == pytest.approx(want, abs=2e-5)
 
 
@@ -428,25 +357,12 @@ def test_sce_of_an_unlimited_slope_is_the_mean_absolute_residual_of_tie_groups()
     assert cal.compute("sce", y, c, lipschitz=1e9) == pytest.approx(groups, rel=1e-9)
 
 
-def literal_lsece(y, c, w, s):
-    inside = (c > 0) & (c < 1)
-    z = np.log(c[inside]) - np.log1p(-c[inside])
-    total = 0.0
-    for part in np.split(np.sort(z), np.flatnonzero(np.diff(np.sort(z)) > 30 * s) + 1):
-        t = np.linspace(part[0] - 12 * s, part[-1] + 12 * s, 40_001)
-        near = (z >= part[0]) & (z <= part[-1])
-        k = np.exp(-0.5 * ((t[:, None] - z[near]) / s) ** 2) / (s * math.sqrt(2 * math.pi))
-        rho = 1 / (1 + np.exp(-np.clip(t, -700, None)))
-        total += np.abs(k @ (w * y)[inside][near] - rho * (k @ w[inside][near])).sum() * (t[1] - t[0])
-    ends = w[(c == 0) & (y == 1)].sum() + w[(c == 1) & (y == 0)].sum()
-    return (total + ends) / w.sum()
-
-
 @pytest.mark.parametrize("s", [1.0, 0.1])
 def test_lsece_is_the_literal_integral(s, data):
     y, c = (a[:60] for a in data)
-    w = 1.0 + np.arange(60) % 3
-    assert cal.compute("lsece", y, c, sigma=s, sample_weight=w) == pytest.approx(literal_lsece(y, c, w, s), abs=2e-5)
+    w = 1 + np.arange(60) % 3
+    want = definitions.lsece(np.repeat(y, w), np.repeat(c, w), s)
+    assert cal.compute("lsece", y, c, sigma=s, sample_weight=w) == pytest.approx(want, abs=1e-6)
 
 
 def test_lsece_of_minute_noise_is_the_mean_absolute_residual():
@@ -469,11 +385,10 @@ def test_smooth_curve_is_the_literal_ratio(kernel):
     y, c = sample(50)
     t = np.linspace(0, 1, 21)
     if kernel == "reflected-gaussian":
-        k = reflected_gaussian(t[:, None], c, 0.1)
-    else:
-        k = KERNELS[kernel]((t[:, None] - c) / 0.1)
-    with np.errstate(invalid="ignore"):
+        k = definitions.reflected(t, c, 0.1)
         want = k @ y / k.sum(axis=1)
+    else:
+        want = definitions.smooth_curve(y, c, 0.1, kernel, t=t)
     got = cal.smooth_calibration_curve(y, c, at=t[::-1], kernel=kernel, bandwidth=0.1)[::-1]
     np.testing.assert_allclose(got, want, rtol=1e-9)
 
@@ -487,7 +402,7 @@ def test_smooth_curve_has_no_value_out_of_reach():
 def test_smooth_curve_leaves_out_each_row_in_the_rows_own_order():
     y, c = sample(60, decimals=1)
     got = cal.smooth_calibration_curve(y, c, bandwidth=0.05, leave_one_out=True)
-    np.testing.assert_allclose(got, literal_curve(y, c, np.ones(60), "gaussian", 0.05, True), rtol=1e-9)
+    np.testing.assert_allclose(got, definitions.smooth_curve(y, c, 0.05, leave_one_out=True), rtol=1e-9)
     with pytest.raises(ValueError, match="leave_one_out"):
         cal.smooth_calibration_curve(y, c, at=[0.5], leave_one_out=True)
 

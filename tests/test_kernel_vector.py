@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist, pdist
-from scipy.special import gammaln
+from scipy.spatial.distance import pdist
 
 import calibrary as cal
+import definitions
 from calibrary.kernels import LOO_GRID, median_bandwidth
 from calibrary.metrics.kernel.stein import stein_features
 from calibrary.numerics.sums import tile_median
@@ -29,26 +27,6 @@ def problem(n=60, k=4, seed=0, ends=True):
         p[3] = np.eye(k)[0]
     y = np.array([rng.choice(k, p=row) for row in 0.7 * p + 0.3 / k])
     return y, p
-
-
-def distances(p, metric):
-    return 0.5 * cdist(p, p, "cityblock") if metric == "tv" else cdist(p, p)
-
-
-def kernel_values(p, kernel, metric, h):
-    d = distances(p, metric)
-    return np.exp(-d / h) if kernel == "laplace" else np.exp(-0.5 * (d / h) ** 2)
-
-
-def literal_h(y, p, kernel, metric, h, matrix=None):
-    e = np.eye(p.shape[1])[y] - p
-    m = np.eye(p.shape[1]) if matrix is None else matrix
-    return e @ m @ e.T * kernel_values(p, kernel, metric, h)
-
-
-def off_diagonal_mean(h):
-    n = len(h)
-    return (h.sum() - np.trace(h)) / (n * (n - 1))
 
 
 @pytest.fixture
@@ -73,7 +51,7 @@ def test_tiles_equal_the_full_matrix(k, metric, kernel, always_compiled):
     x, g = rng.dirichlet(np.full(k, 0.5), 131), rng.normal(size=(131, 5 if k == 3 else k))
     x[1], x[5] = x[0], x[0]
     x[5, 0] += 1e-9  # a near duplicate, of which |a|^2 + |b|^2 - 2ab would keep no digit
-    h = g @ g.T * kernel_values(x, kernel, metric, 0.3)
+    h = g @ g.T * definitions.similarity(x, kernel, metric, 0.3)
     tiled = TiledMatrix(x, g, kernel, metric, 0.3)
     check_matrix(tiled, h, rng)
 
@@ -175,12 +153,10 @@ def test_the_result_does_not_depend_on_the_number_of_threads(always_compiled, mo
 @pytest.mark.parametrize(("kernel", "metric"), [("laplace", "tv"), ("laplace", "euclidean"), ("gaussian", "euclidean")])
 def test_skce_is_the_literal_double_sum(k, kernel, metric):
     y, p = problem(50, k)
-    h = literal_h(y, p, kernel, metric, 0.35)
     options = {"kernel": kernel, "metric": metric, "bandwidth": 0.35}
-    assert cal.compute("skce_b", y, p, **options) == pytest.approx(h.mean(), rel=1e-11)
-    assert cal.compute("skce_uq", y, p, **options) == pytest.approx(off_diagonal_mean(h), rel=1e-9, abs=1e-14)
-    pairs = h[np.arange(0, 50, 2), np.arange(1, 50, 2)]
-    assert cal.compute("skce_ul", y, p, **options) == pytest.approx(pairs.mean(), rel=1e-11)
+    for id in ("skce_b", "skce_uq", "skce_ul"):
+        want = definitions.value(id, y, p, **options)
+        assert cal.compute(id, y, p, **options) == pytest.approx(want, rel=1e-9, abs=1e-14)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -188,11 +164,9 @@ def test_a_matrix_compares_residuals(k):
     y, p = problem(40, k)
     root = np.random.default_rng(5).normal(size=(k, k))
     m = root @ root.T
-    h = literal_h(y, p, "laplace", "tv", 0.4, m)
-    for id, want in (("skce_b", h.mean()), ("skce_uq", off_diagonal_mean(h))):
+    for id in ("skce_b", "skce_uq", "skce_ul"):
+        want = definitions.value(id, y, p, bandwidth=0.4, matrix=m)
         assert cal.compute(id, y, p, bandwidth=0.4, matrix=m) == pytest.approx(want, rel=1e-10)
-    pairs = h[np.arange(0, 40, 2), np.arange(1, 40, 2)]
-    assert cal.compute("skce_ul", y, p, bandwidth=0.4, matrix=m) == pytest.approx(pairs.mean(), rel=1e-10)
 
 
 @pytest.mark.parametrize("matrix", [np.eye(3), [[1, 2, 0, 0]] * 4, -np.eye(4)])
@@ -204,8 +178,8 @@ def test_a_matrix_that_is_not_a_kernel_is_refused(matrix):
 
 def test_blocks_average_the_unbiased_estimate_within_each():
     y, p = problem(53, 3)
-    h = literal_h(y, p, "laplace", "tv", 0.4)
-    blocks = [off_diagonal_mean(h[i : i + 5, i : i + 5]) for i in range(0, 50, 5)]
+    h = definitions.skce_matrix(y, p, bandwidth=0.4)
+    blocks = [definitions.off_diagonal_mean(h[i : i + 5, i : i + 5]) for i in range(0, 50, 5)]
     assert cal.compute("skce_ul", y, p, bandwidth=0.4, block_size=5) == pytest.approx(np.mean(blocks), rel=1e-11)
     whole = cal.compute("skce_ul", y, p, bandwidth=0.4, block_size=53)
     assert whole == pytest.approx(cal.compute("skce_uq", y, p, bandwidth=0.4), rel=1e-9)
@@ -239,7 +213,7 @@ def test_two_classes_on_a_line_equal_two_columns_in_tiles():
     p = np.column_stack([1 - c, c])
     for kernel, metric in (("laplace", "tv"), ("laplace", "euclidean"), ("gaussian", "euclidean"), ("gaussian", "tv")):
         h = median_bandwidth(cal.predictions(y, c), metric=metric)
-        want = off_diagonal_mean(literal_h(y, p, kernel, metric, h))
+        want = definitions.off_diagonal_mean(definitions.skce_matrix(y, p, kernel, metric, h))
         assert cal.compute("skce_uq", y, c, kernel=kernel, metric=metric) == pytest.approx(want, rel=1e-8, abs=1e-14)
 
 
@@ -258,7 +232,7 @@ def test_repetition_counts_the_pairs_of_a_row_with_its_copies(k):
 def test_importance_weights_never_let_a_row_meet_itself(k):
     y, p = problem(30, k)
     w = np.random.default_rng(0).random(30) + 0.1
-    h = literal_h(y, p, "laplace", "tv", 0.4)
+    h = definitions.skce_matrix(y, p, bandwidth=0.4)
     ww = np.outer(w, w)
     np.fill_diagonal(ww, 0.0)
     want = (ww * h).sum() / ww.sum()
@@ -271,7 +245,7 @@ def test_importance_weights_never_let_a_row_meet_itself(k):
 def test_pairs_weigh_the_product_of_their_weights():
     y, p = problem(31, 3)
     w = np.random.default_rng(0).random(31) + 0.1
-    h = literal_h(y, p, "laplace", "tv", 0.4)
+    h = definitions.skce_matrix(y, p, bandwidth=0.4)
     i = np.arange(0, 30, 2)
     want = np.average(h[i, i + 1], weights=w[i] * w[i + 1])
     for weight_type in ("frequency", "importance"):
@@ -316,39 +290,16 @@ def test_the_dispatcher_names_its_estimators():
 # -- KCCSD -------------------------------------------------------------------------------------------
 
 
-def literal_stein(y, p, operator):
-    n, k = p.shape
-    g = np.zeros((n, k))
-    for i, z in itertools.product(range(n), range(k)):
-        own, other = p[i, y[i]], p[i, z]
-        if operator == "difference" or z == y[i]:
-            continue
-        if operator == "barker":
-            b = other / (own + other) if own + other > 0 else 0.5
-        elif operator == "gibbs":
-            b = other
-        else:
-            b = min(1.0, other / own) if own > 0 else 1.0
-        g[i, z] += b
-        g[i, y[i]] -= b
-    if operator == "difference":
-        for i in range(n):
-            g[i, (y[i] - 1) % k] += 1.0
-            g[i, y[i]] -= p[i, (y[i] + 1) % k] / p[i, y[i]]
-    return g
-
-
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("operator", ["barker", "gibbs", "metropolis", "difference"])
 def test_kccsd_is_the_literal_double_sum(k, operator):
     y, p = problem(40, k, ends=operator != "difference")
-    g = literal_stein(y, p, operator)
-    h = g @ g.T * kernel_values(p, "gaussian", "euclidean", 0.5)
-    want = off_diagonal_mean(h)
-    options = {"operator": operator, "bandwidth": 0.5}
-    assert cal.compute("kccsd", y, p, **options) == pytest.approx(want, rel=1e-9, abs=1e-13)
-    assert cal.compute("kccsd", y, p, estimator="b", **options) == pytest.approx(h.mean(), rel=1e-9)
-    np.testing.assert_allclose(stein_features(cal.predictions(y, p), operator), g, atol=1e-15)
+    for estimator in ("u", "b"):
+        options = {"operator": operator, "bandwidth": 0.5, "estimator": estimator}
+        want = definitions.kccsd(y, p, **options)
+        assert cal.compute("kccsd", y, p, **options) == pytest.approx(want, rel=1e-9, abs=1e-13)
+    want = definitions.stein_features(y, p, operator)
+    np.testing.assert_allclose(stein_features(cal.predictions(y, p), operator), want, atol=1e-15)
 
 
 @pytest.mark.parametrize("operator", ["barker", "gibbs", "metropolis"])
@@ -374,22 +325,11 @@ def test_the_cyclic_operator_names_the_row_it_cannot_divide_by():
 # -- DKDE --------------------------------------------------------------------------------------------
 
 
-def literal_dkde(y, p, h, w=None, own=None):
-    """yhat of every row, and the log of its leave-one-out density, straight from the definition."""
-    n, k = p.shape
-    w = np.ones(n) if w is None else w
-    own = np.ones(n) if own is None else own
-    a = p / h + 1
-    logs = np.log(np.maximum(p, 1e-300)) @ (p / h).T - (gammaln(a).sum(axis=1) - gammaln(a.sum(axis=1)))
-    curve, density = np.zeros((n, k)), np.zeros(n)
-    for j in range(n):
-        weight = w - own[j] * (np.arange(n) == j)
-        used = weight > 0
-        top = logs[j, used].max()
-        kernel = np.where(used, weight * np.exp(np.where(used, logs[j] - top, 0.0)), 0.0)
-        curve[j] = kernel @ np.eye(k)[y] / kernel.sum()
-        density[j] = top + np.log(kernel.sum())
-    return curve, density
+def importance_shares(y, p, h, w):
+    """yhat of every row from the others by weight, and the log of their density there."""
+    kernel, top = definitions.left_out_kernels(p, h)
+    total = kernel @ w
+    return kernel * w @ np.eye(p.shape[1])[y] / total[:, None], top + np.log(total)
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
@@ -398,30 +338,38 @@ def literal_dkde(y, p, h, w=None, own=None):
 def test_dkde_is_its_definition_with_zeros_ties_and_weights(k, h, p_norm):
     y, p = problem(40, k)
     w = 1.0 + np.arange(40) % 3
-    gap = np.abs(literal_dkde(y, p, h)[0] - p) ** p_norm
     got = cal.compute("dkde", y, p, bandwidth=h, p=p_norm)
-    assert got == pytest.approx(gap.sum(axis=1).mean(), rel=1e-8)
+    assert got == pytest.approx(definitions.dkde(y, p, p_norm, h), rel=1e-8)
     root = cal.compute("dkde", y, p, bandwidth=h, p=p_norm, root=True)
     assert root == pytest.approx(got ** (1 / p_norm), rel=1e-12)
-    for weight_type, own in (("frequency", None), ("importance", w)):
-        gap = np.abs(literal_dkde(y, p, h, w, own)[0] - p) ** p_norm
-        got = cal.compute("dkde", y, p, bandwidth=h, p=p_norm, sample_weight=w, weight_type=weight_type)
-        assert got == pytest.approx(np.average(gap.sum(axis=1), weights=w), rel=1e-8)
+    i = np.repeat(np.arange(40), w.astype(int))
+    got = cal.compute("dkde", y, p, bandwidth=h, p=p_norm, sample_weight=w)
+    assert got == pytest.approx(definitions.dkde(y[i], p[i], p_norm, h), rel=1e-8)
+    gap = np.abs(importance_shares(y, p, h, w)[0] - p) ** p_norm
+    got = cal.compute("dkde", y, p, bandwidth=h, p=p_norm, sample_weight=w, weight_type="importance")
+    assert got == pytest.approx(np.average(gap.sum(axis=1), weights=w), rel=1e-8)
 
 
-@pytest.mark.parametrize("weight_type", ["frequency", "importance"])
-def test_the_rules_pick_the_width_of_their_definition(weight_type):
+def test_the_rules_pick_the_width_of_their_definition():
     y, p = problem(50, 3, ends=False)
     w = 1.0 + np.arange(50) % 2
-    own = None if weight_type == "frequency" else w
-    rest = w.sum() - (1.0 if own is None else w)
+    i = np.repeat(np.arange(50), w.astype(int))
+    for rule in ("cv", "loo-mle"):
+        width = definitions.density_width(rule, y[i], p[i])
+        want = cal.compute("dkde", y, p, bandwidth=width, sample_weight=w)
+        assert cal.compute("dkde", y, p, bandwidth=rule, sample_weight=w) == pytest.approx(want, rel=1e-9)
+
+
+def test_the_rules_pick_the_width_of_rows_that_stay_distinct():
+    y, p = problem(50, 3, ends=False)
+    w = 1.0 + np.arange(50) % 2
     loss, likelihood = [], []
     for h in LOO_GRID:
-        curve, density = literal_dkde(y, p, h, w, own)
+        curve, density = importance_shares(y, p, h, w)
         loss.append(w @ ((np.eye(3)[y] - curve) ** 2).sum(axis=1))
-        likelihood.append(w @ (density - np.log(rest)))
+        likelihood.append(w @ (density - np.log(w.sum() - w)))
     for rule, best in (("cv", int(np.argmin(loss))), ("loo-mle", int(np.argmax(likelihood)))):
-        common = {"sample_weight": w, "weight_type": weight_type}
+        common = {"sample_weight": w, "weight_type": "importance"}
         want = cal.compute("dkde", y, p, bandwidth=LOO_GRID[best], **common)
         assert cal.compute("dkde", y, p, bandwidth=rule, **common) == pytest.approx(want, rel=1e-12)
 
@@ -513,7 +461,8 @@ def test_equal_predictions_have_width_one_and_a_value():
 def test_the_gaussian_of_total_variation_is_not_positive_definite():
     # why it is refused for K > 2: four corners and four centres of faces
     points = np.vstack([np.eye(4), (1 - np.eye(4)) / 3])
-    assert np.linalg.eigvalsh(kernel_values(points, "gaussian", "tv", 1.0)).min() == pytest.approx(-0.034, abs=1e-3)
+    similar = definitions.similarity(points, "gaussian", "tv", 1.0)
+    assert np.linalg.eigvalsh(similar).min() == pytest.approx(-0.034, abs=1e-3)
 
 
 @pytest.mark.parametrize("entry", parts("kernel", "bandwidth_median"), ids=lambda e: f"{e['data']}-{e['params']}")

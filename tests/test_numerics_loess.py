@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+import definitions
 from calibrary.maps.local_linear import smooth_line
 from calibrary.numerics.compiled.local_linear import walk
 from calibrary.numerics.compiled.loess import local_polynomials
@@ -32,31 +33,13 @@ def sample(kind, n, seed=0):
 KINDS = ("spread", "heaped", "ties", "saturated", "extreme")
 
 
-def literal_loess(x, y, w, x0, q, degree, stretch=1.0):
-    """Tricube-weighted polynomial over the q nearest rows by a truncated pseudo-inverse."""
-    distance = np.abs(x - x0)
-    radius = np.sort(distance)[q - 1] * stretch
-    near = distance < radius
-    if not near.any():
-        at = distance == np.sort(distance)[q - 1]
-        return np.average(y[at], weights=w[at])
-    d = x[near] - x0
-    root = np.sqrt(w[near] * (1 - (np.abs(d) / radius) ** 3) ** 3)
-    design = np.stack([d**j for j in range(degree + 1)], axis=1) * root[:, None]
-    norms = np.linalg.norm(design, axis=0)
-    norms[norms == 0] = 1
-    u, s, vt = np.linalg.svd(design / norms, full_matrices=False)
-    keep = s > s[0] * 100 * np.finfo(float).eps
-    return (vt[keep].T @ ((u[:, keep].T @ (root * y[near])) / s[keep]) / norms)[0]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("degree", [0, 1, 2])
 def test_local_polynomial_is_the_weighted_least_squares_fit(kind, degree):
     x, y, w = sample(kind, 300)
     targets = np.concatenate([np.unique(x)[::7], [0.2345, 0.777]])
     for q in (40, 225):
-        want = [literal_loess(x, y, w, t, q, degree) for t in targets]
+        want = [definitions.local_polynomial(x, y, w, t, q, degree)[0] for t in targets]
         np.testing.assert_allclose(local_polynomial(x, y, w, targets, q, degree)[0], want, atol=1e-9)
 
 
@@ -124,18 +107,6 @@ def test_hermite_reproduces_cubics():
     np.testing.assert_allclose(hermite(vertices, f(vertices), g(vertices), z), f(z), atol=1e-14)
 
 
-def literal_line(x, y, w, t, h):
-    u = (x - t) / h
-    k = np.where(np.abs(u) < 1, w * (1 - u * u), 0.0)
-    if k.sum() <= 1e-11 * w.sum():
-        near = np.abs(np.abs(x - t) - np.abs(x - t).min()) < 1e-12
-        return np.clip(np.average(y[near], weights=w[near]), 0.001, 0.999)
-    s0, s1, s2, r0, r1 = k.sum(), k @ u, k @ u**2, k @ y, k @ (u * y)
-    determinant = s0 * s2 - s1 * s1
-    value = r0 / s0 if determinant <= 1e-12 * s0 * s0 else (s2 * r0 - s1 * r1) / determinant
-    return np.clip(value, 0.001, 0.999)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("h", [0.001, 0.01, 0.1, 2.0])
 def test_epanechnikov_line_at_every_sample_and_elsewhere(kind, h):
@@ -143,7 +114,8 @@ def test_epanechnikov_line_at_every_sample_and_elsewhere(kind, h):
     x, first = np.unique(x, return_index=True)
     y, w = y[first], w[first]
     targets = np.concatenate([x[::3], np.random.default_rng(1).random(100), [0.0, 1.0]])
-    want = [literal_line(x, y, w, t, h) for t in targets]
+    curve = definitions.local_linear(y, x, w, h)
+    want = [curve(t) for t in targets]
     np.testing.assert_allclose(smooth_line(x, y, w, targets, h), want, atol=1e-9)
     value = np.empty(len(targets))
     walk(x, y, w, np.sort(targets), h, value)
@@ -157,17 +129,7 @@ def test_lowess_is_a_line_by_weighted_least_squares(kind, n):
     points, value = lowess(x, y, w, 0.4, 0.02)
     size = int(0.4 * n)
     for t, got in list(zip(points, value, strict=True))[:: 1 + len(points) // 20]:
-        distance = np.abs(x - t)
-        h = np.sort(distance)[size - 1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            k = np.where(distance <= 0.001 * h, 1.0, (1 - (distance / h) ** 3) ** 3)
-        k = w * np.where(distance <= 0.999 * h, k, 0.0)
-        mean = np.average(x, weights=k)
-        spread = np.average((x - mean) ** 2, weights=k)
-        want = np.average(y, weights=k)
-        if np.sqrt(spread) > 0.001 * (x[-1] - x[0]):
-            want += (t - mean) * np.average((x - mean) * y, weights=k) / spread
-        assert got == pytest.approx(want, abs=1e-9)
+        assert got == pytest.approx(definitions.lowess_at(x, y, w, t, size), abs=1e-9)
 
 
 def test_lowess_fits_a_straight_line_exactly():
@@ -221,26 +183,19 @@ def test_box_constrained_newton_meets_the_optimality_conditions():
     assert ((x == 0) | (x == 1)).any()
 
 
-def literal_knot_error(x, y, weight, knots):
-    t = np.concatenate([[0.0], knots, [1.0]])
-    hats = np.stack([np.interp(x, t, e) for e in np.eye(len(t))], axis=1)
-    v = np.linalg.solve(hats.T @ (hats * weight[:, None]) + 1e-8 * np.eye(len(t)), hats.T @ (weight * y) + 1e-8 * t)
-    return weight @ (y - hats @ v) ** 2 + 1e-8 * np.sum((v - t) ** 2)
-
-
 def test_no_single_exchange_of_a_knot_lowers_the_squared_error():
     rng = np.random.default_rng(4)
     x = np.sort(rng.random(30))
     y, weight = rng.random(30), rng.random(30)
     weight /= weight.sum()
     knots = search_knots(x, y, weight, x[1:-1], 3, False)
-    best = literal_knot_error(x, y, weight, knots)
+    best = definitions.knot_error(x, y, weight, knots)
     for i in range(3):
         low, high = ([0, *knots, 1][i], [0, *knots, 1][i + 2])
         for candidate in x[1:-1][(x[1:-1] > low) & (x[1:-1] < high)]:
             trial = knots.copy()
             trial[i] = candidate
-            assert literal_knot_error(x, y, weight, trial) >= best - 1e-12
+            assert definitions.knot_error(x, y, weight, trial) >= best - 1e-12
 
 
 def test_one_knot_of_the_logistic_curve_is_the_best_of_all_candidates():

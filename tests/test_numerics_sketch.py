@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from scipy.special import ndtr
 
+import definitions
 from calibrary.kernels import KERNELS, reflected_gaussian
 from calibrary.numerics.sums import gaussian as moment_sketch
 from calibrary.numerics.sums import windows as windowed
@@ -112,23 +111,6 @@ def test_absolute_integral_splits_at_sign_changes():
 # -- diffusion ---------------------------------------------------------------------------------------
 
 
-def absolute_mass(x, a, s):
-    """Total variation of the smoothed running mass, from direct sums of error functions."""
-    image = 2.0 * np.arange(-3, 4)
-
-    def mass(t):
-        t = np.atleast_1d(t)[:, None, None]
-        return (a[:, None] * (ndtr((t - x[:, None] - image) / s) + ndtr((t + x[:, None] - image) / s))).sum((1, 2))
-
-    def density(t):
-        return reflected_gaussian(np.atleast_1d(t)[:, None], x[None], s) @ a
-
-    grid = np.linspace(0, 1, max(2001, int(40 / s)))
-    f = density(grid)
-    turns = [brentq(lambda t: density(t)[0], grid[i], grid[i + 1]) for i in np.flatnonzero(f[:-1] * f[1:] < 0)]
-    return np.abs(np.diff(mass(np.array([0.0, *turns, 1.0])))).sum()
-
-
 @pytest.mark.parametrize("kind", ["random", "ties", "ends"])
 @pytest.mark.parametrize("s", [0.5, 0.1, 0.03, 0.01])
 def test_diffused_mass_equals_the_direct_total_variation(kind, s):
@@ -136,7 +118,7 @@ def test_diffused_mass_equals_the_direct_total_variation(kind, s):
     x = {"random": rng.random(60), "ties": np.round(rng.random(60), 1), "ends": rng.random(60) ** 9}[kind]
     x[:3] = 0.0, 1.0, 1.0
     a = rng.normal(size=60) / 60
-    assert Diffusion(x, a).absolute_mass(s) == pytest.approx(absolute_mass(x, a, s), abs=1e-12)
+    assert Diffusion(x, a).absolute_mass(s) == pytest.approx(definitions.absolute_mass(x, a, s), abs=1e-12)
 
 
 def test_density_is_the_reflected_gaussian():

@@ -11,6 +11,7 @@ from scipy.special import lambertw
 from scipy.stats import norm
 
 import calibrary as cal
+import definitions
 from golden import arrays, assert_close, parts
 
 ROW_SCORES = (
@@ -97,12 +98,10 @@ def test_the_vector_formula_at_two_classes_is_the_binary_one(id, binary_set):
 def test_blocks_of_rows_leave_no_seam():
     y, p = some(40_000, 5, seed=2)
     hot = one_hot(y, 5)
-    np.testing.assert_allclose(cal.brier_score(y, p), ((p - hot) ** 2).mean(), rtol=1e-12)
-    np.testing.assert_allclose(cal.ranked_probability_score(y, p), _rps(hot, p), rtol=1e-12)
-    with np.errstate(divide="ignore"):
-        np.testing.assert_allclose(
-            cal.dawid_sebastiani_score(y, p), (1 / (p * hot).sum(1) - 1 + np.log(p).sum(1)).mean(), rtol=1e-10
-        )
+    for id in ("bs", "rps", "nll", "ecd", "pss"):
+        np.testing.assert_allclose(cal.compute(id, y, p), definitions.value(id, y, p), rtol=1e-10)
+    closed_form = (1 / (p * hot).sum(1) - 1 + np.log(p).sum(1)).mean()
+    np.testing.assert_allclose(cal.dawid_sebastiani_score(y, p), closed_form, rtol=1e-10)
     np.testing.assert_allclose(cal.pointwise_lp_error(y, p, p=math.inf), np.abs(p - hot).max())
     w = 1.0 + np.arange(len(y)) % 3
     np.testing.assert_allclose(
@@ -121,10 +120,6 @@ def test_classes_that_tie_for_the_largest_probability_share_the_credit_in_every_
     best = p == p.max(axis=1, keepdims=True)
     expected = best[np.arange(len(y)), y] / best.sum(axis=1)
     np.testing.assert_array_equal(cal.success_rate(y, p, reduction="none"), expected)
-
-
-def _rps(hot, p):
-    return ((np.cumsum(p, 1) - np.cumsum(hot, 1))[:, :-1] ** 2).mean()
 
 
 # -- soft targets ------------------------------------------------------------------------------------
@@ -278,11 +273,7 @@ def test_focal_minimiser_is_less_extreme_than_the_truth():
 
 def test_dual_focal_loss_by_its_definition():
     y, p = some(40, 5)
-    want = []
-    for label, row in zip(y, p, strict=True):
-        below = max([x for x in row if x < row[label]], default=0.0)
-        want.append(-((1 - row[label] + below) ** 2) * math.log(row[label]))
-    assert cal.dual_focal_loss(y, p) == pytest.approx(np.mean(want))
+    assert cal.dual_focal_loss(y, p) == pytest.approx(definitions.dual_fl(y, p))
     assert cal.dual_focal_loss([0], [1.0], variant="top2") == 0.0  # certain and wrong costs nothing
     assert cal.dual_focal_loss([0], [1.0]) == math.inf
 
@@ -493,19 +484,11 @@ def test_the_largest_error_ignores_weights_but_not_rows_of_weight_zero():
     assert cal.pointwise_lp_error([1, 1], [0.1, 0.7], p=math.inf, sample_weight=[0, 5]) == pytest.approx(0.3)
 
 
-def _silf(d, eps, beta):
-    if d < (1 - beta) * eps:
-        return 0.0
-    if d <= (1 + beta) * eps:
-        return (d - (1 - beta) * eps) ** 2 / (4 * beta * eps)
-    return d - eps
-
-
 @pytest.mark.parametrize(("eps", "beta"), [(0.2, 0.8), (0.1, 0.5), (0.3, 1.0), (0.6, 0.1)])
 def test_soft_insensitive_loss_by_its_three_pieces(eps, beta):
     d = np.linspace(0, 1, 101)
     rows = cal.soft_insensitive_loss(np.zeros(101, dtype=int), d, eps=eps, beta=beta, reduction="none")
-    np.testing.assert_allclose(rows, [_silf(x, eps, beta) for x in d], atol=1e-14)
+    np.testing.assert_allclose(rows, [definitions.silf(0.0, x, eps, beta) for x in d], atol=1e-14)
     if beta == 1:
         np.testing.assert_allclose(cal.huber_loss(np.zeros(101, dtype=int), d, eps=eps, reduction="none"), rows)
 
@@ -531,7 +514,7 @@ def test_hinge_variants_and_real_scores():
     assert cal.hinge_loss(y, c, variant="standard") == pytest.approx(hinge_loss(y, 2 * c - 1))
     assert cal.hinge_loss(y, c, variant="raw") == pytest.approx(cal.hinge_loss_scores(y, c))
     y, p = some()
-    raw = np.maximum(0, 1 - (2 * one_hot(y, 4) - 1) * p).mean()
+    raw = definitions.hinge(one_hot(y, 4), p, "raw")
     assert cal.hinge_loss(y, p, variant="raw") == pytest.approx(raw)
     assert cal.hinge_loss(y, p, variant="raw", soft_target=one_hot(y, 4)) == pytest.approx(raw)
     weighted = cal.hinge_loss_scores([0, 1, 1], [0.5, -2.0, 3.0], sample_weight=[0, 2, 1])
@@ -607,9 +590,7 @@ def test_spherical_loss_tends_to_the_likelihood(multi_set):
 @pytest.mark.parametrize("alpha", [1.5, 2, 3, 8, 8.5, 20])
 def test_spherical_score_by_its_definition_and_without_underflow(alpha):
     y, p = some()
-    true = p[np.arange(60), y]
-    want = ((true / (p**alpha).sum(1) ** (1 / alpha)) ** (alpha - 1)).mean()
-    assert cal.pseudo_spherical_score(y, p, alpha=alpha) == pytest.approx(want)
+    assert cal.pseudo_spherical_score(y, p, alpha=alpha) == pytest.approx(definitions.pss(y, p, alpha))
     assert cal.pseudo_spherical_score([0], np.full((1, 10), 0.1), alpha=2000) == pytest.approx(10 ** (-1999 / 2000))
 
 
@@ -634,9 +615,8 @@ def test_exponents_that_are_not_above_one_are_refused(alpha):
 
 def test_ordinal_scores_by_their_definitions():
     y, p = arrays("ordinal5")[:2]
-    hot = one_hot(y, 5)
-    assert cal.ranked_probability_score(y, p) == pytest.approx(_rps(hot, p))
-    assert cal.ranked_probability_score(y, p, normalize=False) == pytest.approx(4 * _rps(hot, p))
+    assert cal.ranked_probability_score(y, p) == pytest.approx(definitions.rps(y, p))
+    assert cal.ranked_probability_score(y, p, normalize=False) == pytest.approx(4 * definitions.rps(y, p))
     distance = (p * np.abs(np.arange(5) - y[:, None])).sum(1) / 4
     assert cal.squared_absolute_ranked_probability_score(y, p) == pytest.approx((distance**2).mean())
 
@@ -666,12 +646,7 @@ def test_class_wise_z_golden():
 
 def test_z_is_the_standardised_brier_score():
     y, p = some(200, 3)
-    rows = cal.brier_score(y, p, scale="sum", reduction="none")
-    square = (p**2).sum(1)
-    expected = 1 - square
-    variance = 4 * ((p * (p - square[:, None]) ** 2).sum(1))
-    z = (rows - expected).sum() / math.sqrt(variance.sum())
-    assert cal.spiegelhalter_z(y, p) == pytest.approx(z)
+    assert cal.spiegelhalter_z(y, p) == pytest.approx(definitions.spiegelhalter(y, p))
     assert cal.spiegelhalter_z(y, p) == pytest.approx(cal.spiegelhalter_z_test(y, p).statistic)
 
 

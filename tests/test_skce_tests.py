@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import gamma, norm
 
 import calibrary as cal
+import definitions
 from calibrary.metrics.kernel.pairs import _resampled_counts, comparable, wild_bootstrap_pvalue
 from calibrary.metrics.kernel.squared import _matrix
 from golden import arrays, assert_close, parts
@@ -27,15 +28,7 @@ def two_columns(p):
 
 
 def literal_h(y, p, h):
-    p = two_columns(p)
-    e = np.eye(p.shape[1])[y] - p
-    d = 0.5 * np.abs(p[:, None] - p).sum(axis=2)
-    return e @ e.T * np.exp(-d / h)
-
-
-def unbiased(h):
-    n = len(h)
-    return (h.sum() - np.trace(h)) / (n * (n - 1))
+    return definitions.skce_matrix(y, two_columns(p), bandwidth=h)
 
 
 # -- Pearson's three moments -------------------------------------------------------------------------
@@ -50,7 +43,7 @@ def literal_pearson(h):
     t = np.mean([h[i, j] * h[j, k] * h[i, k] for i, j, k in itertools.permutations(range(n), 3)])
     var = 2 * m2 / (n * (n - 1))
     skew = (8 * (n - 2) * t + 4 * m3) / (n * (n - 1)) ** 2 / var**1.5
-    z = unbiased(h) / math.sqrt(var)
+    z = definitions.off_diagonal_mean(h) / math.sqrt(var)
     return gamma.sf(4 / skew**2 + z * 2 / skew, 4 / skew**2), z, skew
 
 
@@ -61,7 +54,7 @@ def test_pearson_moments_are_sums_over_distinct_indices(k):
     result = cal.test("skce_uq", y, p, method="pearson", bandwidth=0.4)
     h = literal_h(y, p, 0.4)
     pvalue, z, skew = literal_pearson(h)
-    assert result.statistic == pytest.approx(unbiased(h), rel=1e-9)
+    assert result.statistic == pytest.approx(definitions.off_diagonal_mean(h), rel=1e-9)
     assert result.pvalue == pytest.approx(pvalue, rel=1e-8)
     assert (result.z, result.skew) == (pytest.approx(z, rel=1e-8), pytest.approx(skew, rel=1e-8))
     assert result.method == "pearson"
@@ -86,7 +79,7 @@ def test_importance_weights_run_the_plain_formulas_on_rescaled_entries(k):
     got = cal.test("skce_uq", y, p, method="pearson", bandwidth=0.4, sample_weight=w, weight_type="importance")
     h = literal_h(y, p, 0.4) * np.outer(w, w) * 16 * 15 / (w.sum() ** 2 - w @ w)
     pvalue, z, skew = literal_pearson(h)
-    assert got.statistic == pytest.approx(unbiased(h), rel=1e-8)
+    assert got.statistic == pytest.approx(definitions.off_diagonal_mean(h), rel=1e-8)
     assert (got.pvalue, got.z) == (pytest.approx(pvalue, rel=1e-7), pytest.approx(z, rel=1e-7))
     assert got.skew == pytest.approx(skew, rel=1e-7)
 
@@ -103,7 +96,7 @@ def test_bootstrap_draws_are_the_centred_form(k):
     hc = h - h.mean(axis=0) - h.mean(axis=1)[:, None] + h.mean()
     counts = _resampled_counts(np.ones(30), 5)(200)
     null = (np.einsum("ir,ij,jr->r", counts, hc, counts) - counts.T @ np.diag(hc)) / 30
-    above = int((null >= 30 * unbiased(h)).sum())
+    above = int((null >= 30 * definitions.off_diagonal_mean(h)).sum())
     assert result.pvalue == pytest.approx((1 + above) / 201, abs=1e-12)
     assert result.n_resamples == 200
     plain = cal.test("skce_uq", y, p, bandwidth=0.4, n_resamples=200, rng=5, plus_one=False)

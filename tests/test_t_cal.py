@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+import definitions
 from calibrary.grouping.simplex import SimplexCells, nested_cells
 from calibrary.metrics.bins.t_cal import _Atoms, _Cells, _scales
 from golden import arrays, parts
@@ -27,39 +28,20 @@ def multi(n, k, rng, decimals=None):
 # -- the estimator -----------------------------------------------------------------------------------
 
 
-def literal_dpe(y, p, cells):
-    residual = (p - np.eye(p.shape[1])[y]) if p.ndim == 2 else (p - y)[:, None]
-    total = 0.0
-    for cell in set(cells):
-        rows = [i for i, other in enumerate(cells) if other == cell]
-        total += sum(residual[i] @ residual[j] for i in rows for j in rows if i != j) / len(rows)
-    return total / len(y)
-
-
 @pytest.mark.parametrize("m", [1, 2, 7, 10])
 def test_the_estimate_leaves_out_each_row_with_itself(m):
     rng = np.random.default_rng(0)
     c = np.round(rng.random(60), 1)
     y = (rng.random(60) < c).astype(int)
-    edges = np.arange(1, m) / m
-    cells = np.searchsorted(edges, c, side="right").tolist()
-    assert cal.debiased_plugin_estimator(y, c, n_bins=m) == pytest.approx(literal_dpe(y, c, cells), abs=1e-13)
-
-
-def literal_cell(row, m):
-    sums = list(itertools.accumulate(reversed(row[1:])))
-    floors = [min(sum(s >= k / m for k in range(1, m)), m - 1) for s in sums]
-    remainders = [m * s - f for s, f in zip(sums, floors, strict=True)]
-    return (*floors, *sorted(range(len(sums)), key=lambda j: (remainders[j], j)))
+    assert cal.debiased_plugin_estimator(y, c, n_bins=m) == pytest.approx(definitions.tcal(y, c, m), abs=1e-13)
 
 
 @pytest.mark.parametrize("decimals", [None, 1])
 @pytest.mark.parametrize(("k", "m"), [(3, 2), (3, 5), (4, 3), (5, 4)])
 def test_the_estimate_of_whole_vectors(k, m, decimals):
     y, p = multi(80, k, np.random.default_rng(1), decimals)
-    cells = [literal_cell(row.tolist(), m) for row in p]
     got = cal.debiased_plugin_estimator(y, p, lens="full", n_bins=m)
-    assert got == pytest.approx(literal_dpe(y, p, cells), abs=1e-13)
+    assert got == pytest.approx(definitions.tcal_of_vectors(y, p, m), abs=1e-13)
 
 
 def test_two_classes_as_vectors_give_twice_the_binary_value(binary_set):

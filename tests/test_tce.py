@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binomtest
 
 import calibrary as cal
+import definitions
 from calibrary.grouping.pava import BlockPAVA
 from calibrary.metrics.bins.test_based import _rejected_outside
 from calibrary.numerics.laws.binomial import rejected, two_sided_pvalue
@@ -56,37 +57,6 @@ def test_outside_of_the_safe_interval_everything_is_rejected(alpha):
     assert (n * np.subtract(*_rejected_outside(k, n, alpha)[::-1]) < 8 * np.sqrt(n) + 6).all()  # and not all too wide
 
 
-def literal_blocks(size, total, n_min, n_max, last_bin):
-    """PAVA-BC as the definition reads, on lists."""
-    size, total = list(size), list(total)
-    aside = 0
-    if n_min > 0 and not (last_bin == "atom" and size[-1] >= 2 and size[-1] >= n_min):
-        held = 0
-        while held < n_min and aside < len(size):
-            aside += 1
-            held += size[-aside]
-    if aside == len(size):
-        return [len(size)]
-    stack = []
-    for i in range(len(size) - aside):
-        stack.append([size[i], total[i], 1])
-        while len(stack) > 1:
-            (w0, s0, m0), (w1, s1, m1) = stack[-2:]
-            if w0 + w1 <= n_min or (w0 + w1 <= n_max and s0 * w1 >= s1 * w0):
-                stack[-2:] = [[w0 + w1, s0 + s1, m0 + m1]]
-            else:
-                break
-    atoms = [m for _, _, m in stack]
-    if aside:
-        tail = sum(size[-aside:])
-        joins = tail + (stack[-1][0] if last_bin == "strict" else n_min) <= n_max
-        if joins:
-            atoms[-1] += aside
-        else:
-            atoms.append(aside)
-    return atoms
-
-
 @pytest.mark.parametrize("last_bin", ["atom", "released", "strict"])
 @pytest.mark.parametrize("limits", [(0, np.inf), (0, 5), (4, 20), (10, 15), (25, 30), (500, 1000)])
 def test_blocks_equal_their_definition(last_bin, limits):
@@ -98,7 +68,7 @@ def test_blocks_equal_their_definition(last_bin, limits):
         w = rng.integers(1, 4, 120)
         for view in (cal.predictions(y, c), cal.predictions(y, c, sample_weight=w)):
             ties = view.ties
-            atoms = literal_blocks(ties.w.astype(int), ties.wy.astype(int), n_min, n_max, last_bin)
+            atoms = definitions.constrained_blocks(ties.w.astype(int), ties.wy.astype(int), n_min, n_max, last_bin)
             ends = np.cumsum(atoms)
             groups = BlockPAVA(n_min, n_max, last_bin).groups(view)
             assert len(groups) == len(atoms)
@@ -106,32 +76,17 @@ def test_blocks_equal_their_definition(last_bin, limits):
             assert groups.weight == pytest.approx(want)
 
 
-def literal_tce(y, c, groups, alpha=0.05):
-    wrong = 0
-    for g in np.unique(groups):
-        rows = groups == g
-        k, n = int(y[rows].sum()), int(rows.sum())
-        wrong += sum(binomtest(k, n, float(q)).pvalue <= alpha for q in c[rows])
-    return wrong / len(y)
-
-
 @pytest.mark.parametrize("decimals", [9, 1])
 def test_the_error_equals_one_binomial_test_per_row(decimals):
     rng = np.random.default_rng(3)
     c = np.round(rng.random(150), decimals)
     y = (rng.random(150) < c**1.7).astype(int)
-    groups = BlockPAVA(10, 60).groups(cal.predictions(y, c)).index
     got = cal.test_based_calibration_error(y, c, n_min=10, n_max=60)
-    assert got == pytest.approx(literal_tce(y, c, groups))
-    width = np.minimum((c * 10).astype(int), 9)
-    if decimals == 9:
-        got = cal.test_based_calibration_error(y, c, binning="width")
-        assert got == pytest.approx(literal_tce(y, c, width))
-    order = np.sort(c)
-    rank = np.searchsorted(order, c)  # of the first member of the tie group
-    cuts = [b * 150 // 7 for b in range(1, 7)]
+    assert got == pytest.approx(definitions.tce(y, c, min_count=10, n_max=60))
+    got = cal.test_based_calibration_error(y, c, binning="width")
+    assert got == pytest.approx(definitions.tce(y, c, strategy="uniform"))
     got = cal.test_based_calibration_error(y, c, binning="mass", n_bins=7)
-    assert got == pytest.approx(literal_tce(y, c, np.searchsorted(cuts, rank, side="right")))
+    assert got == pytest.approx(definitions.tce(y, c, strategy="quantile", n_bins=7))
 
 
 def test_a_perfect_two_valued_predictor_scores_zero_and_the_released_rule_one():

@@ -49,9 +49,10 @@ def smooth_line(x: Array, y: Array, w: Array, c: Array, bandwidth: float) -> Arr
 def _nearest_mean(x: Array, y: Array, w: Array, targets: Array) -> Array:
     right = np.clip(np.searchsorted(x, targets), 1, max(len(x) - 1, 1))
     left, right = right - 1, np.minimum(right, len(x) - 1)
-    gap = np.abs(x[right] - targets) - np.abs(targets - x[left])
-    # distances that differ by rounding alone (0.95 from 0.9 and from 1) are equal: both neighbours count
-    gap[np.abs(gap) <= 1e-12] = 0.0
-    both = (w[left] * y[left] + w[right] * y[right]) / (w[left] + w[right])
-    result: Array = np.where(gap > 0, y[left], np.where(gap < 0, y[right], both))
+    # distances that differ by rounding alone are equal: 0.95 from 0.9 and from 1, or from 0.9 and from 0.9 (1 - 1e-16)
+    reach = np.minimum(np.abs(x[right] - targets), np.abs(targets - x[left])) + 1e-12
+    ends = np.searchsorted(x, targets - reach), np.searchsorted(x, targets + reach, side="right")
+    between = np.column_stack(ends).ravel()
+    weight, label = (np.add.reduceat(np.append(a, 0.0), between)[::2] for a in (w, w * y))
+    result: Array = label / weight
     return result

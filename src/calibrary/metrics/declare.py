@@ -330,7 +330,8 @@ def public(
         return call(*data, keywords)
 
     function.__signature__ = signature  # type: ignore[attr-defined]
-    function.__doc__ = _documented(inspect.getdoc(formula) or "", entry, front)
+    notes = _DOC_DEFINITION.format(id=entry.id) if formula is entry.formula else ""
+    function.__doc__ = _documented(inspect.getdoc(formula) or "", entry, front, notes)
     del function.__wrapped__
     return function
 
@@ -350,8 +351,12 @@ def _signature(formula: Callable[..., Any], entry: Entry, front: Front) -> inspe
     return inspect.Signature([*data, *own, *common], return_annotation=core.return_annotation)
 
 
-def _documented(doc: str, entry: Entry, front: Front) -> str:
-    """The docstring with the shared parameters written out."""
+#: Where a reader finds the formula as loops and sums, without the fast algorithm.
+_DOC_DEFINITION = "Literal definition: ``tests/definitions.py::{id}``, to which the tests hold this function."
+
+
+def _documented(doc: str, entry: Entry, front: Front, notes: str) -> str:
+    """The docstring with the shared parameters written out, and ``notes`` at the end of its Notes."""
     common = front.doc_common.format(
         lenses=listed(entry.lenses), binary_lens=entry.binary_lens, default_lens=entry.default_lens
     )
@@ -365,4 +370,16 @@ def _documented(doc: str, entry: Entry, front: Front) -> str:
             break
     else:
         parts.insert(1, f"Parameters\n----------\n{front.doc_data}\n{common}")
+    if notes:
+        _noted(parts, notes)
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _noted(parts: list[str], notes: str) -> None:
+    """Extend the Notes, or put them where numpydoc has them: before references and examples."""
+    for i, part in enumerate(parts):
+        if part.startswith("Notes\n"):
+            parts[i] = part.rstrip("\n") + "\n\n" + notes
+            return
+    after = [i for i, part in enumerate(parts) if part.startswith(("References\n", "Examples\n"))]
+    parts.insert(min(after, default=len(parts)), f"Notes\n-----\n{notes}")

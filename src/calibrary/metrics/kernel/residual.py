@@ -100,20 +100,24 @@ def smoothed_size(flow: Diffusion, sigma: float | None, grid: int | None, unsmoo
 
     if sigma is not None:
         return min(size(max(positive_width(sigma, (), "sigma") or 0.0, _SMALLEST)), 1.0)
-    found = _fixed_point(size, flow.scales, abs(float(flow.a.sum())), _FIRST)
+    least = abs(float(flow.a.sum())) if grid is None else 0.0
+    found = _fixed_point(size, flow.scales, least, _FIRST, falls=grid is None)
     if found is not None:
         return found
     limit = unsmoothed()
     if limit <= _NOTHING:
         return limit
-    return _fixed_point(size, [_SMALLEST], 0.0, flow.scales[-1]) or _SMALLEST
+    return _fixed_point(size, [_SMALLEST], 0.0, flow.scales[-1], falls=grid is None) or _SMALLEST
 
 
-def _fixed_point(size: Callable[[float], float], scales: list[float], least: float, first: float) -> float | None:
+def _fixed_point(
+    size: Callable[[float], float], scales: list[float], least: float, first: float, falls: bool
+) -> float | None:
     """The s with size(s) = s, if it is above the last of the scales, looked for from ``first`` on.
 
-    The size never grows with s and never falls below ``least``, so the answer lies between s and size(s) for every
-    s. Scales are the widths below which a size costs more.
+    An integral never grows with s and never falls below ``least``, so the answer lies between s and size(s) for every
+    s (``falls``). A mean over a grid may do both: then it only lies on the side of s where size(s) lies. Scales are
+    the widths below which a size costs more.
     """
     low, high = max(least, 0.0), 1.0
     s, before = min(max(first, scales[0], low), high), None
@@ -121,7 +125,10 @@ def _fixed_point(size: Callable[[float], float], scales: list[float], least: flo
         found = size(s)
         if abs(found - s) <= 1e-14 * max(s, 1.0) or (s == high == 1.0 and found >= 1.0):
             return min(found, 1.0)
-        low, high = max(low, min(s, found)), min(high, max(s, found))
+        if falls:
+            low, high = max(low, min(s, found)), min(high, max(s, found))
+        else:
+            low, high = (s, high) if found > s else (low, s)
         if high <= scales[-1]:
             return None
         here = math.log(s), math.log(max(found, _SMALLEST**2) / s)

@@ -1,0 +1,567 @@
+"""Every metric of the catalogue against its slow literal definition, on small data sets of every kind."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+import definitions
+from calibrary.inference.fast import PATHS
+from definitions import DEFINITIONS
+from golden import arrays, assert_close, entries, keywords, number
+
+ENTRIES = {id: e for id, e in cal.catalogue.items() if e.family != "detection"}
+
+
+# -- data --------------------------------------------------------------------------------------------
+
+
+def binary(n, seed, decimals=17):
+    rng = np.random.default_rng(seed)
+    c = np.round(rng.beta(0.7, 0.9, n), decimals)
+    return (rng.random(n) < 0.15 + 0.7 * c).astype(int), c
+
+
+def certain(n, seed):
+    """Some confidences are exactly 0, 1/2 or 1, most of them right."""
+    y, c = binary(n, seed)
+    c[: n // 3] = np.resize([0.0, 1.0, 0.5, 1.0, 0.0], n // 3)
+    y[: n // 3] = np.resize([0, 1, 1, 1, 0, 0, 1, 0], n // 3)
+    return y, c
+
+
+def multi(n, k, seed, tenths=False):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(k, 0.8), n)
+    if tenths:  # equal rows, equal classes, and zeros
+        p = np.array([rng.multinomial(10, row) for row in p]) / 10
+    return np.array([rng.choice(k, p=row) for row in 0.7 * p + 0.3 / k]), p
+
+
+def even():
+    """Every tenth equally often: means, cuts and distances fall on values, up to rounding."""
+    c = np.tile(np.arange(1, 10) / 10, 5)
+    return (np.random.default_rng(11).random(45) < c**1.5).astype(int), c
+
+
+DATA = {
+    "random": lambda: binary(41, 1),
+    "ties": lambda: binary(60, 2, 1),
+    "even": even,
+    "hundredths": lambda: binary(53, 3, 2),
+    "few": lambda: binary(5, 4, 2),
+    "certain": lambda: certain(40, 5),
+    "four classes": lambda: multi(50, 4, 6),
+    "tied rows": lambda: multi(60, 3, 7, tenths=True),
+    "few rows": lambda: multi(6, 3, 8),
+}
+
+
+def inputs(id, y, p):
+    """What a metric needs beyond labels and probabilities."""
+    rng, n = np.random.default_rng(9), len(y)
+    return {
+        "features": lambda: {"features": np.round(rng.normal(size=(n, 2)), 1)},
+        "groups": lambda: {"groups": rng.integers(0, 3, n)},
+        "model": lambda: {"individual": rng.random(n)},
+        "consistency": lambda: {"consistency": p[rng.permutation(n)]},
+        "query": lambda: {"k": min(15, n)},
+    }
+
+
+def needed(id, y, p):
+    made = inputs(id, y, p)
+    return {k: v for need in ENTRIES[id].needs if need != "order" for k, v in made[need]().items()}
+
+
+def rows_of(options, index):
+    """The options with those that belong to rows cut down to some of them."""
+    per_row = ("features", "groups", "individual", "consistency", "soft_target", "proximity", "clusters", "rank_by")
+    some = {k: v[index] for k, v in options.items() if k in per_row and isinstance(v, np.ndarray)}
+    if options.get("loo") is not None:
+        some["loo"] = np.asarray(options["loo"])[:, index]
+    return {**options, **some}
+
+
+def agree(got, want, definition):
+    if isinstance(want, list) and isinstance(want[0], dict):  # one result per class
+        for one, expected in zip(got, want, strict=True):
+            agree(one, expected, definition)
+        return
+    if isinstance(want, dict):  # a result of several numbers, by name
+        for name, number in want.items():
+            agree(getattr(got, name), number, definition)
+        return
+    np.testing.assert_allclose(
+        np.asarray(got, dtype=float), np.asarray(want, dtype=float), rtol=definition.rtol, atol=definition.atol
+    )
+
+
+def check(id, y, p, w=None, /, **options):
+    """The metric and its definition on the same rows, or on weighted and on repeated ones."""
+    definition = DEFINITIONS[id]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        if w is None:
+            got = ENTRIES[id](y, p, **options)
+            want = definitions.value(id, y, p, **options)
+        else:
+            got = ENTRIES[id](y, p, sample_weight=w, **options)
+            if "w" in definition.options:
+                i = np.flatnonzero(w)
+                want = definitions.value(id, y[i], p[i], w=w[i].astype(float), **rows_of(options, i))
+            else:
+                i = np.repeat(np.arange(len(y)), w)
+                want = definitions.value(id, y[i], p[i], **rows_of(options, i))
+    agree(got, want, definition)
+
+
+# -- the tests ---------------------------------------------------------------------------------------
+
+
+def test_every_metric_has_a_definition_and_every_definition_a_metric():
+    assert set(DEFINITIONS) == set(cal.catalogue)
+
+
+@pytest.mark.parametrize("id", DEFINITIONS)
+def test_the_docstring_names_the_definition(id):
+    doc = inspect.getdoc(cal.catalogue[id].function)
+    notes = doc[doc.index("Notes\n-----\n") : doc.index("Examples\n--------\n")]
+    assert f"``tests/definitions.py::{id}``" in notes
+    assert doc.count("Notes\n-----\n") == 1
+
+
+@pytest.mark.parametrize("id", DEFINITIONS)
+def test_a_definition_honours_options_that_the_metric_has(id):
+    entry = cal.catalogue[id]
+    known = {*inspect.signature(entry.function).parameters, "w"}
+    known |= {"category", "iou", "missed", "place"} if entry.family == "detection" else set()
+    assert set(DEFINITIONS[id].options) <= known
+    if DEFINITIONS[id].rtol > 1e-6 or DEFINITIONS[id].atol > 1e-8:
+        assert DEFINITIONS[id].why
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("id", [id for id in DEFINITIONS if id in ENTRIES])
+def test_the_metric_is_its_definition(id, data):
+    y, p = DATA[data]()
+    if p.ndim == 2 and ENTRIES[id].default_lens == "binary":
+        pytest.skip("of two classes only")
+    if len(y) < DEFINITIONS[id].least:
+        pytest.skip("needs more rows")
+    y, p = y[: DEFINITIONS[id].most], p[: DEFINITIONS[id].most]
+    check(id, y, p, **needed(id, y, p))
+
+
+@pytest.mark.parametrize("data", ["hundredths", "tied rows"])
+@pytest.mark.parametrize("id", [id for id in DEFINITIONS if id in ENTRIES])
+def test_a_weight_is_the_row_written_as_often(id, data):
+    y, p = DATA[data]()
+    if p.ndim == 2 and ENTRIES[id].default_lens == "binary":
+        pytest.skip("of two classes only")
+    if ENTRIES[id].weights == "none":
+        pytest.skip("takes no weights")
+    n = DEFINITIONS[id].most // 2
+    y, p = y[:n], p[:n]
+    check(id, y, p, np.arange(len(y)) % 4, **needed(id, y, p))
+
+
+#: Options beside the defaults. "on" is the number of classes if only one makes sense, "weights" whether it takes any.
+RNG = np.random.default_rng(10)
+VARIANTS = {
+    "bs": [{"scale": "sum"}, {"scale": "half"}, {"soft_target": "p"}],
+    "rbs": [{"scale": "sum"}, {"soft_target": "p"}],
+    "stratified_bs": [{"scale": "half"}],
+    "nll": [{"scale": "1/K"}, {"base": 2}, {"eps": 0.03}, {"soft_target": "p"}],
+    "fl": [{"gamma": 0}, {"gamma": "flsd-53", "eps": 0.01}, {"alpha": 0.25, "on": 2}, {"alpha": [1, 2, 0, 3], "on": 4},
+           {"scale": "1/K", "gamma": 3.5}],
+    "dual_fl": [{"gamma": 1.5}, {"definition": "review"}, {"eps": 0.02}],
+    "fcl": [{"gamma": 1, "lam": 0.3, "eps": 0.01}, {"alpha": 0.25, "on": 2}],
+    "ecd": [{"eps": 0.01}],
+    "gsb": [{"scale": "sum"}],
+    "eo": [{"inverse": True}],
+    "sr": [{"cost_proportion": 0.3, "on": 2}, {"cost": [[0, 1, 3], [2, 0, 1], [1, 5, 0.5], [0, 2, 2]], "on": 4}],
+    "misclassification_loss": [{"cost_proportion": 0.7, "on": 2},
+                               {"cost": [[0, 1], [2, 0], [1, 5], [0, 2]], "on": 4}],
+    "dss": [{"eps": 0.01, "on": 2}],
+    "nses": [{"eps": 0.01, "on": 2}],
+    "eice": [{"individual": None, "loo": RNG.random((25, 60)), "loo_residuals": RNG.random(25) / 3, "coverage": 0.8},
+             {"individual": None, "loo": RNG.random((25, 60)), "loo_residuals": RNG.random(25), "clip": True}],
+    "mae": [{"soft_target": "p"}],
+    "pwe": [{"norm": 3}, {"norm": math.inf}, {"norm": 0.5, "soft_target": "p"}],
+    "l1eps": [{"eps": 0.01}, {"soft_target": "p"}],
+    "hinge": [{"variant": "standard"}, {"variant": "raw"}, {"variant": "raw", "soft_target": "p"}],
+    "huber": [{"eps": 0.3}, {"soft_target": "p"}],
+    "silf": [{"eps": 0.3, "beta": 0.5}, {"soft_target": "p"}],
+    "asymmetric_ls": [{"under": 0.5, "over": 3}, {"soft_target": "p"}],
+    "general_ls": [{"W": w, "on": 2, "weights": False} for w in (RNG.random((60, 60)), RNG.random(60))],
+    "pss": [{"alpha": 3.5}, {"alpha": 1.2, "form": "loss"}],
+    "ps": [{"alpha": 3}, {"alpha": 1.5, "form": "unit"}, {"alpha": 3, "form": "literal"}],
+    "pls": [{"form": "unit"}],
+    "rps": [{"normalize": False}, {"soft_target": "p"}],
+    "sarps": [{"definition": "review"}, {"soft_target": "p"}],
+    "consistency": [{"metric": m} for m in ("nll", "mae", "rps", "huber")]
+                   + [{"consistency": None, "eps": 0.7, "noise": noise} for noise in ("gaussian", "uniform")],
+    "ece": [{"norm": 2}, {"norm": math.inf}, {"binning": "mass", "mass_rule": "split", "n_bins": 7},
+            {"binning": "mass", "mass_rule": "round", "n_bins": 7},
+            {"binning": "mass", "mass_rule": "quantile", "n_bins": 7},
+            {"binning": "area", "n_bins": 5}, {"binning": "unique"}, {"binning": "sweep"},
+            {"binning": "points", "points_per_bin": 9}, {"closed": "left", "n_bins": 10},
+            {"edges": [0, 0.25, 0.3, 0.8, 1.0]}],
+    "mce": [{"n_bins": 10, "closed": "left"}, {"binning": "mass", "mass_rule": "split"}],
+    "ace": [{"norm": 2, "n_bins": 6}, {"mass_rule": "split", "norm": math.inf}],
+    "tace": [{"threshold": 0.3, "n_bins": 4}, {"norm": 2, "mass_rule": "split"}],
+    "ice": [{"alpha": 0.3, "n_bins": 8}, {"binning": "mass"}],
+    "rbece": [{"min_count": 3}, {"min_count": 4, "n_bins": 10}],
+    "ece_lb": [{"norm": 2, "n_bins": 9}, {"norm": math.inf}, {"binning": "mass"}],
+    "ece_sweep": [{"base": "width"}, {"norm": 2}],
+    "cece": [{"norm": 2, "n_bins": 7}, {"binning": "mass"}],
+    "esce": [{"convention": "mcs"}],
+    "wsmcs": [{"group": "sum"}, {"group": "total", "convention": "mcs"}],
+    "mvms": [{"min_count": 10}, {"min_count": 8, "min_leaf": 3, "split": "median"}, {"min_count": 20, "distance": "l1"},
+             {"min_count": 15, "distance": "l2"}],
+    "ece_fott": [{"base": "width", "max_bins": 12}, {"base": "width", "empty": "identity", "max_bins": 12},
+                 {"roof": "flat", "norm": 2, "max_bins": 10, "cv": 5}, {"n_bins": 6, "base": "width"},
+                 {"folds": "rank", "tolerance": 0.02, "max_bins": 15}, {"rng": 3, "max_bins": 8}],
+    "rice": [{"width": 0.3}, {"width": 1.0}, {"width": 0.0625}],
+    "sice": [{"eps": 0.2}, {"k_max": 2}],
+    "ece_averaged": [{"widths": [0.03, 0.07, 0.25, 1.0]}, {"widths": [0.1], "closed": "left"}],
+    "ece_at_k": [{"k": 7}, {"k": 0.29}, {"k": 30, "n_bins": 4}, {"k": 20, "rank_by": RNG.random(60).round(1)}],
+    "avg_ece_at_l": [{"l": 30, "step": 7}, {"n_bins": 3, "rank_by": RNG.random(60).round(1)}],
+    "sbece": [{"norm": 1, "n_bins": 7, "tau": 0.3}, {"label_binned": True}, {"decay_factor": 80.0, "norm": 3}],
+    "dece": [{"tau": 0.1, "n_bins": 7, "norm": 2}, {"accuracy": "soft", "tau_a": 20.0, "eps": 1e-6, "on": 4},
+             {"confidence": "logsumexp", "sharpness": 30.0, "on": 4}],
+    "ce2_db": [{"definition": "review", "n_bins": 6}, {"root": True, "binning": "width"}, {"mass_rule": "floor"}],
+    "ece_db": [{"n_bins": 6}, {"binning": "width"}, {"mass_rule": "floor"}],
+    "piece": [{"n_bins": 4, "n_proximity_bins": 3}, {"binning": "grid", "n_bins": 5, "n_proximity_bins": 4},
+              {"n_neighbors": 3, "n_bins": 3, "reference": RNG.normal(size=(20, 2))},
+              {"features": None, "proximity": RNG.integers(0, 7, 60), "n_bins": 3, "n_proximity_bins": 3}],
+    "proximity_bias": [{"share": 0.5, "n_neighbors": 4}, {"features": None, "proximity": RNG.integers(0, 7, 60)},
+                       {"reference": RNG.normal(size=(20, 2)), "share": 0.31}],
+    "pce": [{"loss": "squared"}, {"groups": RNG.integers(0, 4, (60, 3)), "partition_weights": [1, 2, 5]}],
+    "gce": [{"loss": "point-gap", "norm": 2}, {"loss": "rejection", "alpha": 0.2, "n_bins": 5, "closed": "left"},
+            {"norm": math.inf, "binning": "mass", "mass_rule": "split"}],
+    "hl": [{"variance": "exact"}, {"binning": "width", "closed": "left", "n_bins": 7}, {"mass_rule": "split"}],
+    "tcal": [{"n_bins": 4}],
+    "tce": [{"strategy": "pava"}, {"strategy": "quantile", "n_bins": 7}, {"strategy": "uniform", "alpha": 0.3},
+            {"min_count": 5, "n_max": 20, "percent": True, "alpha": 0.2},
+            {"min_count": 4, "n_max": 9, "last_bin": "strict"},
+            {"min_count": 6, "last_bin": "released"}, {"min_count": 1, "n_max": 30}],
+    "calbin": [{"window": 7}, {"window": 11, "inner": "bin"}, {"window": 4, "definition": "review"}],
+    "ece_knn": [{"n_neighbors": 1}, {"n_neighbors": 12}, {"n_neighbors": 500}],
+    "hcs": [{"beta": 3.0, "n_bins": 7}],
+    "ecce_mad": [{"ties": "stable"}], "ecce_r": [{"ties": "stable"}],
+    "msce": [{"kernel": k, "bandwidth": 0.2} for k in definitions.DENSITIES]
+            + [{"bandwidth": rule} for rule in ("normal", "normal-sd", "adaptive", "cv")]
+            + [{"leave_one_out": True, "kernel": "uniform", "bandwidth": 0.05}],
+    "sece": [{"kernel": "triweight", "bandwidth": "normal-sd"}, {"leave_one_out": True, "bandwidth": 0.1}],
+    "smece": [{"sigma": 0.3}, {"sigma": 0.02}, {"sigma": 0.1, "grid": 50}, {"grid": 40}],
+    "dkde": [{"norm": 2, "bandwidth": 0.1}, {"bandwidth": "loo-mle", "root": True}, {"bandwidth": 1e-3}],
+    "bkde": [{"norm": 1, "bandwidth": 0.1}, {"norm": 2, "debias": False}, {"cross_term": "label", "bandwidth": 0.05},
+             {"bandwidth": "cv"}, {"bandwidth": 1e-4}],
+    "mmce": [{"kernel": "gaussian", "squared": True}, {"bandwidth": "median"}, {"weighted": True, "bandwidth": 0.01}],
+    "lkce": [{"bandwidth": 0.05, "squared": True}, {"bandwidth": "median"}],
+    "skce_b": [{"kernel": "gaussian", "bandwidth": 0.3}, {"metric": "euclidean", "include_self": True},
+               {"matrix": [[2, 1, 0, 0], [1, 3, 0, 0], [0, 0, 1, 0.5], [0, 0, 0.5, 1]], "on": 4}],
+    "skce_uq": [{"kernel": "gaussian"}, {"metric": "euclidean", "bandwidth": 0.1}, {"include_self": True},
+                {"matrix": [[2, 1], [1, 3]], "on": 2}],
+    "skce_ul": [{"kernel": "gaussian", "metric": "euclidean"}, {"bandwidth": 0.2, "block_size": 5},
+                {"matrix": [[2, 1], [1, 3]], "on": 2}],
+    "kccsd": [{"operator": o} for o in ("gibbs", "metropolis")] + [{"operator": "difference", "on": 4}]
+             + [{"estimator": "b", "kernel": "laplace"}, {"bandwidth": 0.4, "metric": "euclidean"}],
+    "skde": [{"norm": 2, "bandwidth": 0.2}, {"kernel": "epanechnikov", "bandwidth": "normal", "reflect": False},
+             {"kernel": "gaussian", "bandwidth": 0.05}],
+    "sce": [{"lipschitz": 0.3}, {"lipschitz": 20.0}],
+    "lsece": [{"sigma": 1.0}],
+    "map_error": [{"map": m} for m in definitions.MAPS if m not in ("loess", "pl", "pl3")]
+                 + [{"norm": 2}, {"measure": "uniform", "map": "platt"}, {"measure": "uniform"},
+                    {"surface": "direct", "degree": 1}, {"span": 0.5, "transform": "logit"}, {"span": 1.3, "cell": 0.5},
+                    {"map": "local_linear", "bandwidth": 0.2}, {"map": "rcs", "n_knots": 3}],
+    "ici": [{"map": "platt"}, {"span": 0.6}],
+    "ep": [{"percentile": 37}, {"map": "platt", "measure": "uniform", "percentile": 100}],
+    "e50": [{"map": "isotonic"}], "e90": [{"map": "beta"}], "emax": [{"degree": 1, "map": "loess"}],
+    "fott_beta": [{"parameters": "am", "norm": 2}, {"parameters": "ab"}, {"parameters": "a"}],
+    "eci": [{"scale": "percent", "reference": 1}, {"scale": "relative"}, {"map": "loess"}, {"n_knots": 4}],
+    "ece_pl": [{"loss": "brier", "norm": 2}, {"segments": 3, "ensemble": False}, {"cv": 4, "rng": 5, "tolerance": 0.3},
+               {"max_segments": 1}],
+    "ece_pl3": [{"segments": 2, "ensemble": False, "norm": 2}, {"cv": 4, "rng": 5, "tolerance": 0.3},
+                {"max_segments": 1}],
+    "cis": [{"boundary": "clip"}],
+    "sbct": [{"measure": "sample"}],
+    "pws": [{"covariance": kind} for kind in ("HC0", "HC1", "HC3")] + [{"covariance": "hac", "weights": False},
+           {"covariance": "hac", "lags": 3, "weights": False}],
+    "ls_ecoc_r": [{"bandwidth": 0.2}, {"bandwidth": 0.1, "map_bandwidth": 0.4, "cluster_size": 5},
+                  {"features": RNG.normal(size=(60, 2)), "cluster_size": 4, "bandwidth": 0.3},
+                  {"clusters": np.arange(60) // 7, "calibration": "identity", "bandwidth": 0.15},
+                  {"code": "pairwise", "bandwidth": 0.3, "on": 4}],
+    "knn_reliability": [{"query": [0.4, 0.6], "k": 20, "on": 2}, {"k": 25, "expected": "query"}],
+}  # fmt: skip
+
+
+def test_every_option_a_definition_honours_is_tried():
+    for id, definition in DEFINITIONS.items():
+        if id in ENTRIES:
+            tried = {name for variant in VARIANTS.get(id, []) for name in variant}
+            tried |= set(needed(id, *DATA["few"]()))
+            assert {*definition.options} - {"w"} <= tried, id
+
+
+@pytest.mark.parametrize(
+    ("id", "variant"), [(id, v) for id, some in VARIANTS.items() for v in some], ids=lambda v: str(v)[:60]
+)
+def test_options_mean_what_the_definition_says(id, variant):
+    variant = dict(variant)
+    classes, takes_weights = variant.pop("on", None), variant.pop("weights", ENTRIES[id].weights != "none")
+    for k, (y, p) in ((2, DATA["ties"]()), (4, DATA["four classes"]())):
+        if classes not in (None, k) or (k > 2 and ENTRIES[id].default_lens == "binary"):
+            continue
+        options = {name: p[::-1] if v is p or (isinstance(v, str) and v == "p") else v for name, v in variant.items()}
+        n = min(len(y), DEFINITIONS[id].most)
+        options = rows_of({**needed(id, y, p), **options}, np.arange(n))
+        check(id, y[:n], p[:n], **options)
+        if takes_weights:
+            n = min(n, DEFINITIONS[id].most // 2)
+            check(id, y[:n], p[:n], 1 + np.arange(n) % 3, **rows_of(options, np.arange(n)))
+
+
+def other_lenses():
+    """The lenses of every metric of pairs that are not its default and leave enough rows."""
+    for id, definition in DEFINITIONS.items():
+        if definition.sees != "pairs" or id in ("ece_pl", "ece_pl3", "ece_fott"):  # those take long
+            continue
+        whole = {"top-label", "class-wise"} - ({"class-wise"} if "groups" in ENTRIES[id].needs else set())
+        split = {"true-class", "predicted-class"} if definition.least == 1 and not ENTRIES[id].needs else set()
+        full = set() if definition.full is None else {"full"}
+        yield from ((id, lens) for lens in sorted((whole | split | full) & {*ENTRIES[id].lenses} - {definition.lens}))
+
+
+@pytest.mark.parametrize(("id", "lens"), list(other_lenses()))
+def test_another_lens_shows_the_definition_other_pairs(id, lens):
+    y, p = (x[: DEFINITIONS[id].most] for x in DATA["four classes"]())
+    check(id, y, p, lens=lens, **needed(id, y, p))
+
+
+VECTOR_VARIANTS = {
+    "ece": [{"n_bins": 4, "norm": 2}, {"n_bins": 3, "distance": "l1"}, {"n_bins": 3, "distance": "l2"}],
+    "mce": [{"n_bins": 3, "distance": "l2"}],
+    "pce": [{"loss": "squared"}],
+    "hl": [{"variance": "exact", "n_bins": 4}, {"reference_class": 2, "n_bins": 5}],
+    "tcal": [{"n_bins": 2}, {"n_bins": 5}],
+}
+
+
+@pytest.mark.parametrize("data", ["four classes", "tied rows", "certain"])
+@pytest.mark.parametrize(("id", "options"), [(id, v) for id, some in VECTOR_VARIANTS.items() for v in some])
+def test_whole_vectors_are_compared_as_the_definition_says(id, options, data):
+    y, p = DATA[data]()
+    if options.get("reference_class", 0) >= definitions.columns(p).shape[1]:
+        pytest.skip("no such class")
+    check(id, y, p, lens="full", **needed(id, y, p), **options)
+    check(id, y, p, 1 + np.arange(len(y)) % 3, lens="full", **needed(id, y, p), **options)
+
+
+# -- fast paths ---------------------------------------------------------------------------------------
+
+#: Replicates of these are computed in ways of their own, or by a mean of losses; what chooses a width once, or takes
+#: long, is left to the test of its value.
+REPLICATED = [id for id, e in ENTRIES.items() if not (e.costly or e.fixed or e.needs or e.fields)]
+
+
+def replicates(id, y, p, rows_or_labels):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return [definitions.value(id, labels, p[i]) for i, labels in rows_or_labels]
+
+
+@pytest.mark.parametrize("ascending", [False, True])
+@pytest.mark.parametrize("id", PATHS)
+def test_a_fast_path_is_the_definition_of_other_weights_and_labels(id, ascending):
+    y, c = DATA["hundredths"]()
+    order = np.argsort(c, kind="stable") if ascending else slice(None)
+    y, c = y[order], c[order]
+    view = cal.predictions(y, c)
+    view.ascending = ascending
+    path = PATHS[id](view)
+    if path is None:
+        assert not ascending  # some paths need ascending rows
+        return
+    rng = np.random.default_rng(7)
+    near = {"rtol": DEFINITIONS[id].rtol * 10, "atol": DEFINITIONS[id].atol * 10}
+    for _ in range(5):
+        w, labels = rng.integers(0, 4, len(y)), rng.integers(0, 2, len(y))
+        i = np.repeat(np.arange(len(y)), w)
+        np.testing.assert_allclose(path(w.astype(float), None), definitions.value(id, y[i], c[i]), **near)
+        np.testing.assert_allclose(path(None, labels), definitions.value(id, labels, c), **near)
+
+
+@pytest.mark.parametrize("data", ["hundredths", "four classes"])
+@pytest.mark.parametrize("id", REPLICATED)
+def test_bootstrap_replicates_are_the_definition_of_the_rows_drawn(id, data):
+    y, p = (x[: DEFINITIONS[id].most] for x in DATA[data]())
+    if p.ndim == 2 and ENTRIES[id].default_lens == "binary":
+        pytest.skip("of two classes only")
+    rng = np.random.default_rng(5)
+    drawn = [rng.integers(0, len(y), len(y)) for _ in range(4)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got = cal.interval(id, y, p, n_resamples=4, rng=5).replicates
+    want = replicates(id, y, p, [(i, y[i]) for i in drawn])
+    np.testing.assert_allclose(got, want, rtol=DEFINITIONS[id].rtol * 10, atol=DEFINITIONS[id].atol * 10)
+
+
+@pytest.mark.parametrize("id", [id for id in REPLICATED if ENTRIES[id].null])
+def test_null_replicates_are_the_definition_of_the_labels_drawn(id):
+    y, c = (x[: DEFINITIONS[id].most] for x in DATA["hundredths"]())
+    rng = np.random.default_rng(6)
+    drawn = [(rng.random(len(y)) < c).astype(int) for _ in range(4)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got = cal.test(id, y, c, method="monte-carlo", n_resamples=4, rng=6).null.values
+    want = replicates(id, y, c, [(slice(None), labels) for labels in drawn])
+    np.testing.assert_allclose(got, want, rtol=DEFINITIONS[id].rtol * 10, atol=DEFINITIONS[id].atol * 10)
+
+
+# -- the definitions themselves ----------------------------------------------------------------------
+
+
+def renewed(entry):
+    """The options of a golden value by their names of today."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return cal.catalogue[entry["id"]].renewed(entry["params"])
+
+
+def golden_cases():
+    """Golden values of the smallest data sets that ask for what the definition honours, as often as rows count."""
+    for family in ("point", "bins_a", "bins_b", "kernel", "curve", "cumulative"):
+        for entry in entries(family):
+            definition = DEFINITIONS.get(entry["id"])
+            small = isinstance(entry["data"], dict) or entry["data"] == "binary12"
+            if entry["kind"] != "metric" or definition is None or not small:
+                continue
+            lens = entry.get("lens") in (None, "binary", "full" if definition.sees == "vectors" else "binary")
+            entry = {**entry, "params": renewed(entry)}
+            honoured = {*definition.options, "sample_weight"} | ({*entry["params"]} if definition.takes_any else set())
+            weighted = "sample_weight" in entry["params"] and "w" in definition.options
+            if lens and honoured >= {*entry["params"]} and not weighted:
+                yield entry
+
+
+@pytest.mark.parametrize("entry", list(golden_cases()), ids=lambda e: f"{e['id']}-{e['params']}"[:60])
+def test_the_definition_gives_the_golden_value(entry):
+    definition, options = DEFINITIONS[entry["id"]], keywords(entry)
+    y, p, _ = arrays(entry["data"])
+    options.pop("lens", None)
+    i = np.repeat(np.arange(len(y)), options.pop("sample_weight", np.ones(len(y))).astype(int))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        got = definitions.value(entry["id"], y[i], p[i], **rows_of(options, i))
+    if isinstance(got, dict):
+        got = got.get(entry["field"], number(entry["value"]))
+    near = {"rtol": max(entry.get("rtol", 1e-7), definition.rtol), "atol": max(entry.get("atol", 0), definition.atol)}
+    assert_close(got if entry.get("index") is None else got[entry["index"]], {**entry, **near})
+
+
+# -- detections --------------------------------------------------------------------------------------
+
+DETECTION = [id for id, d in DEFINITIONS.items() if d.sees == "detections"]
+
+
+def detections(n, seed, decimals=2):
+    """Arrays of matched detections; class "d" has objects and no detection, "b" no missed object."""
+    rng = np.random.default_rng(seed)
+    score = np.round(rng.random(n), decimals)
+    correct = (rng.random(n) < score**1.3).astype(int)
+    place = np.column_stack([rng.uniform(0, 60, (n, 2)), rng.uniform(1, 40, (n, 2))])
+    return {
+        "correct": correct, "score": score, "iou": np.where(correct, np.round(rng.uniform(0.5, 1, n), 2), 0.0),
+        "category": rng.choice(["a", "b", "c"], n, p=[0.5, 0.4, 0.1]), "missed": {"a": 3, "c": 2, "d": 1}, "box": place,
+    }  # fmt: skip
+
+
+def at_the_ends(n, seed):
+    data = detections(n, seed)
+    data["score"][:6] = 0.0, 1.0, 1.0, 0.0, 0.5, 0.1
+    return data
+
+
+DETECTION_DATA = {
+    "random": lambda: detections(40, 0, 6), "ties": lambda: detections(60, 1, 1), "few": lambda: detections(3, 2),
+    "ends": lambda: at_the_ends(30, 3), "hundredths": lambda: detections(50, 4),
+}  # fmt: skip
+
+DETECTION_VARIANTS = {
+    "average_calibration_error": [{"n_bins": 7, "closed": "right"}, {"empty": "zero"}, {"average": "macro"},
+                                  {"average": "weighted"}],
+    "d_ece": [{"n_bins": 10, "min_count": 3, "closed": "right"}, {"min_count": 1},
+              {"n_bins": 5, "min_count": 4, "average": "macro"},
+              {"n_bins": 5, "min_count": 4, "average": "weighted"},
+              {"n_bins": 4, "min_count": 2, "denominator": "kept", "features": "location"},
+              {"n_bins": [5, 3, 2], "min_count": 2, "features": "shape"},
+              {"n_bins": 3, "min_count": 1, "features": ["cy"]}],
+    "laece": [{"n_bins": 8, "closed": "right"}, {"classes": "saod"}, {"classes": "kuzucu"}],
+    "laace": [{"classes": "saod"}, {"classes": "kuzucu"}],
+    "l1cbod": [{"link": "identity", "bandwidth": 0.1}, {"bandwidth": "loo-authors"}, {"average": "macro"},
+               {"average": "weighted", "bandwidth": 0.01, "link": "identity"}],
+    "egce": [{"n_bins": 6, "closed": "left"}, {"confidence_threshold": 0.4, "reduction": "sum"}, {"average": "macro"}],
+    "qgc": [{"reduction": "sum"}, {"average": "macro"}, {"average": "weighted"}],
+    "sgc": [{"reduction": "sum"}, {"average": "macro"}, {"average": "weighted"}],
+}  # fmt: skip
+
+
+def check_detections(id, data, w=None, /, **options):
+    """The metric on matched detections and its definition on their arrays."""
+    n = DEFINITIONS[id].most // (1 if w is None else 2)
+    data = {name: x[:n] if isinstance(x, np.ndarray) else x for name, x in data.items()}
+    w = None if w is None else w[:n]
+    matched = cal.matched_detections(
+        data["correct"], data["score"], iou=data["iou"], category=data["category"], n_missed=data["missed"],
+        box=data["box"], image_size=(100, 80), sample_weight=w,
+    )  # fmt: skip
+    definition = DEFINITIONS[id]
+    given = {name: data[name] for name in ("category", "iou", "missed") if name in definition.options}
+    features = options.get("features", ())
+    x, y, width, height = data["box"].T
+    place = {"cx": (x + width / 2) / 100, "cy": (y + height / 2) / 80, "w": width / 100, "h": height / 80}
+    names = {"location": ("cx", "cy"), "shape": ("w", "h")}.get(str(features), features)
+    if names:
+        given["place"] = [place[name] for name in names]
+    rows = np.arange(len(data["score"])) if w is None or "w" in definition.options else np.repeat(np.arange(len(w)), w)
+    if w is not None and "w" in definition.options:
+        given["w"] = w.astype(float)
+    given = {k: v[rows] if isinstance(v, np.ndarray) and len(v) == len(data["score"]) else v for k, v in given.items()}
+    asked = {name: v for name, v in options.items() if name != "features"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got = cal.compute(id, matched, **options)
+        want = definition.function(data["correct"][rows], data["score"][rows], **given, **asked)
+    agree(got, want, definition)
+
+
+@pytest.mark.parametrize("data", DETECTION_DATA)
+@pytest.mark.parametrize("id", DETECTION)
+def test_a_detection_metric_is_its_definition(id, data):
+    found = DETECTION_DATA[data]()
+    check_detections(id, found)
+    check_detections(id, found, 1 + np.arange(len(found["score"])) % 3)
+
+
+@pytest.mark.parametrize(
+    ("id", "options"), [(id, v) for id, some in DETECTION_VARIANTS.items() for v in some], ids=lambda v: str(v)[:60]
+)
+def test_options_of_detection_metrics_mean_what_the_definition_says(id, options):
+    for data in ("ties", "hundredths"):
+        found = DETECTION_DATA[data]()
+        check_detections(id, found, **options)
+        check_detections(id, found, 1 + np.arange(len(found["score"])) % 3, **options)
+
+
+def test_every_option_of_a_detection_definition_is_tried():
+    inputs = {"category", "iou", "missed", "place", "w"}
+    for id in DETECTION:
+        assert set(DEFINITIONS[id].options) - inputs <= {k for v in DETECTION_VARIANTS[id] for k in v}, id
