@@ -39,6 +39,7 @@ from calibrary.metrics.bins.sweep import *
 from calibrary.metrics.bins.t_cal import *
 from calibrary.metrics.bins.test_based import *
 from calibrary.metrics.bins.top_k import *
+from calibrary.metrics.crossfit import *
 from calibrary.metrics.cumulative import *
 from calibrary.metrics.curve.beta_test import *
 from calibrary.metrics.curve.cox import *
