@@ -24,6 +24,7 @@ from calibrary.inference import *
 from calibrary.lookup import *
 from calibrary.maps.nadaraya_watson import *
 from calibrary.maps.reliability import *
+from calibrary.metrics.averaged_two_bin import *
 from calibrary.metrics.bins.combined import *
 from calibrary.metrics.bins.debiased import *
 from calibrary.metrics.bins.expected import *
