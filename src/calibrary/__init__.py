@@ -18,6 +18,7 @@ from calibrary.data import lens as lens
 from calibrary.data.lens import *
 from calibrary.data.predictions import *
 from calibrary.diagnostics import *
+from calibrary.diagnostics.decisions import *
 from calibrary.evaluation import *
 from calibrary.evaluation import Row
 from calibrary.inference import *
@@ -50,6 +51,10 @@ from calibrary.metrics.curve.neighbours import *
 from calibrary.metrics.curve.reliability_map import *
 from calibrary.metrics.curve.wald import *
 from calibrary.metrics.declare import BonferroniResult, Entry, TestResult
+from calibrary.metrics.declare import Entry, TestResult
+from calibrary.metrics.decision.benefit import *
+from calibrary.metrics.decision.bounded import *
+from calibrary.metrics.decision.regret import *
 from calibrary.metrics.detection import *
 from calibrary.metrics.distance import *
 from calibrary.metrics.entry import FUNCTIONS as _FUNCTIONS

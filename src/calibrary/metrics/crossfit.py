@@ -153,7 +153,7 @@ def calibration_loss(
     range_note="[-2, 2] for whole vectors with norm=1",
     sign="never above the L1 calibration error on average; 0 or less: no error that the map could find",
     equation="mean sign(g - c) (y - c), g the map fitted to the other folds",
-    references=("Berta, Holzmüller, Jordan, Bach (2026), arXiv:2602.24230, variational calibration errors",),
+    references=("Berta et al. (2026), arXiv:2602.24230",),
     use="The mean distance from calibration without bins and without the upward bias of ECE; splits into over- and "
     "under-confidence.",
     avoid="Below about 100 rows it falls short of the true error; do not stratify folds by the label, which makes it "
