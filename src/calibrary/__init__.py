@@ -83,6 +83,7 @@ from calibrary.metrics.point.power import *
 from calibrary.metrics.point.spiegelhalter import *
 from calibrary.metrics.point.success import *
 from calibrary.models.ecoc import *
+from calibrary.metrics.segments import *
 from calibrary.models.leave_one_out import *
 from calibrary.question import Question
 from calibrary.recommendation import *
