@@ -22,6 +22,7 @@ from calibrary.diagnostics.decisions import *
 from calibrary.evaluation import *
 from calibrary.evaluation import Row
 from calibrary.inference import *
+from calibrary.inference.sequential import *
 from calibrary.lookup import *
 from calibrary.maps.nadaraya_watson import *
 from calibrary.maps.reliability import *
