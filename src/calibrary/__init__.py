@@ -19,6 +19,7 @@ from calibrary.data.lens import *
 from calibrary.data.predictions import *
 from calibrary.diagnostics import *
 from calibrary.diagnostics.decisions import *
+from calibrary.diagnostics.honest_band import *
 from calibrary.evaluation import *
 from calibrary.evaluation import Row
 from calibrary.inference import *
@@ -47,6 +48,7 @@ from calibrary.metrics.cumulative import *
 from calibrary.metrics.curve.beta_test import *
 from calibrary.metrics.curve.cox import *
 from calibrary.metrics.curve.errors import *
+from calibrary.metrics.curve.honest import *
 from calibrary.metrics.curve.index import *
 from calibrary.metrics.curve.neighbours import *
 from calibrary.metrics.curve.reliability_map import *
