@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
 import calibrary as cal
-from calibrary.inference.resampling import Sample
+from calibrary.data.sample import RowSample
 from calibrary.maps import as_map
 from calibrary.maps.cross_fitted import cross_fitted, dealt
 from calibrary.metrics.crossfit import forward_terms, variational_terms
@@ -194,7 +194,7 @@ def test_a_row_of_weight_two_is_the_row_twice_in_its_fold():
 def test_copies_drawn_by_the_bootstrap_share_a_fold():
     y, c, _ = arrays("binary500")
     drawn = np.random.default_rng(0).integers(0, 500, 500)
-    listed = Sample(cal.predictions(y, c)).of_units(drawn).listed
+    listed = RowSample(cal.predictions(y, c)).of_units(drawn).listed
     fold = dealt(listed, 5, 0)
     for row in np.unique(drawn):
         assert len(set(fold[drawn == row])) == 1

@@ -116,13 +116,6 @@ def test_a_score_equal_to_the_threshold_is_acted_on():
     assert cal.net_benefit([1, 1], [0.5, 0.4], threshold=0.5) == pytest.approx(0.5)
 
 
-def test_rows_average_to_the_net_benefit():
-    y, c, _ = arrays("binary500")
-    rows = cal.net_benefit(y, c, threshold=0.3, reduction="none")
-    assert rows.shape == (500,)
-    assert rows.mean() == pytest.approx(cal.net_benefit(y, c, threshold=0.3))
-
-
 @pytest.mark.parametrize("standardized", [False, True])
 def test_the_curve_is_net_benefit_with_an_interval(standardized):
     y, c, _ = arrays("binary500")
@@ -220,7 +213,6 @@ Y, C = [0, 1, 1, 0], [0.1, 0.6, 0.9, 0.4]
         (lambda: cal.net_benefit(Y, C, threshold=1.0), "threshold=1.0 must be"),
         (lambda: cal.net_benefit(Y, C, threshold=[0.1, 0.2]), "decision_curve"),
         (lambda: cal.net_benefit(Y, C, threshold=math.nan), "threshold=nan"),
-        (lambda: cal.net_benefit(Y, C, standardized=True, reduction="none"), "reduction='none'"),
         (lambda: cal.decision_curve(Y, C, thresholds=[0.2, 1.2]), "thresholds holds 1.2: pass numbers between"),
         (lambda: cal.decision_curve(Y, C, thresholds=[]), "thresholds is empty"),
         (lambda: cal.decision_curve(Y, C, confidence_level=95), "confidence_level=95"),

@@ -58,6 +58,7 @@ from calibrary.metrics.declare import Entry, TestResult
 from calibrary.metrics.decision.benefit import *
 from calibrary.metrics.decision.bounded import *
 from calibrary.metrics.decision.regret import *
+from calibrary.metrics.declare import Entry, TestResult
 from calibrary.metrics.detection import *
 from calibrary.metrics.distance import *
 from calibrary.metrics.entry import FUNCTIONS as _FUNCTIONS

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import scipy
 
+from calibrary.data.checks import Array, as_array
 from calibrary.data.lens import Lens
-from calibrary.data.predictions import Array, Predictions, as_array
+from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.view import one_view
 from calibrary.metrics.decision.cost import cost_of
 from calibrary.metrics.decision.regret import regret_of

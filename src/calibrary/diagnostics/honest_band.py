@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.data.checks import Array
 from calibrary.data.lens import Lens
-from calibrary.data.predictions import Array
 from calibrary.diagnostics.view import one_view
 from calibrary.metrics.curve.honest import honest_bounds
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import whole
-from calibrary.data.predictions import Indices, Predictions, as_array
+from calibrary.data.checks import Indices, as_array
+from calibrary.data.predictions import Predictions
 
 #: A column of numbers with at most this many different values is taken value by value, otherwise cut at quantiles.
 FEW_VALUES = 10

@@ -16,10 +16,12 @@ import numpy as np
 import scipy
 
 from calibrary._errors import whole
-from calibrary.data.lens import Views, as_lens
-from calibrary.data.predictions import Array, Predictions, predictions, slices
-from calibrary.lookup import Common, TestResult, calibration_test, metric
+from calibrary.data.checks import Array, slices
+from calibrary.data.lens import as_lens
+from calibrary.data.predictions import Predictions, predictions
+from calibrary.data.views import Views
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
+from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
 
 __all__ = [
     "Alternative",

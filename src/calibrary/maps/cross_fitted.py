@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import whole
-from calibrary.data.predictions import Array, Indices, Predictions
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import Predictions
 from calibrary.maps import as_map, fit_map
 
 #: From this many rows on an isotonic map is worth its variance; below, the beta map with three parameters.

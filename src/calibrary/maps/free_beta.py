@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.maps.likelihood import LogitMap, beta_columns, fit_logistic
 from calibrary.maps.logits import Points, logits
 

@@ -7,28 +7,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.data.predictions import Array, Predictions, predictions
-from calibrary.lookup import Common, metric
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions, predictions
+from calibrary.metrics.declare import Common, metric
 
 __all__ = ["averaged_two_bin_error", "averaged_two_bin_null_mean"]
-
-
-def _resampled(view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False, **options: Any) -> Any:
-    """The value with other weights or labels of the same rows: order, ties and widths are found once."""
-    if debias:
-        return None
-    order, start, wide = view.order, view.ties.start, _widths(view.ties.c)
-    tied = len(start) < view.n
-
-    def value(w: Array | None, y: Any) -> float:
-        gap = view.residual if y is None else y - view.c
-        weight = view.w if w is None else w
-        step = (gap if weight is None else gap * weight)[order]
-        total = view.total if w is None else float(w.sum())
-        found = _area(np.add.reduceat(step, start) if tied else step, wide, total, norm)
-        return found ** (1.0 / norm) if root else found
-
-    return value
 
 
 @metric(
@@ -48,7 +31,6 @@ def _resampled(view: Predictions, *, norm: float = 2, debias: bool = False, root
     "(rounding, or one constant); its null mean is known exactly.",
     avoid="On its own scale it is squared and hard to read: root=True is on the scale of probabilities. Errors that "
     "cancel below and above every threshold are damped, as in all cumulative errors.",
-    resampled=_resampled,
 )
 def averaged_two_bin_error(
     view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False, **common: Unpack[Common]
@@ -84,7 +66,7 @@ def averaged_two_bin_error(
     if debias and norm != 2:
         raise ValueError(f"debias=True is for norm=2, and norm={norm!r}: leave one of them out")
     ties = view.ties
-    value = _area(ties.wy - ties.w * ties.c, _widths(ties.c), view.total, norm)
+    value = area_of(ties.wy - ties.w * ties.c, stretches(ties.c), view.total, norm)
     if debias:
         value -= float(view.mean(view.residual**2)) / view.total
     return math.copysign(abs(value) ** (1.0 / norm), value) if root else value
@@ -106,7 +88,7 @@ def averaged_two_bin_null_mean(y_prob: Any, *, sample_weight: Any = None) -> flo
     return float(c.mean(c.c * (1.0 - c.c))) / c.total
 
 
-def _widths(c: Array) -> Array:
+def stretches(c: Array) -> Array:
     """Length of the stretches of thresholds before, between and after the ascending confidences."""
     wide = np.empty(len(c) + 1)
     wide[0], wide[-1] = c[0], 1.0 - c[-1]
@@ -114,7 +96,7 @@ def _widths(c: Array) -> Array:
     return wide
 
 
-def _area(steps: Array, wide: Array, total: float, norm: float) -> float:
+def area_of(steps: Array, wide: Array, total: float, norm: float) -> float:
     """Sum over the stretches of |A|^norm + |R - A|^norm, which are constant on each."""
     below = np.empty(len(wide))
     below[0] = 0.0

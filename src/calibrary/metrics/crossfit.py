@@ -10,15 +10,17 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of, whole
-from calibrary.data.lens import ALL_LENSES, Views
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Common, TestResult, calibration_test, metric
+from calibrary.data.checks import Array
+from calibrary.data.lens import ALL_LENSES
+from calibrary.data.predictions import Predictions
+from calibrary.data.views import Views
 from calibrary.maps import as_map
 from calibrary.maps.cross_fitted import cross_fitted, dealt, mapped_by, rows_of, usual_map
 from calibrary.maps.ends import with_ends
 from calibrary.maps.free_beta import FreeBeta
 from calibrary.maps.isotonic import Isotonic
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
+from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
 from calibrary.metrics.point.decomposition import ProperScore
 
 __all__ = [

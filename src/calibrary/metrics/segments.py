@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import warn
-from calibrary.data.predictions import Array, Indices, Predictions
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import Predictions
 from calibrary.grouping.segments import Partition, columns_of, partitions
-from calibrary.lookup import Common, TestResult, calibration_test, metric
+from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
 from calibrary.numerics.compiled import LONG
 from calibrary.numerics.laws.brownian import brownian_range_sf
 

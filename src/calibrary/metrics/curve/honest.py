@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from calibrary._errors import whole
-from calibrary.data.lens import Views
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Common, metric
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.data.views import Views
+from calibrary.metrics.declare import Common, metric
 from calibrary.numerics.laws.isotonic_band import rising_lower_bound, rising_upper_bound
 
 __all__ = ["HonestError", "honest_error"]

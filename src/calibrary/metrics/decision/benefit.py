@@ -7,25 +7,25 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary._errors import one_of, undefined
-from calibrary.data.lens import BINARY_LENSES
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Common, metric
-from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced
+from calibrary._errors import undefined
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, metric
 
 __all__ = ["net_benefit"]
 
 
 @metric(
     "net_benefit",
-    **{**ROW_SCORE, "lenses": BINARY_LENSES, "default_lens": "top-label", "cost": "O(N)"},
+    family="point",
     name="net benefit",
     aliases=("decision curve value", "net benefit at a threshold"),
     status="emerging",
     since="0.2",
     range=(-math.inf, 1.0),
     range_note="at most the prevalence; at most 1 with standardized=True",
+    perfect=None,
     better="higher",
+    tail="two-sided",
     sign="true positives per row, less false ones at the threshold's exchange rate; treating nobody is 0",
     proper="proper",
     equation="TP/N - FP/N t/(1-t), acting where c >= t",
@@ -37,13 +37,8 @@ __all__ = ["net_benefit"]
     avoid="One threshold says nothing about others: draw plots.plot_decision, with both strategies that need no model.",
 )
 def net_benefit(
-    view: Predictions,
-    *,
-    threshold: float = 0.5,
-    standardized: bool = False,
-    reduction: str = "mean",
-    **common: Unpack[Common],
-) -> Score:
+    view: Predictions, *, threshold: float = 0.5, standardized: bool = False, **common: Unpack[Common]
+) -> float:
     r"""What acting on the model at a threshold is worth, in true positives per row.
 
     .. math:: \frac{TP}{N} - \frac{FP}{N} \frac{t}{1-t}, \qquad \text{acting where } c \ge t
@@ -57,8 +52,6 @@ def net_benefit(
         Between 0 and 1, both excluded.
     standardized : bool
         Divide by the prevalence, so that 1 is the best possible.
-    reduction : "mean" or "none"
-        One number, or one per row.
 
     Examples
     --------
@@ -68,22 +61,15 @@ def net_benefit(
     0.3571
     """
     t = checked_threshold(threshold)
-    rows = benefit_rows(view, t)
+    acts = view.c >= t
+    value = float(view.mean(acts & (view.y == 1))) - float(view.mean(acts & (view.y == 0))) * t / (1.0 - t)
     if not standardized:
-        return reduced(view, rows, reduction)
-    one_of("reduction", reduction, ("mean",))
-    positive = float(view.mean(view.y))
-    return float(view.mean(rows)) / positive if positive else undefined(_NOBODY)
+        return value
+    prevalence = float(view.mean(view.y))
+    return value / prevalence if prevalence else undefined(_NOBODY)
 
 
 _NOBODY = "the standardized net benefit is undefined: no row has the event, so that there is nothing to gain"
-
-
-def benefit_rows(view: Predictions, t: float) -> Array:
-    """What acting at t is worth on every row: 1 for a true positive, -t/(1-t) for a false one."""
-    acts = view.c >= t
-    rows: Array = np.where(acts, np.where(view.y == 1, 1.0, -t / (1.0 - t)), 0.0)
-    return rows
 
 
 def checked_threshold(threshold: Any) -> float:

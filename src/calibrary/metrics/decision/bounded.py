@@ -7,9 +7,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Common, metric
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, metric
 from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced
 
 __all__ = ["bounded_brier", "bounded_log"]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrary.data.predictions import Array, Indices, Predictions
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import Predictions
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.data.predictions import Array, Predictions
-from calibrary.lookup import Common, metric
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.maps import map_at
 from calibrary.maps.cross_fitted import cross_fitted, dealt
 from calibrary.metrics.decision.cost import CostCurve, cost_curve, cost_of
+from calibrary.metrics.declare import Common, metric
 
 __all__ = ["decision_loss"]
 
