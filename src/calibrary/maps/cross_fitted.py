@@ -29,21 +29,22 @@ def usual_map(view: Predictions) -> str:
 
 
 def dealt(view: Predictions, folds: Any, rng: Any) -> Indices:
-    """The fold of every row, numbered from 0: as given, or so many dealt at random.
-
-    Dealing goes by rows of the input, so that copies of one row, drawn by a bootstrap, share a fold.
-    """
+    """The fold of every row, numbered from 0: as given, or so many dealt at random."""
     if np.ndim(folds) == 0:
         n_folds = whole("folds", folds, least=2)
         if view.n < n_folds:
             raise ValueError(f"folds={n_folds} need as many rows, and there are {view.n}: use fewer folds or more rows")
-        every: Any = np.random.default_rng(rng).permutation(view.n_input) % n_folds
-        return np.asarray(view.align(every, "folds"))
+        return np.asarray(view.align(dealt_once(view, folds, rng), "folds"))
     given = view.align(folds, "folds")
     names, fold = np.unique(given, return_inverse=True)
     if given.ndim != 1 or len(names) < 2:
         raise ValueError("folds must name at least two folds, one for each row: pass an array such as arange(N) % 5")
     return fold.ravel()
+
+
+def dealt_once(view: Predictions, folds: Any, rng: Any) -> Any:
+    """The fold of every row of the input: what a bootstrap must keep, so that copies of one row share a fold."""
+    return np.random.default_rng(rng).permutation(view.n_input) % folds if np.ndim(folds) == 0 else folds
 
 
 def cross_fitted(view: Predictions, map: Any, fold: Indices) -> Array:

@@ -15,7 +15,7 @@ from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.maps import as_map
-from calibrary.maps.cross_fitted import cross_fitted, dealt, mapped_by, rows_of, usual_map
+from calibrary.maps.cross_fitted import cross_fitted, dealt, dealt_once, mapped_by, rows_of, usual_map
 from calibrary.maps.ends import with_ends
 from calibrary.maps.free_beta import FreeBeta
 from calibrary.maps.isotonic import Isotonic
@@ -31,11 +31,18 @@ __all__ = [
     "variational_error_test",
 ]
 
+
+def _same_folds(view: Predictions, *, folds: Any = 5, rng: Any = 0, **others: Any) -> dict[str, Any]:
+    """Copies of a row drawn by a bootstrap must not be on both sides, or a map would judge what it has seen."""
+    return {"folds": dealt_once(view, folds, rng)}
+
+
 _FACTS: dict[str, Any] = {
     "family": "curve",
     "status": "emerging",
     "since": "0.2",
     "costly": True,
+    "fixed": _same_folds,
     "lenses": ALL_LENSES,
     "weights": "rows",
     "weights_note": "folds are made of rows: a row of weight 2 is the row written twice in one and the same fold",
