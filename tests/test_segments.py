@@ -214,6 +214,13 @@ def test_what_segments_are_called():
     assert words({"day": days}, n_cuts=2) == [("day ≤ 2024-01-15", "day > 2024-01-15")]
 
 
+def test_cuts_are_said_in_as_few_digits_as_tell_them_apart():
+    near = np.random.default_rng(0).normal(1000.0, 0.01, 30)
+    (said,) = words({"x": near})
+    assert len(set(said)) == 3
+    assert words({"x": np.linspace(1, 2, 30) / 3}) == [("x ≤ 0.437", "0.437 < x ≤ 0.552", "x > 0.552")]
+
+
 def test_ties_at_a_cut_stay_together_and_no_part_is_empty():
     x = np.array([0.0] * 25 + list(range(1, 16)), dtype=float)
     view = cal.predictions(np.arange(40) % 2, np.full(40, 0.5))

@@ -112,7 +112,7 @@ def _column(name: str, values: NDArray[Any], view: Predictions, n_cuts: int) -> 
     if values.dtype.kind not in "fiuM" or len(distinct) <= FEW_VALUES:
         return Column(name, level, tuple(f"{name} = {_shown(v)}" for v in distinct))
     last = _cuts(np.bincount(level, weights=view.w), n_cuts)
-    edges = [_shown(v) for v in distinct[last]]
+    edges = _apart(distinct[last])
     words = [f"{name} ≤ {edges[0]}"] + [f"{a} < {name} ≤ {b}" for a, b in pairwise(edges)]
     return Column(name, np.searchsorted(last, level), (*words, f"{name} > {edges[-1]}"))
 
@@ -148,5 +148,14 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+def _apart(edges: NDArray[Any]) -> list[str]:
+    """Cuts in as few digits as tell them apart."""
+    for digits in (3, 4, 6, 9):
+        said = [_shown(v, digits) for v in edges]
+        if len(set(said)) == len(said):
+            break
+    return said
+
+
+def _shown(value: Any, digits: int = 6) -> str:
+    return f"{value:.{digits}g}" if isinstance(value, float | np.floating) else str(value)

@@ -179,12 +179,11 @@ def _draw_band(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
 def _draw_steps(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     """A band of steps: a lower bound holds from its score on to the right, an upper one on to the left."""
     at = np.concatenate(([0.0], data.score, [1.0]))
-    lower = np.concatenate(([0.0], data.low, data.low[-1:]))
-    upper = np.concatenate((data.high[:1], data.high, [1.0]))
-    left, right = at[:-1], at[1:]
-    x = np.column_stack([left, right]).ravel()
+    lower, upper = np.append(0.0, data.low), np.append(data.high, 1.0)
+    new = np.append(True, (np.diff(lower) != 0) | (np.diff(upper) != 0))  # pieces on which a bound is another one
+    x = np.column_stack([at[:-1][new], np.append(at[:-1][new][1:], 1.0)]).ravel()
     base = x if bias else 0.0
-    low, high = np.repeat(lower[:-1], 2) - base, np.repeat(upper[1:], 2) - base
+    low, high = np.repeat(lower[new], 2) - base, np.repeat(upper[new], 2) - base
     label = f"{data.level:.0%} honest band"
     ax.fill_between(x, low, high, color=look.grey, alpha=0.2, lw=0, label=label)
     for edge in (low, high):
