@@ -82,6 +82,8 @@ def keywords(entry):
     y, p, cols = arrays(entry["data"])
     if "sample_weight" in params:
         params["sample_weight"] = weights_of(params["sample_weight"], len(y))
+    if "folds" in params:
+        params["folds"] = groups_of(params["folds"], p, cols)
     if "groups" in params:
         g = params["groups"]
         params["groups"] = [groups_of(x, p, cols) for x in g] if isinstance(g, list) else groups_of(g, p, cols)

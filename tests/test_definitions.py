@@ -125,7 +125,8 @@ def check(id, y, p, w=None, /, **options):
 
 
 def test_every_metric_has_a_definition_and_every_definition_a_metric():
-    assert set(DEFINITIONS) == set(cal.catalogue)
+    stable = {e.id for e in cal.catalogue.values() if e.status == "stable"}
+    assert set(DEFINITIONS) == stable  # emerging metrics have their oracles in the tests of their own file
 
 
 @pytest.mark.parametrize("id", DEFINITIONS)

@@ -50,6 +50,7 @@ def extra(entry, n, seed=1):
     made = {
         "features": lambda: {"features": rng.normal(size=(n, 2))},
         "groups": lambda: {"groups": rng.integers(0, 3, n)},
+        "by": lambda: {"by": np.column_stack([rng.integers(0, 3, n), rng.normal(size=n).round(1)])},
         "model": lambda: {"individual": rng.random(n)},
         "consistency": lambda: {"consistency": rng.random(n)},
         "query": lambda: {"query": None, "k": min(20, n)},

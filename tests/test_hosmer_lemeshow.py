@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, ncx2
 
 import calibrary as cal
 import definitions
-from golden import arrays, weights_of
+from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
+from golden import arrays, assert_close, parts, weights_of
 
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 
@@ -257,3 +258,120 @@ def test_rows_that_sum_to_one_only_up_to_rounding_leave_the_degrees_of_freedom_a
     rounded = cal.hosmer_lemeshow_test(y, p.astype(np.float32), lens="full", variance="exact")
     assert rounded.df == exact.df == 20
     assert np.isclose(rounded.pvalue, exact.pvalue, rtol=1e-4)
+
+
+# -- a margin -----------------------------------------------------------------------------------------
+
+
+def of_parts(statistic, n, df, margin):
+    from calibrary.metrics.bins.hosmer_lemeshow import HosmerLemeshowResult, _with_misfit
+
+    return _with_misfit(HosmerLemeshowResult(statistic, math.nan, df), n, margin)
+
+
+def test_the_margin_of_a_million_meets_the_paper():
+    """Nattino, Pennell and Lemeshow (2020), section 5, to the digits printed."""
+    for entry in (e for e in parts("emerging", "hl_tolerance") if "n=315828" in e["data"]):
+        statistic = float(entry["data"].split(",")[0].removeprefix("HL="))
+        result = of_parts(statistic, 315_828, 8, "million")
+        assert round(result.pvalue, 2) == entry["value"]
+        assert result.margin == pytest.approx(2.74e-3, rel=2e-3)
+
+
+def test_golden_margin_and_p_value():
+    epsilon, pvalue = (e for e in parts("emerging", "hl_tolerance") if "n=1000" in e["data"])
+    assert_close(of_parts(15.5436, 1000, 15, "million").margin, epsilon)
+    # the statistic is printed with six digits
+    assert of_parts(15.5436, 1000, 15, 0.1).pvalue == pytest.approx(pvalue["value"], rel=2e-6)
+
+
+@quiet
+def test_the_margin_is_the_noncentral_law():
+    y, c, _ = arrays("binary500")
+    plain = cal.hosmer_lemeshow_test(y, c)
+    for margin in (0.0, 0.05, 0.3):
+        result = cal.hosmer_lemeshow_test(y, c, margin=margin)
+        assert result.statistic == plain.statistic
+        assert result.margin == margin
+        law = ncx2.sf(plain.statistic, 10, 500 * margin**2) if margin else chi2.sf(plain.statistic, 10)
+        assert result.pvalue == pytest.approx(law, rel=1e-9)
+    assert plain.margin is None
+    assert plain.misfit == pytest.approx(math.sqrt(max(plain.statistic - 10, 0) / 500))
+
+
+@quiet
+def test_the_bounds_are_where_the_test_turns():
+    rng = np.random.default_rng(2)
+    c = rng.uniform(0.1, 0.9, 3000)
+    result = cal.hosmer_lemeshow_test(rng.random(3000) < 0.15 + 0.7 * c, c)
+    assert 0 < result.misfit_low < result.misfit < result.misfit_high
+    y = rng.random(3000) < c
+    for bound, tail in ((result.misfit_low, 0.05), (result.misfit_high, 0.95)):
+        assert of_parts(result.statistic, 3000, 10, bound).pvalue == pytest.approx(tail, abs=1e-9)
+    calibrated = cal.hosmer_lemeshow_test(y, c)
+    assert calibrated.misfit_low == 0.0
+
+
+@pytest.mark.parametrize(
+    ("x", "df", "nc"),
+    [(15.5, 15, 10), (25.35, 8, 2.37), (1200, 10, 1000), (10_500, 10, 1e4), (50, 10, 200), (3, 2, 1e-9),
+     (1.002e6, 10, 1e6), (500, 10, 5), (4000, 12, 300)],
+)  # fmt: skip
+def test_the_noncentral_tail(x, df, nc):
+    assert noncentral_sf(x, df, nc) == pytest.approx(ncx2.sf(x, df, nc), rel=1e-8)
+    assert noncentral_sf(math.inf, df, nc) == 0.0
+    for tail in (0.05, 0.5, 0.95):
+        found = noncentrality_of(x, df, tail)
+        assert found == 0.0 or ncx2.sf(x, df, found) == pytest.approx(tail, rel=1e-6)
+
+
+@quiet
+def test_a_margin_keeps_its_level_where_the_misfit_equals_it():
+    """Gaps of one standardized size in all groups: rejected in about 5%."""
+    rng = np.random.default_rng(0)
+    c = np.repeat(np.linspace(0.2, 0.8, 10), 200)
+    truth = c + 0.1 * np.sqrt(c * (1 - c)) * np.where(np.arange(2000) // 200 % 2, 1, -1)
+    rejected = sum(cal.hosmer_lemeshow_test(rng.random(2000) < truth, c, margin=0.1).pvalue < 0.05 for _ in range(400))
+    assert 6 <= rejected <= 36
+    assert cal.hosmer_lemeshow_test(rng.random(2000) < truth, c).pvalue < 0.05
+
+
+@quiet
+def test_a_margin_with_weights_classes_and_certainty():
+    y, c, _ = arrays("binary500")
+    w = weights_of("1+i%3", 500)
+    i = np.repeat(np.arange(500), w.astype(int))
+    weighted = cal.hosmer_lemeshow_test(y, c, sample_weight=w, margin=0.1)
+    written = cal.hosmer_lemeshow_test(y[i], c[i], margin=0.1)
+    assert weighted.pvalue == pytest.approx(written.pvalue, rel=1e-9)
+    assert weighted.misfit_high == pytest.approx(written.misfit_high, rel=1e-9)
+    one, other = (
+        cal.hosmer_lemeshow_test(y, c, sample_weight=w * s, weight_type="importance", margin=0.1) for s in (1, 0.1)
+    )
+    assert one.misfit == pytest.approx(other.misfit)
+    y, p, _ = arrays("multi4")
+    result = cal.hosmer_lemeshow_test(y, p, margin=0.1)
+    assert all(r.margin == 0.1 for r in result.results)
+    certain = cal.hosmer_lemeshow_test([1] * 20 + [0, 1] * 10, [0.0] * 20 + [0.5] * 20, n_bins=2, margin=0.5)
+    assert certain.pvalue == 0.0
+    assert certain.misfit == math.inf
+
+
+@quiet
+def test_the_words_say_which():
+    rng = np.random.default_rng(1)
+    c = rng.uniform(0.1, 0.9, 100_000)
+    y = rng.random(100_000) < 0.02 + 0.96 * c
+    assert "speaks against calibration" in cal.hosmer_lemeshow_test(y, c).words
+    assert "is not shown to be above the tolerance of 0.1" in cal.hosmer_lemeshow_test(y, c, margin=0.1).words
+    assert "is above the tolerance of 0.001" in cal.hosmer_lemeshow_test(y, c, margin=0.001).words
+
+
+@pytest.mark.parametrize(("margin", "said"), [(-0.1, "margin=-0.1"), ("billion", "margin='billion'")])
+@quiet
+def test_a_bad_margin_gets_a_sentence(margin, said):
+    y, c, _ = arrays("binary500")
+    with pytest.raises(ValueError, match=said):
+        cal.hosmer_lemeshow_test(y, c, margin=margin)
+    with pytest.raises(ValueError, match="has no effect"):
+        cal.hosmer_lemeshow_test(y, c, margin=0.1, method="monte-carlo", n_resamples=9)

@@ -1079,7 +1079,11 @@ def test_frozen_options_are_chosen_on_the_original_rows_and_kept(entry):
             result = cal.interval(entry.id, y, p, n_resamples=4, rng=5, **kw)
             rng = np.random.default_rng(5)
             drawn = [rng.integers(0, len(y), len(y)) for _ in range(4)]
-            same(result.replicates, [literal(entry, y[i], p[i], {**rows(kw, i), **chosen}) for i in drawn], entry)
+            same(
+                result.replicates,
+                [literal(entry, y[i], p[i], {**rows(kw, i), **rows(chosen, i)}) for i in drawn],
+                entry,
+            )
 
 
 @quiet

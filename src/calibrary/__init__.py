@@ -18,12 +18,16 @@ from calibrary.data import lens as lens
 from calibrary.data.lens import *
 from calibrary.data.predictions import *
 from calibrary.diagnostics import *
+from calibrary.diagnostics.decisions import *
+from calibrary.diagnostics.honest_band import *
 from calibrary.evaluation import *
 from calibrary.evaluation import Row
 from calibrary.inference import *
+from calibrary.inference.sequential import *
 from calibrary.lookup import *
 from calibrary.maps.nadaraya_watson import *
 from calibrary.maps.reliability import *
+from calibrary.metrics.averaged_two_bin import *
 from calibrary.metrics.bins.combined import *
 from calibrary.metrics.bins.debiased import *
 from calibrary.metrics.bins.expected import *
@@ -39,14 +43,19 @@ from calibrary.metrics.bins.sweep import *
 from calibrary.metrics.bins.t_cal import *
 from calibrary.metrics.bins.test_based import *
 from calibrary.metrics.bins.top_k import *
+from calibrary.metrics.crossfit import *
 from calibrary.metrics.cumulative import *
 from calibrary.metrics.curve.beta_test import *
 from calibrary.metrics.curve.cox import *
 from calibrary.metrics.curve.errors import *
+from calibrary.metrics.curve.honest import *
 from calibrary.metrics.curve.index import *
 from calibrary.metrics.curve.neighbours import *
 from calibrary.metrics.curve.reliability_map import *
 from calibrary.metrics.curve.wald import *
+from calibrary.metrics.decision.benefit import *
+from calibrary.metrics.decision.bounded import *
+from calibrary.metrics.decision.regret import *
 from calibrary.metrics.declare import BonferroniResult, Entry, TestResult
 from calibrary.metrics.detection import *
 from calibrary.metrics.distance import *
@@ -75,6 +84,7 @@ from calibrary.metrics.point.ordinal import *
 from calibrary.metrics.point.power import *
 from calibrary.metrics.point.spiegelhalter import *
 from calibrary.metrics.point.success import *
+from calibrary.metrics.segments import *
 from calibrary.models.ecoc import *
 from calibrary.models.leave_one_out import *
 from calibrary.question import Question

@@ -90,10 +90,18 @@ def figures() -> dict[str, Callable[..., Any]]:
         "corp": lambda **o: plots.plot_corp(y, c, n_resamples=400, **o),
         "corp-confidence": lambda **o: plots.plot_corp(cancer, nb, band="confidence", n_resamples=400, **o),
         "corp-bias": lambda **o: plots.plot_corp(y, c, diagram="bias", n_resamples=400, **o),
+        "corp-honest": lambda **o: plots.plot_corp(y, c, band="honest", **o),
         "cumulative": lambda **o: plots.plot_cumulative(y, c, **o),
         "cumulative-several-models": lambda **o: plots.plot_cumulative(models, **o),
         "brier-curve": lambda **o: plots.plot_brier_curve(y, c, cost_lines=True, **o),
         "brier-several-models": lambda **o: plots.plot_brier_curve({k: models[k] for k in list(models)[::2]}, **o),
+        "murphy": lambda **o: plots.plot_murphy({k: models[k] for k in list(models)[:2]}, **o),
+        "decision": lambda **o: plots.plot_decision(y, c, thresholds=[0.2, 0.6], **o),
+        "decision-several-models": lambda **o: plots.plot_decision(models, **o),
+        "segments": lambda **o: plots.plot_segments(
+            y, c, by={"x1": s.features[:, 0], "x2": s.features[:, 1]}, n_resamples=199, rng=0, **o
+        ),
+        "monitor": lambda **o: plots.plot_monitor(y, c, batch=20, **o),
         "grouping": lambda **o: plots.plot_grouping(*s, n_bins=8, **o),
         "simplex": lambda **o: plots.plot_simplex(digit, q, groups=three, **o),
         "simplex-equal-mass": lambda **o: plots.plot_simplex(digit, q, groups=three, binning="mass", **o),

@@ -19,6 +19,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Replicate, Scheme
 from calibrary.data.views import Views
 from calibrary.grouping import Edges, EqualWidth, Grouping, as_grouping, norm_order, power_mean
+from calibrary.metrics.averaged_two_bin import area_of, stretches
 from calibrary.metrics.declare import Entry
 from calibrary.metrics.kernel.residual import smoothed_size
 from calibrary.metrics.measure import combined, measure, views_of
@@ -215,6 +216,27 @@ def _extremes_of_the_walk(size: Callable[[Array], float]) -> Prepare:
             walk = np.cumsum(step if order is None else step[order])
             total = view.total if new_w is None else new_w.sum()
             return size(walk[last] if tied else walk) / float(total)
+
+        return value
+
+    return prepare
+
+
+@fast_path("atb")
+def _area_of_the_walk() -> Prepare:
+    """Averaged two-bin error: order, ties and the stretches between scores are found once."""
+
+    def prepare(view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False) -> Value | None:
+        if debias:
+            return None
+        order, start, wide = view.order, view.ties.start, stretches(view.ties.c)
+
+        def value(new_w: Array | None, new_y: Any) -> float:
+            step = view.residual if new_y is None else new_y - view.c
+            weight = view.w if new_w is None else new_w
+            step = np.add.reduceat((step if weight is None else step * weight)[order], start)
+            found = area_of(step, wide, view.total if new_w is None else float(new_w.sum()), norm)
+            return found ** (1.0 / norm) if root else found
 
         return value
 

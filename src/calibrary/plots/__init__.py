@@ -15,6 +15,16 @@ from calibrary.plots.brier import BrierCurveData, HybridData, brier_curve, hybri
 from calibrary.plots.classes import class_data, small_multiples
 from calibrary.plots.corp import CorpData, corp_data, plot_corp
 from calibrary.plots.cumulative import CumulativeData, cumulative_data, plot_cumulative
+from calibrary.plots.decision import (
+    DecisionData,
+    MurphyData,
+    MurphyDifference,
+    decision_data,
+    murphy_data,
+    murphy_difference,
+    plot_decision,
+    plot_murphy,
+)
 from calibrary.plots.detection import (
     DetectionReliabilityData,
     MapData,
@@ -25,8 +35,10 @@ from calibrary.plots.detection import (
 )
 from calibrary.plots.display import ReliabilityDisplay
 from calibrary.plots.grouping import GroupingData, grouping_data, plot_grouping
+from calibrary.plots.monitor import MonitorData, monitor_data, plot_monitor
 from calibrary.plots.overview import overview
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
+from calibrary.plots.segments import SegmentsData, plot_segments, segments_data
 from calibrary.plots.simplex import SimplexData, plot_simplex, plot_simplex_maps, simplex_data
 from calibrary.plots.smooth import SmoothData, plot_smooth_reliability, smooth_data
 from calibrary.plots.style import embedded
@@ -38,14 +50,19 @@ __all__ = [
     "BrierCurveData",
     "CorpData",
     "CumulativeData",
+    "DecisionData",
     "DetectionReliabilityData",
     "DotData",
     "GroupingData",
     "HybridData",
     "MapData",
+    "MonitorData",
+    "MurphyData",
+    "MurphyDifference",
     "NullData",
     "ReliabilityData",
     "ReliabilityDisplay",
+    "SegmentsData",
     "SimplexData",
     "SmoothData",
     "TheoryData",
@@ -55,29 +72,38 @@ __all__ = [
     "corp_data",
     "cumulative_data",
     "d_ece_map_data",
+    "decision_data",
     "detection_reliability",
     "dot_data",
     "draw",
     "embedded",
     "grouping_data",
     "hybrid_curve",
+    "monitor_data",
+    "murphy_data",
+    "murphy_difference",
     "null_data",
     "overview",
     "plot_brier_curve",
     "plot_corp",
     "plot_cumulative",
     "plot_d_ece_map",
+    "plot_decision",
     "plot_detection_reliability",
     "plot_grouping",
     "plot_metrics",
+    "plot_monitor",
+    "plot_murphy",
     "plot_null",
     "plot_reliability",
+    "plot_segments",
     "plot_simplex",
     "plot_simplex_maps",
     "plot_smooth_reliability",
     "plot_theory",
     "plot_tree",
     "reliability_data",
+    "segments_data",
     "simplex_data",
     "small_multiples",
     "smooth_data",
@@ -97,6 +123,10 @@ _DRAWN: dict[str, Callable[..., Any]] = {
     "bias": lambda p, **o: plot_corp(p, diagram="bias", **o),
     "cumulative": plot_cumulative,
     "brier": plot_brier_curve,
+    "murphy": plot_murphy,
+    "decision": plot_decision,
+    "honest": lambda p, **o: plot_corp(p, band="honest", **o),
+    "monitor": plot_monitor,
     "simplex": plot_simplex,
     "simplex-maps": plot_simplex_maps,
     "null": lambda p, **o: plot_null("ece", p, **o),

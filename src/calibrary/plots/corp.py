@@ -11,6 +11,7 @@ from calibrary._errors import one_of
 from calibrary.data.checks import Array
 from calibrary.diagnostics.decomposition import score_decomposition
 from calibrary.maps.isotonic import pooled_frequencies
+from calibrary.metrics.curve.honest import honest_bounds
 from calibrary.plots import style
 from calibrary.plots.data import Cells, FigureData, axis_names, binary_view, cells
 
@@ -55,14 +56,17 @@ def corp_data(
     """Isotonic regression of the outcome on the confidence, with a band.
 
     ``band="consistency"`` shows where the fit of a calibrated model would lie (around the diagonal); "confidence"
-    how uncertain the fit itself is (labels drawn from it); None draws no band.
+    how uncertain the fit itself is (labels drawn from it); "honest" where the whole curve of frequencies lies, with
+    a guarantee for any number of rows (:func:`calibrary.honest_band`); None draws no band.
     """
     if band is not None:
-        one_of("band", band, ("consistency", "confidence"))
+        one_of("band", band, ("consistency", "confidence", "honest"))
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     ties, fit = view.ties, pooled_frequencies(view)
     low, high = fit, fit
-    if band is not None:
+    if band == "honest":
+        low, high = honest_bounds(view, confidence_level, "auto")
+    elif band is not None:
         some = cells(view)
         truth = some.c if band == "consistency" else np.interp(some.c, ties.c, fit)
         at_cells = _band(some, truth, n_resamples, confidence_level, np.random.default_rng(rng))
@@ -114,7 +118,8 @@ def plot_corp(
     one_of("diagram", diagram, ("reliability", "bias"))
     data = y_true if isinstance(y_true, CorpData) else corp_data(y_true, y_prob, **options)
     bias = diagram == "bias"
-    ax, look = style.new_axes(ax, theme, size=(5.6, 5.0) if bias else (5.4, 6.1))
+    tall = 0.3 if data.band == "honest" else 0.0  # its caption is longer
+    ax, look = style.new_axes(ax, theme, size=(5.6, 5.0 + tall) if bias else (5.4, 6.1 + tall))
     if bias:
         ax.axhline(0, color=look.grey, lw=1, ls=style.DASHED, zorder=1)
         ax.set(xlim=(-0.02, 1.02), xlabel=axis_names(data.lens)[0], ylabel="Observed minus predicted")
@@ -143,11 +148,19 @@ def plot_corp(
 def _about(data: CorpData) -> str:
     if data.band == "consistency":
         return "Outside the grey band the deviation is more than chance there."
+    if data.band == "honest":
+        return (
+            f"The band holds the whole true curve with {data.level:.0%} confidence, if it rises; where the diagonal "
+            "leaves it, predictions are wrong."
+        )
     return "The band says how uncertain the fit is." if data.band else "Thick where the fit is constant."
 
 
 def _draw_band(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     if data.band is None:
+        return
+    if data.band == "honest":
+        _draw_steps(ax, look, data, bias)
         return
     named = "if calibrated" if data.band == "consistency" else "confidence band"
     at = style.corners(data.low, 500)
@@ -161,6 +174,20 @@ def _draw_band(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
         lw=0,
         label=f"{data.level:.0%} {named}",
     )
+
+
+def _draw_steps(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
+    """A band of steps: a lower bound holds from its score on to the right, an upper one on to the left."""
+    at = np.concatenate(([0.0], data.score, [1.0]))
+    lower, upper = np.append(0.0, data.low), np.append(data.high, 1.0)
+    new = np.append(True, (np.diff(lower) != 0) | (np.diff(upper) != 0))  # pieces on which a bound is another one
+    x = np.column_stack([at[:-1][new], np.append(at[:-1][new][1:], 1.0)]).ravel()
+    base = x if bias else 0.0
+    low, high = np.repeat(lower[new], 2) - base, np.repeat(upper[new], 2) - base
+    label = f"{data.level:.0%} honest band"
+    ax.fill_between(x, low, high, color=look.grey, alpha=0.2, lw=0, label=label)
+    for edge in (low, high):
+        ax.plot(x, edge, color=look.grey, lw=0.8, alpha=0.8, zorder=2)
 
 
 def _draw_fit(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -18,6 +18,7 @@ from calibrary.grouping import Grouping, Groups, VectorGroups, group
 from calibrary.grouping.edges import whole
 from calibrary.metrics.bins.options import BINNING
 from calibrary.metrics.declare import BonferroniResult, Common, Correction, TestResult, calibration_test, metric
+from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
 
 __all__ = ["ClassWiseHosmerLemeshowResult", "HosmerLemeshowResult", "hosmer_lemeshow", "hosmer_lemeshow_test"]
 
@@ -32,10 +33,30 @@ class HosmerLemeshowResult(TestResult):
     df : degrees of freedom
     table : per group the number of rows ``n``, and the ``observed`` and ``expected`` number of positives (one column
         per class for whole vectors)
+    misfit : estimate of the standardized misfit, the root of what one row adds to the statistic: about the root mean
+        square over the groups of the gap in units of sqrt(c (1 - c))
+    misfit_low, misfit_high : bounds of it, each at 95% by itself
+    margin : the misfit that was tolerated, or None if calibration itself was tested
     """
 
     df: int = 0
     table: dict[str, Array] = field(default_factory=dict)
+    misfit: float = math.nan
+    misfit_low: float = math.nan
+    misfit_high: float = math.nan
+    margin: float | None = None
+
+    @property
+    def words(self) -> str:
+        """What the test says, for a report."""
+        if math.isnan(self.pvalue):
+            return "the test has no answer"
+        found = self.pvalue < 0.05
+        if self.margin is None:
+            said = "speaks against calibration" if found else "does not speak against calibration"
+        else:
+            said = f"is {'' if found else 'not shown to be '}above the tolerance of {self.margin:.3g}"
+        return f"a misfit of this size ({self.misfit:.3g}) {said}"
 
 
 @dataclass(frozen=True)
@@ -102,9 +123,12 @@ def _mean_statistic(values: list[float], views: Views, average: Any, options: di
         "Hosmer, Lemeshow (1980), Goodness of fit tests for the multiple logistic regression model",
         "Fagerland, Hosmer, Bofin (2008), Multinomial goodness-of-fit tests for logistic regression models",
         "Pigeon, Heyse (1999), An improved goodness of fit statistic for probability prediction models",
+        "Nattino, Pennell, Lemeshow (2020), Assessing the goodness of fit of logistic regression models in large "
+        "samples: a modification of the Hosmer-Lemeshow test",
     ),
     use="The customary test in medicine; hosmer_lemeshow_test gives its p-value and the table behind it.",
-    avoid="Its power depends on the groups; with rare events use method='monte-carlo', with large N an effect size.",
+    avoid="Its power depends on the groups; with rare events use method='monte-carlo', with large N margin= (is the "
+    "misfit large enough to matter?).",
     corrections=(
         Correction(
             "degrees of freedom",
@@ -169,6 +193,7 @@ def hosmer_lemeshow_test(
     fitted: bool = False,
     reference_class: int = 0,
     weight_type: str = "frequency",
+    margin: float | str | None = None,
     **options: Unpack[_Bins],
 ) -> HosmerLemeshowResult:
     """Test calibration by observed against expected counts in groups of similar confidence.
@@ -189,11 +214,15 @@ def hosmer_lemeshow_test(
         ``lens="full"`` groups rows by the probability that it is not this class.
     weight_type : "frequency" or "importance"
         Weights are counts, or importance weights whose squares enter the variance.
+    margin : float, "million" or None
+        Test whether the standardized misfit exceeds this tolerance, instead of whether it is exactly zero, which no
+        model's is: with many rows everything is significant. p = P(noncentral chi-squared(df, N margin^2) > statistic)
+        (Nattino, Pennell and Lemeshow). "million" tolerates what a test on a million rows would just find significant.
 
     Returns
     -------
     HosmerLemeshowResult
-        With ``statistic``, ``pvalue``, ``df`` and ``table``.
+        With ``statistic``, ``pvalue``, ``df``, ``table``, and the estimated ``misfit`` with bounds.
 
     Examples
     --------
@@ -205,8 +234,14 @@ def hosmer_lemeshow_test(
     >>> result = cal.hosmer_lemeshow_test(y, c)
     >>> result.df, round(result.pvalue, 3)
     (10, 0.807)
+    >>> c = np.linspace(0.05, 0.95, 200_000)
+    >>> y = rng.random(200_000) < 0.01 + 0.98 * c  # off by less than 0.01 everywhere
+    >>> cal.hosmer_lemeshow_test(y, c).pvalue < 1e-6
+    True
+    >>> cal.hosmer_lemeshow_test(y, c, margin=0.05).words
+    'a misfit of this size (0.0144) is not shown to be above the tolerance of 0.05'
     """
-    view.variance_weight(weight_type, "the Hosmer-Lemeshow test")
+    spread = view.variance_weight(weight_type, "the Hosmer-Lemeshow test")
     result = _chi_squared(
         view, n_bins=n_bins, binning=binning, variance=variance, fitted=fitted, reference_class=reference_class,
         weight_type=weight_type, **options,
@@ -220,7 +255,33 @@ def hosmer_lemeshow_test(
             f"an expected count is {max(expected.min(), 0.0):.3g}, and below 5 the chi-squared p-value is too small: "
             "use fewer groups or method='monte-carlo'"
         )
-    return result
+    # importance weights count as so many rows of equal weight
+    return _with_misfit(result, view.total if weight_type == "frequency" else view.total**2 / spread.sum(), margin)
+
+
+def _with_misfit(result: HosmerLemeshowResult, n: float, margin: float | str | None) -> HosmerLemeshowResult:
+    """The result with the size of the misfit, and its p-value against a margin."""
+    statistic, df = float(result.statistic), result.df
+    if df <= 0:
+        return result
+    low, high = (math.sqrt(noncentrality_of(statistic, df, tail) / n) for tail in (0.05, 0.95))
+    sized = replace(result, misfit=math.sqrt(max(statistic - df, 0.0) / n), misfit_low=low, misfit_high=high)
+    if margin is None:
+        return sized
+    tolerated = _tolerance(margin, df)
+    return replace(sized, margin=tolerated, pvalue=noncentral_sf(statistic, df, n * tolerated**2))
+
+
+def _tolerance(margin: float | str, df: int) -> float:
+    """The margin as a number; "million" is what a million rows would just find significant."""
+    if isinstance(margin, str):
+        one_of("margin", margin, ("million",))
+        return math.sqrt((float(scipy.special.chdtri(df, 0.05)) - df) / 1e6)
+    if not (0.0 <= margin < math.inf):
+        raise ValueError(
+            f"margin={margin!r} must not be negative: pass the misfit to tolerate, such as 0.1, or 'million'"
+        )
+    return float(margin)
 
 
 # -- the two statistics -------------------------------------------------------------------------------

@@ -1,0 +1,268 @@
+"""Decisions at every threshold: regret, net benefit, and the cost curves of several models (Murphy diagram)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from calibrary.data.checks import Array, as_array
+from calibrary.data.lens import Lens
+from calibrary.data.predictions import Predictions
+from calibrary.diagnostics.view import one_view
+from calibrary.metrics.decision.cost import cost_of
+from calibrary.metrics.decision.regret import regret_of
+
+__all__ = ["DecisionCurve", "MurphyCurve", "RegretCurve", "decision_curve", "murphy_curve", "regret_curve"]
+
+
+@dataclass(frozen=True)
+class RegretCurve:
+    """What acting on the probabilities costs more than acting on a map of them, for every threshold.
+
+    Attributes
+    ----------
+    threshold, regret : corners of the curve, two by two the ends of its straight pieces
+    cost, best : the cost of acting on the confidences, and on the map; ``regret = cost - best``
+    decision_loss, worst : largest regret over max(t, 1-t), and its threshold
+    area : integral of the regret; half the miscalibration (MCB) of CORP where the map is isotonic
+    n, lens : total weight, and how the predictions were looked at
+    """
+
+    threshold: Array
+    regret: Array
+    cost: Array
+    best: Array
+    decision_loss: float
+    worst: float
+    area: float
+    n: float
+    lens: str
+
+
+def regret_curve(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    map: Any = "isotonic",
+    cross_fit: bool = False,
+    folds: Any = 5,
+    rng: Any = 0,
+    sample_weight: Any = None,
+    lens: str | Lens = "auto",
+    r: int | None = None,
+    labels: Any = None,
+    pos_label: Any = None,
+) -> RegretCurve:
+    """What a decision maker loses at every threshold by acting on the probabilities instead of recalibrated ones.
+
+    Whoever acts above t pays 1-t for a miss and t for a false alarm. The curve is straight between the corners given,
+    exactly; nothing is rounded to a grid.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, lens, r, labels, pos_label
+        As for every metric; the lens must give a single view.
+    map, cross_fit, folds, rng
+        As in :func:`calibrary.decision_loss`.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> curve = cal.regret_curve([0, 0, 1, 0, 1, 1], [0.2, 0.4, 0.5, 0.6, 0.7, 0.9])
+    >>> round(curve.decision_loss, 4), curve.worst, round(2 * curve.area, 4)
+    (0.1667, 0.5, 0.0683)
+    """
+    checked = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+    view, name = one_view(y_true, y_prob, lens=lens, r=r, **checked)
+    found = regret_of(view, map, cross_fit, folds, rng)
+    breaks = found.breaks
+    t = np.repeat(breaks, 2)[1:-1]
+    cost, best = (_pieces(curve.at(breaks), curve.before(breaks)) for curve in (found.given, found.mapped))
+    value, worst = found.largest
+    regret = cost - best
+    return RegretCurve(t, regret, cost, best, value, worst, _area(t, regret), view.total, name)
+
+
+@dataclass(frozen=True)
+class DecisionCurve:
+    """Net benefit at several thresholds, with what needs no model.
+
+    Attributes
+    ----------
+    threshold, net_benefit : the curve
+    low, high : its pointwise interval
+    treat_all : net benefit of acting on everybody; acting on nobody is 0
+    prevalence, n : share of the event, and total weight
+    confidence_level, standardized, lens : how it was made
+    """
+
+    threshold: Array
+    net_benefit: Array
+    low: Array
+    high: Array
+    treat_all: Array
+    prevalence: float
+    n: float
+    confidence_level: float
+    standardized: bool
+    lens: str
+
+
+def decision_curve(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    thresholds: Any = None,
+    standardized: bool = False,
+    confidence_level: float = 0.95,
+    sample_weight: Any = None,
+    lens: str | Lens = "auto",
+    r: int | None = None,
+    labels: Any = None,
+    pos_label: Any = None,
+) -> DecisionCurve:
+    """Net benefit of acting on the model, over thresholds; see :func:`calibrary.net_benefit`.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, lens, r, labels, pos_label
+        As for every metric; the lens must give a single view.
+    thresholds : array-like, optional
+        Inside (0, 1); by default 0.01, 0.02, ..., 0.99.
+    standardized : bool
+        Divide by the prevalence.
+    confidence_level : float
+        Of the pointwise interval: normal, with the standard error of a mean (or, standardized, of a ratio).
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 0, 1, 0, 1, 1], [0.2, 0.4, 0.5, 0.6, 0.7, 0.9]
+    >>> curve = cal.decision_curve(y, p, thresholds=[0.3, 0.5])
+    >>> curve.net_benefit.round(4).tolist(), curve.treat_all.round(4).tolist()
+    ([0.3571, 0.3333], [0.2857, 0.0])
+    """
+    if not 0.0 < confidence_level < 1.0:
+        raise ValueError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
+    checked = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+    view, name = one_view(y_true, y_prob, lens=lens, r=r, **checked)
+    t = checked_thresholds(thresholds)
+    prevalence = float(view.mean(view.y))
+    if standardized and not prevalence:
+        raise ValueError("standardized=True divides by the prevalence, and no row has the event: leave it out")
+    true, false = _acted_on(view, t)
+    rate = t / (1.0 - t)
+    value, everybody = true - rate * false, prevalence - rate * (1.0 - prevalence)
+    if standardized:
+        value, everybody = value / prevalence, everybody / prevalence
+    variance = _variance(true, false, rate, value, prevalence, standardized) / view.total
+    half = float(scipy.special.ndtri(0.5 + confidence_level / 2.0)) * np.sqrt(np.maximum(variance, 0.0))
+    return DecisionCurve(
+        t, value, value - half, value + half, everybody, prevalence, view.total, confidence_level, standardized, name
+    )
+
+
+def _variance(true: Array, false: Array, rate: Array, value: Array, prevalence: float, standardized: bool) -> Array:
+    """Variance of one row's part in the net benefit: 1 for a true positive, -rate for a false one, else 0.
+
+    In the ratio to the prevalence the part of a row also holds minus ``value`` where it has the event.
+    """
+    if not standardized:
+        plain: Array = true + false * rate**2 - value**2
+        return plain
+    missed = prevalence - true
+    ratio: Array = (true * (1.0 - value) ** 2 + missed * value**2 + false * rate**2) / prevalence**2
+    return ratio
+
+
+@dataclass(frozen=True)
+class MurphyCurve:
+    """The cost of acting on a model at every threshold: its Murphy diagram.
+
+    Attributes
+    ----------
+    threshold, cost : corners of the curve, two by two the ends of its straight pieces
+    brier : twice the area below, the Brier score
+    n, lens : total weight, and how the predictions were looked at
+    """
+
+    threshold: Array
+    cost: Array
+    brier: float
+    n: float
+    lens: str
+
+
+def murphy_curve(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    lens: str | Lens = "auto",
+    r: int | None = None,
+    labels: Any = None,
+    pos_label: Any = None,
+) -> MurphyCurve:
+    """The elementary scores behind every proper score: (1-t) P(y=1, c<=t) + t P(y=0, c>t) for all t.
+
+    A model whose curve lies below another's everywhere is better in every proper score.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, lens, r, labels, pos_label
+        As for every metric; the lens must give a single view.
+
+    References
+    ----------
+    Ehm, Gneiting, Jordan, Krüger (2016), Of quantiles and expectiles: consistent scoring functions, Choquet
+    representations and forecast rankings.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> curve = cal.murphy_curve([0, 1, 1], [0.2, 0.7, 0.9])
+    >>> round(curve.brier, 4), round(cal.brier_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
+    (0.0467, 0.0467)
+    """
+    checked = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+    view, name = one_view(y_true, y_prob, lens=lens, r=r, **checked)
+    curve = cost_of(view)
+    breaks = np.unique(np.concatenate([curve.score, [0.0, 1.0]]))
+    t, cost = np.repeat(breaks, 2)[1:-1], _pieces(curve.at(breaks), curve.before(breaks))
+    return MurphyCurve(t, cost, 2.0 * _area(t, cost), view.total, name)
+
+
+# -- parts --------------------------------------------------------------------------------------------
+
+
+def checked_thresholds(thresholds: Any) -> Array:
+    """Thresholds inside (0, 1), ascending; by default every hundredth."""
+    if thresholds is None:
+        return np.arange(1, 100) / 100.0
+    t = np.sort(np.atleast_1d(as_array(thresholds, "thresholds")).astype(np.float64).ravel())
+    bad = t[~((t > 0.0) & (t < 1.0))]
+    if not len(t) or len(bad):
+        what = f"thresholds holds {bad[0]:g}" if len(bad) else "thresholds is empty"
+        raise ValueError(f"{what}: pass numbers between 0 and 1, both excluded")
+    return t
+
+
+def _acted_on(view: Predictions, t: Array) -> tuple[Array, Array]:
+    """Shares of all rows that are true and false positives when c >= t."""
+    curve = cost_of(view)
+    below = np.searchsorted(curve.score, t, side="left")
+    true: Array = curve.misses[-1] - curve.misses[below]
+    return true, curve.alarms[below]
+
+
+def _pieces(at: Array, before: Array) -> Array:
+    """Values at both ends of every piece between neighboring breaks."""
+    ends: Array = np.column_stack([at[:-1], before[1:]]).ravel()
+    return ends
+
+
+def _area(t: Array, value: Array) -> float:
+    return float(np.diff(t) @ (value[1:] + value[:-1])) / 2.0

@@ -1,0 +1,99 @@
+"""A band that holds the whole calibration curve with a guaranteed chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary.data.checks import Array
+from calibrary.data.lens import Lens
+from calibrary.diagnostics.view import one_view
+from calibrary.metrics.curve.honest import honest_bounds
+
+__all__ = ["HonestBand", "honest_band"]
+
+
+@dataclass(frozen=True)
+class HonestBand:
+    """Where the curve of frequencies lies, at all confidences at once.
+
+    Attributes
+    ----------
+    scores : distinct confidences, ascending
+    lower, upper : the band there
+    confidence_level, n, lens : how it was made, and of how many rows
+    """
+
+    scores: Array
+    lower: Array
+    upper: Array
+    confidence_level: float
+    n: float
+    lens: str
+
+    def at(self, c: Any) -> tuple[Array, Array]:
+        """The band at other confidences: the lower bound holds further right, the upper one further left."""
+        place = np.asarray(c, dtype=np.float64)
+        lower = np.append(0.0, self.lower)[np.searchsorted(self.scores, place, side="right")]
+        upper = np.append(self.upper, 1.0)[np.searchsorted(self.scores, place, side="left")]
+        return lower, upper
+
+    @property
+    def certified(self) -> float:
+        """No confidence stated is off by more than this."""
+        away = np.maximum(np.abs(self.lower - self.scores), np.abs(self.upper - self.scores))
+        return float(away.max())
+
+    @property
+    def words(self) -> str:
+        """The certificate, for a report."""
+        return (
+            f"no probability is off by more than {self.certified:.2g}, with {self.confidence_level:.0%} confidence, "
+            "if the event is more frequent where it is said to be"
+        )
+
+
+def honest_band(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    confidence_level: float = 0.95,
+    digits: Any = "auto",
+    sample_weight: Any = None,
+    lens: str | Lens = "auto",
+    r: int | None = None,
+    labels: Any = None,
+    pos_label: Any = None,
+) -> HonestBand:
+    """A band around the calibration curve that holds all of it with the confidence level, for any number of rows.
+
+    It assumes only that the outcomes are independent and that their frequency does not fall as confidence rises; no
+    smoothing, no resampling, no large numbers. Over all runs of neighboring confidences the exact binomial bounds are
+    taken together (Bonferroni); the lower bound of a run holds from its end on, the upper one up to its beginning.
+    Where the diagonal leaves the band, the predictions are not calibrated there.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, lens, r, labels, pos_label
+        As for every metric; the lens must give a single view, and weights are whole numbers of copies.
+    confidence_level, digits
+        As in :func:`calibrary.honest_error`.
+
+    References
+    ----------
+    Dimitriadis, Dümbgen, Henzi, Puke, Ziegel (2023), Honest calibration assessment for binary outcome predictions.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, c = [0] * 18 + [1] * 2 + [0] * 4 + [1] * 16, [0.1] * 20 + [0.8] * 20
+    >>> band = cal.honest_band(y, c)
+    >>> band.lower.round(3).tolist(), band.upper.round(3).tolist()
+    ([0.007, 0.514], [0.366, 0.959])
+    """
+    checked = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+    view, name = one_view(y_true, y_prob, lens=lens, r=r, **checked)
+    lower, upper = honest_bounds(view, confidence_level, digits)
+    return HonestBand(view.ties.c, lower, upper, confidence_level, view.total, name)

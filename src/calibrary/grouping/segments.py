@@ -1,0 +1,161 @@
+"""Segments: the rows that share a value of a column, or of several columns at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary._errors import whole
+from calibrary.data.checks import Indices, as_array
+from calibrary.data.predictions import Predictions
+
+#: A column of numbers with at most this many different values is taken value by value, otherwise cut at quantiles.
+FEW_VALUES = 10
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: the level of every row, and what each level is called."""
+
+    name: str
+    level: Indices
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Segments that do not overlap: of every row its number, of every segment its words.
+
+    Rows in no segment that is large enough have the number ``len(words)``.
+    """
+
+    segment: Indices
+    words: tuple[str, ...]
+
+
+def columns_of(by: Any, view: Predictions, n_cuts: int = 3) -> list[Column]:
+    """The columns of a mapping, a table or an array, with numbers cut at quantiles."""
+    n_cuts = whole("n_cuts", n_cuts, least=2)
+    if by is None:
+        raise ValueError("by is missing: pass the columns that split the rows, such as by={'site': site, 'age': age}")
+    made = [_column(name, view.align(values, f"by[{name!r}]"), view, n_cuts) for name, values in _named(by)]
+    if not made:
+        raise ValueError("by holds no column: pass a mapping or a table of columns, one value per row each")
+    return made
+
+
+def partitions(columns: list[Column], view: Predictions, depth: int, min_rows: float) -> Iterator[Partition]:
+    """The whole, then every column, then every two of them, ... up to ``depth``: intersections of enough rows."""
+    yield Partition(np.zeros(view.n, dtype=np.intp), ("all rows",))
+    for size in range(1, min(whole("depth", depth), len(columns)) + 1):
+        for some in combinations(columns, size):
+            found = _crossed(some, view, min_rows)
+            if found.words:
+                yield found
+
+
+def _crossed(columns: tuple[Column, ...], view: Predictions, min_rows: float) -> Partition:
+    code = np.zeros(view.n, dtype=np.intp)
+    for column in columns:
+        code = code * len(column.words) + column.level
+    cells = math.prod(len(column.words) for column in columns)
+    if cells > 4 * view.n:  # far more cells than rows: number only those that occur
+        occurring, code = np.unique(code, return_inverse=True)
+        cells, code = len(occurring), code.ravel()
+    else:
+        occurring = np.arange(cells)
+    large = np.bincount(code, weights=view.w, minlength=cells) >= max(min_rows, 1e-300)
+    number = np.where(large, np.cumsum(large) - 1, int(large.sum()))
+    return Partition(number[code], tuple(_words(columns, int(cell)) for cell in occurring[large]))
+
+
+def _words(columns: tuple[Column, ...], cell: int) -> str:
+    said = []
+    for column in reversed(columns):
+        cell, level = divmod(cell, len(column.words))
+        said.append(column.words[level])
+    return " and ".join(reversed(said))
+
+
+# -- reading columns ----------------------------------------------------------------------------------
+
+
+def _named(by: Any) -> list[tuple[str, Any]]:
+    """Names and values of the columns of whatever was given."""
+    if isinstance(by, Mapping):
+        return [(str(name), values) for name, values in by.items()]
+    for names in ("column_names", "columns"):  # Arrow; pandas and polars
+        listed = getattr(by, names, None)
+        if listed is not None and not callable(listed):
+            return [(str(name), by[name]) for name in listed]
+    name = getattr(by, "name", None)
+    array = as_array(by, "by")
+    if array.ndim == 2:
+        return [(f"column {j}", array[:, j]) for j in range(array.shape[1])]
+    return [(name if isinstance(name, str) else "group", by)]
+
+
+def _column(name: str, values: NDArray[Any], view: Predictions, n_cuts: int) -> Column:
+    if values.ndim != 1:
+        raise ValueError(f"by[{name!r}] has {values.ndim} dimensions: pass one value per row")
+    _refuse_missing(name, values, view)
+    if values.dtype.kind == "O":
+        values = np.array([str(v) for v in values])
+    distinct, level = np.unique(values, return_inverse=True)
+    level = level.ravel()
+    if values.dtype.kind not in "fiuM" or len(distinct) <= FEW_VALUES:
+        return Column(name, level, tuple(f"{name} = {_shown(v)}" for v in distinct))
+    last = _cuts(np.bincount(level, weights=view.w), n_cuts)
+    edges = _apart(distinct[last])
+    words = [f"{name} ≤ {edges[0]}"] + [f"{a} < {name} ≤ {b}" for a, b in pairwise(edges)]
+    return Column(name, np.searchsorted(last, level), (*words, f"{name} > {edges[-1]}"))
+
+
+def _cuts(weight: NDArray[Any], n_cuts: int) -> Indices:
+    """The last value of each part but the final one: the values up to a quantile (numpy's linear rule)."""
+    if (weight != np.rint(weight)).any():  # no counts: scaled to one for each value
+        weight = weight * (len(weight) / weight.sum())
+    reached = np.cumsum(weight)
+    place = max(float(reached[-1]) - 1.0, 0.0) * np.arange(1, n_cuts) / n_cuts
+    last = np.searchsorted(reached, place * (1.0 + 1e-12), side="right")
+    return np.unique(np.minimum(last, len(weight) - 2))
+
+
+def _refuse_missing(name: str, values: NDArray[Any], view: Predictions) -> None:
+    """Every row must belong to a segment of every column."""
+    if values.dtype.kind == "O":
+        missing = np.array([_is_missing(v) for v in values], dtype=bool)
+    elif values.dtype.kind in "fcmM":
+        missing = np.asarray(values != values)
+    else:
+        return
+    if missing.any():
+        i = int(np.flatnonzero(missing)[0])
+        row = i if view.rows is None else int(view.rows[i])
+        raise ValueError(
+            f"by[{name!r}] has no value in row {row}, so that its segments do not cover every row: fill missing values "
+            "with a name of their own, such as 'missing', or leave those rows out"
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def _apart(edges: NDArray[Any]) -> list[str]:
+    """Cuts in as few digits as tell them apart."""
+    for digits in (3, 4, 6, 9):
+        said = [_shown(v, digits) for v in edges]
+        if len(set(said)) == len(said):
+            break
+    return said
+
+
+def _shown(value: Any, digits: int = 6) -> str:
+    return f"{value:.{digits}g}" if isinstance(value, float | np.floating) else str(value)

@@ -1,0 +1,95 @@
+"""Maps judged on rows they have not seen: each row is mapped by the fit to the other folds.
+
+Folds are dealt at random and never by the label. Folds with the same share of ones in each tell a map about the
+labels held out: on calibrated predictions of one value the map of the other folds then misses to the side the held
+rows lie on, and the gain from recalibration comes out as if it had been fitted and judged on the same rows.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from calibrary._errors import whole
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import Predictions
+from calibrary.maps import as_map, fit_map
+
+#: From this many rows on an isotonic map is worth its variance; below, the beta map with three parameters.
+ISOTONIC_FROM = 300
+
+
+def usual_map(view: Predictions) -> str:
+    """The map used when none is named: isotonic for many rows, beta for few, temperature for whole vectors."""
+    if not view.binary:
+        return "temperature"
+    return "isotonic" if view.total >= ISOTONIC_FROM else "beta"
+
+
+def dealt(view: Predictions, folds: Any, rng: Any) -> Indices:
+    """The fold of every row, numbered from 0: as given, or so many dealt at random."""
+    if np.ndim(folds) == 0:
+        n_folds = whole("folds", folds, least=2)
+        if view.n < n_folds:
+            raise ValueError(f"folds={n_folds} need as many rows, and there are {view.n}: use fewer folds or more rows")
+        return np.asarray(view.align(dealt_once(view, folds, rng), "folds"))
+    given = view.align(folds, "folds")
+    names, fold = np.unique(given, return_inverse=True)
+    if given.ndim != 1 or len(names) < 2:
+        raise ValueError("folds must name at least two folds, one for each row: pass an array such as arange(N) % 5")
+    return fold.ravel()
+
+
+def dealt_once(view: Predictions, folds: Any, rng: Any) -> Any:
+    """The fold of every row of the input: what a bootstrap must keep, so that copies of one row share a fold."""
+    return np.random.default_rng(rng).permutation(view.n_input) % folds if np.ndim(folds) == 0 else folds
+
+
+def cross_fitted(view: Predictions, map: Any, fold: Indices) -> Array:
+    """Every row's probability (or vector of them) from the map fitted to the other folds."""
+    mapped = np.empty_like(view.probability)
+    for held in range(int(fold.max()) + 1):
+        rows = np.flatnonzero(fold == held)
+        if len(rows):
+            seen = rows_of(view, np.flatnonzero(fold != held), f"outside fold {held}")
+            mapped[rows] = mapped_by(map, seen, view, rows)
+    return mapped
+
+
+def rows_of(view: Predictions, rows: Indices, where: str) -> Predictions:
+    """Some rows of a view to fit a map to: there must be some, and they must not all have one label."""
+    y = view.y[rows]
+    if not len(rows) or (y == y[0]).all():
+        what = f"every label is {view.classes[y[0]]!r}" if len(rows) else "there is no row"
+        raise ValueError(f"{where} {what}, so that no map can be fitted there: use fewer folds or more rows")
+    return view.subset(rows, y, view.probability[rows], classes=view._classes)
+
+
+def mapped_by(map: Any, seen: Predictions, view: Predictions, rows: Indices) -> Array:
+    """Rows of a view through the map fitted to the rows in ``seen``.
+
+    A map of one probability is fitted to every class of whole vectors by itself, and the rows are rescaled.
+    """
+    chosen, c = as_map(map), view.probability[rows]
+    if view.binary or getattr(chosen, "takes_vectors", False):
+        return _checked(fit_map(chosen, seen).predict(c), map)
+    each = np.empty_like(c)
+    for k in range(view.k):
+        one = seen.view((seen.y == k).astype(np.intp), np.ascontiguousarray(seen.p[:, k]))
+        each[:, k] = _checked(fit_map(copy.copy(chosen), one).predict(c[:, k]), map)
+    total = each.sum(axis=1, keepdims=True)
+    return np.where(total > 0.0, each / np.where(total > 0.0, total, 1.0), c)
+
+
+def _checked(mapped: Any, map: Any) -> Array:
+    """Probabilities, as a map should give; a local curve may be undefined beyond the rows it was fitted to."""
+    q = np.asarray(mapped, dtype=np.float64)
+    if not np.isfinite(q).all():
+        raise ValueError(
+            f"map={map!r} has no value at some of the rows held out, beyond those it was fitted to: "
+            "use a map defined everywhere, such as 'isotonic', 'beta' or 'platt'"
+        )
+    inside: Array = np.clip(q, 0.0, 1.0)
+    return inside

@@ -1,0 +1,108 @@
+"""Averaged two-bin error: the error of two bins, averaged over where they are cut."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions, predictions
+from calibrary.metrics.declare import Common, metric
+
+__all__ = ["averaged_two_bin_error", "averaged_two_bin_null_mean"]
+
+
+@metric(
+    "atb",
+    family="cumulative",
+    name="averaged two-bin error",
+    aliases=("averaged two-bin calibration error",),
+    status="emerging",
+    since="0.2",
+    range_note="[-1, 1] with debias=True",
+    sign="0 is perfect; a calibrated model reads sum c (1 - c) / N^2 on average",
+    symmetric=True,
+    cost="O(N log N), one sort",
+    equation="integral over t of |A(t)|^norm + |R - A(t)|^norm, A(t) the mean of (y - c) [c < t], R that of y - c",
+    references=("Hartline, Hu, Wu (2026), A perfectly truthful calibration measure, COLT, arXiv:2508.13100",),
+    use="When predictions are scored by it: stating one's belief is best on average, while ECE pays for lying "
+    "(rounding, or one constant); its null mean is known exactly.",
+    avoid="On its own scale it is squared and hard to read: root=True is on the scale of probabilities. Errors that "
+    "cancel below and above every threshold are damped, as in all cumulative errors.",
+)
+def averaged_two_bin_error(
+    view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False, **common: Unpack[Common]
+) -> float:
+    r"""Error of two bins, below and above a threshold, averaged over all thresholds.
+
+    .. math:: \int_0^1 |A(t)|^2 + |R - A(t)|^2\, dt, \qquad
+              A(t) = \frac{1}{W} \sum_{c_i < t} w_i (y_i - c_i), \quad R = A(\infty)
+
+    A is the cumulative difference as a function of the score, so that this is to the Kuiper error what Cramér and
+    von Mises are to Kolmogorov and Smirnov; it is at most twice the square of that error. Nobody can lower its
+    expectation by stating other probabilities than he believes, for any number of rows.
+
+    Parameters
+    ----------
+    norm : float
+        The exponent, at least 1.
+    debias : bool
+        Subtract sum w (y - c)^2 / W^2: zero on average for calibrated predictions, negative in half of the samples
+        (``norm=2``).
+    root : bool
+        The norm-th root (with its sign), on the scale of probabilities.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]
+    >>> round(cal.averaged_two_bin_error(y, p), 5), round(cal.averaged_two_bin_error(y, p, root=True), 4)
+    (0.01325, 0.1151)
+    """
+    if not (norm >= 1.0 and math.isfinite(norm)):
+        raise ValueError(f"norm={norm!r} must be a finite number of at least 1")
+    if debias and norm != 2:
+        raise ValueError(f"debias=True is for norm=2, and norm={norm!r}: leave one of them out")
+    ties = view.ties
+    value = area_of(ties.wy - ties.w * ties.c, stretches(ties.c), view.total, norm)
+    if debias:
+        value -= float(view.mean(view.residual**2)) / view.total
+    return math.copysign(abs(value) ** (1.0 / norm), value) if root else value
+
+
+def averaged_two_bin_null_mean(y_prob: Any, *, sample_weight: Any = None) -> float:
+    """The averaged two-bin error (``norm=2``) that calibrated predictions with these confidences have on average.
+
+    Exactly sum w c (1 - c) / W^2, for any number of rows: every row's noise is counted once, on one side of each
+    threshold or on the other.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.averaged_two_bin_null_mean([0.2, 0.7, 0.9, 0.6]), 5)
+    0.04375
+    """
+    c = predictions(np.zeros(np.shape(y_prob)[:1], dtype=np.intp), y_prob, sample_weight=sample_weight)
+    return float(c.mean(c.c * (1.0 - c.c))) / c.total
+
+
+def stretches(c: Array) -> Array:
+    """Length of the stretches of thresholds before, between and after the ascending confidences."""
+    wide = np.empty(len(c) + 1)
+    wide[0], wide[-1] = c[0], 1.0 - c[-1]
+    np.subtract(c[1:], c[:-1], out=wide[1:-1])
+    return wide
+
+
+def area_of(steps: Array, wide: Array, total: float, norm: float) -> float:
+    """Sum over the stretches of |A|^norm + |R - A|^norm, which are constant on each."""
+    below = np.empty(len(wide))
+    below[0] = 0.0
+    np.cumsum(steps, out=below[1:])
+    below /= total
+    above = below[-1] - below
+    if norm == 2:
+        return float(np.einsum("t,t,t", below, below, wide) + np.einsum("t,t,t", above, above, wide))
+    return float((np.abs(below) ** norm + np.abs(above) ** norm) @ wide)

@@ -1,0 +1,401 @@
+"""Judged on rows the map has not seen: what recalibration would gain, and the error of a calibration without bins."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+import scipy
+
+from calibrary._errors import one_of, whole
+from calibrary.data.checks import Array
+from calibrary.data.lens import ALL_LENSES
+from calibrary.data.predictions import Predictions
+from calibrary.data.views import Views
+from calibrary.maps import as_map
+from calibrary.maps.cross_fitted import cross_fitted, dealt, dealt_once, mapped_by, rows_of, usual_map
+from calibrary.maps.ends import with_ends
+from calibrary.maps.free_beta import FreeBeta
+from calibrary.maps.isotonic import Isotonic
+from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
+from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
+from calibrary.metrics.point.decomposition import ProperScore
+
+__all__ = [
+    "CalibrationLoss",
+    "VariationalTestResult",
+    "calibration_loss",
+    "variational_error",
+    "variational_error_test",
+]
+
+
+def _same_folds(view: Predictions, *, folds: Any = 5, rng: Any = 0, **others: Any) -> dict[str, Any]:
+    """Copies of a row drawn by a bootstrap must not be on both sides, or a map would judge what it has seen."""
+    return {"folds": dealt_once(view, folds, rng)}
+
+
+_FACTS: dict[str, Any] = {
+    "family": "curve",
+    "status": "emerging",
+    "since": "0.2",
+    "costly": True,
+    "fixed": _same_folds,
+    "lenses": ALL_LENSES,
+    "weights": "rows",
+    "weights_note": "folds are made of rows: a row of weight 2 is the row written twice in one and the same fold",
+    "order_free": False,
+    "order_note": "rows are dealt to folds in their order; folds= fixes them",
+    "cost": "5 fits of the map",
+}
+
+#: Distances below this are rounding of a map that says what the prediction says.
+_ROUNDING = 1e-12
+
+
+class CalibrationLoss(NamedTuple):
+    """What a map fitted to other rows would gain: ``calibration_loss = score - refinement``, and its error."""
+
+    calibration_loss: float
+    score: float
+    refinement: float
+    standard_error: float
+
+
+def _over_views(values: list[CalibrationLoss], views: Views, average: Any, options: dict[str, Any]) -> CalibrationLoss:
+    """Each number averaged; of standard errors that is an upper bound, whatever the views have in common."""
+    if isinstance(average, str) and average == "max":
+        return max(values, key=lambda v: v.calibration_loss)
+    return CalibrationLoss(*(views.average(np.array(column), average) for column in zip(*values, strict=True)))
+
+
+@metric(
+    "calibration_loss",
+    name="calibration loss",
+    aliases=("cross-fitted calibration loss", "recalibration gain in a proper score"),
+    combine=_over_views,
+    fields=(("calibration_loss", 0.0),),
+    range=(-math.inf, math.inf),
+    range_note="at most the score itself; below 0 the map makes things worse",
+    default_lens="full",
+    sign="what recalibration would gain; 0: nothing, negative: the map does harm at this number of rows",
+    equation="mean S(c, y) - mean S(g, y), g the map fitted to the other folds",
+    references=(
+        "Berta, Holzmüller, Jordan, Bach (2025), Rethinking early stopping: refine, then calibrate",
+        "Ferrer, Ramos (2024), Evaluating posterior probabilities: decision theory, proper scoring rules, calibration",
+    ),
+    use="Should I recalibrate? The gain in the score that matters, judged on rows the map has not seen.",
+    avoid="It is what this map finds: a miscalibration no monotone map can mend stays in the refinement. Do not "
+    "stratify folds by the label.",
+    **_FACTS,
+)
+def calibration_loss(
+    view: Predictions,
+    *,
+    score: str = "brier",
+    map: Any = "auto",
+    folds: Any = 5,
+    rng: Any = 0,
+    scale: str = "1/K",
+    alpha: float = 2.0,
+    **common: Unpack[Common],
+) -> CalibrationLoss:
+    r"""How much of a proper score recalibration would remove, judged on rows the map was not fitted to.
+
+    .. math:: \frac{1}{W} \sum_i w_i \{S(c_i, y_i) - S(g_i, y_i)\}, \qquad
+              g_i = \text{map fitted to the other folds, at } c_i
+
+    The score is the calibration loss plus the refinement, the score after recalibration. A map fitted and judged on
+    the same rows always gains; this one may lose, and a negative value says that there is nothing to gain. The
+    standard error is that of the paired differences and ignores that folds share rows: read gains below two of it
+    as none.
+
+    Parameters
+    ----------
+    score : "brier", "log", "spherical", "power" or "rps"
+        The proper score. With "log", isotonic blocks at 0 and 1 take (s + 1/2) / (n + 1).
+    map : str or object
+        "auto" is "isotonic" from 300 rows on, "beta" below, and "temperature" for whole vectors; or the name of any
+        map, or an object with ``fit(y, c, sample_weight)`` and ``predict(c)``. For whole vectors a map of one
+        probability is fitted to each class and the rows are rescaled. Scores of exactly 0 and 1 stand half as far
+        from the end as the nearest other score when a map takes log odds.
+    folds : int or array-like of shape (N,)
+        How many, dealt at random; or the fold of every row. Keep rows of one patient or prompt in one fold.
+    rng : int, Generator or None
+        How rows are dealt.
+    scale : "1/K", "sum" or "half"
+        Of the Brier score.
+    alpha : float
+        Exponent of "spherical" and "power".
+
+    Returns
+    -------
+    CalibrationLoss
+        ``calibration_loss``, ``score``, ``refinement``, ``standard_error``.
+
+    Examples
+    --------
+    >>> import calibrary as cal, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> c = rng.random(1000)
+    >>> y = rng.random(1000) < 0.25 + 0.5 * c
+    >>> found = cal.calibration_loss(y, c)
+    >>> round(found.score, 3), round(found.refinement, 3), round(found.calibration_loss, 3)
+    (0.254, 0.235, 0.018)
+    """
+    proper = ProperScore(score, scale, alpha)
+    before = _row_scores(view, view.probability, proper)
+    after = _row_scores(view, cross_fitted(view, _recalibrator(map, view, score), dealt(view, folds, rng)), proper)
+    given, refined = float(view.mean(before)), float(view.mean(after))
+    if not math.isfinite(given):  # a certain prediction that failed: no finite score could be as bad
+        return CalibrationLoss(given, given, refined, math.inf)
+    return CalibrationLoss(given - refined, given, refined, _standard_error(before - after, view))
+
+
+@metric(
+    "variational_error",
+    name="variational calibration error",
+    aliases=("variational calibration error", "cross-fitted L1 error", "proper calibration error"),
+    range=(-1.0, 1.0),
+    range_note="[-2, 2] for whole vectors with norm=1",
+    sign="never above the L1 calibration error on average; 0 or less: no error that the map could find",
+    equation="mean sign(g - c) (y - c), g the map fitted to the other folds",
+    references=("Berta et al. (2026), arXiv:2602.24230",),
+    use="The mean distance from calibration without bins and without the upward bias of ECE; splits into over- and "
+    "under-confidence.",
+    avoid="Below about 100 rows it falls short of the true error; do not stratify folds by the label, which makes it "
+    "read an error where there is none.",
+    **_FACTS,
+)
+def variational_error(
+    view: Predictions,
+    *,
+    map: Any = "auto",
+    folds: Any = 5,
+    rng: Any = 0,
+    direction: str | None = None,
+    norm: float = 1,
+    **common: Unpack[Common],
+) -> float:
+    r"""Mean distance between confidence and frequency, found by a map that has not seen the rows it judges.
+
+    .. math:: \frac{1}{W} \sum_i w_i\, \mathrm{sign}(g_i - c_i)\,(y_i - c_i), \qquad
+              g_i = \text{map fitted to the other folds, at } c_i
+
+    Were the map the truth, this would be the mean of \|E[y\|c] - c\|; any other map gives less on average. So it does
+    not read an error where there is none, as bins do, and where it is clearly positive there is one. Whole vectors
+    (``lens="full"``) use the gradient of the norm of g - c in place of the sign.
+
+    Parameters
+    ----------
+    map : str or object
+        As in :func:`calibration_loss`; but here it is a judge, not a recalibration: "beta" may also fall, and scores
+        of exactly 0 and 1 stay at the ends.
+    folds, rng
+        As in :func:`calibration_loss`.
+    direction : "over", "under" or None
+        Only the part from rows where the map lies on the side of 1/2 seen from the confidence (over-confident), or on
+        the other side (under-confident). The two add up to the whole, but for confidences of exactly 1/2.
+    norm : 1, 2, inf or any number from 1
+        Of the distance of whole vectors; for one probability all are the same.
+
+    Examples
+    --------
+    >>> import calibrary as cal, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> c = rng.random(2000)
+    >>> y = rng.random(2000) < 0.25 + 0.5 * c  # mean distance from c: 1/8
+    >>> round(cal.variational_error(y, c), 3), round(cal.variational_error(y, c, direction="over"), 3)
+    (0.14, 0.14)
+    """
+    _check_norm(norm)
+    if direction is not None:
+        one_of("direction", direction, ("over", "under"))
+        if not view.binary:
+            raise ValueError(f"direction={direction!r} is for one probability: use a binary lens such as 'top-label'")
+    g = cross_fitted(view, _judge(map, view), dealt(view, folds, rng))
+    terms = variational_terms(view.y, view.probability, g, norm)
+    if direction is not None:
+        towards = np.sign(0.5 - view.c) * np.sign(g - view.c)
+        terms = np.where(towards * (1 if direction == "over" else -1) > 0, terms, 0.0)
+    return float(view.mean(terms)) + 0.0  # no -0.0
+
+
+# -- the test -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class VariationalTestResult(TestResult):
+    """Is the calibration error above a margin?
+
+    Attributes
+    ----------
+    statistic, pvalue : t of the forward error less the margin, and its upper tail probability
+    estimate, standard_error : the forward error; its expectation is never above the L1 calibration error
+    low : lower bound of that error at ``confidence_level``, one-sided
+    margin, confidence_level : as asked
+    n_judged : rows judged (their number of copies, with frequency weights)
+    """
+
+    estimate: float
+    standard_error: float
+    low: float
+    margin: float
+    confidence_level: float
+    n_judged: float
+
+
+@calibration_test("variational_error")
+def variational_error_test(
+    view: Predictions,
+    *,
+    margin: float = 0.0,
+    map: Any = "auto",
+    n_blocks: int = 10,
+    rng: Any = 0,
+    norm: float = 1,
+    confidence_level: float = 0.95,
+    weight_type: str = "frequency",
+    **common: Unpack[Common],
+) -> VariationalTestResult:
+    """Is the L1 calibration error larger than a margin?
+
+    The forward form: rows in random order are cut in blocks, and each block is judged by the map of the blocks before
+    it. The terms then have the spread they seem to have (they are a martingale's), which those of folds do not: a
+    one-sided t test keeps its level. Its expectation is at most the L1 error, so that a rejection is a valid
+    conclusion about the error itself, and ``low`` is a lower bound of it.
+
+    Parameters
+    ----------
+    margin : float
+        The smallest error that matters; 0 tests calibration itself.
+    map, norm
+        As in :func:`variational_error`.
+    n_blocks : int
+        Number of blocks; the first only teaches, and so does every block before which one class alone was seen.
+    rng : int, Generator or None
+        The order.
+    confidence_level : float
+        Of the one-sided bound ``low``.
+    weight_type : "frequency" or "importance"
+        Weights are whole numbers of copies, or importance weights whose squares enter the variance.
+
+    Returns
+    -------
+    VariationalTestResult
+
+    Examples
+    --------
+    >>> import calibrary as cal, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> c = rng.random(2000)
+    >>> y = rng.random(2000) < 0.25 + 0.5 * c  # mean distance from c: 1/8
+    >>> result = cal.variational_error_test(y, c, margin=0.05)
+    >>> round(result.estimate, 3), round(result.low, 3), result.pvalue < 0.001
+    (0.122, 0.103, True)
+    """
+    _check_norm(norm)
+    if not 0.0 <= margin < 2.0:
+        raise ValueError(f"margin={margin!r} must not be negative: pass the smallest error that matters, such as 0.02")
+    if not 0.0 < confidence_level < 1.0:
+        raise ValueError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
+    spread = view.variance_weight(weight_type, "the variational test")
+    rows, terms = forward_terms(view, _judge(map, view), n_blocks, rng, norm)
+    w = view.weight[rows]
+    total = float(w.sum())
+    n = total if weight_type == "frequency" else float(len(rows))
+    estimate = float(w @ terms) / total
+    square = float(spread[rows] @ (terms - estimate) ** 2) / total**2 * n / max(n - 1.0, 1.0)
+    error, df = math.sqrt(square), max(n - 1.0, 1.0)
+    away = estimate - margin
+    statistic = away / error if error > 0.0 else math.copysign(math.inf, away) if away else 0.0
+    low = estimate - error * float(scipy.special.stdtrit(df, confidence_level))
+    pvalue = float(scipy.special.stdtr(df, -statistic))
+    return VariationalTestResult(statistic, pvalue, estimate, error, low, margin, confidence_level, n)
+
+
+def forward_terms(
+    view: Predictions, map: Any, n_blocks: int = 10, rng: Any = 0, norm: float = 1
+) -> tuple[Array, Array]:
+    """Rows that are judged by the blocks before theirs, in random order, and what each says about the error."""
+    n_blocks = whole("n_blocks", n_blocks, least=2)
+    if view.n < n_blocks:
+        raise ValueError(
+            f"n_blocks={n_blocks} need as many rows, and there are {view.n}: use fewer blocks or more rows"
+        )
+    order = np.random.default_rng(rng).permutation(view.n)
+    blocks = np.array_split(order, n_blocks)
+    judged: list[Any] = []
+    for i, block in enumerate(blocks[1:], start=1):
+        before = np.concatenate(blocks[:i])
+        if (view.y[before] != view.y[before[0]]).any():
+            seen = rows_of(view, before, "before a block")
+            g = mapped_by(map, seen, view, block)
+            judged.append((block, variational_terms(view.y[block], view.probability[block], g, norm)))
+    if not judged:
+        raise ValueError("every label but those of the last block is the same, so that no map can be fitted: add rows")
+    rows, terms = (np.concatenate(parts) for parts in zip(*judged, strict=True))
+    return rows, terms
+
+
+# -- what both lean on --------------------------------------------------------------------------------
+
+
+def variational_terms(y: Any, c: Array, g: Array, norm: float = 1) -> Array:
+    """What each row says about the distance of c from calibration, when g is believed to be the truth.
+
+    For one probability sign(g - c) (y - c); for vectors the product of the gradient of the norm at g - c with the
+    residual. Its mean is at most the mean norm of E[y|c] - c, and equal to it when g is E[y|c].
+    """
+    away = g - c
+    away = np.where(np.abs(away) > _ROUNDING, away, 0.0)
+    if c.ndim == 1:
+        terms: Array = np.sign(away) * (y - c)
+        return terms
+    residual = (y[:, None] == np.arange(c.shape[1])) - c
+    total: Array = np.einsum("nk,nk->n", _gradient(away, norm), residual)
+    return total
+
+
+def _gradient(away: Array, norm: float) -> Array:
+    """Gradient of the norm of every row: |D|^(p-1) sign D / ||D||^(p-1); at 0, zero."""
+    size = np.abs(away)
+    largest = size.max(axis=1, keepdims=True)
+    if math.isinf(norm):
+        first = np.arange(away.shape[1]) == size.argmax(axis=1)[:, None]
+        return np.where(first, np.sign(away), 0.0)
+    share = size / np.where(largest > 0.0, largest, 1.0)  # of the largest, so that no power leaves the range
+    length = (share**norm).sum(axis=1, keepdims=True) ** (1.0 / norm)
+    slope = np.where(size > 0.0, share ** (norm - 1.0), 0.0) / np.where(length > 0.0, length, 1.0) ** (norm - 1.0)
+    result: Array = slope * np.sign(away)
+    return result
+
+
+def _check_norm(norm: float) -> None:
+    if not norm >= 1.0:
+        raise ValueError(f"norm={norm!r} must be a number from 1 to inf")
+
+
+def _recalibrator(map: Any, view: Predictions, score: str) -> Any:
+    """The map one would recalibrate with: the end rule, and for the log score never quite certain."""
+    chosen = as_map(usual_map(view) if isinstance(map, str) and map == "auto" else map)
+    return ShrunkIsotonic() if score == "log" and type(chosen) is Isotonic else with_ends(chosen)
+
+
+def _judge(map: Any, view: Predictions) -> Any:
+    """The map that says on which side of a prediction the truth lies; the beta map may fall."""
+    chosen = usual_map(view) if isinstance(map, str) and map == "auto" else map
+    return FreeBeta() if isinstance(chosen, str) and chosen.lower() == "beta" else chosen
+
+
+def _row_scores(view: Predictions, c: Array, score: ProperScore) -> Array:
+    p = np.column_stack([1.0 - c, c]) if c.ndim == 1 else c
+    with np.errstate(divide="ignore"):  # a certain prediction that failed has an infinite log score
+        return score.expected(p, view.one_hot)
+
+
+def _standard_error(difference: Array, view: Predictions) -> float:
+    gap = difference - float(view.mean(difference))
+    return math.sqrt(float(view.sum(gap * gap)) / max(view.total - 1.0, 1.0) / view.total)

@@ -1,0 +1,135 @@
+"""What can be guaranteed about the calibration curve, and so about the error, if it rises with the confidence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+
+from calibrary._errors import whole
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.data.views import Views
+from calibrary.metrics.declare import Common, metric
+from calibrary.numerics.laws.isotonic_band import rising_lower_bound, rising_upper_bound
+
+__all__ = ["HonestError", "honest_error"]
+
+#: With more distinct confidences than this they are rounded outward to two digits: runs grow with their square.
+MOST_PLACES = 2000
+
+
+class HonestError(NamedTuple):
+    """Bounds that hold together at the confidence level.
+
+    ``low`` and ``high`` bound the mean distance of confidence and frequency; no confidence stated is off by more than
+    ``certified``.
+    """
+
+    low: float
+    high: float
+    certified: float
+
+
+def honest_bounds(view: Predictions, confidence_level: float, digits: int | str | None) -> tuple[Array, Array]:
+    """The band at the distinct confidences of a binary view."""
+    if not 0.0 < confidence_level < 1.0:
+        raise ValueError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
+    view.counts("an honest band")
+    alpha, ties = 1.0 - confidence_level, view.ties
+    if isinstance(digits, str):
+        if digits != "auto":
+            raise ValueError(f"digits={digits!r} is not known: pass a whole number, None or 'auto'")
+        digits = None if len(ties.c) <= MOST_PLACES else 2
+    if digits is None:
+        return rising_lower_bound(ties.w, ties.wy, alpha), rising_upper_bound(ties.w, ties.wy, alpha)
+    scaled = np.round(ties.c * 10.0 ** whole("digits", digits), 9)  # 0.07 * 100 is 7.000000000000001
+    below, above = np.floor(scaled), np.ceil(scaled)
+    # what bounds the curve from below at c bounds it at the next grid place, and from above at the one before
+    place, n, ones = _gathered(above, ties.w, ties.wy)
+    lower = np.append(0.0, rising_lower_bound(n, ones, alpha))[np.searchsorted(place, below, side="right")]
+    place, n, ones = _gathered(below, ties.w, ties.wy)
+    upper = np.append(rising_upper_bound(n, ones, alpha), 1.0)[np.searchsorted(place, above)]
+    return lower, upper
+
+
+def _gathered(place: Array, w: Array, wy: Array) -> tuple[Array, Array, Array]:
+    """Rows at the same (ascending) place taken together."""
+    first = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
+    return place[first], np.add.reduceat(w, first), np.add.reduceat(wy, first)
+
+
+def _over_views(values: list[HonestError], views: Views, average: Any, options: dict[str, Any]) -> HonestError:
+    """All views at once: each gets its share of the chance to fail, so that the mean is guaranteed as well."""
+    level = options.get("confidence_level", 0.95)
+    shared = {**options, "confidence_level": 1.0 - (1.0 - level) / len(values)}
+    each = [_honest_error(view, **shared) for view in views.views]
+    low, high = (views.average(np.array(column), average) for column in list(zip(*each, strict=True))[:2])
+    return HonestError(low, high, max(e.certified for e in each))
+
+
+@metric(
+    "honest_error",
+    family="curve",
+    name="honest error bounds",
+    aliases=("certified calibration error", "calibration certificate"),
+    status="emerging",
+    since="0.2",
+    costly=True,
+    combine=_over_views,
+    fields=(("low", 0.0), ("high", 0.0), ("certified", 0.0)),
+    null=False,
+    null_note="it is a guarantee, not a statistic: where low is above 0 the predictions are not calibrated",
+    sign="the true mean error lies between low and high; no probability stated is off by more than certified",
+    symmetric=True,
+    cost="m^2 / 4 beta quantiles, m at most 2000 distinct confidences (101 when rounded)",
+    equation="mean max(0, L - c, c - U), mean max(|L - c|, |U - c|), and the largest of these; [L, U] the honest band",
+    references=(
+        "Dimitriadis, Dümbgen, Henzi et al. (2023), Honest calibration assessment for binary outcome predictions",
+    ),
+    use="A certificate: holds with the confidence level for any number of rows, if frequency rises with confidence.",
+    avoid="It is wide (1,000 rows: 0 to .3 where the truth is .07), and no everyday interval; an interval around it "
+    "makes no sense.",
+)
+def honest_error(
+    view: Predictions, *, confidence_level: float = 0.95, digits: Any = "auto", **common: Unpack[Common]
+) -> HonestError:
+    r"""Bounds of the calibration error that are guaranteed, and the largest error any confidence can have.
+
+    .. math:: \overline{\max(0, L - c, c - U)} \;\le\; \overline{|T(c) - c|} \;\le\; \overline{\max(|L - c|, |U - c|)}
+
+    where [L, U] is the band of :func:`calibrary.honest_band`, which holds the whole curve T of frequencies with the
+    confidence level, if T rises. Through a lens of several views they hold for all of them at once.
+
+    Parameters
+    ----------
+    confidence_level : float
+        Chance, at least, that all three statements are true.
+    digits : int, None or "auto"
+        Round confidences outward to so many digits, which keeps the guarantee and widens the band a little; None does
+        not, "auto" does so (2 digits) where there are more than 2000 distinct ones.
+
+    Returns
+    -------
+    HonestError
+        ``low``, ``high`` and ``certified``.
+
+    Examples
+    --------
+    >>> import calibrary as cal, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> c = rng.random(20_000).round(2)
+    >>> found = cal.honest_error(rng.random(20_000) < c**2, c)
+    >>> round(found.low, 3), round(found.high, 3), round(found.certified, 3)
+    (0.104, 0.225, 0.336)
+    """
+    return _honest_error(view, confidence_level=confidence_level, digits=digits)
+
+
+def _honest_error(view: Predictions, *, confidence_level: float = 0.95, digits: Any = "auto") -> HonestError:
+    lower, upper = honest_bounds(view, confidence_level, digits)
+    c, share = view.ties.c, view.ties.w / view.total
+    least = np.maximum(np.maximum(lower - c, c - upper), 0.0)
+    most = np.maximum(np.abs(lower - c), np.abs(upper - c))
+    return HonestError(math.fsum(share * least), math.fsum(share * most), float(most.max()))

@@ -1,0 +1,1 @@
+"""Decisions: what acting on the probabilities costs, at one threshold, over a range of them, or at the worst."""

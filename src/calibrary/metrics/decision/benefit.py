@@ -1,0 +1,82 @@
+"""Net benefit: true positives less false positives at the exchange rate of the threshold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary._errors import undefined
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, metric
+
+__all__ = ["net_benefit"]
+
+
+@metric(
+    "net_benefit",
+    family="point",
+    name="net benefit",
+    aliases=("decision curve value", "net benefit at a threshold"),
+    status="emerging",
+    since="0.2",
+    range=(-math.inf, 1.0),
+    range_note="at most the prevalence; at most 1 with standardized=True",
+    perfect=None,
+    better="higher",
+    tail="two-sided",
+    sign="true positives per row, less false ones at the threshold's exchange rate; treating nobody is 0",
+    proper="proper",
+    equation="TP/N - FP/N t/(1-t), acting where c >= t",
+    references=(
+        "Vickers, Elkin (2006), Decision curve analysis: a novel method for evaluating prediction models",
+        "Vickers, van Calster, Steyerberg (2019), A simple, step-by-step guide to interpreting decision curve analysis",
+    ),
+    use="Would acting on the model at the threshold in use do more good than acting on nobody or on everybody?",
+    avoid="One threshold says nothing about others: draw plots.plot_decision, with both strategies that need no model.",
+)
+def net_benefit(
+    view: Predictions, *, threshold: float = 0.5, standardized: bool = False, **common: Unpack[Common]
+) -> float:
+    r"""What acting on the model at a threshold is worth, in true positives per row.
+
+    .. math:: \frac{TP}{N} - \frac{FP}{N} \frac{t}{1-t}, \qquad \text{acting where } c \ge t
+
+    Acting at t says that one true positive is worth (1-t)/t false ones. Acting on nobody is worth 0, acting on
+    everybody the prevalence less (1 - prevalence) t / (1-t): a model is useful where it exceeds both.
+
+    Parameters
+    ----------
+    threshold : float
+        Between 0 and 1, both excluded.
+    standardized : bool
+        Divide by the prevalence, so that 1 is the best possible.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 0, 1, 0, 1, 1], [0.2, 0.4, 0.5, 0.6, 0.7, 0.9]
+    >>> round(cal.net_benefit(y, p, threshold=0.3), 4)
+    0.3571
+    """
+    t = checked_threshold(threshold)
+    acts = view.c >= t
+    value = float(view.mean(acts & (view.y == 1))) - float(view.mean(acts & (view.y == 0))) * t / (1.0 - t)
+    if not standardized:
+        return value
+    prevalence = float(view.mean(view.y))
+    return value / prevalence if prevalence else undefined(_NOBODY)
+
+
+_NOBODY = "the standardized net benefit is undefined: no row has the event, so that there is nothing to gain"
+
+
+def checked_threshold(threshold: Any) -> float:
+    """One threshold inside (0, 1), or a sentence."""
+    if not (np.ndim(threshold) == 0 and 0.0 < float(threshold) < 1.0):
+        raise ValueError(
+            f"threshold={threshold!r} must be one number between 0 and 1, both excluded; for a curve over several use "
+            "calibrary.decision_curve"
+        )
+    return float(threshold)

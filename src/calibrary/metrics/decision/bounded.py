@@ -1,0 +1,128 @@
+"""Brier and log score over the thresholds in use: the cost of decisions, averaged between two of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary.data.checks import Array
+from calibrary.data.lens import BINARY_LENSES
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, metric
+from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced
+
+__all__ = ["bounded_brier", "bounded_log"]
+
+_FACTS: dict[str, Any] = {
+    **ROW_SCORE,
+    "lenses": BINARY_LENSES,
+    "default_lens": "top-label",
+    "cost": "O(N)",
+    "status": "emerging",
+    "since": "0.2",
+    "sign": "lower is better; 0: no decision at a threshold in the range went wrong",
+    "proper": "proper",
+    "references": (
+        "Flores, Schiff, Smith et al. (2025), A consequentialist critique of binary classification evaluation",
+        "Shen (2005), Loss functions for binary classification and class probability estimation",
+    ),
+}
+
+
+@metric(
+    "bounded_brier",
+    name="bounded Brier score",
+    aliases=("bounded threshold brier score",),
+    equation="2 x integral of e(t) dt from low to high",
+    use="Only thresholds between low and high are ever used: compares models by what decisions there cost.",
+    avoid="It rewards discrimination and calibration together, and says nothing about predictions beyond the range.",
+    **_FACTS,
+)
+def bounded_brier(
+    view: Predictions,
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""The part of the Brier score that decisions at thresholds between ``low`` and ``high`` cause.
+
+    .. math:: 2 \int_{low}^{high} e(t)\, dt = \text{mean of } (1-q)^2 - (1-high)^2 \text{ if } y=1,\;
+              q^2 - low^2 \text{ if } y=0, \qquad q = \min(\max(c, low), high)
+
+    From 0 to 1 it is the Brier score.
+
+    Parameters
+    ----------
+    low, high : float
+        The range of thresholds, 0 <= low < high <= 1.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 1], [0.2, 0.7, 0.9]
+    >>> round(cal.bounded_brier(y, p, low=0.05, high=0.3), 4), round(cal.bounded_brier(y, p), 4)
+    (0.0125, 0.0467)
+    """
+    low, high = _checked(low, high)
+    q = np.clip(view.c, low, high)
+    return reduced(view, np.where(view.y == 1, (1.0 - q) ** 2 - (1.0 - high) ** 2, q**2 - low**2), reduction)
+
+
+@metric(
+    "bounded_log",
+    name="bounded log score",
+    aliases=("bounded threshold log score",),
+    range=(0.0, math.inf),
+    range_note="at most max(log(high/low), log((1-low)/(1-high)))",
+    equation="integral of e(t) / (t (1-t)) dt from low to high",
+    use="As the bounded Brier score, with thresholds spread evenly in log odds: for rare events.",
+    avoid="It rewards discrimination and calibration together, and says nothing about predictions beyond the range.",
+    **_FACTS,
+)
+def bounded_log(
+    view: Predictions,
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    reduction: str = "mean",
+    **common: Unpack[Common],
+) -> Score:
+    r"""The part of the log score that decisions at thresholds between ``low`` and ``high`` cause.
+
+    .. math:: \int_{low}^{high} \frac{e(t)}{t (1-t)}\, dt = \text{mean of } \log(high/q) \text{ if } y=1,\;
+              \log\frac{1-low}{1-q} \text{ if } y=0, \qquad q = \min(\max(c, low), high)
+
+    From 0 to 1 it is the log score; with 0 < low and high < 1 it is always finite.
+
+    Parameters
+    ----------
+    low, high : float
+        The range of thresholds, 0 <= low < high <= 1.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 1], [0.2, 0.7, 0.9]
+    >>> round(cal.bounded_log(y, p, low=0.05, high=0.3), 4)
+    0.0573
+    """
+    low, high = _checked(low, high)
+    q = np.clip(view.c, low, high)
+    with np.errstate(divide="ignore"):  # a certain prediction that failed costs infinitely much
+        kept = np.where(view.y == 1, q / high, (1.0 - q) / (1.0 - low))
+        rows: Array = -np.log(kept)
+    return reduced(view, rows, reduction)
+
+
+def _checked(low: Any, high: Any) -> tuple[float, float]:
+    if not (np.ndim(low) == 0 and np.ndim(high) == 0 and 0.0 <= float(low) < float(high) <= 1.0):
+        raise ValueError(f"low={low!r} and high={high!r} must be thresholds with 0 <= low < high <= 1")
+    return float(low), float(high)

@@ -1,0 +1,59 @@
+"""The cost of acting on a score, for every threshold: the one curve behind all metrics of decisions.
+
+Whoever acts when the score exceeds t weighs a false alarm with t and a miss with 1 - t, and pays
+``e(t) = (1-t) P(y=1, c<=t) + t P(y=0, c>t)``. Twice this is the Brier curve; as a diagram it is named after Murphy.
+Between neighboring scores it is straight, and at a score it jumps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import Predictions
+
+
+@dataclass(frozen=True)
+class CostCurve:
+    """Distinct scores, ascending, and the shares of misses and false alarms of acting above each.
+
+    ``misses[k]`` and ``alarms[k]`` belong to not acting on the k lowest scores.
+    """
+
+    score: Array
+    misses: Array
+    alarms: Array
+
+    def at(self, t: Array) -> Array:
+        """The cost of acting where the score is above t."""
+        return self._with(t, np.searchsorted(self.score, t, side="right"))
+
+    def before(self, t: Array) -> Array:
+        """Its limit from below, the cost of acting where the score is t or more."""
+        return self._with(t, np.searchsorted(self.score, t, side="left"))
+
+    def _with(self, t: Array, k: Indices) -> Array:
+        cost: Array = (1.0 - t) * self.misses[k] + t * self.alarms[k]
+        return cost
+
+
+def cost_curve(score: Array, w: Array, wy: Array) -> CostCurve:
+    """The curve of scores with their weights and weights of ones; equal scores are taken together."""
+    if (score[1:] < score[:-1]).any():
+        order = np.argsort(score, kind="stable")
+        score, w, wy = score[order], w[order], wy[order]
+    first = np.flatnonzero(np.concatenate(([True], score[1:] != score[:-1])))
+    if len(first) < len(score):
+        score, w, wy = score[first], np.add.reduceat(w, first), np.add.reduceat(wy, first)
+    total = float(w.sum())
+    misses, below = np.zeros(len(score) + 1), np.zeros(len(score) + 1)
+    np.cumsum(wy / total, out=misses[1:])
+    np.cumsum((w - wy) / total, out=below[1:])
+    return CostCurve(score, misses, below[-1] - below)
+
+
+def cost_of(view: Predictions) -> CostCurve:
+    """The cost of acting on the view's own confidences."""
+    return cost_curve(view.ties.c, view.ties.w, view.ties.wy)

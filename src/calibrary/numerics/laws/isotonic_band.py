@@ -1,0 +1,34 @@
+"""A band that holds a rising curve of probabilities with a guaranteed chance, from counts at ordered places."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def rising_lower_bound(n: Array, ones: Array, alpha: float) -> Array:
+    """Lower bounds, all valid at once, of a rising curve at ordered places with ``ones`` events among ``n`` rows each.
+
+    The share of events in a run of places is, on average, at most the curve at the run's end; so the exact (Clopper
+    and Pearson) lower bound of every run bounds the curve from there on. Over all m(m+1)/2 runs, at alpha / 2 together.
+    """
+    m = len(n)
+    level = alpha / (m * (m + 1.0))
+    rows, events = np.append(0.0, np.cumsum(n)), np.append(0.0, np.cumsum(ones))
+    best = np.zeros(m)
+    # a run that begins or ends at a place without events is bounded better by the run without that place
+    ends = np.flatnonzero(ones > 0.0)
+    for i, end in enumerate(ends):
+        start = ends[: i + 1]
+        size, hits = rows[end + 1] - rows[start], events[end + 1] - events[start]
+        best[end] = scipy.special.betaincinv(hits, size - hits + 1.0, level).max()
+    return np.maximum.accumulate(best)
+
+
+def rising_upper_bound(n: Array, ones: Array, alpha: float) -> Array:
+    """Upper bounds: the lower ones of the same curve, seen upside down and from the other end."""
+    upper: Array = 1.0 - rising_lower_bound(n[::-1], (n - ones)[::-1], alpha)[::-1]
+    return upper
