@@ -124,7 +124,7 @@ class ClassWise(CalibrationMap):
         refuse_absent_classes(view, "one curve per class")
         self.n_classes_ = view.k
         views = view.through(as_lens("class-wise")).views
-        self.maps_ = [_fitted_copy(self.map, one) for one in views]
+        self.maps_ = [fitted_copy(self.map, one) for one in views]
 
     def _evaluate(self, c: Array) -> Array:
         if c.ndim != 2 or c.shape[1] != self.n_classes_:
@@ -136,7 +136,8 @@ class ClassWise(CalibrationMap):
         return np.divide(q, total, out=np.full(q.shape, 1.0 / self.n_classes_), where=total > 0.0)
 
 
-def _fitted_copy(map: Any, view: Predictions) -> Any:
+def fitted_copy(map: Any, view: Predictions) -> Any:
+    """A copy of the map, fitted to a view; the object given stays as it is."""
     if isinstance(map, CalibrationMap):
         return copy.copy(map).fit(view)
     curve = copy.deepcopy(map)
