@@ -37,7 +37,9 @@ _MAPS = {
     "bins": "binned.Binned",
     "nadaraya_watson": "nadaraya_watson.NadarayaWatson",
 }
-_SYNONYMS = {"logistic": "platt", "spline": "rcs", "binned": "bins", "epanechnikov": "local_linear", "bcts": "bias_temperature"}
+_SYNONYMS = {
+    "logistic": "platt", "spline": "rcs", "binned": "bins", "epanechnikov": "local_linear", "bcts": "bias_temperature",
+}  # fmt: skip
 
 
 def map_class(name: str) -> Any:

@@ -133,7 +133,8 @@ class ClassWise(CalibrationMap):
         q = np.column_stack([curve.predict(column) for curve, column in zip(self.maps_, c.T, strict=True)])
         total = q.sum(axis=1, keepdims=True)
         # where every curve says 0 nothing is known
-        return np.divide(q, total, out=np.full(q.shape, 1.0 / self.n_classes_), where=total > 0.0)
+        result: Array = np.divide(q, total, out=np.full(q.shape, 1.0 / self.n_classes_), where=total > 0.0)
+        return result
 
 
 def fitted_copy(map: Any, view: Predictions) -> Any:

@@ -26,6 +26,7 @@ from calibrary.plots.detection import (
 from calibrary.plots.display import ReliabilityDisplay
 from calibrary.plots.grouping import GroupingData, grouping_data, plot_grouping
 from calibrary.plots.overview import overview
+from calibrary.plots.recalibration import RecalibrationData, plot_recalibration, recalibration_data
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
 from calibrary.plots.simplex import SimplexData, plot_simplex, plot_simplex_maps, simplex_data
 from calibrary.plots.smooth import SmoothData, plot_smooth_reliability, smooth_data
@@ -44,6 +45,7 @@ __all__ = [
     "HybridData",
     "MapData",
     "NullData",
+    "RecalibrationData",
     "ReliabilityData",
     "ReliabilityDisplay",
     "SimplexData",
@@ -71,12 +73,14 @@ __all__ = [
     "plot_grouping",
     "plot_metrics",
     "plot_null",
+    "plot_recalibration",
     "plot_reliability",
     "plot_simplex",
     "plot_simplex_maps",
     "plot_smooth_reliability",
     "plot_theory",
     "plot_tree",
+    "recalibration_data",
     "reliability_data",
     "simplex_data",
     "small_multiples",
@@ -100,8 +104,9 @@ _DRAWN: dict[str, Callable[..., Any]] = {
     "simplex": plot_simplex,
     "simplex-maps": plot_simplex_maps,
     "null": lambda p, **o: plot_null("ece", p, **o),
+    "recalibration": plot_recalibration,
 }
-_WITH_BINS = ("overview", "reliability", "bar", "tilted-roof", "classes")
+_WITH_BINS = ("overview", "reliability", "bar", "tilted-roof", "classes", "recalibration")
 
 
 def draw(kind: str, predictions: Any, *, n_bins: int | None = None, **options: Any) -> Any:

@@ -1,6 +1,6 @@
 """What would help: how much a map would gain, and the map itself, to be kept and applied to new predictions.
 
-``recalibration_gain(y, p)`` says whether it is worth it; ``Recalibrator().fit(p, y)`` does it, in scikit-learn's manner.
+``recalibration_gain(y, p)`` says whether it is worth it; ``Recalibrator().fit(p, y)`` does it, as scikit-learn would.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from calibrary._errors import suggest
 from calibrary.maps import _SYNONYMS, as_map
 from calibrary.maps.base import CalibrationMap
-from calibrary.maps.isotonic import Isotonic, ShrunkIsotonic
+from calibrary.maps.isotonic import Isotonic
+from calibrary.recalibrate.isotonic import KeptIsotonic
 
 #: Every map that new predictions can be sent through, simplest first. The other maps of :mod:`calibrary.maps` (local
 #: regressions, which end where the fitted data end) are for looking at, not for keeping.
@@ -81,7 +82,7 @@ def map_name(map: str) -> str:
 
 def _made(word: str) -> Any:
     if word == "isotonic":
-        return ShrunkIsotonic()
+        return KeptIsotonic()
     return as_map("bins", roof="flat", empty="identity") if word == "bins" else as_map(word)
 
 

@@ -141,7 +141,7 @@ def beside(path: Path) -> Iterator[Path]:
         raise ValueError(f"{path}: the folder {path.parent} does not exist")
     if path.is_dir():
         raise ValueError(f"{path} is a folder: name a file")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=f".{path.name}")
     os.close(handle)
     temporary = Path(name)
     try:

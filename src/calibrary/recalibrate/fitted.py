@@ -38,7 +38,7 @@ class FittedMap:
             return p
         q = np.asarray(self.map.predict(inside(p, self.end)), dtype=np.float64)
         if q.shape != p.shape:
-            raise ValueError(f"map {self.word!r} gave an array of shape {q.shape} for {p.shape}: predict(c) must keep it")
+            raise ValueError(f"map {self.word!r} gave the shape {q.shape} for {p.shape}: predict(c) must keep it")
         return inside(q, self.limit)
 
 

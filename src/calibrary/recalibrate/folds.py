@@ -38,6 +38,6 @@ def _given(p: Predictions, folds: Any, unit: Indices | None) -> Indices:
         torn = np.flatnonzero(first[unit] != fold)
         if len(torn):
             raise ValueError(
-                f"folds puts rows of one unit in different folds (row {torn[0]} is one of them): give each unit one fold"
+                f"folds puts rows of one unit in different folds (row {torn[0]} is one): give each unit one fold"
             )
     return fold

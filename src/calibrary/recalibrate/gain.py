@@ -63,12 +63,12 @@ class RecalibrationGain:
     ----------
     rows : one :class:`MapGain` per map, simplest first
     advice : word of the map to use, or None where nothing is to be gained
-    before : the score of the predictions as they are, exact 0 and 1 moved inside by ``end``
+    before : the score of the predictions as they are (were it infinite: with 0 and 1 moved inside by ``end``)
     ece_before, ece_calibrated : their ECE, and what a calibrated model with these probabilities reads
     score : id of the score
     n, n_classes, n_folds : rows, classes, folds
-    end : how far from 0 and 1 scores are kept
-    n_impossible : rows whose outcome was stated with probability 0
+    end : how far from 0 and 1 the maps keep the scores
+    n_impossible : rows that would make the score infinite: called impossible, and happened
     skipped : maps that could not be fitted, and why
     predictions, cross_fitted : the predictions, and each row's probability from the map of the other folds
     """
@@ -125,8 +125,8 @@ class RecalibrationGain:
         if self.n_impossible:
             rows = "row was" if self.n_impossible == 1 else "rows were"
             said.append(
-                f"{self.n_impossible} {rows} called impossible and happened: as stated the log loss is infinite. Scores "
-                f"of exactly 0 and 1 count as {number(self.end)} and 1 - {number(self.end)} here."
+                f"{self.n_impossible} {rows} called impossible and happened, so the {spoken_score(self.score)} as "
+                f"stated is infinite: 0 and 1 count here as {number(self.end)} and 1 - {number(self.end)}."
             )
         said += [f"{word} was left out: {reason}" for word, reason in self.skipped.items()]
         return tuple(said)
@@ -162,7 +162,7 @@ class RecalibrationGain:
         head, body = self.table()
         widths = [max(len(line[j]) for line in [head, *body]) for j in range(len(head))]
         lines = [
-            "  ".join(cell.ljust(w) if j == 0 else cell.rjust(w) for j, (cell, w) in enumerate(zip(line, widths)))
+            "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))])
             for line in [head, *body]
         ]
         return "\n".join([self.sentence, *self.notes, "", *(line.rstrip() for line in lines)])
@@ -271,7 +271,7 @@ def recalibration_gain(
         int(fold.max()) + 1,
         n_bins,
         end,
-        int(np.count_nonzero(p.p_true <= 0.0)),
+        before.n_impossible,
         skipped,
         p,
         mapped,
@@ -284,6 +284,7 @@ class Before:
 
     p: Predictions
     losses: Array
+    n_impossible: int
     mean: MeanWithError
     n_bins: int
     ece: float
@@ -291,10 +292,17 @@ class Before:
 
     @classmethod
     def of(cls, p: Predictions, entry: Entry, end: float, units: Any, n_bins: int, weight_type: str) -> Before:
-        """Exact 0 and 1 are moved inside first, so that one of them does not make everything infinite."""
-        losses = row_scores(entry, p, inside(p.probability, end))
+        """Scored as stated, unless something called impossible happened: then with 0 and 1 moved inside by ``end``.
+
+        As stated one such row would make everything infinite. Where none happened the model may be right to be
+        certain: moving its 0 and 1 would charge it for that, and credit a map with learning it again.
+        """
+        losses = row_scores(entry, p, p.probability)
+        n_impossible = int(np.isinf(losses).sum())
+        if n_impossible:
+            losses = row_scores(entry, p, inside(p.probability, end))
         ece = ece_and_null(p, p.probability, n_bins)
-        return cls(p, losses, MeanWithError(p, units, weight_type), n_bins, *ece)
+        return cls(p, losses, n_impossible, MeanWithError(p, units, weight_type), n_bins, *ece)
 
     @property
     def score(self) -> float:

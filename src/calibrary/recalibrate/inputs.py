@@ -20,8 +20,8 @@ def probabilities(p: Any, *, logits: bool = False) -> Array:
         raise ValueError("p holds complex numbers (Complex data not supported): pass probabilities")
     if given.ndim == 2 and 0 in given.shape:
         raise ValueError(
-            f"p has {given.shape[0]} sample(s) and {given.shape[1]} feature(s) (shape={given.shape}) while a minimum of "
-            "1 is required: pass one row per prediction, one column per class"
+            f"p has {given.shape[0]} sample(s) and {given.shape[1]} feature(s) (shape={given.shape}) while a minimum "
+            "of 1 is required: pass one row per prediction, one column per class"
         )
     if given.dtype.kind not in "fiub":
         try:
@@ -58,8 +58,8 @@ def refuse_mixed_scales(p: NDArray[Any]) -> None:
     if len(fractions):
         other = ", ".join(map(str, fractions[0]))
         raise ValueError(
-            f"p[{place}] = {p[tuple(large)]:g} looks like a percentage and p[{other}] = {p[tuple(fractions[0])]:g} like "
-            "a fraction: bring all to one scale, numbers from 0 to 1"
+            f"p[{place}] = {p[tuple(large)]:g} looks like a percentage and p[{other}] = {p[tuple(fractions[0])]:g} "
+            "like a fraction: bring all to one scale, numbers from 0 to 1"
         )
     raise ValueError(f"p[{place}] = {p[tuple(large)]:g} looks like a percentage: divide by 100")
 
@@ -80,7 +80,7 @@ def class_names(y: NDArray[Any], p: Array, columns: Sequence[Any] | None) -> tup
     if y.dtype.kind == "O" and any(v is None or v != v for v in y.tolist()):
         raise ValueError("y holds missing labels: drop the rows without one")
     if y.dtype.kind == "f" and not (np.isfinite(y).all() and (y == np.rint(y)).all()):
-        raise ValueError("Unknown label type: continuous; y must hold the class that occurred in every row, not a score")
+        raise ValueError("Unknown label type: continuous; y must hold the class that occurred in every row, no score")
     present = sorted(set(y.tolist()), key=lambda v: (str(type(v)), v) if not isinstance(v, int | float) else ("", v))
     numeric = all(isinstance(v, int | float) for v in present)
     if p.ndim == 1:

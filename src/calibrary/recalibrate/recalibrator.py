@@ -135,10 +135,10 @@ class Recalibrator:
     def _predictions(self, X: Any, y: Any, sample_weight: Any) -> Predictions:
         """The checked rows of a fit; sets what is known about the columns."""
         if isinstance(X, Matches | Predictions):
-            p = predictions(X, sample_weight=sample_weight)
-            self.classes_ = np.array(p.classes)
-            self.n_features_in_ = 1 if p.binary else p.k
-            return p
+            made = predictions(X, sample_weight=sample_weight)
+            self.classes_ = np.array(made.classes)
+            self.n_features_in_ = 1 if made.binary else made.k
+            return made
         if y is None:
             raise ValueError("Recalibrator requires y to be passed, but the target y is None: call fit(p, y)")
         refuse_swapped(X, y)
@@ -231,7 +231,9 @@ class Recalibrator:
 
     # -- judging --------------------------------------------------------------------------------
 
-    def judge(self, X: Any, y: Any = None, sample_weight: Any = None, *, units: Any = None, n_bins: int = 15) -> MapGain:
+    def judge(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, units: Any = None, n_bins: int = 15
+    ) -> MapGain:
         """What the map does to rows it was not fitted to: score and ECE before and after, with standard error."""
         p = self._new_rows(X, y, sample_weight)
         if units is None and isinstance(X, Matches):

@@ -12,11 +12,11 @@ from calibrary.data.predictions import Array
 from calibrary.grouping.edges import Intervals
 from calibrary.maps.base import CalibrationMap
 from calibrary.maps.binned import Binned
-from calibrary.maps.isotonic import ShrunkIsotonic
 from calibrary.maps.likelihood import Beta, Platt, Temperature
 from calibrary.maps.piecewise import LogitPolygon, PiecewiseLinear, PiecewiseLinearLogit, Polygon
 from calibrary.maps.spline import Basis, MultinomialSpline, RestrictedCubicSpline
 from calibrary.maps.vector import BiasTemperature, ClassWise
+from calibrary.recalibrate.isotonic import KeptIsotonic
 
 Numbers = dict[str, Any]
 
@@ -88,10 +88,11 @@ class _Reader:
             if not x > above:
                 raise ValueError(f"{name}[{i}] = {x!r} must be above {above:g}")
         array = np.array(value, dtype=np.float64)
-        step = np.diff(array)
-        wrong = np.flatnonzero(step <= 0.0 if rising == "strictly" else step < 0.0) if rising else []
-        if len(wrong):
-            raise ValueError(f"{name}[{wrong[0]}] and the number after it fall: {name} must rise")
+        if rising:
+            step = np.diff(array)
+            wrong = np.flatnonzero(step <= 0.0 if rising == "strictly" else step < 0.0)
+            if len(wrong):
+                raise ValueError(f"{name}[{wrong[0]}] and the number after it do not rise: {name} must")
         return array
 
     def parts(self, name: str) -> list[_Reader]:
@@ -138,7 +139,7 @@ def _isotonic(r: _Reader, k: int) -> Any:
     knots = r.many("knots", rising="strictly", unit=True)
     if not len(knots):
         raise ValueError("knots is empty: a curve has at least one")
-    return _with(ShrunkIsotonic(), knots_=knots, values_=r.many("values", len(knots), rising="weakly", unit=True))
+    return _with(KeptIsotonic(), knots_=knots, values_=r.many("values", len(knots), rising="weakly", unit=True))
 
 
 class _KeptEdges(Intervals):
