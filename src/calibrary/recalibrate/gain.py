@@ -22,8 +22,8 @@ from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.inputs import refuse_mixed_scales
 
 #: Short names of the scores, and how they are spoken of.
-SCORES = {"log": "nll", "brier": "bs", "spherical": "spherical"}
-_SPOKEN = {"nll": "log loss", "bs": "Brier score"}
+SCORES = {"log": "nll", "brier": "bs", "spherical": "pss"}
+_SPOKEN = {"nll": "log loss", "bs": "Brier score", "pss": "spherical score"}
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def recalibration_gain(
         "auto": temperature, Platt, beta, spline ("rcs") and isotonic for one probability. For several classes
         temperature, temperature with class biases ("bias_temperature"), and Platt, beta and isotonic for each class,
         divided by their sum. Others: "pl", "pl3", "bins", "multinomial_spline".
-    score : "log", "brier", "spherical", or the id of another proper score of rows
+    score : "log", "brier", "spherical", or the id of another strictly proper score of rows
     folds : int or array-like of shape (N,)
         Number of random folds, or the fold of every row. Never stratified by the label: that would show each map the
         share of the labels it is judged on.
@@ -383,8 +383,10 @@ def refuse_one_class_left(p: Predictions, fold: Indices) -> None:
 def row_score(score: str) -> Entry:
     """The entry of a proper score that gives one number per row."""
     entry = catalogue[SCORES.get(score, score)]
-    if "reduction" not in entry.options or entry.proper not in ("strictly", "proper"):
-        raise ValueError(f"score={score!r} is not a proper score of single rows: choose from {', '.join(SCORES)}")
+    if "reduction" not in entry.options or entry.proper != "strictly":
+        raise ValueError(
+            f"score={score!r} is not a strictly proper score of single rows: choose from {', '.join(SCORES)}"
+        )
     return entry
 
 
@@ -405,7 +407,8 @@ class MeanWithError:
     def __init__(self, p: Predictions, units: Any, weight_type: str) -> None:
         self.p = p
         self.unit = None if units is None else np.unique(p.align(units, "units"), return_inverse=True)[1].ravel()
-        self.variance_weight = None if p.w is None else p.variance_weight(weight_type, "a standard error")
+        self.square_weight = None if p.w is None else p.variance_weight(weight_type, "a standard error")
+        self.n = p.total if weight_type == "frequency" else float(p.n)
 
     def __call__(self, x: Array) -> tuple[float, float]:
         mean = float(self.p.mean(x))
@@ -414,9 +417,8 @@ class MeanWithError:
             sums = np.bincount(self.unit, away if self.p.w is None else self.p.w * away)
             square, n = float(sums @ sums), float(len(sums))
         else:
-            v = self.variance_weight
-            square = float(away @ away if v is None else v @ (away * away))
-            n = self.p.total if v is None or v is self.p.w else float(self.p.n)
+            v = self.square_weight
+            square, n = float(away @ away if v is None else v @ (away * away)), self.n
         se = np.sqrt(square * n / (n - 1.0)) / self.p.total if n > 1.0 else np.inf
         return mean, float(se)
 

@@ -371,7 +371,7 @@ def _same(value: Any, default: Any) -> bool:
 
 def _not_fitted() -> Exception:
     text = "this Recalibrator is not fitted yet: call fit(p, y), or Recalibrator.load(path)"
-    if "sklearn" in sys.modules:
+    if sys.modules.get("sklearn"):
         from sklearn.exceptions import NotFittedError
 
         error: Exception = NotFittedError(text)

@@ -10,7 +10,7 @@ Array = NDArray[np.float64]
 #: From this variance on three cumulants and the lattice say it all, to about 1e-5 of the value.
 _LARGE = 25.0
 #: Probabilities that are neighbours in order are taken together in at most so many groups.
-_GROUPS = 512
+_GROUPS = 2048
 
 
 def mean_absolute_deviation(p: Array, w: Array | None = None) -> float:
