@@ -117,7 +117,7 @@ def test_class_wise_isotonic_maps_are_scikit_learns():
     sklearn = pytest.importorskip("sklearn.isotonic")
     each = []
     for k in range(4):
-        curve = sklearn.IsotonicRegression(out_of_bounds="clip").fit(MULTI_P[:, k], MULTI_Y == k)
+        curve = sklearn.IsotonicRegression(out_of_bounds="clip").fit(MULTI_P[:, k], k == MULTI_Y)
         each.append(curve.predict(MULTI_P[:, k]))
     expected = np.column_stack(each)
     expected /= expected.sum(axis=1, keepdims=True)
@@ -780,3 +780,30 @@ def test_nothing_of_scikit_learn_is_needed():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("platt Recalibrator(map='platt') 569\nthis Recalibrator is not fitted yet")
+
+
+# -- the figure -------------------------------------------------------------------------------------
+
+
+def test_the_figure_shows_the_bins_and_numbers_of_the_table():
+    from calibrary.plots import draw, plot_recalibration, recalibration_data
+
+    y, c = overconfident()
+    found = cal.recalibration_gain(y, c)
+    data = recalibration_data(found)
+    assert data.map == found.advice
+    assert (data.ece, data.after_ece) == (found.ece_before, found[found.advice].ece)
+    bins = cal.reliability_bins(y, found.cross_fitted[data.map])
+    np.testing.assert_allclose(data.after_outcome, bins.outcome)
+    gaps = data.after_weight @ np.abs(data.after_outcome - data.after_confidence) / data.n
+    assert gaps == pytest.approx(data.after_ece, rel=1e-9)
+    assert "\n" not in data.to_json().splitlines()[1]
+    ax = plot_recalibration(found)
+    named = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert named[0] == f"as it is: ECE {number(data.ece)}"
+    assert "Platt scaling" in named[1]
+    assert ax.get_title(loc="left") == "What recalibration would do"
+    good = np.random.default_rng(5).random(300)
+    calm = cal.predictions((np.random.default_rng(6).random(300) < good).astype(int), good)
+    assert "nothing worth it" in draw("recalibration", calm).axes[0].get_title(loc="left")
+    assert recalibration_data(MULTI_Y, MULTI_P, map="isotonic").lens == "top-label"

@@ -144,8 +144,13 @@ def apply(
     def find(names: list[str]) -> list[str]:
         return _columns(names, prob, recalibrator, map)
 
+    fractions = False
+
     def transform(p: Array, first: int) -> Array:
-        _refuse_scale(p, first, file, recalibrator)
+        nonlocal fractions
+        fractions = fractions or bool(((p > 0.0) & (p < 1.0)).any())
+        if not recalibrator.logits:
+            _refuse_scale(p, first, file, fractions)
         given = p if p.shape[1] > 1 else p[:, 0]
         seen.add(recalibrator._checked(given))
         q: Array = recalibrator.transform(given)
@@ -194,19 +199,16 @@ def _of_prefix(prefix: str, names: list[str], recalibrator: Recalibrator) -> lis
     return [prefix]
 
 
-def _refuse_scale(p: Array, first: int, file: Path, recalibrator: Recalibrator) -> None:
+def _refuse_scale(p: Array, first: int, file: Path, fractions: bool) -> None:
     """Numbers that are no probabilities, with the number of their row in the whole file."""
-    if recalibrator.logits:
-        return
     wrong = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
     if not len(wrong):
         return
     row, j = (int(i) for i in wrong[0])
     value = p[row, j]
-    fraction = ((p > 0.0) & (p < 1.0)).any()
     if 1.0 < value <= 100.0:
         why = "percentages mixed with fractions; bring all to one scale, numbers from 0 to 1"
-        cause = f"looks like a percentage: {why}" if fraction else "looks like a percentage: divide by 100"
+        cause = f"looks like a percentage: {why}" if fractions else "looks like a percentage: divide by 100"
     else:
         cause = "is not a probability: pass numbers from 0 to 1, or fit the map with --logits"
     raise InputError(f"{file}: {value:g} in row {first + row + 1:,} (not counting a header) {cause}")

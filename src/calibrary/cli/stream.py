@@ -109,10 +109,6 @@ def _chunks(rows: Iterable[Any]) -> Iterator[list[Any]]:
         yield chunk
 
 
-def _text(x: float) -> str:
-    return "" if np.isnan(x) else repr(float(x))
-
-
 # -- CSV ----------------------------------------------------------------------------------------------
 
 
@@ -136,28 +132,33 @@ def _csv(job: Job) -> int:
                 raise InputError(
                     f"{job.source}: row {n + short + 1:,} has {len(rows[short])} cells and the header {len(head)}"
                 )
-            p = np.array([[_number(row[j], job, n + i, head[j]) for j in place] for i, row in enumerate(rows)])
-            for row, changed in zip(rows, job.changed(p, columns, n), strict=True):
-                if job.suffix:
-                    row.extend(map(_text, changed))
-                else:
-                    for j, x in zip(place, changed, strict=True):
-                        row[j] = _text(x)
+            p = np.column_stack([_numbers([row[j] for row in rows], job, n, head[j]) for j in place])
+            texts = [["" if x != x else repr(x) for x in column] for column in job.changed(p, columns, n).T.tolist()]
+            for j, column in zip(place, texts, strict=True):
+                for row, text in zip(rows, column, strict=True):
+                    if job.suffix:
+                        row.append(text)
+                    else:
+                        row[j] = text
             writer.writerows(rows)
             n += len(rows)
     return n
 
 
-def _number(text: Any, job: Job, row: int, column: str) -> float:
-    if text is None or text == "":
-        return np.nan
-    try:
-        return float(text)
-    except (ValueError, TypeError):
-        raise InputError(
-            f"{job.source}: column {column!r} holds {text!r} in row {row + 1:,} (not counting a header), which is not "
-            "a number"
-        ) from None
+def _numbers(cells: list[Any], job: Job, first: int, column: str) -> Array:
+    """The cells as numbers, missing ones as NaN."""
+    numbers = np.full(len(cells), np.nan)
+    for i, cell in enumerate(cells):
+        if cell is None or cell == "":
+            continue
+        try:
+            numbers[i] = float(cell)
+        except (ValueError, TypeError):
+            raise InputError(
+                f"{job.source}: column {column!r} holds {cell!r} in row {first + i + 1:,} (not counting a header), "
+                "which is not a number"
+            ) from None
+    return numbers
 
 
 # -- JSON ---------------------------------------------------------------------------------------------
@@ -226,7 +227,7 @@ def _objects_of_array(source: IO[str], job: Job) -> Iterator[dict[str, Any]]:
 def _change_objects(objects: list[dict[str, Any]], job: Job, first: int) -> None:
     columns = job.find(list(objects[0]))
     names = job.names(columns, objects[0])
-    p = np.array([[_number(o.get(c), job, first + i, c) for c in columns] for i, o in enumerate(objects)])
+    p = np.column_stack([_numbers([o.get(c) for o in objects], job, first, c) for c in columns])
     for o, changed in zip(objects, job.changed(p, columns, first), strict=True):
         o.update({name: None if np.isnan(x) else float(x) for name, x in zip(names, changed, strict=True)})
 
@@ -237,7 +238,7 @@ def _change_objects(objects: list[dict[str, Any]], job: Job, first: int) -> None
 def _parquet(job: Job) -> int:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(job.source) as source:
+    with pq.ParquetFile(job.source, buffer_size=1 << 20) as source:
         groups = source.metadata.num_row_groups
         packing = source.metadata.row_group(0).column(0).compression if groups else "SNAPPY"
         packing = "NONE" if packing == "UNCOMPRESSED" else packing
