@@ -257,6 +257,11 @@ def test_a_model_that_is_right_to_be_certain_is_left_alone():
     assert found.advice is None
     assert found.n_impossible == 0
     assert found.before == pytest.approx(cal.negative_log_likelihood(y, c), rel=1e-12)
+    assert found.nearest == 0.0
+    rare = np.where((c == 0) & (np.arange(1000) % 100 == 0), 1, y)  # one in a hundred fails: .0x suits best, not .05
+    found = cal.recalibration_gain(rare, c)
+    certain = (c == 0) | (c == 1)
+    assert found.nearest == pytest.approx((rare != c)[certain].mean(), rel=1e-4)
 
 
 def test_impossible_events_are_counted_with_the_end_rule_and_said():
@@ -265,7 +270,11 @@ def test_impossible_events_are_counted_with_the_end_rule_and_said():
     impossible = ((c == 0) & (y == 1)) | ((c == 1) & (y == 0))
     assert found.n_impossible == impossible.sum() > 0
     assert found.end == pytest.approx(0.05)
-    assert found.before == pytest.approx(cal.negative_log_likelihood(y, np.clip(c, 0.05, 0.95)), rel=1e-12)
+    certain = (c == 0) | (c == 1)
+    share = (y != c)[certain].mean()  # the optimum: what is called certain fails so often
+    assert found.nearest == pytest.approx(min(share, 0.05), rel=1e-4)
+    moved = np.clip(c, found.nearest, 1 - found.nearest)
+    assert found.before == pytest.approx(cal.negative_log_likelihood(y, moved), rel=1e-12)
     assert "called impossible and happened" in repr(found)
     assert math.isfinite(found.best.gain)
     assert cal.recalibration_gain(y, c, score="brier").n_impossible == 0

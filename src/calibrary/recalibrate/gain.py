@@ -14,6 +14,7 @@ from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Array, Indices, Predictions, as_array, predictions
 from calibrary.grouping import Groups, group
 from calibrary.lookup import Entry, catalogue
+from calibrary.maps.base import EPS
 from calibrary.maps.ends import inside
 from calibrary.numerics.laws.poisson_binomial import mean_absolute_deviation
 from calibrary.recalibrate.candidates import Candidate, candidates
@@ -63,11 +64,12 @@ class RecalibrationGain:
     ----------
     rows : one :class:`MapGain` per map, simplest first
     advice : word of the map to use, or None where nothing is to be gained
-    before : the score of the predictions as they are (were it infinite: with 0 and 1 moved inside by ``end``)
+    before : the score of the predictions as they are (were it infinite: with 0 and 1 moved inside by ``nearest``)
     ece_before, ece_calibrated : their ECE, and what a calibrated model with these probabilities reads
     score : id of the score
     n, n_classes, n_folds : rows, classes, folds
     end : how far from 0 and 1 the maps keep the scores
+    nearest : how far from 0 and 1 certain predictions count in ``before``; 0 is as stated
     n_impossible : rows that would make the score infinite: called impossible, and happened
     skipped : maps that could not be fitted, and why
     predictions, cross_fitted : the predictions, and each row's probability from the map of the other folds
@@ -84,6 +86,7 @@ class RecalibrationGain:
     n_folds: int
     n_bins: int
     end: float
+    nearest: float
     n_impossible: int
     skipped: Mapping[str, str]
     predictions: Predictions = field(repr=False, compare=False)
@@ -126,7 +129,7 @@ class RecalibrationGain:
             rows = "row was" if self.n_impossible == 1 else "rows were"
             said.append(
                 f"{self.n_impossible} {rows} called impossible and happened, so the {spoken_score(self.score)} as "
-                f"stated is infinite: 0 and 1 count here as {number(self.end)} and 1 - {number(self.end)}."
+                f"stated is infinite: 0 and 1 count here as {number(self.nearest)} from the end, which suits them best."
             )
         said += [f"{word} was left out: {reason}" for word, reason in self.skipped.items()]
         return tuple(said)
@@ -134,7 +137,7 @@ class RecalibrationGain:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, words and lists, ready for JSON."""
         names = ("advice", "sentence", "score", "before", "ece_before", "ece_calibrated", "n", "n_classes", "n_folds")
-        more = ("n_bins", "end", "n_impossible")
+        more = ("n_bins", "end", "nearest", "n_impossible")
         return {
             **{name: getattr(self, name) for name in (*names, *more)},
             "maps": [{**asdict(row), "worth": row.worth} for row in self.rows],
@@ -271,6 +274,7 @@ def recalibration_gain(
         int(fold.max()) + 1,
         n_bins,
         end,
+        before.nearest,
         before.n_impossible,
         skipped,
         p,
@@ -285,6 +289,7 @@ class Before:
     p: Predictions
     losses: Array
     n_impossible: int
+    nearest: float
     mean: MeanWithError
     n_bins: int
     ece: float
@@ -292,17 +297,18 @@ class Before:
 
     @classmethod
     def of(cls, p: Predictions, entry: Entry, end: float, units: Any, n_bins: int, weight_type: str) -> Before:
-        """Scored as stated, unless something called impossible happened: then with 0 and 1 moved inside by ``end``.
+        """Scored as stated, unless something called impossible happened: then with 0 and 1 as near as suits them best.
 
         As stated one such row would make everything infinite. Where none happened the model may be right to be
         certain: moving its 0 and 1 would charge it for that, and credit a map with learning it again.
         """
         losses = row_scores(entry, p, p.probability)
-        n_impossible = int(np.isinf(losses).sum())
+        n_impossible, nearest = int(np.isinf(losses).sum()), 0.0
         if n_impossible:
-            losses = row_scores(entry, p, inside(p.probability, end))
+            nearest = kindest_end(p, entry, end)
+            losses = row_scores(entry, p, inside(p.probability, nearest))
         ece = ece_and_null(p, p.probability, n_bins)
-        return cls(p, losses, n_impossible, MeanWithError(p, units, weight_type), n_bins, *ece)
+        return cls(p, losses, n_impossible, nearest, MeanWithError(p, units, weight_type), n_bins, *ece)
 
     @property
     def score(self) -> float:
@@ -313,6 +319,21 @@ class Before:
         gain, se = self.mean(self.losses - losses)
         after = float(self.p.mean(losses))
         return MapGain(word, name, self.score, after, gain, se, self.ece, *ece_and_null(self.p, q, self.n_bins))
+
+
+def kindest_end(p: Predictions, entry: Entry, most: float) -> float:
+    """How far from 0 and 1 certain predictions should have stayed, at most so far, for their score to be best."""
+    from scipy.optimize import minimize_scalar
+
+    certain = p.probability.min(axis=-1) <= 0.0 if not p.binary else (p.c <= 0.0) | (p.c >= 1.0)
+    index = np.flatnonzero(certain)
+    rows = p.subset(index, p.y[index], p.probability[index])
+
+    def loss(log: float) -> float:
+        return float(rows.sum(row_scores(entry, rows, inside(rows.probability, np.exp(log)))))
+
+    best = minimize_scalar(loss, bounds=(np.log(EPS), np.log(most)), method="bounded", options={"xatol": 1e-6})
+    return float(np.exp(best.x))
 
 
 def advised(rows: list[MapGain], lost: Mapping[str, Array], mean: MeanWithError) -> str | None:
