@@ -15,8 +15,8 @@ from rich.table import Table
 from calibrary._errors import suggest
 from calibrary.cli.read import InputError, PredictionFile, read_predictions
 from calibrary.cli.stream import Job, kind_of, run
+from calibrary.data.checks import Array
 from calibrary.data.matching import match_detections
-from calibrary.data.predictions import Array
 from calibrary.recalibrate import RecalibrationGain, Recalibrator, recalibration_gain
 from calibrary.recalibrate.candidates import NAMES
 from calibrary.recalibrate.file import beside

@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from calibrary.cli.read import InputError
-from calibrary.data.predictions import Array
+from calibrary.data.checks import Array
 
 #: Rows in memory at a time.
 CHUNK = 20_000

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap
 from calibrary.maps.likelihood import LogitMap, Temperature
 from calibrary.maps.piecewise import PiecewiseLinearLogit

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.data.checks import Array, softmax
 from calibrary.data.lens import as_lens
-from calibrary.data.predictions import Array, Predictions, softmax
+from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, CalibrationMap
 from calibrary.maps.likelihood import RIDGE
 from calibrary.numerics.solve.newton import Evaluated, minimise

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, axis_names

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import one_of
+from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
-from calibrary.data.predictions import Array, Predictions
+from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.ends import half_end, inside
 from calibrary.maps.vector import ClassWise, fitted_copy

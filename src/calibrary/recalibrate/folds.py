@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import whole
-from calibrary.data.predictions import Indices, Predictions
+from calibrary.data.checks import Indices
+from calibrary.data.predictions import Predictions
 
 
 def fold_numbers(p: Predictions, folds: Any = 10, units: Any = None, rng: Any = 0) -> Indices:

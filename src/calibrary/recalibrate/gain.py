@@ -10,20 +10,25 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import suggest
+from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.lens import as_lens
-from calibrary.data.predictions import Array, Indices, Predictions, as_array, predictions
+from calibrary.data.predictions import Predictions, predictions
 from calibrary.grouping import Groups, group
-from calibrary.lookup import Entry, catalogue
+from calibrary.lookup import catalogue
 from calibrary.maps.base import EPS
 from calibrary.maps.ends import inside
+from calibrary.metrics.entry import Entry
+from calibrary.metrics.measure import measure
 from calibrary.numerics.laws.poisson_binomial import mean_absolute_deviation
+from calibrary.question import Question
 from calibrary.recalibrate.candidates import Candidate, candidates
 from calibrary.recalibrate.fitted import end_of, fit_map, problem
 from calibrary.recalibrate.folds import fold_numbers
-from calibrary.recalibrate.inputs import refuse_mixed_scales
+from calibrary.recalibrate.inputs import refuse_mixed_scales, units_of
 
 #: Short names of the scores, and how they are spoken of.
 SCORES = {"log": "nll", "brier": "bs", "spherical": "pss"}
+_BY_ROW = Question({"reduction": "none"})
 _SPOKEN = {"nll": "log loss", "bs": "Brier score", "pss": "spherical score"}
 
 
@@ -246,8 +251,7 @@ def recalibration_gain(
     >>> print(gain.sentence[:59])
     Temperature scaling would lower the log loss by .450 (se .1
     """
-    if units is None and hasattr(y_true, "as_predictions"):
-        units = y_true.image
+    units = units_of(y_true) if units is None else units
     if y_prob is not None:
         refuse_mixed_scales(as_array(y_prob, "y_prob"))
     p = problem(predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label))
@@ -413,7 +417,7 @@ def row_score(score: str) -> Entry:
 
 def row_scores(entry: Entry, p: Predictions, probability: Array) -> Array:
     """The score of every row, were these its probabilities; smaller is better."""
-    value: Array = entry.measure(p.view(p.y, probability), reduction="none")
+    value: Array = measure(entry, p.view(p.y, probability), _BY_ROW)
     return -value if entry.better == "higher" else value
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.data.predictions import Array, _probabilities, as_array, sigmoid, softmax
+from calibrary.data.checks import Array, as_array, checked_probabilities, sigmoid, softmax
+from calibrary.data.matches import Matches
 
 
 def probabilities(p: Any, *, logits: bool = False) -> Array:
@@ -34,7 +35,7 @@ def probabilities(p: Any, *, logits: bool = False) -> Array:
         return _from_logits(given)
     refuse_mixed_scales(given)
     try:
-        return _probabilities(given)
+        return checked_probabilities(given)
     except ValueError as error:
         raise ValueError(str(error).replace("y_prob", "p")) from None
 
@@ -104,6 +105,11 @@ def class_names(y: NDArray[Any], p: Array, columns: Sequence[Any] | None) -> tup
     raise ValueError(
         f"y holds {len(present)} classes and p has {k} columns: pass classes=[...], the class of each column in order"
     )
+
+
+def units_of(data: Any) -> Any:
+    """What stays together in data that know it: the detections of an image."""
+    return data.image if isinstance(data, Matches) else None
 
 
 def column_names(p: Any) -> list[Any] | None:

@@ -12,13 +12,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.data.checks import Array, as_array
 from calibrary.data.matches import Matches
-from calibrary.data.predictions import Array, Predictions, as_array, predictions
+from calibrary.data.predictions import Predictions, predictions
 from calibrary.recalibrate import file
 from calibrary.recalibrate.candidates import NAMES, candidate
 from calibrary.recalibrate.fitted import IDENTITY, FittedMap, end_of, fit_map, problem
 from calibrary.recalibrate.gain import Before, MapGain, RecalibrationGain, recalibration_gain, row_score, row_scores
-from calibrary.recalibrate.inputs import class_names, column_names, probabilities, refuse_swapped
+from calibrary.recalibrate.inputs import class_names, column_names, probabilities, refuse_swapped, units_of
 from calibrary.recalibrate.rows import FittedRows
 
 
@@ -115,8 +116,7 @@ class Recalibrator:
         p = problem(whole)
         self.gain_: RecalibrationGain | None = None
         if isinstance(self.map, str) and self.map == "auto":
-            if units is None and isinstance(X, Matches):
-                units = X.image
+            units = units_of(X) if units is None else units
             self.gain_ = recalibration_gain(
                 p, score=self.scoring, folds=self.folds, units=units, ends=self.ends, rng=self.rng,
                 weight_type=_weight_type(p),
@@ -236,8 +236,7 @@ class Recalibrator:
     ) -> MapGain:
         """What the map does to rows it was not fitted to: score and ECE before and after, with standard error."""
         p = self._new_rows(X, y, sample_weight)
-        if units is None and isinstance(X, Matches):
-            units = X.image
+        units = units_of(X) if units is None else units
         word = self.map_
         end = self.fitted_map_.end or end_of(p, self.ends)
         q = self.fitted_map_(p.probability)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.data.predictions import Array
+from calibrary.data.checks import Array
 
 Hashes = NDArray[np.uint64]
 

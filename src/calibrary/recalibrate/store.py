@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.data.predictions import Array
+from calibrary.data.checks import Array
 from calibrary.grouping.edges import Intervals
 from calibrary.maps.base import CalibrationMap
 from calibrary.maps.binned import Binned
