@@ -88,6 +88,7 @@ from calibrary.metrics.segments import *
 from calibrary.models.ecoc import *
 from calibrary.models.leave_one_out import *
 from calibrary.question import Question
+from calibrary.recalibrate import *
 from calibrary.recommendation import *
 from calibrary.reporting import *
 
@@ -97,8 +98,8 @@ _ROOMS = ("diagnostics", "gallery", "grouping", "kernels", "losses", "maps", "mo
 #: What people call besides the metrics themselves.
 _VERBS = (
     "adjust_pvalues", "boxes", "calibration_gain", "catalogue", "compare", "compute", "evaluate", "interval",
-    "match_detections", "matched_detections", "null_distribution", "predictions", "read_yolo", "recommend", "report",
-    "sigmoid", "softmax", "test",
+    "match_detections", "matched_detections", "null_distribution", "predictions", "read_yolo", "recalibration_gain",
+    "recommend", "report", "sigmoid", "softmax", "test",
 )  # fmt: skip
 
 #: Tables and curves.
@@ -113,9 +114,9 @@ _NOUNS = (
     "Catalogue", "ClassRow", "ClassWiseHosmerLemeshowResult", "Comparison", "ConfidenceInterval", "Consistency",
     "CorpDecomposition", "Correction", "CoxResult", "CoxTestResult", "CumulativeDifference", "CumulativeTestResult",
     "DetectionMap", "EmbeddedTestResult", "Entry", "Evaluation", "GroupRow", "HosmerLemeshowResult", "IntervalResult",
-    "Lens", "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult", "MurphyDecomposition",
+    "Lens", "MapGain", "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult", "MurphyDecomposition",
     "NeighborCurve", "NeighborTestResult", "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Predictions",
-    "Question", "RatioInterval", "Recommendation", "ReliabilityBins", "Report", "Row", "TCalResult", "TestResult",
+    "Question", "RatioInterval", "RecalibrationGain", "Recalibrator", "Recommendation", "ReliabilityBins", "Report", "Row", "TCalResult", "TestResult",
     "TrueDecomposition", "UnknownMetricError",
 )  # fmt: skip
 

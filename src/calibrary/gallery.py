@@ -114,6 +114,7 @@ def figures() -> dict[str, Callable[..., Any]]:
         ),
         "d-ece-line": lambda **o: plots.plot_d_ece_map(matches, features=["cx"], n_bins=[5, 5], min_samples=4, **o),
         "null-distribution": lambda **o: plots.plot_null("ece", y, c, n_resamples=499, **o),
+        "recalibration": lambda **o: plots.plot_recalibration(y, c, **o),
         "metrics": metrics,
         "family-tree": plots.plot_tree,
         "overview": lambda **o: plots.overview(y, c, title="An over-confident model", **o),

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import calibrary as cal
+from calibrary.cli import recalibrate
 from calibrary.cli.read import InputError, PredictionFile, read_predictions
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 detection = typer.Typer(help="Detectors: COCO ground truth and results in, answer out.", no_args_is_help=True)
 app.add_typer(detection, name="detection")
+app.add_typer(recalibrate.app, name="recalibrate")
 
 out = Console()
 err = Console(stderr=True)

@@ -27,6 +27,7 @@ _MAPS = {
     "beta": "likelihood.Beta",
     "platt": "likelihood.Platt",
     "temperature": "likelihood.Temperature",
+    "bias_temperature": "vector.BiasTemperature",
     "rcs": "spline.RestrictedCubicSpline",
     "multinomial_spline": "spline.MultinomialSpline",
     "pl": "piecewise.PiecewiseLinear",
@@ -36,7 +37,9 @@ _MAPS = {
     "bins": "binned.Binned",
     "nadaraya_watson": "nadaraya_watson.NadarayaWatson",
 }
-_SYNONYMS = {"logistic": "platt", "spline": "rcs", "binned": "bins", "epanechnikov": "local_linear"}
+_SYNONYMS = {
+    "logistic": "platt", "spline": "rcs", "binned": "bins", "epanechnikov": "local_linear", "bcts": "bias_temperature",
+}  # fmt: skip
 
 
 def map_class(name: str) -> Any:

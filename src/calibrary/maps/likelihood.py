@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of
 from calibrary.data.checks import Array, softmax
+from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, CalibrationMap, logit
 from calibrary.maps.logits import Points, logits
@@ -187,14 +188,11 @@ class Temperature(CalibrationMap):
     takes_vectors = True
 
     def _learn(self, view: Predictions) -> None:
-        if view.binary or view.k == 2:
-            self.n_classes_ = 2
-            columns = logit(view.p[:, 1] if not view.binary else view.c)[None, :]
-            positive = view.y.astype(np.float64) if view.w is None else view.w * view.y
-            theta, _ = fit_logistic(columns, positive, view.w, np.ones(1))
-            self.inverse_ = float(theta[0])
+        self.n_classes_ = view.k
+        if view.k == 2:
+            one = view.through(as_lens("binary")).views[0]
+            self.inverse_ = float(logits(one, clip=True).fitted(_binary_temperature)[0])
         else:
-            self.n_classes_ = view.k
             self.inverse_ = float(minimise(_temperature_loss(view), np.ones(1)).x[0])
         self.temperature_ = 1.0 / self.inverse_ if self.inverse_ else np.inf
 
@@ -205,6 +203,11 @@ class Temperature(CalibrationMap):
             raise ValueError(f"this Temperature was fitted to {self.n_classes_} classes: pass one column for each")
         result: Array = scipy.special.expit(self.inverse_ * logit(c))
         return result
+
+
+def _binary_temperature(points: Points) -> tuple[Array, Array]:
+    theta, _ = fit_logistic(points.z[None, :], points.wy, points.w, np.ones(1))
+    return theta, theta[0] * points.z
 
 
 def _temperature_loss(view: Predictions) -> Callable[[Array], Evaluated]:

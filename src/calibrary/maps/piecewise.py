@@ -134,7 +134,7 @@ def _search(groups: _Rows, k: int, *, logistic: bool) -> Array:
 
 
 @dataclass(frozen=True)
-class _Polygon:
+class Polygon:
     knots: Array
     values: Array
 
@@ -143,7 +143,7 @@ class _Polygon:
 
 
 @dataclass(frozen=True)
-class _LogitPolygon:
+class LogitPolygon:
     knots: Array
     coef: Array
 
@@ -185,7 +185,7 @@ class PiecewiseLinear(_Piecewise):
     def _axis(self, c: Array) -> Array:
         return c
 
-    def _fit_one(self, rows: _Rows, k: int) -> _Polygon:
+    def _fit_one(self, rows: _Rows, k: int) -> Polygon:
         groups = rows.condensed()
         knots = np.concatenate(([0.0], _search(groups, k, logistic=False), [1.0]))
         edge = 1e-12 if self.loss == "log" else 0.0
@@ -193,7 +193,7 @@ class PiecewiseLinear(_Piecewise):
         few = _polygon_loss(groups, knots, self.loss)
         start = minimise_in_box(few, 0.02 + 0.96 * knots, edge, 1.0 - edge)
         loss = _polygon_loss(rows.distinct(), knots, self.loss)
-        return _Polygon(knots, minimise_in_box(loss, np.clip(start, 0.001, 0.999), edge, 1.0 - edge))
+        return Polygon(knots, minimise_in_box(loss, np.clip(start, 0.001, 0.999), edge, 1.0 - edge))
 
     def _caution(self) -> None:
         at_bounds = (np.allclose(curve(np.array([0.0, 1.0])), (0.0, 1.0), atol=1e-9) for curve in self.curves_)
@@ -263,7 +263,7 @@ class PiecewiseLinearLogit(_Piecewise):
     def _axis(self, c: Array) -> Array:
         return logit(c)
 
-    def _fit_one(self, rows: _Rows, k: int) -> _LogitPolygon:
+    def _fit_one(self, rows: _Rows, k: int) -> LogitPolygon:
         groups = rows.condensed()
         knots = _search(groups, k, logistic=True)
         theta = np.zeros(len(knots) + 2)
@@ -274,4 +274,4 @@ class PiecewiseLinearLogit(_Piecewise):
                 _ramps(data.x, knots), data.w * data.y, data.w, ridge=_RIDGE * float(data.w.sum()), centre=identity
             )
             theta = minimise(loss, theta).x
-        return _LogitPolygon(knots, theta)
+        return LogitPolygon(knots, theta)

@@ -25,7 +25,7 @@ _QUANTILES = {
 }
 
 
-class _Basis:
+class Basis:
     """Columns x and Harrell's truncated cubics, each divided by its standard deviation on the fitted rows."""
 
     def __init__(self, x: Array, knots: Array, w: Array) -> None:
@@ -35,6 +35,13 @@ class _Basis:
         spread = np.sqrt(np.maximum((raw - (raw @ share)[:, None]) ** 2 @ share, 0.0))
         self.scale = np.where(spread > 0.0, spread, 1.0)
         self.columns = raw / self.scale[:, None]
+
+    @classmethod
+    def of(cls, knots: Array, scale: Array) -> Basis:
+        """The basis with these knots and divisors, on no rows."""
+        basis = cls.__new__(cls)
+        basis.knots, basis.scale, basis.columns = knots, scale, np.empty((len(scale), 0))
+        return basis
 
     def __call__(self, x: Array) -> Array:
         result: Array = _truncated_cubics(x, self.knots) / self.scale[:, None]
@@ -79,8 +86,8 @@ class RestrictedCubicSpline(LogitMap):
     def _learn(self, view: Predictions) -> None:
         self.kinks_ = spline_knots(view.sorted.c, self.n_knots, logit)
 
-        def fit(points: Points) -> tuple[tuple[_Basis, Array], Array]:
-            basis = _Basis(points.z, self.kinks_, points.w)
+        def fit(points: Points) -> tuple[tuple[Basis, Array], Array]:
+            basis = Basis(points.z, self.kinks_, points.w)
             columns = np.vstack([np.ones(len(points.z)), basis.columns])
             coef, _ = fit_logistic(columns, points.wy, points.w, np.zeros(len(columns)), offset=points.z)
             return (basis, coef), points.z + coef @ columns
@@ -116,7 +123,7 @@ class MultinomialSpline(CalibrationMap):
             return
         others = [k for k in range(view.k) if k != self.reference]
         predictors = log_ratios(view.p, self.reference)
-        self.bases_ = [_Basis(x, spline_knots(np.sort(x), self.n_knots), np.ones(view.n)) for x in predictors.T]
+        self.bases_ = [Basis(x, spline_knots(np.sort(x), self.n_knots), np.ones(view.n)) for x in predictors.T]
         design = np.column_stack([np.ones(view.n), *(b.columns.T for b in self.bases_)])
         m, p = len(others), design.shape[1]
         weight = view.weight / view.total

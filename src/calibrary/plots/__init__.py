@@ -37,6 +37,7 @@ from calibrary.plots.display import ReliabilityDisplay
 from calibrary.plots.grouping import GroupingData, grouping_data, plot_grouping
 from calibrary.plots.monitor import MonitorData, monitor_data, plot_monitor
 from calibrary.plots.overview import overview
+from calibrary.plots.recalibration import RecalibrationData, plot_recalibration, recalibration_data
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
 from calibrary.plots.segments import SegmentsData, plot_segments, segments_data
 from calibrary.plots.simplex import SimplexData, plot_simplex, plot_simplex_maps, simplex_data
@@ -60,6 +61,7 @@ __all__ = [
     "MurphyData",
     "MurphyDifference",
     "NullData",
+    "RecalibrationData",
     "ReliabilityData",
     "ReliabilityDisplay",
     "SegmentsData",
@@ -95,6 +97,7 @@ __all__ = [
     "plot_monitor",
     "plot_murphy",
     "plot_null",
+    "plot_recalibration",
     "plot_reliability",
     "plot_segments",
     "plot_simplex",
@@ -102,6 +105,7 @@ __all__ = [
     "plot_smooth_reliability",
     "plot_theory",
     "plot_tree",
+    "recalibration_data",
     "reliability_data",
     "segments_data",
     "simplex_data",
@@ -130,8 +134,9 @@ _DRAWN: dict[str, Callable[..., Any]] = {
     "simplex": plot_simplex,
     "simplex-maps": plot_simplex_maps,
     "null": lambda p, **o: plot_null("ece", p, **o),
+    "recalibration": plot_recalibration,
 }
-_WITH_BINS = ("overview", "reliability", "bar", "tilted-roof", "classes")
+_WITH_BINS = ("overview", "reliability", "bar", "tilted-roof", "classes", "recalibration")
 
 
 def draw(kind: str, predictions: Any, *, n_bins: int | None = None, **options: Any) -> Any:

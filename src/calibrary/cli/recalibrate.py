@@ -1,0 +1,214 @@
+"""``calibrary recalibrate fit`` finds out what would help and keeps the map; ``apply`` sends other files through it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from calibrary._errors import suggest
+from calibrary.cli.read import InputError, PredictionFile, read_predictions
+from calibrary.cli.stream import Job, kind_of, run
+from calibrary.data.checks import Array
+from calibrary.data.matching import match_detections
+from calibrary.recalibrate import RecalibrationGain, Recalibrator, recalibration_gain
+from calibrary.recalibrate.candidates import NAMES
+from calibrary.recalibrate.file import beside
+
+app = typer.Typer(help="What would help: fit a recalibration map, and apply it to other files.", no_args_is_help=True)
+
+out = Console()
+err = Console(stderr=True)
+
+
+@app.command()
+def fit(
+    file: Annotated[
+        str, typer.Argument(help="Predictions and labels the model was not trained on; or COCO ground truth.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The map to write (.json).")],
+    map: Annotated[str, typer.Option(help=f"auto, or {', '.join(NAMES)}.")] = "auto",
+    label: Annotated[str | None, typer.Option(help="Column of the true class (guessed when obvious).")] = None,
+    prob: Annotated[
+        list[str] | None, typer.Option(help="Probability column(s), or a prefix such as p for p0, p1, ... Repeatable.")
+    ] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of weights: 2 is the row written twice.")] = None,
+    unit: Annotated[str | None, typer.Option(help="Column of patients, images or prompts that stay together.")] = None,
+    positive: Annotated[str | None, typer.Option(help="The label the probabilities are of, if two names.")] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="COCO results of a detector: the map is then one of their scores.")
+    ] = None,
+    iou_threshold: Annotated[float, typer.Option(help="Overlap from which a detection counts as correct.")] = 0.5,
+    score: Annotated[str, typer.Option(help="What is gained: log, brier or spherical.")] = "log",
+    folds: Annotated[int, typer.Option(help="Folds of the cross-fitting.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
+    logits: Annotated[bool, typer.Option("--logits", help="The columns hold logits, here and when applied.")] = False,
+    drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Leave rows with missing values out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the gain table as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the answer.")] = False,
+) -> None:
+    """Fit a map and say what it would gain: `calibrary recalibrate fit valid.csv -o map.json`."""
+    if output.suffix != ".json":
+        raise InputError(f"{output}: a map is a JSON file, name it .json")
+    if not output.parent.is_dir():
+        raise InputError(f"{output}: the folder {output.parent} does not exist")
+    columns: list[str] = ["score"]
+    units: Any = None
+    if results is not None:
+        data: Any = match_detections(file, results, iou_threshold=iou_threshold)
+    else:
+        found = read_predictions(
+            file, label=label, prob=prob, weight=weight, group=unit, positive=positive, logits=logits,
+            drop_missing=drop_missing,
+        )  # fmt: skip
+        _say(found, quiet)
+        data, units = found.predictions(), found.group
+        columns = next(iter(found.columns["models"].values()))
+    fitted = Recalibrator(map, logits=logits, scoring=score, folds=folds, rng=seed).fit(data, units=units)
+    gain = fitted.gain_ or recalibration_gain(data, maps=map, score=score, folds=folds, units=units, rng=seed)
+    fitted.feature_names_in_ = np.array(columns, dtype=object)
+    fitted.save(output)
+    _show(gain, as_json, quiet)
+    if fitted.map_ == "identity":
+        err.print("the map leaves predictions as they are", highlight=False)
+    err.print(f"written: {output}", highlight=False, soft_wrap=True)
+
+
+def _say(found: PredictionFile, quiet: bool) -> None:
+    if quiet:
+        return
+    for note in found.notes:
+        err.print(f"[dim]{_plain(note)}[/]")
+    if found.n_dropped:
+        err.print(f"[dim]{found.n_dropped:,} rows with missing values left out[/]")
+
+
+def _show(gain: RecalibrationGain, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        out.print_json(json.dumps(gain.to_dict()))
+        return
+    out.print(_plain(gain.sentence), highlight=False, soft_wrap=True)
+    if quiet:
+        return
+    for note in gain.notes:
+        out.print(_plain(note), highlight=False, soft_wrap=True)
+    head, body = gain.table()
+    table = Table(box=None, pad_edge=False)
+    for j, name in enumerate(head):
+        table.add_column(name, justify="left" if j in (0, len(head) - 1) else "right")
+    for line in body:
+        table.add_row(*map(_plain, line), style="bold" if line[-1] else "")
+    out.print(table)
+    if gain.advice is not None:
+        out.print("Test it on other data than it was fitted on.", highlight=False)
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", "\\[")
+
+
+@app.command()
+def apply(
+    map: Annotated[Path, typer.Argument(help="A map made by recalibrate fit (.json).")],
+    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSON lines (.gz), Parquet, Arrow; or COCO results.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, of the same kind.")],
+    prob: Annotated[
+        list[str] | None, typer.Option(help="Probability column(s) or prefix, if other than when fitted. Repeatable.")
+    ] = None,
+    suffix: Annotated[
+        str, typer.Option(help="Keep the old columns and add new ones with this ending, e.g. _recalibrated.")
+    ] = "",
+    keep_missing: Annotated[
+        bool, typer.Option("--keep-missing", help="Leave rows without a probability as they are.")
+    ] = False,
+    fitted_rows: Annotated[
+        bool, typer.Option("--fitted-rows", help="Go on even if the map was fitted to these rows.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+) -> None:
+    """Send a file of any length through a map: `calibrary recalibrate apply map.json new.csv -o out.csv`."""
+    recalibrator = Recalibrator.load(map)
+    if not file.is_file():
+        raise InputError(f"no such file: {file}" if not file.exists() else f"{file} is a folder: name a file")
+    if output.exists() and output.samefile(file):
+        raise InputError(f"{output} is the file that is read: name another one, so that nothing is recalibrated twice")
+    kind_of(output)
+    seen = recalibrator.rows_.compare()
+
+    def find(names: list[str]) -> list[str]:
+        return _columns(names, prob, recalibrator, map)
+
+    fractions = False
+
+    def transform(p: Array, first: int) -> Array:
+        nonlocal fractions
+        fractions = fractions or bool(((p > 0.0) & (p < 1.0)).any())
+        if not recalibrator.logits:
+            _refuse_scale(p, first, file, fractions)
+        given = p if p.shape[1] > 1 else p[:, 0]
+        seen.add(recalibrator._checked(given))
+        q: Array = recalibrator.transform(given)
+        return q if q.ndim == 2 else q[:, None]
+
+    with beside(output) as temporary:
+        n = run(Job(file, temporary, find, transform, suffix, keep_missing))
+        if seen.share and not fitted_rows:
+            part = "are the rows" if seen.share == 1.0 else f"are to about {seen.share:.0%} rows"
+            raise InputError(
+                f"the rows of {file} {part} this map was fitted to: measured on them every map looks good, so nothing "
+                "was written; use other rows, or --fitted-rows to look at them all the same"
+            )
+    if not quiet:
+        err.print(f"written: {output} ({n:,} rows, {recalibrator.map_})", highlight=False, soft_wrap=True)
+
+
+def _columns(names: list[str], prob: list[str] | None, recalibrator: Recalibrator, map: Path) -> list[str]:
+    """The probability columns: as asked for, or as they were called when the map was fitted."""
+    wanted = [c.strip() for v in prob or [] for c in v.split(",") if c.strip()]
+    wanted = wanted or [str(c) for c in getattr(recalibrator, "feature_names_in_", ())]
+    if not wanted:
+        raise InputError(f"{map} does not say which columns it was fitted to: name them with --prob")
+    if len(wanted) == 1 and wanted[0] not in names:
+        wanted = _of_prefix(wanted[0], names, recalibrator)
+    for name in wanted:
+        if name not in names:
+            how = "" if prob else " (as when the map was fitted; name others with --prob)"
+            raise InputError(f"no column is called {name!r}{how}: {suggest(name, names)}")
+    k, n = len(wanted), len(recalibrator.classes_)
+    if k != n and not (n == 2 and k == 1):
+        classes = ", ".join(str(c) for c in recalibrator.classes_[:5])
+        raise InputError(f"{k} probability column(s) for a map of {n} classes ({classes}): name one column per class")
+    return wanted
+
+
+def _of_prefix(prefix: str, names: list[str], recalibrator: Recalibrator) -> list[str]:
+    """Columns that begin like this, in the order of the classes or of their numbers."""
+    ends = {re.sub(r"^[_\-. ]+", "", name[len(prefix) :]): name for name in names if name.startswith(prefix)}
+    classes = [str(c) for c in recalibrator.classes_]
+    if set(classes) <= set(ends):
+        return [ends[c] for c in classes]
+    numbers = sorted((int(end), name) for end, name in ends.items() if end.isdigit())
+    if len(numbers) == len(classes) and not set(ends) & set(classes):
+        return [name for _, name in numbers]
+    return [prefix]
+
+
+def _refuse_scale(p: Array, first: int, file: Path, fractions: bool) -> None:
+    """Numbers that are no probabilities, with the number of their row in the whole file."""
+    wrong = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
+    if not len(wrong):
+        return
+    row, j = (int(i) for i in wrong[0])
+    value = p[row, j]
+    if 1.0 < value <= 100.0:
+        why = "percentages mixed with fractions; bring all to one scale, numbers from 0 to 1"
+        cause = f"looks like a percentage: {why}" if fractions else "looks like a percentage: divide by 100"
+    else:
+        cause = "is not a probability: pass numbers from 0 to 1, or fit the map with --logits"
+    raise InputError(f"{file}: {value:g} in row {first + row + 1:,} (not counting a header) {cause}")

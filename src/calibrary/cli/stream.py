@@ -1,0 +1,308 @@
+"""Files sent through a map a few thousand rows at a time, so that memory does not grow with them.
+
+Other columns stay as they are. Each kind of file is a generator of chunks that is sent the changed probabilities back.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from calibrary.cli.read import InputError
+from calibrary.data.checks import Array
+
+#: Rows in memory at a time.
+CHUNK = 20_000
+
+_ENDINGS = {
+    ".csv": "csv", ".txt": "csv", ".tsv": "csv", ".tab": "csv", ".jsonl": "lines", ".ndjson": "lines", ".json": "json",
+    ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+}  # fmt: skip
+_DELIMITERS = ",\t;|"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done to a file: which columns, found by their names, go through ``transform``.
+
+    Attributes
+    ----------
+    find : from the names of all columns, those of the probabilities
+    transform : (n, K) in, (n, K) out; gets the number of the first row for its messages
+    suffix : added to the names of new columns beside the old ones; "" replaces the old ones
+    keep_missing : rows without probabilities stay as they are, rather than being refused
+    """
+
+    source: Path
+    target: Path
+    find: Callable[[list[str]], list[str]]
+    transform: Callable[[Array, int], Array]
+    suffix: str = ""
+    keep_missing: bool = False
+
+    def changed(self, p: Array, columns: list[str], first: int) -> Array:
+        """The probabilities after the map; NaN where they are missing and may be."""
+        missing = np.isnan(p)
+        if not missing.any():
+            return self.transform(p, first)
+        if not self.keep_missing:
+            row, j = (int(i) for i in np.argwhere(missing)[0])
+            raise InputError(
+                f"{self.source}: column {columns[j]!r} has no number in row {first + row + 1:,} (not counting a "
+                "header): fill it, or leave such rows as they are with --keep-missing"
+            )
+        whole = ~missing.any(axis=1)
+        result = np.full(p.shape, np.nan)
+        if whole.any():
+            result[whole] = self.transform(p[whole], first)
+        return result
+
+    def names(self, columns: list[str], present: Iterable[str]) -> list[str]:
+        """What the changed columns are called; a name that is taken is refused."""
+        new = [f"{c}{self.suffix}" for c in columns]
+        taken = sorted(set(new) & set(present)) if self.suffix else []
+        if taken:
+            raise InputError(f"{self.source} already has a column {taken[0]!r}: choose another --suffix")
+        return new
+
+
+def kind_of(path: Path) -> str:
+    """The kind of a file, by its ending."""
+    name = path.name.lower().removesuffix(".gz")
+    found = _ENDINGS.get(Path(name).suffix)
+    if found is None or (path.name.lower().endswith(".gz") and found not in ("csv", "lines")):
+        raise InputError(
+            f"{path}: the ending must be one of {', '.join(_ENDINGS)} (.csv, .tsv and .jsonl also with .gz): other "
+            "files cannot be read a few rows at a time"
+        )
+    return found
+
+
+def run(job: Job) -> int:
+    """Read, change and write; the number of rows."""
+    kind = kind_of(job.source)
+    if kind_of(job.target) != kind:
+        ending = job.source.suffix
+        raise InputError(f"{job.target}: rows are written in the kind they are read in, here {ending}")
+    return _KINDS[kind](job)
+
+
+def _opened(path: Path, mode: str) -> IO[str]:
+    encoding = "utf-8-sig" if mode == "r" else "utf-8"
+    if path.name.lower().endswith(".gz"):
+        return io.TextIOWrapper(gzip.GzipFile(path, mode + "b"), encoding=encoding, newline="")
+    return path.open(mode, encoding=encoding, newline="")
+
+
+def _chunks(rows: Iterable[Any]) -> Iterator[list[Any]]:
+    rows = iter(rows)
+    while chunk := list(islice(rows, CHUNK)):
+        yield chunk
+
+
+# -- CSV ----------------------------------------------------------------------------------------------
+
+
+def _csv(job: Job) -> int:
+    with _opened(job.source, "r") as source, _opened(job.target, "w") as target:
+        head_line = source.readline()
+        if not head_line.strip():
+            raise InputError(f"{job.source} is empty, or its first line is: name the columns there")
+        delimiter = max(_DELIMITERS, key=head_line.count)
+        ending = "\r\n" if head_line.endswith("\r\n") else "\n"
+        head = next(csv.reader([head_line], delimiter=delimiter))
+        columns = job.find(head)
+        place = [head.index(c) for c in columns]
+        names = job.names(columns, head)
+        writer = csv.writer(target, delimiter=delimiter, lineterminator=ending)
+        writer.writerow([*head, *names] if job.suffix else head)
+        n = 0
+        for rows in _chunks(row for row in csv.reader(source, delimiter=delimiter) if row):
+            short = next((i for i, row in enumerate(rows) if len(row) != len(head)), None)
+            if short is not None:
+                raise InputError(
+                    f"{job.source}: row {n + short + 1:,} has {len(rows[short])} cells and the header {len(head)}"
+                )
+            p = np.column_stack([_numbers([row[j] for row in rows], job, n, head[j]) for j in place])
+            texts = [["" if x != x else repr(x) for x in column] for column in job.changed(p, columns, n).T.tolist()]
+            for j, column in zip(place, texts, strict=True):
+                for row, text in zip(rows, column, strict=True):
+                    if job.suffix:
+                        row.append(text)
+                    else:
+                        row[j] = text
+            writer.writerows(rows)
+            n += len(rows)
+    return n
+
+
+def _numbers(cells: list[Any], job: Job, first: int, column: str) -> Array:
+    """The cells as numbers, missing ones as NaN."""
+    numbers = np.full(len(cells), np.nan)
+    for i, cell in enumerate(cells):
+        if cell is None or cell == "":
+            continue
+        try:
+            numbers[i] = float(cell)
+        except (ValueError, TypeError):
+            raise InputError(
+                f"{job.source}: column {column!r} holds {cell!r} in row {first + i + 1:,} (not counting a header), "
+                "which is not a number"
+            ) from None
+    return numbers
+
+
+# -- JSON ---------------------------------------------------------------------------------------------
+
+
+def _lines(job: Job) -> int:
+    with _opened(job.source, "r") as source, _opened(job.target, "w") as target:
+        n = 0
+        for objects in _chunks(_objects_of_lines(source, job)):
+            _change_objects(objects, job, n)
+            target.writelines(json.dumps(o, ensure_ascii=False) + "\n" for o in objects)
+            n += len(objects)
+    return n
+
+
+def _objects_of_lines(source: IO[str], job: Job) -> Iterator[dict[str, Any]]:
+    for i, line in enumerate(source):
+        if line.strip():
+            try:
+                found = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise InputError(f"{job.source}: line {i + 1:,} is not JSON ({error.msg})") from error
+            if not isinstance(found, dict):
+                raise InputError(f"{job.source}: line {i + 1:,} is not an object such as {{...}}")
+            yield found
+
+
+def _array(job: Job) -> int:
+    """A JSON array of objects, such as the results of a detector; or lines after all."""
+    with _opened(job.source, "r") as source:
+        start = source.read(4096).lstrip()[:1]
+    if start != "[":
+        return _lines(job)
+    with _opened(job.source, "r") as source, _opened(job.target, "w") as target:
+        n = 0
+        target.write("[")
+        for objects in _chunks(_objects_of_array(source, job)):
+            _change_objects(objects, job, n)
+            target.write((",\n" if n else "") + ",\n".join(json.dumps(o, ensure_ascii=False) for o in objects))
+            n += len(objects)
+        target.write("]\n")
+    return n
+
+
+def _objects_of_array(source: IO[str], job: Job) -> Iterator[dict[str, Any]]:
+    decoder = json.JSONDecoder()
+    text = source.read(1 << 20).lstrip()[1:]
+    while True:
+        text = text.lstrip().removeprefix(",").lstrip()
+        if text.startswith("]"):
+            return
+        try:
+            found, end = decoder.raw_decode(text)
+        except json.JSONDecodeError:
+            more = source.read(1 << 20)
+            if not more:
+                raise InputError(f"{job.source} ends in the middle of its list: it was cut off") from None
+            text += more
+            continue
+        if not isinstance(found, dict):
+            raise InputError(f"{job.source} holds {str(found)[:40]!r} in its list, not an object such as {{...}}")
+        text = text[end:]
+        yield found
+
+
+def _change_objects(objects: list[dict[str, Any]], job: Job, first: int) -> None:
+    columns = job.find(list(objects[0]))
+    names = job.names(columns, objects[0])
+    p = np.column_stack([_numbers([o.get(c) for o in objects], job, first, c) for c in columns])
+    for o, changed in zip(objects, job.changed(p, columns, first), strict=True):
+        o.update({name: None if np.isnan(x) else float(x) for name, x in zip(names, changed, strict=True)})
+
+
+# -- Parquet and Arrow --------------------------------------------------------------------------------
+
+
+def _parquet(job: Job) -> int:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(job.source, buffer_size=1 << 20) as source:
+        groups = source.metadata.num_row_groups
+        packing = source.metadata.row_group(0).column(0).compression if groups else "SNAPPY"
+        packing = "NONE" if packing == "UNCOMPRESSED" else packing
+        change, schema = _batch_change(job, source.schema_arrow)
+        n = 0
+        with pq.ParquetWriter(job.target, schema, compression=packing) as target:
+            for batch in source.iter_batches(batch_size=4 * CHUNK):
+                target.write_batch(change(batch, n))
+                n += batch.num_rows
+    return n
+
+
+def _arrow(job: Job) -> int:
+    import pyarrow as pa
+
+    with pa.memory_map(str(job.source)) as file, pa.ipc.open_file(file) as source:
+        change, schema = _batch_change(job, source.schema)
+        n = 0
+        with pa.ipc.new_file(str(job.target), schema) as target:
+            for i in range(source.num_record_batches):
+                batch = source.get_batch(i)
+                for start in range(0, batch.num_rows, 4 * CHUNK):
+                    part = batch.slice(start, 4 * CHUNK)
+                    target.write_batch(change(part, n))
+                    n += part.num_rows
+    return n
+
+
+def _batch_change(job: Job, schema: Any) -> tuple[Callable[[Any, int], Any], Any]:
+    """What turns a record batch into the changed one, and the schema of the result."""
+    import pyarrow as pa
+
+    columns = job.find(schema.names)
+    names = job.names(columns, schema.names)
+    new = schema
+    for old, name in zip(columns, names, strict=True):
+        field = pa.field(name, pa.float64())
+        new = new.append(field) if job.suffix else new.set(new.get_field_index(old), field)
+
+    def change(batch: Any, first: int) -> Any:
+        arrays = dict(zip(schema.names, batch.columns, strict=True))
+        p = np.column_stack([_floats(arrays[c], c, job) for c in columns])
+        changed = job.changed(p, columns, first)
+        for name, values in zip(names, changed.T, strict=True):
+            arrays[name] = pa.array(values, pa.float64(), from_pandas=True)
+        return pa.RecordBatch.from_arrays([arrays[field.name] for field in new], schema=new)
+
+    return change, new
+
+
+def _floats(array: Any, column: str, job: Job) -> Array:
+    import pyarrow as pa
+
+    try:
+        values: Array = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"{job.source}: column {column!r} holds {array.type} values, not numbers") from error
+    return values
+
+
+_KINDS: dict[str, Callable[[Job], int]] = {
+    "csv": _csv,
+    "lines": _lines,
+    "json": _array,
+    "parquet": _parquet,
+    "arrow": _arrow,
+}

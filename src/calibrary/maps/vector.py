@@ -1,0 +1,161 @@
+"""Maps of whole probability vectors: temperature with class biases, and one curve per class."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary.data.checks import Array, softmax
+from calibrary.data.lens import as_lens
+from calibrary.data.predictions import Predictions
+from calibrary.maps.base import EPS, CalibrationMap
+from calibrary.maps.likelihood import RIDGE
+from calibrary.numerics.solve.newton import Evaluated, minimise
+
+
+@dataclass
+class BiasTemperature(CalibrationMap):
+    """Temperature scaling with a bias for each class: ``softmax(log c / T + b)``.
+
+    The bias moves what temperature cannot: classes that are predicted too often or too seldom. For two classes it is
+    Platt scaling. 1/T and the biases, which sum to zero, are fitted by maximum likelihood; a class that never occurs
+    has no finite bias and is refused.
+
+    References
+    ----------
+    Alexandari, Kundaje, Shrikumar (2020), Maximum likelihood with bias-corrected calibration is hard-to-beat at label
+    shift adaptation.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> from calibrary.maps import as_map
+    >>> y, p, _ = cal.datasets.digits()
+    >>> curve = as_map("bias_temperature").fit(y, p)
+    >>> round(1 / curve.inverse_, 2), curve.bias_.shape
+    (0.25, (10,))
+    """
+
+    takes_vectors = True
+
+    def _learn(self, view: Predictions) -> None:
+        self.n_classes_ = view.k
+        refuse_absent_classes(view, "temperature with class biases")
+        start = np.zeros(view.k)
+        start[0] = 1.0
+        theta = minimise(_loss(view), start).x
+        self.inverse_ = float(theta[0])
+        bias = np.append(theta[1:], 0.0)
+        self.bias_ = bias - bias.mean()
+
+    def _evaluate(self, c: Array) -> Array:
+        p = np.column_stack([1.0 - c, c]) if c.ndim == 1 else c
+        if p.shape[1] != self.n_classes_:
+            raise ValueError(f"c has {p.shape[1]} columns and the map was fitted to {self.n_classes_} classes")
+        q = softmax(self.inverse_ * _logs(p) + self.bias_)
+        return q[:, 1] if c.ndim == 1 else q
+
+
+def _logs(p: Array) -> Array:
+    result: Array = np.log(np.clip(p, EPS, 1.0 - EPS))
+    return result
+
+
+def _loss(view: Predictions) -> Callable[[Array], Evaluated]:
+    """Mean log loss as a function of 1/T and the biases of all classes but the last."""
+    x = _logs(view.p)
+    hit = x[np.arange(view.n), view.y]
+    share = view.class_share
+    weight = view.weight[:, None] / view.total
+    identity = np.zeros(view.k)
+    identity[0] = 1.0
+
+    def evaluate(theta: Array) -> Evaluated:
+        z = theta[0] * x
+        z[:, :-1] += theta[1:]
+        top = z.max(axis=1, keepdims=True)
+        e = np.exp(z - top)
+        total = e.sum(axis=1, keepdims=True)
+        q = e / total
+        mean = np.einsum("nk,nk->n", q, x)
+        weighted = q * weight
+        away = theta - identity
+        value = view.mean((top + np.log(total))[:, 0] - theta[0] * hit) - float(share[:-1] @ theta[1:])
+        expected = weighted.sum(axis=0)
+        gradient = np.append(view.mean(mean - hit), (expected - share)[:-1]) + RIDGE * away
+        hessian = np.empty((view.k, view.k))
+        centred = x - mean[:, None]
+        hessian[0, 0] = float(np.einsum("nk,nk->", weighted, centred * centred))
+        hessian[0, 1:] = hessian[1:, 0] = np.einsum("nk,nk->k", weighted, centred)[:-1]
+        hessian[1:, 1:] = (np.diag(expected) - weighted.T @ q)[:-1, :-1]
+        hessian[np.diag_indices(view.k)] += RIDGE
+        return float(value) + 0.5 * RIDGE * float(away @ away), gradient, hessian
+
+    return evaluate
+
+
+@dataclass
+class ClassWise(CalibrationMap):
+    """One curve per class, each fitted to "this class or not"; the rows are then divided by their sums.
+
+    Parameters
+    ----------
+    map : a calibration map, or any object with ``fit(y, c, sample_weight)`` and ``predict(c)``
+        Copied for every class.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> from calibrary.maps.isotonic import Isotonic
+    >>> from calibrary.maps.vector import ClassWise
+    >>> y, p, _ = cal.datasets.digits()
+    >>> ClassWise(Isotonic()).fit(y, p)(p[:2]).sum(axis=1)
+    array([1., 1.])
+    """
+
+    map: Any
+
+    takes_vectors = True
+
+    def _learn(self, view: Predictions) -> None:
+        refuse_absent_classes(view, "one curve per class")
+        self.n_classes_ = view.k
+        views = view.through(as_lens("class-wise")).views
+        self.maps_ = [fitted_copy(self.map, one) for one in views]
+
+    def _evaluate(self, c: Array) -> Array:
+        if c.ndim != 2 or c.shape[1] != self.n_classes_:
+            got = "one" if c.ndim == 1 else str(c.shape[1])
+            raise ValueError(f"c has {got} columns and the map was fitted to {self.n_classes_} classes")
+        q = np.column_stack([curve.predict(column) for curve, column in zip(self.maps_, c.T, strict=True)])
+        total = q.sum(axis=1, keepdims=True)
+        # where every curve says 0 nothing is known
+        result: Array = np.divide(q, total, out=np.full(q.shape, 1.0 / self.n_classes_), where=total > 0.0)
+        return result
+
+
+def fitted_copy(map: Any, view: Predictions) -> Any:
+    """A copy of the map, fitted to a view; the object given stays as it is."""
+    if isinstance(map, CalibrationMap):
+        return copy.copy(map).fit(view)
+    curve = copy.deepcopy(map)
+    if view.w is None:
+        curve.fit(view.y, view.c)
+    else:
+        curve.fit(view.y, view.c, sample_weight=view.w)
+    return curve
+
+
+def refuse_absent_classes(view: Predictions, what: str) -> None:
+    """A map that says how often each class occurs needs to have seen every one of them."""
+    absent = np.flatnonzero(view.class_share == 0.0)
+    if len(absent):
+        name = view.classes[absent[0]]
+        raise ValueError(
+            f"class {name!r} never occurs in the rows the map is fitted to, and {what} needs to see it: use "
+            "map='temperature', or more rows"
+        )

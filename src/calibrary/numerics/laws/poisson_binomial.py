@@ -1,0 +1,70 @@
+"""Sums of independent 0/1 numbers with different probabilities: their mean distance from their mean."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: From this variance on three cumulants and the lattice say it all, to about 1e-5 of the value.
+_LARGE = 25.0
+#: Probabilities that are neighbours in order are taken together in at most so many groups.
+_GROUPS = 2048
+
+
+def mean_absolute_deviation(p: Array, w: Array | None = None) -> float:
+    """E|S - E S| of a sum S of independent Bernoulli(p_i) numbers, each of them ``w_i`` times over.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrary.numerics.laws.poisson_binomial import mean_absolute_deviation
+    >>> round(mean_absolute_deviation(np.array([0.5, 0.5])), 12)
+    0.5
+    """
+    copies = np.ones(len(p)) if w is None else w
+    spread = p * (1.0 - p)
+    variance = float(copies @ spread)
+    if variance <= 0.0:
+        return 0.0
+    if variance < _LARGE:
+        return _from_the_law(p, copies, variance)
+    third = float(copies @ (spread * (1.0 - 2.0 * p)))
+    fourth = float(copies @ (spread * (1.0 - 6.0 * spread)))
+    return _from_cumulants(float(copies @ p), variance, third, fourth)
+
+
+def _from_cumulants(mean: float, variance: float, third: float, fourth: float) -> float:
+    # Edgeworth's density to second order, integrated against |x|; the kink of |s - mean| between two whole numbers
+    # then adds the density there times minus the second Bernoulli polynomial (Euler and Maclaurin).
+    skew2, excess = third**2 / variance**3, fourth / variance**2
+    smooth = np.sqrt(2.0 * variance / np.pi) * (1.0 + (skew2 - excess) / 24.0)
+    density = (1.0 + excess / 8.0 - 5.0 * skew2 / 24.0) / np.sqrt(2.0 * np.pi * variance)
+    part = mean - np.floor(mean)
+    return float(smooth - density * (part * part - part + 1.0 / 6.0))
+
+
+def _from_the_law(p: Array, w: Array, variance: float) -> float:
+    """Exactly, from the characteristic function of the sum at as many points as the sum has likely values."""
+    p, w = _grouped(p, w)
+    mean = float(w @ p)
+    half = int(np.ceil(12.0 * np.sqrt(variance) + 24.0))
+    size = 2 * half
+    t = 2.0 * np.pi * np.arange(half + 1) / size
+    # the sum less the whole part of its mean: values -half .. half - 1, so that nothing wraps around
+    whole = np.floor(mean)
+    with np.errstate(divide="ignore"):  # at p = 1/2 the last point is 0
+        log = np.log1p(p[:, None] * (np.exp(1j * t) - 1.0)) * w[:, None]
+    law = np.fft.irfft(np.conj(np.exp(log.sum(axis=0) - 1j * t * whole)), size)
+    value = np.fft.fftfreq(size, 1.0 / size)
+    return float(np.maximum(law, 0.0) @ np.abs(value - (mean - whole)))
+
+
+def _grouped(p: Array, w: Array) -> tuple[Array, Array]:
+    if len(p) <= _GROUPS:
+        return p, w
+    order = np.argsort(p)
+    start = np.arange(_GROUPS) * len(p) // _GROUPS
+    copies = np.add.reduceat(w[order], start)
+    return np.add.reduceat((w * p)[order], start) / copies, copies

@@ -1,0 +1,193 @@
+"""The reliability curve before and after recalibration, each row judged by a map that has not seen it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary.data.checks import Array
+from calibrary.data.lens import as_lens
+from calibrary.data.predictions import Predictions
+from calibrary.grouping import group
+from calibrary.plots import style
+from calibrary.plots.data import FigureData, axis_names
+from calibrary.plots.reliability import wilson
+from calibrary.recalibrate.gain import RecalibrationGain, number, recalibration_gain
+
+#: Bins of fewer cases than this say little and are drawn faintly.
+_FEW = 5
+
+
+@dataclass(frozen=True)
+class RecalibrationData(FigureData):
+    """The non-empty bins of the ECE before and after, and the numbers beside them.
+
+    Attributes
+    ----------
+    confidence, outcome, low, high, weight : of each bin as it is, with a Wilson interval
+    after_confidence, after_outcome, after_low, after_high, after_weight : the same after the map
+    histogram, after_histogram : share of the predictions in 40 equal parts of [0, 1]
+    ece, after_ece, calibrated_ece : before, after, and what a calibrated model reads
+    map, name, advised : the map, what it is called, and whether it is worth it
+    """
+
+    confidence: Array
+    outcome: Array
+    low: Array
+    high: Array
+    weight: Array
+    after_confidence: Array
+    after_outcome: Array
+    after_low: Array
+    after_high: Array
+    after_weight: Array
+    histogram: Array
+    after_histogram: Array
+    ece: float
+    after_ece: float
+    calibrated_ece: float
+    map: str
+    name: str
+    advised: bool
+    sentence: str
+    n: float
+    n_folds: int
+    n_bins: int
+    lens: str
+    level: float
+
+
+def recalibration_data(
+    y_true: Any, y_prob: Any = None, *, map: str | None = None, confidence_level: float = 0.95, **options: Any
+) -> RecalibrationData:
+    """What :func:`plot_recalibration` shows.
+
+    Parameters
+    ----------
+    y_true, y_prob : as everywhere; or a :class:`calibrary.RecalibrationGain` alone
+    map : str, optional
+        Which map; by default the advised one, or the best where there is nothing to gain.
+    confidence_level : of the Wilson intervals
+    **options : those of :func:`calibrary.recalibration_gain`
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> from calibrary.plots.recalibration import recalibration_data
+    >>> y, p, _ = cal.datasets.breast_cancer()
+    >>> data = recalibration_data(y, p)
+    >>> data.map, round(data.ece, 3), round(data.after_ece, 3)
+    ('temperature', 0.058, 0.032)
+    """
+    gain = y_true if isinstance(y_true, RecalibrationGain) else recalibration_gain(y_true, y_prob, **options)
+    row = gain[map or gain.advice or gain.best.map]
+    p = gain.predictions
+    lens = "binary" if p.binary else "top-label"
+    before = _bins(p, p.probability, lens, gain.n_bins, confidence_level)
+    after = _bins(p, gain.cross_fitted[row.map], lens, gain.n_bins, confidence_level)
+    names = ("confidence", "outcome", "low", "high", "weight", "histogram")
+    return RecalibrationData(
+        **dict(zip(names, before, strict=True)),
+        **{f"after_{name}": value for name, value in zip(names, after, strict=True)},
+        ece=gain.ece_before,
+        after_ece=row.ece,
+        calibrated_ece=row.ece_calibrated,
+        map=row.map,
+        name=row.name,
+        advised=row.map == gain.advice,
+        sentence=gain.sentence,
+        n=p.total,
+        n_folds=gain.n_folds,
+        n_bins=gain.n_bins,
+        lens=lens,
+        level=confidence_level,
+    )
+
+
+def _bins(p: Predictions, probability: Array, lens: str, n_bins: int, level: float) -> tuple[Array, ...]:
+    view = p.view(p.y, probability).through(as_lens(lens)).views[0]
+    bins = group(view, n_bins=n_bins)
+    low, high = wilson(bins.label, bins.weight, level)
+    histogram = np.histogram(view.c, bins=40, range=(0.0, 1.0), weights=view.w)[0] / view.total
+    return bins.confidence, bins.label, low, high, bins.weight, histogram
+
+
+def plot_recalibration(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    map: str | None = None,
+    ax: Any = None,
+    caption: bool = True,
+    theme: str = "light",
+    **options: Any,
+) -> Any:
+    """Reliability before and after recalibration, on rows the map was not fitted to.
+
+    Parameters
+    ----------
+    y_true, y_prob : as everywhere; or a :class:`calibrary.RecalibrationGain`, or :class:`RecalibrationData` alone
+    map : str, optional
+        Which map; by default the advised one, or the best where there is nothing to gain.
+    ax : matplotlib axes, optional
+    caption : bool
+        State what was done and how to read it.
+    theme : "light" or "dark"
+    **options : those of :func:`recalibration_data`
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    data = y_true if isinstance(y_true, RecalibrationData) else recalibration_data(y_true, y_prob, map=map, **options)
+    ax, look = style.new_axes(ax, theme, size=(5.4, 7.4))
+    style.unit_square(ax, look, *axis_names(data.lens))
+    before = (data.confidence, data.outcome, data.low, data.high, data.weight)
+    after = (data.after_confidence, data.after_outcome, data.after_low, data.after_high, data.after_weight)
+    _curve(ax, look, *before, look.gap, style.DASHED, "s", f"as it is: ECE {number(data.ece)}")
+    words = f"after {data.name}: ECE {number(data.after_ece)} (calibrated: {number(data.calibrated_ece)})"
+    _curve(ax, look, *after, look.model, "-", "o", words)
+    above = style.strip(ax)
+    edges = np.linspace(0, 1, 41)
+    above.stairs(data.histogram, edges, fill=True, color=look.gap, alpha=0.3, lw=0)
+    above.stairs(data.after_histogram, edges, color=look.model, lw=1.1)
+    style.finish(
+        ax,
+        look,
+        "What recalibration would do" if data.advised else "What recalibration would do: nothing worth it",
+        f"N = {data.n:,.0f} · {data.n_folds} folds · {data.n_bins} equal-width bins · lens {data.lens}",
+        f"{data.sentence} Every row goes through a map fitted to the other folds. Error bars: {data.level:.0%} Wilson; "
+        f"faint: fewer than {_FEW} cases.",
+        caption=caption,
+        legend="above",
+        top=style.ABOVE_STRIP,
+    )
+    return ax
+
+
+def _curve(
+    ax: Any,
+    look: style.Look,
+    x: Array,
+    y: Array,
+    low: Array,
+    high: Array,
+    weight: Array,
+    colour: str,
+    line: Any,
+    marker: str,
+    label: str,
+) -> None:
+    """Points of the bins with their intervals; a line joins those with enough cases."""
+    many = weight >= _FEW
+    ax.plot(x[many], y[many], color=colour, ls=line, lw=1.4, alpha=0.8, zorder=3)
+    for some, alpha in ((many, 1.0), (~many, 0.3)):
+        if not some.any():
+            continue
+        error = np.maximum([y - low, high - y], 0.0)[:, some]
+        ax.errorbar(x[some], y[some], yerr=error, fmt="none", ecolor=colour, elinewidth=1, alpha=0.6 * alpha, zorder=3)
+        size = 16 + 40 * weight[some] / weight.max()
+        ax.scatter(x[some], y[some], s=size, color=colour, marker=marker, ec=look.paper, lw=0.8, alpha=alpha, zorder=4)
+    ax.plot([], [], color=colour, ls=line, marker=marker, ms=5.5, label=label)

@@ -1,0 +1,11 @@
+"""What would help: how much a map would gain, and the map itself, to be kept and applied to new predictions.
+
+``recalibration_gain(y, p)`` says whether it is worth it; ``Recalibrator().fit(p, y)`` does it, as scikit-learn would.
+"""
+
+from __future__ import annotations
+
+from calibrary.recalibrate.gain import MapGain, RecalibrationGain, recalibration_gain
+from calibrary.recalibrate.recalibrator import Recalibrator
+
+__all__ = ["MapGain", "RecalibrationGain", "Recalibrator", "recalibration_gain"]

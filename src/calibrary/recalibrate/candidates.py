@@ -1,0 +1,95 @@
+"""The maps one may recalibrate with, from the simplest to the most flexible, and what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from calibrary._errors import suggest
+from calibrary.maps import _SYNONYMS, as_map
+from calibrary.maps.base import CalibrationMap
+from calibrary.maps.isotonic import Isotonic
+from calibrary.recalibrate.isotonic import KeptIsotonic
+
+#: Every map that new predictions can be sent through, simplest first. The other maps of :mod:`calibrary.maps` (local
+#: regressions, which end where the fitted data end) are for looking at, not for keeping.
+NAMES = {
+    "temperature": "temperature scaling",
+    "bias_temperature": "temperature scaling with class biases",
+    "platt": "Platt scaling",
+    "beta": "beta calibration",
+    "rcs": "a spline of the log odds",
+    "multinomial_spline": "a multinomial spline",
+    "pl3": "a piecewise linear map of the log odds",
+    "pl": "a piecewise linear map",
+    "isotonic": "isotonic regression",
+    "bins": "histogram binning",
+}
+#: What "auto" tries on one probability, and on several classes.
+BINARY = ("temperature", "platt", "beta", "rcs", "isotonic")
+SEVERAL = ("temperature", "bias_temperature", "platt", "beta", "isotonic")
+#: Maps whose curve never reaches 0 or 1.
+NEVER_CERTAIN = ("temperature", "bias_temperature", "platt", "beta", "rcs", "multinomial_spline", "pl3", "isotonic")
+
+
+class Candidate(NamedTuple):
+    """A map to try: its word, what it is called in a sentence, and the map itself."""
+
+    word: str
+    spoken: str
+    map: Any
+
+
+def candidate(map: Any, n_classes: int) -> Candidate:
+    """A map by its name, or an object with ``fit`` and ``predict``, for so many classes."""
+    if isinstance(map, Candidate):
+        return map
+    if type(map) is Isotonic:  # which calls new cases impossible: here it is always kept from that
+        map = "isotonic"
+    word = map_name(map) if isinstance(map, str) else _word_of(map)
+    made = _made(word) if isinstance(map, str) else as_map(map)
+    spoken = NAMES.get(word, word)
+    if n_classes > 2 and not getattr(made, "takes_vectors", False):
+        spoken = "class-wise " + spoken.removeprefix("a ")
+    return Candidate(word, spoken, made)
+
+
+def candidates(maps: Any, n_classes: int) -> list[Candidate]:
+    """The maps asked for, simplest first; "auto" stands for five of them."""
+    if isinstance(maps, str):
+        maps = [maps] if maps != "auto" else (BINARY if n_classes == 2 else SEVERAL)
+    elif not isinstance(maps, Iterable):
+        maps = [maps]
+    found = [candidate(map, n_classes) for map in maps]
+    if not found:
+        raise ValueError("maps is empty: name at least one map, or leave it at 'auto'")
+    words = [c.word for c in found]
+    if len(set(words)) < len(words):
+        twice = next(w for w in words if words.count(w) > 1)
+        raise ValueError(f"maps names {twice!r} twice: each map is tried once")
+    order = list(NAMES)
+    return sorted(found, key=lambda c: order.index(c.word) if c.word in order else len(order))
+
+
+def map_name(map: str) -> str:
+    """The word of a map that can be kept, from any of its spellings."""
+    word = map.lower().replace("-", "_").replace(" ", "_")
+    word = _SYNONYMS.get(word, word)
+    if word not in NAMES:
+        raise ValueError(f"map={map!r} is not a map to recalibrate with: {suggest(word, NAMES)}")
+    return word
+
+
+def _made(word: str) -> Any:
+    if word == "isotonic":
+        return KeptIsotonic()
+    return as_map("bins", roof="flat", empty="identity") if word == "bins" else as_map(word)
+
+
+def _word_of(map: Any) -> str:
+    """The word of an object: that of our own class, or the name of the user's."""
+    if isinstance(map, CalibrationMap):
+        for word in NAMES:
+            if isinstance(map, type(_made(word))):
+                return word
+    return type(map).__name__

@@ -1,0 +1,81 @@
+"""A map fitted to rows, with everything that belongs to sending other rows through it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary._errors import one_of
+from calibrary.data.checks import Array
+from calibrary.data.lens import as_lens
+from calibrary.data.predictions import Predictions
+from calibrary.maps.base import EPS
+from calibrary.maps.ends import half_end, inside
+from calibrary.maps.vector import ClassWise, fitted_copy
+from calibrary.recalibrate.candidates import NEVER_CERTAIN, Candidate
+
+
+@dataclass(frozen=True)
+class FittedMap:
+    """Probabilities in, probabilities out, in the same shape.
+
+    Attributes
+    ----------
+    word : the map's word, or "identity"
+    map : the fitted map; None for the identity
+    end : scores nearer to 0 or 1 than this are moved there first
+    limit : the result stays this far from 0 and 1
+    """
+
+    word: str
+    map: Any
+    end: float
+    limit: float
+
+    def __call__(self, p: Array) -> Array:
+        if self.map is None:
+            return p
+        q = np.asarray(self.map.predict(inside(p, self.end)), dtype=np.float64)
+        if q.shape != p.shape:
+            raise ValueError(f"map {self.word!r} gave the shape {q.shape} for {p.shape}: predict(c) must keep it")
+        return inside(q, self.limit)
+
+
+IDENTITY = FittedMap("identity", None, 0.0, 0.0)
+
+
+def fit_map(chosen: Candidate, p: Predictions, ends: Any = "half") -> FittedMap:
+    """Fit a map to predictions: one probability, or more than two classes (then a curve for each, if it must be)."""
+    refuse_one_class(p, "the rows")
+    end = end_of(p, ends)
+    rows = p.view(p.y, inside(p.probability, end), p._classes)
+    rows.ascending = p.ascending  # the end rule keeps the order
+    vectors = p.binary or getattr(chosen.map, "takes_vectors", False)
+    curve = fitted_copy(chosen.map if vectors else ClassWise(chosen.map), rows)
+    # a map that may say never or always stays half a case in N + 1 away from it
+    limit = EPS if chosen.word in NEVER_CERTAIN else 0.5 / (p.total + 1.0)
+    return FittedMap(chosen.word, curve, end, limit)
+
+
+def end_of(p: Predictions, ends: Any) -> float:
+    """How far from 0 and 1 the scores are kept: by the end rule, at rounding level, or as given."""
+    if isinstance(ends, str):
+        one_of("ends", ends, ("half", "eps"))
+        return max(half_end(p), EPS) if ends == "half" else EPS
+    if isinstance(ends, bool) or not isinstance(ends, int | float | np.number) or not 0.0 < ends < 0.5:
+        raise ValueError(f"ends={ends!r} must be 'half', 'eps', or a number above 0 and below 0.5")
+    return float(ends)
+
+
+def problem(p: Predictions) -> Predictions:
+    """The predictions as one probability where there are two classes, as they are where there are more."""
+    return p if p.binary or p.k > 2 else p.through(as_lens("binary")).views[0]
+
+
+def refuse_one_class(p: Predictions, rows: str) -> None:
+    """A map learns from differences: rows of one class say nothing about it."""
+    if len(p.y) and (p.y == p.y[0]).all():
+        name = p.classes[int(p.y[0])]
+        raise ValueError(f"{rows} hold class {name!r} alone: a map needs rows of at least two classes to be fitted")

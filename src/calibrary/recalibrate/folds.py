@@ -1,0 +1,44 @@
+"""Which rows are held out together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrary._errors import whole
+from calibrary.data.checks import Indices
+from calibrary.data.predictions import Predictions
+
+
+def fold_numbers(p: Predictions, folds: Any = 10, units: Any = None, rng: Any = 0) -> Indices:
+    """The fold of every row, 0, 1, ...: drawn at random without a look at the labels, or as given.
+
+    Folds that hold the classes in equal parts would tell each map the share of the labels it is judged on.
+    """
+    unit = None if units is None else np.unique(p.align(units, "units"), return_inverse=True)[1].ravel()
+    if np.ndim(folds) > 0:
+        return _given(p, folds, unit)
+    k = whole("folds", folds, 2)
+    n, what = (p.n, "rows") if unit is None else (int(unit.max()) + 1, "units")
+    if k > n:
+        raise ValueError(f"folds={k} needs at least as many {what}, and there are {n}: use fewer folds")
+    fold = np.empty(n, dtype=np.intp)
+    fold[np.random.default_rng(rng).permutation(n)] = np.arange(n) * k // n
+    return fold if unit is None else fold[unit]
+
+
+def _given(p: Predictions, folds: Any, unit: Indices | None) -> Indices:
+    names, fold = np.unique(p.align(folds, "folds"), return_inverse=True)
+    fold = fold.ravel()
+    if len(names) < 2:
+        raise ValueError(f"folds holds the one value {names[0]!r}: rows of at least two folds are needed")
+    if unit is not None:
+        first = np.zeros(int(unit.max()) + 1, dtype=np.intp)
+        first[unit] = fold
+        torn = np.flatnonzero(first[unit] != fold)
+        if len(torn):
+            raise ValueError(
+                f"folds puts rows of one unit in different folds (row {torn[0]} is one): give each unit one fold"
+            )
+    return fold

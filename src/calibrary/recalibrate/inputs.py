@@ -1,0 +1,120 @@
+"""What comes in at the door of a map: probabilities or logits, one column or several, and the names of the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.data.checks import Array, as_array, checked_probabilities, sigmoid, softmax
+from calibrary.data.matches import Matches
+
+
+def probabilities(p: Any, *, logits: bool = False) -> Array:
+    """(N,) of P(class 1) or (N, K), checked; a single column becomes (N,)."""
+    if hasattr(p, "tocsr"):
+        raise ValueError("p is a sparse matrix: probabilities are dense, pass p.toarray()")
+    given = as_array(p, "p")
+    if given.dtype.kind == "c":
+        raise ValueError("p holds complex numbers (Complex data not supported): pass probabilities")
+    if given.ndim == 2 and 0 in given.shape:
+        raise ValueError(
+            f"p has {given.shape[0]} sample(s) and {given.shape[1]} feature(s) (shape={given.shape}) while a minimum "
+            "of 1 is required: pass one row per prediction, one column per class"
+        )
+    if given.dtype.kind not in "fiub":
+        try:
+            given = given.astype(np.float64)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"p holds {given.dtype} values, not numbers ({error})") from error
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if logits:
+        return _from_logits(given)
+    refuse_mixed_scales(given)
+    try:
+        return checked_probabilities(given)
+    except ValueError as error:
+        raise ValueError(str(error).replace("y_prob", "p")) from None
+
+
+def _from_logits(z: NDArray[Any]) -> Array:
+    if z.ndim not in (1, 2) or not len(z):
+        raise ValueError(f"p has shape {z.shape}: pass logits of shape (N,) or (N, K)")
+    wrong = np.argwhere(np.isnan(z))
+    if len(wrong):
+        raise ValueError(f"p[{', '.join(map(str, wrong[0]))}] is missing: drop or fill missing logits first")
+    return sigmoid(z) if z.ndim == 1 else softmax(z)
+
+
+def refuse_mixed_scales(p: NDArray[Any]) -> None:
+    """Percentages beside fractions cannot be told apart below 1: refuse them rather than guess."""
+    if not p.size or p.dtype.kind not in "fiu" or not (p.max() > 1.0 and p.max() <= 100.0 and p.min() >= 0.0):
+        return
+    large = np.argwhere(p > 1.0)[0]
+    fractions = np.argwhere((p > 0.0) & (p < 1.0))
+    place = ", ".join(map(str, large))
+    if len(fractions):
+        other = ", ".join(map(str, fractions[0]))
+        raise ValueError(
+            f"p[{place}] = {p[tuple(large)]:g} looks like a percentage and p[{other}] = {p[tuple(fractions[0])]:g} "
+            "like a fraction: bring all to one scale, numbers from 0 to 1"
+        )
+    raise ValueError(f"p[{place}] = {p[tuple(large)]:g} looks like a percentage: divide by 100")
+
+
+def refuse_swapped(p: Any, y: Any) -> None:
+    """Labels where probabilities belong, and probabilities where labels do."""
+    first, second = as_array(p, "p"), as_array(y, "y")
+    if first.ndim != 1 or second.dtype.kind != "f" or first.dtype.kind not in "iubf":
+        return
+    within = second.size and np.nanmin(second) >= 0.0 and np.nanmax(second) <= 1.0
+    if within and (second != np.rint(second)).any() and np.isin(first, (0, 1)).all():
+        raise ValueError("p holds only 0 and 1 and y holds fractions: the two look swapped; call fit(p, y)")
+
+
+def class_names(y: NDArray[Any], p: Array, columns: Sequence[Any] | None) -> tuple[Hashable, ...]:
+    """The classes in the order of the columns, as scikit-learn orders them unless the columns have their names."""
+    k = 2 if p.ndim == 1 else p.shape[1]
+    if y.dtype.kind == "O" and any(v is None or v != v for v in y.tolist()):
+        raise ValueError("y holds missing labels: drop the rows without one")
+    if y.dtype.kind == "f" and not (np.isfinite(y).all() and (y == np.rint(y)).all()):
+        raise ValueError("Unknown label type: continuous; y must hold the class that occurred in every row, no score")
+    present = sorted(set(y.tolist()), key=lambda v: (str(type(v)), v) if not isinstance(v, int | float) else ("", v))
+    numeric = all(isinstance(v, int | float) for v in present)
+    if p.ndim == 1:
+        for pair in ((0, 1), (-1, 1)):
+            if set(present) <= set(pair):
+                return pair
+        shown = ", ".join(repr(v) for v in present[:3])
+        if len(present) > 2:
+            raise ValueError(f"y holds {len(present)} labels ({shown} ...) and p is one column: pass one per class")
+        raise ValueError(
+            f"y holds the labels {shown} and p is one column, of one of them: say which with "
+            f"classes=[negative, positive], e.g. Recalibrator(classes={present!r})"
+        )
+    if columns is not None and len(set(map(str, columns))) == k and set(map(str, present)) <= set(map(str, columns)):
+        named = {str(v): v for v in present}
+        return tuple(named.get(str(c), c) for c in columns)
+    if len(present) == k:
+        return tuple(present)
+    if numeric and all(float(v).is_integer() and 0 <= v < k for v in present):
+        return tuple(range(k))
+    raise ValueError(
+        f"y holds {len(present)} classes and p has {k} columns: pass classes=[...], the class of each column in order"
+    )
+
+
+def units_of(data: Any) -> Any:
+    """What stays together in data that know it: the detections of an image."""
+    return data.image if isinstance(data, Matches) else None
+
+
+def column_names(p: Any) -> list[Any] | None:
+    """The names of the columns of a table; None for arrays."""
+    names = getattr(p, "columns", None)
+    if names is None or getattr(p, "ndim", 2) != 2:
+        return None
+    return list(names)

@@ -1,0 +1,378 @@
+"""A map to keep: fitted to some predictions, applied to others, saved as plain JSON."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.data.checks import Array, as_array
+from calibrary.data.matches import Matches
+from calibrary.data.predictions import Predictions, predictions
+from calibrary.recalibrate import file
+from calibrary.recalibrate.candidates import NAMES, candidate
+from calibrary.recalibrate.fitted import IDENTITY, FittedMap, end_of, fit_map, problem
+from calibrary.recalibrate.gain import Before, MapGain, RecalibrationGain, recalibration_gain, row_score, row_scores
+from calibrary.recalibrate.inputs import class_names, column_names, probabilities, refuse_swapped, units_of
+from calibrary.recalibrate.rows import FittedRows
+
+
+class Recalibrator:
+    """Recalibrate predictions from their scores alone, in scikit-learn's manner.
+
+    It takes what ``predict_proba`` gives, not features, so it goes behind any model; with ``logits=True`` it takes
+    what ``decision_function`` or a network's last layer gives. ``clone``, ``get_params``, pipelines and searches work;
+    scikit-learn itself is not needed.
+
+    Parameters
+    ----------
+    map : str or object
+        "auto" takes the advice of :func:`calibrary.recalibration_gain`: the simplest map that is about the best, or
+        none (the predictions stay as they are) where there is nothing to gain. Else "temperature", "platt", "beta",
+        "rcs" (spline), "isotonic", "bins", "pl", "pl3"; for several classes these are fitted class by class and
+        divided by their sum, while "temperature", "bias_temperature" and "multinomial_spline" take whole rows. Or an
+        object of :mod:`calibrary.maps`, or any with ``fit(y, c, sample_weight)`` and ``predict(c)``.
+    ends : "half", "eps" or a number
+        Scores of exactly 0 and 1 have no log odds: they are kept half as far from the end as the nearest other score
+        of the fit, at 2.2e-16, or at this distance.
+    classes : sequence, optional
+        The classes in the order of the columns (for one column: negative, positive). Needed where p is one column and
+        the labels are two names; else found as scikit-learn does.
+    logits : bool
+        The input holds logits: the sigmoid (one column) or softmax (several) is taken first.
+    scoring, folds, rng
+        Of ``map="auto"``: ``score``, ``folds`` and ``rng`` of :func:`calibrary.recalibration_gain`. ``scoring`` is
+        also what :meth:`score` and :meth:`judge` measure.
+
+    Attributes
+    ----------
+    map_ : word of the fitted map, "identity" where nothing is done
+    classes_ : the classes, in column order
+    gain_ : the :class:`calibrary.RecalibrationGain` behind "auto", else None
+    n_features_in_ : columns of the input
+
+    Notes
+    -----
+    Fit it on other rows than the model was trained on, and judge it on others again: ``judge`` and ``score`` refuse
+    the rows of the fit, also after the map was saved and loaded. What it does not do: train or wrap models
+    (``sklearn.calibration.CalibratedClassifierCV`` does), give sets instead of probabilities (conformal prediction,
+    Venn-Abers), or correct subgroups.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p, _ = cal.datasets.breast_cancer()
+    >>> recalibrate = cal.Recalibrator().fit(p[::2], y[::2])
+    >>> recalibrate.map_, recalibrate.transform([0.001, 0.3, 0.999]).round(3).tolist()
+    ('temperature', [0.274, 0.47, 0.726])
+    >>> recalibrate.judge(p[1::2], y[1::2]).worth
+    True
+    """
+
+    _estimator_type = "classifier"
+
+    def __init__(
+        self,
+        map: Any = "auto",
+        *,
+        ends: Any = "half",
+        classes: Sequence[Hashable] | None = None,
+        logits: bool = False,
+        scoring: str = "log",
+        folds: Any = 10,
+        rng: Any = 0,
+    ) -> None:
+        self.map = map
+        self.ends = ends
+        self.classes = classes
+        self.logits = logits
+        self.scoring = scoring
+        self.folds = folds
+        self.rng = rng
+
+    # -- learning -------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, units: Any = None) -> Self:
+        """Learn the map from probabilities and what happened.
+
+        Parameters
+        ----------
+        X : array-like of shape (N,), (N, 1) or (N, K)
+            P(class 1), or one column per class: what ``predict_proba`` gave. Or matched detections (then without y).
+        y : array-like of shape (N,)
+            The class that occurred.
+        sample_weight : array-like of shape (N,), optional
+            Weight 2 is the row written twice.
+        units : array-like of shape (N,), optional
+            Rows of one patient, image or prompt, for ``map="auto"``.
+        """
+        whole = self._predictions(X, y, sample_weight)
+        p = problem(whole)
+        self.gain_: RecalibrationGain | None = None
+        if isinstance(self.map, str) and self.map == "auto":
+            units = units_of(X) if units is None else units
+            self.gain_ = recalibration_gain(
+                p, score=self.scoring, folds=self.folds, units=units, ends=self.ends, rng=self.rng,
+                weight_type=_weight_type(p),
+            )  # fmt: skip
+            chosen = self.gain_.advice
+        else:
+            chosen = self.map
+        if chosen is None or (isinstance(chosen, str) and chosen == "identity"):
+            end_of(p, self.ends)  # a wrong option is refused all the same
+            self.fitted_map_ = IDENTITY
+        else:
+            self.fitted_map_ = fit_map(candidate(chosen, p.k), p, self.ends)
+        self.rows_ = FittedRows.of(p.probability)
+        return self
+
+    def _predictions(self, X: Any, y: Any, sample_weight: Any) -> Predictions:
+        """The checked rows of a fit; sets what is known about the columns."""
+        if isinstance(X, Matches | Predictions):
+            made = predictions(X, sample_weight=sample_weight)
+            self.classes_ = np.array(made.classes)
+            self.n_features_in_ = 1 if made.binary else made.k
+            return made
+        if y is None:
+            raise ValueError("Recalibrator requires y to be passed, but the target y is None: call fit(p, y)")
+        refuse_swapped(X, y)
+        p = probabilities(X, logits=self.logits)
+        columns = column_names(X)
+        labels = as_array(y, "y")
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = labels[:, 0]
+        if labels.ndim != 1 or len(labels) != len(p):
+            raise ValueError(f"y has shape {labels.shape} and p has {len(p)} rows: give one label for each")
+        classes = tuple(self.classes) if self.classes is not None else class_names(labels, p, columns)
+        checked = _labelled(labels, p, classes, sample_weight)
+        self.classes_ = np.array(classes)
+        self.n_features_in_ = 1 if p.ndim == 1 else p.shape[1]
+        if columns is not None and all(isinstance(name, str) for name in columns):
+            self.feature_names_in_ = np.array(columns, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return checked
+
+    # -- using ----------------------------------------------------------------------------------
+
+    @property
+    def map_(self) -> str:
+        """The word of the fitted map."""
+        self._require_fit()
+        return self.fitted_map_.word
+
+    def transform(self, X: Any) -> Any:
+        """The recalibrated probabilities, in the shape of the input; matched detections with their new scores."""
+        if isinstance(X, Matches):
+            self._require_columns(1)
+            return replace(X, score=self._mapped(X.score), again=None)
+        given = np.shape(X) if isinstance(X, list | tuple) else as_array(X, "p").shape
+        q = self._mapped(self._checked(X))
+        if len(given) == 2 and q.ndim == 1:
+            return q[:, None] if given[1] == 1 else np.column_stack([1.0 - q, q])
+        return q
+
+    def predict_proba(self, X: Any) -> Array:
+        """The recalibrated probabilities, one column for each of ``classes_``."""
+        q = self._mapped(X.score if isinstance(X, Matches) else self._checked(X))
+        return np.column_stack([1.0 - q, q]) if q.ndim == 1 else q
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest recalibrated probability."""
+        best = self.predict_proba(X).argmax(axis=1)
+        named: NDArray[Any] = self.classes_[best]
+        return named
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit, and recalibrate the same rows: for looking at, never for judging."""
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def _checked(self, X: Any) -> Array:
+        """Probabilities of the classes the map was fitted to: one column where there are two."""
+        self._require_fit()
+        self._refuse_other_columns(column_names(X))
+        p = probabilities(X, logits=self.logits)
+        self._require_columns(1 if p.ndim == 1 else p.shape[1])
+        return np.ascontiguousarray(p[:, 1]) if p.ndim == 2 and p.shape[1] == 2 else p
+
+    def _require_columns(self, k: int) -> None:
+        self._require_fit()
+        n = len(self.classes_)
+        if k != n and not (n == 2 and k == 1):
+            raise ValueError(
+                f"p has {k} column{'s' * (k > 1)}, and this map was fitted to the {n} classes "
+                f"{', '.join(map(str, self.classes_[:5]))}{' ...' if n > 5 else ''}: X has {k} features, but "
+                f"Recalibrator is expecting {self.n_features_in_} features as input"
+            )
+
+    def _refuse_other_columns(self, columns: list[Any] | None) -> None:
+        known = getattr(self, "feature_names_in_", None)
+        if columns is None:
+            return
+        expected = list(self.classes_) if known is None else list(known)
+        same = sorted(map(str, columns)) == sorted(map(str, expected))
+        if [str(c) for c in columns] != [str(c) for c in expected] and (same or known is not None):
+            how = "in another order" if same else "under other names"
+            raise ValueError(
+                f"the columns of p are {', '.join(map(str, columns[:5]))} and the map was fitted to "
+                f"{', '.join(map(str, expected[:5]))}: the same columns {how}; the feature names should match those "
+                "that were passed during fit"
+            )
+
+    def _mapped(self, p: Array) -> Array:
+        self._require_fit()
+        return self.fitted_map_(p)
+
+    # -- judging --------------------------------------------------------------------------------
+
+    def judge(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, units: Any = None, n_bins: int = 15
+    ) -> MapGain:
+        """What the map does to rows it was not fitted to: score and ECE before and after, with standard error."""
+        p = self._new_rows(X, y, sample_weight)
+        units = units_of(X) if units is None else units
+        word = self.map_
+        end = self.fitted_map_.end or end_of(p, self.ends)
+        q = self.fitted_map_(p.probability)
+        entry = row_score(self.scoring)
+        before = Before.of(p, entry, end, units, n_bins, _weight_type(p))
+        return before.against(word, NAMES.get(word, word), q, row_scores(entry, p, q))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the mean score (log loss by default) of the recalibrated rows, so that higher is better."""
+        p = self._new_rows(X, y, sample_weight)
+        return -float(p.mean(row_scores(row_score(self.scoring), p, self.fitted_map_(p.probability))))
+
+    def _new_rows(self, X: Any, y: Any, sample_weight: Any) -> Predictions:
+        """Checked rows with the classes of the fit; those of the fit itself are refused."""
+        self._require_fit()
+        if isinstance(X, Matches | Predictions):
+            p = problem(predictions(X, sample_weight=sample_weight))
+            self._require_columns(1 if p.binary else p.k)
+        else:
+            p = _labelled(as_array(y, "y"), self._checked(X), tuple(self.classes_.tolist()), sample_weight)
+        share = self.rows_.compare().add(p.probability).share
+        if share:
+            part = "the rows" if share == 1.0 else f"rows of which about {share:.0%} are those"
+            raise ValueError(
+                f"these are {part} the map was fitted to, on which every map looks good: judge it on other rows, or "
+                "cross-fitted with recalibration_gain"
+            )
+        return p
+
+    # -- keeping --------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted map as plain words and numbers, as a file holds them."""
+        return file.as_dict(self._kept())
+
+    @classmethod
+    def from_dict(cls, given: Any) -> Recalibrator:
+        """The recalibrator that ``to_dict`` described."""
+        return cls._of(file.from_dict(given))
+
+    def save(self, path: str | Path) -> None:
+        """Write the map to a JSON file, whole or not at all; ``Recalibrator.load`` gives identical numbers."""
+        file.save(self._kept(), path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Recalibrator:
+        """Read a map from a JSON file; another version or wrong numbers are refused."""
+        return cls._of(file.load(path))
+
+    def _kept(self) -> file.Kept:
+        self._require_fit()
+        names = getattr(self, "feature_names_in_", None)
+        columns = None if names is None else tuple(map(str, names))
+        classes = tuple(self.classes_.tolist())
+        return file.Kept(self.fitted_map_, classes, self.n_features_in_, bool(self.logits), self.rows_, columns)
+
+    @classmethod
+    def _of(cls, kept: file.Kept) -> Recalibrator:
+        made = cls(kept.fitted.word, logits=kept.logits)
+        made.classes_ = np.array(kept.classes)
+        made.n_features_in_ = kept.n_columns
+        made.fitted_map_, made.rows_, made.gain_ = kept.fitted, kept.rows, None
+        if kept.columns is not None:
+            made.feature_names_in_ = np.array(kept.columns, dtype=object)
+        return made
+
+    # -- scikit-learn's manners -----------------------------------------------------------------
+
+    fitted_map_: FittedMap
+    rows_: FittedRows
+    classes_: NDArray[Any]
+    feature_names_in_: NDArray[Any]
+
+    def _require_fit(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise _not_fitted()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "fitted_map_")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The options of the constructor."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change options by name."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(f"Recalibrator has no option {name!r}: its options are {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        options = inspect.signature(type(self)).parameters.values()
+        changed = [(o.name, getattr(self, o.name)) for o in options if not _same(getattr(self, o.name), o.default)]
+        return f"Recalibrator({', '.join(f'{name}={value!r}' for name, value in changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            transformer_tags=TransformerTags(),
+            classifier_tags=ClassifierTags(poor_score=True),
+            input_tags=InputTags(one_d_array=True, positive_only=not self.logits),
+        )
+
+
+def _labelled(y: NDArray[Any], p: Array, classes: tuple[Hashable, ...], sample_weight: Any) -> Predictions:
+    """Checked predictions of these classes."""
+    try:
+        return predictions(y, p, labels=classes, sample_weight=sample_weight)
+    except ValueError as error:
+        words = {"y_true": "y", "y_prob": "p", "labels=": "classes="}
+        text = str(error)
+        for theirs, ours in words.items():
+            text = text.replace(theirs, ours)
+        raise ValueError(text) from None
+
+
+def _weight_type(p: Predictions) -> str:
+    """Whole weights are copies of rows; others can only be factors."""
+    return "frequency" if p.w is None or (p.w == np.rint(p.w)).all() else "importance"
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and not hasattr(value, "shape") and value == default)
+
+
+def _not_fitted() -> Exception:
+    text = "this Recalibrator is not fitted yet: call fit(p, y), or Recalibrator.load(path)"
+    if sys.modules.get("sklearn"):
+        from sklearn.exceptions import NotFittedError
+
+        error: Exception = NotFittedError(text)
+        return error
+    return ValueError(text)

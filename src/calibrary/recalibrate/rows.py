@@ -1,0 +1,105 @@
+"""Which rows a map was fitted to, remembered as a few hundred numbers: a map must not be judged on them."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.data.checks import Array
+
+Hashes = NDArray[np.uint64]
+
+#: So many of the smallest row numbers are kept: enough to recognise a part of the rows.
+_KEPT = 256
+#: Rows are told apart by their probabilities only if nearly all of them differ.
+_DISTINCT = 0.95
+#: So many known rows, being so large a share, are no coincidence.
+_HITS, _SHARE = 8, 0.25
+
+
+def row_numbers(p: Array) -> Hashes:
+    """A 64-bit number for every row, the same for the same probabilities."""
+    columns = p[:, None] if p.ndim == 1 else p
+    bits = np.ascontiguousarray(columns + 0.0).view(np.uint64)  # + 0.0: no -0.0
+    mixed = np.zeros(len(p), dtype=np.uint64)
+    for column in bits.T:
+        mixed = _mixed(mixed + np.uint64(0x9E3779B97F4A7C15) ^ column)
+    return mixed
+
+
+def _mixed(x: Hashes) -> Hashes:
+    # the last step of the splitmix64 generator: every bit of the result depends on every bit of x
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@dataclass(frozen=True)
+class FittedRows:
+    """The rows of a fit: how many, their sum as numbers, and the smallest of these numbers (none if rows repeat)."""
+
+    n: int
+    total: int
+    smallest: tuple[int, ...]
+
+    @classmethod
+    def of(cls, p: Array) -> FittedRows:
+        """Remember these probabilities, in any order."""
+        numbers = row_numbers(p)
+        distinct = np.unique(numbers)
+        kept = distinct[:_KEPT] if len(distinct) >= _DISTINCT * len(numbers) else distinct[:0]
+        return cls(len(numbers), int(numbers.sum(dtype=np.uint64)), tuple(kept.tolist()))
+
+    def compare(self) -> Comparison:
+        """Something to show other rows to, a few at a time."""
+        return Comparison(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain words and numbers."""
+        packed = np.array(self.smallest, dtype="<u8").tobytes()
+        return {"n": self.n, "total": f"{self.total:016x}", "smallest": base64.b64encode(packed).decode()}
+
+    @classmethod
+    def from_dict(cls, given: Any) -> FittedRows:
+        """The same object again; ValueError where it cannot be."""
+        try:
+            n, total, text = given["n"], int(given["total"], 16), given["smallest"]
+            kept = np.frombuffer(base64.b64decode(text, validate=True), dtype="<u8")
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError("rows, the memory of the fitted rows, is not readable") from error
+        if not isinstance(n, int) or n < 1 or not 0 <= total < 2**64 or (np.diff(kept.astype(object)) <= 0).any():
+            raise ValueError("rows, the memory of the fitted rows, holds wrong numbers")
+        return cls(n, total, tuple(kept.tolist()))
+
+
+class Comparison:
+    """How much of what it is shown was fitted to."""
+
+    def __init__(self, fitted: FittedRows) -> None:
+        self.fitted = fitted
+        self.known = np.array(fitted.smallest, dtype=np.uint64)
+        self.n = self.total = self.near = self.hits = 0
+
+    def add(self, p: Array) -> Comparison:
+        """Look at some more rows."""
+        numbers = row_numbers(p)
+        self.n += len(numbers)
+        self.total = (self.total + int(numbers.sum(dtype=np.uint64))) % 2**64
+        if len(self.known):
+            # among the numbers up to the largest one kept, all rows of the fit are known
+            near = numbers[numbers <= self.known[-1]]
+            self.near += len(near)
+            self.hits += int(np.isin(near, self.known).sum())
+        return self
+
+    @property
+    def share(self) -> float:
+        """The share of the rows that the map was fitted to, as far as one can tell; 0 where it may be coincidence."""
+        if self.n == self.fitted.n and self.total == self.fitted.total:
+            return 1.0
+        share = self.hits / self.near if self.near else 0.0
+        return share if self.hits >= _HITS and share > _SHARE else 0.0
