@@ -1,0 +1,167 @@
+"""Errors of a leave-one-out curve under the beta or Dirichlet kernel: what happened to the others at this confidence?
+
+All pairs of rows are compared, in blocks whose numbers are made again in the backward pass: time quadratic in the
+rows, memory linear.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Unpack
+
+import torch
+from torch import Tensor
+
+from calibrary._errors import one_of
+from calibrary.losses.batch import View, visible
+from calibrary.losses.blocks import each, slices
+from calibrary.losses.declare import ROWS, Common, loss
+from calibrary.losses.finite import positive, safe_root
+
+__all__ = ["beta_kernel_calibration_error", "dirichlet_kernel_calibration_error"]
+
+#: A denominator below this share of its first term is that of a single neighbour.
+_SINGLE = 1e-12
+
+
+@loss("bkde")
+def beta_kernel_calibration_error(
+    view: View, *, bandwidth: float, p: int = 2, debias: bool | None = None, **common: Unpack[Common]
+) -> Tensor:
+    """Distance of a leave-one-out beta-kernel curve from the diagonal, to the power p (BKDE).
+
+    Parameters
+    ----------
+    bandwidth : float
+        Width of the kernel. A rule that chooses it has no gradient: choose it once with
+        ``calibrary.kernels.beta_bandwidth``.
+    p : 1 or 2
+    debias : bool, optional
+        Average over pairs of different neighbours; by default for p = 2.
+    """
+    one_of("p", str(p), ("1", "2"))
+    unbiased = p == 2 if debias is None else debias
+    if unbiased and p == 1:
+        raise ValueError("debias=True needs p=2: there is no unbiased form for p=1")
+    v = view.wide
+    need(v, 3 if unbiased else 2)
+    h = positive("bandwidth", bandwidth)
+    if not unbiased:
+        return curve_distance(v, v.label, h, p)
+    x, c, label, w = v.rows, v.c, v.label, v.weight
+
+    def terms(i: int, rows: slice) -> Tensor:
+        kernel, others = _kernel_of_others(x[i], w, rows, h)
+        return (w[rows] * _pair_terms(kernel, others, label[i] - c[i, rows, None])).sum()
+
+    return _over_blocks(v, terms) / v.total
+
+
+@loss("dkde", lens="full", lenses=ROWS)
+def dirichlet_kernel_calibration_error(
+    view: View, *, bandwidth: float, p: int = 1, root: bool = False, **common: Unpack[Common]
+) -> Tensor:
+    """Distance between a prediction and the labels of similar ones, as whole vectors (DKDE).
+
+    Parameters
+    ----------
+    bandwidth : float
+        Width of the Dirichlet kernel.
+    p : 1 or 2
+        Power of the difference.
+    root : bool
+        Take the p-th root of the average.
+    """
+    one_of("p", str(p), ("1", "2"))
+    v = view.wide
+    need(v, 2)
+    h = positive("bandwidth", bandwidth)
+    x, hot, w = v.rows, v.one_hot, v.weight
+
+    def terms(i: int, rows: slice) -> Tensor:
+        kernel, others = _kernel_of_others(x[i], w, rows, h)
+        mass = kernel * others
+        curve = mass @ hot[i] / mass.sum(dim=1, keepdim=True)
+        return (w[rows] * ((curve - x[i, rows]).abs() ** p).sum(dim=1)).sum()
+
+    value = _over_blocks(v, terms) / v.total
+    return safe_root(value, p) if root else value
+
+
+def curve_distance(view: View, values: Tensor, h: float, power: int, alone: Tensor | None = None) -> Tensor:
+    """Mean distance, to a power, between each confidence and the mean value of the others around it, (V,).
+
+    Where ``alone`` is a number instead of nan it takes the place of that mean.
+    """
+    x, c, w = view.rows, view.c, view.weight
+
+    def terms(i: int, rows: slice) -> Tensor:
+        kernel, others = _kernel_of_others(x[i], w, rows, h)
+        mass = kernel * others
+        curve = mass @ values[i] / mass.sum(dim=1)
+        if alone is not None:
+            curve = torch.where(alone[i, rows].isnan(), curve, alone[i, rows])
+        return (w[rows] * (curve - c[i, rows]).abs() ** power).sum()
+
+    return _over_blocks(view, terms) / view.total
+
+
+def _over_blocks(view: View, terms: Callable[[int, slice], Tensor]) -> Tensor:
+    """Sum of the terms over blocks of rows, for every problem."""
+    parts = slices(view.n, 2 * view.n, view.p.device)
+    sums = [torch.stack(each(parts, functools.partial(terms, i))).sum() for i in range(len(view.y))]
+    return torch.stack(sums)
+
+
+def _kernel_of_others(x: Tensor, w: Tensor, rows: slice, h: float) -> tuple[Tensor, Tensor]:
+    """Dirichlet densities at some rows around all rows, and how often each of these counts there.
+
+    A row counts with its weight, less one copy of the row itself. Densities are on the scale of each row's largest.
+    """
+    n = len(x)
+    own = torch.arange(rows.start, rows.stop, device=x.device)[:, None] == torch.arange(n, device=x.device)
+    others = (w - own.to(x.dtype)).clamp(min=0.0)
+    floor = max(1e-300, torch.finfo(x.dtype).tiny)
+    alpha = x / h + 1.0
+    log_norm = torch.lgamma(alpha.sum(dim=1)) - torch.lgamma(alpha).sum(dim=1)
+    logs = torch.log(x[rows].clamp(min=floor)) @ (x / h).T + log_norm
+    logs = logs.masked_fill(others == 0, -math.inf)
+    return torch.exp(logs - logs.detach().amax(dim=1, keepdim=True)), others
+
+
+def _pair_terms(kernel: Tensor, others: Tensor, gap: Tensor) -> Tensor:
+    """Mean of gap_i gap_l over pairs of different neighbours i, l, weighted by their kernels.
+
+    Sums over pairs are (sum)^2 - sum of squares, which cancel where one neighbour outweighs the rest: its share is
+    taken out first.
+    """
+    largest = kernel.detach().argmax(dim=1, keepdim=True)
+    rest = others.scatter_add(1, largest, -torch.ones_like(largest, dtype=kernel.dtype))
+    a = kernel * gap
+    pairs, products = _pair_sum(kernel, rest, largest), _pair_sum(a, rest, largest)
+    single = pairs <= _SINGLE * (others * kernel).sum(dim=1) ** 2
+    plain = (others * a).sum(dim=1) / (others * kernel).sum(dim=1)
+    return torch.where(single, plain**2, products / torch.where(single, 1.0, pairs))
+
+
+def _pair_sum(x: Tensor, rest: Tensor, largest: Tensor) -> Tensor:
+    """Sum of x_i x_l over ordered pairs of different copies: the one at ``largest``, and ``rest`` times the others."""
+    top = x.gather(1, largest)[:, 0]
+    total = (rest * x).sum(dim=1)
+    return 2.0 * top * total + total**2 - (rest * x * x).sum(dim=1)
+
+
+def need(view: View, least: int) -> None:
+    if view.w is None and view.n < least:
+        raise ValueError(f"a batch of {view.n} rows is too small: at least {least} are needed")
+    if view.w is None or not visible(view.w):
+        return
+    if bool(((view.w > 0.0) & (view.w < 1.0)).any()):
+        raise ValueError(
+            "sample_weight holds a number between 0 and 1: one copy of a row is left out of its own curve, so weights "
+            "must be counts, 0 or at least 1"
+        )
+    if float(view.w.sum()) < least:
+        raise ValueError(f"a batch of total weight {float(view.w.sum()):g} is too small: at least {least} are needed")
