@@ -7,7 +7,7 @@ lens makes one problem in all, so that a formula written once serves both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -94,16 +94,8 @@ class View:
     @property
     def wide(self) -> View:
         """The same in double precision, for sums over many rows or pairs of rows that nearly cancel."""
-        if self.p.dtype == widest(self.p.device):
-            return self
         dtype = widest(self.p.device)
-        w = None if self.w is None else self.w.to(dtype)
-        return View(self.y, self.p.to(dtype), w, self.whole_p, self.whole_y, self.lens)
-
-    def problems(self, first: int, last: int) -> View:
-        """Some of the problems."""
-        part = slice(first, last)
-        return View(self.y[part], self.p[part], self.w, self.whole_p, self.whole_y, self.lens)
+        return replace(self, p=self.p.to(dtype), w=None if self.w is None else self.w.to(dtype))
 
 
 def widest(device: torch.device) -> torch.dtype:

@@ -101,7 +101,7 @@ def spiegelhalter_z(view: View, **common: Unpack[Common]) -> Tensor:
     return torch.where(known, excess / torch.where(known, variance, 1.0).sqrt(), 0.0)
 
 
-@loss("pws")
+@loss("pws", lenses=("binary", "top-label"))
 def parabolic_wald(view: View, **common: Unpack[Common]) -> Tensor:
     """Wald statistic of a parabola fitted to the outcomes against the diagonal; about 3 for calibrated predictions.
 

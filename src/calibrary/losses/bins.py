@@ -11,7 +11,7 @@ from torch import Tensor
 from calibrary._errors import one_of, whole
 from calibrary.grouping import norm_order
 from calibrary.losses.batch import View
-from calibrary.losses.blocks import each, slices
+from calibrary.losses.blocks import in_blocks, step, summed
 from calibrary.losses.declare import Common, loss
 from calibrary.losses.finite import positive, ratio, safe_power, safe_root
 
@@ -180,32 +180,31 @@ class _Bins:
         u = torch.softmax(-((c[..., None] - centre) ** 2) / self.tau, dim=-1)
         if self.floor:
             u = (u + self.floor) / (1.0 + (self.n_bins + 1) * self.floor)
-        return u * w[:, None]
+        return u * w[..., None]
 
     def error(self, view: View, c: Tensor, label: Tensor, p: float, label_binned: bool) -> Tensor:
         """Norm over the bins of their gaps, (V,)."""
-        parts = slices(view.n, 4 * self.n_bins * len(c), c.device)
-        w = view.weight
+        rows, w = step(4 * self.n_bins * len(c), c.device), view.weight[None]
 
-        def sums(part: slice) -> Tensor:
-            u = self.membership(c[:, part], w[part])
-            gap = ((label - c)[:, part, None] * u).sum(dim=1)
-            return torch.stack([u.sum(dim=1), gap, (label[:, part, None] * u).sum(dim=1)])
+        def sums(c: Tensor, label: Tensor, w: Tensor) -> Tensor:
+            u = self.membership(c, w)
+            of_residual, of_label = ((x[..., None] * u).sum(dim=1) for x in (label - c, label))
+            return torch.stack([u.sum(dim=1), of_residual, of_label])
 
-        mass, gap, positives = torch.stack(each(parts, sums)).sum(dim=0)
+        mass, gap, positives = summed(sums, rows, c, label, w)
         share = mass / view.total
         if not label_binned:
             return _norm(ratio(gap.abs(), mass), share, p)
         mean = ratio(positives, mass)
 
-        def spread(part: slice) -> Tensor:
-            off = (mean[:, None] - c[:, part, None]).abs()
-            u = self.membership(c[:, part], w[part])
+        def spread(c: Tensor, w: Tensor) -> Tensor:
+            off = (mean[:, None] - c[..., None]).abs()
+            u = self.membership(c, w)
             if p == math.inf:
                 return torch.where(u > 0, off, 0.0).amax(dim=(1, 2))
             return (u * safe_power(off, p)).sum(dim=(1, 2))
 
-        values = torch.stack(each(parts, spread))
+        values = torch.stack(in_blocks(spread, rows, c, w))
         return values.amax(dim=0) if p == math.inf else safe_root(values.sum(dim=0) / mass.sum(dim=1), p)
 
 

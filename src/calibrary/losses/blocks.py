@@ -19,10 +19,23 @@ BLOCK = 1 << 24
 CPU_BLOCK = 1 << 20
 
 
-def slices(n: int, numbers: int, device: torch.device) -> list[slice]:
-    """Slices of n rows whose blocks hold about ``BLOCK`` numbers, each row having ``numbers`` of them."""
-    step = max(1, (CPU_BLOCK if device.type == "cpu" else BLOCK) // max(numbers, 1))
-    return [slice(first, min(first + step, n)) for first in range(0, n, step)]
+def step(numbers: int, device: torch.device) -> int:
+    """Rows of a block, each of which makes ``numbers`` numbers."""
+    return max(1, (CPU_BLOCK if device.type == "cpu" else BLOCK) // max(numbers, 1))
+
+
+def in_blocks(work: Callable[..., Any], rows: int, *tensors: Tensor, dim: int = 1) -> list[Any]:
+    """``work`` of every block of that many rows, which lie along ``dim``; a single block needs no second pass."""
+    if tensors[0].shape[dim] <= rows:
+        return [work(*tensors)]
+    # split, not sliced: the gradient of each slice would be as long as the whole
+    return [forgotten(work, *block) for block in zip(*(t.split(rows, dim) for t in tensors), strict=True)]
+
+
+def summed(work: Callable[..., Tensor], rows: int, *tensors: Tensor) -> Tensor:
+    """Sum over the blocks of what ``work`` makes of each."""
+    found = in_blocks(work, rows, *tensors)
+    return found[0] if len(found) == 1 else torch.stack(found).sum(dim=0)
 
 
 def forgotten(work: Callable[..., Any], *tensors: Tensor) -> Any:
@@ -30,14 +43,3 @@ def forgotten(work: Callable[..., Any], *tensors: Tensor) -> Any:
     if not torch.is_grad_enabled():
         return work(*tensors)
     return checkpoint(work, *tensors, use_reentrant=False, preserve_rng_state=False)
-
-
-def each(parts: list[slice], work: Callable[[slice], Any]) -> list[Any]:
-    """``work`` of every part; a single part needs no second pass."""
-    if len(parts) == 1:
-        return [work(parts[0])]
-    return [forgotten(_of(work, part)) for part in parts]
-
-
-def _of(work: Callable[[slice], Any], part: slice) -> Callable[[], Any]:
-    return lambda: work(part)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from calibrary._errors import one_of
 from calibrary.losses.batch import View
-from calibrary.losses.blocks import each, slices
+from calibrary.losses.blocks import step, summed
 from calibrary.losses.declare import Common, loss
 from calibrary.losses.finite import positive, ratio, safe_power
 from calibrary.losses.line import FEW_ROWS
@@ -94,17 +94,15 @@ def kernel_density_calibration_error(
     h, p = positive("bandwidth", bandwidth), positive("p", p)
     v = view.wide
     t = torch.linspace(0.0, 1.0, max(_GRID, math.ceil(_PER_WIDTH / h)) + 1, dtype=v.p.dtype, device=v.p.device)
-    c, w, label = v.c, v.weight, v.label
 
-    def sums(part: slice) -> Tensor:
-        x = c[:, part]
-        k = _KERNELS[kernel]((t[:, None] - x[:, None]) / h)
+    def sums(c: Tensor, label: Tensor, w: Tensor) -> Tensor:
+        k = _KERNELS[kernel]((t[:, None] - c[:, None]) / h)
         if reflect:
-            k = k + _KERNELS[kernel]((t[:, None] - torch.where(x < 0.5, -x, 2.0 - x)[:, None]) / h)
-        k = k * w[part]
-        return torch.stack([k.sum(dim=2), (k * label[:, None, part]).sum(dim=2)])
+            k = k + _KERNELS[kernel]((t[:, None] - torch.where(c < 0.5, -c, 2.0 - c)[:, None]) / h)
+        k = k * w
+        return torch.stack([k.sum(dim=2), (k * label[:, None]).sum(dim=2)])
 
-    s0, s1 = torch.stack(each(slices(v.n, 4 * len(t) * len(c), c.device), sums)).sum(dim=0)
+    s0, s1 = summed(sums, step(4 * len(t) * len(v.c), t.device), v.c, v.label, v.weight[None])
     gap = (t * s0 - s1).abs()
     if p != 1:
         there = s0 > 1e-13 * s0.detach().amax(dim=1, keepdim=True)
@@ -120,25 +118,23 @@ def _mean_distance(view: View, h: float, power: int) -> Tensor:
 
 
 def _over_all_pairs(view: View, h: float, power: int) -> Tensor:
-    c, label, w = view.c, view.label, view.weight
-    log_w = torch.log(w)
+    c, label, log_w = view.c, view.label, torch.log(view.weight)
 
-    def distance(part: slice) -> Tensor:
-        share = torch.softmax(-0.5 * ((c[:, part, None] - c[:, None]) / h) ** 2 + log_w, dim=2)
+    def distance(at: Tensor, w: Tensor) -> Tensor:
+        share = torch.softmax(-0.5 * ((at[..., None] - c[:, None]) / h) ** 2 + log_w, dim=2)
         curve = (share @ label[..., None])[..., 0]
-        return (w[part] * (curve - c[:, part]).abs() ** power).sum(dim=1)
+        return (w * (curve - at).abs() ** power).sum(dim=1)
 
-    return torch.stack(each(slices(view.n, view.n * len(c), c.device), distance)).sum(dim=0)
+    return summed(distance, step(view.n * len(c), c.device), c, view.weight[None])
 
 
 def _over_nodes(view: View, h: float, power: int) -> Tensor:
-    c, label, w = view.c, view.label, view.weight
-    nodes = Nodes.on_unit_interval(h)
-    sums = nodes.gaussian(nodes.spread(c, w.expand_as(c), w * label))
+    c, w, nodes = view.c, view.weight, Nodes.on_unit_interval(h)
+    sums = nodes.gaussian(nodes.spread(c, w.expand_as(c), w * view.label))
     least = torch.finfo(c.dtype).tiny
 
-    def distance(part: slice) -> Tensor:
-        s0, s1 = nodes.read(c[:, part], sums).unbind(dim=1)
-        return (w[part] * (s1 / s0.clamp(min=least) - c[:, part]).abs() ** power).sum(dim=1)
+    def distance(at: Tensor, w: Tensor) -> Tensor:
+        s0, s1 = nodes.read(at, sums).unbind(dim=1)
+        return (w * (s1 / s0.clamp(min=least) - at).abs() ** power).sum(dim=1)
 
-    return torch.stack(each(slices(view.n, 12 * ORDER * len(c), c.device), distance)).sum(dim=0)
+    return summed(distance, step(12 * ORDER * len(c), c.device), c, w[None])

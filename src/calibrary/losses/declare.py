@@ -6,6 +6,7 @@ import functools
 import inspect
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from calibrary._errors import one_of, suggest
 from calibrary.losses.batch import View, checked, look
-from calibrary.losses.blocks import each, slices
+from calibrary.losses.blocks import in_blocks, step
 
 P = ParamSpec("P")
 
@@ -129,10 +130,11 @@ def loss_of(metric: str) -> Loss[...]:
 
 def _of_classes(core: Callable[..., Tensor], view: View, options: dict[str, Any]) -> Tensor:
     """Values of all problems, in blocks of classes that fit the memory."""
-    parts = slices(len(view.y), _PER_CONFIDENCE * view.n, view.p.device)
-    if len(parts) == 1:
-        return core(view, **options)
-    return torch.cat(each(parts, lambda part: core(view.problems(part.start, part.stop), **options)))
+
+    def some(y: Tensor, p: Tensor) -> Tensor:
+        return core(replace(view, y=y, p=p), **options)
+
+    return torch.cat(in_blocks(some, step(_PER_CONFIDENCE * view.n, view.p.device), view.y, view.p, dim=0))
 
 
 def _reduced(

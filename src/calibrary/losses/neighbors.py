@@ -6,9 +6,9 @@ rows, memory linear.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Unpack
 
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from calibrary._errors import one_of
 from calibrary.losses.batch import View, visible
-from calibrary.losses.blocks import each, slices
+from calibrary.losses.blocks import step, summed
 from calibrary.losses.declare import ROWS, Common, loss
 from calibrary.losses.finite import positive, safe_root
 
@@ -50,13 +50,11 @@ def beta_kernel_calibration_error(
     h = positive("bandwidth", bandwidth)
     if not unbiased:
         return curve_distance(v, v.label, h, p)
-    x, c, label, w = v.rows, v.c, v.label, v.weight
 
-    def terms(i: int, rows: slice) -> Tensor:
-        kernel, others = _kernel_of_others(x[i], w, rows, h)
-        return (w[rows] * _pair_terms(kernel, others, label[i] - c[i, rows, None])).sum()
+    def terms(others: _Others, label: Tensor, c: Tensor, w: Tensor) -> Tensor:
+        return (w * _pair_terms(others.kernel, others.times, label - c[:, None])).sum()
 
-    return _over_blocks(v, terms) / v.total
+    return _over_blocks(v, h, v.label, v.c, terms) / v.total
 
 
 @loss("dkde", lens="full", lenses=ROWS)
@@ -78,15 +76,12 @@ def dirichlet_kernel_calibration_error(
     v = view.wide
     need(v, 2)
     h = positive("bandwidth", bandwidth)
-    x, hot, w = v.rows, v.one_hot, v.weight
 
-    def terms(i: int, rows: slice) -> Tensor:
-        kernel, others = _kernel_of_others(x[i], w, rows, h)
-        mass = kernel * others
-        curve = mass @ hot[i] / mass.sum(dim=1, keepdim=True)
-        return (w[rows] * ((curve - x[i, rows]).abs() ** p).sum(dim=1)).sum()
+    def terms(others: _Others, hot: Tensor, x: Tensor, w: Tensor) -> Tensor:
+        curve = others.mass @ hot / others.mass.sum(dim=1, keepdim=True)
+        return (w * ((curve - x).abs() ** p).sum(dim=1)).sum()
 
-    value = _over_blocks(v, terms) / v.total
+    value = _over_blocks(v, h, v.one_hot, v.rows, terms) / v.total
     return safe_root(value, p) if root else value
 
 
@@ -95,40 +90,59 @@ def curve_distance(view: View, values: Tensor, h: float, power: int, alone: Tens
 
     Where ``alone`` is a number instead of nan it takes the place of that mean.
     """
-    x, c, w = view.rows, view.c, view.weight
+    at = view.c if alone is None else torch.stack([view.c, alone], dim=-1)
 
-    def terms(i: int, rows: slice) -> Tensor:
-        kernel, others = _kernel_of_others(x[i], w, rows, h)
-        mass = kernel * others
-        curve = mass @ values[i] / mass.sum(dim=1)
+    def terms(others: _Others, values: Tensor, at: Tensor, w: Tensor) -> Tensor:
+        curve, c = others.mass @ values / others.mass.sum(dim=1), at
         if alone is not None:
-            curve = torch.where(alone[i, rows].isnan(), curve, alone[i, rows])
-        return (w[rows] * (curve - c[i, rows]).abs() ** power).sum()
+            c, instead = at.unbind(dim=-1)
+            curve = torch.where(instead.isnan(), curve, instead)
+        return (w * (curve - c).abs() ** power).sum()
 
-    return _over_blocks(view, terms) / view.total
-
-
-def _over_blocks(view: View, terms: Callable[[int, slice], Tensor]) -> Tensor:
-    """Sum of the terms over blocks of rows, for every problem."""
-    parts = slices(view.n, 2 * view.n, view.p.device)
-    sums = [torch.stack(each(parts, functools.partial(terms, i))).sum() for i in range(len(view.y))]
-    return torch.stack(sums)
+    return _over_blocks(view, h, values, at, terms) / view.total
 
 
-def _kernel_of_others(x: Tensor, w: Tensor, rows: slice, h: float) -> tuple[Tensor, Tensor]:
-    """Dirichlet densities at some rows around all rows, and how often each of these counts there.
+@dataclass(frozen=True)
+class _Others:
+    """Around some rows: the kernel of every row, on the scale of the largest, and how often it counts there."""
 
-    A row counts with its weight, less one copy of the row itself. Densities are on the scale of each row's largest.
-    """
-    n = len(x)
-    own = torch.arange(rows.start, rows.stop, device=x.device)[:, None] == torch.arange(n, device=x.device)
-    others = (w - own.to(x.dtype)).clamp(min=0.0)
-    floor = max(1e-300, torch.finfo(x.dtype).tiny)
-    alpha = x / h + 1.0
-    log_norm = torch.lgamma(alpha.sum(dim=1)) - torch.lgamma(alpha).sum(dim=1)
-    logs = torch.log(x[rows].clamp(min=floor)) @ (x / h).T + log_norm
-    logs = logs.masked_fill(others == 0, -math.inf)
-    return torch.exp(logs - logs.detach().amax(dim=1, keepdim=True)), others
+    kernel: Tensor
+    times: Tensor
+
+    @property
+    def mass(self) -> Tensor:
+        return self.kernel * self.times
+
+
+def _over_blocks(
+    view: View, h: float, values: Tensor, at: Tensor, terms: Callable[[_Others, Tensor, Tensor, Tensor], Tensor]
+) -> Tensor:
+    """Sum over blocks of rows, for every problem, of ``terms(others, values of all rows, at and w of the block)``."""
+    n, device, w = view.n, view.p.device, view.weight
+    index = torch.arange(n, device=device)
+    rows = view.rows
+
+    def of_problem(x: Tensor, values: Tensor, at: Tensor) -> Tensor:
+        alpha = x / h + 1.0
+        log_norm = torch.lgamma(alpha.sum(dim=1)) - torch.lgamma(alpha).sum(dim=1)
+
+        def block(here: Tensor, own: Tensor, at: Tensor, w_here: Tensor) -> Tensor:
+            others = _others(here[0], own[0], x / h, log_norm, w)
+            return terms(others, values, at[0], w_here[0])
+
+        return summed(block, step(2 * n, device), x[None], index[None], at[None], w[None])
+
+    return torch.stack([of_problem(*each) for each in zip(rows, values, at, strict=True)])
+
+
+def _others(here: Tensor, own: Tensor, rate: Tensor, log_norm: Tensor, w: Tensor) -> _Others:
+    """Dirichlet densities at some rows around all rows; a row counts with its weight, less one copy of itself."""
+    itself = own[:, None] == torch.arange(len(w), device=w.device)
+    times = (w - itself.to(w.dtype)).clamp(min=0.0)
+    floor = max(1e-300, torch.finfo(here.dtype).tiny)
+    logs = torch.log(here.clamp(min=floor)) @ rate.T + log_norm
+    logs = logs.masked_fill(times == 0, -math.inf)
+    return _Others(torch.exp(logs - logs.detach().amax(dim=1, keepdim=True)), times)
 
 
 def _pair_terms(kernel: Tensor, others: Tensor, gap: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from calibrary.losses.blocks import each, slices
+from calibrary.losses.blocks import step, summed
 
 #: Nodes a point is spread to, how many of them lie left of it, and nodes in one standard deviation of a Gaussian.
 ORDER, LEFT, PER_WIDTH = 10, 4, 10
@@ -51,17 +51,14 @@ class Nodes:
 
     def spread(self, x: Tensor, *masses: Tensor) -> Tensor:
         """Masses (V, N) at points x (V, N) as masses on the nodes, (V, nodes); several give (V, M, nodes)."""
-        several = torch.stack(masses, dim=1)
-        parts = slices(x.shape[1], 4 * ORDER * (len(masses) + 1) * len(x), x.device)
 
-        def put(part: slice) -> Tensor:
-            node, share = self._shares(x[:, part])
-            carried = (several[:, :, part, None] * share[:, None]).flatten(2)
-            empty = torch.zeros(len(x), len(masses), self.n_nodes, dtype=x.dtype, device=x.device)
+        def put(x: Tensor, *masses: Tensor) -> Tensor:
+            node, share = self._shares(x)
+            carried = (torch.stack(masses, dim=1)[..., None] * share[:, None]).flatten(2)
+            empty = carried.new_zeros(*carried.shape[:2], self.n_nodes)
             return empty.scatter_add(2, node.flatten(1)[:, None].expand_as(carried), carried)
 
-        found = each(parts, put)
-        total = found[0] if len(found) == 1 else torch.stack(found).sum(dim=0)
+        total = summed(put, step(4 * ORDER * (len(masses) + 1) * len(x), x.device), x, *masses)
         return total[:, 0] if len(masses) == 1 else total
 
     def read(self, x: Tensor, values: Tensor) -> Tensor:
@@ -97,9 +94,8 @@ def _lagrange(f: Tensor) -> Tensor:
     k = torch.arange(ORDER, dtype=f.dtype, device=f.device)
     factorial = k.clamp(min=1.0).cumprod(0)
     sign = 1.0 - 2.0 * ((ORDER - 1 - k) % 2)
-    d = f[..., None] - (k - LEFT)
     before, after = [torch.ones_like(f)], [torch.ones_like(f)]
     for i in range(ORDER - 1):
-        before.append(before[-1] * d[..., i])
-        after.append(after[-1] * d[..., ORDER - 1 - i])
+        before.append(before[-1] * (f - (i - LEFT)))
+        after.append(after[-1] * (f - (ORDER - 1 - i - LEFT)))
     return torch.stack(before, dim=-1) * torch.stack(after[::-1], dim=-1) * (sign / (factorial * factorial.flip(0)))

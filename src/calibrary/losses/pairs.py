@@ -242,14 +242,13 @@ def _tiled(x: Tensor, g: Tensor, compare: _Comparison) -> Tensor:
         return ((left @ right.T) * compare.tile(a, b)).sum()
 
     side = math.isqrt(CPU_BLOCK if x.device.type == "cpu" else BLOCK)
-    parts = [slice(i, min(i + side, len(x))) for i in range(0, len(x), side)]
-    if len(parts) == 1:
+    if len(x) <= side:
         return tile(x, x, g, g)
-    total = x.new_zeros(())
-    for i, rows in enumerate(parts):
-        for columns in parts[i:]:
-            part = forgotten(tile, x[rows], x[columns], g[rows], g[columns])
-            total = total + (part if columns == rows else 2.0 * part)
+    total, parts = x.new_zeros(()), list(zip(x.split(side), g.split(side), strict=True))
+    for i, (a, left) in enumerate(parts):
+        total = total + forgotten(tile, a, a, left, left)
+        for b, right in parts[i + 1 :]:
+            total = total + 2.0 * forgotten(tile, a, b, left, right)
     return total
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from calibrary.losses.batch import View
-from calibrary.losses.blocks import slices
+from calibrary.losses.blocks import step
 from calibrary.losses.declare import Common, loss
 from calibrary.losses.finite import positive
 from calibrary.losses.nodes import LEFT, ORDER, REACH, Nodes
@@ -17,7 +17,7 @@ from calibrary.losses.nodes import LEFT, ORDER, REACH, Nodes
 __all__ = ["logit_smoothed_calibration_error", "smooth_calibration_error_residual"]
 
 #: Nodes in one standard deviation: enough for integrals between sign changes to 1e-10.
-_PER_WIDTH = 16
+_PER_WIDTH = 24
 #: Cells of [0, 1] where the width is looked for, the smallest width they resolve, and widths tried at a time.
 _CELLS, _TRIES, _ROUNDS = 8192, 16, 5
 _SMALLEST = _PER_WIDTH / _CELLS
@@ -37,7 +37,7 @@ def smooth_calibration_error_residual(
     Parameters
     ----------
     sigma : float, optional
-        The width. Without it the fixed point is found in each call, down to 0.002: some 80 small transforms.
+        The width. Without it the fixed point is found in each call, down to 0.003: some 80 small transforms.
     """
     v = view.wide
     a = v.residual * v.weight / v.total
@@ -66,15 +66,15 @@ def logit_smoothed_calibration_error(view: View, *, sigma: float = 0.1, **common
     q = torch.where(inside, c, 0.5)
     z = (torch.log(q) - torch.log1p(-q)).clamp(-_LARGEST_LOGIT, _LARGEST_LOGIT)
     # the sigmoid itself has to be resolved as well
-    step, margin = min(s, 1.0) / _PER_WIDTH, REACH * s
-    nodes = Nodes(-_LARGEST_LOGIT - margin, step, math.ceil(2.0 * (_LARGEST_LOGIT + margin) / step), s)
+    apart, margin = min(s, 1.0) / _PER_WIDTH, REACH * s
+    nodes = Nodes(-_LARGEST_LOGIT - margin, apart, math.ceil(2.0 * (_LARGEST_LOGIT + margin) / apart), s)
     mass = w * inside
     sums = nodes.gaussian(nodes.spread(z, mass * label, mass * (1.0 - label)))
     t = nodes.positions(c)
     # the labels apart: 1 - sigmoid(t) would lose its digits at large logits
     blurred = sums[:, 0] * torch.sigmoid(-t) - sums[:, 1] * torch.sigmoid(t)
     wrong_ends = v.sum(torch.where(inside, 0.0, (label - c).abs()))
-    area = absolute_integral(blurred, step) / (s * math.sqrt(2.0 * math.pi))
+    area = absolute_integral(blurred, apart) / (s * math.sqrt(2.0 * math.pi))
     return ((area + wrong_ends) / v.total).clamp(max=1.0)
 
 
@@ -109,8 +109,7 @@ def _fixed_point(cosines: Tensor) -> Tensor:
     """The s at which the mass after diffusion equals s: it falls with s, so that there is one."""
     with torch.no_grad():
         fixed, near = cosines.detach(), 1e-4
-        parts = slices(len(fixed), 8 * _TRIES * _CELLS, fixed.device)
-        s = torch.cat([_bracketed(fixed[part]) for part in parts])
+        s = torch.cat([_bracketed(some) for some in fixed.split(step(8 * _TRIES * _CELLS, fixed.device))])
         slope = (_absolute_mass(fixed, s * (1.0 + near)) - _absolute_mass(fixed, s * (1.0 - near))) / (2.0 * near * s)
     # one step of Newton's method, whose gradient is that of the implicit function
     return s + (_absolute_mass(cosines, s) - s) / (1.0 - slope)
@@ -128,7 +127,7 @@ def _bracketed(cosines: Tensor) -> Tensor:
     return (low * high).sqrt()
 
 
-def absolute_integral(f: Tensor, step: float) -> Tensor:
+def absolute_integral(f: Tensor, apart: float) -> Tensor:
     """Integral of |f| from the third to the third-last of its equally spaced values.
 
     A cell's integral is that of the polynomial through six values. Where f changes sign inside it, the cell is cut at
@@ -142,7 +141,7 @@ def absolute_integral(f: Tensor, step: float) -> Tensor:
     u = _cut(left.detach(), right.detach(), bend.detach())
     until = left * u + (right - left) * (u * u / 2.0) + bend * (u * u / 2.0 - u**3 / 3.0)
     cell = torch.where(left * right < 0.0, until.abs() + (area - until).abs(), area.abs())
-    return step * cell.sum(dim=-1)
+    return apart * cell.sum(dim=-1)
 
 
 def _cut(left: Tensor, right: Tensor, bend: Tensor) -> Tensor:

@@ -34,8 +34,6 @@ __all__ = [
     "squared_absolute_ranked_probability_score",
 ]
 
-_SCALES = ("1/K", "sum", "half")
-
 
 # -- quadratic --------------------------------------------------------------------------------------
 
@@ -51,9 +49,7 @@ def brier_score(view: View, *, scale: str = "1/K", soft_target: Any = None, **co
     soft_target : tensor of shape (N,) or (N, K), optional
         Probabilities that take the place of the labels.
     """
-    one_of("scale", scale, _SCALES)
-    factor = {"1/K": 1.0 / view.k, "sum": 1.0, "half": 0.5}[scale]
-    return errors(view, soft_target).square().sum(dim=-1) * factor
+    return _squared_distance(view, scale, soft_target)
 
 
 @loss("rbs", lens="full", lenses=ROWS)
@@ -67,9 +63,7 @@ def root_brier_score(view: View, *, scale: str = "1/K", soft_target: Any = None,
     soft_target : tensor of shape (N,) or (N, K), optional
         Probabilities that take the place of the labels.
     """
-    one_of("scale", scale, _SCALES)
-    factor = {"1/K": 1.0 / view.k, "sum": 1.0, "half": 0.5}[scale]
-    return safe_root(view.mean(errors(view, soft_target).square().sum(dim=-1) * factor))
+    return safe_root(view.mean(_squared_distance(view, scale, soft_target)))
 
 
 @loss("pls", lens="full", lenses=ROWS, rows=True)
@@ -82,8 +76,7 @@ def proper_linear_score(view: View, *, form: str = "score", **common: Unpack[Com
         "unit" is (score + 1)/2, in [0, 1].
     """
     one_of("form", form, ("score", "unit"))
-    square = errors(view).square().sum(dim=-1)
-    return square / 2.0 if form == "unit" else square - 1.0
+    return _squared_distance(view, "half") if form == "unit" else _squared_distance(view, "sum") - 1.0
 
 
 @loss("rps", lens="full", lenses=ROWS, rows=True)
@@ -122,7 +115,7 @@ def squared_absolute_ranked_probability_score(
 
 
 def _cumulative(view: View, soft_target: Any) -> Tensor:
-    return errors(view, soft_target).cumsum(dim=-1)[..., :-1]
+    return (targets(view, soft_target) - view.rows).cumsum(dim=-1)[..., :-1]
 
 
 # -- logarithmic ------------------------------------------------------------------------------------
@@ -206,7 +199,7 @@ def focal_calibration_loss(
     lam : float
         Factor of the Brier score (on its "sum" scale).
     """
-    return _focal(view, gamma, alpha, eps) + _not_negative("lam", lam) * errors(view).square().sum(dim=-1)
+    return _focal(view, gamma, alpha, eps) + _not_negative("lam", lam) * _squared_distance(view, "sum")
 
 
 @loss("dual_fl", lens="full", lenses=ROWS, rows=True)
@@ -353,6 +346,13 @@ def bounded_log(view: View, *, low: float, high: float, **common: Unpack[Common]
 
 
 # -- what they lean on ------------------------------------------------------------------------------
+
+
+def _squared_distance(view: View, scale: str, soft_target: Any = None) -> Tensor:
+    """Squared distance of every row, on the chosen scale."""
+    one_of("scale", scale, ("1/K", "sum", "half"))
+    factor = {"1/K": 1.0, "sum": float(view.k), "half": view.k / 2}[scale]
+    return errors(view, soft_target).square().mean(dim=-1) * factor
 
 
 def _focal(view: View, gamma: Any, alpha: Any, eps: float) -> Tensor:

@@ -28,5 +28,8 @@ def targets(view: View, soft_target: Any = None) -> Tensor:
 
 
 def errors(view: View, soft_target: Any = None) -> Tensor:
-    """y - c of every row and class, (V, N, K)."""
-    return targets(view, soft_target) - view.rows
+    """y - c of every row and class, (V, N, K); of one confidence per row that of class 1 alone, (V, N, 1)."""
+    if view.p.ndim == 3:
+        return targets(view, soft_target) - view.p
+    label = view.label if soft_target is None else targets(view, soft_target)[..., 1]
+    return (label - view.p)[..., None]
