@@ -25,6 +25,7 @@ from calibrary.losses.declare import LOSSES, loss_of
 from calibrary.losses.detection import *
 from calibrary.losses.embedding import *
 from calibrary.losses.errors import *
+from calibrary.losses.modules import *
 from calibrary.losses.neighbors import *
 from calibrary.losses.pairs import *
 from calibrary.losses.residuals import *

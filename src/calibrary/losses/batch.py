@@ -111,7 +111,9 @@ def checked(y_true: Any, y_prob: Any, sample_weight: Any = None) -> tuple[Tensor
     p = _probabilities(y_true, y_prob)
     y = like(y_true, "y_true", p)
     if y.ndim == 2:
-        raise ValueError(f"y_true has shape {tuple(y.shape)}: pass one class per row, y_true.argmax(dim=1) of a one-hot")
+        raise ValueError(
+            f"y_true has shape {tuple(y.shape)}: pass one class per row, y_true.argmax(dim=1) of a one-hot"
+        )
     if y.ndim != 1 or len(y) != len(p):
         raise ValueError(f"y_true has shape {tuple(y.shape)} and y_prob {len(p)} rows: pass one label per row")
     if visible(p):
@@ -150,7 +152,9 @@ def _probabilities(y_true: Any, y_prob: Any) -> Tensor:
     if y_prob.ndim == 2 and y_prob.shape[1] == 1:
         raise ValueError("y_prob has one class: pass y_prob[:, 0] if it is P(class 1), or one column per class")
     if y_prob.ndim not in (1, 2):
-        raise ValueError(f"y_prob has shape {tuple(y_prob.shape)}: pass (N,) with P(class 1), or (N, K) with K at least 2")
+        raise ValueError(
+            f"y_prob has shape {tuple(y_prob.shape)}: pass (N,) with P(class 1), or (N, K) with K at least 2"
+        )
     if len(y_prob) == 0:
         raise ValueError("y_prob is empty: a loss needs at least one prediction; leave empty batches out")
     return y_prob.float() if torch.finfo(y_prob.dtype).bits < 32 else y_prob
@@ -162,7 +166,9 @@ def _look_at(p: Tensor, y: Tensor) -> None:
     slack = _ROUNDING * torch.finfo(p.dtype).eps
     if low < -slack or high > 1.0 + slack:  # nan passes, as in every loss of PyTorch
         bad = low if low < -slack else high
-        raise ValueError(f"y_prob holds {bad:g}: pass probabilities, torch.softmax(logits, dim=1) or torch.sigmoid(logits)")
+        raise ValueError(
+            f"y_prob holds {bad:g}: pass probabilities, torch.softmax(logits, dim=1) or torch.sigmoid(logits)"
+        )
     if y.is_floating_point() and not bool((y == y.round()).all()):
         bad = float(y[y != y.round()][0])
         raise ValueError(f"y_true holds {bad:g}: pass classes 0..{classes - 1}; soft labels go to soft_target=")

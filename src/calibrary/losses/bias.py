@@ -91,7 +91,7 @@ def soft_f1_score(view: View, **common: Unpack[Common]) -> Tensor:
 def spiegelhalter_z(view: View, **common: Unpack[Common]) -> Tensor:
     """Standardised excess of the Brier score over what calibrated predictions expect.
 
-    Above 0 over-confident, below 0 under-confident: minimise its square. 0 where every prediction is certain or uniform.
+    Above 0 over-confident, below 0 under-confident: minimise its square. 0 where all rows are certain or uniform.
     """
     p = view.rows
     square = p.square().sum(dim=-1)

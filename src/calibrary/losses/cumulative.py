@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Unpack
 
-import torch
 from torch import Tensor
 from torch.nn.functional import pad
 

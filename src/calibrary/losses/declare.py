@@ -38,13 +38,15 @@ class Loss(Protocol[P]):
 
     #: Short name of the metric it equals, as in ``calibrary.catalogue``.
     metric: str
+    #: What ``lens=`` may be, besides "auto".
+    lenses: tuple[str, ...]
     __name__: str
 
     def __call__(self, y_true: Any, y_prob: Tensor, *args: P.args, **kwargs: P.kwargs) -> Tensor: ...
 
 
 #: Every loss under the short name of its metric.
-LOSSES: dict[str, Loss[...]] = {}
+LOSSES: dict[str, Callable[..., Tensor]] = {}
 
 _DOC = """\
 y_true : tensor or array-like of shape (N,)
@@ -100,7 +102,7 @@ def loss(
 
         default = lens
         function: Any = functools.wraps(core)(call)
-        function.metric = metric
+        function.metric, function.lenses = metric, lenses
         function.__signature__ = _signature(core)
         function.__doc__ = _documented(core, default, lenses, rows)
         LOSSES[metric] = function
@@ -109,7 +111,7 @@ def loss(
     return decorate
 
 
-def loss_of(metric: str) -> Loss[...]:
+def loss_of(metric: str) -> Callable[..., Tensor]:
     """The loss that equals a metric of the catalogue, by its short name.
 
     Parameters
@@ -124,7 +126,9 @@ def loss_of(metric: str) -> Loss[...]:
     'maximum_mean_calibration_error'
     """
     if metric not in LOSSES:
-        raise KeyError(f"{metric!r} has no loss ({suggest(metric, LOSSES)}); the page on losses says why for each metric")
+        raise KeyError(
+            f"{metric!r} has no loss ({suggest(metric, LOSSES)}); the page on losses says why for each metric"
+        )
     return LOSSES[metric]
 
 

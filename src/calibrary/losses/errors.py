@@ -79,9 +79,7 @@ def l1eps_error(view: View, *, eps: float = 1e-4, soft_target: Any = None, **com
 
 
 @loss("hinge", lens="full", lenses=ROWS, rows=True)
-def hinge_loss(
-    view: View, *, variant: str = "unit", soft_target: Any = None, **common: Unpack[Common]
-) -> Tensor:
+def hinge_loss(view: View, *, variant: str = "unit", soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
     """How far predictions fall short of certainty, measured as a margin. Not proper.
 
     Parameters

@@ -270,7 +270,7 @@ def total_variation(a: Tensor, b: Tensor) -> Tensor:
     return 0.5 * torch.cdist(a, b, p=1.0) if a.device.type == "cpu" else _TotalVariation.apply(a, b)
 
 
-class _TotalVariation(torch.autograd.Function):
+class _TotalVariation(torch.autograd.Function):  # type: ignore[misc]  # PyTorch is not type-checked
     """A loop over the classes that keeps nothing of the size of a tile for its backward pass."""
 
     @staticmethod

@@ -26,9 +26,7 @@ _LARGEST_LOGIT = 40.0
 
 
 @loss("smece")
-def smooth_calibration_error_residual(
-    view: View, *, sigma: float | None = None, **common: Unpack[Common]
-) -> Tensor:
+def smooth_calibration_error_residual(view: View, *, sigma: float | None = None, **common: Unpack[Common]) -> Tensor:
     """Total size of the residuals smoothed by a Gaussian reflected at 0 and 1 (smooth ECE, smECE).
 
     At a fixed width, or at the width that equals the value itself, whose gradient comes from the implicit function:

@@ -245,9 +245,7 @@ def entropic_calibration_difference(view: View, *, eps: float = 0.0, **common: U
 
 
 @loss("pss", lens="full", lenses=ROWS, rows=True)
-def pseudo_spherical_score(
-    view: View, *, alpha: float = 2.0, form: str = "score", **common: Unpack[Common]
-) -> Tensor:
+def pseudo_spherical_score(view: View, *, alpha: float = 2.0, form: str = "score", **common: Unpack[Common]) -> Tensor:
     """Probability of what happened relative to the length of the row. LARGER is better: train on form="loss".
 
     Parameters

@@ -17,13 +17,13 @@ def targets(view: View, soft_target: Any = None) -> Tensor:
     if view.lens not in ("full", "binary"):
         raise ValueError("soft_target replaces the labels as given: use lens='full', or 'binary' for two classes")
     soft = like(soft_target, "soft_target", view.p).to(view.p.dtype)
+    if visible(soft) and not (float(soft.min()) >= 0.0 and float(soft.max()) <= 1.0):
+        bad = float(soft.min()) if float(soft.min()) < 0.0 else float(soft.max())
+        raise ValueError(f"soft_target holds {bad:g}: pass probabilities, numbers from 0 to 1")
     if soft.ndim == 1 and view.k == 2:
         soft = torch.stack([1.0 - soft, soft], dim=1)
     if soft.shape != (view.n, view.k):
         raise ValueError(f"soft_target has shape {tuple(soft.shape)}: give ({view.n}, {view.k}), as the probabilities")
-    if visible(soft) and not (float(soft.min()) >= 0.0 and float(soft.max()) <= 1.0):
-        bad = float(soft.min()) if float(soft.min()) < 0.0 else float(soft.max())
-        raise ValueError(f"soft_target holds {bad:g}: pass probabilities, numbers from 0 to 1")
     return soft[None]
 
 
