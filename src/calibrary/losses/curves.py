@@ -41,7 +41,7 @@ def mean_squared_calibration_error(view: View, *, bandwidth: float = 0.08, **com
     """Squared distance of a Gaussian-smoothed calibration curve from the diagonal (MSCE).
 
     All pairs are written out up to 512 rows. Above, the curve is summed on nodes a tenth of a bandwidth apart: the
-    value is then within 1e-12 of the exact one, in time linear in the rows.
+    value is then within 1e-10 of the exact one, in time linear in the rows.
 
     Parameters
     ----------
