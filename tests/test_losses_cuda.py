@@ -7,9 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from test_losses import CASES, N, binary, cut_short, multi, named  # noqa: E402
-
 from calibrary import losses  # noqa: E402
+from loss_cases import CASES, N, binary, cut_short, multi, named  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device")
 

@@ -9,12 +9,11 @@ import calibrary as cal
 
 torch = pytest.importorskip("torch")
 
-from test_losses import CASES, binary, multi, named  # noqa: E402
-
 from calibrary import losses  # noqa: E402
 from calibrary.losses import blocks, curves, line, pairs  # noqa: E402
 from calibrary.losses.nodes import Nodes  # noqa: E402
 from calibrary.losses.residuals import absolute_integral  # noqa: E402
+from loss_cases import CASES, binary, multi, named  # noqa: E402
 
 
 def confidences(n=1500, seed=0):

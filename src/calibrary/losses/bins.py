@@ -37,7 +37,7 @@ def _class_norm(default: float) -> Any:
     return combine
 
 
-@loss("sbece", combine=_class_norm(2))
+@loss("sbece", combine=_class_norm(2), own_blocks=True)
 def soft_binned_calibration_error(
     view: View,
     *,
@@ -73,7 +73,7 @@ def soft_binned_calibration_error(
     return bins.error(view, view.c, view.label, norm_order(norm), label_binned)
 
 
-@loss("dece", combine=_class_norm(1))
+@loss("dece", combine=_class_norm(1), own_blocks=True)
 def differentiable_calibration_error(
     view: View,
     *,

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-#: Numbers a block may hold in one of its tensors: 128 MB in double precision.
-BLOCK = 1 << 24
-#: The same where the numbers should stay near the processor.
-CPU_BLOCK = 1 << 20
+#: Numbers a block may hold in one of its tensors: 256 MB in double precision.
+BLOCK = 1 << 25
+#: The same where fewer of them stay nearer to the processor.
+CPU_BLOCK = 1 << 22
 
 
 def step(numbers: int, device: torch.device) -> int:

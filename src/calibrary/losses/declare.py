@@ -74,12 +74,13 @@ def loss(
     lenses: tuple[str, ...] = LINE,
     rows: bool = False,
     combine: Callable[[Tensor, dict[str, Any]], Tensor] | None = None,
+    own_blocks: bool = False,
 ) -> Callable[[Callable[Concatenate[View, P], Tensor]], Loss[P]]:
     """Make a loss of a formula of one :class:`View`, and enter it under its metric's short name.
 
     A formula gives one value for each problem of the view, (V,), or with ``rows`` one for each row of each, (V, N).
     ``lens`` is what "auto" means for more than two classes; ``combine`` makes one number of the problems' values,
-    the mean unless given.
+    the mean unless given. Many problems are looked at a few at a time, unless the formula works in ``own_blocks``.
     """
 
     def decorate(core: Callable[Concatenate[View, P], Tensor]) -> Loss[P]:
@@ -97,9 +98,10 @@ def loss(
             # half-precision products inside a sum that nearly cancels would leave nothing of it
             with torch.autocast(p.device.type, enabled=False):
                 view = look(y, p, w, lens, lenses, default)
-                values = _of_classes(core, view, options)
+                values = formula(view, **options) if own_blocks else _of_classes(formula, view, options)
                 return _reduced(view, values, reduction, rows, options, combine).to(p.dtype)
 
+        formula: Callable[..., Tensor] = core
         default = lens
         function: Any = functools.wraps(core)(call)
         function.metric, function.lenses = metric, lenses

@@ -26,7 +26,7 @@ __all__ = ["beta_kernel_calibration_error", "dirichlet_kernel_calibration_error"
 _SINGLE = 1e-12
 
 
-@loss("bkde")
+@loss("bkde", own_blocks=True)
 def beta_kernel_calibration_error(
     view: View, *, bandwidth: float, p: int = 2, debias: bool | None = None, **common: Unpack[Common]
 ) -> Tensor:
@@ -52,12 +52,12 @@ def beta_kernel_calibration_error(
         return curve_distance(v, v.label, h, p)
 
     def terms(others: _Others, label: Tensor, c: Tensor, w: Tensor) -> Tensor:
-        return (w * _pair_terms(others.kernel, others.times, label - c[:, None])).sum()
+        return (w * _pair_terms(others, label, c)).sum()
 
     return _over_blocks(v, h, v.label, v.c, terms) / v.total
 
 
-@loss("dkde", lens="full", lenses=ROWS)
+@loss("dkde", lens="full", lenses=ROWS, own_blocks=True)
 def dirichlet_kernel_calibration_error(
     view: View, *, bandwidth: float, p: int = 1, root: bool = False, **common: Unpack[Common]
 ) -> Tensor:
@@ -104,14 +104,17 @@ def curve_distance(view: View, values: Tensor, h: float, power: int, alone: Tens
 
 @dataclass(frozen=True)
 class _Others:
-    """Around some rows: the kernel of every row, on the scale of the largest, and how often it counts there."""
+    """Around some rows: the kernel of every row, on the scale of the largest and zero for the row itself.
+
+    ``times`` says how often each row counts there; None is once.
+    """
 
     kernel: Tensor
-    times: Tensor
+    times: Tensor | None
 
     @property
     def mass(self) -> Tensor:
-        return self.kernel * self.times
+        return self.kernel if self.times is None else self.kernel * self.times
 
 
 def _over_blocks(
@@ -127,44 +130,45 @@ def _over_blocks(
         log_norm = torch.lgamma(alpha.sum(dim=1)) - torch.lgamma(alpha).sum(dim=1)
 
         def block(here: Tensor, own: Tensor, at: Tensor, w_here: Tensor) -> Tensor:
-            others = _others(here[0], own[0], x / h, log_norm, w)
+            others = _others(here[0], own[0], x / h, log_norm, view.w)
             return terms(others, values, at[0], w_here[0])
 
-        return summed(block, step(2 * n, device), x[None], index[None], at[None], w[None])
+        return summed(block, step(n, device), x[None], index[None], at[None], w[None])
 
     return torch.stack([of_problem(*each) for each in zip(rows, values, at, strict=True)])
 
 
-def _others(here: Tensor, own: Tensor, rate: Tensor, log_norm: Tensor, w: Tensor) -> _Others:
+def _others(here: Tensor, own: Tensor, rate: Tensor, log_norm: Tensor, w: Tensor | None) -> _Others:
     """Dirichlet densities at some rows around all rows; a row counts with its weight, less one copy of itself."""
-    itself = own[:, None] == torch.arange(len(w), device=w.device)
-    times = (w - itself.to(w.dtype)).clamp(min=0.0)
+    itself = own[:, None] == torch.arange(len(rate), device=rate.device)
+    times = None if w is None else (w - itself.to(w.dtype)).clamp(min=0.0)
     floor = max(1e-300, torch.finfo(here.dtype).tiny)
     logs = torch.log(here.clamp(min=floor)) @ rate.T + log_norm
-    logs = logs.masked_fill(times == 0, -math.inf)
+    logs = logs.masked_fill(itself if times is None else times == 0, -math.inf)
     return _Others(torch.exp(logs - logs.detach().amax(dim=1, keepdim=True)), times)
 
 
-def _pair_terms(kernel: Tensor, others: Tensor, gap: Tensor) -> Tensor:
-    """Mean of gap_i gap_l over pairs of different neighbours i, l, weighted by their kernels.
+def _pair_terms(others: _Others, label: Tensor, c: Tensor) -> Tensor:
+    """Mean of (y_i - c)(y_l - c) over pairs of different neighbours i, l, weighted by their kernels.
 
-    Sums over pairs are (sum)^2 - sum of squares, which cancel where one neighbour outweighs the rest: its share is
-    taken out first.
+    Sums over pairs are (sum)^2 - sum of squares, which cancel where one neighbour outweighs the rest: one copy of the
+    nearest is taken out first, and its pairs are counted apart.
     """
-    largest = kernel.detach().argmax(dim=1, keepdim=True)
-    rest = others.scatter_add(1, largest, -torch.ones_like(largest, dtype=kernel.dtype))
-    a = kernel * gap
-    pairs, products = _pair_sum(kernel, rest, largest), _pair_sum(a, rest, largest)
-    single = pairs <= _SINGLE * (others * kernel).sum(dim=1) ** 2
-    plain = (others * a).sum(dim=1) / (others * kernel).sum(dim=1)
+    k = others.kernel
+    nearest = k.detach().argmax(dim=1, keepdim=True)
+    top, top_label = k.gather(1, nearest)[:, 0], label[nearest[:, 0]]
+    copies = torch.zeros_like(top) if others.times is None else others.times.gather(1, nearest)[:, 0] - 1.0
+    rest = others.mass.scatter(1, nearest, (copies * top)[:, None])
+    both = torch.stack([torch.ones_like(label), label], dim=1)
+    (mass, moment), (square, square_moment) = (rest @ both).unbind(1), ((rest * k) @ both).unbind(1)
+    # y is 0 or 1, so (y - c)^2 = y (1 - 2c) + c^2
+    gap, squares = moment - c * mass, square_moment * (1.0 - 2.0 * c) + c * c * square
+    top_gap = top * (top_label - c)
+    pairs = 2.0 * top * mass + mass**2 - square
+    products = 2.0 * top_gap * gap + gap**2 - squares
+    single = pairs <= _SINGLE * (mass + top) ** 2
+    plain = (gap + top_gap) / (mass + top)
     return torch.where(single, plain**2, products / torch.where(single, 1.0, pairs))
-
-
-def _pair_sum(x: Tensor, rest: Tensor, largest: Tensor) -> Tensor:
-    """Sum of x_i x_l over ordered pairs of different copies: the one at ``largest``, and ``rest`` times the others."""
-    top = x.gather(1, largest)[:, 0]
-    total = (rest * x).sum(dim=1)
-    return 2.0 * top * total + total**2 - (rest * x * x).sum(dim=1)
 
 
 def need(view: View, least: int) -> None:
