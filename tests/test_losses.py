@@ -14,13 +14,13 @@ torch = pytest.importorskip("torch")
 
 from calibrary import losses  # noqa: E402
 from calibrary.losses.declare import ROWS  # noqa: E402
-from loss_cases import CASES, SOFT, N, binary, cut_short, multi, named  # noqa: E402
+from loss_cases import CASES, GROUPS, SOFT, N, binary, cut_short, multi, named  # noqa: E402
 
 #: Those whose metric is integrated numerically, and how well the two agree.
 LOOSE = {"skde": 1e-6, "smece": 2e-9, "lsece": 2e-9}
 #: Losses of detections have other arguments; those of emerging metrics are held to their definitions below.
 DETECTION = ("l1cbod", "laace", "qgc", "sgc")
-EMERGING = ("atb", "bounded_brier", "bounded_log")
+EMERGING = ("atb", "bounded_brier", "bounded_log", "multiaccuracy_error", "calibration_e_value")
 
 
 every_case = pytest.mark.parametrize(("metric", "options"), CASES, ids=named)
@@ -165,15 +165,59 @@ def test_averaged_two_bin_error_equals_its_integral():
     assert float(debiased) == pytest.approx(float(losses.averaged_two_bin_error(y, torch.tensor(c))) - bias)
 
 
+def test_the_e_value_is_the_mean_likelihood_ratio_of_its_alternatives():
+    y, c = binary()
+    w = 1.0 + np.arange(N) % 3
+    for weight in (np.ones(N), w):
+        logs = []
+        for a in (0, 0.25, -0.25, 0.5, -0.5, 1, -1):
+            for b in (0.5, 0.7, 0.85, 1, 1.2, 1.5, 2):
+                for d in (0.5, 0.7, 0.85, 1, 1.2, 1.5, 2):
+                    if (a, b, d) != (0, 1, 1):
+                        q = 1 / (1 + np.exp(-(a + b * np.log(c) - d * np.log1p(-c))))
+                        logs.append(weight @ np.where(y == 1, np.log(q / c), np.log((1 - q) / (1 - c))))
+        assert len(logs) == 342
+        want = np.log(np.mean(np.exp(logs)))
+        assert float(losses.calibration_e_value(y, torch.tensor(c), sample_weight=weight)) == pytest.approx(want)
+        got = losses.calibration_e_value(y, torch.tensor(c), sample_weight=weight, log=False)
+        assert float(got) == pytest.approx(np.exp(want))
+    by_class = [
+        float(losses.calibration_e_value(1 - y, torch.tensor(1 - c))),
+        float(losses.calibration_e_value(y, torch.tensor(c))),
+    ]
+    both = losses.calibration_e_value(y, torch.tensor(c), lens="class-wise")
+    assert float(both) == pytest.approx(np.log(np.mean(np.exp(by_class))))
+
+
+def test_multiaccuracy_is_the_largest_bias_of_any_segment():
+    y, c = binary()
+    members = np.column_stack([GROUPS == 1, c > 0.5, np.arange(N) % 2]).astype(float)
+    w = 1.0 + np.arange(N) % 3
+    r = w * (y - c)
+    want = max(abs(r.sum()), *np.abs(r @ members)) / w.sum()
+    assert float(losses.multiaccuracy_error(y, torch.tensor(c), members=members, sample_weight=w)) == pytest.approx(
+        want
+    )
+
+
 @pytest.mark.parametrize("metric", EMERGING)
 def test_losses_of_emerging_metrics_equal_them_where_the_catalogue_has_them(metric):
     if metric not in cal.catalogue:
         pytest.skip(f"{metric} is not in the catalogue yet")
-    options = {"atb": {}, "bounded_brier": {"low": 0.1, "high": 0.7}, "bounded_log": {"low": 0.1, "high": 0.7}}[metric]
+    threshold = {"low": 0.1, "high": 0.7}
+    segments = {"by": {"part": GROUPS.astype(str)}, "min_rows": 1}
+    one_hot = {"members": np.eye(4)[GROUPS]}
+    same, of_metric, of_loss = {
+        "atb": ({"root": True}, {}, {}),
+        "bounded_brier": (threshold, {}, {}),
+        "bounded_log": (threshold, {}, {}),
+        "multiaccuracy_error": ({}, segments, one_hot),
+        "calibration_e_value": ({"log": True}, {}, {}),
+    }[metric]
     y, c = binary()
     for weights in (None, 1.0 + np.arange(N) % 3):
-        got = losses.loss_of(metric)(y, torch.tensor(c), sample_weight=weights, **options)
-        assert float(got) == pytest.approx(cal.compute(metric, y, c, sample_weight=weights, **options))
+        got = losses.loss_of(metric)(y, torch.tensor(c), sample_weight=weights, **same, **of_loss)
+        assert float(got) == pytest.approx(cal.compute(metric, y, c, sample_weight=weights, **same, **of_metric))
 
 
 # -- gradients --------------------------------------------------------------------------------------
@@ -199,9 +243,10 @@ def test_gradients_equal_finite_differences(metric, options):
         assert torch.autograd.gradcheck(from_logits(metric, y, **given), (logits,), eps=1e-6, atol=2e-5)
 
 
-@pytest.mark.parametrize("metric", ["atb", "bounded_brier", "bounded_log"])
+@pytest.mark.parametrize("metric", EMERGING)
 def test_gradients_of_emerging_losses_equal_finite_differences(metric):
-    options = {} if metric == "atb" else {"low": 0.2, "high": 0.8}
+    bounded, members = {"low": 0.2, "high": 0.8}, {"members": np.eye(4)[GROUPS[:9]]}
+    options = bounded if "bounded" in metric else members if metric == "multiaccuracy_error" else {}
     rng = np.random.default_rng(2)
     for shape in ((9,), (9, 3)):
         logits = torch.tensor(rng.normal(size=shape), requires_grad=True)
@@ -386,7 +431,7 @@ def test_every_loss_has_a_module_that_is_called_as_a_criterion():
         assert criterion.loss is function
         if metric in DETECTION:
             continue
-        options = dict(CASES).get(metric, {"low": 0.1, "high": 0.9} if "bounded" in metric else {})
+        options = dict(CASES).get(metric, {"members": np.eye(4)[GROUPS]} if metric == "multiaccuracy_error" else {})
         if metric == "general_ls":
             continue
         made = criterion(**options)
@@ -470,8 +515,9 @@ def test_bad_input_is_refused_with_a_sentence(arguments, sentence):
         ("dece", {"accuracy": "soft"}, "use lens='top-label'"),
         ("sbece", {"decay_factor": 0.5}, "decay_factor=0.5"),
         ("rice", {"width": 0.0}, "width=0.0"),
-        ("atb", {"norm": 1, "debias": True}, "debias=True needs norm=2"),
-        ("bounded_log", {"low": 0.0, "high": 0.5}, "0 < low < high < 1"),
+        ("atb", {"norm": 1, "debias": True}, "debias=True is for norm=2"),
+        ("bounded_log", {"low": 0.6, "high": 0.5}, "0 <= low < high <= 1"),
+        ("multiaccuracy_error", {"members": [0, 1, 1]}, "members has shape"),
         ("fl", {"gamma": -1.0}, "gamma=-1.0"),
         ("fl", {"alpha": [1.0, 2.0, 3.0]}, "alpha="),
         ("pss", {"alpha": 0.5}, "alpha=0.5"),
@@ -518,3 +564,64 @@ def test_the_rooms_lenses_are_those_of_the_metrics():
     from calibrary.data.lens import ALL_LENSES
 
     assert set(ROWS) <= set(ALL_LENSES)
+
+
+# -- choosing a weight ------------------------------------------------------------------------------
+
+
+def overconfident(weight, seed):
+    """A model whose log odds the loss shrinks: right at weight 0.3, too timid beyond, with noise from the seed."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 1, 4000)
+    y = (rng.random(4000) < 1 / (1 + np.exp(-z))).astype(int)
+    noise = np.random.default_rng(seed).normal(0, 0.02)
+    return y, 1 / (1 + np.exp(-z * (2.0 + noise) / (1.0 + weight / 0.3)))
+
+
+def test_the_weight_of_the_best_held_out_score_is_suggested():
+    chosen = losses.suggest_weight(overconfident)
+    assert chosen.weight == 0.3
+    assert chosen.score == "nll"
+    assert [row["weight"] for row in chosen.table] == [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0]
+    assert chosen.table[0]["gain"] == 0.0
+    mean = np.mean([cal.compute("nll", *overconfident(0.3, seed)) for seed in range(3)])
+    assert chosen.table[4]["score"] == pytest.approx(mean)
+    assert "improves the held-out nll" in chosen.words
+
+
+def test_no_weight_is_suggested_where_the_loss_does_not_help():
+    def worse(weight, seed):
+        return overconfident(0.3 + weight, seed)
+
+    chosen = losses.suggest_weight(worse, [0.1, 1.0], score="bs")
+    assert chosen.weight == 0.0
+    assert "no weight has a better held-out bs" in chosen.words
+
+    def chance(weight, seed):  # much better once, a little worse twice
+        return overconfident(0.1 if weight == 0.0 else (0.3, 0.09, 0.09)[seed], 0)
+
+    chosen = losses.suggest_weight(chance, [0.1])
+    assert chosen.weight == 0.0
+    assert "no more than its standard error" in chosen.words
+    assert chosen.table[1]["gain"] > 0.0
+
+
+def test_scores_for_which_more_is_better_are_turned_round():
+    assert losses.suggest_weight(overconfident, score="pss").weight == 0.3
+
+
+def test_a_single_seed_says_that_it_cannot_tell_chance():
+    assert "one seed" in losses.suggest_weight(overconfident, seeds=[0]).words
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"score": "ece"}, "score='ece' is not a proper score"),
+        ({"weights": [-1.0]}, "none of them negative"),
+        ({"seeds": []}, "seeds is empty"),
+    ],
+)
+def test_a_weight_cannot_be_chosen_by_anything(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        losses.suggest_weight(overconfident, **options)

@@ -25,8 +25,10 @@ from calibrary.losses.declare import LOSSES, loss_of
 from calibrary.losses.detection import *
 from calibrary.losses.embedding import *
 from calibrary.losses.errors import *
+from calibrary.losses.evidence import *
 from calibrary.losses.modules import *
 from calibrary.losses.neighbors import *
 from calibrary.losses.pairs import *
 from calibrary.losses.residuals import *
 from calibrary.losses.scores import *
+from calibrary.losses.weight import *

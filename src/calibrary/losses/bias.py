@@ -17,6 +17,7 @@ __all__ = [
     "expected_signed_calibration_error",
     "gebel_calibration_measure",
     "global_squared_bias",
+    "multiaccuracy_error",
     "multiclass_difference_of_confidence_and_accuracy",
     "observed_expected_ratio",
     "parabolic_wald",
@@ -162,6 +163,26 @@ def partitioned_calibration_error(
     count = int(member.max()) + 1 if n_groups is None else n_groups
     errors = [_group_error(view, member[:, q], count, loss) for q in range(member.shape[1])]
     return torch.stack(errors).mean(dim=0)
+
+
+@loss("multiaccuracy_error", lenses=("binary", "top-label"))
+def multiaccuracy_error(view: View, *, members: Any, **common: Unpack[Common]) -> Tensor:
+    """Largest difference of outcomes and confidences in any segment, per row of the whole, which is one of them.
+
+    Only the worst segment gets a gradient; :func:`partitioned_calibration_error` gives one to all.
+
+    Parameters
+    ----------
+    members : tensor of shape (N, S)
+        Is the row in the segment: 0 or 1. Segments may overlap.
+    """
+    member = like(members, "members", view.p).to(view.p.dtype)
+    if member.ndim != 2 or len(member) != view.n:
+        raise ValueError(
+            f"members has shape {tuple(member.shape)}: give one row of zeros and ones for each of {view.n}"
+        )
+    each = torch.nn.functional.pad(member, (1, 0), value=1.0)
+    return view.sum(view.residual[..., None] * each).abs().amax(dim=1) / view.total
 
 
 # -- what they lean on ------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Unpack
 
 from torch import Tensor
@@ -54,12 +55,12 @@ def averaged_two_bin_error(
     debias : bool
         Subtract the sum of squared residuals over N^2, the expectation under calibration; for norm = 2.
     root : bool
-        Take the root, so that the value is on the scale of confidences.
+        The norm-th root (with its sign), on the scale of confidences.
     """
-    if not norm >= 1:
-        raise ValueError(f"norm={norm!r} must be at least 1")
+    if not (norm >= 1.0 and math.isfinite(norm)):
+        raise ValueError(f"norm={norm!r} must be a finite number of at least 1")
     if debias and norm != 2:
-        raise ValueError(f"debias=True needs norm=2, the only one with a known expectation: norm={norm!r}")
+        raise ValueError(f"debias=True is for norm=2, and norm={norm!r}: leave one of them out")
     c, walk = _walk(view)
     gap = pad(c, (0, 1), value=1.0) - pad(c, (1, 0))
     a = pad(walk, (1, 0))
@@ -67,7 +68,7 @@ def averaged_two_bin_error(
     value = (gap * (safe_power(a.abs(), norm) + safe_power(rest.abs(), norm))).sum(dim=1)
     if debias:
         value = value - view.wide.sum(view.wide.residual.square()) / view.wide.total**2
-    return safe_root(value, norm) if root else value
+    return value.sign() * safe_root(value.abs(), norm) if root else value
 
 
 def _walk(view: View) -> tuple[Tensor, Tensor]:

@@ -18,6 +18,7 @@ from calibrary.losses import (
     detection,
     embedding,
     errors,
+    evidence,
     neighbors,
     pairs,
     residuals,
@@ -31,6 +32,7 @@ __all__ = [
     "BoundedBrier",
     "BoundedLog",
     "BrierScore",
+    "CalibrationEValue",
     "DawidSebastianiScore",
     "DetectionKernelCalibrationError",
     "DifferentiableCalibrationError",
@@ -58,6 +60,7 @@ __all__ = [
     "MaximumMeanCalibrationError",
     "MeanAbsoluteError",
     "MeanSquaredCalibrationError",
+    "MultiaccuracyError",
     "MulticlassDifferenceOfConfidenceAndAccuracy",
     "NegativeLogLikelihood",
     "NormalisedSquaredErrorScore",
@@ -146,6 +149,7 @@ ExpectedObservedRatio = _module(bias.expected_observed_ratio)
 ExpectedSignedCalibrationError = _module(bias.expected_signed_calibration_error)
 GebelCalibrationMeasure = _module(bias.gebel_calibration_measure)
 GlobalSquaredBias = _module(bias.global_squared_bias)
+MultiaccuracyError = _module(bias.multiaccuracy_error)
 MulticlassDifferenceOfConfidenceAndAccuracy = _module(bias.multiclass_difference_of_confidence_and_accuracy)
 ObservedExpectedRatio = _module(bias.observed_expected_ratio)
 ParabolicWald = _module(bias.parabolic_wald)
@@ -177,6 +181,7 @@ L1epsError = _module(errors.l1eps_error)
 MeanAbsoluteError = _module(errors.mean_absolute_error)
 PointwiseLpError = _module(errors.pointwise_lp_error)
 SoftInsensitiveLoss = _module(errors.soft_insensitive_loss)
+CalibrationEValue = _module(evidence.calibration_e_value)
 BetaKernelCalibrationError = _module(neighbors.beta_kernel_calibration_error)
 DirichletKernelCalibrationError = _module(neighbors.dirichlet_kernel_calibration_error)
 KernelCalibrationConditionalSteinDiscrepancy = _module(pairs.kernel_calibration_conditional_stein_discrepancy)

@@ -329,18 +329,16 @@ def bounded_brier(view: View, *, low: float = 0.0, high: float = 1.0, **common: 
 
 
 @loss("bounded_log", lenses=("binary", "top-label", "class-wise"), rows=True)
-def bounded_log(view: View, *, low: float, high: float, **common: Unpack[Common]) -> Tensor:
-    """Log loss that counts only decision thresholds between ``low`` and ``high``. Proper, and never infinite.
+def bounded_log(view: View, *, low: float = 0.0, high: float = 1.0, **common: Unpack[Common]) -> Tensor:
+    """Log loss that counts only decision thresholds between ``low`` and ``high``. Proper, and finite inside (0, 1).
 
     Parameters
     ----------
     low, high : float
-        The thresholds in use, inside (0, 1).
+        The thresholds in use; 0 and 1 give the log loss.
     """
-    if not 0.0 < low < high < 1.0:
-        raise ValueError(f"low={low!r}, high={high!r}: thresholds must satisfy 0 < low < high < 1")
     q = _between(view, low, high)
-    return torch.where(view.y == 1, math.log(high) - torch.log(q), math.log1p(-low) - torch.log1p(-q))
+    return -torch.log(torch.where(view.y == 1, q / high, (1.0 - q) / (1.0 - low)))
 
 
 # -- what they lean on ------------------------------------------------------------------------------
@@ -390,7 +388,7 @@ def _odds_against(view: View, eps: float) -> Tensor:
 
 def _between(view: View, low: float, high: float) -> Tensor:
     if not 0.0 <= low < high <= 1.0:
-        raise ValueError(f"low={low!r}, high={high!r}: thresholds must satisfy 0 <= low < high <= 1")
+        raise ValueError(f"low={low!r} and high={high!r} must be thresholds with 0 <= low < high <= 1")
     return view.c.clamp(low, high)
 
 
