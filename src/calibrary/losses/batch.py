@@ -1,9 +1,13 @@
-"""A batch of labels and probabilities as the losses see it: checked shapes, lenses, weighted means."""
+"""A batch of labels and probabilities as the losses see it: checked once, then looked at through a lens.
+
+What a loss gets is a :class:`View`: one or several problems of the same rows side by side, labels (V, N) and
+confidences (V, N) or probability rows (V, N, K). The class-wise lens makes one problem of every class, every other
+lens makes one problem in all, so that a formula written once serves both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -11,87 +15,197 @@ from torch import Tensor
 
 from calibrary._errors import one_of
 
-LENSES = ("binary", "top-label", "class-wise", "full")
+#: How many numbers beyond 0 and 1 rounding may put a probability, in units of its precision.
+_ROUNDING = 16
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Labels, probabilities and weights: (N,) confidences with labels 0/1, or (N, K) rows with classes."""
+class View:
+    """V problems of the same N rows, with labels y (V, N) and probabilities p, (V, N) or (V, N, K)."""
 
     y: Tensor
     p: Tensor
     w: Tensor | None
+    #: The whole probability rows (N, K) and labels (N,) that a lens was looking at.
+    whole_p: Tensor
+    whole_y: Tensor
+    lens: str
 
     @property
-    def total(self) -> Any:
-        return len(self.y) if self.w is None else self.w.sum()
+    def n(self) -> int:
+        return int(self.y.shape[1])
 
     @property
-    def weight(self) -> Tensor:
-        return torch.ones(len(self.y), dtype=self.p.dtype, device=self.p.device) if self.w is None else self.w
+    def k(self) -> int:
+        """Number of classes."""
+        return 2 if self.p.ndim == 2 else int(self.p.shape[2])
 
-    def mean(self, rows: Tensor) -> Tensor:
-        """Weighted mean over the rows."""
-        return rows.mean(dim=0) if self.w is None else torch.tensordot(self.w, rows, dims=1) / self.w.sum()
+    @property
+    def c(self) -> Tensor:
+        """Confidences (V, N): P(label = 1); of two columns, the second."""
+        return self.p if self.p.ndim == 2 else self.p[..., 1]
 
     @property
     def label(self) -> Tensor:
-        """Labels 0/1 in the dtype of the probabilities."""
+        """Labels 0/1 as numbers."""
         return self.y.to(self.p.dtype)
 
     @property
+    def residual(self) -> Tensor:
+        """y - c."""
+        return self.label - self.c
+
+    @property
     def rows(self) -> Tensor:
-        """Probabilities as rows, one column per class."""
-        return torch.stack([1.0 - self.p, self.p], dim=1) if self.p.ndim == 1 else self.p
+        """Probabilities (V, N, K), one column per class."""
+        return torch.stack([1.0 - self.p, self.p], dim=-1) if self.p.ndim == 2 else self.p
 
     @property
     def one_hot(self) -> Tensor:
-        return torch.nn.functional.one_hot(self.y, self.rows.shape[1]).to(self.p.dtype)
+        # compared, not scattered: a look at the labels would wait for the device
+        return (self.y[..., None] == torch.arange(self.k, device=self.y.device)).to(self.p.dtype)
 
     @property
     def p_true(self) -> Tensor:
         """Probability of the class that occurred."""
-        return self.rows.gather(1, self.y[:, None])[:, 0]
+        if self.p.ndim == 2:
+            return torch.where(self.y == 1, self.p, 1.0 - self.p)
+        return self.p.gather(2, self.y[..., None])[..., 0]
+
+    @property
+    def weight(self) -> Tensor:
+        """Weights (N,), ones where none were given."""
+        return torch.ones(self.n, dtype=self.p.dtype, device=self.p.device) if self.w is None else self.w
+
+    @property
+    def total(self) -> Any:
+        return float(self.n) if self.w is None else self.w.sum()
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Weighted sum over the rows of values (V, N) or (V, N, K)."""
+        if self.w is None:
+            return values.sum(dim=1)
+        return (values * (self.w if values.ndim == 2 else self.w[:, None])).sum(dim=1)
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Weighted mean over the rows."""
+        return self.sum(values) / self.total
+
+    @property
+    def wide(self) -> View:
+        """The same in double precision, for sums over many rows or pairs of rows that nearly cancel."""
+        dtype = widest(self.p.device)
+        return replace(self, p=self.p.to(dtype), w=None if self.w is None else self.w.to(dtype))
 
 
-def batch(y_true: Any, y_prob: Any, sample_weight: Any = None) -> Batch:
-    """Check shapes and types; values are left alone, since looking at them would wait for the device."""
+def widest(device: torch.device) -> torch.dtype:
+    """Double precision, except on Apple's GPUs, which have none."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def checked(y_true: Any, y_prob: Any, sample_weight: Any = None) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Labels, probabilities (at least single precision) and weights, or an error that says what to do.
+
+    Values are looked at on the CPU only: a look at another device's memory would wait for it.
+    """
+    p = _probabilities(y_true, y_prob)
+    y = like(y_true, "y_true", p)
+    if y.ndim == 2:
+        raise ValueError(
+            f"y_true has shape {tuple(y.shape)}: pass one class per row, y_true.argmax(dim=1) of a one-hot"
+        )
+    if y.ndim != 1 or len(y) != len(p):
+        raise ValueError(f"y_true has shape {tuple(y.shape)} and y_prob {len(p)} rows: pass one label per row")
+    if visible(p):
+        _look_at(p, y)
+    return y.long(), p, _weights(sample_weight, p)
+
+
+def like(values: Any, name: str, p: Tensor) -> Tensor:
+    """Values of the user as a tensor beside the probabilities; labels and the like carry no gradient."""
+    if isinstance(values, Tensor):
+        if values.device != p.device:
+            raise ValueError(
+                f"{name} is on {values.device} and y_prob on {p.device}: move one of them, {name}.to(y_prob.device)"
+            )
+        if values.requires_grad:
+            raise ValueError(f"{name} requires a gradient and a loss gives none to it: pass {name}.detach()")
+        return values
+    try:
+        return torch.as_tensor(values, device=p.device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{name} cannot be read as a tensor ({error}): pass one number per row") from error
+
+
+def visible(values: Tensor) -> bool:
+    """May the values be looked at without waiting for a device or breaking a compiled graph?"""
+    return values.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def _probabilities(y_true: Any, y_prob: Any) -> Tensor:
     if not isinstance(y_prob, Tensor) or not y_prob.is_floating_point():
-        raise TypeError("y_prob must be a floating-point tensor of probabilities: torch.softmax(logits, dim=1)")
-    if y_prob.ndim not in (1, 2) or (y_prob.ndim == 2 and y_prob.shape[1] < 2):
-        raise ValueError(f"y_prob has shape {tuple(y_prob.shape)}: pass (N,) or (N, K) with K at least 2")
-    y = torch.as_tensor(y_true, device=y_prob.device)
-    if y.ndim != 1 or len(y) != len(y_prob):
-        raise ValueError(f"y_true has shape {tuple(y.shape)} and y_prob {len(y_prob)} rows: pass one label per row")
-    if len(y) == 0:
-        raise ValueError("y_prob is empty: a loss needs at least one prediction")
-    w = None
-    if sample_weight is not None:
-        w = torch.as_tensor(sample_weight, device=y_prob.device).to(y_prob.dtype)
-        if w.shape != y.shape:
-            raise ValueError(f"sample_weight has shape {tuple(w.shape)}: give one weight for each of {len(y)} rows")
-    return Batch(y.long(), y_prob, w)
+        swapped = isinstance(y_true, Tensor) and y_true.is_floating_point()
+        cause = ": the arguments look swapped, call loss(y_true, y_prob)" if swapped else ""
+        raise TypeError(
+            "y_prob must be a floating-point tensor of probabilities, such as torch.softmax(logits, dim=1)" + cause
+        )
+    if y_prob.ndim == 2 and y_prob.shape[1] == 1:
+        raise ValueError("y_prob has one class: pass y_prob[:, 0] if it is P(class 1), or one column per class")
+    if y_prob.ndim not in (1, 2):
+        raise ValueError(
+            f"y_prob has shape {tuple(y_prob.shape)}: pass (N,) with P(class 1), or (N, K) with K at least 2"
+        )
+    if len(y_prob) == 0:
+        raise ValueError("y_prob is empty: a loss needs at least one prediction; leave empty batches out")
+    return y_prob.float() if torch.finfo(y_prob.dtype).bits < 32 else y_prob
 
 
-def through(b: Batch, lens: str, measure: Callable[[Batch], Tensor], default: str = "top-label") -> Tensor:
-    """The measure of what the lens shows; class-wise, the mean over classes."""
+def _look_at(p: Tensor, y: Tensor) -> None:
+    classes = 2 if p.ndim == 1 else p.shape[1]
+    low, high = (float(v) for v in torch.aminmax(p.detach()))
+    slack = _ROUNDING * torch.finfo(p.dtype).eps
+    if low < -slack or high > 1.0 + slack:  # nan passes, as in every loss of PyTorch
+        bad = low if low < -slack else high
+        raise ValueError(
+            f"y_prob holds {bad:g}: pass probabilities, torch.softmax(logits, dim=1) or torch.sigmoid(logits)"
+        )
+    if y.is_floating_point() and not bool((y == y.round()).all()):
+        bad = float(y[y != y.round()][0])
+        raise ValueError(f"y_true holds {bad:g}: pass classes 0..{classes - 1}; soft labels go to soft_target=")
+    least, most = (int(v) for v in torch.aminmax(y.long()))
+    if least < 0 or most >= classes:
+        bad = least if least < 0 else most
+        raise ValueError(f"y_true holds {bad} and y_prob has {classes} classes: pass classes 0..{classes - 1}")
+
+
+def _weights(sample_weight: Any, p: Tensor) -> Tensor | None:
+    if sample_weight is None:
+        return None
+    w = like(sample_weight, "sample_weight", p).to(p.dtype)
+    if w.shape != (len(p),):
+        raise ValueError(f"sample_weight has shape {tuple(w.shape)}: give one weight for each of {len(p)} rows")
+    if visible(w) and not (float(w.min()) >= 0.0 and float(w.sum()) > 0.0):
+        raise ValueError(f"sample_weight holds {float(w.min()):g}: weights must not be negative, nor all zero")
+    return w
+
+
+def look(y: Tensor, p: Tensor, w: Tensor | None, lens: str, lenses: tuple[str, ...], default: str) -> View:
+    """What a lens shows of a batch; "auto" is "binary" for two classes and ``default`` for more."""
     if lens == "auto":
-        lens = "binary" if b.p.ndim == 1 or b.p.shape[1] == 2 else default
-    one_of("lens", lens, LENSES)
+        lens = "binary" if p.ndim == 1 or p.shape[1] == 2 else default
+    one_of("lens", lens, lenses)
+    whole = torch.stack([1.0 - p, p], dim=1) if p.ndim == 1 else p
     if lens == "full":
-        return measure(b)
+        return View(y[None], whole[None], w, whole, y, lens)
     if lens == "binary":
-        if b.p.ndim == 2 and b.p.shape[1] != 2:
-            raise ValueError(f"lens='binary' needs one probability or two columns and y_prob has {b.p.shape[1]}")
-        return measure(b if b.p.ndim == 1 else Batch(b.y, b.p[:, 1], b.w))
+        if p.ndim == 2 and p.shape[1] != 2:
+            raise ValueError(
+                f"lens='binary' needs one probability or two columns and y_prob has {p.shape[1]}: "
+                "use lens='top-label' or lens='class-wise'"
+            )
+        return View(y[None], (p if p.ndim == 1 else p[:, 1])[None], w, whole, y, lens)
     if lens == "top-label":
-        confidence, predicted = b.rows.max(dim=1)
-        return measure(Batch((predicted == b.y).long(), confidence, b.w))
-    views = [Batch((b.y == k).long(), b.rows[:, k], b.w) for k in range(b.rows.shape[1])]
-    return torch.stack([measure(view) for view in views]).mean()
-
-
-def safe_root(x: Tensor, order: float = 2.0) -> Tensor:
-    """x^(1/order), with gradient zero where x is zero or, by rounding, below."""
-    positive = x > 0
-    return torch.where(positive, torch.where(positive, x, 1.0) ** (1.0 / order), 0.0 * x)
+        confidence, predicted = whole.max(dim=1)
+        return View((predicted == y).long()[None], confidence[None], w, whole, y, lens)
+    classes = torch.arange(whole.shape[1], device=y.device)
+    return View((classes[:, None] == y).long(), whole.T, w, whole, y, lens)

@@ -1,26 +1,53 @@
-"""Calibration errors over bins with blurred edges."""
+"""Calibration errors over bins with blurred edges, and over bins of every position."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
 
-from calibrary.losses.batch import Batch, batch, safe_root, through
+from calibrary._errors import one_of, whole
+from calibrary.grouping import norm_order
+from calibrary.losses.batch import View
+from calibrary.losses.blocks import in_blocks, step, summed
+from calibrary.losses.declare import Common, loss
+from calibrary.losses.finite import positive, ratio, safe_power, safe_root
 
-__all__ = ["differentiable_calibration_error", "soft_binned_calibration_error"]
+__all__ = [
+    "differentiable_calibration_error",
+    "random_interval_calibration_error",
+    "soft_binned_calibration_error",
+    "surrogate_interval_calibration_error",
+]
 
 
+def _class_norm(default: float) -> Any:
+    """Classes are combined by the same norm as bins, unless ``aggregate="mean"``."""
+
+    def combine(values: Tensor, options: dict[str, Any]) -> Tensor:
+        aggregate = options.get("aggregate", "power")
+        one_of("aggregate", aggregate, ("power", "mean"))
+        p = norm_order(options.get("norm", default))
+        if len(values) == 1 or aggregate == "mean" or p == 1.0:
+            return values.mean()
+        return values.amax() if p == math.inf else safe_root(safe_power(values, p).mean(), p)
+
+    return combine
+
+
+@loss("sbece", combine=_class_norm(2), own_blocks=True)
 def soft_binned_calibration_error(
-    y_true: Any,
-    y_prob: Tensor,
+    view: View,
     *,
     n_bins: int = 15,
     tau: float = 0.01,
-    norm: float = 2,
-    sample_weight: Any = None,
-    lens: str = "auto",
+    norm: float | str = 2,
+    decay_factor: float | None = None,
+    label_binned: bool = False,
+    aggregate: str = "power",
+    **common: Unpack[Common],
 ) -> Tensor:
     """Gap between confidence and accuracy over bins whose membership is softmax(-(c - centre)^2 / tau) (SBECE).
 
@@ -29,22 +56,37 @@ def soft_binned_calibration_error(
     n_bins : int
     tau : float
         Temperature: how far bins reach into each other.
-    norm : float
+    norm : float or "l1", "l2", "max"
         p of the norm over bins, and over classes with ``lens="class-wise"``.
+    decay_factor : float, optional
+        Sets tau = 1 / (ln(decay_factor) n_bins^2); above 1.
+    label_binned : bool
+        Compare the mean label of each bin with every confidence instead of their mean (never smaller).
+    aggregate : "power" or "mean"
+        Over classes: the same norm again, or the plain mean.
     """
-    return _over_views(batch(y_true, y_prob, sample_weight), lens, norm, lambda b: _soft_gap(b, n_bins, tau, norm, 0.0))
+    if decay_factor is not None:
+        if not decay_factor > 1:
+            raise ValueError(f"decay_factor={decay_factor!r} must be above 1")
+        tau = 1.0 / (math.log(decay_factor) * whole("n_bins", n_bins) ** 2)
+    bins = _Bins(whole("n_bins", n_bins), positive("tau", tau), 0.0)
+    return bins.error(view, view.c, view.label, norm_order(norm), label_binned)
 
 
+@loss("dece", combine=_class_norm(1), own_blocks=True)
 def differentiable_calibration_error(
-    y_true: Any,
-    y_prob: Tensor,
+    view: View,
     *,
     n_bins: int = 15,
     tau: float = 0.01,
-    norm: float = 1,
+    norm: float | str = 1,
+    accuracy: str = "hard",
+    tau_a: float = 100.0,
     eps: float = 0.0,
-    sample_weight: Any = None,
-    lens: str = "auto",
+    confidence: str = "max",
+    sharpness: float = 100.0,
+    aggregate: str = "power",
+    **common: Unpack[Common],
 ) -> Tensor:
     """Gap between confidence and accuracy over soft bins with ordered cut points (DECE).
 
@@ -53,30 +95,154 @@ def differentiable_calibration_error(
     n_bins : int
     tau : float
         Temperature of the bins.
-    norm : float
+    norm : float or "l1", "l2", "max"
         p of the norm over bins, and over classes with ``lens="class-wise"``.
+    accuracy : "hard" or "soft"
+        Labels 0 and 1, or relu(2 - soft rank of the true class), which the gradient can reach: then the loss can also
+        be lowered by being right more often. "soft" needs ``lens="top-label"``.
+    tau_a : float
+        Steepness of the soft rank.
     eps : float
         Smoothing of memberships, (u + eps) / (1 + (B + 1) eps).
+    confidence : "max" or "logsumexp"
+        The largest probability, or min(1, ln(sum_k exp(s c_k)) / s) with s = ``sharpness`` (LogSumExp-DECE), whose
+        gradient reaches every class. Needs ``lens="top-label"``.
+    sharpness : float
+        Of "logsumexp".
+    aggregate : "power" or "mean"
+        Over classes: the same norm again, or the plain mean.
     """
+    one_of("accuracy", accuracy, ("hard", "soft"))
+    one_of("confidence", confidence, ("max", "logsumexp"))
+    if not eps >= 0:
+        raise ValueError(f"eps={eps!r} must be 0 or more")
+    c, label = view.c, view.label
+    if accuracy == "soft":
+        label = _soft_label(view, tau_a)
+    if confidence == "logsumexp":
+        _needs_top_label(view, "confidence='logsumexp'")
+        s = positive("sharpness", sharpness)
+        c = (torch.logsumexp(s * view.whole_p, dim=1) / s).clamp(max=1.0)[None]
     # the layer of ordered cut points is the same softmax at temperature 2 tau / B
-    return _over_views(
-        batch(y_true, y_prob, sample_weight), lens, norm, lambda b: _soft_gap(b, n_bins, 2 * tau / n_bins, norm, eps)
-    )
+    bins = _Bins(whole("n_bins", n_bins), 2.0 * positive("tau", tau) / n_bins, eps)
+    return bins.error(view, c, label, norm_order(norm), False)
 
 
-def _over_views(b: Batch, lens: str, norm: float, measure: Any) -> Tensor:
-    """Classes are combined by the same norm as bins."""
-    return safe_root(through(b, lens, measure), norm)
+@loss("rice")
+def random_interval_calibration_error(view: View, *, width: float = 0.1, **common: Unpack[Common]) -> Tensor:
+    """ECE over bins of one width, averaged over every position of the bins (RICE): exact, continuous, O(N log N).
+
+    Parameters
+    ----------
+    width : float
+        Bin width, at most 1.
+    """
+    if not 0.0 < width <= 1.0:
+        raise ValueError(f"width={width!r} must be above 0 and at most 1")
+    return _of_every_position(*_walk(view), width) / (width * view.total)
 
 
-def _soft_gap(b: Batch, n_bins: int, tau: float, norm: float, eps: float) -> Tensor:
-    """Sum over bins of share times |label - confidence|^norm."""
-    centre = (torch.arange(n_bins, dtype=b.p.dtype, device=b.p.device) + 0.5) / n_bins
-    u = torch.softmax(-((b.p[:, None] - centre) ** 2) / tau, dim=1)
-    if eps:
-        u = (u + eps) / (1.0 + (n_bins + 1) * eps)
-    u = u * b.weight[:, None]
-    mass = u.sum(dim=0)
-    used = mass > 0
-    gap = ((b.label - b.p) @ u)[used] / mass[used]
-    return (mass[used] / b.total * gap.abs() ** norm).sum()
+@loss("sice")
+def surrogate_interval_calibration_error(
+    view: View, *, eps: float = 0.01, k_max: int | None = None, **common: Unpack[Common]
+) -> Tensor:
+    """Smallest sum of bin width and RICE over the widths 1, 1/2, 1/4, ... (SICE). Never below the smallest width.
+
+    Parameters
+    ----------
+    eps : float
+        Wanted accuracy; 0.01 tries widths down to 2^-7.
+    k_max : int, optional
+        The largest k of the widths 2^-k, in place of ``eps``.
+    """
+    if k_max is None:
+        if not 0.0 < eps <= 2.0:
+            raise ValueError(f"eps={eps!r} must be above 0 and at most 2")
+        k_max = math.floor(-math.log2(eps / 2))
+    c, below = _walk(view)
+    widths = [2.0**-k for k in range(whole("k_max", k_max, least=0) + 1)]
+    errors = [_of_every_position(c, below, width) / (width * view.total) + width for width in widths]
+    return torch.stack(errors).amin(dim=0)
+
+
+# -- soft bins --------------------------------------------------------------------------------------
+
+
+class _Bins:
+    """Soft bins: membership softmax_b(-(c - centre_b)^2 / tau), smoothed by ``floor``."""
+
+    def __init__(self, n_bins: int, tau: float, floor: float) -> None:
+        self.n_bins, self.tau, self.floor = n_bins, tau, floor
+
+    def membership(self, c: Tensor, w: Tensor) -> Tensor:
+        """Weighted memberships (V, N, B)."""
+        centre = (torch.arange(self.n_bins, dtype=c.dtype, device=c.device) + 0.5) / self.n_bins
+        u = torch.softmax(-((c[..., None] - centre) ** 2) / self.tau, dim=-1)
+        if self.floor:
+            u = (u + self.floor) / (1.0 + (self.n_bins + 1) * self.floor)
+        return u * w[..., None]
+
+    def error(self, view: View, c: Tensor, label: Tensor, p: float, label_binned: bool) -> Tensor:
+        """Norm over the bins of their gaps, (V,)."""
+        rows, w = step(4 * self.n_bins * len(c), c.device), view.weight[None]
+
+        def sums(c: Tensor, label: Tensor, w: Tensor) -> Tensor:
+            u = self.membership(c, w)
+            of_residual, of_label = ((x[..., None] * u).sum(dim=1) for x in (label - c, label))
+            return torch.stack([u.sum(dim=1), of_residual, of_label])
+
+        mass, gap, positives = summed(sums, rows, c, label, w)
+        share = mass / view.total
+        if not label_binned:
+            return _norm(ratio(gap.abs(), mass), share, p)
+        mean = ratio(positives, mass)
+
+        def spread(c: Tensor, w: Tensor) -> Tensor:
+            off = (mean[:, None] - c[..., None]).abs()
+            u = self.membership(c, w)
+            if p == math.inf:
+                return torch.where(u > 0, off, 0.0).amax(dim=(1, 2))
+            return (u * safe_power(off, p)).sum(dim=(1, 2))
+
+        values = torch.stack(in_blocks(spread, rows, c, w))
+        return values.amax(dim=0) if p == math.inf else safe_root(values.sum(dim=0) / mass.sum(dim=1), p)
+
+
+def _norm(values: Tensor, share: Tensor, p: float) -> Tensor:
+    if p == math.inf:
+        return torch.where(share > 0, values, 0.0).amax(dim=1)
+    return safe_root((share * safe_power(values, p)).sum(dim=1), p)
+
+
+def _soft_label(view: View, steepness: float) -> Tensor:
+    """1 where the true class leads clearly, 0 where it is clearly beaten: relu(2 - its soft rank)."""
+    _needs_top_label(view, "accuracy='soft'")
+    p, own = view.whole_p, view.whole_p.gather(1, view.whole_y[:, None])
+    rank = 0.5 + torch.sigmoid(steepness * (p - own)).sum(dim=1)
+    return (2.0 - rank).clamp(min=0.0)[None]
+
+
+def _needs_top_label(view: View, what: str) -> None:
+    if view.lens != "top-label":
+        raise ValueError(f"{what} needs every class's probability: use lens='top-label'")
+
+
+# -- bins of every position -------------------------------------------------------------------------
+
+
+def _walk(view: View) -> tuple[Tensor, Tensor]:
+    """Ascending confidences (V, N), and the sums of the residuals of the first 0, 1, ..., N of them, (V, N + 1)."""
+    v = view.wide
+    c, order = v.c.sort(dim=1)
+    step = (v.residual * v.weight).gather(1, order)
+    return c, torch.nn.functional.pad(step.cumsum(dim=1), (1, 0))
+
+
+def _of_every_position(c: Tensor, below: Tensor, width: float) -> Tensor:
+    """Integral over t of |sum of the residuals in [t, t + width)|, which is constant between events."""
+    n = c.shape[1]
+    events, order = torch.cat([c - width, c], dim=1).sort(dim=1)  # a row comes in, a row goes out
+    entered = (order < n).cumsum(dim=1)
+    left = torch.arange(1, 2 * n + 1, device=c.device) - entered
+    inside = (below.gather(1, entered) - below.gather(1, left)).abs()
+    return (inside[:, :-1] * events.diff(dim=1)).sum(dim=1)

@@ -1,81 +1,210 @@
-"""Scores of single rows, averaged, and two sums over the batch."""
+"""Scores of single rows: quadratic, logarithmic, spherical, power, ranked; and those of moments and of decisions."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
 
 from calibrary._errors import one_of
-from calibrary.losses.batch import Batch, batch, through
+from calibrary.losses.batch import View, like
+from calibrary.losses.declare import ROWS, Common, loss
+from calibrary.losses.finite import limited, safe_power, safe_root, x_log_x
+from calibrary.losses.targets import errors, targets
 
 __all__ = [
+    "bounded_brier",
+    "bounded_log",
     "brier_score",
+    "dawid_sebastiani_score",
     "dual_focal_loss",
+    "entropic_calibration_difference",
+    "focal_calibration_loss",
     "focal_loss",
-    "multiclass_difference_of_confidence_and_accuracy",
     "negative_log_likelihood",
-    "soft_f1_score",
+    "normalised_squared_error_score",
+    "power_score",
+    "proper_linear_score",
+    "pseudo_spherical_score",
+    "ranked_probability_score",
+    "root_brier_score",
+    "squared_absolute_ranked_probability_score",
 ]
 
 
-def brier_score(
-    y_true: Any, y_prob: Tensor, *, scale: str = "1/K", sample_weight: Any = None, lens: str = "auto"
-) -> Tensor:
-    """Mean squared distance between predicted probabilities and what happened.
+# -- quadratic --------------------------------------------------------------------------------------
+
+
+@loss("bs", lens="full", lenses=ROWS, rows=True)
+def brier_score(view: View, *, scale: str = "1/K", soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
+    """Mean squared distance between predicted probabilities and what happened. Strictly proper.
 
     Parameters
     ----------
     scale : "1/K", "sum" or "half"
         What the squared distance of a row is divided by: the number of classes, nothing, or two.
+    soft_target : tensor of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
     """
-    one_of("scale", scale, ("1/K", "sum", "half"))
-
-    def measure(b: Batch) -> Tensor:
-        squares = ((b.rows - b.one_hot) ** 2).sum(dim=1)
-        return b.mean(squares) / {"1/K": b.rows.shape[1], "sum": 1, "half": 2}[scale]
-
-    return through(batch(y_true, y_prob, sample_weight), lens, measure, "full")
+    return _squared_distance(view, scale, soft_target)
 
 
+@loss("rbs", lens="full", lenses=ROWS)
+def root_brier_score(view: View, *, scale: str = "1/K", soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
+    """Root of the Brier score: the typical distance between prediction and outcome.
+
+    Parameters
+    ----------
+    scale : "1/K", "sum" or "half"
+        As in :func:`brier_score`.
+    soft_target : tensor of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    """
+    return safe_root(view.mean(_squared_distance(view, scale, soft_target)))
+
+
+@loss("pls", lens="full", lenses=ROWS, rows=True)
+def proper_linear_score(view: View, *, form: str = "score", **common: Unpack[Common]) -> Tensor:
+    """The Brier score less one: same gradients as ``brier_score(scale="sum")``.
+
+    Parameters
+    ----------
+    form : "score" or "unit"
+        "unit" is (score + 1)/2, in [0, 1].
+    """
+    one_of("form", form, ("score", "unit"))
+    return _squared_distance(view, "half") if form == "unit" else _squared_distance(view, "sum") - 1.0
+
+
+@loss("rps", lens="full", lenses=ROWS, rows=True)
+def ranked_probability_score(
+    view: View, *, normalize: bool = True, soft_target: Any = None, **common: Unpack[Common]
+) -> Tensor:
+    """Squared distance between predicted and observed cumulative probabilities of ordered classes. Strictly proper.
+
+    Parameters
+    ----------
+    normalize : bool
+        Divide by K - 1.
+    soft_target : tensor of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    """
+    rows = _cumulative(view, soft_target).square().sum(dim=-1)
+    return rows / (view.k - 1) if normalize else rows
+
+
+@loss("sarps", lens="full", lenses=ROWS, rows=True)
+def squared_absolute_ranked_probability_score(
+    view: View, *, form: str = "corrected", soft_target: Any = None, **common: Unpack[Common]
+) -> Tensor:
+    """Squared expected distance, in classes, between a draw from the prediction and the true class. Not proper.
+
+    Parameters
+    ----------
+    form : "corrected" or "literal"
+        "literal" is the review's (27) as printed, K - 1 times larger.
+    soft_target : tensor of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    """
+    one_of("form", form, ("corrected", "literal"))
+    rows = (_cumulative(view, soft_target).abs().sum(dim=-1) / (view.k - 1)).square()
+    return rows if form == "corrected" else rows * (view.k - 1)
+
+
+def _cumulative(view: View, soft_target: Any) -> Tensor:
+    return (targets(view, soft_target) - view.rows).cumsum(dim=-1)[..., :-1]
+
+
+# -- logarithmic ------------------------------------------------------------------------------------
+
+
+@loss("nll", lens="full", lenses=ROWS, rows=True)
 def negative_log_likelihood(
-    y_true: Any, y_prob: Tensor, *, eps: float = 0.0, sample_weight: Any = None, lens: str = "auto"
+    view: View,
+    *,
+    scale: str = "sum",
+    base: float = math.e,
+    eps: float = 0.0,
+    soft_target: Any = None,
+    **common: Unpack[Common],
 ) -> Tensor:
-    """Mean of minus the logarithm of the true class's probability.
+    """Mean of minus the logarithm of the true class's probability. Strictly proper.
+
+    From logits ``torch.nn.functional.cross_entropy`` is safer: a probability that was rounded to 0 is infinite here.
 
     Parameters
     ----------
+    scale : "sum" or "1/K"
+        "1/K" divides by the number of classes.
+    base : float
+        Base of the logarithm.
     eps : float
-        Limit probabilities to [eps, 1 - eps]; from logits ``torch.nn.functional.cross_entropy`` is safer.
+        Limit probabilities to [eps, 1 - eps].
+    soft_target : tensor of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
     """
-    return through(
-        batch(y_true, y_prob, sample_weight), lens, lambda b: b.mean(-torch.log(_limited(b.p_true, eps))), "full"
-    )
+    if not base > 0 or base == 1:
+        raise ValueError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
+    if soft_target is None:
+        rows = -torch.log(limited(view.p_true, eps))
+    else:
+        rows = -torch.xlogy(targets(view, soft_target), limited(view.rows, eps)).sum(dim=-1)
+    return rows * (_class_scale(view, scale) / math.log(base))
 
 
+@loss("fl", lens="full", lenses=ROWS, rows=True)
 def focal_loss(
-    y_true: Any, y_prob: Tensor, *, gamma: float = 2.0, eps: float = 0.0, sample_weight: Any = None, lens: str = "auto"
+    view: View,
+    *,
+    gamma: Any = 2.0,
+    alpha: Any = None,
+    scale: str = "sum",
+    eps: float = 0.0,
+    **common: Unpack[Common],
 ) -> Tensor:
-    """Log loss that cares less about rows that are already predicted well: mean of -(1 - c)^gamma log c.
+    """Log loss that cares less about rows that are already predicted well: mean of -alpha (1 - c)^gamma log c.
 
     Parameters
     ----------
-    gamma : float
-        How much easy rows are discounted; 0 is the log loss.
+    gamma : float, tensor of shape (N,), callable of the true class's probability, or "flsd-53"
+        How much easy rows are discounted; 0 is the log loss, "flsd-53" is 5 where c < 0.2 and 3 elsewhere.
+    alpha : None, float or K numbers
+        Factor of each true class; for two classes a number a stands for (1 - a, a).
+    scale : "sum" or "1/K"
+        "1/K" divides by the number of classes.
     eps : float
         Limit probabilities to [eps, 1 - eps].
     """
-
-    def measure(b: Batch) -> Tensor:
-        c = _limited(b.p_true, eps)
-        return b.mean(-((1.0 - c) ** gamma) * torch.log(c))
-
-    return through(batch(y_true, y_prob, sample_weight), lens, measure, "full")
+    return _focal(view, gamma, alpha, eps) * _class_scale(view, scale)
 
 
+@loss("fcl", lens="full", lenses=ROWS, rows=True)
+def focal_calibration_loss(
+    view: View,
+    *,
+    gamma: Any = 2.0,
+    lam: float = 1.0,
+    alpha: Any = None,
+    eps: float = 0.0,
+    **common: Unpack[Common],
+) -> Tensor:
+    """Focal loss plus ``lam`` times the squared distance, which repairs part of the focal loss's bias.
+
+    Parameters
+    ----------
+    gamma, alpha, eps : see :func:`focal_loss`
+    lam : float
+        Factor of the Brier score (on its "sum" scale).
+    """
+    return _focal(view, gamma, alpha, eps) + _not_negative("lam", lam) * _squared_distance(view, "sum")
+
+
+@loss("dual_fl", lens="full", lenses=ROWS, rows=True)
 def dual_focal_loss(
-    y_true: Any, y_prob: Tensor, *, gamma: float = 2.0, eps: float = 0.0, sample_weight: Any = None, lens: str = "auto"
+    view: View, *, gamma: float = 2.0, variant: str = "inventor", eps: float = 0.0, **common: Unpack[Common]
 ) -> Tensor:
     """Focal loss that looks at the lead of the true class over the largest probability below it.
 
@@ -83,36 +212,197 @@ def dual_focal_loss(
     ----------
     gamma : float
         How much rows with a clear lead are discounted.
+    variant : "inventor" or "top2"
+        "top2" takes the two largest probabilities whatever the label.
     eps : float
         Limit probabilities inside the logarithm to [eps, 1 - eps].
     """
-
-    def measure(b: Batch) -> Tensor:
-        own = b.p_true
-        below = torch.where(b.rows < own[:, None], b.rows, torch.zeros_like(b.rows)).max(dim=1).values
-        return b.mean(-((1.0 - own + below) ** gamma) * torch.log(_limited(own, eps)))
-
-    return through(batch(y_true, y_prob, sample_weight), lens, measure, "full")
-
-
-def multiclass_difference_of_confidence_and_accuracy(
-    y_true: Any, y_prob: Tensor, *, sample_weight: Any = None, lens: str = "auto"
-) -> Tensor:
-    """Absolute difference between mean prediction and class frequency, averaged over classes (MDCA)."""
-    return through(
-        batch(y_true, y_prob, sample_weight), lens, lambda b: b.mean(b.rows - b.one_hot).abs().mean(), "full"
-    )
+    one_of("variant", variant, ("inventor", "top2"))
+    own, rows = view.p_true, view.rows
+    if variant == "inventor":
+        lead = own - torch.where(rows < own[..., None], rows, 0.0).amax(dim=-1)
+    else:
+        two = rows.topk(2, dim=-1).values
+        lead = two[..., 0] - two[..., 1]
+    return safe_power(1.0 - lead, _not_negative("gamma", gamma)) * -torch.log(limited(own, eps))
 
 
-def soft_f1_score(y_true: Any, y_prob: Tensor, *, sample_weight: Any = None, lens: str = "auto") -> Tensor:
-    """F1 score of "one minus confidence" as a detector of errors. Larger is better: minimise its negative."""
+@loss("ecd", lens="full", lenses=ROWS, rows=True)
+def entropic_calibration_difference(view: View, *, eps: float = 0.0, **common: Unpack[Common]) -> Tensor:
+    """Surprise less expected surprise: above 0 over-confident, below 0 under-confident.
 
-    def measure(b: Batch) -> Tensor:
-        doubt, miss = 1.0 - b.p, 1.0 - b.label
-        return 2.0 * b.mean(doubt * miss) / b.mean(doubt + miss)
+    Signed: minimise its square or its absolute value, never the number itself.
 
-    return through(batch(y_true, y_prob, sample_weight), lens, measure)
+    Parameters
+    ----------
+    eps : float
+        Limit probabilities to [eps, 1 - eps].
+    """
+    return x_log_x(limited(view.rows, eps)).sum(dim=-1) - torch.log(limited(view.p_true, eps))
 
 
-def _limited(c: Tensor, eps: float) -> Tensor:
-    return c if eps == 0.0 else c.clamp(eps, 1.0 - eps)
+# -- spherical, power, moments ----------------------------------------------------------------------
+
+
+@loss("pss", lens="full", lenses=ROWS, rows=True)
+def pseudo_spherical_score(view: View, *, alpha: float = 2.0, form: str = "score", **common: Unpack[Common]) -> Tensor:
+    """Probability of what happened relative to the length of the row. LARGER is better: train on form="loss".
+
+    Parameters
+    ----------
+    alpha : float
+        Exponent above 1 (1 is allowed for ``form="loss"`` and gives the log loss); 2 is the spherical score.
+    form : "score" or "loss"
+        "loss" is (1 - score)/(alpha - 1), lower is better, strictly proper.
+    """
+    one_of("form", form, ("score", "loss"))
+    if form == "loss" and alpha == 1:
+        return -torch.log(view.p_true)
+    _above_one(alpha)
+    score = safe_power(view.p_true / torch.linalg.vector_norm(view.rows, ord=alpha, dim=-1), alpha - 1.0)
+    return score if form == "score" else (1.0 - score) / (alpha - 1.0)
+
+
+@loss("ps", lens="full", lenses=ROWS, rows=True)
+def power_score(view: View, *, alpha: float = 2.0, form: str = "score", **common: Unpack[Common]) -> Tensor:
+    """Strictly proper score built on the alpha-th powers of the probabilities; lower is better.
+
+    Parameters
+    ----------
+    alpha : float
+        Exponent above 1.
+    form : "score" or "unit"
+        "unit" is (score + 1)/alpha, in [0, 1].
+    """
+    one_of("form", form, ("score", "unit"))
+    _above_one(alpha)
+    powers = safe_power(view.rows, alpha).sum(dim=-1)
+    rows = (alpha - 1.0) * powers - alpha * safe_power(view.p_true, alpha - 1.0)
+    return rows if form == "score" else (rows + 1.0) / alpha
+
+
+@loss("dss", lens="full", lenses=ROWS, rows=True)
+def dawid_sebastiani_score(view: View, *, eps: float = 0.0, **common: Unpack[Common]) -> Tensor:
+    """Squared error relative to the announced variance, plus the logarithm of that variance. Strictly proper.
+
+    A class of probability 0 makes it infinite: give eps when probabilities may be rounded to 0.
+
+    Parameters
+    ----------
+    eps : float
+        Limit probabilities to [eps, 1 - eps].
+    """
+    return _odds_against(view, eps) + torch.log(limited(view.rows, eps)).sum(dim=-1)
+
+
+@loss("nses", lens="full", lenses=ROWS, rows=True)
+def normalised_squared_error_score(view: View, *, eps: float = 0.0, **common: Unpack[Common]) -> Tensor:
+    """Squared error relative to the variance the prediction announces: 1 when they agree.
+
+    Above 1 over-confident, below 1 under-confident: minimise the squared distance from 1.
+
+    Parameters
+    ----------
+    eps : float
+        Limit probabilities to [eps, 1 - eps].
+    """
+    return _odds_against(view, eps) / (view.k - 1)
+
+
+# -- decisions --------------------------------------------------------------------------------------
+
+
+@loss("bounded_brier", lenses=("binary", "top-label", "class-wise"), rows=True)
+def bounded_brier(view: View, *, low: float = 0.0, high: float = 1.0, **common: Unpack[Common]) -> Tensor:
+    """Brier score that counts only decision thresholds between ``low`` and ``high``. Proper.
+
+    A probability outside the range costs as much as its nearer end, so that it gets no gradient there: right for a
+    decision that no longer changes, and a reason to add a share of another score while training.
+
+    Parameters
+    ----------
+    low, high : float
+        The thresholds in use; 0 and 1 give the Brier score.
+    """
+    q = _between(view, low, high)
+    return torch.where(view.y == 1, (1.0 - q) ** 2 - (1.0 - high) ** 2, q**2 - low**2)
+
+
+@loss("bounded_log", lenses=("binary", "top-label", "class-wise"), rows=True)
+def bounded_log(view: View, *, low: float = 0.0, high: float = 1.0, **common: Unpack[Common]) -> Tensor:
+    """Log loss that counts only decision thresholds between ``low`` and ``high``. Proper, and finite inside (0, 1).
+
+    Parameters
+    ----------
+    low, high : float
+        The thresholds in use; 0 and 1 give the log loss.
+    """
+    q = _between(view, low, high)
+    return -torch.log(torch.where(view.y == 1, q / high, (1.0 - q) / (1.0 - low)))
+
+
+# -- what they lean on ------------------------------------------------------------------------------
+
+
+def _squared_distance(view: View, scale: str, soft_target: Any = None) -> Tensor:
+    """Squared distance of every row, on the chosen scale."""
+    one_of("scale", scale, ("1/K", "sum", "half"))
+    factor = {"1/K": 1.0, "sum": float(view.k), "half": view.k / 2}[scale]
+    return errors(view, soft_target).square().mean(dim=-1) * factor
+
+
+def _focal(view: View, gamma: Any, alpha: Any, eps: float) -> Tensor:
+    c = limited(view.p_true, eps)
+    rows = safe_power(1.0 - c, _focusing(view, gamma, c)) * -torch.log(c)
+    if alpha is None:
+        return rows
+    factor = like(alpha, "alpha", view.p).to(view.p.dtype)
+    if factor.ndim == 0 and view.k == 2:
+        factor = torch.stack([1.0 - factor, factor])
+    if factor.shape != (view.k,):
+        raise ValueError(f"alpha={alpha!r} must be {view.k} factors, one per class (or one number for two classes)")
+    return factor[view.y] * rows
+
+
+def _focusing(view: View, gamma: Any, c: Tensor) -> Any:
+    if isinstance(gamma, str):
+        one_of("gamma", gamma, ("flsd-53",))
+        return torch.where(c < 0.2, 5.0, 3.0).to(c.dtype)
+    if isinstance(gamma, int | float):
+        return _not_negative("gamma", gamma)
+    if isinstance(gamma, Callable):  # type: ignore[arg-type]  # collections.abc.Callable is a class
+        return gamma(c.detach())
+    per_row = like(gamma, "gamma", view.p).to(c.dtype)
+    if per_row.shape != (view.n,):
+        raise ValueError(f"gamma has shape {tuple(per_row.shape)}: give one exponent for each of {view.n} rows")
+    return per_row.expand_as(c)
+
+
+def _odds_against(view: View, eps: float) -> Tensor:
+    """(1 - c_y)/c_y of every row."""
+    true = limited(view.p_true, eps)
+    if view.p.ndim == 2:
+        return limited(view.residual.abs(), eps) / true
+    return 1.0 / true - 1.0
+
+
+def _between(view: View, low: float, high: float) -> Tensor:
+    if not 0.0 <= low < high <= 1.0:
+        raise ValueError(f"low={low!r} and high={high!r} must be thresholds with 0 <= low < high <= 1")
+    return view.c.clamp(low, high)
+
+
+def _class_scale(view: View, scale: str) -> float:
+    one_of("scale", scale, ("sum", "1/K"))
+    return 1.0 if scale == "sum" else 1.0 / view.k
+
+
+def _above_one(alpha: float) -> None:
+    if not 1 < alpha < math.inf:
+        raise ValueError(f"alpha={alpha!r} must be a finite number above 1")
+
+
+def _not_negative(name: str, value: float) -> float:
+    if not 0 <= value < math.inf:
+        raise ValueError(f"{name}={value!r} must be a finite number that is not negative")
+    return float(value)

@@ -1,0 +1,222 @@
+"""Sums over the whole batch, or over groups of it that do not depend on the confidences."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import torch
+from torch import Tensor
+
+from calibrary._errors import one_of
+from calibrary.losses.batch import View, like, visible
+from calibrary.losses.declare import ROWS, Common, loss
+from calibrary.losses.finite import ratio, safe_root
+
+__all__ = [
+    "expected_observed_ratio",
+    "expected_signed_calibration_error",
+    "gebel_calibration_measure",
+    "global_squared_bias",
+    "multiaccuracy_error",
+    "multiclass_difference_of_confidence_and_accuracy",
+    "observed_expected_ratio",
+    "parabolic_wald",
+    "partitioned_calibration_error",
+    "soft_f1_score",
+    "spiegelhalter_z",
+    "well_calibration_ratio",
+]
+
+
+@loss("gsb", lens="full", lenses=ROWS)
+def global_squared_bias(view: View, *, scale: str = "1/K", **common: Unpack[Common]) -> Tensor:
+    """Squared difference between mean prediction and class frequency.
+
+    Parameters
+    ----------
+    scale : "1/K" or "sum"
+        "sum" leaves the division by the number of classes out.
+    """
+    one_of("scale", scale, ("1/K", "sum"))
+    square = _class_bias(view).square()
+    return square.mean(dim=-1) * (1.0 if scale == "1/K" else view.k)
+
+
+@loss("mdca", lens="full", lenses=ROWS)
+def multiclass_difference_of_confidence_and_accuracy(view: View, **common: Unpack[Common]) -> Tensor:
+    """Absolute difference between mean prediction and class frequency, averaged over classes (MDCA)."""
+    return _class_bias(view).abs().mean(dim=-1)
+
+
+@loss("esce")
+def expected_signed_calibration_error(view: View, *, convention: str = "review", **common: Unpack[Common]) -> Tensor:
+    """Mean label less mean confidence: below 0 over-confident, above 0 under-confident.
+
+    Signed: minimise its square (:func:`global_squared_bias`) or absolute value, never the number itself.
+
+    Parameters
+    ----------
+    convention : "review" or "mcs"
+        "mcs" turns the sign.
+    """
+    one_of("convention", convention, ("review", "mcs"))
+    return view.mean(view.residual) * (1.0 if convention == "review" else -1.0)
+
+
+@loss("eo")
+def expected_observed_ratio(view: View, *, inverse: bool = False, **common: Unpack[Common]) -> Tensor:
+    """Expected over observed events, 1 when they agree: minimise the squared logarithm, not the number itself.
+
+    Parameters
+    ----------
+    inverse : bool
+        Observed over expected instead.
+    """
+    return _events(view, inverse)
+
+
+@loss("oe")
+def observed_expected_ratio(view: View, **common: Unpack[Common]) -> Tensor:
+    """Observed over expected events, 1 when they agree: minimise the squared logarithm, not the number itself."""
+    return _events(view, True)
+
+
+@loss("sf1")
+def soft_f1_score(view: View, **common: Unpack[Common]) -> Tensor:
+    """F1 score of "one minus confidence" as a detector of errors. LARGER is better: minimise its negative."""
+    doubt, miss = 1.0 - view.c, 1.0 - view.label
+    return 2.0 * ratio(view.mean(doubt * miss), view.mean(doubt + miss))
+
+
+@loss("spiegelhalter", lens="full", lenses=ROWS)
+def spiegelhalter_z(view: View, **common: Unpack[Common]) -> Tensor:
+    """Standardised excess of the Brier score over what calibrated predictions expect.
+
+    Above 0 over-confident, below 0 under-confident: minimise its square. 0 where all rows are certain or uniform.
+    """
+    p = view.rows
+    square = p.square().sum(dim=-1)
+    variance = view.sum((p * (p - square[..., None]).square()).sum(dim=-1))
+    known = variance > torch.finfo(p.dtype).tiny
+    excess = view.sum(square - view.p_true)
+    return torch.where(known, excess / torch.where(known, variance, 1.0).sqrt(), 0.0)
+
+
+@loss("pws", lenses=("binary", "top-label"))
+def parabolic_wald(view: View, **common: Unpack[Common]) -> Tensor:
+    """Wald statistic of a parabola fitted to the outcomes against the diagonal; about 3 for calibrated predictions.
+
+    The metric's form with the covariance of calibrated predictions, c (1 - c). It grows with the number of rows, and
+    needs three distinct confidences inside (0, 1).
+    """
+    v = view.wide
+    c = v.c
+    # the statistic is the same in any basis of the parabolas; this one is nearly orthogonal, and fixed
+    centre, spread = c.detach().mean(dim=1, keepdim=True), c.detach().std(dim=1, keepdim=True, unbiased=False)
+    z = (c - centre) / spread.clamp(min=torch.finfo(c.dtype).eps)
+    x = torch.stack([torch.ones_like(z), z, z * z - 1.0], dim=-1)
+    score = v.sum(x * v.residual[..., None])
+    meat = v.sum((c * (1.0 - c))[..., None] * (x[..., :, None] * x[..., None, :]).flatten(2)).unflatten(1, (3, 3))
+    return (score * torch.linalg.solve_ex(meat, score[..., None])[0][..., 0]).sum(dim=-1)
+
+
+@loss("wcr", lens="full", lenses=("binary", "full"))
+def well_calibration_ratio(view: View, **common: Unpack[Common]) -> Tensor:
+    """How well probabilities match class frequencies among the rows predicted as each class. LARGER is better.
+
+    1 is perfect. The rows of a class change with the largest probability, and so does the value, by jumps.
+    """
+    return _well_calibrated(view.wide)
+
+
+@loss("cal", lens="full", lenses=("binary", "full"))
+def gebel_calibration_measure(view: View, **common: Unpack[Common]) -> Tensor:
+    """Geometric mean of 1 - root Brier score and the well-calibration ratio. LARGER is better, 1 is perfect."""
+    brier = view.mean((view.rows - view.one_hot).square().mean(dim=-1))
+    return safe_root((1.0 - safe_root(brier)).clamp(min=0.0) * _well_calibrated(view.wide).clamp(min=0.0))
+
+
+@loss("pce", lens="top-label", lenses=("binary", "top-label", "full"))
+def partitioned_calibration_error(
+    view: View, *, groups: Any, n_groups: int | None = None, loss: str = "absolute", **common: Unpack[Common]
+) -> Tensor:
+    """Average gap between confidence and accuracy over groups of your own: hospitals, cameras, age bands.
+
+    The groups do not move with the confidences, so that the gap of every group has a gradient: no bins are blurred.
+
+    Parameters
+    ----------
+    groups : integer tensor of shape (N,) or (N, Q)
+        The group of every row, 0, 1, ...; Q columns are Q partitions, averaged.
+    n_groups : int, optional
+        How many there are; without it the largest is looked up, which waits for the device.
+    loss : "absolute" or "squared"
+        Of the mean label less the mean confidence of a group.
+    """
+    one_of("loss", loss, ("absolute", "squared"))
+    member = like(groups, "groups", view.p).long()
+    if member.shape[:1] != (view.n,) or member.ndim not in (1, 2):
+        raise ValueError(f"groups has shape {tuple(member.shape)}: give one group for each of {view.n} rows")
+    member = member if member.ndim == 2 else member[:, None]
+    if visible(member) and int(member.min()) < 0:
+        raise ValueError(f"groups holds {int(member.min())}: number them 0, 1, 2, ...")
+    count = int(member.max()) + 1 if n_groups is None else n_groups
+    errors = [_group_error(view, member[:, q], count, loss) for q in range(member.shape[1])]
+    return torch.stack(errors).mean(dim=0)
+
+
+@loss("multiaccuracy_error", lenses=("binary", "top-label"))
+def multiaccuracy_error(view: View, *, members: Any, **common: Unpack[Common]) -> Tensor:
+    """Largest difference of outcomes and confidences in any segment, per row of the whole, which is one of them.
+
+    Only the worst segment gets a gradient; :func:`partitioned_calibration_error` gives one to all.
+
+    Parameters
+    ----------
+    members : tensor of shape (N, S)
+        Is the row in the segment: 0 or 1. Segments may overlap.
+    """
+    member = like(members, "members", view.p).to(view.p.dtype)
+    if member.ndim != 2 or len(member) != view.n:
+        raise ValueError(
+            f"members has shape {tuple(member.shape)}: give one row of zeros and ones for each of {view.n}"
+        )
+    each = torch.nn.functional.pad(member, (1, 0), value=1.0)
+    return view.sum(view.residual[..., None] * each).abs().amax(dim=1) / view.total
+
+
+# -- what they lean on ------------------------------------------------------------------------------
+
+
+def _class_bias(view: View) -> Tensor:
+    return view.mean(view.rows - view.one_hot)
+
+
+def _events(view: View, inverse: bool) -> Tensor:
+    expected, observed = view.sum(view.c), view.sum(view.label)
+    if visible(observed) and not inverse and bool((observed == 0).any()):
+        raise ValueError(
+            "y_true holds one class only, so that expected over observed events is infinite: pass larger batches, or "
+            "use observed_expected_ratio"
+        )
+    return observed / expected if inverse else expected / observed
+
+
+def _well_calibrated(view: View) -> Tensor:
+    p = view.rows
+    top = (p.argmax(dim=-1)[..., None] == torch.arange(view.k, device=p.device)).to(p.dtype)
+    top = top if view.w is None else top * view.w[:, None]
+    gap = torch.einsum("vnk,vnj->vkj", top, p - view.one_hot).abs().sum(dim=-1)
+    return 1.0 - ratio(gap, top.sum(dim=1)).sum(dim=-1) / view.k**2
+
+
+def _group_error(view: View, member: Tensor, count: int, loss: str) -> Tensor:
+    """Share-weighted gap of the groups of one partition, (V,)."""
+    rows = view.residual[..., None] if view.lens != "full" or view.k == 2 else view.one_hot - view.rows
+    weighted = rows if view.w is None else rows * view.w[:, None]
+    gap = torch.zeros(len(rows), count, rows.shape[2], dtype=rows.dtype, device=rows.device)
+    gap = gap.index_add(1, member, weighted)
+    mass = torch.zeros(count, dtype=rows.dtype, device=rows.device).index_add(0, member, view.weight)
+    if loss == "absolute":
+        return gap.abs().mean(dim=-1).sum(dim=-1) / view.total
+    return ratio(gap.square().mean(dim=-1), mass.expand(len(rows), -1)).sum(dim=-1) / view.total

@@ -1,0 +1,140 @@
+"""Distances of a smoothed calibration curve from the diagonal, in time linear in the rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Unpack
+
+import torch
+from torch import Tensor
+
+from calibrary._errors import one_of
+from calibrary.losses.batch import View
+from calibrary.losses.blocks import step, summed
+from calibrary.losses.declare import Common, loss
+from calibrary.losses.finite import positive, ratio, safe_power
+from calibrary.losses.line import FEW_ROWS
+from calibrary.losses.nodes import ORDER, Nodes
+
+__all__ = [
+    "kernel_density_calibration_error",
+    "mean_squared_calibration_error",
+    "smooth_label_calibration_error",
+]
+
+#: Narrower Gaussians than this would need too many nodes; all pairs are summed in blocks instead.
+_NARROW = 1e-5
+#: Points of [0, 1] at which the density form is integrated, and points in one kernel width.
+_GRID, _PER_WIDTH = 1 << 12, 32
+#: Density kernels of u = (t - c) / h, up to a factor that cancels.
+_KERNELS: dict[str, Callable[[Tensor], Tensor]] = {
+    "triweight": lambda u: (1.0 - u * u).clamp(min=0.0) ** 3,
+    "biweight": lambda u: (1.0 - u * u).clamp(min=0.0) ** 2,
+    "epanechnikov": lambda u: (1.0 - u * u).clamp(min=0.0),
+    "gaussian": lambda u: torch.exp(-0.5 * u * u),
+}
+
+
+@loss("msce")
+def mean_squared_calibration_error(view: View, *, bandwidth: float = 0.08, **common: Unpack[Common]) -> Tensor:
+    """Squared distance of a Gaussian-smoothed calibration curve from the diagonal (MSCE).
+
+    All pairs are written out up to 512 rows. Above, the curve is summed on nodes a tenth of a bandwidth apart: the
+    value is then within 1e-10 of the exact one, in time linear in the rows.
+
+    Parameters
+    ----------
+    bandwidth : float
+        Standard deviation of the Gaussian.
+    """
+    return _mean_distance(view.wide, positive("bandwidth", bandwidth), 2)
+
+
+@loss("sece")
+def smooth_label_calibration_error(view: View, *, bandwidth: float = 0.01, **common: Unpack[Common]) -> Tensor:
+    """Distance of a Gaussian-smoothed calibration curve from the diagonal (SECE).
+
+    Every row is part of its own curve: a few hundred rows or fewer are interpolated by the default bandwidth, and the
+    loss is then the mean absolute error. Computed as :func:`mean_squared_calibration_error`.
+
+    Parameters
+    ----------
+    bandwidth : float
+        Standard deviation of the Gaussian.
+    """
+    return _mean_distance(view.wide, positive("bandwidth", bandwidth), 1)
+
+
+@loss("skde")
+def kernel_density_calibration_error(
+    view: View,
+    *,
+    bandwidth: float,
+    p: float = 1,
+    kernel: str = "triweight",
+    reflect: bool = True,
+    **common: Unpack[Common],
+) -> Tensor:
+    """Distance of the smoothed calibration curve from the diagonal, averaged over the smoothed density (SKDE).
+
+    Integrated over some 4000 points of [0, 1], to about 1e-6. Time in proportion to rows times points.
+
+    Parameters
+    ----------
+    bandwidth : float
+        Half-width of the kernel (standard deviation of "gaussian"). A rule that chooses it has no gradient.
+    p : float
+        Power of the difference; no root is taken.
+    kernel : "triweight", "biweight", "epanechnikov" or "gaussian"
+    reflect : bool
+        Mirror the data at the nearer end.
+    """
+    one_of("kernel", kernel, _KERNELS)
+    h, p = positive("bandwidth", bandwidth), positive("p", p)
+    v = view.wide
+    t = torch.linspace(0.0, 1.0, max(_GRID, math.ceil(_PER_WIDTH / h)) + 1, dtype=v.p.dtype, device=v.p.device)
+
+    def sums(c: Tensor, label: Tensor, w: Tensor) -> Tensor:
+        k = _KERNELS[kernel]((t[:, None] - c[:, None]) / h)
+        if reflect:
+            k = k + _KERNELS[kernel]((t[:, None] - torch.where(c < 0.5, -c, 2.0 - c)[:, None]) / h)
+        k = k * w
+        return torch.stack([k.sum(dim=2), (k * label[:, None]).sum(dim=2)])
+
+    s0, s1 = summed(sums, step(4 * len(t) * len(v.c), t.device), v.c, v.label, v.weight[None])
+    gap = (t * s0 - s1).abs()
+    if p != 1:
+        there = s0 > 1e-13 * s0.detach().amax(dim=1, keepdim=True)
+        gap = torch.where(there, s0 * safe_power(ratio(gap, s0), p), 0.0)
+    return torch.trapezoid(gap, t, dim=1) / torch.trapezoid(s0, t, dim=1)
+
+
+def _mean_distance(view: View, h: float, power: int) -> Tensor:
+    """Weighted mean of |curve - c|^power, (V,)."""
+    if view.n <= FEW_ROWS or h < _NARROW:
+        return _over_all_pairs(view, h, power) / view.total
+    return _over_nodes(view, h, power) / view.total
+
+
+def _over_all_pairs(view: View, h: float, power: int) -> Tensor:
+    c, label, log_w = view.c, view.label, torch.log(view.weight)
+
+    def distance(at: Tensor, w: Tensor) -> Tensor:
+        share = torch.softmax(-0.5 * ((at[..., None] - c[:, None]) / h) ** 2 + log_w, dim=2)
+        curve = (share @ label[..., None])[..., 0]
+        return (w * (curve - at).abs() ** power).sum(dim=1)
+
+    return summed(distance, step(view.n * len(c), c.device), c, view.weight[None])
+
+
+def _over_nodes(view: View, h: float, power: int) -> Tensor:
+    c, w, nodes = view.c, view.weight, Nodes.on_unit_interval(h)
+    sums = nodes.gaussian(nodes.spread(c, w.expand_as(c), w * view.label))
+    least = torch.finfo(c.dtype).tiny
+
+    def distance(at: Tensor, w: Tensor) -> Tensor:
+        s0, s1 = nodes.read(at, sums).unbind(dim=1)
+        return (w * (s1 / s0.clamp(min=least) - at).abs() ** power).sum(dim=1)
+
+    return summed(distance, step(12 * ORDER * len(c), c.device), c, w[None])

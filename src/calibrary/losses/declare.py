@@ -1,0 +1,195 @@
+"""What makes a loss of a formula: checked input, a lens, blocks of classes, reduction, a module of the same name."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict
+
+import torch
+from torch import Tensor
+
+from calibrary._errors import one_of, suggest
+from calibrary.losses.batch import View, checked, look
+from calibrary.losses.blocks import in_blocks, step
+
+P = ParamSpec("P")
+
+#: Lenses of a loss of (confidence, 0/1) pairs, and of one that sees whole probability rows.
+LINE, ROWS = ("binary", "top-label", "class-wise"), ("binary", "top-label", "class-wise", "full")
+REDUCTIONS = ("mean", "sum", "none")
+#: Numbers that a loss keeps for every confidence, when blocks of classes are made.
+_PER_CONFIDENCE = 16
+
+
+class Common(TypedDict, total=False):
+    """The keywords every loss takes; the decorator handles them before the formula is reached."""
+
+    sample_weight: Any
+    lens: str
+    reduction: str
+
+
+class Loss(Protocol[P]):
+    """A loss as a function: labels, probabilities, options; a tensor with one number comes out."""
+
+    #: Short name of the metric it equals, as in ``calibrary.catalogue``.
+    metric: str
+    #: What ``lens=`` may be, besides "auto".
+    lenses: tuple[str, ...]
+    __name__: str
+
+    def __call__(self, y_true: Any, y_prob: Tensor, *args: P.args, **kwargs: P.kwargs) -> Tensor: ...
+
+
+#: Every loss under the short name of its metric.
+LOSSES: dict[str, Callable[..., Tensor]] = {}
+
+_DOC = """\
+y_true : tensor or array-like of shape (N,)
+    Classes 0..K-1; for one probability per row, 0 or 1.
+y_prob : tensor of shape (N,) or (N, K)
+    P(class 1), or one column per class: torch.sigmoid or torch.softmax of the logits, in any floating dtype and on
+    any device. Half precision is computed in single."""
+
+_DOC_COMMON = """\
+sample_weight : tensor or array-like of shape (N,), optional
+    Weight 2 is the row written twice.
+lens : {lenses}
+    How classes become problems. "auto" is "binary" for two classes and "{lens}" for more.
+reduction : {reductions}
+    {reduction}"""
+
+_ROW_REDUCTION = "Weighted mean of the rows, their weighted sum, or one number per row."
+_SET_REDUCTION = "The value, or the value times the total weight, to stand beside a criterion that sums over rows."
+
+
+def loss(
+    metric: str,
+    *,
+    lens: str = "top-label",
+    lenses: tuple[str, ...] = LINE,
+    rows: bool = False,
+    combine: Callable[[Tensor, dict[str, Any]], Tensor] | None = None,
+    own_blocks: bool = False,
+) -> Callable[[Callable[Concatenate[View, P], Tensor]], Loss[P]]:
+    """Make a loss of a formula of one :class:`View`, and enter it under its metric's short name.
+
+    A formula gives one value for each problem of the view, (V,), or with ``rows`` one for each row of each, (V, N).
+    ``lens`` is what "auto" means for more than two classes; ``combine`` makes one number of the problems' values,
+    the mean unless given. Many problems are looked at a few at a time, unless the formula works in ``own_blocks``.
+    """
+
+    def decorate(core: Callable[Concatenate[View, P], Tensor]) -> Loss[P]:
+        def call(
+            y_true: Any,
+            y_prob: Any,
+            *,
+            sample_weight: Any = None,
+            lens: str = "auto",
+            reduction: str = "mean",
+            **options: Any,
+        ) -> Tensor:
+            _check_reduction(reduction, rows, function.__name__)
+            y, p, w = checked(y_true, y_prob, sample_weight)
+            # half-precision products inside a sum that nearly cancels would leave nothing of it
+            with torch.autocast(p.device.type, enabled=False):
+                view = look(y, p, w, lens, lenses, default)
+                values = formula(view, **options) if own_blocks else _of_classes(formula, view, options)
+                return _reduced(view, values, reduction, rows, options, combine).to(p.dtype)
+
+        formula: Callable[..., Tensor] = core
+        default = lens
+        function: Any = functools.wraps(core)(call)
+        function.metric, function.lenses = metric, lenses
+        function.__signature__ = _signature(core)
+        function.__doc__ = _documented(core, default, lenses, rows)
+        LOSSES[metric] = function
+        return function  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def loss_of(metric: str) -> Callable[..., Tensor]:
+    """The loss that equals a metric of the catalogue, by its short name.
+
+    Parameters
+    ----------
+    metric : str
+        Such as "mmce" or "skce_uq".
+
+    Examples
+    --------
+    >>> from calibrary import losses
+    >>> losses.loss_of("mmce").__name__
+    'maximum_mean_calibration_error'
+    """
+    if metric not in LOSSES:
+        raise KeyError(
+            f"{metric!r} has no loss ({suggest(metric, LOSSES)}); the page on losses says why for each metric"
+        )
+    return LOSSES[metric]
+
+
+def _of_classes(core: Callable[..., Tensor], view: View, options: dict[str, Any]) -> Tensor:
+    """Values of all problems, in blocks of classes that fit the memory."""
+
+    def some(y: Tensor, p: Tensor) -> Tensor:
+        return core(replace(view, y=y, p=p), **options)
+
+    return torch.cat(in_blocks(some, step(_PER_CONFIDENCE * view.n, view.p.device), view.y, view.p, dim=0))
+
+
+def _reduced(
+    view: View,
+    values: Tensor,
+    reduction: str,
+    rows: bool,
+    options: dict[str, Any],
+    combine: Callable[[Tensor, dict[str, Any]], Tensor] | None,
+) -> Tensor:
+    if rows:
+        if reduction == "none":
+            return values.mean(dim=0)
+        return (view.mean if reduction == "mean" else view.sum)(values).mean()
+    value = values.mean() if combine is None else combine(values, options)
+    return value if reduction == "mean" else value * view.total
+
+
+def _check_reduction(reduction: str, rows: bool, name: str) -> None:
+    one_of("reduction", reduction, REDUCTIONS)
+    if reduction == "none" and not rows:
+        raise ValueError(
+            f"reduction='none' asks for one number per row and {name} is one number of a whole batch: "
+            "use 'mean', or 'sum' for the value times the number of rows"
+        )
+
+
+def _signature(core: Callable[..., Any]) -> inspect.Signature:
+    of_core = inspect.signature(core)
+    own = [p for p in of_core.parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    both = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("y_true", "y_prob")]
+    defaults = {"sample_weight": None, "lens": "auto", "reduction": "mean"}
+    common = [inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=v) for k, v in defaults.items()]
+    return of_core.replace(parameters=[*both, *own, *common], return_annotation="Tensor")
+
+
+def _documented(core: Callable[..., Any], lens: str, lenses: tuple[str, ...], rows: bool) -> str:
+    """The formula's documentation with the arguments all losses share."""
+    text = inspect.getdoc(core) or ""
+    quoted = [f'"{name}"' for name in ("auto", *lenses)]
+    common = _DOC_COMMON.format(
+        lenses=", ".join(quoted[:-1]) + " or " + quoted[-1],
+        lens=lens,
+        reductions='"mean", "sum" or "none"' if rows else '"mean" or "sum"',
+        reduction=_ROW_REDUCTION if rows else _SET_REDUCTION,
+    )
+    head, mark, tail = text.partition("Parameters\n----------\n")
+    if not mark:
+        head, other, rest = text.partition("Examples\n--------\n")
+        head, mark, tail = f"{head.rstrip()}\n\n", "Parameters\n----------\n", f"\n\n{other}{rest}" if other else ""
+    own, gap, rest = tail.partition("\n\n")
+    return textwrap.dedent(f"{head}{mark}{_DOC}\n{own.strip()}{chr(10) if own.strip() else ''}{common}{gap}{rest}")

@@ -1,0 +1,181 @@
+"""Losses of matched detections: whether each one is correct, its score, and for some its overlap with the object.
+
+Matching boxes has no gradient: match first (``calibrary.match_detections``), then train the scores on what was found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from calibrary._errors import one_of
+from calibrary.losses.batch import View, checked, like, look
+from calibrary.losses.declare import LOSSES
+from calibrary.losses.finite import positive
+from calibrary.losses.neighbors import curve_distance, need
+
+__all__ = [
+    "detection_kernel_calibration_error",
+    "localisation_aware_adaptive_calibration_error",
+    "quadratic_global_calibration",
+    "spherical_global_calibration",
+]
+
+F = TypeVar("F", bound=Callable[..., Tensor])
+
+
+def _equals(metric: str) -> Callable[[F], F]:
+    """Enter a loss under the short name of its metric."""
+
+    def decorate(function: F) -> F:
+        loss: Any = function
+        loss.metric = metric
+        LOSSES[metric] = loss
+        return function
+
+    return decorate
+
+
+@_equals("l1cbod")
+def detection_kernel_calibration_error(
+    correct: Any,
+    score: Tensor,
+    *,
+    bandwidth: float,
+    link: str = "threshold",
+    iou: Any = None,
+    sample_weight: Any = None,
+) -> Tensor:
+    """Distance between each score and the smooth precision (or overlap) of the other detections there (L1CBOD).
+
+    All pairs of detections are compared, in blocks: time quadratic, memory linear.
+
+    Parameters
+    ----------
+    correct : tensor or array-like of shape (V,)
+        Did the detection find an object: 0 or 1.
+    score : tensor of shape (V,)
+        Confidences in [0, 1].
+    bandwidth : float
+        Width of the beta kernel. A rule that chooses it has no gradient.
+    link : "threshold" or "identity"
+        What a score should equal: the chance of being correct, or the expected overlap (0 when wrong).
+    iou : tensor of shape (V,), optional
+        Overlap with the object found, for "identity".
+    sample_weight : tensor or array-like of shape (V,), optional
+        Weight 2 is the detection written twice.
+    """
+    one_of("link", link, ("threshold", "identity"))
+    h, view = positive("bandwidth", bandwidth), _matched(correct, score, sample_weight)
+    with torch.autocast(score.device.type, enabled=False):
+        need(view, 2)
+        psi = view.label if link == "threshold" else _located(view, iou)
+        return curve_distance(view, psi, h, 1, _means_for_lone_ends(view, psi)).sum().to(_dtype(score))
+
+
+@_equals("laace")
+def localisation_aware_adaptive_calibration_error(
+    correct: Any, score: Tensor, *, iou: Any, sample_weight: Any = None
+) -> Tensor:
+    """Mean distance between the score and the overlap with the object found, 0 when wrong (LAACE), of one class.
+
+    For several classes take the mean over the detections of each.
+
+    Parameters
+    ----------
+    correct : tensor or array-like of shape (V,)
+        Did the detection find an object: 0 or 1.
+    score : tensor of shape (V,)
+        Confidences in [0, 1].
+    iou : tensor of shape (V,)
+        Overlap with the object found.
+    sample_weight : tensor or array-like of shape (V,), optional
+        Weight 2 is the detection written twice.
+    """
+    view = _matched(correct, score, sample_weight)
+    return view.mean((_located(view, iou) - view.c).abs()).sum().to(_dtype(score))
+
+
+@_equals("qgc")
+def quadratic_global_calibration(
+    correct: Any, score: Tensor, *, n_missed: float = 0, reduction: str = "mean", sample_weight: Any = None
+) -> Tensor:
+    """Squared error of the scores, with a full unit for every missed object: a Brier score for detectors. Proper.
+
+    Parameters
+    ----------
+    correct : tensor or array-like of shape (V,)
+        Did the detection find an object: 0 or 1.
+    score : tensor of shape (V,)
+        Confidences in [0, 1].
+    n_missed : number
+        Objects that no detection found: they change the mean, but have no gradient.
+    reduction : "mean" or "sum"
+        Per detection or missed object, or their sum.
+    sample_weight : tensor or array-like of shape (V,), optional
+        Weight 2 is the detection written twice.
+    """
+    view = _matched(correct, score, sample_weight)
+    return _with_misses(view, view.residual.square(), n_missed, reduction).to(_dtype(score))
+
+
+@_equals("sgc")
+def spherical_global_calibration(
+    correct: Any, score: Tensor, *, n_missed: float = 0, reduction: str = "mean", sample_weight: Any = None
+) -> Tensor:
+    """Spherical loss of the scores, with a full unit for every missed object. Proper.
+
+    Parameters
+    ----------
+    correct, score, n_missed, reduction, sample_weight : see :func:`quadratic_global_calibration`
+    """
+    view = _matched(correct, score, sample_weight)
+    right = 1.0 - view.residual.abs()
+    return _with_misses(view, 1.0 - right / torch.hypot(view.c, 1.0 - view.c), n_missed, reduction).to(_dtype(score))
+
+
+# -- what they lean on ------------------------------------------------------------------------------
+
+
+def _matched(correct: Any, score: Any, sample_weight: Any) -> View:
+    y, c, w = checked(correct, score, sample_weight)
+    if c.ndim != 1:
+        raise ValueError(f"score has shape {tuple(c.shape)}: pass one score per detection")
+    return look(y, c, w, "binary", ("binary",), "binary").wide
+
+
+def _dtype(score: Tensor) -> torch.dtype:
+    return torch.float32 if torch.finfo(score.dtype).bits < 32 else score.dtype
+
+
+def _located(view: View, iou: Any) -> Tensor:
+    """Overlap with the object found, 0 when wrong."""
+    if iou is None:
+        raise ValueError("iou is missing: link='identity' compares scores with overlaps")
+    overlap = like(iou, "iou", view.p).to(view.p.dtype)
+    if overlap.shape != (view.n,):
+        raise ValueError(f"iou has shape {tuple(overlap.shape)}: give one overlap for each of {view.n} detections")
+    return torch.where(view.y == 1, overlap, 0.0)
+
+
+def _means_for_lone_ends(view: View, psi: Tensor) -> Tensor:
+    """Mean of the other detections where a score of exactly 0 or 1 has no twin, so that every kernel vanishes there."""
+    c, w = view.c, view.weight
+    others = (view.sum(psi)[:, None] - w * psi) / (view.total - w).clamp(min=torch.finfo(c.dtype).tiny)
+    lone = torch.zeros_like(c, dtype=torch.bool)
+    for end in (0.0, 1.0):
+        there = c == end
+        lone = lone | (there & (there.sum(dim=1, keepdim=True) == 1) & (w <= 1.0))
+    return torch.where(lone, others, math.nan)
+
+
+def _with_misses(view: View, rows: Tensor, n_missed: float, reduction: str) -> Tensor:
+    one_of("reduction", reduction, ("mean", "sum"))
+    if not n_missed >= 0:
+        raise ValueError(f"n_missed={n_missed!r} must be the number of missed objects, 0 or more")
+    total = view.sum(rows).sum() + n_missed
+    return total / (view.total + n_missed) if reduction == "mean" else total

@@ -1,0 +1,71 @@
+"""Norms of the mean embedded residual: residuals of near confidences should not point the same way. O(N log N)."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import torch
+from torch import Tensor
+
+from calibrary.losses.batch import View
+from calibrary.losses.declare import Common, loss
+from calibrary.losses.finite import positive, ratio, safe_root
+from calibrary.losses.line import pair_form
+
+__all__ = ["laplace_kernel_calibration_error", "maximum_mean_calibration_error"]
+
+
+@loss("mmce")
+def maximum_mean_calibration_error(
+    view: View,
+    *,
+    kernel: str = "laplace",
+    bandwidth: float = 0.4,
+    squared: bool = False,
+    weighted: bool = False,
+    **common: Unpack[Common],
+) -> Tensor:
+    """Largest mean residual against any smooth function of the confidence (MMCE), over all pairs of rows by a sort.
+
+    Parameters
+    ----------
+    kernel : "laplace" or "gaussian"
+        exp(-d/h) or exp(-d^2/(2 h^2)) of the distance d between confidences.
+    bandwidth : float
+        Width h of the kernel.
+    squared : bool
+        Without the root: smooth everywhere.
+    weighted : bool
+        The inventors' training loss, in which right and wrong predictions count half each; 0 when one of the two is
+        missing from the batch.
+    """
+    return _norm(view.wide, kernel, bandwidth, squared, weighted)
+
+
+@loss("lkce")
+def laplace_kernel_calibration_error(
+    view: View, *, bandwidth: float = 1.0, squared: bool = False, **common: Unpack[Common]
+) -> Tensor:
+    """The same as :func:`maximum_mean_calibration_error` with width one, for which consistency is proved.
+
+    Parameters
+    ----------
+    bandwidth : float
+        Width h of the kernel.
+    squared : bool
+        Without the root: smooth everywhere.
+    """
+    return _norm(view.wide, "laplace", bandwidth, squared, False)
+
+
+def _norm(view: View, kernel: str, bandwidth: float, squared: bool, weighted: bool) -> Tensor:
+    h = positive("bandwidth", bandwidth)
+    a = view.residual * view.weight
+    if weighted:
+        ones = view.sum(view.label)[:, None]
+        zeros = view.total - ones
+        a = torch.where((ones > 0) & (zeros > 0), ratio(a, torch.where(view.y == 1, ones, zeros)), 0.0)
+    else:
+        a = a / view.total
+    square = pair_form(view.c, a, kernel, h).clamp(min=0.0)
+    return square if squared else safe_root(square)

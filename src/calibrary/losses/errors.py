@@ -1,0 +1,183 @@
+"""Losses of the error y - c: absolute values, plain and smoothed, p-norms, asymmetric and correlated squares."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Unpack
+
+import torch
+from torch import Tensor
+
+from calibrary._errors import one_of
+from calibrary.losses.batch import View, like
+from calibrary.losses.declare import ROWS, Common, loss
+from calibrary.losses.finite import safe_power, safe_root
+from calibrary.losses.targets import errors, targets
+
+__all__ = [
+    "asymmetric_squared_error",
+    "generalised_squared_error",
+    "hinge_loss",
+    "huber_loss",
+    "l1eps_error",
+    "mean_absolute_error",
+    "pointwise_lp_error",
+    "soft_insensitive_loss",
+]
+
+
+@loss("mae", lens="full", lenses=ROWS, rows=True)
+def mean_absolute_error(view: View, *, soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
+    """Mean absolute difference between predicted probabilities and what happened.
+
+    Not proper: it is smallest for predictions more extreme than the truth.
+
+    Parameters
+    ----------
+    soft_target : tensor of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    """
+    return errors(view, soft_target).abs().mean(dim=-1)
+
+
+@loss("pwe", lens="full", lenses=ROWS)
+def pointwise_lp_error(view: View, *, p: float = 1.0, soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
+    """p-norm of the differences between predicted probabilities and what happened. Only p = 2 goes with a proper score.
+
+    Parameters
+    ----------
+    p : float
+        Above 0; infinity gives the largest difference, which only one row's gradient sees.
+    soft_target : tensor of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    """
+    if isinstance(p, str) or not p > 0:
+        raise ValueError(f"p={p!r} must be a number above 0 (math.inf for the largest difference)")
+    size = errors(view, soft_target).abs()
+    if p == math.inf:
+        present = size if view.w is None else torch.where((view.w > 0)[:, None], size, 0.0)
+        return present.amax(dim=(1, 2))
+    # relative to the largest error, so that high powers do not underflow
+    largest = size.detach().amax(dim=(1, 2)).clamp(min=torch.finfo(size.dtype).tiny)
+    return largest * safe_root(view.mean(safe_power(size / largest[:, None, None], p).mean(dim=-1)), p)
+
+
+@loss("l1eps", lens="full", lenses=ROWS, rows=True)
+def l1eps_error(view: View, *, eps: float = 1e-4, soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
+    """Mean absolute difference, smoothed at zero: mean of sqrt((y - c)^2 + eps). Not proper.
+
+    Parameters
+    ----------
+    eps : float
+        Not negative.
+    soft_target : tensor of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    """
+    if not 0 <= eps < math.inf:
+        raise ValueError(f"eps={eps!r} must be a finite number that is not negative")
+    return safe_root(errors(view, soft_target).square() + eps).mean(dim=-1)
+
+
+@loss("hinge", lens="full", lenses=ROWS, rows=True)
+def hinge_loss(view: View, *, variant: str = "unit", soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
+    """How far predictions fall short of certainty, measured as a margin. Not proper.
+
+    Parameters
+    ----------
+    variant : "unit", "standard" or "raw"
+        Half the hinge of the margin 2c - 1 (the mean absolute error), the hinge itself, or 1 - (2y - 1) c.
+    soft_target : tensor of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    """
+    one_of("variant", variant, ("unit", "standard", "raw"))
+    if variant == "raw":
+        label, c = targets(view, soft_target), view.rows
+        if view.p.ndim == 2:
+            label, c = label[..., 1:], c[..., 1:]
+        return (1.0 - (2.0 * label - 1.0) * c).mean(dim=-1)
+    return errors(view, soft_target).abs().mean(dim=-1) * (1.0 if variant == "unit" else 2.0)
+
+
+@loss("huber", lens="full", lenses=ROWS, rows=True)
+def huber_loss(view: View, *, eps: float = 0.1, soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
+    """Differences between predictions and outcomes: quadratic when small, linear when large. Not proper.
+
+    Parameters
+    ----------
+    eps : float
+        Above 0: half the width of the quadratic part.
+    soft_target : tensor of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    """
+    return _silf(errors(view, soft_target), eps, 1.0).mean(dim=-1)
+
+
+@loss("silf", lens="full", lenses=ROWS, rows=True)
+def soft_insensitive_loss(
+    view: View, *, eps: float = 0.2, beta: float = 0.8, soft_target: Any = None, **common: Unpack[Common]
+) -> Tensor:
+    """Differences between predictions and outcomes: none when small, then quadratic, then linear. Not proper.
+
+    Parameters
+    ----------
+    eps : float
+        Above 0: centre of the quadratic part.
+    beta : float
+        In (0, 1]: half its width over eps; 1 is the Huber loss.
+    soft_target : tensor of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    """
+    return _silf(errors(view, soft_target), eps, beta).mean(dim=-1)
+
+
+@loss("asymmetric_ls", lens="full", lenses=ROWS, rows=True)
+def asymmetric_squared_error(
+    view: View, *, under: float = 2.0, over: float = 1.0, soft_target: Any = None, **common: Unpack[Common]
+) -> Tensor:
+    """Mean squared difference with one price for too low and another for too high predictions.
+
+    It elicits the expectile under q/(under q + over (1 - q)), not the probability q.
+
+    Parameters
+    ----------
+    under, over : float
+        Not negative: the prices.
+    soft_target : tensor of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
+    """
+    for name, price in (("under", under), ("over", over)):
+        if not 0 <= price < math.inf:
+            raise ValueError(f"{name}={price!r} must be a finite number that is not negative")
+    e = errors(view, soft_target)
+    return (torch.where(e > 0, under * e, over * e) * e).mean(dim=-1)
+
+
+@loss("general_ls", lens="binary", lenses=("binary",))
+def generalised_squared_error(view: View, *, W: Any = None, **common: Unpack[Common]) -> Tensor:
+    """Squared errors with a weight for every pair of rows: (y - c)' W (y - c).
+
+    Parameters
+    ----------
+    W : tensor of shape (N, N) or (N,), optional
+        Weight of each pair of rows, or the diagonal; without it 1/N on the diagonal (the Brier score). Not used
+        together with sample_weight.
+    """
+    e = view.residual
+    if W is None:
+        return view.mean(e * e)
+    if view.w is not None:
+        raise ValueError("sample_weight and W both weigh the rows: pass one of them")
+    pair = like(W, "W", view.p).to(e.dtype)
+    if pair.shape not in ((view.n,), (view.n, view.n)):
+        raise ValueError(f"W has shape {tuple(pair.shape)}: give ({view.n}, {view.n}), or ({view.n},) for a diagonal")
+    return (e * (pair * e if pair.ndim == 1 else e @ pair)).sum(dim=1)
+
+
+def _silf(e: Tensor, eps: float, beta: float) -> Tensor:
+    if not 0 < eps < math.inf:
+        raise ValueError(f"eps={eps!r} must be a finite number above 0")
+    if not 0 < beta <= 1:
+        raise ValueError(f"beta={beta!r} must be above 0 and at most 1")
+    d = e.abs()
+    beyond = (d - (1.0 - beta) * eps).clamp(min=0.0)
+    return torch.where(d <= (1.0 + beta) * eps, beyond.square() / (4.0 * beta * eps), d - eps)

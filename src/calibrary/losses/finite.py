@@ -1,0 +1,54 @@
+"""Powers, roots and logarithms whose gradient stays finite where the function does."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def safe_power(x: Tensor, exponent: float | Tensor) -> Tensor:
+    """x^exponent for x >= 0, with gradient zero where x is zero or, by rounding, below."""
+    if isinstance(exponent, int | float) and exponent == 1:
+        return x
+    positive = x > 0
+    power = torch.where(positive, x, 1.0) ** exponent
+    at_zero = 1.0 if isinstance(exponent, int | float) and exponent == 0 else 0.0
+    return torch.where(positive, power, at_zero)
+
+
+def safe_root(x: Tensor, order: float = 2.0) -> Tensor:
+    """x^(1/order), with gradient zero where x is zero or, by rounding, below."""
+    return x if order == 1 else safe_power(x, 1.0 / order)
+
+
+def ratio(above: Tensor, below: Tensor, otherwise: float = 0.0) -> Tensor:
+    """above / below, and ``otherwise`` where below is zero."""
+    there = below > 0
+    return torch.where(there, above / torch.where(there, below, 1.0), otherwise)
+
+
+def x_log_x(x: Tensor) -> Tensor:
+    """x log x, zero with gradient zero at x = 0."""
+    positive = x > 0
+    return torch.where(positive, x * torch.log(torch.where(positive, x, 1.0)), 0.0)
+
+
+def limited(c: Tensor, eps: float) -> Tensor:
+    """Probabilities limited to [eps, 1 - eps], entry by entry."""
+    if eps == 0.0:
+        return c
+    if not 0.0 <= eps < 0.5:
+        raise ValueError(f"eps={eps!r} must lie in [0, 0.5): probabilities are limited to [eps, 1 - eps]")
+    return c.clamp(eps, 1.0 - eps)
+
+
+def positive(name: str, value: float) -> float:
+    """A finite number above zero, or an error that names the option."""
+    if isinstance(value, str) or not (value > 0 and math.isfinite(value)):
+        raise ValueError(
+            f"{name}={value!r} must be a positive number: rules that choose it have no gradient, "
+            "so choose it once (calibrary.kernels) and pass it"
+        )
+    return float(value)

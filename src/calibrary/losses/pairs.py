@@ -1,0 +1,292 @@
+"""Squared kernel calibration errors of whole probability rows: residuals of similar predictions should not agree.
+
+Two classes lie on a line and cost a sort (Laplace) or a grid (Gaussian). More classes need all pairs of rows, in tiles
+whose numbers are made again in the backward pass: time quadratic in the rows, memory linear.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Unpack
+
+import torch
+from torch import Tensor
+
+from calibrary._errors import one_of
+from calibrary.losses.batch import View, like, visible
+from calibrary.losses.blocks import BLOCK, CPU_BLOCK, forgotten
+from calibrary.losses.declare import ROWS, Common, loss
+from calibrary.losses.finite import positive, ratio, safe_root
+from calibrary.losses.line import pair_form
+
+__all__ = [
+    "kernel_calibration_conditional_stein_discrepancy",
+    "squared_kernel_calibration_error_b",
+    "squared_kernel_calibration_error_ul",
+    "squared_kernel_calibration_error_uq",
+]
+
+_OPERATORS = ("barker", "gibbs", "metropolis", "difference")
+#: Squared distances below this share of the squared lengths are rounding.
+_ROUNDING = 1e-13
+
+
+@loss("skce_b", lens="full", lenses=ROWS)
+def squared_kernel_calibration_error_b(
+    view: View,
+    *,
+    bandwidth: float,
+    kernel: str = "laplace",
+    metric: str | None = None,
+    matrix: Any = None,
+    **common: Unpack[Common],
+) -> Tensor:
+    """How far residuals of similar predictions point the same way, squared, over all pairs (SKCE, biased).
+
+    Never negative. Biased upwards by the pairs of a row with itself, so that it also rewards certainty.
+
+    Parameters
+    ----------
+    bandwidth : float
+        Width h of the kernel. A rule that chooses it has no gradient: choose it once with
+        ``calibrary.kernels.median_bandwidth``.
+    kernel : "laplace" or "gaussian"
+        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
+    metric : "tv" or "euclidean", optional
+        Total variation (default of the Laplace kernel) or the Euclidean distance (of the Gaussian).
+    matrix : tensor of shape (K, K), optional
+        A positive semi-definite matrix that compares residuals; the identity by default.
+    """
+    v = view.wide
+    compare = _Comparison(v, kernel, metric, bandwidth)
+    total, _ = _sums(v, compare, _residuals(v, matrix))
+    return total.clamp(min=0.0) / v.total**2
+
+
+@loss("skce_uq", lens="full", lenses=ROWS)
+def squared_kernel_calibration_error_uq(
+    view: View,
+    *,
+    bandwidth: float,
+    kernel: str = "laplace",
+    metric: str | None = None,
+    matrix: Any = None,
+    **common: Unpack[Common],
+) -> Tensor:
+    """The same over pairs of distinct rows: unbiased, so that the mean over batches is that of all data (SKCE).
+
+    Slightly negative values are chance. At least two rows; with weights, the copies of a row are distinct rows.
+
+    Parameters
+    ----------
+    bandwidth, kernel, metric, matrix : see :func:`squared_kernel_calibration_error_b`
+    """
+    v = view.wide
+    compare = _Comparison(v, kernel, metric, bandwidth)
+    return _over_distinct(v, *_sums(v, compare, _residuals(v, matrix)))
+
+
+@loss("skce_ul", lens="full", lenses=ROWS)
+def squared_kernel_calibration_error_ul(
+    view: View,
+    *,
+    bandwidth: float,
+    kernel: str = "laplace",
+    metric: str | None = None,
+    matrix: Any = None,
+    **common: Unpack[Common],
+) -> Tensor:
+    """The same over rows 1 and 2, 3 and 4, ...: unbiased in linear time, but noisier; shuffle the rows of a batch.
+
+    Parameters
+    ----------
+    bandwidth, kernel, metric, matrix : see :func:`squared_kernel_calibration_error_b`
+    """
+    v = view.wide
+    if v.n < 2:
+        raise ValueError("y_prob has one row: pairs of rows are compared, so pass at least two")
+    compare = _Comparison(v, kernel, metric, bandwidth)
+    g, x, w = _residuals(v, matrix), v.p if v.p.ndim == 2 else v.rows, v.weight
+    even = slice(0, v.n - 1, 2)
+    odd = slice(1, v.n, 2)
+    pair = w[even] * w[odd]
+    h = (g[:, even] * g[:, odd]).sum(dim=-1) * compare.between(x[:, even], x[:, odd])
+    return (h * pair).sum(dim=1) / pair.sum()
+
+
+@loss("kccsd", lens="full", lenses=ROWS)
+def kernel_calibration_conditional_stein_discrepancy(
+    view: View,
+    *,
+    bandwidth: float,
+    operator: str = "barker",
+    estimator: str = "u",
+    kernel: str = "gaussian",
+    metric: str | None = None,
+    **common: Unpack[Common],
+) -> Tensor:
+    """How far labels depart from the odds their predictions give, for similar predictions together (KCCSD).
+
+    Parameters
+    ----------
+    bandwidth : float
+        Width h of the kernel.
+    operator : "barker", "gibbs", "metropolis" or "difference"
+        Jump rates between classes, as in the metric; "gibbs" gives SKCE.
+    estimator : "u" or "b"
+        Over pairs of distinct rows, unbiased; or over all pairs, never negative.
+    kernel, metric : see :func:`squared_kernel_calibration_error_b`
+    """
+    one_of("operator", operator, _OPERATORS)
+    one_of("estimator", estimator, ("u", "b"))
+    v = view.wide
+    compare = _Comparison(v, kernel, metric, bandwidth)
+    total, own = _sums(v, compare, _stein_features(v, operator))
+    return total.clamp(min=0.0) / v.total**2 if estimator == "b" else _over_distinct(v, total, own)
+
+
+# -- features ---------------------------------------------------------------------------------------
+
+
+def _residuals(view: View, matrix: Any) -> Tensor:
+    """g with <g_i, g_j> = (e_y - c)_i' M (e_y - c)_j: (V, N, 1) on a line, else (V, N, K)."""
+    m = None if matrix is None else like(matrix, "matrix", view.p).to(view.p.dtype)
+    if m is not None and m.shape != (view.k, view.k):
+        raise ValueError(f"matrix has shape {tuple(m.shape)}: it compares residuals of {view.k} classes")
+    if view.k == 2:  # the residual is (y - c) times (-1, 1)
+        size = 2.0 if m is None else (m[0, 0] - m[0, 1] - m[1, 0] + m[1, 1]).clamp(min=0.0)
+        return (size**0.5 * view.residual)[..., None]
+    residual = view.one_hot - view.rows
+    if m is None:
+        return residual
+    values, vectors = torch.linalg.eigh(m)
+    return residual @ (vectors * values.clamp(min=0.0).sqrt())
+
+
+def _stein_features(view: View, operator: str) -> Tensor:
+    """What a discrete Stein operator makes of the label's one-hot features: sum over z of b(z) (e_z - e_y)."""
+    if view.k == 2 and operator in ("barker", "gibbs"):
+        return -math.sqrt(2.0) * view.residual[..., None]
+    p, hot, own = view.rows, view.one_hot, view.p_true[..., None]
+    if operator == "difference":
+        following = (p.roll(-1, dims=-1) * hot).sum(dim=-1, keepdim=True)
+        return hot.roll(-1, dims=-1) - following / own * hot
+    if operator == "gibbs":
+        rate = p
+    elif operator == "metropolis":
+        rate = ratio(torch.minimum(p, own), own.expand_as(p), 1.0)
+    else:
+        rate = ratio(p, p + own, 0.5)
+    rate = rate * (1.0 - hot)
+    g = rate - rate.sum(dim=-1, keepdim=True) * hot
+    # for two classes g is a number times (-1, 1)
+    return math.sqrt(2.0) * g[..., 1:] if view.k == 2 else g
+
+
+# -- sums over pairs --------------------------------------------------------------------------------
+
+
+class _Comparison:
+    """The kernel that compares two predictions: its name, distance and width."""
+
+    def __init__(self, view: View, kernel: str, metric: str | None, bandwidth: float) -> None:
+        one_of("kernel", kernel, ("laplace", "gaussian"))
+        metric = ("tv" if kernel == "laplace" else "euclidean") if metric is None else metric
+        one_of("metric", metric, ("tv", "euclidean"))
+        if kernel == "gaussian" and metric == "tv" and view.k > 2:
+            raise ValueError(
+                "kernel='gaussian' with metric='tv' is not positive definite for more than two classes: "
+                "use metric='euclidean' or kernel='laplace'"
+            )
+        self.kernel, self.metric, self.h = kernel, metric, positive("bandwidth", bandwidth)
+
+    @property
+    def h_on_a_line(self) -> float:
+        """The width for confidences: two columns are sqrt 2 |c - c'| apart in Euclid's distance."""
+        return self.h / (math.sqrt(2.0) if self.metric == "euclidean" else 1.0)
+
+    def between(self, a: Tensor, b: Tensor) -> Tensor:
+        """Kernel values of confidences (V, P) or rows (V, P, K) against others, one by one."""
+        if a.ndim == 2:
+            d, h = (a - b).abs(), self.h_on_a_line
+        elif self.metric == "tv":
+            d, h = 0.5 * (a - b).abs().sum(dim=-1), self.h
+        else:
+            d, h = safe_root((a - b).square().sum(dim=-1)), self.h
+        return torch.exp(-d / h if self.kernel == "laplace" else -0.5 * (d / h) ** 2)
+
+    def tile(self, a: Tensor, b: Tensor) -> Tensor:
+        """Kernel values of all rows (P, K) against all others (Q, K)."""
+        if self.metric == "tv":
+            return torch.exp(-total_variation(a, b) / self.h)
+        length = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)
+        square = length - 2.0 * (a @ b.T)
+        square = torch.where(square > _ROUNDING * length.detach(), square, 0.0)
+        return torch.exp(-safe_root(square) / self.h if self.kernel == "laplace" else square * (-0.5 / self.h**2))
+
+
+def _sums(view: View, compare: _Comparison, g: Tensor) -> tuple[Tensor, Tensor]:
+    """For every problem: the sum over all pairs of w_i w_j <g_i, g_j> k_ij, and that of w_i <g_i, g_i>, (V,) both."""
+    own = view.sum(g.square().sum(dim=-1))
+    if g.shape[-1] == 1:
+        return pair_form(view.c, g[..., 0] * view.weight, compare.kernel, compare.h_on_a_line), own
+    rows, weighted = view.rows, g * view.weight[:, None]
+    return torch.stack([_tiled(rows[v], weighted[v], compare) for v in range(len(rows))]), own
+
+
+def _tiled(x: Tensor, g: Tensor, compare: _Comparison) -> Tensor:
+    """Sum over all pairs of <g_i, g_j> k(x_i, x_j), from the tiles on and above the diagonal."""
+    x = x - x.detach().mean(dim=0)  # distances stay, lengths shrink: less rounding
+
+    def tile(a: Tensor, b: Tensor, left: Tensor, right: Tensor) -> Tensor:
+        return ((left @ right.T) * compare.tile(a, b)).sum()
+
+    side = math.isqrt(CPU_BLOCK if x.device.type == "cpu" else BLOCK)
+    if len(x) <= side:
+        return tile(x, x, g, g)
+    total, parts = x.new_zeros(()), list(zip(x.split(side), g.split(side), strict=True))
+    for i, (a, left) in enumerate(parts):
+        total = total + forgotten(tile, a, a, left, left)
+        for b, right in parts[i + 1 :]:
+            total = total + 2.0 * forgotten(tile, a, b, left, right)
+    return total
+
+
+def _over_distinct(view: View, total: Tensor, own: Tensor) -> Tensor:
+    pairs = view.total**2 - view.total
+    if view.w is None and view.n < 2:
+        raise ValueError("y_prob has one row: pairs of rows are compared, so pass at least two")
+    if view.w is not None and visible(view.w) and float(view.w.sum()) <= 1.0:
+        raise ValueError(
+            f"sample_weight sums to {float(view.w.sum()):g}: weights count copies of rows here, so they must sum to "
+            "more than 1; multiply them"
+        )
+    return (total - own) / pairs
+
+
+def total_variation(a: Tensor, b: Tensor) -> Tensor:
+    """Half the sum of absolute differences of all rows (P, K) and (Q, K)."""
+    # on a GPU cdist takes ten times as long as a loop over the classes; on a CPU it is the faster one
+    return 0.5 * torch.cdist(a, b, p=1.0) if a.device.type == "cpu" else _TotalVariation.apply(a, b)
+
+
+class _TotalVariation(torch.autograd.Function):  # type: ignore[misc]  # PyTorch is not type-checked
+    """A loop over the classes that keeps nothing of the size of a tile for its backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a, b)
+        total = a.new_zeros(len(a), len(b))
+        for x, y in zip(a.T, b.T, strict=True):
+            total += (x[:, None] - y).abs_()
+        return 0.5 * total
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        a, b = ctx.saved_tensors
+        to_a, to_b = [], []
+        for x, y in zip(a.T, b.T, strict=True):
+            pull = (x[:, None] - y).sign() * gradient
+            to_a.append(pull.sum(dim=1))
+            to_b.append(-pull.sum(dim=0))
+        return 0.5 * torch.stack(to_a, dim=1), 0.5 * torch.stack(to_b, dim=1)
