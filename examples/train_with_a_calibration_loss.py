@@ -5,7 +5,8 @@
 Needs PyTorch and scikit-learn (for the images). Handwritten digits with noise, 400 to train on: a network of two hidden
 layers learns them by heart and becomes over-confident. For each of three losses the weight is chosen on 400 validation
 rows by their log loss (`suggest_weight`), then three networks are trained and judged on 997 test rows that nothing was
-chosen on. Temperature scaling on the same validation rows stands beside them: it costs nothing, so a loss has to beat it.
+chosen on. Temperature scaling on the same validation rows stands beside them: it costs nothing, so a loss has to
+beat it.
 
 A few minutes on two cores.
 """
@@ -103,7 +104,8 @@ def judged(data: Digits, name: str, networks: list[nn.Module], scaled: bool = Fa
 def reliability(y: np.ndarray, before: np.ndarray, after: np.ndarray, name: str) -> None:
     """Accuracy in ten bins of confidence, plus or minus two standard errors, before and after."""
     print(
-        f"\nreliability of the first seed, accuracy in bins of confidence\n    {'bin':10}{'cross-entropy':>28}{name:>28}"
+        "\nreliability of the first seed, accuracy in bins of confidence\n"
+        f"    {'bin':10}{'cross-entropy':>28}{name:>28}"
     )
     tables = [cal.reliability_bins(y, p, n_bins=10, lens="top-label") for p in (before, after)]
     for low in np.arange(1, 10) / 10:

@@ -27,7 +27,7 @@ from docstrings import formula, markdown  # noqa: E402
 
 import calibrary as cal  # noqa: E402
 from calibrary.evaluation import FAMILIES  # noqa: E402
-from calibrary.lookup import Entry  # noqa: E402
+from calibrary.metrics.declare import Entry  # noqa: E402
 
 FAMILY = {
     "point": "Point metrics: one row at a time",

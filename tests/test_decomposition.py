@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from calibrary.metrics.point.decomposition import ProperScore
 from scipy.special import expit, logit
 
 import calibrary as cal
 import definitions
 from calibrary.maps.isotonic import Isotonic, pooled_frequencies
+from calibrary.metrics.scores import ProperScore
 from golden import arrays, number, parts, weights_of
 
 METHODS = {

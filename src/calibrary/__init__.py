@@ -110,14 +110,15 @@ _TABLES = (
 
 #: What they take and return.
 _NOUNS = (
-    "BetaCalibrationTestResult", "BinnedDecomposition", "BonferroniResult", "Bootstrap", "Boxes", "CalibrationWarning",
-    "Catalogue", "ClassRow", "ClassWiseHosmerLemeshowResult", "Comparison", "ConfidenceInterval", "Consistency",
-    "CorpDecomposition", "Correction", "CoxResult", "CoxTestResult", "CumulativeDifference", "CumulativeTestResult",
-    "DetectionMap", "EmbeddedTestResult", "Entry", "Evaluation", "GroupRow", "HosmerLemeshowResult", "IntervalResult",
-    "Lens", "MapGain", "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult", "MurphyDecomposition",
-    "NeighborCurve", "NeighborTestResult", "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Predictions",
-    "Question", "RatioInterval", "RecalibrationGain", "Recalibrator", "Recommendation", "ReliabilityBins", "Report", "Row", "TCalResult", "TestResult",
-    "TrueDecomposition", "UnknownMetricError",
+    "BetaCalibrationTestResult", "BinnedDecomposition", "BonferroniResult", "Bootstrap", "Boxes",
+    "CalibrationWarning", "Catalogue", "ClassRow", "ClassWiseHosmerLemeshowResult", "Comparison",
+    "ConfidenceInterval", "Consistency", "CorpDecomposition", "Correction", "CoxResult", "CoxTestResult",
+    "CumulativeDifference", "CumulativeTestResult", "DetectionMap", "EmbeddedTestResult", "Entry", "Evaluation",
+    "GroupRow", "HosmerLemeshowResult", "IntervalResult", "Lens", "MapGain", "Matches", "MonteCarlo",
+    "MonteCarloResult", "MultipleBinomialResult", "MurphyDecomposition", "NeighborCurve", "NeighborTestResult",
+    "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Predictions", "Question", "RatioInterval",
+    "RecalibrationGain", "Recalibrator", "Recommendation", "ReliabilityBins", "Report", "Row", "TCalResult",
+    "TestResult", "TrueDecomposition", "UnknownMetricError",
 )  # fmt: skip
 
 _METRICS = sorted({f.__name__ for f in (*_FUNCTIONS.values(), *(test.function for test in _TESTS.values()))})

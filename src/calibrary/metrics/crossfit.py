@@ -21,7 +21,7 @@ from calibrary.maps.free_beta import FreeBeta
 from calibrary.maps.isotonic import Isotonic
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
-from calibrary.metrics.point.decomposition import ProperScore
+from calibrary.metrics.scores import ProperScore
 
 __all__ = [
     "CalibrationLoss",
