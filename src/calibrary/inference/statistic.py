@@ -68,7 +68,7 @@ class Statistic:
         return np.array(list(numbers(value, self._fields).values()))
 
     @property
-    def _fields(self) -> tuple[tuple[str, float], ...]:
+    def _fields(self) -> tuple[tuple[str, float | None], ...]:
         return () if self.entry is None else self.entry.fields
 
     def when_redrawn(self) -> Statistic:

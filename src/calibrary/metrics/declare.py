@@ -213,6 +213,8 @@ class OwnTest:
 
     def run(self, entry: Entry, data: Data, question: Question) -> Any:
         """The test by its own law."""
+        seen = data.read_as(entry.reads, entry.id)
+        seen.check_law(entry.lens_for(seen, question))
         views = views_of(entry, data, question)
         if not views.several:
             return self.formula(views.views[0], **question.options)

@@ -35,7 +35,9 @@ def views_of(entry: Entry, data: Data, question: Question) -> Views:
     seen = data.read_as(entry.reads, entry.id)
     if entry.weights == "none" and seen.weighted:
         raise ValueError(f"{entry.id} does not take sample_weight: {entry.weights_note or 'leave it out'}")
-    views: Views = seen.through(entry.lens_for(seen, question))
+    lens = entry.lens_for(seen, question)
+    seen.check_labels(entry, lens)
+    views: Views = seen.through(lens)
     return views
 
 
@@ -72,7 +74,7 @@ def usual_average(entry: Entry, question: Question) -> Any:
 # -- one number or several --------------------------------------------------------------------------
 
 
-def numbers(value: Any, fields: tuple[tuple[str, float], ...] = ()) -> dict[str, float]:
+def numbers(value: Any, fields: tuple[tuple[str, float | None], ...] = ()) -> dict[str, float]:
     """A float, array, named tuple, result object or tuple of them as numbers by name.
 
     A single float has the empty name; numbers of an array are called "0", "1", ...; those of a result object carry the
@@ -96,5 +98,5 @@ def numbers(value: Any, fields: tuple[tuple[str, float], ...] = ()) -> dict[str,
 
 def perfect_of(name: str, entry: Entry) -> float | None:
     """The perfect value of one of a metric's numbers."""
-    ideal: Mapping[str, float] = dict(entry.fields)
+    ideal: Mapping[str, float | None] = dict(entry.fields)
     return next((ideal[part] for part in name.split(".") if part in ideal), entry.perfect)

@@ -22,6 +22,7 @@ _SCALE_NOTE = "[0, 1] for two classes; [0, 2/K] by default, [0, 2] with scale='s
 @metric(
     "bs",
     row=1,
+    fractional="rows",
     aliases=("mean_squared_error", "quadratic_score"),
     range=(0.0, 2.0),
     range_note=_SCALE_NOTE,
@@ -72,6 +73,7 @@ def brier_score(
     "rbs",
     family="point",
     row=2,
+    fractional="rows",
     range=(0.0, math.sqrt(2.0)),
     range_note="[0, 1] by default, [0, sqrt 2] with scale='sum'",
     perfect=None,

@@ -30,6 +30,7 @@ _NO_1_OVER_K = "no 1/K (Lin et al., Mukhoti et al., scikit-learn); scale='1/K' k
 @metric(
     "nll",
     row=3,
+    fractional="rows",
     aliases=("log_loss", "cross_entropy", "ignorance", "logarithmic_score", "logistic_loss"),
     sign="lower is better; 0 needs certain and correct predictions, infinite if an impossible class occurs",
     proper="strictly",
@@ -78,10 +79,12 @@ def negative_log_likelihood(
     """
     if not base > 0 or base == 1:
         raise ValueError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
-    if soft_target is None:
-        rows = surprise(limited(view.p_true, eps))
-    else:
+    if soft_target is not None:
         rows = _cross_entropy(view, soft(view, soft_target), eps)
+    elif view.fractional:
+        rows = _cross_entropy(view, view.y, eps)
+    else:
+        rows = surprise(limited(view.p_true, eps))
     if base != math.e:
         rows = rows / math.log(base)
     if scale != "sum":

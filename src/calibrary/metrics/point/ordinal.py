@@ -19,6 +19,7 @@ __all__ = ["ranked_probability_score", "squared_absolute_ranked_probability_scor
 @metric(
     "rps",
     row=21,
+    fractional="rows",
     aliases=("discrete_crps",),
     range=(0.0, math.inf),
     range_note="[0, 1]; [0, K-1] with normalize=False",
@@ -70,6 +71,7 @@ def ranked_probability_score(
     "sarps",
     renamed={"form": ("definition", {"corrected": "authors", "literal": "review"})},
     row=22,
+    fractional="rows",
     aliases=("sa_rps",),
     range=(0.0, math.inf),
     range_note="[0, 1]; [0, K-1] with form='literal'",

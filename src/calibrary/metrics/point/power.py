@@ -140,6 +140,7 @@ def power_score(
 @metric(
     "pls",
     row=19,
+    fractional="rows",
     range=(-1.0, 1.0),
     range_note="form='unit' is in [0, 1]",
     sign="lower is better, -1 for certain and correct predictions",

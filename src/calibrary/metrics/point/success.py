@@ -108,6 +108,7 @@ def misclassification_loss(
     "sf1",
     family="point",
     row=20,
+    fractional="binary",
     aliases=("soft_f1",),
     better="higher",
     perfect=None,
