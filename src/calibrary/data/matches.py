@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,16 @@ class Objects:
 
     def __len__(self) -> int:
         return len(self.image)
+
+
+class Overlaps(NamedTuple):
+    """Pairs of an annotation and a detection of any class that overlap enough: one entry per pair in every array."""
+
+    object: Indices
+    iou: Array
+    category: Indices
+    score: Array
+    row: Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +66,8 @@ class Matches:
     box, image_size : (V, 4) array of x, y, w, h; (n_images, 2) array, or None
     iou_threshold, matching
         How the detections were matched; None when they came as arrays.
+    overlapping : function of an IoU
+        All pairs of annotation and detection with at least that overlap; None when they came as arrays.
     thresholds : tuple of float
         Where a metric is the mean over several IoU thresholds: which.
     only : int or None
@@ -81,6 +93,7 @@ class Matches:
     thresholds: tuple[float, ...] = ()
     only: int | None = None
     again: Callable[..., Matches] | None = field(default=None, repr=False)
+    overlapping: Callable[[float], Overlaps] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for value in (*vars(self).values(), *vars(self.objects).values()):
@@ -323,6 +336,12 @@ class Matches:
     def usual_lens(self, facts: Any, average: Any) -> str:
         """All classes pooled where ``average`` says so ("micro"), else each by itself."""
         return "pooled" if isinstance(average, str) and average == "micro" else "class-wise"
+
+    def check_labels(self, facts: Any, lens: Looks) -> None:
+        """Outcomes of detections are always right or wrong."""
+
+    def check_law(self, lens: Looks) -> None:
+        """Detections pooled over classes are still one pair each."""
 
     def through(self, lens: Looks) -> Views:
         """All classes together, or one view for every listed category."""

@@ -96,13 +96,19 @@ class DetectionMetric(Protocol[P, R]):
 
 
 def detection_metric(
-    id: str, *, iou_threshold: float = 0.5, default_average: str = "micro", **facts: Any
+    id: str, *, iou_threshold: float = 0.5, default_average: str = "micro", by_object: bool = False, **facts: Any
 ) -> Callable[[Callable[Concatenate[Matches, P], R]], DetectionMetric[P, R]]:
-    """A metric of matched detections, declared like any other; ``iou_threshold`` is its own default."""
+    """A metric of matched detections, declared like any other; ``iou_threshold`` is its own default.
+
+    One ``by_object`` looks at every overlap of an object, with thresholds of its own, so that how detections were
+    matched does not matter and ``iou_threshold`` is no option.
+    """
     common = {
         **_BOX_OPTIONS, "iou_threshold": iou_threshold, "image_weight": None, **_ARRAY_OPTIONS, "lens": "auto",
         "average": default_average,
     }  # fmt: skip
+    if by_object:
+        del common["iou_threshold"]
     front = Front(
         ("ground_truth", "results"),
         common,
