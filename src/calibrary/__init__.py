@@ -39,6 +39,7 @@ from calibrary.metrics.bins.sweep import *
 from calibrary.metrics.bins.t_cal import *
 from calibrary.metrics.bins.test_based import *
 from calibrary.metrics.bins.top_k import *
+from calibrary.metrics.coverage import *
 from calibrary.metrics.cumulative import *
 from calibrary.metrics.curve.beta_test import *
 from calibrary.metrics.curve.cox import *
@@ -53,6 +54,8 @@ from calibrary.metrics.distance import *
 from calibrary.metrics.entry import FUNCTIONS as _FUNCTIONS
 from calibrary.metrics.entry import TESTS as _TESTS
 from calibrary.metrics.facts import Correction
+from calibrary.metrics.fields import *
+from calibrary.metrics.grouping_loss import *
 from calibrary.metrics.kernel.beta import *
 from calibrary.metrics.kernel.embedded import *
 from calibrary.metrics.kernel.embedded import EmbeddedTestResult
@@ -64,6 +67,7 @@ from calibrary.metrics.kernel.smooth import *
 from calibrary.metrics.kernel.squared import *
 from calibrary.metrics.kernel.stein import *
 from calibrary.metrics.kernel.vector import *
+from calibrary.metrics.label_distributions import *
 from calibrary.metrics.point.bias import *
 from calibrary.metrics.point.brier import *
 from calibrary.metrics.point.consistency import *
@@ -75,6 +79,7 @@ from calibrary.metrics.point.ordinal import *
 from calibrary.metrics.point.power import *
 from calibrary.metrics.point.spiegelhalter import *
 from calibrary.metrics.point.success import *
+from calibrary.metrics.selective import *
 from calibrary.models.ecoc import *
 from calibrary.models.leave_one_out import *
 from calibrary.question import Question
