@@ -27,6 +27,14 @@ from calibrary.plots.display import ReliabilityDisplay
 from calibrary.plots.grouping import GroupingData, grouping_data, plot_grouping
 from calibrary.plots.overview import overview
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
+from calibrary.plots.selective import (
+    RiskCoverageData,
+    SetCoverageData,
+    plot_risk_coverage,
+    plot_set_coverage,
+    risk_coverage,
+    set_coverage_data,
+)
 from calibrary.plots.simplex import SimplexData, plot_simplex, plot_simplex_maps, simplex_data
 from calibrary.plots.smooth import SmoothData, plot_smooth_reliability, smooth_data
 from calibrary.plots.style import embedded
@@ -46,6 +54,8 @@ __all__ = [
     "NullData",
     "ReliabilityData",
     "ReliabilityDisplay",
+    "RiskCoverageData",
+    "SetCoverageData",
     "SimplexData",
     "SmoothData",
     "TheoryData",
@@ -72,12 +82,16 @@ __all__ = [
     "plot_metrics",
     "plot_null",
     "plot_reliability",
+    "plot_risk_coverage",
+    "plot_set_coverage",
     "plot_simplex",
     "plot_simplex_maps",
     "plot_smooth_reliability",
     "plot_theory",
     "plot_tree",
     "reliability_data",
+    "risk_coverage",
+    "set_coverage_data",
     "simplex_data",
     "small_multiples",
     "smooth_data",
@@ -97,6 +111,8 @@ _DRAWN: dict[str, Callable[..., Any]] = {
     "bias": lambda p, **o: plot_corp(p, diagram="bias", **o),
     "cumulative": plot_cumulative,
     "brier": plot_brier_curve,
+    "risk-coverage": plot_risk_coverage,
+    "set-coverage": plot_set_coverage,
     "simplex": plot_simplex,
     "simplex-maps": plot_simplex_maps,
     "null": lambda p, **o: plot_null("ece", p, **o),
