@@ -1,4 +1,4 @@
-"""Make src/calibrary/data/answers.jsonl: simulated answers of a language model that says how sure it is.
+"""Make src/calibrary/datasets/answers.jsonl: simulated answers of a language model that says how sure it is.
 
 Three answers to each of 200 questions on four topics. The stated confidence rises with the chance of being right,
 but too little, too high, and in the round figures people and models prefer. Graders give partial credit.
@@ -18,7 +18,7 @@ CREDIT = {1: ([0.75, 1.0], [0.2, 0.8]), 0: ([0.0, 0.25, 0.5], [0.7, 0.2, 0.1])}
 
 def main() -> None:
     rng = np.random.default_rng(20)
-    out = Path(__file__).parents[1] / "src" / "calibrary" / "data" / "answers.jsonl"
+    out = Path(__file__).parents[1] / "src" / "calibrary" / "datasets" / "answers.jsonl"
     lines = []
     for question in range(200):
         topic = list(TOPICS)[question % 4]

@@ -39,6 +39,7 @@ from calibrary.metrics.bins.sweep import *
 from calibrary.metrics.bins.t_cal import *
 from calibrary.metrics.bins.test_based import *
 from calibrary.metrics.bins.top_k import *
+from calibrary.metrics.by import Parts
 from calibrary.metrics.coverage import *
 from calibrary.metrics.cumulative import *
 from calibrary.metrics.curve.beta_test import *
@@ -91,26 +92,27 @@ _ROOMS = ("diagnostics", "gallery", "grouping", "kernels", "losses", "maps", "mo
 
 #: What people call besides the metrics themselves.
 _VERBS = (
-    "adjust_pvalues", "boxes", "calibration_gain", "catalogue", "compare", "compute", "evaluate", "interval",
+    "adjust_pvalues", "boxes", "calibration_gain", "catalogue", "compare", "compute", "evaluate", "horizon", "interval",
     "match_detections", "matched_detections", "null_distribution", "predictions", "read_yolo", "recommend", "report",
-    "sigmoid", "softmax", "test",
+    "segmentation", "sigmoid", "softmax", "test",
 )  # fmt: skip
 
 #: Tables and curves.
 _TABLES = (
     "cumulative_difference", "d_ece_map", "ece_knn_curve", "multiple_binomial_test", "observed_expected_interval",
-    "reliability_bins", "score_decomposition",
+    "reliability_bins", "score_decomposition", "set_coverage_curve",
 )  # fmt: skip
 
 #: What they take and return.
 _NOUNS = (
     "BetaCalibrationTestResult", "BinnedDecomposition", "BonferroniResult", "Bootstrap", "Boxes", "CalibrationWarning",
     "Catalogue", "ClassRow", "ClassWiseHosmerLemeshowResult", "Comparison", "ConfidenceInterval", "Consistency",
-    "CorpDecomposition", "Correction", "CoxResult", "CoxTestResult", "CumulativeDifference", "CumulativeTestResult",
-    "DetectionMap", "EmbeddedTestResult", "Entry", "Evaluation", "GroupRow", "HosmerLemeshowResult", "IntervalResult",
-    "Lens", "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult", "MurphyDecomposition",
-    "NeighborCurve", "NeighborTestResult", "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Predictions",
-    "Question", "RatioInterval", "Recommendation", "ReliabilityBins", "Report", "Row", "TCalResult", "TestResult",
+    "CorpDecomposition", "Correction", "CoverageCurve", "CoxResult", "CoxTestResult", "CumulativeDifference",
+    "CumulativeTestResult", "DetectionMap", "EmbeddedTestResult", "EntropyDifference", "Entry", "Evaluation",
+    "GroupRow", "GroupingLoss", "Horizon", "HosmerLemeshowResult", "IntervalResult", "Lens", "Matches", "MonteCarlo",
+    "MonteCarloResult", "MultipleBinomialResult", "MurphyDecomposition", "NeighborCurve", "NeighborTestResult",
+    "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Parts", "Pixels", "Predictions", "Question",
+    "RatioInterval", "Recommendation", "ReliabilityBins", "Report", "Row", "SetCoverage", "TCalResult", "TestResult",
     "TrueDecomposition", "UnknownMetricError",
 )  # fmt: skip
 

@@ -53,6 +53,13 @@ class Data(Protocol):
     def usual_lens(self, facts: Any, average: Any) -> str:
         """The lens that a metric uses unless told otherwise."""
 
+    @property
+    def size(self) -> float:
+        """How much there is of it: total weight of the rows, or number of images."""
+
+    def parts(self, by: Any) -> list[tuple[Any, Any]]:
+        """The data split by columns: what the rows of a part share, and the part."""
+
     def check_labels(self, facts: Any, lens: Looks) -> None:
         """Refuse labels that the metric's formula cannot take through this lens."""
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calibrary._errors import one_of
 from calibrary._once import once
 from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.parts import part_of_each, split_rows
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
 
@@ -336,6 +337,26 @@ class Matches:
     def usual_lens(self, facts: Any, average: Any) -> str:
         """All classes pooled where ``average`` says so ("micro"), else each by itself."""
         return "pooled" if isinstance(average, str) and average == "micro" else "class-wise"
+
+    @property
+    def size(self) -> float:
+        """Number of images that hold a detection or an object."""
+        return float(len(np.union1d(self.image, self.objects.image[self.objects.real])))
+
+    def parts(self, by: Any) -> list[tuple[Hashable, Matches]]:
+        """The images split by a value of each, or ``by="image"`` one by one."""
+        values = part_of_each(by, self.images, "image")
+        return [(key, self._of_images(images)) for key, images in split_rows(values, lambda v, name: v)]
+
+    def _of_images(self, images: Indices) -> Matches:
+        here = np.zeros(self.n_images, dtype=bool)
+        here[images] = True
+        again = self.again
+        return self._taking(
+            here[self.image],
+            objects=replace(self.objects, real=self.objects.real & here[self.objects.image]),
+            again=None if again is None else lambda **options: again(**options)._of_images(images),
+        )
 
     def check_labels(self, facts: Any, lens: Looks) -> None:
         """Outcomes of detections are always right or wrong."""

@@ -28,6 +28,7 @@ from calibrary.data.checks import (
     softmax,
 )
 from calibrary.data.label_rows import rows_given, sum_to_one
+from calibrary.data.parts import split_rows
 from calibrary.data.views import Looks, Views
 
 __all__ = [
@@ -398,6 +399,20 @@ class Predictions:
         if not self.exclusive:
             return "class-wise"
         return str(facts.binary_lens if self.k == 2 else facts.default_lens)
+
+    @property
+    def size(self) -> float:
+        """Total weight of the rows."""
+        return self.total
+
+    def parts(self, by: Any) -> list[tuple[Hashable, Predictions]]:
+        """The rows split by columns: what the rows of a part share, and the part."""
+        return [(key, self._part(rows)) for key, rows in split_rows(by, self.align)]
+
+    def _part(self, rows: Indices) -> Predictions:
+        part = self.subset(rows, self.y[rows], self.probability[rows], classes=self._classes, origin=self.origin)
+        part.exclusive = self.exclusive  # a part is looked at as the whole is
+        return part
 
     def check_labels(self, facts: Any, lens: Looks) -> None:
         """Refuse labels that are shares, or rows of labels, where the formula needs the class that occurred."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,13 @@ from calibrary.data.predictions import Predictions, predictions
 
 
 class Pixels(Predictions):
-    """The pixels of images as predictions, each with the number of its image: ``metric(pixels, by=pixels.image)``."""
+    """The pixels of images as predictions, each with the number of its image: ``metric(pixels, by="image")``."""
 
     image: Indices
+
+    def parts(self, by: Any) -> list[tuple[Hashable, Predictions]]:
+        """Split by any columns, or ``by="image"``."""
+        return super().parts(self.image if isinstance(by, str) and by == "image" else by)
 
     def __repr__(self) -> str:
         return f"Pixels({self.n} of {len(np.unique(self.image))} images, {self.k} classes)"

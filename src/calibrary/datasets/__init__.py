@@ -82,7 +82,7 @@ def answers() -> Answers:
     >>> len(answers.y_true), len(set(answers.y_prob.tolist()))
     (600, 13)
     """
-    with (files("calibrary") / "data" / "answers.jsonl").open() as f:
+    with (files("calibrary") / "datasets" / "answers.jsonl").open() as f:
         rows = [json.loads(line) for line in f]
     return Answers(
         np.array([row["correct"] for row in rows], dtype=np.intp),

@@ -8,14 +8,12 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.data.checks import Array, as_array
-from calibrary.data.predictions import Predictions, predictions
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, metric
-from calibrary.metrics.measure import views_of
 from calibrary.metrics.point.rows import row_blocks
-from calibrary.question import PLAIN
 
-__all__ = ["CoverageCurve", "SetCoverage", "set_coverage", "set_coverage_curve"]
+__all__ = ["SetCoverage", "set_coverage"]
 
 #: A set whose probabilities add up to the level but for rounding has reached it.
 SLACK = 1e-9
@@ -87,53 +85,16 @@ def set_coverage(view: Predictions, *, level: float = 0.9, **common: Unpack[Comm
     >>> round(found.coverage, 3), round(found.size, 2), round(found.claimed, 3)
     (1.0, 3.01, 0.931)
     """
-    return _at_levels(view, np.array([_checked(level)]))[0]
+    return at_levels(view, np.array([checked_level(level)]))[0]
 
 
-class CoverageCurve(NamedTuple):
-    """Coverage, size and claim of the sets at each level: the multi-class coverage diagram."""
-
-    level: Array
-    coverage: Array
-    size: Array
-    claimed: Array
-    gap: Array
-
-
-def set_coverage_curve(
-    y_true: Any, y_prob: Any = None, *, levels: Any = None, sample_weight: Any = None, labels: Any = None
-) -> CoverageCurve:
-    """The coverage diagram as numbers: :func:`set_coverage` at many levels, with one sort of the classes.
-
-    Parameters
-    ----------
-    y_true, y_prob, sample_weight, labels
-        As in :func:`set_coverage`.
-    levels : array-like, optional
-        By default .01, .02, ..., .99.
-
-    Examples
-    --------
-    >>> import calibrary as cal
-    >>> curve = cal.set_coverage_curve([0, 1], [[0.6, 0.3, 0.1], [0.5, 0.3, 0.2]], levels=[0.5, 0.8])
-    >>> curve.coverage, curve.size
-    (array([0.5, 1. ]), array([1., 2.]))
-    """
-    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels)
-    at = np.arange(1, 100) / 100 if levels is None else np.atleast_1d(as_array(levels, "levels")).astype(np.float64)
-    for level in at.tolist():
-        _checked(level)
-    (view,) = views_of(set_coverage.entry, p, PLAIN).views
-    return CoverageCurve(at, *(np.array(column) for column in zip(*_at_levels(view, at), strict=True)))
-
-
-def _checked(level: Any) -> float:
+def checked_level(level: Any) -> float:
     if not 0.0 < level <= 1.0:
         raise ValueError(f"level={level!r} must lie above 0 and at most at 1: it is the probability a set must claim")
     return float(level)
 
 
-def _at_levels(view: Predictions, levels: Array) -> list[SetCoverage]:
+def at_levels(view: Predictions, levels: Array) -> list[SetCoverage]:
     """Weighted means of (covered, size, claimed) over the rows, a block of rows at a time."""
     total = np.zeros((len(levels), 3))
     for w, label, p, before in _ranked(view):

@@ -96,7 +96,7 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
                 return formula(p)
             return measure(entry, p)
         data = read(first, second, keywords)
-        return measure(entry, data, asked(keywords))
+        return measure(entry, data, asked(keywords, entry.options))
 
     return call
 
@@ -256,7 +256,7 @@ def run_test(entry: Entry, first: Any, second: Any, keywords: dict[str, Any]) ->
     data = entry.front.read(first, second, keywords)
     if method is not None:
         return method.test(entry, data, _redrawn_question(entry, keywords, method))
-    return TESTS[entry.id].run(entry, data, asked(keywords))
+    return TESTS[entry.id].run(entry, data, asked(keywords, entry.options))
 
 
 def _redrawing(entry: Entry, keywords: dict[str, Any]) -> Method | None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from calibrary.data import Data
 from calibrary.data.views import Views
+from calibrary.metrics.by import Parts, over_parts
 from calibrary.metrics.entry import Entry
 from calibrary.question import PLAIN, Question
 
@@ -22,6 +23,9 @@ Array = NDArray[np.float64]
 
 def measure(entry: Entry, data: Data, question: Question = PLAIN) -> Any:
     """The metric on data, as the question asks: a number, an array of one for each view, or a result object."""
+    if question.by is not None:
+        whole = question.changed(by=None)
+        return over_parts(entry, data, question.by, lambda part: numbers(measure(entry, part, whole), entry.fields))
     versions = data.versions
     if len(versions) > 1:  # the same boxes matched at several thresholds: the mean over them
         mean = np.mean([measure(entry, version, question) for version in versions], axis=0)
@@ -32,6 +36,8 @@ def measure(entry: Entry, data: Data, question: Question = PLAIN) -> Any:
 
 def views_of(entry: Entry, data: Data, question: Question) -> Views:
     """What the metric is shown: the data in the form it reads, through the lens it is asked to use."""
+    if question.by is not None:
+        raise ValueError("by= splits the rows for a metric; for a test or a table pass the rows of one part")
     seen = data.read_as(entry.reads, entry.id)
     if entry.weights == "none" and seen.weighted:
         raise ValueError(f"{entry.id} does not take sample_weight: {entry.weights_note or 'leave it out'}")
@@ -80,6 +86,8 @@ def numbers(value: Any, fields: tuple[tuple[str, float | None], ...] = ()) -> di
     A single float has the empty name; numbers of an array are called "0", "1", ...; those of a result object carry the
     names of ``fields`` (or of the named tuple), after the place of the view where there are several: "2.slope".
     """
+    if isinstance(value, Parts):
+        return value.named()
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         named = [(str(i), numbers(v, fields)) for i, v in enumerate(value)]
         return {".".join(filter(None, (i, name))): x for i, part in named for name, x in part.items()}

@@ -10,8 +10,8 @@ import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
+from calibrary.diagnostics.coverage import set_coverage_curve
 from calibrary.lookup import catalogue
-from calibrary.metrics.coverage import set_coverage_curve
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, each_model
 from calibrary.plots.reliability import clopper_pearson

@@ -10,7 +10,7 @@ from calibrary._errors import one_of
 from calibrary.data import Matches
 from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.matches import Overlaps
-from calibrary.metrics.detection.front import Matching, detection_metric, no_value
+from calibrary.metrics.detection.front import Overlapping, detection_metric, no_value
 
 _AGGREGATIONS = ("mean", "iou", "best")
 
@@ -43,7 +43,7 @@ def object_calibration_error(
     iou_thresholds: Any = (0.5, 0.75),
     aggregation: str = "mean",
     probabilities: Any = None,
-    **data: Unpack[Matching],
+    **data: Unpack[Overlapping],
 ) -> float:
     r"""Squared distance between an object's class and the mean class vector of the boxes on it, over objects.
 

@@ -14,6 +14,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, reduced, row_blocks, soft
+from calibrary.metrics.point.skill import skill_of
 
 __all__ = [
     "dual_focal_loss",
@@ -49,6 +50,7 @@ def negative_log_likelihood(
     eps: float = 0.0,
     soft_target: Any = None,
     reduction: str = "mean",
+    skill: bool = False,
     **common: Unpack[Common],
 ) -> Score:
     r"""Mean surprise at what happened: minus the logarithm of the true class's probability.
@@ -70,6 +72,8 @@ def negative_log_likelihood(
         Probabilities that take the place of the labels.
     reduction : "mean" or "none"
         One number, or one per row.
+    skill : bool
+        1 - NLL/NLL(base rate) instead, one less the normalized entropy (NE): 0 is no better than the base rate.
 
     Examples
     --------
@@ -79,6 +83,9 @@ def negative_log_likelihood(
     """
     if not base > 0 or base == 1:
         raise ValueError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
+    if skill:
+        options = {"scale": scale, "base": base, "eps": eps, "soft_target": soft_target}
+        return skill_of(negative_log_likelihood, view, reduction, **options)
     if soft_target is not None:
         rows = _cross_entropy(view, soft(view, soft_target), eps)
     elif view.fractional:
