@@ -447,7 +447,7 @@ def test_class_wise_lens_is_per_category():
 
 def test_evaluate_gives_the_detection_family_too():
     result = cal.evaluate(cal.match_detections(*pair()), metrics=["detection", "bs"])
-    assert {row.id for row in result} == {*IDS, "bs"}
+    assert {row.id for row in result} == {*IDS, "oce", "bs"}
 
 
 # -- what calibrated detections look like ---------------------------------------------------------------

@@ -150,3 +150,49 @@ def test_pairs_weigh_by_the_rows_they_have():
     assert np.ptp(uneven) > 0.1
     got = cal.expected_calibration_error(y, p, lens="pairwise", average="prevalence")
     assert got == pytest.approx(rows @ uneven / rows.sum())
+
+
+def test_brier_through_the_cumulative_lens_is_the_ranked_probability_score():
+    y, p, _ = arrays("ordinal5")
+    assert bs(y, p, lens="cumulative") == pytest.approx(cal.ranked_probability_score(y, p), rel=1e-13)
+    each = [np.mean((p[:, : k + 1].sum(axis=1) - (y <= k)) ** 2) for k in range(4)]
+    np.testing.assert_allclose(bs(y, p, lens="cumulative", average=None), each, rtol=1e-12)
+
+
+def test_the_cumulative_lens_of_two_classes_is_the_first_of_them():
+    y, c, _ = arrays("binary500")
+    assert cal.compute("ecce_r", y, c, lens="cumulative") == pytest.approx(cal.compute("ecce_r", 1 - y, 1 - c))
+
+
+def test_the_pooled_lens_writes_every_class_of_every_row_down(problem):
+    y, p = problem
+    hot = y[:, None] == np.arange(4)
+    w = 1.0 + np.arange(len(y)) % 3
+    for id in ("ece", "bs", "smece", "ecce_r"):
+        want = cal.compute(id, hot.ravel(), p.ravel(), sample_weight=np.repeat(w, 4))
+        assert cal.compute(id, y, p, lens="pooled", sample_weight=w) == pytest.approx(want, rel=1e-12)
+    groups = np.arange(len(y)) % 3  # extra inputs follow their rows
+    assert cal.predictions(y, p).through(lenses.as_lens("pooled")).views[0].align(groups, "groups").tolist() == [
+        int(g) for g in np.repeat(groups, 4)
+    ]
+
+
+@pytest.mark.parametrize("lens", ["cumulative", "pooled"])
+def test_replicates_through_new_lenses_are_what_their_rows_give(problem, lens):
+    y, p = problem
+    checked = cal.predictions(y, p)
+    checked.through(lenses.as_lens(lens))
+    w = (np.arange(len(y)) % 3).astype(float)
+    i = np.repeat(np.arange(len(y)), w.astype(int))
+    assert cal.compute("ecce_r", checked.reweighted(w), lens=lens) == pytest.approx(
+        cal.compute("ecce_r", y[i], p[i], lens=lens), rel=1e-12
+    )
+    other = (y + 1) % 4
+    assert cal.compute("ecce_r", checked.relabelled(other), lens=lens) == pytest.approx(
+        cal.compute("ecce_r", other, p, lens=lens), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(("word", "lens"), [("multilabel", "class-wise"), ("ordinal", "cumulative")])
+def test_words_for_lenses(problem, word, lens):
+    assert bs(*problem, lens=word) == bs(*problem, lens=lens)

@@ -85,7 +85,7 @@ def test_options_that_are_tensors():
     ym, p = multi()
     W = np.exp(-np.abs(np.subtract.outer(np.arange(N), np.arange(N))))
     for pair in (W, np.diag(W)):
-        assert float(losses.generalised_squared_error(y, torch.tensor(c), W=torch.tensor(pair))) == pytest.approx(
+        assert float(losses.generalized_squared_error(y, torch.tensor(c), W=torch.tensor(pair))) == pytest.approx(
             cal.compute("general_ls", y, c, W=pair)
         )
     for alpha, labels, probabilities in ((0.3, y, c), ([0.2, 1.0, 3.0], ym, p)):

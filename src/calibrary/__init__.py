@@ -43,6 +43,8 @@ from calibrary.metrics.bins.sweep import *
 from calibrary.metrics.bins.t_cal import *
 from calibrary.metrics.bins.test_based import *
 from calibrary.metrics.bins.top_k import *
+from calibrary.metrics.by import Parts
+from calibrary.metrics.coverage import *
 from calibrary.metrics.crossfit import *
 from calibrary.metrics.cumulative import *
 from calibrary.metrics.curve.beta_test import *
@@ -62,6 +64,8 @@ from calibrary.metrics.distance import *
 from calibrary.metrics.entry import FUNCTIONS as _FUNCTIONS
 from calibrary.metrics.entry import TESTS as _TESTS
 from calibrary.metrics.facts import Correction
+from calibrary.metrics.fields import *
+from calibrary.metrics.grouping_loss import *
 from calibrary.metrics.kernel.beta import *
 from calibrary.metrics.kernel.embedded import *
 from calibrary.metrics.kernel.embedded import EmbeddedTestResult
@@ -73,6 +77,7 @@ from calibrary.metrics.kernel.smooth import *
 from calibrary.metrics.kernel.squared import *
 from calibrary.metrics.kernel.stein import *
 from calibrary.metrics.kernel.vector import *
+from calibrary.metrics.label_distributions import *
 from calibrary.metrics.point.bias import *
 from calibrary.metrics.point.brier import *
 from calibrary.metrics.point.consistency import *
@@ -85,6 +90,7 @@ from calibrary.metrics.point.power import *
 from calibrary.metrics.point.spiegelhalter import *
 from calibrary.metrics.point.success import *
 from calibrary.metrics.segments import *
+from calibrary.metrics.selective import *
 from calibrary.models.ecoc import *
 from calibrary.models.leave_one_out import *
 from calibrary.question import Question
@@ -97,28 +103,29 @@ _ROOMS = ("diagnostics", "gallery", "grouping", "kernels", "losses", "maps", "mo
 
 #: What people call besides the metrics themselves.
 _VERBS = (
-    "adjust_pvalues", "boxes", "calibration_gain", "catalogue", "compare", "compute", "evaluate", "interval",
-    "match_detections", "matched_detections", "null_distribution", "predictions", "read_yolo", "recalibration_gain",
-    "recommend", "report", "sigmoid", "softmax", "test",
+    "adjust_pvalues", "boxes", "calibration_gain", "catalogue", "compare", "compute", "evaluate", "horizon",
+    "interval", "match_detections", "matched_detections", "null_distribution", "predictions", "read_yolo",
+    "recalibration_gain", "recommend", "report", "segmentation", "sigmoid", "softmax", "test",
 )  # fmt: skip
 
 #: Tables and curves.
 _TABLES = (
     "cumulative_difference", "d_ece_map", "ece_knn_curve", "multiple_binomial_test", "observed_expected_interval",
-    "reliability_bins", "score_decomposition",
+    "reliability_bins", "score_decomposition", "set_coverage_curve",
 )  # fmt: skip
 
 #: What they take and return.
 _NOUNS = (
     "BetaCalibrationTestResult", "BinnedDecomposition", "BonferroniResult", "Bootstrap", "Boxes",
     "CalibrationWarning", "Catalogue", "ClassRow", "ClassWiseHosmerLemeshowResult", "Comparison",
-    "ConfidenceInterval", "Consistency", "CorpDecomposition", "Correction", "CoxResult", "CoxTestResult",
-    "CumulativeDifference", "CumulativeTestResult", "DetectionMap", "EmbeddedTestResult", "Entry", "Evaluation",
-    "GroupRow", "HosmerLemeshowResult", "IntervalResult", "Lens", "MapGain", "Matches", "MonteCarlo",
-    "MonteCarloResult", "MultipleBinomialResult", "MurphyDecomposition", "NeighborCurve", "NeighborTestResult",
-    "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Predictions", "Question", "RatioInterval",
-    "RecalibrationGain", "Recalibrator", "Recommendation", "ReliabilityBins", "Report", "Row", "TCalResult",
-    "TestResult", "TrueDecomposition", "UnknownMetricError",
+    "ConfidenceInterval", "Consistency", "CorpDecomposition", "Correction", "CoverageCurve", "CoxResult",
+    "CoxTestResult", "CumulativeDifference", "CumulativeTestResult", "DetectionMap", "EmbeddedTestResult",
+    "EntropyDifference", "Entry", "Evaluation", "GroupRow", "GroupingLoss", "Horizon", "HosmerLemeshowResult",
+    "IntervalResult", "Lens", "MapGain", "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult",
+    "MurphyDecomposition", "NeighborCurve", "NeighborTestResult", "NullDistribution", "PairTestResult",
+    "ParabolicWaldResult", "Parts", "Pixels", "Predictions", "Question", "RatioInterval", "RecalibrationGain",
+    "Recalibrator", "Recommendation", "ReliabilityBins", "Report", "Row", "SetCoverage", "TCalResult", "TestResult",
+    "TrueDecomposition", "UnknownMetricError",
 )  # fmt: skip
 
 _METRICS = sorted({f.__name__ for f in (*_FUNCTIONS.values(), *(test.function for test in _TESTS.values()))})

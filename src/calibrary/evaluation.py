@@ -367,6 +367,8 @@ def _missing_input(entry: Entry, data: Data, question: Question, ordinal: bool) 
             continue
         if need == "order":
             return "is for ordered classes: pass ordinal=True if yours are"
+        if need == "distributions" and data.read_as("predictions", entry.id).fractional:
+            continue
         if need not in question.options:
             return f"needs {need}" + (f": pass {need}=" if need in entry.options else "")
     return None

@@ -65,6 +65,8 @@ def figures() -> dict[str, Callable[..., Any]]:
     three = [[0, 1, 2], [3, 4, 5, 6], [7, 8, 9]]
     data = files("calibrary") / "datasets"
     matches = cal.match_detections(str(data / "demo_ground_truth.json"), str(data / "demo_results.json"))
+    asked = cal.datasets.answers()
+    speakers = {"as stated": (asked.y_true, asked.y_prob), "at random": (asked.y_true, s.c[: len(asked.y_true)])}
     many = np.random.default_rng(1)
     crowd = many.dirichlet(np.full(30, 0.15), 6000)
     member = (crowd.cumsum(axis=1) > many.random((6000, 1))).argmax(axis=1)
@@ -102,6 +104,10 @@ def figures() -> dict[str, Callable[..., Any]]:
             y, c, by={"x1": s.features[:, 0], "x2": s.features[:, 1]}, n_resamples=199, rng=0, **o
         ),
         "monitor": lambda **o: plots.plot_monitor(y, c, batch=20, **o),
+        "risk-coverage": lambda **o: plots.plot_risk_coverage(asked.y_true, asked.y_prob, **o),
+        "risk-coverage-digits": lambda **o: plots.plot_risk_coverage(digit, q, **o),
+        "risk-coverage-several-models": lambda **o: plots.plot_risk_coverage(speakers, **o),
+        "set-coverage": lambda **o: plots.plot_set_coverage(member, crowd, **o),
         "grouping": lambda **o: plots.plot_grouping(*s, n_bins=8, **o),
         "simplex": lambda **o: plots.plot_simplex(digit, q, groups=three, **o),
         "simplex-equal-mass": lambda **o: plots.plot_simplex(digit, q, groups=three, binning="mass", **o),

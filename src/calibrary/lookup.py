@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from calibrary._errors import UnknownMetricError, suggest
+from calibrary.curves import curve_named
 from calibrary.metrics.declare import ENTRIES, Entry
 
 __all__ = [
@@ -47,6 +48,9 @@ class Catalogue(Mapping[str, Entry]):
         if found:
             candidates = "; ".join(f"{e.id!r}: {e.meaning}" for e in found)
             raise UnknownMetricError(f"{name!r} may mean several metrics, use an id: {candidates}")
+        curve = curve_named(str(name))
+        if curve is not None:
+            raise UnknownMetricError(str(curve))
         names = [n for e in self.values() for n in _names(e)]
         near = suggest(name, names)
         hint = near if near.startswith("did you mean") else "calibrary.catalogue lists them"

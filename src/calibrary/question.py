@@ -29,6 +29,7 @@ class Question:
     weight_type : what weights mean in tests and standard errors
     confidence_level, n_resamples, rng, workers : of intervals and tests
     adjust : how p-values of many metrics are adjusted; None is the default of the table
+    by : columns that split the rows, so that the answer is one for each part
     fixed : options chosen once on the original data and kept in every resample, by the key of the view
     """
 
@@ -42,6 +43,7 @@ class Question:
     rng: Any = None
     workers: int | None = None
     adjust: str | None = None
+    by: Any = None
     fixed: Mapping[Hashable, Mapping[str, Any]] = field(default_factory=lambda: _NOTHING)
 
     def __post_init__(self) -> None:
@@ -66,13 +68,14 @@ class Question:
 #: What a plain call asks.
 PLAIN = Question()
 
-#: The words that are about looking at classes, not options of a metric.
-LOOKING = ("lens", "average", "r")
+#: The words that are about looking at classes and parts of the data, not options of a metric.
+LOOKING = ("lens", "average", "r", "by")
 _SETTINGS = {f.name for f in fields(Question)} - {"options", "fixed"}
 
 
-def asked(keywords: Mapping[str, Any], **settings: Any) -> Question:
-    """The question of a call: ``keywords`` that are not about looking are options of the metric."""
-    options = {name: value for name, value in keywords.items() if name not in LOOKING}
-    looking = {name: keywords[name] for name in LOOKING if name in keywords}
+def asked(keywords: Mapping[str, Any], own: Iterable[str] = (), **settings: Any) -> Question:
+    """The question of a call: ``keywords`` that are not about looking, or are the metric's ``own``, are its options."""
+    looked = [name for name in LOOKING if name not in own]
+    options = {name: value for name, value in keywords.items() if name not in looked}
+    looking = {name: keywords[name] for name in looked if name in keywords}
     return Question(options=options, **looking, **settings)

@@ -19,6 +19,7 @@ from rich.table import Table
 import calibrary as cal
 from calibrary.cli import recalibrate
 from calibrary.cli.read import InputError, PredictionFile, read_predictions
+from calibrary.curves import Curve, curve_named
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
 from calibrary.metrics.declare import Entry
@@ -488,10 +489,14 @@ def _wanted(
 
 
 @app.command()
-def explain(id: Annotated[str, typer.Argument(help="Metric id or alias.")]) -> None:
+def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the name of a curve.")]) -> None:
     """What a metric tells, when to use it and when not: `calibrary explain ece`."""
     import inspect
 
+    curve = None if id in catalogue else curve_named(id)
+    if curve is not None:
+        _explain_curve(curve)
+        return
     e = catalogue[id]
     out.print(f"[bold]{_plain(e.name)}[/] ({e.id})" + (f", row {e.row} of Table 2" if e.row else ""), highlight=False)
     out.print(_plain(e.meaning), highlight=False)
@@ -524,6 +529,20 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias.")]) -> N
         out.print(
             f"[dim]erratum, {_plain(c.fact)}:[/] review: {_plain(c.review)}; here: {_plain(c.ours)}", highlight=False
         )
+
+
+def _explain_curve(curve: Curve) -> None:
+    out.print(f"[bold]{_plain(curve.name)}[/], a curve", highlight=False)
+    out.print(_plain(curve.meaning), highlight=False)
+    facts = {
+        "figure": f"calibrary.{curve.figure}(y, p)",
+        "its points": f"calibrary.{curve.data}(y, p)",
+        "as a number": "; ".join(f"{id}: {catalogue[id].meaning}" for id in curve.metrics if id in catalogue),
+        "also called": ", ".join(curve.aliases),
+    }
+    for name, text in facts.items():
+        if text:
+            out.print(f"[dim]{name}:[/] {_plain(text)}", highlight=False)
 
 
 @app.command()

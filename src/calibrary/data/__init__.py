@@ -10,19 +10,25 @@ from calibrary.data.matches import Matches
 from calibrary.data.matching import match_detections
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.readers import read_yolo
+from calibrary.data.segmentation import Pixels, segmentation
+from calibrary.data.survival import Horizon, horizon
 from calibrary.data.views import Looks, Views
 
 __all__ = [
     "Boxes",
     "Data",
+    "Horizon",
     "Matches",
+    "Pixels",
     "Predictions",
     "as_data",
     "boxes",
+    "horizon",
     "match_detections",
     "matched_detections",
     "predictions",
     "read_yolo",
+    "segmentation",
 ]
 
 
@@ -46,6 +52,19 @@ class Data(Protocol):
 
     def usual_lens(self, facts: Any, average: Any) -> str:
         """The lens that a metric uses unless told otherwise."""
+
+    @property
+    def size(self) -> float:
+        """How much there is of it: total weight of the rows, or number of images."""
+
+    def parts(self, by: Any) -> list[tuple[Any, Any]]:
+        """The data split by columns: what the rows of a part share, and the part."""
+
+    def check_labels(self, facts: Any, lens: Looks) -> None:
+        """Refuse labels that the metric's formula cannot take through this lens."""
+
+    def check_law(self, lens: Looks) -> None:
+        """Refuse data for which the law of a test's statistic does not hold through this lens."""
 
     def through(self, lens: Looks) -> Views:
         """The views a lens shows."""

@@ -58,7 +58,8 @@ def checked_probabilities(y_prob: Any) -> Array:
     given = as_array(y_prob, "y_prob")
     if given.ndim not in (1, 2):
         raise ValueError(
-            f"y_prob has {given.ndim} dimensions: pass (N,) with P(class 1), or (N, K) with one column per class"
+            f"y_prob has {given.ndim} dimensions: pass (N,) with P(class 1), or (N, K) with one column per class; "
+            "images go through calibrary.segmentation(...)"
         )
     if given.shape[0] == 0:
         raise ValueError("y_prob is empty: a metric needs at least one prediction")
@@ -105,6 +106,12 @@ def _may_leave_unit_interval(p: Array) -> bool:
 _BITS_OF_ONE = int(np.float64(1.0).view(np.uint64))
 
 
+def refuse_outside(p: Array) -> None:
+    """Refuse probabilities outside [0, 1], of any shape."""
+    if _may_leave_unit_interval(p.ravel()):
+        _refuse_probabilities(p)
+
+
 def _refuse_probabilities(p: Array) -> None:
     wrong = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
     if not len(wrong):
@@ -139,6 +146,8 @@ def checked_labels(
         return y.astype(np.intp), None
     elif kind == "f":
         index = _whole_labels(y, p)
+        if index.dtype.kind == "f":
+            return index, None
     else:
         return _sorted_names(y, k)
     unsigned = index.view(np.uintp)  # in which a negative label is a huge one
@@ -156,20 +165,38 @@ def _flat_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
     raise ValueError(f"y_true has {y.ndim} dimensions: pass one label per row")
 
 
-def _whole_labels(y: NDArray[Any], p: Array) -> NDArray[np.intp]:
+def _whole_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
+    """Labels that came as floats: classes, or else shares between 0 and 1."""
     index = np.where(np.isfinite(y), y, -1).astype(np.intp)
     bad = np.flatnonzero(index != y)
     if not len(bad):
         return index
-    i = int(bad[0])
-    if not np.isfinite(y[i]):
+    missing = np.flatnonzero(~np.isfinite(y))
+    if len(missing):
+        i = int(missing[0])
         raise ValueError(f"y_true[{i}] = {y[i]}: every row needs a label; drop the rows without one")
+    i = int(bad[0])
     if p.ndim == 1 and len(p) == len(y) and np.isin(p, (0.0, 1.0)).all() and (y >= 0).all() and (y <= 1).all():
         raise ValueError(
             f"y_true[{i}] = {y[i]:g} is not a label while y_prob holds only 0 and 1: the two arguments look "
             "swapped; call metric(y_true, y_prob)"
         )
+    share = share_of_each(y, p)
+    if share is not None:
+        return share
     raise ValueError(f"y_true[{i}] = {y[i]:g} is not a label: pass the class that occurred (0, 1, ...), not a score")
+
+
+def share_of_each(y: NDArray[Any], p: Array) -> Array | None:
+    """Labels between 0 and 1 as shares of class 1 (two columns: as rows of two); None if they cannot be that."""
+    if (p.ndim == 2 and p.shape[1] != 2) or len(y) != len(p):
+        return None
+    outside = np.flatnonzero((y < 0.0) | (y > 1.0))
+    if len(outside):
+        i = int(outside[0])
+        raise ValueError(f"y_true[{i}] = {y[i]:g} is neither a class nor a share between 0 and 1, as other labels are")
+    share = y.astype(np.float64)
+    return share if p.ndim == 1 else np.column_stack([1.0 - share, share])
 
 
 def _refuse_labels(y: NDArray[np.intp], k: int) -> None:

@@ -66,23 +66,30 @@ class Lens:
     pair: tuple[int, int] | None = None
     then: str | None = None  # after a partition: the lens on the merged classes
 
+    @property
+    def whole_rows(self) -> bool:
+        return self.name in VECTOR_LENSES
+
     def look(self, p: Predictions) -> Views:
         """The views of these predictions."""
         shows_itself = self.name == ("binary" if p.binary else "full")
         made_afresh = self.name in ("true-class", "predicted-class", "pairwise") or self.then is not None
         if p.parent is None or shows_itself or made_afresh:
-            return _LOOKS[self.name](p, self)
+            return self._made(p)
         return self._look_again(p, p.parent)
+
+    def _made(self, p: Predictions) -> Views:
+        return _LOOKS[self.name](_as_rows(p, self) if p.fractional or p.y.ndim == 2 else p, self)
 
     def _look_again(self, p: Predictions, parent: Predictions) -> Views:
         # A reweighted or relabelled copy of predictions seen before: share the sort of their views, so that a
         # bootstrap sorts once. Views that leave rows out are made afresh.
         before = parent.through(self)
         if any(view.n != parent.n for view in before.views):
-            return _LOOKS[self.name](p, self)
+            return self._made(p)
         w = p.weight_in_parent
         if w is None:
-            fresh = _LOOKS[self.name](p, self)
+            fresh = self._made(p)
             for new, old in zip(fresh.views, before.views, strict=True):
                 new.sorted_like(old)
             return fresh
@@ -180,6 +187,47 @@ _SYNONYMS = {
 }  # fmt: skip
 
 
+# -- labels that are shares or rows (see label_rows) ------------------------------------------------
+
+
+#: Lenses that do not ask which class occurred; those marked need classes that exclude each other.
+_OF_ROWS = {
+    "binary": True, "full": True, "within-top-r": True, "cumulative": True,
+    "top-label": False, "class-wise": False, "rth": False, "pooled": False,
+}  # fmt: skip
+
+
+def _as_rows(p: Predictions, lens: Lens) -> Predictions:
+    """Predictions with one row of labels per case, refused if the lens needs the class that occurred."""
+    if lens.name == "binary" and p.binary:
+        return p
+    if lens.name not in _OF_ROWS:
+        raise ValueError(
+            f"lens={lens.name!r} asks which class occurred, and y_true holds shares or several classes: use "
+            + ", ".join(repr(name) for name in _OF_ROWS)
+        )
+    if _OF_ROWS[lens.name] and not p.exclusive:
+        raise ValueError(
+            f"lens={lens.name!r} needs classes that exclude each other, and these rows do not sum to one: "
+            "use lens='class-wise' (or 'multilabel'), 'top-label' or 'pooled'"
+        )
+    return p if p.y.ndim == 2 else p.view(np.column_stack([1.0 - p.y, p.y]), p.p, classes=p._classes)
+
+
+def _label_at(p: Predictions, column: Any) -> NDArray[Any]:
+    """Did this class (of each row, or of all) occur? With rows of labels: how much of it."""
+    if p.y.ndim == 1:
+        occurred: NDArray[Any] = (p.y == column).astype(np.intp)
+        return occurred
+    return np.ascontiguousarray(p.y[:, column]) if np.ndim(column) == 0 else picked(p.y, column)
+
+
+def _label_up_to(p: Predictions, k: int) -> NDArray[Any]:
+    so_far: NDArray[Any]
+    so_far = (p.y <= k).astype(np.intp) if p.y.ndim == 1 else np.minimum(p.y[:, : k + 1].sum(axis=1), 1)
+    return so_far
+
+
 # -- what each lens shows ---------------------------------------------------------------------------
 
 
@@ -191,7 +239,8 @@ def _binary(p: Predictions, lens: Lens) -> Views:
             f"lens='binary' needs one probability or two columns and y_prob has {p.k}: "
             "use lens='top-label' or lens='class-wise'"
         )
-    return Views((p.view(p.y, np.ascontiguousarray(p.probability[:, 1]), classes=p._classes),))
+    y = p.y if p.y.ndim == 1 else _label_at(p, 1)
+    return Views((p.view(y, np.ascontiguousarray(p.probability[:, 1]), classes=p._classes),))
 
 
 def _full(p: Predictions, lens: Lens) -> Views:
@@ -203,7 +252,7 @@ def _top(p: Predictions) -> tuple[NDArray[Any], Array]:
         confidence = np.maximum(p.probability, 1.0 - p.probability)
     else:  # picked, not searched for again
         confidence = picked(p.probability, p.top)
-    return (p.top == p.y).astype(np.intp), confidence
+    return _label_at(p, p.top), confidence
 
 
 def _top_label(p: Predictions, lens: Lens) -> Views:
@@ -212,7 +261,7 @@ def _top_label(p: Predictions, lens: Lens) -> Views:
 
 def _class_wise(p: Predictions, lens: Lens) -> Views:
     columns = _by_column(p.p)
-    views = tuple(p.view((p.y == k).astype(np.intp), columns[k]) for k in range(p.k))
+    views = tuple(p.view(_label_at(p, k), columns[k]) for k in range(p.k))
     return Views(views, tuple(range(p.k)), p.class_share, True, p.k)
 
 
@@ -226,13 +275,13 @@ def _by_column(matrix: Array, block: int = 2048) -> Array:
 
 def _cumulative(p: Predictions, lens: Lens) -> Views:
     columns = _by_column(np.minimum(np.cumsum(p.p, axis=1), 1.0))
-    views = tuple(p.view((p.y <= k).astype(np.intp), columns[k]) for k in range(p.k - 1))
+    views = tuple(p.view(_label_up_to(p, k), columns[k]) for k in range(p.k - 1))
     return Views(views, tuple(range(p.k - 1)), np.full(p.k - 1, p.total), True, p.k - 1)
 
 
 def _pooled(p: Predictions, lens: Lens) -> Views:
     row = np.repeat(np.arange(p.n), p.k)
-    occurred = (p.y[:, None] == np.arange(p.k)).astype(np.intp)
+    occurred = p.y if p.y.ndim == 2 else (p.y[:, None] == np.arange(p.k)).astype(np.intp)
     return Views((p.subset(row, occurred.ravel(), p.p.ravel()),))
 
 
@@ -283,13 +332,13 @@ def _rth(p: Predictions, lens: Lens) -> Views:
     r = int(lens.r or 0)
     ranked_class = _rank_order(p, r)[:, r - 1]
     confidence = np.take_along_axis(p.p, ranked_class[:, None], axis=1)[:, 0]
-    return Views((p.view((ranked_class == p.y).astype(np.intp), confidence),))
+    return Views((p.view(_label_at(p, ranked_class), confidence),))
 
 
 def _within_top_r(p: Predictions, lens: Lens) -> Views:
     r = int(lens.r or 0)
     top = _rank_order(p, r)[:, :r]
-    hit = (top == p.y[:, None]).any(axis=1).astype(np.intp)
+    hit = np.add.reduce([_label_at(p, top[:, j]) for j in range(r)])
     if r == p.k:  # the sum is one by definition; its rounded value would leave 1e-17
         return Views((p.view(hit, np.ones(p.n)),))
     confidence = np.minimum(np.take_along_axis(p.p, top, axis=1).sum(axis=1), 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calibrary._errors import one_of
 from calibrary._once import once
 from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.parts import part_of_each, split_rows
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
 
@@ -29,6 +30,16 @@ class Objects:
 
     def __len__(self) -> int:
         return len(self.image)
+
+
+class Overlaps(NamedTuple):
+    """Pairs of an annotation and a detection of any class that overlap enough: one entry per pair in every array."""
+
+    object: Indices
+    iou: Array
+    category: Indices
+    score: Array
+    row: Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +67,8 @@ class Matches:
     box, image_size : (V, 4) array of x, y, w, h; (n_images, 2) array, or None
     iou_threshold, matching
         How the detections were matched; None when they came as arrays.
+    overlapping : function of an IoU
+        All pairs of annotation and detection with at least that overlap; None when they came as arrays.
     thresholds : tuple of float
         Where a metric is the mean over several IoU thresholds: which.
     only : int or None
@@ -81,6 +94,7 @@ class Matches:
     thresholds: tuple[float, ...] = ()
     only: int | None = None
     again: Callable[..., Matches] | None = field(default=None, repr=False)
+    overlapping: Callable[[float], Overlaps] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for value in (*vars(self).values(), *vars(self.objects).values()):
@@ -323,6 +337,32 @@ class Matches:
     def usual_lens(self, facts: Any, average: Any) -> str:
         """All classes pooled where ``average`` says so ("micro"), else each by itself."""
         return "pooled" if isinstance(average, str) and average == "micro" else "class-wise"
+
+    @property
+    def size(self) -> float:
+        """Number of images that hold a detection or an object."""
+        return float(len(np.union1d(self.image, self.objects.image[self.objects.real])))
+
+    def parts(self, by: Any) -> list[tuple[Hashable, Matches]]:
+        """The images split by a value of each, or ``by="image"`` one by one."""
+        values = part_of_each(by, self.images, "image")
+        return [(key, self._of_images(images)) for key, images in split_rows(values, lambda v, name: v)]
+
+    def _of_images(self, images: Indices) -> Matches:
+        here = np.zeros(self.n_images, dtype=bool)
+        here[images] = True
+        again = self.again
+        return self._taking(
+            here[self.image],
+            objects=replace(self.objects, real=self.objects.real & here[self.objects.image]),
+            again=None if again is None else lambda **options: again(**options)._of_images(images),
+        )
+
+    def check_labels(self, facts: Any, lens: Looks) -> None:
+        """Outcomes of detections are always right or wrong."""
+
+    def check_law(self, lens: Looks) -> None:
+        """Detections pooled over classes are still one pair each."""
 
     def through(self, lens: Looks) -> Views:
         """All classes together, or one view for every listed category."""

@@ -18,7 +18,7 @@ from calibrary.data.boxes import Pair
 from calibrary.data.checks import Array, Indices
 from calibrary.data.geometry import area as box_area
 from calibrary.data.geometry import overlap, pairs_within
-from calibrary.data.matches import Flags, Matches, Objects
+from calibrary.data.matches import Flags, Matches, Objects, Overlaps
 from calibrary.data.readers import read_pair
 
 #: COCO's names for areas in square pixels; both ends belong.
@@ -127,8 +127,19 @@ def _match(
     return Matches(
         pair.score[detection], found >= 0, iou, pair.category[detection], pair.image[detection], found,
         pair.row[detection], Objects(pair.object_image, pair.object_category, real), pair.categories, pair.names,
-        pair.images, None, pair.box[detection], pair.sizes, threshold, matching,
+        pair.images, None, pair.box[detection], pair.sizes, threshold, matching, overlapping=_overlapping(pair, kept),
     )  # fmt: skip
+
+
+def _overlapping(pair: Pair, rows: Indices) -> Callable[[float], Overlaps]:
+    """All pairs that overlap at least so much, whatever was matched; found when asked for."""
+
+    def overlapping(least: float) -> Overlaps:
+        objects = np.flatnonzero(~(pair.crowd | pair.ignore))
+        d, g, iou = _candidates(pair, rows, objects, max(least, np.nextafter(0.0, 1.0)), same_class=False)
+        return Overlaps(g, iou, pair.category[d], pair.score[d], pair.row[d])
+
+    return overlapping
 
 
 def _checked_threshold(value: Any) -> float:

@@ -27,6 +27,8 @@ from calibrary.data.checks import (
     sigmoid,
     softmax,
 )
+from calibrary.data.label_rows import rows_given, sum_to_one
+from calibrary.data.parts import split_rows
 from calibrary.data.views import Looks, Views
 
 __all__ = [
@@ -66,7 +68,8 @@ class Predictions:
     Attributes
     ----------
     y : (N,) integer array
-        Labels as positions in ``classes`` (binary: 1 where the class of interest occurred).
+        Labels as positions in ``classes`` (binary: 1 where the class of interest occurred). Where labels are shares,
+        floats; where they are rows (shares of every class, or several classes at once), of shape (N, K).
     probability : (N,) or (N, K) float array
     w : (N,) float array or None
         Weights, all positive; None when every row counts once.
@@ -138,6 +141,21 @@ class Predictions:
         """Is this a 1-D view: labels 0/1 with one confidence each?"""
         return self.probability.ndim == 1
 
+    @property
+    def fractional(self) -> bool:
+        """Are labels shares between 0 and 1, rather than classes?"""
+        return self.y.dtype.kind == "f"
+
+    @once
+    def exclusive(self) -> bool:
+        """Do the classes exclude each other (labels and probabilities of a row sum to one)?"""
+        if self.y.ndim == 1:
+            return True
+        whole = self.origin if self.parent is None else self.parent
+        if whole is not None and whole.y.ndim == 2:
+            return whole.exclusive
+        return sum_to_one(self.y) and sum_to_one(self.probability)
+
     # -- the numbers a formula needs ------------------------------------------------------------
 
     @property
@@ -165,7 +183,9 @@ class Predictions:
 
     @once
     def one_hot(self) -> Array:
-        """Label matrix (N, K) of zeros and ones."""
+        """Label matrix (N, K) of zeros and ones (or of what the labels are, where they are rows)."""
+        if self.y.ndim == 2:
+            return self.y.astype(np.float64)
         hot: Array = (self.y[:, None] == np.arange(self.k)).astype(np.float64)
         return hot
 
@@ -204,6 +224,10 @@ class Predictions:
     @once
     def class_share(self) -> Array:
         """Weighted share of every class among the labels."""
+        if self.y.ndim == 2 or self.fractional:
+            rows = self.y if self.y.ndim == 2 else np.column_stack([1.0 - self.y, self.y])
+            share: Array = self.mean(rows)
+            return share
         return np.bincount(self.y, weights=self.w, minlength=self.k)[: self.k] / self.total
 
     @once
@@ -235,7 +259,7 @@ class Predictions:
         """The rows in ascending order of confidence."""
         if self.ascending:
             return Sorted(self.c, self.y.astype(np.float64), self.w)
-        if self.w is None and self._parent is None and "order" not in self.__dict__:
+        if self.w is None and self._parent is None and "order" not in self.__dict__ and not self.fractional:
             return self._sorted_packed()
         order = self.order
         w = None if self.w is None else self.w[order]
@@ -350,8 +374,8 @@ class Predictions:
 
     @property
     def plain(self) -> bool:
-        """Are these unweighted binary predictions, which a binary lens would show as they are?"""
-        return self.probability.ndim == 1 and self.w is None
+        """Are these unweighted binary predictions of classes, which a binary lens would show as they are?"""
+        return self.probability.ndim == 1 and self.w is None and self.y.dtype.kind != "f"
 
     @property
     def weighted(self) -> bool:
@@ -372,7 +396,66 @@ class Predictions:
         """The lens a metric uses unless told otherwise."""
         if isinstance(average, str) and average == "micro":
             return "pooled"
+        if not self.exclusive:
+            return "class-wise"
         return str(facts.binary_lens if self.k == 2 else facts.default_lens)
+
+    @property
+    def size(self) -> float:
+        """Total weight of the rows."""
+        return self.total
+
+    def parts(self, by: Any) -> list[tuple[Hashable, Predictions]]:
+        """The rows split by columns: what the rows of a part share, and the part."""
+        return [(key, self._part(rows)) for key, rows in split_rows(by, self.align)]
+
+    def _part(self, rows: Indices) -> Predictions:
+        part = self.subset(rows, self.y[rows], self.probability[rows], classes=self._classes, origin=self.origin)
+        part.exclusive = self.exclusive  # a part is looked at as the whole is
+        return part
+
+    def check_labels(self, facts: Any, lens: Looks) -> None:
+        """Refuse labels that are shares, or rows of labels, where the formula needs the class that occurred."""
+        if self.fractional and facts.fractional == "no":
+            where = np.argwhere((self.y > 0.0) & (self.y < 1.0))
+            first = tuple(int(i) for i in where[0]) if len(where) else (0,) * self.y.ndim
+            raise ValueError(
+                f"y_true[{', '.join(map(str, first))}] = {self.y[first]:g} is not a label: {facts.id} needs the class "
+                "that occurred (0, 1, ...); shares between 0 and 1 are for metrics of y - c, such as 'ece' and 'bs'"
+            )
+        if (self.fractional or self.y.ndim == 2) and facts.fractional != "rows" and lens.whole_rows:
+            raise ValueError(
+                f"y_true holds rows of labels, and {facts.id} through whole probability vectors needs the class that "
+                "occurred: use lens='class-wise' or lens='top-label'"
+            )
+
+    def check_law(self, lens: Looks) -> None:
+        """Laws of test statistics are for independent labels of 0 and 1: refuse others."""
+        if self.fractional:
+            self.check_redrawing()
+        if lens.name == "pooled":
+            raise ValueError(
+                "lens='pooled' writes every class of a row as a pair of its own, and they are not independent: "
+                "use method='monte-carlo'"
+            )
+
+    def check_redrawing(self) -> None:
+        """Labels drawn from the predictions are single classes: refuse others, which are not drawn that way."""
+        if self.fractional:
+            raise ValueError(
+                "y_true holds shares between 0 and 1, and a test draws labels of 0 and 1: there is no p-value; use an "
+                "interval, or labels that are classes"
+            )
+        if self.y.ndim == 2:
+            raise ValueError(
+                "y_true holds several labels a row, and nobody knows how they hang together: test each by itself, "
+                "test(id, y_true[:, k], y_prob[:, k])"
+            )
+
+    def refuse_shares(self, what: str) -> None:
+        """Refuse labels between 0 and 1 where a formula needs those at the ends."""
+        if self.fractional:
+            raise ValueError(f"{what} needs labels of 0 and 1, and y_true holds shares between them: leave it out")
 
     def through(self, lens: Looks) -> Views:
         """These predictions seen through a lens; computed once."""
@@ -428,8 +511,11 @@ def predictions(
 
     Parameters
     ----------
-    y_true : array-like of shape (N,)
-        The class that occurred: booleans, integers 0..K-1, or names (then give ``labels`` or ``pos_label``).
+    y_true : array-like of shape (N,) or (N, K)
+        The class that occurred: booleans, integers 0..K-1, or names (then give ``labels`` or ``pos_label``). Or, for
+        metrics that take them, shares between 0 and 1: partial credit, the share of annotators who said yes; one row
+        of shares for several classes; or rows of zeros and ones, several labels at once, whose probabilities need not
+        sum to one.
         Lists, numpy, pandas, polars, PyArrow and PyTorch all work. An object made by this function comes
         back as it is (with other weights if ``sample_weight`` is given).
     y_prob : array-like of shape (N,) or (N, K)
@@ -459,6 +545,12 @@ def predictions(
             return y_true if sample_weight is None else _given_other_weights(y_true, sample_weight)
     if y_prob is None:
         raise TypeError("y_prob is missing: pass the predicted probabilities as the second argument")
+    y_true = as_array(y_true, "y_true")
+    if y_true.ndim == 2 and y_true.shape[1] > 1:
+        rows = rows_given(y_true, y_prob, labels)
+        if rows is not None:
+            held = Predictions(rows.y, rows.probability, classes=rows.classes)
+            return held if sample_weight is None else _given_other_weights(held, sample_weight)
     probability = checked_probabilities(y_prob)
     y, classes = checked_labels(y_true, probability, labels, pos_label)
     if len(y) != len(probability):

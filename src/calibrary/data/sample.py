@@ -244,6 +244,7 @@ class RowSample:
 
     def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
         """Labels redrawn from the predictions (or from ``truth``), every copy of a row by itself; the rest fixed."""
+        self.p.check_redrawing()
         if self.unit_row is not None and self.n_units > _MOST_COPIES:
             return self._null_counts(truth)
         units = self.each_copy()
@@ -281,6 +282,7 @@ class RowSample:
         return both
 
     def consistency(self, truth: Array | None = None) -> Scheme:
+        self.p.check_redrawing()
         chance = _chance(self.p, truth, None)
         n, k, inverse = self.n_units, self.p.k, np.empty(self.p.n, dtype=np.intp)
         inverse[self.order] = np.arange(self.p.n)

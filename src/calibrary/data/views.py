@@ -18,6 +18,10 @@ class Looks(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def whole_rows(self) -> bool:
+        """Do its views keep whole probability vectors?"""
+
     def look(self, p: Any) -> Views: ...
 
 

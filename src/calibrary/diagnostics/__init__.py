@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calibrary.diagnostics.binomial import *
+from calibrary.diagnostics.coverage import *
 from calibrary.diagnostics.cumulative import *
 from calibrary.diagnostics.decomposition import *
 from calibrary.diagnostics.detection_map import *

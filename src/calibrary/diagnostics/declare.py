@@ -34,7 +34,7 @@ def diagnostic(
 
         def call(first: Any, second: Any, keywords: dict[str, Any]) -> Any:
             data = entry.front.read(first, second, keywords)
-            question = asked(keywords)
+            question = asked(keywords, entry.options)
             if lens is not None and isinstance(question.lens, str) and question.lens == "auto":
                 k = data.read_as(entry.reads, formula.__name__).k
                 question = question.changed(lens=lens(k, question.options))

@@ -48,6 +48,7 @@ class BlockPAVA(Intervals):
         self.last_bin = last_bin
 
     def _cuts(self, view: Predictions) -> Array:
+        view.refuse_shares("pooling rows into blocks")
         view.counts("pooling rows into blocks")
         size = view.ties.w.astype(np.int64)
         starts = self._blocks(size, view.ties.wy.astype(np.int64))

@@ -68,7 +68,7 @@ class Statistic:
         return np.array(list(numbers(value, self._fields).values()))
 
     @property
-    def _fields(self) -> tuple[tuple[str, float], ...]:
+    def _fields(self) -> tuple[tuple[str, float | None], ...]:
         return () if self.entry is None else self.entry.fields
 
     def when_redrawn(self) -> Statistic:
@@ -86,7 +86,9 @@ class Statistic:
     @property
     def range(self) -> tuple[float, float]:
         """Where the value can lie; unlimited for callables and metrics of several numbers."""
-        return (-np.inf, np.inf) if self.entry is None or self.entry.fields else self.entry.range
+        if self.entry is None or self.entry.fields:
+            return (-np.inf, np.inf)
+        return (-np.inf, 1.0) if self.question.options.get("skill") else self.entry.range
 
     @property
     def at_its_end(self) -> bool:
@@ -161,7 +163,7 @@ def _fixed(entry: Entry, question: Question, sample: Sample, redrawn: bool) -> Q
 
     If labels are ``redrawn``, only options that do not depend on them.
     """
-    if entry.fixed is None or len(sample.data.versions) > 1:
+    if entry.fixed is None or question.by is not None or len(sample.data.versions) > 1:
         return question
     views = views_of(entry, sample.data, question)
     if redrawn and not _same_confidences(entry, views, sample, question):
@@ -254,6 +256,8 @@ def safe_workers(statistics: list[Statistic], workers: int | None) -> int | None
 
 def _path(statistic: Statistic, scheme: Scheme) -> Callable[[Replicate], Array]:
     if statistic.listed or statistic.entry is None or statistic.reads != "predictions":
+        return statistic.on
+    if statistic.question.by is not None:
         return statistic.on
     return fast(statistic.entry, statistic.question, scheme, statistic.observed) or statistic.on
 

@@ -20,7 +20,7 @@ from calibrary.losses.neighbors import curve_distance, need
 
 __all__ = [
     "detection_kernel_calibration_error",
-    "localisation_aware_adaptive_calibration_error",
+    "localization_aware_adaptive_calibration_error",
     "quadratic_global_calibration",
     "spherical_global_calibration",
 ]
@@ -78,7 +78,7 @@ def detection_kernel_calibration_error(
 
 
 @_equals("laace")
-def localisation_aware_adaptive_calibration_error(
+def localization_aware_adaptive_calibration_error(
     correct: Any, score: Tensor, *, iou: Any, sample_weight: Any = None
 ) -> Tensor:
     """Mean distance between the score and the overlap with the object found, 0 when wrong (LAACE), of one class.

@@ -16,7 +16,7 @@ from calibrary.losses.targets import errors, targets
 
 __all__ = [
     "asymmetric_squared_error",
-    "generalised_squared_error",
+    "generalized_squared_error",
     "hinge_loss",
     "huber_loss",
     "l1eps_error",
@@ -153,7 +153,7 @@ def asymmetric_squared_error(
 
 
 @loss("general_ls", lens="binary", lenses=("binary",))
-def generalised_squared_error(view: View, *, W: Any = None, **common: Unpack[Common]) -> Tensor:
+def generalized_squared_error(view: View, *, W: Any = None, **common: Unpack[Common]) -> Tensor:
     """Squared errors with a weight for every pair of rows: (y - c)' W (y - c).
 
     Parameters

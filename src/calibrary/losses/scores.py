@@ -25,7 +25,7 @@ __all__ = [
     "focal_calibration_loss",
     "focal_loss",
     "negative_log_likelihood",
-    "normalised_squared_error_score",
+    "normalized_squared_error_score",
     "power_score",
     "proper_linear_score",
     "pseudo_spherical_score",
@@ -296,7 +296,7 @@ def dawid_sebastiani_score(view: View, *, eps: float = 0.0, **common: Unpack[Com
 
 
 @loss("nses", lens="full", lenses=ROWS, rows=True)
-def normalised_squared_error_score(view: View, *, eps: float = 0.0, **common: Unpack[Common]) -> Tensor:
+def normalized_squared_error_score(view: View, *, eps: float = 0.0, **common: Unpack[Common]) -> Tensor:
     """Squared error relative to the variance the prediction announces: 1 when they agree.
 
     Above 1 over-confident, below 1 under-confident: minimise the squared distance from 1.

@@ -78,6 +78,7 @@ _ERRATA = (
 @metric(
     "ecce_mad",
     row=73,
+    fractional="binary",
     aliases=("ks", "kolmogorov_smirnov", "ks_error", "ecce_ks"),
     sign="largest |sum of y - c| over a lower set of scores, per row; 0 is no deviation anywhere",
     equation="(91), (92)",
@@ -113,7 +114,8 @@ def kolmogorov_smirnov_calibration_error(
 @metric(
     "ecce_r",
     row=74,
-    aliases=("kuiper", "ecce_kuiper"),
+    fractional="binary",
+    aliases=("kuiper", "ecce_kuiper", "cutoff calibration error", "cutoff error"),
     sign="largest |sum of y - c| over an interval of scores, per row; 0 is no deviation anywhere",
     symmetric=True,
     equation="(91), (93)",

@@ -96,7 +96,7 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
                 return formula(p)
             return measure(entry, p)
         data = read(first, second, keywords)
-        return measure(entry, data, asked(keywords))
+        return measure(entry, data, asked(keywords, entry.options))
 
     return call
 
@@ -213,6 +213,8 @@ class OwnTest:
 
     def run(self, entry: Entry, data: Data, question: Question) -> Any:
         """The test by its own law."""
+        seen = data.read_as(entry.reads, entry.id)
+        seen.check_law(entry.lens_for(seen, question))
         views = views_of(entry, data, question)
         if not views.several:
             return self.formula(views.views[0], **question.options)
@@ -254,7 +256,7 @@ def run_test(entry: Entry, first: Any, second: Any, keywords: dict[str, Any]) ->
     data = entry.front.read(first, second, keywords)
     if method is not None:
         return method.test(entry, data, _redrawn_question(entry, keywords, method))
-    return TESTS[entry.id].run(entry, data, asked(keywords))
+    return TESTS[entry.id].run(entry, data, asked(keywords, entry.options))
 
 
 def _redrawing(entry: Entry, keywords: dict[str, Any]) -> Method | None:

@@ -29,10 +29,12 @@ class Common(Seen, total=False):
     """The keywords every metric takes; the decorator handles them before the formula is reached."""
 
     average: Any
+    by: Any
 
 
 _COMMON: dict[str, Any] = {
     "sample_weight": None, "lens": "auto", "average": "uniform", "r": None, "labels": None, "pos_label": None,
+    "by": None,
 }  # fmt: skip
 
 _DOC_DATA = """\
@@ -52,7 +54,10 @@ average : "uniform", "prevalence", "max", array or None
 r : int, optional
     The rank of the lenses "rth", "within-top-r" and "ranked".
 labels, pos_label : optional
-    Names of the classes in column order; name of class 1 for two classes."""
+    Names of the classes in column order; name of class 1 for two classes.
+by : array-like of shape (N,), or a mapping of such columns, optional
+    Split the rows (by site, image, prompt): the answer is a :class:`calibrary.Parts` with one value for each part,
+    their mean, median, quantiles and the worst."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +166,7 @@ class Entry(Facts):
             if name not in self.options and name not in self.front.common:
                 known = [*self.options, *self.front.common]
                 raise TypeError(f"{self.id} has no option {name!r}: {suggest(name, known)}")
-        return asked(keywords)
+        return asked(keywords, self.options)
 
 
 def _entry(id: str) -> Entry:

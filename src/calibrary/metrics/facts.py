@@ -55,9 +55,11 @@ class Facts:
     extra_options : further options it hands on to one of its parts (a map, a grouping): names, shown in its
         signature as None, or an :class:`Options` with their defaults and documentation
     renamed : old names of options, each with the new name, or with the new name and what old values are called now
-    needs : inputs beyond labels and probabilities ("features", "groups", "model", "boxes", "order")
+    needs : inputs beyond labels and probabilities ("features", "groups", "model", "boxes", "order", "distributions")
     weights : "repetition" (weight 2 is the row twice), "rows" (weights count, but sizes count rows) or "none"
     order_free : does row order never change the value
+    fractional : may labels be shares between 0 and 1: "no", "binary" (in every binary view) or "rows" (also whole rows
+        of shares, through lens "full")
     symmetric : is the value unchanged when the two classes are swapped, y -> 1-y and c -> 1-c
     fields : for a metric of several numbers, which of them a table shows, each with its perfect value
     link : what a calibrated score of a detection equals: "threshold" P(correct), "identity" the expected IoU, "option"
@@ -98,8 +100,9 @@ class Facts:
     weights_note: str = ""
     order_free: bool = True
     order_note: str = ""
+    fractional: str = "no"
     symmetric: bool = False
-    fields: tuple[tuple[str, float], ...] = ()
+    fields: tuple[tuple[str, float | None], ...] = ()
     link: str = "threshold"
     iou_threshold: float = 0.5
     slow_above: int | None = None

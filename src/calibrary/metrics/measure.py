@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from calibrary.data import Data
 from calibrary.data.views import Views
+from calibrary.metrics.by import Parts, over_parts
 from calibrary.metrics.entry import Entry
 from calibrary.question import PLAIN, Question
 
@@ -22,6 +23,9 @@ Array = NDArray[np.float64]
 
 def measure(entry: Entry, data: Data, question: Question = PLAIN) -> Any:
     """The metric on data, as the question asks: a number, an array of one for each view, or a result object."""
+    if question.by is not None:
+        whole = question.changed(by=None)
+        return over_parts(entry, data, question.by, lambda part: numbers(measure(entry, part, whole), entry.fields))
     versions = data.versions
     if len(versions) > 1:  # the same boxes matched at several thresholds: the mean over them
         mean = np.mean([measure(entry, version, question) for version in versions], axis=0)
@@ -32,10 +36,14 @@ def measure(entry: Entry, data: Data, question: Question = PLAIN) -> Any:
 
 def views_of(entry: Entry, data: Data, question: Question) -> Views:
     """What the metric is shown: the data in the form it reads, through the lens it is asked to use."""
+    if question.by is not None:
+        raise ValueError("by= splits the rows for a metric; for a test or a table pass the rows of one part")
     seen = data.read_as(entry.reads, entry.id)
     if entry.weights == "none" and seen.weighted:
         raise ValueError(f"{entry.id} does not take sample_weight: {entry.weights_note or 'leave it out'}")
-    views: Views = seen.through(entry.lens_for(seen, question))
+    lens = entry.lens_for(seen, question)
+    seen.check_labels(entry, lens)
+    views: Views = seen.through(lens)
     return views
 
 
@@ -72,12 +80,14 @@ def usual_average(entry: Entry, question: Question) -> Any:
 # -- one number or several --------------------------------------------------------------------------
 
 
-def numbers(value: Any, fields: tuple[tuple[str, float], ...] = ()) -> dict[str, float]:
+def numbers(value: Any, fields: tuple[tuple[str, float | None], ...] = ()) -> dict[str, float]:
     """A float, array, named tuple, result object or tuple of them as numbers by name.
 
     A single float has the empty name; numbers of an array are called "0", "1", ...; those of a result object carry the
     names of ``fields`` (or of the named tuple), after the place of the view where there are several: "2.slope".
     """
+    if isinstance(value, Parts):
+        return value.named()
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         named = [(str(i), numbers(v, fields)) for i, v in enumerate(value)]
         return {".".join(filter(None, (i, name))): x for i, part in named for name, x in part.items()}
@@ -96,5 +106,5 @@ def numbers(value: Any, fields: tuple[tuple[str, float], ...] = ()) -> dict[str,
 
 def perfect_of(name: str, entry: Entry) -> float | None:
     """The perfect value of one of a metric's numbers."""
-    ideal: Mapping[str, float] = dict(entry.fields)
+    ideal: Mapping[str, float | None] = dict(entry.fields)
     return next((ideal[part] for part in name.split(".") if part in ideal), entry.perfect)

@@ -40,6 +40,14 @@ from calibrary.plots.overview import overview
 from calibrary.plots.recalibration import RecalibrationData, plot_recalibration, recalibration_data
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
 from calibrary.plots.segments import SegmentsData, plot_segments, segments_data
+from calibrary.plots.selective import (
+    RiskCoverageData,
+    SetCoverageData,
+    plot_risk_coverage,
+    plot_set_coverage,
+    risk_coverage,
+    set_coverage_data,
+)
 from calibrary.plots.simplex import SimplexData, plot_simplex, plot_simplex_maps, simplex_data
 from calibrary.plots.smooth import SmoothData, plot_smooth_reliability, smooth_data
 from calibrary.plots.style import embedded
@@ -64,7 +72,9 @@ __all__ = [
     "RecalibrationData",
     "ReliabilityData",
     "ReliabilityDisplay",
+    "RiskCoverageData",
     "SegmentsData",
+    "SetCoverageData",
     "SimplexData",
     "SmoothData",
     "TheoryData",
@@ -99,7 +109,9 @@ __all__ = [
     "plot_null",
     "plot_recalibration",
     "plot_reliability",
+    "plot_risk_coverage",
     "plot_segments",
+    "plot_set_coverage",
     "plot_simplex",
     "plot_simplex_maps",
     "plot_smooth_reliability",
@@ -107,7 +119,9 @@ __all__ = [
     "plot_tree",
     "recalibration_data",
     "reliability_data",
+    "risk_coverage",
     "segments_data",
+    "set_coverage_data",
     "simplex_data",
     "small_multiples",
     "smooth_data",
@@ -131,6 +145,8 @@ _DRAWN: dict[str, Callable[..., Any]] = {
     "decision": plot_decision,
     "honest": lambda p, **o: plot_corp(p, band="honest", **o),
     "monitor": plot_monitor,
+    "risk-coverage": plot_risk_coverage,
+    "set-coverage": plot_set_coverage,
     "simplex": plot_simplex,
     "simplex-maps": plot_simplex_maps,
     "null": lambda p, **o: plot_null("ece", p, **o),

@@ -12,6 +12,7 @@ from calibrary._errors import warn
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import EqualWidth
+from calibrary.metrics.grouping_loss import leaf_of_each
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, axis_names, binary_view
 from calibrary.plots.reliability import clopper_pearson
@@ -74,29 +75,13 @@ def grouping_data(
     for b in range(n_bins):
         learn, judge = np.flatnonzero((index == b) & training), np.flatnonzero((index == b) & ~training)
         if len(judge):
-            leaf = _leaves(x, view, learn, judge, n_groups)
+            leaf = leaf_of_each(x, view, learn, judge, n_groups)
             curve.append(_means(view, judge))
             leaves += [[b, *_means(view, judge[leaf == k])] for k in np.unique(leaf)]
     table = np.array(leaves).reshape(-1, 4)
     if len(table) == 0 or np.median(table[:, 1]) < 20:
         warn("half of the groups hold fewer than 20 held-out cases, too few to compare: use fewer bins (n_bins=)")
     return _judged(table, np.array(curve).reshape(-1, 3), view.total, n_bins, name, confidence_level)
-
-
-def _leaves(x: Array, view: Predictions, learn: Indices, judge: Indices, n_groups: int) -> Indices:
-    """The leaf of every held-out case of a bin; all in one where there is nothing to learn a split from."""
-    try:
-        from sklearn.tree import DecisionTreeRegressor
-    except ImportError as error:
-        raise ImportError("the grouping diagram needs scikit-learn: pip install 'calibrary[sklearn]'") from error
-    if len(learn) < n_groups:
-        return np.zeros(len(judge), dtype=np.intp)
-    tree = DecisionTreeRegressor(
-        min_samples_leaf=len(learn) // n_groups, max_leaf_nodes=max(n_groups, 2), random_state=0
-    )
-    tree.fit(x[learn], view.y[learn], sample_weight=view.weight[learn])
-    found: Indices = tree.apply(x[judge])
-    return found
 
 
 def _means(view: Predictions, rows: Indices) -> list[float]:

@@ -29,6 +29,7 @@ MANY = 20_000
     "sice",
     family="bin",
     row=34,
+    fractional="binary",
     aliases=("surrogate interval CE", "SICE", "SintCE"),
     range=(2.0**-7, 1.0 + 2.0**-7),
     range_note="[2^-k, 1 + 2^-k] for the largest k, 7 by default",
@@ -127,6 +128,7 @@ def surrogate_interval_calibration_error(
 @metric(
     "rice",
     family="bin",
+    fractional="binary",
     aliases=("RICE", "random interval CE", "randomised interval calibration error"),
     lenses=_LENSES,
     symmetric=True,
@@ -170,6 +172,7 @@ def random_interval_calibration_error(
 
 @metric(
     "intce",
+    fractional="binary",
     costly=True,
     family="bin",
     aliases=("intCE", "interval CE"),

@@ -17,6 +17,7 @@ __all__ = ["mean_split_calibration_error"]
     renamed={"min_size": "min_count"},
     family="bin",
     row=32,
+    fractional="binary",
     aliases=("MVMS", "maximum variance mean split", "data-dependent binning"),
     range_note="[0, 1] for distance='tv', [0, 2] for 'l1', [0, sqrt 2] for 'l2'",
     lenses=ALL_LENSES,

@@ -90,6 +90,7 @@ def calbin(
     renamed={"k": "n_neighbors"},
     family="bin",
     row=47,
+    fractional="binary",
     aliases=("knn_ece", "nearest_neighbor_calibration_error"),
     lenses=("binary", "top-label", "class-wise"),
     symmetric=True,

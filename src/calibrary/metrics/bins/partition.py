@@ -203,6 +203,7 @@ _LOSSES: dict[str, Callable[[Array, Array], Array]] = {
     "pce",
     family="bin",
     row=42,
+    fractional="binary",
     range_note="[0, 1] for the two built-in losses",
     lenses=("binary", "top-label", "full", "class-wise"),
     needs=("groups",),
@@ -373,6 +374,7 @@ def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Ar
 @metric(
     "gce",
     family="bin",
+    fractional="binary",
     aliases=("general calibration error",),
     lenses=("binary", "top-label", "class-wise"),
     extra_options=BINNING,

@@ -31,6 +31,7 @@ def _mean_gap(view: Predictions, convention: str) -> float:
     "esce",
     family="bin",
     row=35,
+    fractional="binary",
     aliases=("ESCE", "MCS", "miscalibration score", "mean gap"),
     range=(-1.0, 1.0),
     better="perfect",

@@ -16,6 +16,7 @@ __all__ = ["sweep_calibration_error"]
     "ece_sweep",
     family="bin",
     row=29,
+    fractional="binary",
     aliases=("ECE-SWEEP", "monotonic sweep calibration error", "EM-sweep"),
     combine=class_norm(1),
     weights_note="with base='width' the largest number of bins tried is the number of rows",

@@ -57,6 +57,7 @@ _FOTT_LOSS = Correction(
 @metric(
     "map_error",
     renamed={"order": "norm"},
+    fractional="binary",
     aliases=("fit-on-the-test error",),
     equation="(40)",
     references=(
@@ -141,6 +142,7 @@ def _panels(low: float, high: float) -> tuple[Array, Array]:
 @metric(
     "ici",
     row=64,
+    fractional="binary",
     aliases=("Eavg", "ICI"),
     equation="(86)",
     references=(_AUSTIN, "Cleveland & Devlin (1988), Locally weighted regression"),
@@ -186,6 +188,7 @@ def integrated_calibration_index(
 
 _PERCENTILE_FACTS: dict[str, Any] = {
     **_LOESS_FACTS,
+    "fractional": "binary",
     "equation": "5.8 (text)",
     "references": (_AUSTIN, "Harrell (2015), Regression Modeling Strategies"),
     "avoid": "Fewer than about 200 rows; the maximum is ruled by the ends of the curve, where data are few.",
@@ -459,6 +462,7 @@ def piecewise_linear_logit_calibration_error(
     renamed={"order": "norm"},
     family="curve",
     row=69,
+    fractional="binary",
     aliases=("FOTT beta", "beta calibration error"),
     symmetric=True,
     equation="(40), (85)",

@@ -25,10 +25,9 @@ DETECTION_LENSES = ("pooled", "class-wise")
 COCO_THRESHOLDS = tuple(float(t) for t in np.arange(50, 100, 5) / 100)
 
 
-class Matching(TypedDict, total=False):
-    """Keywords of the data: how boxes are matched, or what is known of detections given as arrays."""
+class Overlapping(TypedDict, total=False):
+    """Keywords of the data: which boxes there are, or what is known of detections given as arrays."""
 
-    iou_threshold: Any
     matching: str
     max_detections: int | None
     score_threshold: Any
@@ -48,6 +47,13 @@ class Matching(TypedDict, total=False):
     sample_weight: Any
     lens: Any
     average: Any
+    by: Any
+
+
+class Matching(Overlapping, total=False):
+    """The same, and the overlap from which a box and an object match."""
+
+    iou_threshold: Any
 
 
 _BOX_OPTIONS: dict[str, Any] = {
@@ -77,7 +83,10 @@ lens : "auto", "pooled" or "class-wise"
     All classes together, or each by itself; "auto" is "pooled" for ``average="micro"``, else "class-wise".
 average : "micro", "uniform", "prevalence", "max", array or None
     Pool all classes; mean of the classes that have a value, plain ("macro") or weighted by detections ("weighted") or
-    as given; the largest; or one value per class. Here "{average}" unless told otherwise."""
+    as given; the largest; or one value per class. Here "{average}" unless told otherwise.
+by : "image", array-like or mapping of one value per image, optional
+    Split the images: the answer is a :class:`calibrary.Parts` with one value for each part, their mean, median,
+    quantiles and the worst."""
 
 
 class BinnedMatching(Matching, total=False):
@@ -96,13 +105,19 @@ class DetectionMetric(Protocol[P, R]):
 
 
 def detection_metric(
-    id: str, *, iou_threshold: float = 0.5, default_average: str = "micro", **facts: Any
+    id: str, *, iou_threshold: float = 0.5, default_average: str = "micro", by_object: bool = False, **facts: Any
 ) -> Callable[[Callable[Concatenate[Matches, P], R]], DetectionMetric[P, R]]:
-    """A metric of matched detections, declared like any other; ``iou_threshold`` is its own default."""
+    """A metric of matched detections, declared like any other; ``iou_threshold`` is its own default.
+
+    One ``by_object`` looks at every overlap of an object, with thresholds of its own, so that how detections were
+    matched does not matter and ``iou_threshold`` is no option.
+    """
     common = {
         **_BOX_OPTIONS, "iou_threshold": iou_threshold, "image_weight": None, **_ARRAY_OPTIONS, "lens": "auto",
-        "average": default_average,
+        "average": default_average, "by": None,
     }  # fmt: skip
+    if by_object:
+        del common["iou_threshold"]
     front = Front(
         ("ground_truth", "results"),
         common,

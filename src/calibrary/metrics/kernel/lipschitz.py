@@ -16,6 +16,7 @@ __all__ = ["lipschitz_calibration_error"]
     "sce",
     family="kernel",
     row=61,
+    fractional="binary",
     aliases=("smooth_calibration_error", "smCE"),
     consistent=True,
     sign="0 is perfect; larger is worse; between |mean residual| and mean |residual|",

@@ -25,6 +25,7 @@ _DENSITY = Correction(
     "mmce",
     family="kernel",
     row=55,
+    fractional="binary",
     range_note="[0, sqrt(2 - 2 exp(-1/h))] with weighted=True",
     sign="0 is perfect; larger is worse; biased up by the diagonal, mean c (1 - c) / N in the square",
     symmetric=True,
@@ -80,6 +81,7 @@ def maximum_mean_calibration_error(
     "lkce",
     family="kernel",
     row=56,
+    fractional="binary",
     consistent=True,
     sign="0 is perfect; larger is worse; biased up by the diagonal, mean c (1 - c) / N in the square",
     symmetric=True,
@@ -132,6 +134,7 @@ def _embedded(
     a = s.y - s.c if s.w is None else s.w * (s.y - s.c)
     total = view.total
     if weighted:
+        view.refuse_shares("weighted=True")
         if s.y.min() == s.y.max():
             return 0.0
         ones = float(s.y.sum() if s.w is None else np.dot(s.w, s.y))

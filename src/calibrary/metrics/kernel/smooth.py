@@ -69,6 +69,7 @@ class CurveOptions(Common, total=False):
     "msce",
     family="kernel",
     row=50,
+    fractional="binary",
     sign="0 is perfect; larger is worse; biased up by about 1 / (N h)",
     extra_options=_CURVE,
     symmetric=True,
@@ -108,6 +109,7 @@ def mean_squared_calibration_error(
     "sece",
     family="kernel",
     row=51,
+    fractional="binary",
     aliases=("smooth_ece_of_labels",),
     sign="0 is perfect; larger is worse; small samples are far above 0",
     extra_options=_CURVE,
@@ -169,6 +171,7 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
 @metric(
     "skde",
     renamed={"p": "norm"},
+    fractional="binary",
     costly=True,
     family="kernel",
     row=59,

@@ -48,6 +48,7 @@ _RATIO: dict[str, Any] = {
 @metric(
     "gsb",
     row=6,
+    fractional="rows",
     range=(0.0, 1.0),
     range_note="[0, 1] for two classes, [0, 2/K] for more; [0, 2] with scale='sum'",
     equation="(10)",
@@ -80,6 +81,7 @@ def global_squared_bias(view: Predictions, *, scale: str = "1/K", **common: Unpa
 @metric(
     "mdca",
     row=7,
+    fractional="rows",
     aliases=("dca",),
     range_note="[0, 1] for two classes, [0, 2/K] for more",
     equation="(11)",
@@ -105,6 +107,7 @@ def multiclass_difference_of_confidence_and_accuracy(view: Predictions, **common
 @metric(
     "eo",
     row=8,
+    fractional="binary",
     aliases=("e_o", "expected_over_observed"),
     sign="above 1: too many events predicted (over-confident through the top-label lens); below 1: too few",
     equation="(12)",
@@ -135,6 +138,7 @@ def expected_observed_ratio(view: Predictions, *, inverse: bool = False, **commo
 
 @metric(
     "oe",
+    fractional="binary",
     aliases=("o_e", "observed_over_expected"),
     sign="below 1: too many events predicted (over-confident through the top-label lens); above 1: too few",
     equation="inverse of (12)",

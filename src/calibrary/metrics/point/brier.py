@@ -13,6 +13,7 @@ from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, mean_square, reduced
+from calibrary.metrics.point.skill import skill_of
 
 __all__ = ["brier_score", "root_brier_score", "stratified_brier_score"]
 
@@ -22,6 +23,7 @@ _SCALE_NOTE = "[0, 1] for two classes; [0, 2/K] by default, [0, 2] with scale='s
 @metric(
     "bs",
     row=1,
+    fractional="rows",
     aliases=("mean_squared_error", "quadratic_score"),
     range=(0.0, 2.0),
     range_note=_SCALE_NOTE,
@@ -41,6 +43,7 @@ def brier_score(
     scale: str = "1/K",
     soft_target: Any = None,
     reduction: str = "mean",
+    skill: bool = False,
     **common: Unpack[Common],
 ) -> Score:
     r"""Mean squared distance between predicted probabilities and what happened.
@@ -56,6 +59,9 @@ def brier_score(
         Probabilities that take the place of the labels.
     reduction : "mean" or "none"
         One number, or one per row (rows of weight zero are left out).
+    skill : bool
+        1 - BS/BS(base rate) instead, the index of prediction accuracy (IPA) or Brier skill score: 0 is no better than
+        the base rate, 1 perfect.
 
     Examples
     --------
@@ -63,6 +69,8 @@ def brier_score(
     >>> round(cal.brier_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.0467
     """
+    if skill:
+        return skill_of(brier_score, view, reduction, scale=scale, soft_target=soft_target)
     if soft_target is None and reduction == "mean":
         return mean_square(view) * _factor(view, scale)
     return reduced(view, brier_rows(view, scale, soft_target), reduction)
@@ -72,6 +80,7 @@ def brier_score(
     "rbs",
     family="point",
     row=2,
+    fractional="rows",
     range=(0.0, math.sqrt(2.0)),
     range_note="[0, 1] by default, [0, sqrt 2] with scale='sum'",
     perfect=None,

@@ -14,6 +14,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, reduced, row_blocks, soft
+from calibrary.metrics.point.skill import skill_of
 
 __all__ = [
     "dual_focal_loss",
@@ -30,6 +31,7 @@ _NO_1_OVER_K = "no 1/K (Lin et al., Mukhoti et al., scikit-learn); scale='1/K' k
 @metric(
     "nll",
     row=3,
+    fractional="rows",
     aliases=("log_loss", "cross_entropy", "ignorance", "logarithmic_score", "logistic_loss"),
     sign="lower is better; 0 needs certain and correct predictions, infinite if an impossible class occurs",
     proper="strictly",
@@ -48,6 +50,7 @@ def negative_log_likelihood(
     eps: float = 0.0,
     soft_target: Any = None,
     reduction: str = "mean",
+    skill: bool = False,
     **common: Unpack[Common],
 ) -> Score:
     r"""Mean surprise at what happened: minus the logarithm of the true class's probability.
@@ -69,6 +72,8 @@ def negative_log_likelihood(
         Probabilities that take the place of the labels.
     reduction : "mean" or "none"
         One number, or one per row.
+    skill : bool
+        1 - NLL/NLL(base rate) instead, one less the normalized entropy (NE): 0 is no better than the base rate.
 
     Examples
     --------
@@ -78,10 +83,15 @@ def negative_log_likelihood(
     """
     if not base > 0 or base == 1:
         raise ValueError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
-    if soft_target is None:
-        rows = surprise(limited(view.p_true, eps))
-    else:
+    if skill:
+        options = {"scale": scale, "base": base, "eps": eps, "soft_target": soft_target}
+        return skill_of(negative_log_likelihood, view, reduction, **options)
+    if soft_target is not None:
         rows = _cross_entropy(view, soft(view, soft_target), eps)
+    elif view.fractional:
+        rows = _cross_entropy(view, view.y, eps)
+    else:
+        rows = surprise(limited(view.p_true, eps))
     if base != math.e:
         rows = rows / math.log(base)
     if scale != "sum":

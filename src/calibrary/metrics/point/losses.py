@@ -34,6 +34,7 @@ _LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCO
 @metric(
     "mae",
     row=12,
+    fractional="rows",
     aliases=("mean_absolute_deviation", "l1_error"),
     range_note="[0, 1] for two classes, [0, 2/K] for more",
     equation="(16)",
@@ -70,6 +71,7 @@ def mean_absolute_error(
     renamed={"p": "norm"},
     family="point",
     row=14,
+    fractional="rows",
     aliases=("pointwise_error", "pointwise_lp"),
     perfect=None,
     tail="two-sided",
@@ -123,6 +125,7 @@ def pointwise_lp_error(
 @metric(
     "l1eps",
     row=15,
+    fractional="rows",
     aliases=("l1_eps", "l1_epsilon"),
     range=(0.0, math.sqrt(2.0)),
     range_note="[sqrt eps, sqrt(1 + eps)]",
@@ -167,6 +170,7 @@ def l1eps_error(
 
 @metric(
     "hinge",
+    fractional="rows",
     aliases=("hinge_error",),
     range=(0.0, 2.0),
     range_note="[0, 1] by default, [0, 2] for the other variants",
@@ -215,7 +219,8 @@ def hinge_loss(
     """
     one_of("variant", variant, ("unit", "standard", "raw"))
     if variant == "raw":
-        rows = _raw_hinge(view, None if soft_target is None else soft(view, soft_target))
+        labels = view.y if view.fractional else None
+        rows = _raw_hinge(view, labels if soft_target is None else soft(view, soft_target))
     else:
         rows = class_mean(view, np.abs, soft_target) * (1.0 if variant == "unit" else 2.0)
     return reduced(view, rows, reduction)
@@ -249,6 +254,7 @@ def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, red
 
 @metric(
     "huber",
+    fractional="rows",
     range_note="[0, 1 - eps] for eps <= 1/2",
     equation="section 3.12",
     references=("Huber (1964), Robust estimation of a location parameter", _ISOTONE),
@@ -291,6 +297,7 @@ def huber_loss(
 
 @metric(
     "silf",
+    fractional="rows",
     aliases=("soft_insensitive_loss_function",),
     equation="section 3.12",
     references=("Chu, Keerthi, Ong (2004), Bayesian support vector regression", _ISOTONE),
@@ -339,6 +346,7 @@ def soft_insensitive_loss(
 
 @metric(
     "asymmetric_ls",
+    fractional="rows",
     aliases=("asymmetric_least_squares",),
     range=(0.0, math.inf),
     range_note="[0, max(under, over)]",
@@ -386,6 +394,7 @@ def asymmetric_squared_error(
 @metric(
     "general_ls",
     family="point",
+    fractional="binary",
     aliases=("general_least_squares",),
     range=(-math.inf, math.inf),
     range_note="[0, 1] without W; not negative for positive semi-definite W",

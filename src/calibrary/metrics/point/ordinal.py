@@ -12,6 +12,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.point.rows import ROW_SCORE, Score, errors, reduced
+from calibrary.metrics.point.skill import skill_of
 
 __all__ = ["ranked_probability_score", "squared_absolute_ranked_probability_score"]
 
@@ -19,6 +20,7 @@ __all__ = ["ranked_probability_score", "squared_absolute_ranked_probability_scor
 @metric(
     "rps",
     row=21,
+    fractional="rows",
     aliases=("discrete_crps",),
     range=(0.0, math.inf),
     range_note="[0, 1]; [0, K-1] with normalize=False",
@@ -38,6 +40,7 @@ def ranked_probability_score(
     normalize: bool = True,
     soft_target: Any = None,
     reduction: str = "mean",
+    skill: bool = False,
     **common: Unpack[Common],
 ) -> Score:
     r"""Squared distance between predicted and observed cumulative probabilities of ordered classes.
@@ -55,6 +58,8 @@ def ranked_probability_score(
         Probabilities that take the place of the labels.
     reduction : "mean" or "none"
         One number, or one per row.
+    skill : bool
+        1 - RPS/RPS(base rate) instead, the ranked probability skill score.
 
     Examples
     --------
@@ -62,6 +67,8 @@ def ranked_probability_score(
     >>> round(cal.ranked_probability_score([0, 2], [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]), 4)
     0.0675
     """
+    if skill:
+        return skill_of(ranked_probability_score, view, reduction, normalize=normalize, soft_target=soft_target)
     rows = _cumulative_rows(view, np.square, soft_target)
     return reduced(view, rows if normalize else rows * (view.k - 1), reduction)
 
@@ -70,6 +77,7 @@ def ranked_probability_score(
     "sarps",
     renamed={"form": ("definition", {"corrected": "authors", "literal": "review"})},
     row=22,
+    fractional="rows",
     aliases=("sa_rps",),
     range=(0.0, math.inf),
     range_note="[0, 1]; [0, K-1] with form='literal'",

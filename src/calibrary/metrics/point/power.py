@@ -13,6 +13,7 @@ from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.logarithmic import surprise
 from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced, row_blocks
+from calibrary.metrics.point.skill import skill_of
 
 __all__ = ["power_score", "proper_linear_score", "pseudo_spherical_score"]
 
@@ -45,6 +46,7 @@ def pseudo_spherical_score(
     alpha: float = 2.0,
     form: str = "score",
     reduction: str = "mean",
+    skill: bool = False,
     **common: Unpack[Common],
 ) -> Score:
     r"""Probability of what happened, relative to the length of the probability vector.
@@ -61,6 +63,8 @@ def pseudo_spherical_score(
         "loss" is (1 - score)/(alpha - 1), lower is better.
     reduction : "mean" or "none"
         One number, or one per row.
+    skill : bool
+        How far from the base rate (0) to certain and right predictions (1) instead.
 
     Examples
     --------
@@ -69,6 +73,8 @@ def pseudo_spherical_score(
     0.9611
     """
     one_of("form", form, ("score", "loss"))
+    if skill:
+        return skill_of(pseudo_spherical_score, view, reduction, alpha=alpha, form=form)
     if form == "loss" and alpha == 1:
         return reduced(view, surprise(view.p_true), reduction)
     _check_alpha(alpha)
@@ -107,6 +113,7 @@ def power_score(
     alpha: float = 2.0,
     form: str = "score",
     reduction: str = "mean",
+    skill: bool = False,
     **common: Unpack[Common],
 ) -> Score:
     r"""Proper score built on the alpha-th powers of the probabilities.
@@ -121,6 +128,8 @@ def power_score(
         "unit" is (score + 1)/alpha, in [0, 1]; "literal" is the review's (23) as printed, improper.
     reduction : "mean" or "none"
         One number, or one per row.
+    skill : bool
+        How far from the base rate (0) to certain and right predictions (1) instead.
 
     Examples
     --------
@@ -129,6 +138,8 @@ def power_score(
     -0.86
     """
     one_of("form", form, ("score", "unit", "literal"))
+    if skill:
+        return skill_of(power_score, view, reduction, alpha=alpha, form=form)
     _check_alpha(alpha)
     reward = view.p_true if form == "literal" or alpha == 2 else view.p_true ** (alpha - 1.0)
     rows = (alpha - 1.0) * sum_of_powers(view, alpha) - alpha * reward
@@ -140,6 +151,7 @@ def power_score(
 @metric(
     "pls",
     row=19,
+    fractional="rows",
     range=(-1.0, 1.0),
     range_note="form='unit' is in [0, 1]",
     sign="lower is better, -1 for certain and correct predictions",
@@ -156,7 +168,12 @@ def power_score(
     **ROW_SCORE,
 )
 def proper_linear_score(
-    view: Predictions, *, form: str = "score", reduction: str = "mean", **common: Unpack[Common]
+    view: Predictions,
+    *,
+    form: str = "score",
+    reduction: str = "mean",
+    skill: bool = False,
+    **common: Unpack[Common],
 ) -> Score:
     r"""The linear score made proper by a quadratic term: the Brier score less one.
 
@@ -168,6 +185,8 @@ def proper_linear_score(
         "unit" is (score + 1)/2, in [0, 1]: the Brier score with scale="half".
     reduction : "mean" or "none"
         One number, or one per row.
+    skill : bool
+        How far from the base rate (0) to certain and right predictions (1) instead.
 
     Examples
     --------
@@ -176,6 +195,8 @@ def proper_linear_score(
     -0.9067
     """
     one_of("form", form, ("score", "unit"))
+    if skill:
+        return skill_of(proper_linear_score, view, reduction, form=form)
     rows = brier_rows(view, "half") if form == "unit" else brier_rows(view, "sum") - 1.0
     return reduced(view, rows, reduction)
 

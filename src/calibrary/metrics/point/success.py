@@ -11,6 +11,7 @@ from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced, row_blocks
+from calibrary.metrics.point.skill import skill_of
 
 __all__ = ["misclassification_loss", "soft_f1_score", "success_rate"]
 
@@ -47,6 +48,7 @@ def success_rate(
     cost: Any = None,
     cost_proportion: float | None = None,
     reduction: str = "mean",
+    skill: bool = False,
     **common: Unpack[Common],
 ) -> Score:
     r"""How often the most probable class is the right one; classes that tie share the credit.
@@ -64,6 +66,8 @@ def success_rate(
         the Brier curve at t, and its integral over t is the Brier score.
     reduction : "mean" or "none"
         One number, or one per row.
+    skill : bool
+        How far from always predicting the base rate (0) to being always right (1) instead.
 
     Examples
     --------
@@ -71,6 +75,8 @@ def success_rate(
     >>> round(cal.success_rate([0, 1, 1, 0], [0.2, 0.7, 0.4, 0.5]), 4)
     0.625
     """
+    if skill:
+        return skill_of(success_rate, view, reduction, cost=cost, cost_proportion=cost_proportion)
     return reduced(view, _success_rows(view, cost, cost_proportion), reduction)
 
 
@@ -87,13 +93,14 @@ def misclassification_loss(
     cost: Any = None,
     cost_proportion: float | None = None,
     reduction: str = "mean",
+    skill: bool = False,
     **common: Unpack[Common],
 ) -> Score:
     """How often the most probable class is wrong: 1 - :func:`success_rate`; with a cost matrix, the mean cost.
 
     Parameters
     ----------
-    cost, cost_proportion, reduction : see :func:`success_rate`
+    cost, cost_proportion, reduction, skill : see :func:`success_rate`
 
     Examples
     --------
@@ -101,6 +108,8 @@ def misclassification_loss(
     >>> round(cal.misclassification_loss([0, 1, 1, 0], [0.2, 0.7, 0.4, 0.5]), 4)
     0.375
     """
+    if skill:
+        return skill_of(misclassification_loss, view, reduction, cost=cost, cost_proportion=cost_proportion)
     return reduced(view, 1.0 - _success_rows(view, cost, cost_proportion), reduction)
 
 
@@ -108,6 +117,7 @@ def misclassification_loss(
     "sf1",
     family="point",
     row=20,
+    fractional="binary",
     aliases=("soft_f1",),
     better="higher",
     perfect=None,

@@ -1,0 +1,105 @@
+"""Names of curves: people ask for them as for metrics; the answer is a figure, and the number that sums it up."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A curve that goes by a name.
+
+    Attributes
+    ----------
+    name, aliases : what it is called
+    meaning : one line that says what it shows
+    figure, data : the functions that draw it and that give its points, as names in :mod:`calibrary`
+    metrics : ids of the metrics that are areas, extremes or points of it
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    meaning: str
+    figure: str
+    data: str
+    metrics: tuple[str, ...]
+
+    def __str__(self) -> str:
+        ids = " and ".join(repr(id) for id in self.metrics)
+        return (
+            f"{self.name} is a curve: calibrary.{self.figure}(y, p) draws it, calibrary.{self.data}(y, p) gives its "
+            f"points; as a number see {ids}"
+        )
+
+
+CURVES = (
+    Curve(
+        "Murphy diagram",
+        ("Murphy curve", "Brier curve", "elementary score curve"),
+        "Cost of acting on the probabilities at every trade-off between the two kinds of error; its area is the Brier "
+        "score (Ehm et al. 2016 draw half of it).",
+        "plots.plot_brier_curve",
+        "plots.brier_curve",
+        ("bs",),
+    ),
+    Curve(
+        "decision curve",
+        ("decision curve analysis", "net benefit curve"),
+        "Net benefit of acting on the probabilities at every threshold, against treating all and treating none "
+        "(Vickers and Elkin 2006).",
+        "plots.plot_decision",
+        "decision_curve",
+        ("net_benefit",),
+    ),
+    Curve(
+        "risk-coverage curve",
+        ("selective risk curve", "accuracy-rejection curve", "rejection curve"),
+        "Error rate of the most confident answers, for every share of them that is given.",
+        "plots.plot_risk_coverage",
+        "plots.risk_coverage",
+        ("aurc", "augrc"),
+    ),
+    Curve(
+        "coverage diagram",
+        ("set coverage curve",),
+        "How often the smallest set of classes that claims a probability holds the true class.",
+        "plots.plot_set_coverage",
+        "plots.set_coverage_data",
+        ("set_coverage",),
+    ),
+    Curve(
+        "reliability diagram",
+        ("calibration plot", "calibration diagram", "reliability curve"),
+        "Observed frequency against predicted probability, bin by bin.",
+        "plots.plot_reliability",
+        "plots.reliability_data",
+        ("ece",),
+    ),
+    Curve(
+        "cumulative difference plot",
+        ("CDP", "cumulative differences", "ECCE plot"),
+        "Running sum of y - c in ascending order of confidence: the slope is the miscalibration.",
+        "plots.plot_cumulative",
+        "plots.cumulative_data",
+        ("ecce_mad", "ecce_r"),
+    ),
+    Curve(
+        "grouping diagram",
+        (),
+        "Cases of equal confidence split by their features: how far apart are they?",
+        "plots.plot_grouping",
+        "plots.grouping_data",
+        ("grouping_loss",),
+    ),
+)
+
+
+def curve_named(name: str) -> Curve | None:
+    """The curve of that name, whatever its case, dashes and spaces; None if there is none."""
+    wanted = _squeezed(name)
+    return next((c for c in CURVES if wanted in map(_squeezed, (c.name, *c.aliases))), None)
+
+
+def _squeezed(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -1,0 +1,72 @@
+"""Labels that are not one class per row: shares between 0 and 1, and several classes at once.
+
+Three things come in besides the class that occurred:
+
+- a share for each row, with one probability: partial credit of a grader, the share of annotators who said yes;
+- a row of shares, one per class, summing to one: how a panel's votes are spread;
+- a row of zeros and ones (or shares) that need not sum to one, and neither need the probabilities: several labels at
+  once, every class a question of its own (multi-label).
+
+``Predictions.y`` then holds floats, or one row of K numbers per case. The first two are the same thing seen from two
+sides: a share s of class 1 is the row (1 - s, s).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.data.checks import ROW_SUM_TOLERANCE, Array, as_array, refuse_outside
+
+
+class LabelRows(NamedTuple):
+    """Rows of labels with their probabilities, and the names of the classes."""
+
+    y: NDArray[Any]
+    probability: Array
+    classes: tuple[Hashable, ...] | None
+
+
+def rows_given(y: NDArray[Any], y_prob: Any, names: Sequence[Hashable] | None) -> LabelRows | None:
+    """A matrix of labels, checked; None if it only writes one class per row, or does not fit the probabilities."""
+    p = as_array(y_prob, "y_prob")
+    if p.shape != y.shape or p.dtype.kind not in "fiub" or len(p) == 0 or _one_class_each(y, p):
+        return None
+    p = np.ascontiguousarray(p, dtype=np.float64)
+    refuse_outside(p)
+    rows = _checked(y)
+    whole = bool(np.isin(rows, (0.0, 1.0)).all())
+    if not whole and sum_to_one(rows) and not sum_to_one(p):
+        i = int(np.abs(p.sum(axis=1) - 1.0).argmax())
+        raise ValueError(
+            f"y_prob[{i}] sums to {p[i].sum():.9g} while the rows of y_true sum to 1: pass probabilities that do too"
+        )
+    if names is not None and (len(set(names)) != len(names) or len(names) != p.shape[1]):
+        raise ValueError(f"labels={list(names)!r} must name each of the {p.shape[1]} columns once")
+    return LabelRows(rows.astype(np.intp) if whole else rows, p, None if names is None else tuple(names))
+
+
+def sum_to_one(rows: NDArray[Any]) -> bool:
+    """Does every row sum to one?"""
+    return bool((np.abs(rows.sum(axis=1) - 1.0) <= ROW_SUM_TOLERANCE).all())
+
+
+def _one_class_each(y: NDArray[Any], p: NDArray[Any]) -> bool:
+    return bool(np.isin(y, (0, 1)).all() and (y.sum(axis=1) == 1).all() and sum_to_one(p))
+
+
+def _checked(y: NDArray[Any]) -> Array:
+    try:
+        rows = y.astype(np.float64)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"y_true has 2 dimensions and holds {y.dtype} values: pass shares, or zeros and ones"
+        ) from error
+    bad = np.argwhere(~((rows >= 0.0) & (rows <= 1.0)))
+    if len(bad):
+        i, k = (int(at) for at in bad[0])
+        raise ValueError(f"y_true[{i}, {k}] = {rows[i, k]:g} is not a share: rows of labels hold numbers from 0 to 1")
+    return rows

@@ -1,0 +1,110 @@
+"""Survival at a horizon: censored follow-up as labels and weights that any metric takes.
+
+"Risk of the event within five years" is a probability of a yes-or-no outcome that is not known for those censored
+earlier. Each of the others stands for the censored ones like it: it gets the inverse of its chance of not having been
+censored (inverse probability of censoring weights), after which every metric of labels, probabilities and weights
+applies.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.data.checks import Array, as_array
+
+
+class Horizon(NamedTuple):
+    """Did the event happen by t, and how much each case counts: ``brier_score(y_true, risk, sample_weight=...)``."""
+
+    y_true: NDArray[np.intp]
+    sample_weight: Array
+
+
+def horizon(time: Any, event: Any, t: float, *, sample_weight: Any = None) -> Horizon:
+    r"""Labels and weights of the event by time t, from follow-up times that may be censored.
+
+    .. math:: y_i = [T_i \le t, \text{event}], \qquad
+              w_i = \begin{cases} 1/G(T_i^-) & y_i = 1 \\ 1/G(t^-) & \text{known to be free of the event at } t \\
+              0 & \text{censored before } t \end{cases}
+
+    :math:`G` is the Kaplan-Meier estimate of not being censored; at equal times events come before censorings, so a
+    case censored at t itself is known to be free of the event (follow-up that ends at t for everybody is fine). The
+    weights sum to the number of cases. Tests and standard errors take them with ``weight_type="importance"``.
+
+    Parameters
+    ----------
+    time : array-like of shape (N,)
+        Time of the event, or of the last look.
+    event : array-like of shape (N,)
+        1 if the event happened then, 0 if the case was censored.
+    t : float
+        The horizon that the predicted risks are for.
+    sample_weight : array-like of shape (N,), optional
+        Weight 2 is the case written twice.
+
+    Returns
+    -------
+    Horizon
+        ``y_true`` and ``sample_weight``, one entry per case.
+
+    Notes
+    -----
+    Censoring is taken to be independent of risk. Where it depends on known groups, use this function in each group.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, w = cal.horizon(time=[1, 2, 3, 4, 5], event=[1, 0, 1, 0, 1], t=4)
+    >>> y, w.round(3)
+    (array([1, 0, 1, 0, 0]), array([1.   , 0.   , 1.333, 1.333, 1.333]))
+    >>> round(cal.brier_score(y, [0.7, 0.4, 0.6, 0.2, 0.1], sample_weight=w), 4)
+    0.074
+    """
+    times, happened, given = _checked(time, event, sample_weight)
+    if not np.isfinite(t):
+        raise ValueError(f"t={t!r} must be a finite time, that of the predicted risks")
+    free = (times > t) | ((times == t) & ~happened)
+    y = happened & (times <= t)
+    known = y | free
+    weight = np.where(known, given, 0.0)
+    weight[known] /= _not_censored(times, happened, given, np.minimum(times, t)[known])
+    if weight.sum() < given.sum() * (1.0 - 1e-9):
+        last = float(times.max())
+        raise ValueError(
+            f"t={t:g} is beyond the follow-up: the last case was censored at {last:g}, so nobody is known to be free "
+            f"of the event at t; choose a horizon of at most {last:g}"
+        )
+    return Horizon(y.astype(np.intp), weight)
+
+
+def _not_censored(times: Array, happened: NDArray[np.bool_], w: Array, at: Array) -> Array:
+    """Kaplan-Meier chance of not being censored before each time, events coming first where times are equal."""
+    distinct, index = np.unique(times, return_inverse=True)
+    events, censored = (np.bincount(index, w * which, len(distinct)) for which in (happened, ~happened))
+    left = np.cumsum((events + censored)[::-1])[::-1]  # at risk just before each time
+    at_risk = left - events
+    stays = 1.0 - np.divide(censored, at_risk, out=np.zeros(len(distinct)), where=at_risk > 0.0)
+    before = np.concatenate(([1.0], np.cumprod(stays)))
+    chance: Array = before[np.searchsorted(distinct, at, side="left")]
+    return chance
+
+
+def _checked(time: Any, event: Any, sample_weight: Any) -> tuple[Array, NDArray[np.bool_], Array]:
+    times, flags = as_array(time, "time").astype(np.float64), as_array(event, "event")
+    if times.ndim != 1 or flags.shape != times.shape or len(times) == 0:
+        raise ValueError(f"time has shape {times.shape} and event {flags.shape}: give one of each for every case")
+    bad = np.flatnonzero(~(np.isfinite(times) & (times >= 0.0)))
+    if len(bad):
+        raise ValueError(f"time[{bad[0]}] = {times[bad[0]]:g}: times must be finite and not negative")
+    wrong = np.flatnonzero(~np.isin(flags, (0, 1)))
+    if len(wrong):
+        raise ValueError(f"event[{wrong[0]}] = {flags[wrong[0]]!r} is neither 0 (censored) nor 1 (the event happened)")
+    w = np.ones(len(times)) if sample_weight is None else as_array(sample_weight, "sample_weight").astype(np.float64)
+    if w.shape != times.shape:
+        raise ValueError(f"sample_weight has shape {w.shape}, time has {len(times)} rows: give one weight per case")
+    if not (w.min() >= 0.0 and w.max() < np.inf and w.any()):
+        raise ValueError("sample_weight must hold finite numbers that are not negative, at least one above 0")
+    return times, flags.astype(bool), w

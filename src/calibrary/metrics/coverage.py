@@ -1,0 +1,116 @@
+"""Sets of classes: how often the smallest set of top classes that claims a level holds the true one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, metric
+from calibrary.metrics.point.rows import row_blocks
+
+__all__ = ["SetCoverage", "set_coverage"]
+
+#: A set whose probabilities add up to the level but for rounding has reached it.
+SLACK = 1e-9
+
+
+class SetCoverage(NamedTuple):
+    """How often the sets hold the true class, how large they are, and what they claim.
+
+    ``claimed`` is their mean probability, which a calibrated model's coverage equals; ``gap`` is coverage - claimed.
+    """
+
+    coverage: float
+    size: float
+    claimed: float
+    gap: float
+
+
+@metric(
+    "set_coverage",
+    family="point",
+    fractional="rows",
+    aliases=("prediction set coverage", "top set coverage"),
+    range=(-np.inf, np.inf),
+    range_note="coverage and claimed [0, 1], size [1, K], gap [-1, 1]",
+    perfect=None,
+    better="perfect",
+    tail="two-sided",
+    sign="gap below 0: the sets hold the true class less often than they claim (over-confident); above 0: more often",
+    fields=(("coverage", None), ("size", None), ("gap", 0.0)),
+    lenses=("full", "ranked", "partition"),
+    default_lens="full",
+    binary_lens="full",
+    cost="O(NK log K)",
+    equation="beyond the review: P(y in S), S the smallest top set with sum c >= level",
+    references=(
+        "Romano, Sesia, Candes (2020), Classification with valid and adaptive coverage, NeurIPS (the sets, before "
+        "they are made conformal)",
+    ),
+    use="Decisions by a short list: does the list that claims 90% hold the answer in 90% of the cases, and how long is "
+    "it?",
+    avoid="Sets are made of whole classes, so they claim more than the level: compare coverage with claimed, not with "
+    "the level. A gap of 0 at one level does not mean calibrated: see set_coverage_curve.",
+    status="emerging",
+    since="0.2",
+)
+def set_coverage(view: Predictions, *, level: float = 0.9, **common: Unpack[Common]) -> SetCoverage:
+    r"""Coverage and mean size of the smallest sets of top classes that reach a level.
+
+    .. math:: \frac{1}{N} \sum_i [y_i \in S_i], \qquad S_i = \text{the fewest top classes with }
+              \sum_{k \in S_i} c_{ik} \ge \text{level}
+
+    Equal probabilities rank by column.
+
+    Parameters
+    ----------
+    level : float
+        Probability that the sets must claim, above 0 and at most 1.
+
+    Returns
+    -------
+    SetCoverage
+        ``coverage``, ``size``, ``claimed`` (mean probability of the sets) and ``gap`` (coverage - claimed).
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p, _ = cal.datasets.digits()
+    >>> found = cal.set_coverage(y, p, level=0.9)
+    >>> round(found.coverage, 3), round(found.size, 2), round(found.claimed, 3)
+    (1.0, 3.01, 0.931)
+    """
+    return at_levels(view, np.array([checked_level(level)]))[0]
+
+
+def checked_level(level: Any) -> float:
+    if not 0.0 < level <= 1.0:
+        raise ValueError(f"level={level!r} must lie above 0 and at most at 1: it is the probability a set must claim")
+    return float(level)
+
+
+def at_levels(view: Predictions, levels: Array) -> list[SetCoverage]:
+    """Weighted means of (covered, size, claimed) over the rows, a block of rows at a time."""
+    total = np.zeros((len(levels), 3))
+    for w, label, p, before in _ranked(view):
+        for j, level in enumerate(levels):
+            member = before < level - SLACK
+            columns = np.column_stack([(label * member).sum(axis=1), member.sum(axis=1), (p * member).sum(axis=1)])
+            total[j] += columns.sum(axis=0) if w is None else w @ columns
+    means = total / view.total
+    return [SetCoverage(c, s, m, c - m) for c, s, m in means.tolist()]
+
+
+def _ranked(view: Predictions) -> Iterator[tuple[Array | None, NDArray[Any], Array, Array]]:
+    """Blocks of rows with their classes from the most probable down: weights, label, probability, and sum before."""
+    for rows in row_blocks(view):
+        y, p = view.y[rows], view.p[rows]
+        order = np.argsort(-p, axis=1, kind="stable")
+        ranked = np.take_along_axis(p, order, axis=1)
+        label = order == y[:, None] if y.ndim == 1 else np.take_along_axis(y, order, axis=1)
+        yield None if view.w is None else view.w[rows], label, ranked, np.cumsum(ranked, axis=1) - ranked

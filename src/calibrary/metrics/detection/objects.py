@@ -1,0 +1,154 @@
+"""Calibration object by object: what all boxes on an object say together, and objects nobody found."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary._errors import one_of
+from calibrary.data import Matches
+from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.matches import Overlaps
+from calibrary.metrics.detection.front import Overlapping, detection_metric, no_value
+
+_AGGREGATIONS = ("mean", "iou", "best")
+
+
+@detection_metric(
+    "oce",
+    by_object=True,
+    aliases=("object-level calibration error",),
+    range=(0.0, 2.0),
+    range_note="1 is what a missed object costs; more needs confident boxes of the wrong class",
+    perfect=None,
+    tail="two-sided",
+    sign="lower is better; 0 needs every object found with certainty and in the right class",
+    null=False,
+    null_note="redrawn outcomes say nothing about the objects that are missed",
+    cost="O(overlapping pairs)",
+    equation="beyond the review: mean over objects of sum_k ([k = class] - mean score_k)^2, 1 if missed",
+    references=(
+        "Park, Sobolewski, Azizan (2026), Uncertainty quantification in detection transformers: object-level "
+        "calibration and image-level reliability, IEEE TPAMI, arXiv:2412.01782",
+    ),
+    use="Choose a score threshold or a way of suppressing boxes: leftovers and misses both cost, unlike in D-ECE.",
+    avoid="Not calibration alone: like a Brier score it rewards certainty. Boxes on no object cost nothing.",
+    status="emerging",
+    since="0.2",
+)
+def object_calibration_error(
+    matches: Matches,
+    *,
+    iou_thresholds: Any = (0.5, 0.75),
+    aggregation: str = "mean",
+    probabilities: Any = None,
+    **data: Unpack[Overlapping],
+) -> float:
+    r"""Squared distance between an object's class and the mean class vector of the boxes on it, over objects.
+
+    .. math:: \frac{1}{|O|} \sum_{o} \sum_k \big([k = k_o] - \bar p_{ok}\big)^2
+
+    :math:`\bar p_o` is the mean over the detections, of any class, that overlap the object at least that much; without
+    any it is 0, so that a miss costs 1. The mean over the thresholds is taken last. Without ``probabilities`` a
+    detection's class vector has its score at its own class and 0 elsewhere.
+
+    Parameters
+    ----------
+    iou_thresholds : float or sequence of float
+        Overlaps from which a box is on an object.
+    aggregation : "mean", "iou" or "best"
+        Plain mean of the boxes on an object, mean weighted by overlap, or the one that overlaps most.
+    probabilities : array-like of shape (number of results, number of categories), optional
+        The whole class vector of every detection, in the order of the results and of the listed categories.
+
+    Notes
+    -----
+    Detections that came matched, as arrays, have one box on each object that was found.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> truth = cal.boxes([0, 0], ["cat", "dog"], [[0, 0, 10, 10], [50, 50, 10, 10]])
+    >>> found = cal.boxes([0, 0], ["cat", "dog"], [[0, 0, 10, 10], [0, 0, 10, 9]], score=[0.9, 0.3])
+    >>> round(cal.object_calibration_error(truth, found), 4)
+    0.6625
+    """
+    one_of("aggregation", aggregation, _AGGREGATIONS)
+    thresholds = _checked(iou_thresholds)
+    errors = np.mean([_object_errors(matches, t, aggregation, probabilities) for t in thresholds], axis=0)
+    counted = matches.objects.real & (matches.objects.category >= 0)
+    if not counted.any():
+        return no_value(matches, "there are no objects, so their error is undefined")
+    return float(np.average(errors[counted], weights=matches.object_weights[counted]))
+
+
+def _checked(iou_thresholds: Any) -> list[float]:
+    given = np.atleast_1d(as_array(iou_thresholds, "iou_thresholds")).astype(np.float64)
+    bad = given[~((given >= 0.0) & (given <= 1.0))]
+    if given.ndim != 1 or not len(given) or len(bad):
+        wrong = bad[0] if len(bad) else iou_thresholds
+        raise ValueError(f"iou_thresholds holds {wrong}, outside [0, 1]: an overlap is a share of the union")
+    return [float(t) for t in given]
+
+
+def _object_errors(matches: Matches, least: float, aggregation: str, probabilities: Any) -> Array:
+    """sum_k ([k = class] - p_k)^2 of every annotation."""
+    pairs = _on_objects(matches, least)
+    share = _shares(pairs, aggregation, len(matches.objects))
+    category = matches.objects.category
+    square, own = (
+        _of_scores(pairs, share, category, len(matches.categories))
+        if probabilities is None
+        else _of_vectors(matches, pairs, share, probabilities)
+    )
+    return 1.0 - 2.0 * own + square
+
+
+def _on_objects(matches: Matches, least: float) -> Overlaps:
+    if matches.overlapping is not None:
+        return matches.overlapping(least)
+    hit = np.flatnonzero(matches.correct & ~(matches.iou < least))  # an overlap nobody stated counts as enough
+    return Overlaps(matches.object[hit], matches.iou[hit], matches.category[hit], matches.score[hit], matches.row[hit])
+
+
+def _shares(pairs: Overlaps, aggregation: str, n: int) -> Array:
+    """How much every pair counts in the vector of its object; they sum to one for each."""
+    if aggregation == "best":
+        order = np.lexsort((-pairs.iou, pairs.object))
+        share = np.zeros(len(order))
+        share[order[np.flatnonzero(np.diff(pairs.object[order], prepend=-1))]] = 1.0
+        return share
+    weight = np.ones(len(pairs.object)) if aggregation == "mean" else np.nan_to_num(pairs.iou, nan=1.0)
+    every: Array = weight / np.bincount(pairs.object, weight, n)[pairs.object]
+    return every
+
+
+def _of_scores(pairs: Overlaps, share: Array, category: Indices, k: int) -> tuple[Array, Array]:
+    """Squared length of every object's vector and its entry at the object's class, from scores of single classes."""
+    cell, member = np.unique(pairs.object * k + pairs.category, return_inverse=True)
+    entry = np.bincount(member.ravel(), share * pairs.score, len(cell))
+    at = cell // k
+    n = len(category)
+    square, own = (np.bincount(at, x, n).astype(np.float64) for x in (entry**2, entry * (category[at] == cell % k)))
+    return square, own
+
+
+def _of_vectors(matches: Matches, pairs: Overlaps, share: Array, probabilities: Any) -> tuple[Array, Array]:
+    """The same from whole class vectors of the detections."""
+    p = as_array(probabilities, "probabilities").astype(np.float64)
+    k = len(matches.categories)
+    if p.ndim != 2 or p.shape[1] != k or p.shape[0] <= pairs.row.max(initial=-1):
+        raise ValueError(
+            f"probabilities has shape {p.shape}: give one row per result, one column for each of {k} classes"
+        )
+    bad = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
+    if len(bad):
+        i, j = (int(at) for at in bad[0])
+        raise ValueError(f"probabilities[{i}, {j}] = {p[i, j]:g} is not a probability: pass numbers from 0 to 1")
+    from scipy.sparse import csr_array
+
+    n = len(matches.objects)
+    mean = csr_array((share, (pairs.object, pairs.row)), shape=(n, len(p))) @ p
+    category = matches.objects.category
+    return (mean**2).sum(axis=1), np.where(category >= 0, mean[np.arange(n), category], 0.0)

@@ -1,0 +1,62 @@
+"""Relative errors within the fields of a table: advertisers, regions, devices."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary._errors import undefined, warn
+from calibrary.data.predictions import Predictions
+from calibrary.grouping import UserGroups
+from calibrary.metrics.declare import Common, metric
+
+__all__ = ["field_relative_calibration_error"]
+
+
+@metric(
+    "field_rce",
+    family="bin",
+    fractional="binary",
+    aliases=("Field-RCE", "field-level relative calibration error"),
+    range=(0.0, np.inf),
+    needs=("groups",),
+    sign="0: every field's predicted total equals its events; .1 is off by a tenth of the events on average",
+    cost="O(N)",
+    equation="beyond the review: sum_f N_f |mean y - mean c| / mean y / N",
+    references=("Pan et al. (2020), Field-aware calibration: a simple and empirically strong method, WWW, 729-739",),
+    use="Rates that differ by orders of magnitude (clicks, failures): an error counts in per cent of the field's own "
+    "rate.",
+    avoid="Fields with few events: their rate is noise and stands in the denominator; fields without any are left out.",
+    status="emerging",
+    since="0.2",
+)
+def field_relative_calibration_error(view: Predictions, *, groups: Any = None, **common: Unpack[Common]) -> float:
+    r"""Mean over the rows of the relative error of the predicted rate of their field.
+
+    .. math:: \frac{1}{N} \sum_f N_f \frac{|\bar y_f - \bar c_f|}{\bar y_f}
+
+    over the fields in which an event occurred; a warning says how many rows the others hold.
+
+    Parameters
+    ----------
+    groups : array-like of shape (N,)
+        The field of every row: anything hashable.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, c = [0, 1, 0, 1], [0.2, 0.4, 0.5, 0.6]
+    >>> round(cal.field_relative_calibration_error(y, c, groups=["a", "a", "b", "b"]), 4)
+    0.25
+    """
+    if groups is None:
+        raise ValueError("groups is missing: pass the field of every row")
+    fields = UserGroups(groups).groups(view)
+    some = fields.label > 0.0
+    if not some.any():
+        return undefined("no field has an event, so a relative error is undefined")
+    if not some.all():
+        left = float(fields.weight[~some].sum())
+        warn(f"{int((~some).sum())} of {len(fields)} fields ({left:g} rows) have no event and count as without error")
+    return float(np.sum(np.abs(fields.residual[some]) / fields.label[some]) / view.total)

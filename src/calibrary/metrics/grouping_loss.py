@@ -1,0 +1,179 @@
+"""Grouping loss: what no metric of labels and confidences can see.
+
+Cases of equal confidence may differ: with c = .5 for everyone, half of them at .1 and half at .9, a model is
+calibrated and still far from the truth. The spread of the true probabilities within a confidence is the grouping
+loss; cells of cases (known ones, or leaves of trees grown on the features) give a lower bound of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary._errors import undefined, whole
+from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.predictions import Predictions
+from calibrary.grouping import UserGroups, group, nearest_windows
+from calibrary.metrics.bins.options import BINNING, Binned
+from calibrary.metrics.declare import metric
+
+__all__ = ["GroupingLoss", "grouping_loss"]
+
+
+class GroupingLoss(NamedTuple):
+    """``loss`` is ``uncorrected`` less ``bias`` (chance) less ``induced`` (the spread of confidences in a bin)."""
+
+    loss: float
+    uncorrected: float
+    bias: float
+    induced: float
+
+
+@metric(
+    "grouping_loss",
+    family="bin",
+    aliases=("GL", "glest"),
+    range=(-np.inf, np.inf),
+    range_note="[0, 1/2] but for chance, which may leave it slightly below 0",
+    sign="0: cases of equal confidence are alike as far as the cells can tell; larger is worse",
+    fields=(("loss", 0.0),),
+    needs=("groups",),
+    extra_options=BINNING,
+    cost="O(N log N)",
+    equation="beyond the review (its section 2.2 names it): sum_b,r n_br/N (h(p_b) - h(p_br)) less two parts",
+    references=(
+        "Perez-Lebel, Le Morvan, Varoquaux (2023), Beyond calibration: estimating the grouping loss of modern neural "
+        "networks, ICLR",
+    ),
+    use="A calibrated model that is to be used case by case: would more features tell cases of equal confidence apart?",
+    avoid="It is a lower bound: cells that do not matter read 0. Not a calibration error, and recalibration cannot "
+    "lower it.",
+    status="emerging",
+    since="0.2",
+)
+def grouping_loss(
+    view: Predictions,
+    *,
+    groups: Any = None,
+    features: Any = None,
+    n_groups: int = 2,
+    rng: Any = 0,
+    **options: Unpack[Binned],
+) -> GroupingLoss:
+    r"""Lower bound of the squared error due to unlike cases that share a confidence.
+
+    .. math:: \sum_{b,r} \frac{n_{br}}{N} \big(h(\bar y_b) - h(\bar y_{br})\big) - \text{bias} - \text{induced},
+              \qquad h(p) = 2p(1-p)
+
+    over bins b of confidence and cells r within them. ``bias`` is what cells of these sizes read by chance, ``induced``
+    the part due to different confidences in one bin, by a nearest-neighbor curve. Cells of one case are left out.
+
+    Parameters
+    ----------
+    groups : array-like of shape (N,)
+        The cell of every row: anything hashable that is known without the label.
+    features : array-like of shape (N, d), optional
+        In place of ``groups``: in every bin a tree with ``n_groups`` leaves is grown on a random half of the cases, and
+        its leaves are the cells of the other half, which alone is judged. Needs scikit-learn.
+    n_groups : int
+        Leaves per bin.
+    rng : int, Generator or None
+        For the halves.
+
+    Returns
+    -------
+    GroupingLoss
+        ``loss``, ``uncorrected``, ``bias`` and ``induced``.
+
+    Examples
+    --------
+    >>> import calibrary as cal, numpy as np
+    >>> c = np.full(400, 0.5)
+    >>> kind = np.arange(400) % 2
+    >>> y = np.arange(400) % 20 < np.where(kind == 1, 18, 2)
+    >>> round(cal.grouping_loss(y, c, groups=kind).loss, 3)
+    0.32
+    """
+    if (groups is None) == (features is None):
+        raise ValueError("pass either groups=, the cell of every row, or features=, from which cells are learned")
+    bins = group(view, **options)
+    if features is None:
+        cells = UserGroups(groups).groups(view).index
+        return _measured(view, bins.index, cells)
+    judged, cells = _learned_cells(view, bins.index, features, whole("n_groups", n_groups, least=2), rng)
+    rest = view.subset(judged, view.y[judged], view.c[judged])
+    return _measured(rest, bins.index[judged], cells)
+
+
+def _measured(view: Predictions, bin: Indices, cell: Indices) -> GroupingLoss:
+    pair, member = np.unique(np.column_stack([bin, cell]), axis=0, return_inverse=True)
+    n, positive = _sums(view, member.ravel(), len(pair))
+    kept = n > 1.0  # the chance of a single case cannot be told from its loss
+    if not kept.any():
+        return GroupingLoss(undefined("no cell holds two cases, so the grouping loss is undefined"), *[np.nan] * 3)
+    n, rate, of_bin = n[kept], positive[kept] / n[kept], np.unique(pair[kept, 0], return_inverse=True)[1]
+    size = np.bincount(of_bin, n)
+    mean = np.bincount(of_bin, n * rate) / size
+    total = float(size.sum())
+    uncorrected = float(np.dot(n, _entropy(mean)[of_bin] - _entropy(rate))) / total
+    chance = np.dot(n, _entropy(rate) / (n - 1.0)) - np.dot(size, _entropy(mean) / (size - 1.0))
+    bias, induced = float(chance) / total, _induced(view, bin)
+    return GroupingLoss(uncorrected - bias - induced, uncorrected, bias, induced)
+
+
+def _sums(view: Predictions, index: Indices, size: int) -> tuple[Array, Array]:
+    """Weight and weighted labels of every cell."""
+    n = np.bincount(index, view.w, size).astype(np.float64)
+    return n, np.bincount(index, view.y if view.w is None else view.w * view.y, size).astype(np.float64)
+
+
+def _entropy(p: Array) -> Array:
+    return 2.0 * p * (1.0 - p)
+
+
+def _induced(view: Predictions, bin: Indices) -> float:
+    """Spread within the bins of the rate that goes with each confidence, by its nearest tenth of the cases."""
+    k = max(int(min(2000.0, 0.1 * view.total)), 1)
+    windows = nearest_windows(view, k - 1) if k > 1 else None
+    at = np.searchsorted(view.ties.c, view.c)
+    curve = (view.ties.wy / view.ties.w if windows is None else windows.label)[at]
+    _, index = np.unique(bin, return_inverse=True)
+    w = view.weight
+    size = np.bincount(index, w)
+    mean, entropy = (np.bincount(index, w * x) / size for x in (curve, _entropy(curve)))
+    return float(np.dot(size, _entropy(mean) - entropy) / view.total)
+
+
+# -- cells learned from features ---------------------------------------------------------------------
+
+
+def _learned_cells(view: Predictions, bin: Indices, features: Any, n_groups: int, rng: Any) -> tuple[Indices, Indices]:
+    """The judged half of the rows, and the leaf of each in the tree of its bin."""
+    x = np.asarray(view.align(as_array(features, "features"), "features"), dtype=np.float64)
+    x = x[:, None] if x.ndim == 1 else x
+    learning = np.zeros(view.n, dtype=bool)
+    learning[np.random.default_rng(rng).permutation(view.n)[: view.n // 2]] = True
+    judged, cell = [], []
+    for b in np.unique(bin):
+        learn, judge = np.flatnonzero((bin == b) & learning), np.flatnonzero((bin == b) & ~learning)
+        judged.append(judge)
+        cell.append(leaf_of_each(x, view, learn, judge, n_groups))
+    return np.concatenate(judged), np.concatenate(cell)
+
+
+def leaf_of_each(x: Array, view: Predictions, learn: Indices, judge: Indices, n_groups: int) -> NDArray[np.intp]:
+    """The leaf of every judged case in a tree grown on others; all in one where there is nothing to learn from."""
+    try:
+        from sklearn.tree import DecisionTreeRegressor
+    except ImportError as error:
+        raise ImportError("cells from features need scikit-learn: pip install 'calibrary[sklearn]'") from error
+    if len(learn) < n_groups or not len(judge):
+        return np.zeros(len(judge), dtype=np.intp)
+    tree = DecisionTreeRegressor(
+        min_samples_leaf=len(learn) // n_groups, max_leaf_nodes=max(n_groups, 2), random_state=0
+    )
+    tree.fit(x[learn], view.y[learn], sample_weight=view.weight[learn])
+    found: NDArray[np.intp] = tree.apply(x[judge])
+    return found

@@ -1,0 +1,163 @@
+"""People disagree: predictions against the spread of human answers, row by row.
+
+Labels are rows of shares, one per class (how a panel of annotators voted), or one share for two classes. Where a
+single class is given it counts as a panel of one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+import scipy
+
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.metrics.declare import Common, metric
+from calibrary.metrics.point.rows import Score, class_mean, reduced
+
+__all__ = [
+    "EntropyDifference",
+    "distribution_calibration_error",
+    "entropy_calibration_error",
+    "ranking_calibration_score",
+]
+
+_FACTS: dict[str, Any] = {
+    "family": "point",
+    "fractional": "rows",
+    "lenses": ("full", "binary"),
+    "default_lens": "full",
+    "needs": ("distributions",),
+    "null": False,
+    "null_note": "shares of annotators are not single classes drawn from the predictions",
+    "cost": "O(NK)",
+    "references": (
+        "Baan, Aziz, Plank, Fernandez (2022), Stop measuring calibration when humans disagree, EMNLP, 1892-1915",
+    ),
+    "status": "emerging",
+    "since": "0.2",
+}
+
+
+@metric(
+    "dist_ce",
+    aliases=("DistCE", "human calibration error"),
+    sign="0: every predicted row is the panel's; larger is worse",
+    equation="beyond the review: mean over rows of half the sum of |human - predicted|",
+    use="Labels are spread because people disagree, and the model should be spread in the same way, case by case.",
+    avoid="Small panels: the shares of a few annotators are off by chance, so even the true spread does not read 0.",
+    **_FACTS,
+)
+def distribution_calibration_error(view: Predictions, *, reduction: str = "mean", **common: Unpack[Common]) -> Score:
+    r"""Mean distance (total variation) between the shares of human answers and the predicted probabilities.
+
+    .. math:: \frac{1}{N} \sum_i \frac{1}{2} \sum_k |y_{ik} - c_{ik}|
+
+    The share of a panel's votes that would have to move to make it agree with the prediction.
+
+    Parameters
+    ----------
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> human = [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]
+    >>> round(cal.distribution_calibration_error(human, [[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]]), 4)
+    0.15
+    """
+    rows = class_mean(view, np.abs)  # for two classes and one probability that is the distance already
+    return reduced(view, rows if view.binary else rows * (view.k / 2.0), reduction)
+
+
+class EntropyDifference(NamedTuple):
+    """Mean of predicted less human entropy: with its sign, and without."""
+
+    signed: float
+    absolute: float
+
+
+@metric(
+    "ent_ce",
+    aliases=("EntCE", "entropy calibration error of label distributions"),
+    range=(-np.inf, np.inf),
+    range_note="[-log K, log K], in units of the base",
+    better="perfect",
+    tail="two-sided",
+    sign="signed above 0: the model is less certain than people are; below 0: more certain",
+    fields=(("signed", 0.0), ("absolute", 0.0)),
+    equation="beyond the review: mean of H(predicted) - H(human)",
+    use="Is the model as undecided as people are, whichever class it prefers?",
+    avoid="0 does not mean agreement: the same spread on other classes reads 0. Small panels have too little entropy.",
+    **_FACTS,
+)
+def entropy_calibration_error(view: Predictions, *, base: float = np.e, **common: Unpack[Common]) -> EntropyDifference:
+    r"""How much more undecided the predictions are than the people: mean difference of entropies.
+
+    .. math:: \frac{1}{N} \sum_i \Big( H(c_i) - H(y_i) \Big), \qquad \frac{1}{N} \sum_i |H(c_i) - H(y_i)|
+
+    Parameters
+    ----------
+    base : float
+        Base of the logarithm; 2 gives bits.
+
+    Returns
+    -------
+    EntropyDifference
+        ``signed`` and ``absolute``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> human = [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]
+    >>> round(cal.entropy_calibration_error(human, [[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]]).signed, 4)
+    0.2037
+    """
+    if not base > 0 or base == 1:
+        raise ValueError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
+    difference = (_entropy(view.p) - _entropy(_shares(view))) / np.log(base)
+    return EntropyDifference(float(view.mean(difference)), float(view.mean(np.abs(difference))))
+
+
+@metric(
+    "rank_cs",
+    aliases=("RankCS", "ranking calibration score"),
+    perfect=1.0,
+    better="higher",
+    tail="less",
+    sign="1: the classes of every row are in the order of the votes; lower is worse",
+    equation="beyond the review: share of rows with argsort(human) = argsort(predicted)",
+    use="Does the model know what most people say, what fewer say, and so on?",
+    avoid="Many classes: the order of classes that nobody chose is arbitrary, and equal votes count in column order.",
+    **_FACTS,
+)
+def ranking_calibration_score(view: Predictions, **common: Unpack[Common]) -> float:
+    r"""Share of cases in which the predicted order of the classes is that of the human votes.
+
+    .. math:: \frac{1}{N} \sum_i [\operatorname{argsort}(y_i) = \operatorname{argsort}(c_i)]
+
+    Equal shares rank in column order.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> human = [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]
+    >>> cal.ranking_calibration_score(human, [[0.6, 0.3, 0.1], [0.2, 0.6, 0.2]])
+    0.5
+    """
+    order, human = (np.argsort(-rows, axis=1, kind="stable") for rows in (view.p, _shares(view)))
+    return float(view.mean((order == human).all(axis=1).astype(np.float64)))
+
+
+def _shares(view: Predictions) -> Array:
+    """One row of shares per case."""
+    if view.y.ndim == 1 and view.fractional:
+        return np.column_stack([1.0 - view.y, view.y])
+    return view.one_hot
+
+
+def _entropy(rows: Array) -> Array:
+    total: Array = -scipy.special.xlogy(rows, rows).sum(axis=1)
+    return total

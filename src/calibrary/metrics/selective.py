@@ -1,0 +1,354 @@
+"""Confidence as a reason to answer or to abstain: risk and coverage, ranks, and the error leaderboards print.
+
+A language model (or any classifier) that may refuse answers those it is surest of first. In a binary view ``y`` is
+"was the answer right" and ``c`` the confidence given with it; through ``lens="top-label"`` it is the predicted class
+and its probability. Tied confidences, the rule for verbal ones, are taken together: every number here is its
+expectation over all orders of the tied answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+from scipy.special import digamma
+
+from calibrary._errors import one_of, undefined, whole
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.grouping import group
+from calibrary.metrics.bins.options import class_norm
+from calibrary.metrics.declare import Common, metric
+
+__all__ = [
+    "area_under_generalized_risk_coverage_curve",
+    "area_under_risk_coverage_curve",
+    "area_under_roc_curve",
+    "excess_area_under_risk_coverage_curve",
+    "rank_calibration_error",
+    "rms_calibration_error",
+]
+
+EMERGING: dict[str, Any] = {"status": "emerging", "since": "0.2"}
+
+_RANKED: dict[str, Any] = {
+    "family": "cumulative",
+    "perfect": None,
+    "tail": "two-sided",
+    "cost": "O(N log N)",
+    **EMERGING,
+}
+_TRAUB = "Traub et al. (2024), Overcoming common flaws in the evaluation of selective classification systems, NeurIPS"
+_GEIFMAN = "Geifman, Uziel, El-Yaniv (2019), Bias-reduced uncertainty estimation for deep neural classifiers, ICLR"
+
+
+# -- risk and coverage -------------------------------------------------------------------------------
+
+
+@metric(
+    "aurc",
+    fractional="binary",
+    aliases=("area under the risk-coverage curve", "selective risk"),
+    sign="lower is better: the errors are among the least confident answers; the error rate is what luck gives",
+    equation="beyond the review: (1/N) sum_k errors among the k most confident / k",
+    references=(_GEIFMAN, _TRAUB),
+    use="Abstention: how often the answers are wrong if only the most confident ones are given, over all coverages.",
+    avoid="It mixes accuracy and ranking, and its first few answers weigh most: compare augrc, or e_aurc for the "
+    "ranking alone. Says nothing about calibration: any rising change of the confidences leaves it as it is.",
+    **_RANKED,
+)
+def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
+    r"""Mean error rate of the k most confident answers, over all k.
+
+    .. math:: \frac{1}{N} \sum_{k=1}^{N} \frac{1}{k} \sum_{i \le k} (1 - y_{(i)}),
+              \qquad c_{(1)} \ge c_{(2)} \ge \dots
+
+    Answers of equal confidence count by the mean over their orders, exactly. Partial credit (fractional labels)
+    counts as that part of a right answer.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> right, confidence = [1, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.5]
+    >>> round(cal.area_under_risk_coverage_curve(right, confidence), 4)
+    0.1967
+    """
+    return _risk_area(_Falling.of(view))
+
+
+@metric(
+    "e_aurc",
+    fractional="binary",
+    aliases=("excess AURC", "excess area under the risk-coverage curve"),
+    sign="0 is the best order these answers allow: every right one is more confident than every wrong one",
+    equation="beyond the review: aurc less that of the best order of the same answers",
+    references=(_GEIFMAN,),
+    use="The ranking part of aurc, for models of different accuracy.",
+    avoid="Its scale still depends on the error rate (Traub et al.): for models of different accuracy prefer auroc.",
+    **_RANKED,
+)
+def excess_area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
+    r"""How much of the area under the risk-coverage curve a better order of confidence would save.
+
+    .. math:: \text{AURC}(c) - \text{AURC}(y)
+
+    The second term is the area when the answers are ordered by what they turned out to be.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> right, confidence = [1, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.5]
+    >>> round(cal.excess_area_under_risk_coverage_curve(right, confidence), 4)
+    0.0667
+    """
+    best = Predictions(view.y, view.y.astype(np.float64), view.w)
+    return max(_risk_area(_Falling.of(view)) - _risk_area(_Falling.of(best)), 0.0)
+
+
+@metric(
+    "augrc",
+    fractional="binary",
+    aliases=("area under the generalized risk-coverage curve",),
+    range=(0.0, 1.0),
+    range_note="at most 1/2 + 1/(2N)",
+    sign="lower is better: the mean share of answers that are given and wrong",
+    equation="beyond the review: (1/N) sum_k errors among the k most confident / N",
+    references=(_TRAUB,),
+    use="Abstention in one number: the risk of an undetected error, averaged over coverages; no answer weighs more.",
+    avoid="Like aurc it mixes accuracy and ranking and does not see miscalibration.",
+    **_RANKED,
+)
+def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
+    r"""Mean share of answers that are among the k most confident and wrong, over all k.
+
+    .. math:: \frac{1}{N} \sum_{k=1}^{N} \frac{1}{N} \sum_{i \le k} (1 - y_{(i)})
+              = (1-\text{AUROC})\,a(1-a) + \frac{(1-a)^2}{2} + \frac{1-a}{2N}
+
+    with accuracy a. Tied confidences count by the mean over their orders.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> right, confidence = [1, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.5]
+    >>> round(cal.area_under_generalized_risk_coverage_curve(right, confidence), 4)
+    0.16
+    """
+    f = _Falling.of(view)
+    given_and_wrong = f.size * f.wrong_before + f.wrong * (f.size + 1.0) / 2.0
+    return float(given_and_wrong.sum()) / view.total**2
+
+
+@metric(
+    "auroc",
+    fractional="binary",
+    aliases=("AUC", "ROC AUC", "c-statistic", "concordance", "area under the ROC curve"),
+    better="higher",
+    sign="higher is better: 1 if confidence tells right from wrong, 1/2 if it says nothing",
+    symmetric=True,
+    equation="beyond the review: P(c of a right answer > c of a wrong one), half for ties",
+    references=("Hanley, McNeil (1982), The meaning and use of the area under a ROC curve", _TRAUB),
+    use="Can the confidence be used to decide whom to trust, whatever its scale?",
+    avoid="It is discrimination, not calibration: every rising change of the confidences leaves it as it is.",
+    **_RANKED,
+)
+def area_under_roc_curve(view: Predictions, **common: Unpack[Common]) -> float:
+    r"""Chance that a right answer is more confident than a wrong one.
+
+    .. math:: P(c_i > c_j) + \tfrac{1}{2} P(c_i = c_j), \qquad y_i = 1,\; y_j = 0
+
+    Undefined (nan, with a warning) when all answers are right or all are wrong.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> right, confidence = [1, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.5]
+    >>> round(cal.area_under_roc_curve(right, confidence), 4)
+    0.8333
+    """
+    ties = view.ties
+    wrong = ties.w - ties.wy
+    right_total, wrong_total = float(ties.wy.sum()), float(wrong.sum())
+    if right_total <= 0.0 or wrong_total <= 0.0:
+        return undefined("the AUROC is undefined: it compares right with wrong answers, and all labels are the same")
+    less_sure = np.cumsum(wrong) - 0.5 * wrong
+    return float(ties.wy.dot(less_sure)) / (right_total * wrong_total)
+
+
+@dataclass(frozen=True)
+class _Falling:
+    """Answers of equal confidence, from the most confident down: how many, how many wrong, and how many came before."""
+
+    size: Array
+    wrong: Array
+    before: Array
+    wrong_before: Array
+
+    @classmethod
+    def of(cls, view: Predictions) -> _Falling:
+        size = view.ties.w[::-1]
+        wrong = size - view.ties.wy[::-1]
+        return cls(size, wrong, np.cumsum(size) - size, np.cumsum(wrong) - wrong)
+
+
+def _risk_area(f: _Falling) -> float:
+    """Mean over k of errors/k. In a tied group the expected number of errors grows linearly from one k to the next:
+
+    (E + e (k-a)/m) / k = e/m + (E - a e/m) / k, so that a group needs its sum of 1/k only: a difference of digammas,
+    which also says what a fractional weight means.
+    """
+    rate = f.wrong / f.size
+    reciprocals = 1.0 / (f.before + 1.0)
+    tied = f.size != 1.0
+    reciprocals[tied] = digamma((f.before + f.size)[tied] + 1.0) - digamma(f.before[tied] + 1.0)
+    area = f.wrong.sum() + np.dot(f.wrong_before - f.before * rate, reciprocals)
+    return float(area / f.size.sum())
+
+
+# -- errors of confidence that leaderboards and papers on language models print ----------------------
+
+
+@metric(
+    "rms_calibration_error",
+    family="bin",
+    fractional="binary",
+    aliases=("HLE calibration error", "BrowseComp calibration error", "rms_calib_error"),
+    combine=class_norm(2),
+    cost="O(N log N)",
+    equation="beyond the review: (28) with p = 2 over bins of bin_size answers",
+    references=(
+        "Hendrycks, Mazeika, Dietterich (2019), Deep anomaly detection with outlier exposure, ICLR (its script)",
+        "Phan et al. (2025), Humanity's Last Exam, arXiv:2501.14249",
+    ),
+    use="To compare with Humanity's Last Exam, BrowseComp and others that print a root mean square error.",
+    avoid="tail='drop' understates over-confidence: it leaves the most confident answers out. Depends on bin_size, and "
+    "a calibrated model does not read 0.",
+    **EMERGING,
+)
+def rms_calibration_error(
+    view: Predictions, *, bin_size: float = 100, tail: str = "join", ties: str = "pool", **common: Unpack[Common]
+) -> float:
+    r"""Root mean square gap between confidence and accuracy over bins of ``bin_size`` answers.
+
+    .. math:: \sqrt{\sum_b \frac{n_b}{N} (\bar y_b - \bar c_b)^2}
+
+    over consecutive bins of the answers sorted by confidence; the last bin takes the remainder.
+
+    Parameters
+    ----------
+    bin_size : float
+        Answers (weight) per bin.
+    tail : "join" or "drop"
+        Sum over all bins; this is ``ece(binning="points", norm=2)``. "drop" leaves the last bin, the most confident
+        answers, out of the sum but not out of N: so do the scripts of Humanity's Last Exam, BrowseComp and their
+        copies, whose numbers it reproduces. With simulated over-confident answers it reads .57 for .70 at N = 300.
+    ties : "pool" or "cut"
+        Keep equal confidences in one bin; or cut them by row order, as those scripts do (no weights then, and the
+        value depends on the order of the rows). ``tail="drop", ties="cut"`` is the circulating script.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> answers = cal.datasets.answers()
+    >>> round(cal.rms_calibration_error(answers.y_true, answers.y_prob), 3)
+    0.274
+    >>> round(cal.rms_calibration_error(answers.y_true, answers.y_prob, tail="drop"), 3)
+    0.271
+    """
+    one_of("tail", tail, ("join", "drop"))
+    one_of("ties", ties, ("pool", "cut"))
+    weight, residual = _pooled_bins(view, bin_size) if ties == "pool" else _cut_bins(view, bin_size)
+    if tail == "drop":
+        if len(weight) == 1:
+            return undefined(
+                f"tail='drop' leaves out the last bin, and {view.total:g} answers in bins of {bin_size} have only one: "
+                "use a smaller bin_size, or tail='join'"
+            )
+        weight, residual = weight[:-1], residual[:-1]
+    return float(np.sqrt(np.sum(residual**2 / weight) / view.total))
+
+
+def _pooled_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
+    bins = group(view, "points", points_per_bin=bin_size)
+    return bins.weight, bins.residual
+
+
+def _cut_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
+    if view.w is not None:
+        raise ValueError("ties='cut' cuts equal confidences by row order and takes no sample_weight: use ties='pool'")
+    size = whole("bin_size", bin_size)
+    start = size * np.arange(max(view.n // size, 1))
+    order = np.argsort(view.c)  # not stable: the very call of the scripts
+    return np.diff(start, append=view.n).astype(np.float64), np.add.reduceat(view.residual[order], start)
+
+
+@metric(
+    "rank_calibration_error",
+    family="bin",
+    fractional="binary",
+    aliases=("RCE", "rank-calibration error", "empirical RCE"),
+    cost="O(N log N)",
+    sign="0: groups of more confident answers are always more often right; larger is worse",
+    equation="beyond the review: mean |rank of the accuracy of its bin - rank of the confidence|, ranks in [0, 1]",
+    references=("Huang et al. (2024), Uncertainty in language models: assessment through rank-calibration, EMNLP",),
+    use="Confidences that are no probabilities, or graded answers: does higher confidence mean better answers?",
+    avoid="Blind to the size of confidences. Noise alone reorders bins of similar accuracy: few answers read high.",
+    **EMERGING,
+)
+def rank_calibration_error(view: Predictions, *, n_bins: int = 20, **common: Unpack[Common]) -> float:
+    r"""Mean distance between the rank of an answer's confidence and the rank of the accuracy it stands for.
+
+    .. math:: \frac{1}{N} \sum_i \Big| P(\bar y_b \ge \bar y_{b(i)}) - P(c \ge c_i) \Big|
+
+    The accuracy of an answer is that of its bin, one of ``n_bins`` bins of equal mass; both ranks run from 0 (best) to
+    1, and the accuracy's is the middle of its bin. Equal confidences stay in one bin.
+
+    Parameters
+    ----------
+    n_bins : int
+        Bins of equal mass.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> right = [0, 0, 1, 0, 1, 1, 0, 1, 1, 1]
+    >>> confidence = [0.05, 0.1, 0.2, 0.3, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9]
+    >>> round(cal.rank_calibration_error(right, confidence, n_bins=5), 4)
+    0.2
+    """
+    whole("n_bins", n_bins)
+    f = _Falling.of(view)
+    last = view.total - 1.0
+    if last <= 0.0:
+        return undefined("the rank-calibration error is undefined for a single answer: ranks need at least two")
+    bins = _by_mass(f, view.total, n_bins)
+    # the answers whose bin is at least as accurate as this one's, less the middle of the bin itself
+    accuracy = 1.0 - bins.wrong / bins.size
+    order = np.argsort(-accuracy, kind="stable")
+    reached = np.cumsum(bins.size[order])
+    equal_from = np.searchsorted(-accuracy[order], -accuracy, side="right")
+    rank = reached[equal_from - 1] - 1.0 - (bins.size - 1.0) / 2.0
+    return float(_distances(f, rank[bins.index]).sum() / (view.total * last))
+
+
+@dataclass(frozen=True)
+class _MassBins:
+    index: Any
+    size: Array
+    wrong: Array
+
+
+def _by_mass(f: _Falling, total: float, n_bins: int) -> _MassBins:
+    """The bin of every tied group: the one its first answer falls in, with ends at round(b N / B)."""
+    ends = np.rint(np.arange(1, n_bins) * total / n_bins)
+    index = np.unique(np.searchsorted(ends, f.before, side="right"), return_inverse=True)[1]
+    size, wrong = (np.bincount(index, x).astype(np.float64) for x in (f.size, f.wrong))
+    return _MassBins(index, size, wrong)
+
+
+def _distances(f: _Falling, rank: Array) -> Array:
+    """Sum over the places k = a, ..., a+m-1 of every tied group of |rank - k|."""
+    nearer = np.clip(np.ceil(rank - f.before), 0.0, f.size)  # places before the rank
+    below = nearer * (rank - f.before) - nearer * (nearer - 1.0) / 2.0
+    all_of_them = f.size * (rank - f.before) - f.size * (f.size - 1.0) / 2.0
+    return 2.0 * below - all_of_them

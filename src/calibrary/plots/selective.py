@@ -1,0 +1,225 @@
+"""Answer or abstain: risk against coverage; and how often sets of classes hold the true one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.diagnostics.coverage import set_coverage_curve
+from calibrary.lookup import catalogue
+from calibrary.plots import style
+from calibrary.plots.data import FigureData, binary_view, each_model
+from calibrary.plots.reliability import clopper_pearson
+
+#: Points drawn of a curve; between thresholds it is what a random order of the tied answers gives on average.
+_POINTS = 400
+#: Thresholds marked one by one; more of them are a line.
+_MARKS = 40
+
+
+@dataclass(frozen=True)
+class RiskCoverageData(FigureData):
+    """The risk-coverage curve.
+
+    Attributes
+    ----------
+    threshold, coverage, risk : least confidence that is answered; share answered; error rate of the answers
+    low, high : Clopper-Pearson bounds of each risk
+    path_coverage, path_risk, best_risk : the curve between the thresholds, and that of the best order of these answers
+    aurc, e_aurc, augrc, auroc, error : the areas, and the error rate if everything is answered
+    """
+
+    threshold: Array
+    coverage: Array
+    risk: Array
+    low: Array
+    high: Array
+    path_coverage: Array
+    path_risk: Array
+    best_risk: Array
+    aurc: float
+    e_aurc: float
+    augrc: float
+    auroc: float
+    error: float
+    n: float
+    lens: str
+    level: float
+
+
+def risk_coverage(
+    y_true: Any, y_prob: Any = None, *, lens: Any = "auto", confidence_level: float = 0.95, **checked: Any
+) -> RiskCoverageData:
+    """Error rate of the most confident answers, for every share of them, with its areas."""
+    view, name = binary_view(y_true, y_prob, lens=lens, **checked)
+    answered, wrong = np.cumsum(view.ties.w[::-1]), np.cumsum((view.ties.w - view.ties.wy)[::-1])
+    low, high = clopper_pearson(wrong / answered, answered, confidence_level)
+    place = np.unique(np.concatenate([np.linspace(min(1.0, answered[0]), view.total, _POINTS), answered]))
+    best = Predictions(view.y, view.y.astype(np.float64), view.w).ties
+    areas = {id: float(catalogue[id](view, lens="binary")) for id in ("aurc", "e_aurc", "augrc", "auroc")}
+    return RiskCoverageData(
+        view.ties.c[::-1].copy(), answered / view.total, wrong / answered, low, high,
+        place / view.total, _risk(place, answered, wrong),
+        _risk(place, np.cumsum(best.w[::-1]), np.cumsum((best.w - best.wy)[::-1])),
+        **areas, error=float(wrong[-1] / answered[-1]), n=view.total, lens=name, level=confidence_level,
+    )  # fmt: skip
+
+
+def _risk(place: Array, answered: Array, wrong: Array) -> Array:
+    """Expected error rate of the first answers: errors grow linearly within a tied group."""
+    errors: Array = np.interp(place, np.concatenate(([0.0], answered)), np.concatenate(([0.0], wrong)))
+    return errors / place
+
+
+def plot_risk_coverage(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    ax: Any = None,
+    band: bool = True,
+    caption: bool = True,
+    theme: str = "light",
+    **options: Any,
+) -> Any:
+    """Error rate of the answers that are given, against the share that is given: confidence as a reason to abstain.
+
+    Takes the arguments of :func:`risk_coverage`, its result, or a dict of models {"name": (y, p), ...}. ``band`` shows
+    the uncertainty of each risk by itself. Returns the matplotlib Axes.
+    """
+    if isinstance(y_true, Mapping):
+        return _several(each_model(y_true, risk_coverage, **options), ax, caption, theme)
+    data = y_true if isinstance(y_true, RiskCoverageData) else risk_coverage(y_true, y_prob, **options)
+    ax, look = style.new_axes(ax, theme, size=(5.6, 5.2))
+    shown = style.corners(data.risk, 300)
+    if band:
+        ax.fill_between(data.coverage[shown], data.low[shown], data.high[shown], color=look.model, alpha=0.13, lw=0)
+    ax.fill_between(data.path_coverage, data.best_risk, data.path_risk, color=look.gap, alpha=0.16, lw=0)
+    ax.axhline(data.error, color=look.grey, lw=1, ls=style.DASHED, zorder=1, label="confidence that says nothing")
+    ax.plot(data.path_coverage, data.best_risk, color=look.good, lw=1.2, ls=":", label="best order of these answers")
+    ax.plot(data.path_coverage, data.path_risk, color=look.model, lw=1.6, zorder=3, label="most confident first")
+    marked = len(data.coverage) <= _MARKS
+    if marked:
+        ax.plot(data.coverage, data.risk, "o", color=look.model, ms=4, zorder=4)
+        _thresholds(ax, look, data)
+    _frame(ax, [data], band)
+    style.finish(
+        ax,
+        look,
+        "Risk and coverage",
+        f"N = {data.n:,.0f} · lens {data.lens} · AURC {data.aurc:.4f} · excess {data.e_aurc:.4f} · AUGRC "
+        f"{data.augrc:.4f} · AUROC {data.auroc:.3f} · error rate {data.error:.3f}",
+        "Lower is better: the answers given are more often right. The shaded area between the curve and the best order "
+        f"is what a better ranking would save; pale: {data.level:.0%} interval of each risk by itself."
+        + (" Dots: the least confidence that is answered." if marked else ""),
+        caption=caption,
+        legend="above",
+    )
+    return ax
+
+
+def _frame(ax: Any, curves: list[RiskCoverageData], band: bool) -> None:
+    # the first few answers are noise and would rule the axis
+    top = max(max(float(d.path_risk[d.path_coverage >= 0.05].max()), d.error) for d in curves)
+    if band:
+        top = max(top, *(float(d.high[d.coverage >= 0.1].max(initial=0.0)) for d in curves))
+    ax.set(xlim=(0, 1.01), ylim=(0, min(1.05 * top + 1e-9, 1.02)), xlabel="Coverage: share of answers given")
+    ax.set_ylabel("Risk: error rate of the answers given")
+
+
+def _thresholds(ax: Any, look: style.Look, data: RiskCoverageData) -> None:
+    """The confidence from which on answers are given, beside the marks that have room for it."""
+    last = -0.05  # a mark at the left end has no room
+    for at, risk, threshold in zip(data.coverage, data.risk, data.threshold, strict=True):
+        if at - last > 0.06:
+            ax.annotate(
+                f"{threshold:.3g}", (at, risk), xytext=(3, -9), textcoords="offset points", fontsize=7, color=look.ink,
+            )  # fmt: skip
+            last = float(at)
+
+
+def _several(models: dict[str, RiskCoverageData], ax: Any, caption: bool, theme: str) -> Any:
+    ax, look = style.new_axes(ax, theme, size=(5.6, 5.0 + 0.15 * len(models)))
+    for i, (name, data) in enumerate(models.items()):
+        text = f"{name}: AURC {data.aurc:.4f}, AUROC {data.auroc:.3f}, error rate {data.error:.3f}"
+        ax.plot(data.path_coverage, data.path_risk, lw=1.6, label=text, **look.nth(i))
+    _frame(ax, list(models.values()), band=False)
+    first = next(iter(models.values()))
+    sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
+    style.finish(
+        ax,
+        look,
+        "Risk and coverage of several models",
+        f"N = {sizes} · lens {first.lens}",
+        "Lower is better. At the right end everything is answered and the height is the error rate; a curve that falls "
+        "steeply to the left has a confidence worth abstaining by.",
+        caption=caption,
+        legend="above",
+    )
+    return ax
+
+
+# -- sets of classes ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SetCoverageData(FigureData):
+    """Coverage, claim and mean size of the smallest sets of top classes that reach each level."""
+
+    level: Array
+    coverage: Array
+    claimed: Array
+    size: Array
+    low: Array
+    high: Array
+    n: float
+    n_classes: int
+    confidence: float
+
+
+def set_coverage_data(
+    y_true: Any, y_prob: Any = None, *, levels: Any = None, confidence_level: float = 0.95, **checked: Any
+) -> SetCoverageData:
+    """The coverage diagram of sets of classes as numbers."""
+    from calibrary.data.predictions import predictions
+
+    p = predictions(y_true, y_prob, **checked)
+    curve = set_coverage_curve(p, levels=levels)
+    low, high = clopper_pearson(curve.coverage, np.full(len(curve.level), p.total), confidence_level)
+    return SetCoverageData(
+        curve.level, curve.coverage, curve.claimed, curve.size, low, high, p.total, p.k, confidence_level
+    )
+
+
+def plot_set_coverage(
+    y_true: Any, y_prob: Any = None, *, ax: Any = None, caption: bool = True, theme: str = "light", **options: Any
+) -> Any:
+    """How often the smallest set of classes that claims a probability holds the true class, and how large it is.
+
+    Takes the arguments of :func:`set_coverage_data` or its result. Returns the matplotlib Axes.
+    """
+    data = y_true if isinstance(y_true, SetCoverageData) else set_coverage_data(y_true, y_prob, **options)
+    ax, look = style.new_axes(ax, theme, size=(5.4, 7.0))
+    style.unit_square(ax, look, "Probability the sets claim", "Share of sets that hold the true class")
+    ax.fill_between(data.claimed, data.low, data.high, color=look.model, alpha=0.18, lw=0)
+    ax.plot(data.claimed, data.coverage, color=look.model, lw=1.6, zorder=3)
+    below = style.panel(ax, look)
+    below.plot(data.claimed, data.size, color=look.good, lw=1.4)
+    below.set(ylabel="Mean size", ylim=(0.9, max(1.1, 1.05 * float(data.size.max()))))
+    at = int(np.abs(data.level - 0.9).argmin())
+    style.finish(
+        ax,
+        look,
+        "Coverage of sets of classes",
+        f"N = {data.n:,.0f} · {data.n_classes} classes · sets for {data.level[at]:.0%}: claim {data.claimed[at]:.3f}, "
+        f"hold the class in {data.coverage[at]:.3f}, mean size {data.size[at]:.2f}",
+        "Below the diagonal: the sets hold the true class less often than they claim (over-confident). Band: "
+        f"{data.confidence:.0%} interval of each share by itself. Sets are whole classes: small claims do not occur.",
+        caption=caption,
+        below=below,
+    )
+    return ax
