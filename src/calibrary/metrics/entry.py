@@ -25,10 +25,15 @@ class Seen(TypedDict, total=False):
     pos_label: Any
 
 
-class Common(Seen, total=False):
-    """The keywords every metric takes; the decorator handles them before the formula is reached."""
+class Averaged(Seen, total=False):
+    """The same, and how views are combined."""
 
     average: Any
+
+
+class Common(Averaged, total=False):
+    """The keywords every metric takes; the decorator handles them before the formula is reached."""
+
     by: Any
 
 

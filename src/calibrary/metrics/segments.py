@@ -18,7 +18,8 @@ from calibrary._errors import warn
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.segments import Partition, columns_of, partitions
-from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
+from calibrary.metrics.declare import TestResult, calibration_test, metric
+from calibrary.metrics.entry import Averaged
 from calibrary.numerics.compiled import LONG
 from calibrary.numerics.laws.brownian import brownian_range_sf
 
@@ -68,7 +69,7 @@ def multicalibration_error(
     depth: int = 2,
     n_cuts: int = 3,
     min_rows: float = 10,
-    **common: Unpack[Common],
+    **common: Unpack[Averaged],
 ) -> float:
     r"""Miscalibration of the worst segment, among all intersections of columns and the whole.
 
@@ -125,7 +126,7 @@ def multiaccuracy_error(
     depth: int = 2,
     n_cuts: int = 3,
     min_rows: float = 10,
-    **common: Unpack[Common],
+    **common: Unpack[Averaged],
 ) -> float:
     r"""Largest difference of outcomes and confidences in any segment, per row of the whole.
 
@@ -185,7 +186,7 @@ def multicalibration_error_test(
     min_rows: float = 10,
     n_resamples: int = 999,
     rng: Any = None,
-    **common: Unpack[Common],
+    **common: Unpack[Averaged],
 ) -> SegmentsTestResult:
     """Is any segment miscalibrated? The worst of all, against the worst of all on redrawn labels.
 
@@ -236,7 +237,7 @@ def multiaccuracy_error_test(
     min_rows: float = 10,
     n_resamples: int = 999,
     rng: Any = None,
-    **common: Unpack[Common],
+    **common: Unpack[Averaged],
 ) -> SegmentsTestResult:
     """Are outcomes as frequent as stated in every segment? The worst of all, against redrawn labels.
 
