@@ -16,6 +16,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Replicate, Sample, Scheme, sample_of
 from calibrary.data.views import Views
 from calibrary.inference.fast import fast
+from calibrary.inference.ranges import ANYWHERE, range_of
 from calibrary.lookup import catalogue
 from calibrary.metrics.declare import Entry
 from calibrary.metrics.measure import measure, numbers, views_of
@@ -85,8 +86,8 @@ class Statistic:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Where the value can lie; unlimited for callables and metrics of several numbers."""
-        return (-np.inf, np.inf) if self.entry is None or self.entry.fields else self.entry.range
+        """Where the value can lie with these options; unlimited for callables and metrics of several numbers."""
+        return ANYWHERE if self.entry is None else range_of(self.entry, self.question, self.sample.data)
 
     @property
     def at_its_end(self) -> bool:

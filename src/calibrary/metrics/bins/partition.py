@@ -193,6 +193,8 @@ def _matched_labels(c: Array, others: Array, y: NDArray[Any], w: Array) -> Array
 
 # -- partitions of your own ---------------------------------------------------------------------------
 
+#: A loss or a statistic of the user's own may give anything.
+_OWN = (-np.inf, np.inf)
 _LOSSES: dict[str, Callable[[Array, Array], Array]] = {
     "absolute": lambda y, c: np.abs(y - c),
     "squared": lambda y, c: (y - c) ** 2,
@@ -203,7 +205,8 @@ _LOSSES: dict[str, Callable[[Array, Array], Array]] = {
     "pce",
     family="bin",
     row=42,
-    range_note="[0, 1] for the two built-in losses",
+    range_note="[0, 1] for the two built-in losses, of groups' means",
+    range_with=lambda options, k: _OWN if any(map(callable, options.values())) else (0.0, 1.0),
     lenses=("binary", "top-label", "full", "class-wise"),
     needs=("groups",),
     symmetric=True,
@@ -374,6 +377,8 @@ def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Ar
     "gce",
     family="bin",
     aliases=("general calibration error",),
+    range_note="[0, 1] for the built-in losses",
+    range_with=lambda options, k: _OWN if callable(options.get("loss")) else (0.0, 1.0),
     lenses=("binary", "top-label", "class-wise"),
     extra_options=BINNING,
     combine=class_norm(1),

@@ -43,6 +43,7 @@ def _same_width(
     row=54,
     range=(-0.25, 1.0),
     range_note="[0, 1] with debias=False; [-1, 2] with cross_term='label'",
+    range_with=lambda options, k: (-1.0, 2.0) if options.get("cross_term") == "label" else (-0.25, 1.0),
     sign="0 is perfect; larger is worse; small negative values are the noise of an unbiased estimate",
     symmetric=True,
     cost="O(N log N) and a kernel between nodes, for each width",

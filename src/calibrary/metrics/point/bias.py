@@ -50,6 +50,7 @@ _RATIO: dict[str, Any] = {
     row=6,
     range=(0.0, 1.0),
     range_note="[0, 1] for two classes, [0, 2/K] for more; [0, 2] with scale='sum'",
+    range_with=lambda options, k: (0.0, 2.0 if options.get("scale") == "sum" else 1.0),
     equation="(10)",
     corrections=(
         Correction("(10)", "c_i and y_i without a class index", "c_ik and y_ik"),

@@ -126,6 +126,7 @@ def pointwise_lp_error(
     aliases=("l1_eps", "l1_epsilon"),
     range=(0.0, math.sqrt(2.0)),
     range_note="[sqrt eps, sqrt(1 + eps)]",
+    range_with=lambda options, k: (0.0, math.sqrt(1.0 + float(options.get("eps", 1e-4)))),
     equation="(18)",
     references=(_ISOTONE,),
     use="A differentiable stand-in for the absolute error.",
