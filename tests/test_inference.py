@@ -835,7 +835,7 @@ class TestMany:
 
     def test_everything_at_once_on_a_small_problem(self):
         y, p = multi(60, 3)
-        table = cal.evaluate(y, p, metrics=["point", "cumulative"], intervals=True, tests=True, n_resamples=9, rng=0)
+        table = cal.evaluate(y, p, metrics=["point", "cumulative"], intervals=True, tests=True, n_resamples=19, rng=0)
         assert all(r.low is not None for r in table)
 
     def test_unknown_adjustment_is_refused(self):
@@ -1051,7 +1051,7 @@ def test_classifier_metrics_of_detections_resample_images_too():
         expected.append(cal.compute("ece", found.reweighted(counts), lens="class-wise"))
     got = cal.interval("ece", found, lens="class-wise", n_resamples=5, rng=0)
     assert got.replicates == pytest.approx(expected, rel=1e-9)
-    table = cal.evaluate(found, metrics=["ece", "d_ece", "laece"], intervals=True, tests=True, n_resamples=9, rng=0)
+    table = cal.evaluate(found, metrics=["ece", "d_ece", "laece"], intervals=True, tests=True, n_resamples=19, rng=0)
     assert all(row.low is not None and row.pvalue is not None for row in table)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calibrary.inference.bootstrap import Bootstrap, ConfidenceInterval, IntervalResult, interval
 from calibrary.inference.comparison import Comparison, calibration_gain, compare
-from calibrary.inference.multiplicity import adjust_pvalues, step_down_min_p
+from calibrary.inference.multiplicity import adjust_pvalues, step_down_max_t, step_down_min_p
 from calibrary.inference.null import Consistency, MonteCarlo, MonteCarloResult, NullDistribution, null_distribution
 from calibrary.inference.test import test
 
@@ -22,6 +22,7 @@ __all__ = [
     "compare",
     "interval",
     "null_distribution",
+    "step_down_max_t",
     "step_down_min_p",
     "test",
 ]

@@ -10,9 +10,16 @@ import numpy as np
 from calibrary._errors import one_of
 from calibrary.data.checks import Array
 from calibrary.inference.bootstrap import Bootstrap, ends
-from calibrary.inference.multiplicity import ADJUSTMENTS, adjust_pvalues, step_down_min_p
+from calibrary.inference.multiplicity import (
+    ADJUSTMENTS,
+    STEP_DOWN,
+    adjust_pvalues,
+    step_down_max_t,
+    step_down_min_p,
+    warn_if_powerless,
+)
 from calibrary.inference.null import MonteCarlo
-from calibrary.inference.resampling import check_level, means, quantiles, standard_errors
+from calibrary.inference.resampling import check_draws, check_level, means, quantiles, standard_errors
 from calibrary.inference.statistic import Statistic
 from calibrary.question import Question
 
@@ -49,14 +56,16 @@ def infer_many(
     statistics : list of Statistic
         Metrics of the catalogue, made for one sample.
     question : Question
-        ``n_resamples``, ``confidence_level``, ``rng``, ``workers``; ``adjust`` is "min-p" (default), "holm",
-        "bonferroni", "bh" or "by": how p-values are adjusted for the number of metrics.
+        ``n_resamples``, ``confidence_level``, ``rng``, ``workers``; ``adjust`` is "max-t" (default), "min-p",
+        "holm", "bonferroni", "bh" or "by": how p-values are adjusted for the number of metrics.
     primary : str, optional
         The id of the metric chosen in advance: its p-value is not adjusted.
     """
     level = check_level(question.confidence_level)
-    adjust = question.adjust or "min-p"
-    one_of("adjust", adjust, ("min-p", *ADJUSTMENTS))
+    adjust = (question.adjust or "max-t").lower()
+    one_of("adjust", adjust, (*STEP_DOWN, *ADJUSTMENTS))
+    if tests:
+        check_draws(question.n_resamples, 1.0 - level)
     # one generator for both: intervals first, then redrawn labels
     generator = np.random.default_rng(question.rng)
     draws: dict[str, Any] = {"n_resamples": question.n_resamples, "rng": generator, "workers": question.workers}
@@ -65,6 +74,7 @@ def infer_many(
         found.update(_intervals(statistics, Bootstrap("basic", **draws), level, found))
     tested = [s.when_redrawn() for s in statistics if s.entry is not None and s.entry.null]
     if tests and tested:
+        warn_if_powerless(adjust, sum(len(s.named) for s in tested), question.n_resamples, 1.0 - level)
         found.update(_pvalues(tested, MonteCarlo(**draws), adjust, primary, found))
     return found
 
@@ -96,8 +106,9 @@ def _pvalues(
 ) -> dict[Key, Inferred]:
     observed, drawn = way.redraw(tested)
     numbers = [(key, s.tail) for s in tested for key in _keys(s)]
-    raw, adjusted = step_down_min_p(observed, drawn.values, [tail for _, tail in numbers])
-    if adjust != "min-p":
+    step_down = step_down_min_p if adjust == "min-p" else step_down_max_t
+    raw, adjusted = step_down(observed, drawn.values, [tail for _, tail in numbers])
+    if adjust in ADJUSTMENTS:
         adjusted = adjust_pvalues(raw, adjust)
     center = means(drawn.values)
     return {

@@ -105,6 +105,7 @@ def proximity_informed_calibration_error(
 
 @metric(
     "proximity_bias",
+    measures="bias",
     family="bin",
     aliases=("bias index", "proximity bias index"),
     range=(-1.0, 1.0),

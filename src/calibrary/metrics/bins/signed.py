@@ -29,6 +29,7 @@ def _mean_gap(view: Predictions, convention: str) -> float:
 
 @metric(
     "esce",
+    measures="bias",
     family="bin",
     row=35,
     aliases=("ESCE", "MCS", "miscalibration score", "mean gap"),
@@ -95,6 +96,7 @@ def _weigh_groups(values: list[float], views: Views, average: Any, options: dict
 
 @metric(
     "wsmcs",
+    measures="calibration and sharpness",
     family="bin",
     row=36,
     aliases=("WSMCS", "weighted sum miscalibration score"),

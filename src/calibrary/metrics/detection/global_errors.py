@@ -29,6 +29,7 @@ _GLOBAL: dict[str, Any] = {
 _SCORE: dict[str, Any] = {
     **_GLOBAL,
     "perfect": None,
+    "measures": "calibration and sharpness",
     "proper": "strictly",
     "cost": "O(V)",
     "avoid": "Do not read it as calibration alone: vague but calibrated scores and every miss cost as well.",

@@ -22,6 +22,7 @@ __all__ = [
 
 _GLOBAL: dict[str, Any] = {
     "family": "point",
+    "measures": "bias",
     "proper": "dataset",
     "lenses": ALL_LENSES,
     "default_lens": "full",
@@ -33,6 +34,7 @@ _GLOBAL: dict[str, Any] = {
 _STEYERBERG = "Steyerberg (2019), Clinical prediction models"
 _RATIO: dict[str, Any] = {
     "family": "point",
+    "measures": "bias",
     "range": (0.0, math.inf),
     "perfect": 1.0,
     "better": "perfect",

@@ -70,6 +70,7 @@ def brier_score(
 
 @metric(
     "rbs",
+    measures="calibration and sharpness",
     family="point",
     row=2,
     range=(0.0, math.sqrt(2.0)),
@@ -122,6 +123,7 @@ def root_brier_score(
 
 @metric(
     "stratified_bs",
+    measures="calibration and sharpness",
     family="point",
     aliases=("stratified_brier",),
     range=(0.0, 2.0),

@@ -68,6 +68,7 @@ def mean_absolute_error(
 @metric(
     "pwe",
     renamed={"p": "norm"},
+    measures="calibration and sharpness",
     family="point",
     row=14,
     aliases=("pointwise_error", "pointwise_lp"),
@@ -386,6 +387,7 @@ def asymmetric_squared_error(
 
 @metric(
     "general_ls",
+    measures="calibration and sharpness",
     family="point",
     aliases=("general_least_squares",),
     range=(-math.inf, math.inf),

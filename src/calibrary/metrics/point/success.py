@@ -117,6 +117,7 @@ def misclassification_loss(
 
 @metric(
     "sf1",
+    measures="calibration and sharpness",
     family="point",
     row=20,
     aliases=("soft_f1",),
