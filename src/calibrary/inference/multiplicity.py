@@ -182,5 +182,5 @@ def warn_if_powerless(adjust: str, n_metrics: int, n_resamples: int, alpha: floa
     if times / (n_resamples + 1) >= alpha:
         warn(
             f"adjust={adjust!r} cannot reject any of {n_metrics} metrics with n_resamples={n_resamples}: use at least "
-            f"{int(times / alpha)}, or adjust='max-t'"
+            f"{int(times / alpha + 1e-9)}, or adjust='max-t'"
         )
