@@ -46,6 +46,7 @@ class Row:
     pvalue_adjusted: float | None = None
     null_mean: float | None = None
     null_high: float | None = None
+    method: str | None = None
     primary: bool = False
     note: str = ""
 

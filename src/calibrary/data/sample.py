@@ -143,6 +143,10 @@ class Sample(Protocol):
     def n_units(self) -> int: ...
 
     @property
+    def takes_truths(self) -> bool:
+        """Can labels be drawn from other probabilities than the predictions?"""
+
+    @property
     def unit_row(self) -> Indices | None:
         """The row of each unit where rows have copies; None when units are rows or images."""
 
@@ -187,6 +191,10 @@ class RowSample:
     @property
     def data(self) -> Predictions:
         return self.p
+
+    @property
+    def takes_truths(self) -> bool:
+        return True
 
     @once
     def order(self) -> Indices:
@@ -323,6 +331,10 @@ class ImageSample:
         return self.found.n_images
 
     @property
+    def takes_truths(self) -> bool:
+        return self.found.weight is None
+
+    @property
     def unit_row(self) -> None:
         return None
 
@@ -350,6 +362,8 @@ class ImageSample:
         """Which detections are correct, redrawn from their scores; ``links`` say what calibrated may mean."""
         found = self.found.repeated()
         p = found.as_predictions()
+        if truth is not None:
+            return self._of_truth(_chance(p, truth, None), p)
 
         def draw(rng: np.random.Generator) -> dict[str, Matches]:
             # both links use the same uniforms; the identity link then takes more from the stream
@@ -365,6 +379,16 @@ class ImageSample:
             return ImageReplicate(p, kinds.__getitem__, y=y)
 
         return Scheme(draw, make, p, relabels=True)
+
+    def _of_truth(self, chance: Array, p: Predictions) -> Scheme:
+        """Which detections are correct, drawn from other chances than their scores, by the same random numbers."""
+        if not self.takes_truths:
+            raise ValueError("detections with weights cannot be drawn from other probabilities than their scores")
+
+        def make(u: Array) -> Replicate:
+            return Replicate(p, y=(u < chance).astype(np.intp))
+
+        return Scheme(lambda rng: rng.random(p.n), make, p, relabels=True)
 
     def consistency(self, truth: Array | None = None) -> Scheme:
         raise ValueError("method='consistency' is for predictions; detections have method='monte-carlo'")

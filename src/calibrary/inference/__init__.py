@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from calibrary.inference.bootstrap import Bootstrap, ConfidenceInterval, IntervalResult, interval
+from calibrary.inference.bootstrap import Bootstrap
 from calibrary.inference.comparison import Comparison, calibration_gain, compare
+from calibrary.inference.interval import interval
+from calibrary.inference.inversion import Inversion
 from calibrary.inference.multiplicity import adjust_pvalues, step_down_max_t, step_down_min_p
 from calibrary.inference.null import Consistency, MonteCarlo, MonteCarloResult, NullDistribution, null_distribution
+from calibrary.inference.result import ConfidenceInterval, IntervalResult
 from calibrary.inference.test import test
+from calibrary.inference.triangle import Triangle
 
 __all__ = [
     "Bootstrap",
@@ -14,9 +18,11 @@ __all__ = [
     "ConfidenceInterval",
     "Consistency",
     "IntervalResult",
+    "Inversion",
     "MonteCarlo",
     "MonteCarloResult",
     "NullDistribution",
+    "Triangle",
     "adjust_pvalues",
     "calibration_gain",
     "compare",

@@ -24,6 +24,7 @@ from calibrary.inference.resampling import (
     slack,
     standard_errors,
 )
+from calibrary.inference.result import ConfidenceInterval
 from calibrary.inference.statistic import Statistic, as_statistic, read_call, together
 from calibrary.metrics.declare import Result
 from calibrary.metrics.measure import measure
@@ -65,9 +66,9 @@ class Comparison(Result):
     note: str = ""
 
     @property
-    def confidence_interval(self) -> bootstrap.ConfidenceInterval:
+    def confidence_interval(self) -> ConfidenceInterval:
         """The two ends of the interval of the difference."""
-        return bootstrap.ConfidenceInterval(self.low, self.high)
+        return ConfidenceInterval(self.low, self.high)
 
     def __iter__(self) -> Iterator[float]:
         yield self.difference

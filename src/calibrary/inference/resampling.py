@@ -219,6 +219,11 @@ def check_level(confidence_level: float) -> float:
     return float(confidence_level)
 
 
+def alpha_of(confidence_level: float) -> float:
+    """The level of a test that goes with an interval: 0.1 for 0.9, which plain subtraction misses by a digit."""
+    return round(1.0 - confidence_level, 12)
+
+
 def monte_carlo_error(pvalue: Array, n_resamples: Any) -> Array:
     """Standard error of a Monte Carlo p-value."""
     error: Array = np.sqrt(pvalue * (1.0 - pvalue) / (n_resamples + 1.0))

@@ -42,6 +42,7 @@ class Statistic:
     listed: bool = False
     reads: str = "predictions"
     link: str = "threshold"
+    given_perfect: float | None = None
 
     @once
     def value(self) -> Any:
@@ -90,6 +91,40 @@ class Statistic:
         return ANYWHERE if self.entry is None else range_of(self.entry, self.question, self.sample.data)
 
     @property
+    def perfect_value(self) -> float | None:
+        """The value of a calibrated model with these options; None where there is none, or for several numbers."""
+        if self.entry is None:
+            return self.given_perfect
+        if self.entry.fields or self.entry.perfect is None:
+            return None
+        if self.entry.perfect == self.entry.range[0]:  # the end moves with the options
+            return self.range[0] if np.isfinite(self.range[0]) else self.entry.perfect
+        return self.entry.perfect
+
+    @property
+    def perfect(self) -> float:
+        """The same where it is known to exist."""
+        value = self.perfect_value
+        if value is None:
+            raise ValueError(f"{self.name} has no perfect value")
+        return value
+
+    @property
+    def one_sided(self) -> bool:
+        """Is it an error that grows from its perfect value in one direction?"""
+        return self.perfect_value is not None and self.tail != "two-sided"
+
+    @property
+    def square(self) -> bool:
+        """Is it the square of a norm, with these options?"""
+        if self.entry is None:
+            return False
+        options = self.question.options
+        if self.entry.square == "option":
+            return bool(options.get("squared")) or (options.get("p", 1) == 2 and not options.get("root"))
+        return self.entry.square == "yes" and not options.get("root") and options.get("p", 2) == 2
+
+    @property
     def at_its_end(self) -> bool:
         """Is the perfect value an end of the range, so that estimates are biased away from it?"""
         return self.entry is not None and self.entry.at_its_end
@@ -132,14 +167,19 @@ def read_call(
     return sample_of(data, question.weight_type), question
 
 
-def as_statistic(metric: Any, sample: Sample, question: Question, *, redrawn: bool = False) -> Statistic:
+def as_statistic(
+    metric: Any, sample: Sample, question: Question, *, redrawn: bool = False, perfect: float | None = None
+) -> Statistic:
     """A statistic from an id, a catalogue entry, a public metric function or any callable.
 
-    ``redrawn`` says that only labels will change, so that rows are never drawn twice.
+    ``redrawn`` says that only labels will change, so that rows are never drawn twice; ``perfect`` is the value of a
+    callable when the predictions are calibrated.
     """
     entry = entry_of(metric)
     if entry is None:
-        return _of_callable(metric, sample, question)
+        return replace(_of_callable(metric, sample, question), given_perfect=perfect)
+    if perfect is not None:
+        raise TypeError(f"perfect={perfect!r} is for functions of your own: {entry.id} knows its own")
     own = inspect.signature(entry.formula).parameters.get("rng")
     if own is not None and own.default is None:
         question = question.with_options(rng=_INNER_SEED)

@@ -46,6 +46,7 @@ class Facts:
     measures : what the number is about: "calibration", "bias" (calibration on the whole or in a part, with or without a
         sign), "calibration and sharpness" (a score, which a calibrated but vague model does badly too), "fit" (of a map
         or of clusters) or "consistency" (of repeated predictions)
+    square : "yes" if it is the square of a norm (unless an option takes the root), "option" if an option makes it one
     better : "lower", "higher" or "perfect" (signed: distance from the perfect value counts)
     sign : what higher and lower mean
     proper : "strictly", "proper", "no", or "dataset" (not a mean of row scores)
@@ -83,6 +84,7 @@ class Facts:
     range_note: str = ""
     perfect: float | None = 0.0
     measures: str = "calibration"
+    square: str = "no"
     better: str = "lower"
     sign: str = "0 is perfect; larger is worse"
     proper: str = "no"

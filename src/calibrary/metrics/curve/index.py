@@ -25,6 +25,7 @@ def _scaled(options: Mapping[str, Any], k: int) -> tuple[float, float]:
 
 @metric(
     "eci",
+    square="yes",
     costly=True,
     family="curve",
     row=66,

@@ -35,6 +35,7 @@ def _same_width(
 @metric(
     "bkde",
     renamed={"p": "norm"},
+    square="yes",
     costly=True,
     slow_above=100_000,
     slow_binary=True,

@@ -23,6 +23,7 @@ _DENSITY = Correction(
 
 @metric(
     "mmce",
+    square="option",
     family="kernel",
     row=55,
     range_note="[0, sqrt(2 - 2 exp(-1/h))] with weighted=True",
@@ -79,6 +80,7 @@ def maximum_mean_calibration_error(
 
 @metric(
     "lkce",
+    square="option",
     family="kernel",
     row=56,
     consistent=True,

@@ -67,6 +67,7 @@ class CurveOptions(Common, total=False):
 
 @metric(
     "msce",
+    square="yes",
     family="kernel",
     row=50,
     sign="0 is perfect; larger is worse; biased up by about 1 / (N h)",
@@ -169,6 +170,7 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
 @metric(
     "skde",
     renamed={"p": "norm"},
+    square="option",
     costly=True,
     family="kernel",
     row=59,

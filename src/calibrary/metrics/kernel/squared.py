@@ -57,6 +57,7 @@ _USE = "Test or compare calibration of whole probability vectors without bins."
 
 @metric(
     "skce_b",
+    square="yes",
     **_FACTS,
     aliases=("SKCE-B", "biased squared kernel calibration error"),
     range=(0.0, 2.0),
@@ -102,6 +103,7 @@ def squared_kernel_calibration_error_b(
 
 @metric(
     "skce_uq",
+    square="yes",
     **_FACTS,
     row=58,
     aliases=("SKCE", "SKCE-UQ", "unbiased quadratic SKCE"),
@@ -153,6 +155,7 @@ def squared_kernel_calibration_error_uq(
 
 @metric(
     "skce_ul",
+    square="yes",
     **_FACTS,
     row=57,
     aliases=("SKCE-UL", "unbiased linear SKCE"),

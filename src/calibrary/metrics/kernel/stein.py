@@ -48,6 +48,7 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
 
 @metric(
     "kccsd",
+    square="yes",
     **PAIR_FACTS,
     row=63,
     aliases=("KCCSD", "kernel conditional Stein discrepancy"),

@@ -49,6 +49,7 @@ _RATIO: dict[str, Any] = {
 
 @metric(
     "gsb",
+    square="yes",
     row=6,
     range=(0.0, 1.0),
     range_note="[0, 1] for two classes, [0, 2/K] for more; [0, 2] with scale='sum'",
