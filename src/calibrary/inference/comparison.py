@@ -113,6 +113,8 @@ def compare(
         As for :func:`calibrary.interval`.
     y_true_b, sample_weight_b : optional
         The second model's own labels and weights, when it was measured on other rows: two independent bootstraps.
+    units, blocks : optional
+        Which rows belong together, as for :func:`calibrary.interval`: they are drawn together.
     **options
         ``sample_weight``, ``lens`` and other options of the metric.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from calibrary._errors import one_of
+from calibrary.data.sample import UnitSample
 from calibrary.inference import inversion, triangle
 from calibrary.inference.bootstrap import METHODS as BOOTSTRAPS
 from calibrary.inference.bootstrap import Bootstrap
@@ -14,6 +15,7 @@ from calibrary.inference.resampling import check_level
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.statistic import Statistic, as_statistic, read_call
 from calibrary.inference.triangle import Triangle
+from calibrary.inference.units import Units
 
 METHODS = ("auto", "inversion", "triangle", *BOOTSTRAPS)
 
@@ -46,6 +48,8 @@ def interval(
     weight_type: str = "frequency",
     workers: int | None = None,
     perfect: float | None = None,
+    units: Any = None,
+    blocks: Any = None,
     **options: Any,
 ) -> IntervalResult:
     """Interval of any metric: between which values does its true value lie?
@@ -57,7 +61,8 @@ def interval(
     ``method="monte-carlo"``) at the same level does not reject. The estimate itself may lie outside: it is biased
     upwards, and the interval is of the truth.
 
-    Outcomes must be independent given the predictions; where they come in groups, the interval is too narrow.
+    Outcomes must be independent given the predictions; where they are not, say so with ``units`` or ``blocks``, or the
+    interval is too narrow.
 
     Parameters
     ----------
@@ -87,6 +92,11 @@ def interval(
     perfect : float, optional
         For a function of your own: its value when the predictions are calibrated, above which it grows. It is then
         inverted like a metric of the catalogue.
+    units : array-like of shape (N,), optional
+        The patient, prompt or user of each row: units are drawn with all their rows, and instead of labels drawn anew
+        the residuals of whole units change sign (metrics that are functions of residuals only).
+    blocks : int or True, optional
+        Rows are in time order, and runs of this many (True: N^(1/3)) belong together.
     **options
         ``sample_weight``, ``labels``, ``pos_label``, ``lens``, ``average``, ``r``, and the metric's own options.
 
@@ -127,6 +137,7 @@ def interval(
     settings = {"n_resamples": n_resamples, "rng": rng, "workers": workers}
     if isinstance(method, str):
         one_of("method", method, METHODS)
+    options |= {"units": units, "blocks": blocks}
     sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type, confidence_level=level)
     statistic = as_statistic(metric, sample, question, perfect=perfect)
     way, note = as_way(method, statistic, **settings)
@@ -135,9 +146,16 @@ def interval(
 
 def as_way(method: Any, statistic: Statistic, **settings: Any) -> tuple[Way, str]:
     """A way by name or as an object, which then carries its own settings; and why, where "auto" chose."""
+    grouped = isinstance(statistic.sample, UnitSample)
     if hasattr(method, "interval"):
+        if grouped and not isinstance(method, Bootstrap | Units):
+            raise ValueError(f"{type(method).__name__} draws single rows: with units or blocks use method='auto'")
         return method, ""
     one_of("method", method, METHODS)
+    if grouped:
+        if method == "inversion":
+            raise ValueError("method='inversion' redraws single labels: with units or blocks use 'auto' or 'triangle'")
+        return Units(kind=method, **settings), ""
     note = ""
     if method == "auto":
         method, note = chosen(statistic)

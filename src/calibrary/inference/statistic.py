@@ -13,7 +13,7 @@ from calibrary._once import once
 from calibrary.data import as_data
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import Replicate, Sample, Scheme, sample_of
+from calibrary.data.sample import Replicate, Sample, Scheme, in_units, sample_of
 from calibrary.data.views import Views
 from calibrary.inference.fast import fast
 from calibrary.inference.ranges import ANYWHERE, range_of
@@ -153,10 +153,11 @@ def read_call(
 ) -> tuple[Sample, Question]:
     """The two nouns of a call of ``interval``, ``test`` or ``compare``: its data, ready to be drawn from, and question.
 
-    ``keywords`` are those of the data, the lens and the metric.
+    ``keywords`` are those of the data, the lens and the metric; ``units`` or ``blocks`` say which rows belong together.
     """
     entry = entry_of(metric)
     keywords = dict(keywords)
+    units, blocks = keywords.pop("units", None), keywords.pop("blocks", None)
     if entry is None:
         data = as_data(y_true, y_prob, keywords)
         question = Question(options=keywords, **settings)
@@ -164,7 +165,7 @@ def read_call(
         data = entry.front.read(y_true, y_prob, keywords)
         data.read_as(entry.reads, entry.id)
         question = entry.asked(keywords).changed(**settings)
-    return sample_of(data, question.weight_type), question
+    return in_units(sample_of(data, question.weight_type), units, blocks), question
 
 
 def as_statistic(

@@ -10,6 +10,8 @@ import numpy as np
 from calibrary._errors import suggest, warn
 from calibrary.data import Data
 from calibrary.data.predictions import Predictions
+from calibrary.inference.statistic import as_statistic, read_call
+from calibrary.inference.units import unit_test
 from calibrary.lookup import catalogue
 from calibrary.metrics.bins.hosmer_lemeshow import smallest_expected_count
 from calibrary.metrics.declare import METHODS, REDRAWING, TESTS, Entry, run_test
@@ -26,7 +28,7 @@ _FEW_ROWS = 2000
 def test(id: str, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Test the hypothesis that the predictions are calibrated, by any metric.
 
-    Outcomes must be independent given the predictions.
+    Outcomes must be independent given the predictions; where they are not, say so with ``units`` or ``blocks``.
 
     Parameters
     ----------
@@ -40,6 +42,11 @@ def test(id: str, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
         without a law of their own, labels are redrawn from the predictions ("monte-carlo"), which works for any metric
         and sample size. ``result.law`` says which. Functions named after a test (``spiegelhalter_z_test``) keep
         their own law unless told otherwise.
+    units : array-like of shape (N,), optional
+        The patient, prompt or user of each row: the residuals of whole units change sign, instead of labels being
+        redrawn one by one.
+    blocks : int or True, optional
+        Rows are in time order, and runs of this many (True: N^(1/3)) belong together.
     **options
         Of the metric, and ``n_resamples``, ``rng``, ``alternative``, ``calibration_map``, ``workers`` of redrawing.
 
@@ -59,6 +66,9 @@ def test(id: str, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """
     entry = catalogue[id]
     own = TESTS.get(entry.id)
+    if options.get("units") is not None or options.get("blocks") is not None:
+        return _of_units(entry, y_true, y_prob, dict(options))
+    options = {name: value for name, value in options.items() if name not in ("units", "blocks")}
     if own is None:
         known = {*entry.options, *entry.front.common, *REDRAWING, "weight_type"}
         for name in options:
@@ -68,7 +78,7 @@ def test(id: str, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     if not _is_auto(options.get("method", "auto")):
         return own.function(y_true, y_prob, **options)
     given = {name: value for name, value in options.items() if name != "method"}
-    own_only = set(own_options(own.formula)) - set(entry.options) - set(REDRAWING)
+    own_only = {"fitted", *own_options(own.formula)} - ({*entry.options} - {"fitted"}) - {*REDRAWING}
     if "monte-carlo" not in METHODS or not entry.null or own_only & set(given):
         return own.function(y_true, y_prob, **given)  # options of its own law ask for it
     keywords = dict(given)
@@ -80,6 +90,18 @@ def test(id: str, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # a public function, not a test of pytest's
+
+
+def _of_units(entry: Entry, y_true: Any, y_prob: Any, options: dict[str, Any]) -> Any:
+    """The test where rows belong together."""
+    method = options.pop("method", "auto")
+    if method not in ("auto", "flips"):
+        raise ValueError(f"method={method!r} takes rows one by one: with units or blocks leave it out")
+    settings = {name: options.pop(name) for name in ("n_resamples", "rng", "alternative") if name in options}
+    options.pop("workers", None)
+    weight_type = options.pop("weight_type", "frequency")
+    sample, question = read_call(entry, y_true, y_prob, options, weight_type=weight_type)
+    return unit_test(as_statistic(entry, sample, question, redrawn=True), **settings)
 
 
 # -- where a law of large samples holds ---------------------------------------------------------------

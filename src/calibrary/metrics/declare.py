@@ -153,7 +153,7 @@ class TestResult(Result):
     def law(self) -> str:
         """Where the p-value comes from: "monte-carlo", "consistency", or the metric's own law, "asymptotic"."""
         method = getattr(self, "method", "")
-        return method if method in METHODS else "asymptotic"
+        return method if method in (*METHODS, "flips") else "asymptotic"
 
 
 @dataclass(frozen=True)
