@@ -773,7 +773,7 @@ class TestCompare:
     def test_plug_in_errors_come_with_a_caution(self):
         y, c = sample(60, 38)
         with pytest.warns(cal.CalibrationWarning, match="decide with a proper score"):
-            r = cal.compare("ece", y, c, second_model(c), n_resamples=9, rng=0)
+            r = cal.compare("ece", y, c, second_model(c), method="basic", n_resamples=9, rng=0)
         assert "proper score" in r.note
 
     def test_swap_with_weights_exchanges_every_copy(self):
@@ -1066,7 +1066,7 @@ def test_classifier_metrics_of_detections_resample_images_too():
 @quiet
 def test_two_detectors_are_compared_on_the_same_images():
     a, b = detections(0), detections(1)
-    r = cal.compare("d_ece", a, b, n_resamples=9, rng=0)
+    r = cal.compare("d_ece", a, b, method="basic", n_resamples=9, rng=0)
     assert r.difference == pytest.approx(cal.compute("d_ece", a) - cal.compute("d_ece", b))
     with pytest.raises(ValueError, match="different images"):
         cal.compare("d_ece", a, detections(1, n_images=9), n_resamples=9)

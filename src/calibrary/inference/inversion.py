@@ -26,6 +26,8 @@ from calibrary.inference.statistic import Statistic, safe_workers, together
 
 #: Where a line is looked at first, with few draws.
 _COARSE = (0.15, 0.3, 0.5, 0.75, 1.0, 1.25, 1.6, 2.0, 2.6, 3.4, 4.5, 6.0, 8.0)
+#: And where it is looked at with all draws, when the interval is wanted at every level.
+_FINE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 4.0, 5.5, 8.0)
 _FEW_DRAWS = 199
 #: Steps of bisection for each end, all draws each.
 _STEPS = 4
@@ -126,6 +128,31 @@ class Inverter:
         names = tuple(line.name for line in lines)
         return Inverted(low, high, p0, self.null, best, best_theta, names)
 
+    def track(self, line: Line) -> tuple[Array, Array]:
+        """Errors and p-values of the truths along a line, close enough together to be interpolated."""
+        errors, pvalues_ = [self.perfect], [self.pvalue]
+        for t in _FINE:
+            reading = self.read(line, t, self.n_resamples)
+            errors.append(self.theta(line(t)))
+            pvalues_.append(reading.pvalue)
+            if t > 1.2 and reading.pvalue <= 1.5 / (self.n_resamples + 1.0):
+                break
+        return np.array(errors), np.array(pvalues_)
+
+    def along(self, tracks: list[tuple[Array, Array]], alpha: float) -> tuple[float, float]:
+        """The smallest and largest error accepted at this level; between points p and error change linearly."""
+        accepted = [self.perfect] if self.pvalue > alpha else []
+        for errors, p in tracks:
+            inside = p > alpha
+            accepted += list(errors[inside])
+            for i in np.flatnonzero(inside[1:] != inside[:-1]):
+                share = (p[i] - alpha) / (p[i] - p[i + 1])
+                accepted.append(float(errors[i] + share * (errors[i + 1] - errors[i])))
+        if not accepted:
+            best = max(((p.max(), errors[p.argmax()]) for errors, p in tracks), default=(0.0, self.perfect))
+            accepted = [float(best[1])]
+        return float(min(accepted)), float(max(accepted))
+
     def _ends(self, line: Line, calibrated: Reading) -> list[tuple[Reading, bool]]:
         """Readings at the ends of the accepted stretch of a line and in it, each with whether it is accepted."""
         coarse = self._coarse(line, calibrated)
@@ -133,13 +160,13 @@ class Inverter:
         inside = [i for i, r in enumerate(coarse) if r.pvalue > level]
         if not inside:
             i = int(np.argmax([r.pvalue for r in coarse]))
-            near = [coarse[max(i - 1, 0)].t, coarse[min(i + 1, len(coarse) - 1)].t]
-            tried = [self.read(line, t, self.n_resamples) for t in np.linspace(*near, 5)[1:-1]]
+            first, last = coarse[max(i - 1, 0)].t, coarse[min(i + 1, len(coarse) - 1)].t
+            tried = [self.read(line, float(t), self.n_resamples) for t in np.linspace(first, last, 5)[1:-1]]
             return [(r, r.pvalue > level) for r in tried]
         found = [(coarse[i], True) for i in inside if coarse[i].t > 0.0 or calibrated.pvalue > level]
-        last = inside[-1]
-        if last + 1 < len(coarse):
-            found += self._end(line, coarse[last], coarse[last + 1])
+        end = inside[-1]
+        if end + 1 < len(coarse):
+            found += self._end(line, coarse[end], coarse[end + 1])
         if calibrated.pvalue <= level and inside[0] > 0:
             found += self._end(line, coarse[inside[0]], coarse[inside[0] - 1])
         return found
@@ -220,6 +247,9 @@ class Inversion:
         """The ends, and all that was found on the way."""
         check_draws(self.n_resamples, alpha)
         statistic = statistic.when_redrawn()
+        return self._search(statistic, alpha).interval(lines_of(statistic))
+
+    def _search(self, statistic: Statistic, alpha: float) -> Inverter:
         again = self.rng if isinstance(self.rng, Stream) else Stream(self.rng)
 
         def draw(truth: Array | None, n: int) -> Replicated:
@@ -228,11 +258,16 @@ class Inversion:
             return replicate(scheme, value, 1, n, again(), safe_workers([statistic], self.workers))
 
         sign = -1.0 if statistic.tail == "less" else 1.0
-        search = Inverter(
+        return Inverter(
             float(statistic.observed[0]), statistic.perfect, sign, alpha, self.n_resamples, draw,
             lambda truth: float(population(statistic, truth)[0]),
         )  # fmt: skip
-        return search.interval(lines_of(statistic))
+
+    def curve(self, statistic: Statistic) -> Callable[[float], tuple[float, float]]:
+        """The ends of the interval as a function of alpha, from one look along both lines."""
+        search = self._search(statistic.when_redrawn(), 0.5)
+        tracks = [search.track(line) for line in lines_of(statistic.when_redrawn())]
+        return lambda alpha: search.along(tracks, alpha)
 
 
 class Stream:

@@ -87,7 +87,8 @@ def _counting(statistic: Statistic, p: Predictions) -> NDArray[np.bool_]:
     """Which classes of each row make the outcome of the view true."""
     assert statistic.entry is not None
     if statistic.entry.lens_for(p, statistic.question).name == "top-label":
-        return np.arange(p.k) == p.top[:, None]
+        mask: NDArray[np.bool_] = np.arange(p.k) == p.top[:, None]
+        return mask
     columns = [
         views_of(statistic.entry, p.relabelled(np.full(p.n, k, dtype=np.intp)), statistic.question).views[0].y
         for k in range(p.k)
