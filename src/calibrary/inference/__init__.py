@@ -11,6 +11,7 @@ from calibrary.inference.null import Consistency, MonteCarlo, MonteCarloResult, 
 from calibrary.inference.result import ConfidenceInterval, IntervalResult
 from calibrary.inference.test import test
 from calibrary.inference.triangle import Triangle
+from calibrary.inference.verdict import Verdict, verdict
 
 __all__ = [
     "Bootstrap",
@@ -23,6 +24,7 @@ __all__ = [
     "MonteCarloResult",
     "NullDistribution",
     "Triangle",
+    "Verdict",
     "adjust_pvalues",
     "calibration_gain",
     "compare",
@@ -31,4 +33,5 @@ __all__ = [
     "step_down_max_t",
     "step_down_min_p",
     "test",
+    "verdict",
 ]
