@@ -8,6 +8,7 @@ from calibrary.inference.interval import interval
 from calibrary.inference.inversion import Inversion
 from calibrary.inference.multiplicity import adjust_pvalues, step_down_max_t, step_down_min_p
 from calibrary.inference.null import Consistency, MonteCarlo, MonteCarloResult, NullDistribution, null_distribution
+from calibrary.inference.power import Power, SampleSize, power, sample_size
 from calibrary.inference.result import ConfidenceInterval, IntervalResult
 from calibrary.inference.test import test
 from calibrary.inference.triangle import Triangle
@@ -23,6 +24,8 @@ __all__ = [
     "MonteCarlo",
     "MonteCarloResult",
     "NullDistribution",
+    "Power",
+    "SampleSize",
     "Triangle",
     "Verdict",
     "adjust_pvalues",
@@ -30,6 +33,8 @@ __all__ = [
     "compare",
     "interval",
     "null_distribution",
+    "power",
+    "sample_size",
     "step_down_max_t",
     "step_down_min_p",
     "test",
