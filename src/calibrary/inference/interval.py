@@ -11,6 +11,7 @@ from calibrary.inference.bootstrap import METHODS as BOOTSTRAPS
 from calibrary.inference.bootstrap import Bootstrap
 from calibrary.inference.fast import PATHS
 from calibrary.inference.inversion import Inversion
+from calibrary.inference.large import takes_cells
 from calibrary.inference.resampling import check_level
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.statistic import Statistic, as_statistic, read_call
@@ -184,6 +185,8 @@ def chosen(statistic: Statistic, *, of_many: bool = False) -> tuple[str, str]:
 
 def _too_dear(statistic: Statistic, of_many: bool) -> str:
     entry, n = statistic.entry, statistic.sample.p.n
+    if not of_many and takes_cells(statistic):
+        return ""
     if entry is None:
         return "" if n <= _FEW_ROWS else f"draws of a function of your own are dear on {n:,} rows"
     if entry.id in PATHS and entry.family in _PASS:

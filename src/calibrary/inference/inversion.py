@@ -17,6 +17,7 @@ import numpy as np
 
 from calibrary._errors import warn
 from calibrary.data.checks import Array
+from calibrary.inference.large import cell_problem
 from calibrary.inference.lines import Line, lines_of
 from calibrary.inference.null import pvalues
 from calibrary.inference.population import population
@@ -71,6 +72,8 @@ class Inverter:
     n_resamples: int
     draw: Callable[[Array | None, int], Replicated]
     theta: Callable[[Array], float]
+    lines: list[Line]
+    path: str = "rows"
     null: Replicated = field(init=False)
 
     def __post_init__(self) -> None:
@@ -98,8 +101,9 @@ class Inverter:
         hits = np.sum(surprise[:-1] >= surprise[-1] - slack(surprise[-1]))
         return Reading(t, self.sign * values, float((1.0 + hits) / (len(values) + 1.0)))
 
-    def interval(self, lines: list[Line]) -> Inverted:
+    def interval(self) -> Inverted:
         """The smallest and largest error of the truths accepted on any of the lines."""
+        lines = self.lines
         p0 = self.pvalue
         calibrated = Reading(0.0, self.null.values[:, 0], p0)
         accepted: list[float] = [self.perfect] if p0 > self.alpha else []
@@ -126,7 +130,7 @@ class Inverter:
                 high = min(high, float(np.nextafter(self.perfect, -np.inf)))
             low, high = min(low, high), max(low, high)
         names = tuple(line.name for line in lines)
-        return Inverted(low, high, p0, self.null, best, best_theta, names)
+        return Inverted(low, high, p0, self.null, best, best_theta, names, self.path)
 
     def track(self, line: Line) -> tuple[Array, Array]:
         """Errors and p-values of the truths along a line, close enough together to be interpolated."""
@@ -247,26 +251,32 @@ class Inversion:
         """The ends, and all that was found on the way."""
         check_draws(self.n_resamples, alpha)
         statistic = statistic.when_redrawn()
-        return self._search(statistic, alpha).interval(lines_of(statistic))
+        return self._search(statistic, alpha).interval()
 
     def _search(self, statistic: Statistic, alpha: float) -> Inverter:
         again = self.rng if isinstance(self.rng, Stream) else Stream(self.rng)
+        sign = -1.0 if statistic.tail == "less" else 1.0
+        cells = cell_problem(statistic, self.n_resamples, again())
+        if cells is not None:
+            return Inverter(
+                cells.observed, statistic.perfect, sign, alpha, self.n_resamples, cells.draw, cells.theta,
+                cells.lines(), "cells",
+            )  # fmt: skip
 
         def draw(truth: Array | None, n: int) -> Replicated:
             scheme = statistic.sample.null(truth, {statistic.link})
             _, value = together([statistic], scheme)
             return replicate(scheme, value, 1, n, again(), safe_workers([statistic], self.workers))
 
-        sign = -1.0 if statistic.tail == "less" else 1.0
         return Inverter(
             float(statistic.observed[0]), statistic.perfect, sign, alpha, self.n_resamples, draw,
-            lambda truth: float(population(statistic, truth)[0]),
+            lambda truth: float(population(statistic, truth)[0]), lines_of(statistic),
         )  # fmt: skip
 
     def curve(self, statistic: Statistic) -> Callable[[float], tuple[float, float]]:
         """The ends of the interval as a function of alpha, from one look along both lines."""
         search = self._search(statistic.when_redrawn(), 0.5)
-        tracks = [search.track(line) for line in lines_of(statistic.when_redrawn())]
+        tracks = [search.track(line) for line in search.lines]
         return lambda alpha: search.along(tracks, alpha)
 
 

@@ -47,12 +47,14 @@ def lines_of(statistic: Statistic) -> list[Line]:
     p = statistic.sample.p
     view, lift = _looked_at(statistic, p)
     total = p.n if statistic.sample.weight_type == "importance" else p.total
+    return [Line(name, _line(view, direction, lift)) for name, direction in directions(view, total)]
+
+
+def directions(view: Predictions, total: float) -> list[tuple[str, Array]]:
+    """From "calibrated" to "as the data show", in a view of ``total`` rows: one for each way of looking."""
     n_bins = max(1, min(_BINS, int(np.sqrt(total))))
-    found = []
-    for name, direction in (("gaps", _gaps(view, n_bins)), ("logistic", _logistic(view))):
-        if direction is not None and np.isfinite(direction).all() and np.abs(direction).max(initial=0.0) > 0.0:
-            found.append(Line(name, _line(view, direction, lift)))
-    return found
+    both = (("gaps", _gaps(view, n_bins)), ("logistic", _logistic(view)))
+    return [(name, e) for name, e in both if e is not None and np.isfinite(e).all() and np.abs(e).max(initial=0.0) > 0]
 
 
 def _line(view: Predictions, direction: Array, lift: Callable[[Array], Array]) -> Callable[[float], Array]:
