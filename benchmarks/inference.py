@@ -109,16 +109,21 @@ def inversion(n_resamples: int) -> None:
     print(f"\nECE by inversion, {n_resamples} draws: seconds on the clock, and of processor time")
     for n in (10_000, 100_000, 1_000_000):
         y, c = problem(n)
-        ours, _ = timed(lambda: np.array(tuple(cal.interval("ece", y, c, n_resamples=n_resamples, rng=1))), 1)  # noqa: B023
+        ours = of_interval(y, c, "inversion", n_resamples)
         line = f"{n:10,} rows {ours[0]:8.2f} {ours[1]:8.2f}"
         if n <= 100_000:
-            rows, _ = timed(
-                lambda: cal.interval("ece", y, c, method="basic", n_resamples=n_resamples, rng=1).replicates, 1
-            )  # noqa: B023
-            line += (
-                f"   bootstrap {rows[0]:8.2f} {rows[1]:8.2f}   times {ours[1] / rows[1]:.2f} (bar: below 2 at 100,000)"
-            )
+            rows = of_interval(y, c, "basic", n_resamples)
+            line += f"   bootstrap {rows[0]:8.2f} {rows[1]:8.2f}   times {ours[1] / rows[1]:.2f} (bar: 2 at 100,000)"
         print(line, flush=True)
+
+
+def of_interval(y: np.ndarray, c: np.ndarray, method: str, n_resamples: int) -> np.ndarray:
+    """What an interval of ECE takes, once warm."""
+    cal.interval("ece", y, c, method=method, n_resamples=19, rng=1)
+    took, _ = timed(
+        lambda: np.array(tuple(cal.interval("ece", y, c, method=method, n_resamples=n_resamples, rng=1))), 1
+    )
+    return took
 
 
 def table(n: int = 10_000, n_resamples: int = 199) -> None:

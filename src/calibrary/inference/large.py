@@ -41,10 +41,11 @@ class CellProblem:
         id, options = statistic.entry.id, statistic.question.options
         bins = None if id in _WALKS else _grouping(id, options).groups(view).index
         cell = _cells(view, bins)
-        self.n = np.bincount(cell, weights=view.weight)
-        self.c = np.bincount(cell, weights=view.weight * view.c) / self.n
+        self.n: Array = np.bincount(cell, weights=view.weight).astype(np.float64)
+        self.c: Array = np.bincount(cell, weights=view.weight * view.c) / self.n
         self.value = _reading(id, options, cell, bins, self.n, self.c)
-        self.observed = float(self.value(np.bincount(cell, weights=view.weight * view.y)[None])[0])
+        events = np.bincount(cell, weights=view.weight * view.y).astype(np.float64)
+        self.observed = float(self.value(events[None])[0])
         self.u = rng.random((n_draws, len(self.n)))
         self.z = normal_quantile(self.u)
         self.cell, self.view = cell, view
@@ -114,7 +115,8 @@ def _reading(id: str, options: Any, cell: Any, bins: Any, n: Array, c: Array) ->
         def walked(counts: Array) -> Array:
             walk = np.cumsum(counts - expected, axis=1)
             high, low = np.maximum(walk.max(axis=1), 0.0), np.minimum(walk.min(axis=1), 0.0)
-            return (np.maximum(high, -low) if id == "ecce_mad" else high - low) / total
+            size_of: Array = np.maximum(high, -low) if id == "ecce_mad" else high - low
+            return size_of / total
 
         return walked
     p = norm_order(options.get("norm", _NORMS[id]))
