@@ -65,14 +65,14 @@ def row(
     id: str, y: np.ndarray, c: np.ndarray, n_resamples: int, few: int, workers: int | None, drawing: np.ndarray
 ) -> str:
     metric, scale = cal.catalogue[id], n_resamples / few
-    options = {"rng": 1, "workers": workers}
+    options = {"rng": 1, "workers": workers, "method": "basic"}
     cal.interval(id, y, c, n_resamples=2, **options)
     ours, values = timed(lambda: cal.interval(id, y, c, n_resamples=n_resamples, **options).replicates)
     alone, expected = timed(lambda: separately(metric, y, c, few))
     np.testing.assert_allclose(values[:few], expected, rtol=1e-9, atol=1e-12)
     theirs, same = timed(lambda: by_scipy(metric, y, c, few))
     np.testing.assert_allclose(values[:few], same, rtol=1e-9, atol=1e-12)
-    null, _ = timed(lambda: cal.null_distribution(id, c, n_resamples=n_resamples, **options).values)
+    null, _ = timed(lambda: cal.null_distribution(id, c, n_resamples=n_resamples, rng=1, workers=workers).values)
     hand, scipy, floor = alone * scale / ours, theirs * scale / ours, alone[1] / drawing[1]
     return (
         f"{id:10s} {ours[0]:9.2f} {null[0]:9.2f} {alone[0] * scale:9.2f} {hand[0]:9.1f} {hand[1]:9.1f} "
@@ -86,6 +86,7 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=999)
     parser.add_argument("--workers", type=int, default=None)
     parser.add_argument("--sample", type=int, default=60, help="calls that are timed and scaled up, for the rivals")
+    parser.add_argument("--only", default="", choices=("", "bootstrap", "inversion", "table"))
     args = parser.parse_args()
     y, c = problem(args.rows)
     print(f"{args.resamples} resamples of {args.rows:,} rows; seconds, and how many times faster calibrary is")
@@ -94,8 +95,44 @@ def main() -> None:
     print(f"drawing the rows alone takes {drawing[1] * args.resamples / few:.2f} s of processor time")
     head = ("interval", "test", "separate", "ratio", "(cpu)", "floor", "scipy", "(cpu)")
     print(f"{'metric':10s} " + " ".join(f"{name:>9s}" for name in head))
-    for id in METRICS:
-        print(row(id, y, c, args.resamples, few, args.workers, drawing), flush=True)
+    if args.only in ("", "bootstrap"):
+        for id in METRICS:
+            print(row(id, y, c, args.resamples, few, args.workers, drawing), flush=True)
+    if args.only in ("", "inversion"):
+        inversion(args.resamples)
+    if args.only in ("", "table"):
+        table()
+
+
+def inversion(n_resamples: int) -> None:
+    """The default interval of ECE against its bootstrap, and what it costs as rows grow."""
+    print(f"\nECE by inversion, {n_resamples} draws: seconds on the clock, and of processor time")
+    for n in (10_000, 100_000, 1_000_000):
+        y, c = problem(n)
+        ours = of_interval(y, c, "inversion", n_resamples)
+        line = f"{n:10,} rows {ours[0]:8.2f} {ours[1]:8.2f}"
+        if n <= 100_000:
+            rows = of_interval(y, c, "basic", n_resamples)
+            line += f"   bootstrap {rows[0]:8.2f} {rows[1]:8.2f}   times {ours[1] / rows[1]:.2f} (bar: 2 at 100,000)"
+        print(line, flush=True)
+
+
+def of_interval(y: np.ndarray, c: np.ndarray, method: str, n_resamples: int) -> np.ndarray:
+    """What an interval of ECE takes, once warm."""
+    cal.interval("ece", y, c, method=method, n_resamples=19, rng=1)
+    took, _ = timed(
+        lambda: np.array(tuple(cal.interval("ece", y, c, method=method, n_resamples=n_resamples, rng=1))), 1
+    )
+    return took
+
+
+def table(n: int = 10_000, n_resamples: int = 199) -> None:
+    """Everything at once: the bar is 60 seconds of processor time."""
+    y, c = problem(n)
+    took, _ = timed(
+        lambda: np.array([len(cal.evaluate(y, c, intervals=True, tests=True, n_resamples=n_resamples, rng=1))]), 1
+    )
+    print(f"\nevaluate(intervals=True, tests=True) of {n:,} rows, {n_resamples} draws: {took[1]:.1f} s (bar: 60)")
 
 
 if __name__ == "__main__":

@@ -111,7 +111,9 @@ def call(entry):
         data = [detection_file(name) for name in entry["data"]]
     else:
         data = arrays(entry["data"])[:2]
-    result = run(entry["id"], *data, **keywords(entry))
+    # a golden test is that of the metric's own law, which `test` leaves where it does not keep its level
+    own = {"method": "asymptotic"} if entry["kind"] == "test" else {}
+    result = run(entry["id"], *data, **{**own, **keywords(entry)})
     value = result if entry.get("field") is None else getattr(result, entry["field"])
     return value if entry.get("index") is None else value[entry["index"]]
 

@@ -90,7 +90,7 @@ def test_importance_weights_run_the_plain_formulas_on_rescaled_entries(k):
 @pytest.mark.parametrize("k", [2, 3])
 def test_bootstrap_draws_are_the_centred_form(k):
     y, p = problem(30, k)
-    result = cal.test("skce_uq", y, p, bandwidth=0.4, n_resamples=200, rng=5)
+    result = cal.test("skce_uq", y, p, bandwidth=0.4, n_resamples=200, rng=5, method="asymptotic")
     order = np.argsort(p[:, 1], kind="stable") if k == 2 else np.arange(30)  # two classes are sorted first
     h = literal_h(y, p, 0.4)[np.ix_(order, order)]
     hc = h - h.mean(axis=0) - h.mean(axis=1)[:, None] + h.mean()
@@ -99,7 +99,7 @@ def test_bootstrap_draws_are_the_centred_form(k):
     above = int((null >= 30 * definitions.off_diagonal_mean(h)).sum())
     assert result.pvalue == pytest.approx((1 + above) / 201, abs=1e-12)
     assert result.n_resamples == 200
-    plain = cal.test("skce_uq", y, p, bandwidth=0.4, n_resamples=200, rng=5, plus_one=False)
+    plain = cal.test("skce_uq", y, p, bandwidth=0.4, n_resamples=200, rng=5, plus_one=False, method="asymptotic")
     assert plain.pvalue == pytest.approx(above / 200, abs=1e-12)
 
 
@@ -117,7 +117,7 @@ def test_resampled_counts_are_a_bootstrap_of_copies():
 @pytest.mark.parametrize("data", ["binary12", "binary_ties", "multi4"])
 def test_bootstrap_and_pearson_agree(id, data):
     y, p, _ = arrays(data)
-    bootstrap = cal.test(id, y, p, n_resamples=4000, rng=0).pvalue
+    bootstrap = cal.test(id, y, p, n_resamples=4000, rng=0, method="asymptotic").pvalue
     assert bootstrap == pytest.approx(cal.test(id, y, p, method="pearson").pvalue, abs=0.04)
 
 
@@ -137,9 +137,9 @@ def test_wild_bootstrap_with_copies_is_that_of_repeated_rows_in_law():
 def test_the_same_seed_gives_the_same_p_value_in_any_row_order():
     y, p = problem(60, 2)
     i = np.random.default_rng(0).permutation(60)
-    once = cal.test("skce_uq", y, p, rng=7)
-    assert once == cal.test("skce_uq", y, p, rng=7)
-    assert cal.test("skce_uq", y[i], p[i], rng=7).pvalue == once.pvalue
+    once = cal.test("skce_uq", y, p, rng=7, method="asymptotic")
+    assert once == cal.test("skce_uq", y, p, rng=7, method="asymptotic")
+    assert cal.test("skce_uq", y[i], p[i], rng=7, method="asymptotic").pvalue == once.pvalue
 
 
 def test_resampling_needs_whole_copies():
@@ -151,10 +151,10 @@ def test_resampling_needs_whole_copies():
 
 def test_both_names_of_the_number_of_draws_are_accepted():
     y, p = problem(20, 3)
-    want = cal.test("skce_uq", y, p, n_resamples=50, rng=0)
-    assert cal.test("skce_uq", y, p, n_bootstrap=50, rng=0) == want
+    want = cal.test("skce_uq", y, p, n_resamples=50, rng=0, method="asymptotic")
+    assert cal.test("skce_uq", y, p, n_bootstrap=50, rng=0, method="asymptotic") == want
     with pytest.raises(ValueError, match="n_resamples=0"):
-        cal.test("skce_uq", y, p, n_resamples=0)
+        cal.test("skce_uq", y, p, n_resamples=0, method="asymptotic")
 
 
 # -- the linear-time test ----------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def test_the_normal_test_is_a_one_sided_z_test_of_the_pairs():
     h = literal_h(y, p, 0.4)
     terms = h[np.arange(0, 40, 2), np.arange(1, 41, 2)]
     z = math.sqrt(20) * terms.mean() / terms.std(ddof=1)
-    result = cal.test("skce_ul", y, p, bandwidth=0.4)
+    result = cal.test("skce_ul", y, p, bandwidth=0.4, method="asymptotic")
     assert result.statistic == pytest.approx(terms.mean(), rel=1e-10)
     assert (result.z, result.pvalue) == (pytest.approx(z, rel=1e-9), pytest.approx(norm.sf(z), rel=1e-9))
 
@@ -180,14 +180,14 @@ def test_the_normal_test_with_weights_uses_pair_weights():
     mean = v @ terms
     z = mean / math.sqrt(20 / 19 * (v**2 @ (terms - mean) ** 2))
     for weight_type in ("frequency", "importance"):
-        result = cal.test("skce_ul", y, p, bandwidth=0.4, sample_weight=w, weight_type=weight_type)
+        result = cal.test("skce_ul", y, p, bandwidth=0.4, sample_weight=w, weight_type=weight_type, method="asymptotic")
         assert result.z == pytest.approx(z, rel=1e-9)
 
 
 def test_pairs_without_spread_decide_by_sign():
-    assert cal.test("skce_ul", [1, 1, 1, 1], [0.5] * 4).pvalue == 0.0
-    assert cal.test("skce_ul", [1, 0, 1, 0], [0.5] * 4).pvalue == 1.0
-    assert cal.test("skce_ul", [1, 0, 1, 0], [1.0, 0.0, 1.0, 0.0]).pvalue == 1.0
+    assert cal.test("skce_ul", [1, 1, 1, 1], [0.5] * 4, method="asymptotic").pvalue == 0.0
+    assert cal.test("skce_ul", [1, 0, 1, 0], [0.5] * 4, method="asymptotic").pvalue == 1.0
+    assert cal.test("skce_ul", [1, 0, 1, 0], [1.0, 0.0, 1.0, 0.0], method="asymptotic").pvalue == 1.0
 
 
 # -- bounds ------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def test_the_bounds_take_neither_weights_nor_a_matrix():
 @pytest.mark.parametrize("lens", ["auto", "class-wise", "top-label"])
 def test_the_statistic_is_the_metric(id, lens):
     y, p = problem(30, 3)
-    result = cal.test(id, y, p, lens=lens)
+    result = cal.test(id, y, p, lens=lens, method="asymptotic")
     assert result.statistic == pytest.approx(cal.compute(id, y, p, lens=lens), rel=1e-9)
     assert 0.0 <= result.pvalue <= 1.0
 
@@ -272,9 +272,9 @@ def test_too_few_rows_for_the_test_are_named():
     with pytest.raises(ValueError, match="at least 3 rows"):
         cal.test("skce_uq", [0, 1], [0.2, 0.6], method="pearson")
     with pytest.raises(ValueError, match="at least 2 rows"):
-        cal.test("kccsd", [0], [0.2])
+        cal.test("kccsd", [0], [0.2], method="asymptotic")
     with pytest.raises(ValueError, match="2 blocks"):
-        cal.test("skce_ul", [0, 1, 1], [0.2, 0.6, 0.1])
+        cal.test("skce_ul", [0, 1, 1], [0.2, 0.6, 0.1], method="asymptotic")
 
 
 @pytest.mark.parametrize("id", ["skce_b", "skce_uq", "skce_ul", "kccsd"])

@@ -46,6 +46,7 @@ class Row:
     pvalue_adjusted: float | None = None
     null_mean: float | None = None
     null_high: float | None = None
+    method: str | None = None
     primary: bool = False
     note: str = ""
 
@@ -283,7 +284,7 @@ def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row],
         sentence = str(error) or "no reason given"
         return sentence if isinstance(error, ValueError) else f"failed with {type(error).__name__}: {sentence}"
     facts: dict[str, Any] = {
-        "id": entry.id, "name": entry.name, "family": entry.family, "range": entry.range, "better": entry.better,
+        "id": entry.id, "name": entry.name, "family": entry.family, "range": statistic.range, "better": entry.better,
         "note": "; ".join(dict.fromkeys(said)),
     }  # fmt: skip
     rows += [Row(**facts, value=x, part=part, perfect=perfect_of(part, entry)) for part, x in named.items()]

@@ -14,13 +14,13 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of
+from calibrary._errors import one_of, whole
 from calibrary._once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.matches import Matches
@@ -143,6 +143,10 @@ class Sample(Protocol):
     def n_units(self) -> int: ...
 
     @property
+    def takes_truths(self) -> bool:
+        """Can labels be drawn from other probabilities than the predictions?"""
+
+    @property
     def unit_row(self) -> Indices | None:
         """The row of each unit where rows have copies; None when units are rows or images."""
 
@@ -187,6 +191,10 @@ class RowSample:
     @property
     def data(self) -> Predictions:
         return self.p
+
+    @property
+    def takes_truths(self) -> bool:
+        return True
 
     @once
     def order(self) -> Indices:
@@ -306,6 +314,101 @@ class RowSample:
 
 
 @dataclass(frozen=True)
+class UnitSample(RowSample):
+    """Predictions whose rows belong together: units (patients, prompts) are drawn with all their rows.
+
+    ``unit`` is the unit of each row, 0, 1, ...; with ``block`` rows are in time order and runs of that length are drawn
+    from anywhere, while the units are the runs that cut the rows up.
+    """
+
+    unit: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    block: int | None = None
+
+    @property
+    def unit_row(self) -> None:
+        return None
+
+    @once
+    def n_units(self) -> int:
+        return int(self.unit.max()) + 1
+
+    @property
+    def takes_truths(self) -> bool:
+        return False
+
+    def refuse_other_units(self, other: RowSample) -> None:
+        super().refuse_other_units(other)
+        if not (isinstance(other, UnitSample) and np.array_equal(self.unit, other.unit)):
+            raise ValueError("the two models have different units: compare them on the same ones")
+
+    def each_copy(self) -> Predictions:
+        raise ValueError("method='swap' exchanges single rows: with units or blocks use the bootstrap")
+
+    @once
+    def _copies(self) -> NDArray[np.int64]:
+        """How many rows each row stands for when it is written out."""
+        if self.p.w is None or self.weight_type == "importance":
+            return np.ones(self.p.n, dtype=np.int64)
+        return self.p.counts("resampling")
+
+    def bootstrap(self) -> Scheme:
+        if self.block is None:
+            n = self.n_units
+            return Scheme(
+                lambda rng: rng.integers(0, n, n), self.of_units, self.base, order=self.order, unsorted=self.p
+            )
+        n, length = self.p.n, self.block
+        step = np.arange(length)
+
+        def runs(starts: Indices) -> Replicate:
+            rows = (starts[:, None] + step).ravel()[:n]
+            return self._times(np.bincount(rows, minlength=n))
+
+        draws = -(-n // length)
+        return Scheme(
+            lambda rng: rng.integers(0, n - length + 1, draws), runs, self.base, order=self.order, unsorted=self.p
+        )
+
+    def of_units(self, drawn: Indices) -> Replicate:
+        return self._times(np.bincount(drawn, minlength=self.n_units)[self.unit])
+
+    def _times(self, times: NDArray[np.int64]) -> Replicate:
+        """The replicate in which each row occurs so many times."""
+
+        def written_out() -> Predictions:
+            row = np.repeat(np.arange(self.p.n), times * self._copies)
+            child = self.written_out(row)
+            if self.weight_type == "frequency":
+                child.w = None
+            return child
+
+        return Replicate(
+            self.base, order=self.order, w=lambda: times.astype(np.float64) * self.p.weight, listed=written_out
+        )
+
+
+def in_units(sample: Sample, units: Any = None, blocks: Any = None) -> Sample:
+    """The sample with rows that belong together: by an array of units, or as runs of a length in time order."""
+    if units is None and blocks is None:
+        return sample
+    if units is not None and blocks is not None:
+        raise TypeError("units and blocks both say which rows belong together: pass one of them")
+    name = "units" if blocks is None else "blocks"
+    if not isinstance(sample, RowSample):
+        raise ValueError(f"{name}= is for predictions: detections are drawn with their whole image already")
+    p = sample.p
+    if units is not None:
+        unit = np.unique(p.align(units, "units"), return_inverse=True)[1].ravel()
+        if unit.max(initial=0) == 0:
+            raise ValueError("units has one value only: at least two units are needed to see how they differ")
+        return UnitSample(p, sample.weight_type, unit)
+    length = round(p.n ** (1 / 3)) if blocks is True else whole("blocks", blocks)
+    if 2 * length > p.n:
+        raise ValueError(f"blocks={length} is too long for {p.n} rows: at least two blocks must fit")
+    return UnitSample(p, sample.weight_type, np.arange(p.n) // length, length)
+
+
+@dataclass(frozen=True)
 class ImageSample:
     """Matched detections ready to be drawn from: units are images, with all their detections and objects."""
 
@@ -323,6 +426,10 @@ class ImageSample:
     @property
     def n_units(self) -> int:
         return self.found.n_images
+
+    @property
+    def takes_truths(self) -> bool:
+        return self.found.weight is None
 
     @property
     def unit_row(self) -> None:
@@ -352,6 +459,8 @@ class ImageSample:
         """Which detections are correct, redrawn from their scores; ``links`` say what calibrated may mean."""
         found = self.found.repeated()
         p = found.as_predictions()
+        if truth is not None:
+            return self._of_truth(_chance(p, truth, None), p)
 
         def draw(rng: np.random.Generator) -> dict[str, Matches]:
             # both links use the same uniforms; the identity link then takes more from the stream
@@ -367,6 +476,16 @@ class ImageSample:
             return ImageReplicate(p, kinds.__getitem__, y=y)
 
         return Scheme(draw, make, p, relabels=True)
+
+    def _of_truth(self, chance: Array, p: Predictions) -> Scheme:
+        """Which detections are correct, drawn from other chances than their scores, by the same random numbers."""
+        if not self.takes_truths:
+            raise ValueError("detections with weights cannot be drawn from other probabilities than their scores")
+
+        def make(u: Array) -> Replicate:
+            return Replicate(p, y=(u < chance).astype(np.intp))
+
+        return Scheme(lambda rng: rng.random(p.n), make, p, relabels=True)
 
     def consistency(self, truth: Array | None = None) -> Scheme:
         raise ValueError("method='consistency' is for predictions; detections have method='monte-carlo'")

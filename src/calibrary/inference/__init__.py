@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from calibrary.inference.bootstrap import Bootstrap, ConfidenceInterval, IntervalResult, interval
+from calibrary.inference.bootstrap import Bootstrap
 from calibrary.inference.comparison import Comparison, calibration_gain, compare
-from calibrary.inference.multiplicity import adjust_pvalues, step_down_min_p
+from calibrary.inference.interval import interval
+from calibrary.inference.inversion import Inversion
+from calibrary.inference.multiplicity import adjust_pvalues, step_down_max_t, step_down_min_p
 from calibrary.inference.null import Consistency, MonteCarlo, MonteCarloResult, NullDistribution, null_distribution
+from calibrary.inference.power import Power, SampleSize, power, sample_size
+from calibrary.inference.result import ConfidenceInterval, IntervalResult
 from calibrary.inference.test import test
+from calibrary.inference.triangle import Triangle
+from calibrary.inference.verdict import Verdict, verdict
 
 __all__ = [
     "Bootstrap",
@@ -14,14 +20,23 @@ __all__ = [
     "ConfidenceInterval",
     "Consistency",
     "IntervalResult",
+    "Inversion",
     "MonteCarlo",
     "MonteCarloResult",
     "NullDistribution",
+    "Power",
+    "SampleSize",
+    "Triangle",
+    "Verdict",
     "adjust_pvalues",
     "calibration_gain",
     "compare",
     "interval",
     "null_distribution",
+    "power",
+    "sample_size",
+    "step_down_max_t",
     "step_down_min_p",
     "test",
+    "verdict",
 ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy
@@ -14,7 +13,6 @@ from calibrary.data.checks import Array
 from calibrary.inference.resampling import (
     Replicated,
     as_given,
-    check_level,
     check_resamples,
     difference,
     means,
@@ -23,68 +21,13 @@ from calibrary.inference.resampling import (
     slack,
     standard_errors,
 )
-from calibrary.inference.statistic import Statistic, as_statistic, read_call, safe_workers, together, value_or_nan
-from calibrary.metrics.declare import Result
+from calibrary.inference.result import IntervalResult
+from calibrary.inference.statistic import Statistic, safe_workers, together, value_or_nan
 
 METHODS = ("basic", "percentile", "bc", "bca", "normal")
 #: More units than this are left out in groups when BCa estimates its acceleration.
 _JACKKNIFE_UNITS = 2000
 _JACKKNIFE_GROUPS = 200
-
-
-class ConfidenceInterval(NamedTuple):
-    """The two ends of an interval."""
-
-    low: Any
-    high: Any
-
-
-@dataclass(frozen=True)
-class IntervalResult(Result):
-    """A metric with its uncertainty. Unpacks as ``low, high = result``.
-
-    Attributes
-    ----------
-    estimate, low, high : the metric and the ends of its interval
-    standard_error, bias : standard deviation of the replicates; their mean minus the estimate
-    confidence_level, method, n_resamples : how it was made
-    n_failed : replicates that gave no number and were left out
-    replicates : the values on the replicates
-    parts : names of the numbers, for a metric that has several
-    jackknife : "", or how BCa left units out ("rows", "200 groups")
-    """
-
-    estimate: Any
-    low: Any
-    high: Any
-    standard_error: Any
-    bias: Any
-    confidence_level: float
-    method: str
-    n_resamples: int
-    n_failed: Any
-    replicates: Array
-    parts: tuple[str, ...] = ()
-    jackknife: str = ""
-
-    @property
-    def confidence_interval(self) -> ConfidenceInterval:
-        """The two ends, as in scipy's results."""
-        return ConfidenceInterval(self.low, self.high)
-
-    @property
-    def bootstrap_distribution(self) -> Array:
-        """The values on the replicates, as in scipy's results."""
-        return self.replicates
-
-    def __iter__(self) -> Iterator[Any]:
-        yield self.low
-        yield self.high
-
-    def __repr__(self) -> str:
-        numbers = ("estimate", "low", "high", "standard_error", "bias")
-        shown = ", ".join(f"{name}={np.array2string(np.asarray(getattr(self, name)), precision=6)}" for name in numbers)
-        return f"IntervalResult({shown}, confidence_level={self.confidence_level:g}, method={self.method!r})"
 
 
 @dataclass(frozen=True)
@@ -118,12 +61,14 @@ class Bootstrap:
         workers = safe_workers(statistics, self.workers)
         return estimate, replicate(scheme, value, len(estimate), self.n_resamples, self.rng, workers)
 
-    def interval(self, statistic: Statistic, confidence_level: float, clip: bool = True) -> IntervalResult:
+    def interval(
+        self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
+    ) -> IntervalResult:
         """The interval of one metric."""
-        if self.kind in ("percentile", "bc", "bca") and statistic.at_its_end:
+        if self.kind in ("percentile", "bc", "bca") and statistic.one_sided:
             warn(
                 f"method={self.kind!r} intervals of {statistic.name} miss the truth far too often, because it is "
-                "biased away from its perfect value: use method='basic'"
+                "biased away from its perfect value: use method='inversion'"
             )
         estimate, drawn = self.resample([statistic])
         drawn.say_failures()
@@ -145,92 +90,8 @@ class Bootstrap:
             drawn.values[:, 0] if one else drawn.values,
             () if one else tuple(statistic.named),
             how,
+            note=note,
         )
-
-
-def as_bootstrap(method: Any, **settings: Any) -> Bootstrap:
-    """A bootstrap by the name of its kind or as an object, which then carries its own settings."""
-    return method if isinstance(method, Bootstrap) else Bootstrap(method, **settings)
-
-
-def interval(
-    metric: Any,
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    method: Any = "basic",
-    n_resamples: int = 999,
-    confidence_level: float = 0.95,
-    rng: Any = None,
-    clip: bool = True,
-    weight_type: str = "frequency",
-    workers: int | None = None,
-    **options: Any,
-) -> IntervalResult:
-    """Bootstrap interval of any metric.
-
-    Rows are drawn with replacement (with all that belongs to them: weights, features, groups; detections: whole
-    images). Calibration errors are never negative and estimated with an upward bias, which resampling adds a
-    second time; so percentile and BCa intervals of an ECE may miss the truth altogether. The default "basic"
-    interval reflects the bias instead. Never read "the interval excludes 0" as a test: use :func:`calibrary.test`.
-
-    Parameters
-    ----------
-    metric : str or callable
-        A metric's id, a function of calibrary, or any ``metric(y_true, y_prob)``; if it takes ``sample_weight``,
-        it is given counts instead of repeated rows.
-    y_true, y_prob
-        As for every metric; or matched detections.
-    method : "basic", "percentile", "bc", "bca", "normal" or Bootstrap
-        The kind of bootstrap interval; or an object that holds it with the settings below, such as
-        ``Bootstrap("bca", n_resamples=9999, rng=0)``.
-    n_resamples : int
-        Number of replicates.
-    confidence_level : float
-        Nominal coverage.
-    rng : int, Generator or None
-        Seed or source of the one stream of random numbers.
-    clip : bool
-        Cut the interval to the metric's range.
-    weight_type : "frequency" or "importance"
-        With frequency weights (whole numbers) copies are drawn; with importance weights rows, weights and all.
-    workers : int, optional
-        Threads; the interval is the same for any number. Default: 2 when there are many rows.
-    **options
-        ``sample_weight``, ``labels``, ``pos_label``, ``lens``, ``average``, ``r``, and the metric's own options.
-
-    Returns
-    -------
-    IntervalResult
-
-    Notes
-    -----
-    A metric can be infinite (the log loss of a certain prediction that failed), on the sample or on some replicates.
-    Infinite replicates are ranked like others, so quantiles may be infinite; the standard error is then NaN, and so
-    is every end that would be the difference of two infinities.
-
-    Measured coverage of nominal 95% intervals (500 rows, confidences Beta(0.8, 0.8), 120 to 200 runs):
-
-    ============  ================  ====================  ============  =============  =====
-    method        ECE, truth 0      ECE, truth 0.074      KS, truth 0   KS, truth .04  Brier
-    ============  ================  ====================  ============  =============  =====
-    percentile    .00               .40                   .00           .88            .94
-    bc, bca       .00               .70                   .00           .88            .94
-    basic         .38               .88                   .87           .90            .94
-    ============  ================  ====================  ============  =============  =====
-
-    Examples
-    --------
-    >>> import calibrary as cal
-    >>> y, p = [0, 1, 1, 0, 1, 0, 1, 1] * 10, [0.2, 0.7, 0.9, 0.4, 0.6, 0.1, 0.8, 0.3] * 10
-    >>> result = cal.interval("bs", y, p, rng=0)
-    >>> round(result.estimate, 3), round(result.low, 3), round(result.high, 3)
-    (0.125, 0.093, 0.155)
-    """
-    way = as_bootstrap(method, n_resamples=n_resamples, rng=rng, workers=workers)
-    level = check_level(confidence_level)
-    sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type, confidence_level=level)
-    return way.interval(as_statistic(metric, sample, question), level, clip)
 
 
 # -- from replicates to intervals -------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -13,10 +13,15 @@ import scipy
 from calibrary._errors import one_of, warn
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import Sample, Scheme
-from calibrary.inference import bootstrap
+from calibrary.data.sample import Sample, Scheme, UnitSample
+from calibrary.inference import bootstrap, inversion, triangle
+from calibrary.inference.interval import chosen
+from calibrary.inference.inversion import Inversion, Stream
 from calibrary.inference.multiplicity import adjust_pvalues
+from calibrary.inference.null import MonteCarlo
 from calibrary.inference.resampling import (
+    alpha_of,
+    check_draws,
     check_level,
     check_resamples,
     difference,
@@ -24,11 +29,13 @@ from calibrary.inference.resampling import (
     slack,
     standard_errors,
 )
+from calibrary.inference.result import ConfidenceInterval
 from calibrary.inference.statistic import Statistic, as_statistic, read_call, together
 from calibrary.metrics.declare import Result
 from calibrary.metrics.measure import measure
 
-METHODS = ("bootstrap", "swap", "paired-t")
+KINDS = ("basic", "percentile", "bc", "normal")
+METHODS = ("auto", "inversion", "triangle", *KINDS, "bootstrap", "swap", "paired-t")
 
 
 @dataclass(frozen=True)
@@ -65,9 +72,9 @@ class Comparison(Result):
     note: str = ""
 
     @property
-    def confidence_interval(self) -> bootstrap.ConfidenceInterval:
+    def confidence_interval(self) -> ConfidenceInterval:
         """The two ends of the interval of the difference."""
-        return bootstrap.ConfidenceInterval(self.low, self.high)
+        return ConfidenceInterval(self.low, self.high)
 
     def __iter__(self) -> Iterator[float]:
         yield self.difference
@@ -80,8 +87,8 @@ def compare(
     y_prob_a: Any,
     y_prob_b: Any = None,
     *,
-    method: str = "bootstrap",
-    interval: str = "basic",
+    method: str = "auto",
+    interval: str | None = None,
     n_resamples: int = 999,
     confidence_level: float = 0.95,
     rng: Any = None,
@@ -103,15 +110,20 @@ def compare(
         Predictions of the two models; or a mapping of names to predictions as ``y_prob_a`` alone, which compares
         every pair and adjusts the p-values by Holm. Detections: the ground truth and two sets of results, or two
         ``Matches`` of the same images.
-    method : "bootstrap", "swap" or "paired-t"
-        Draw the same rows for both models; or exchange the two predictions row by row, which tests that the models
-        are exchangeable in every respect, more than equal calibration; or, for means of row losses, Student's test.
-    interval : "basic", "percentile", "bc" or "normal"
-        The kind of bootstrap interval. Its p-value agrees with it.
+    method : "auto", "inversion", "triangle", "basic", "percentile", "bc", "normal", "swap" or "paired-t"
+        The bootstrap kinds draw the same rows for both models. "inversion" and "triangle" subtract the ends of the two
+        models' intervals at level 1 - 2 alpha, found on the same random numbers: for errors that sit at an end of their
+        range when calibrated, whose bias differs between models. "auto" is one of these for such errors and "basic" for
+        all else. "swap" exchanges the two predictions row by row, which tests that the models are exchangeable in every
+        respect, more than equal calibration; "paired-t" is Student's test, for means of row losses.
+    interval : "basic", "percentile", "bc" or "normal", optional
+        The older word for the kind of bootstrap.
     n_resamples, confidence_level, rng, weight_type, workers
         As for :func:`calibrary.interval`.
     y_true_b, sample_weight_b : optional
         The second model's own labels and weights, when it was measured on other rows: two independent bootstraps.
+    units, blocks : optional
+        Which rows belong together, as for :func:`calibrary.interval`: they are drawn together.
     **options
         ``sample_weight``, ``lens`` and other options of the metric.
 
@@ -121,8 +133,10 @@ def compare(
 
     Notes
     -----
-    Plug-in calibration errors (ECE and the like) are biased upwards by an amount that depends on the model, so the
-    interval of a difference may miss the truth. Decide with proper scores or unbiased metrics.
+    Plug-in calibration errors (ECE and the like) are biased upwards by an amount that depends on the model, so a
+    bootstrap interval of their difference covers the truth in .29 to .83 of samples where one model is calibrated and
+    the other is not; the subtracted ends cover it in .92 to .99, 1.5 to 1.7 times as wide. To choose between models,
+    proper scores and unbiased metrics (``ce2_db``, ``skce_uq``) tell more. The p-value agrees with the interval.
 
     Examples
     --------
@@ -133,7 +147,14 @@ def compare(
     (-0.125, 0.002)
     """
     one_of("method", method, METHODS)
-    one_of("interval", interval, ("basic", "percentile", "bc", "normal"))
+    if interval is not None:
+        one_of("interval", interval, KINDS)
+        if method not in ("auto", "bootstrap"):
+            raise TypeError(f"interval={interval!r} and method={method!r} both say how: pass one of them")
+        method = "bootstrap"
+    if method in KINDS:
+        method, interval = "bootstrap", method
+    interval = interval or "basic"
     check_resamples(n_resamples)
     check_level(confidence_level)
     settings = {
@@ -154,9 +175,13 @@ def compare(
         other = options if same_units else {**options, "sample_weight": sample_weight_b}
         second = y_true if y_true_b is None else y_true_b
         pair = _pair(metric, (y_true, y_prob_a), (second, y_prob_b), options, other, weight_type)
+    if same_units:
+        pair.first.refuse_other_units(pair.second)
+    method = settings["method"] = pair.usual() if method == "auto" else method
+    if method in ("inversion", "triangle"):
+        return _subtracted(pair, settings)
     if not same_units:
         return _unpaired(pair, settings)
-    pair.first.refuse_other_units(pair.second)
     return {"bootstrap": _paired_bootstrap, "swap": _swap, "paired-t": _paired_t}[method](pair, settings)
 
 
@@ -204,12 +229,21 @@ class _Pair:
             )
         return float(a[0]), float(b[0])
 
+    def usual(self) -> str:
+        """The method that "auto" means."""
+        both = (self.on_first, self.on_second)
+        fits = all(s.at_its_end and len(s.observed) == 1 for s in both)
+        if not fits or any(isinstance(s.sample, UnitSample) for s in both):
+            return "bootstrap"
+        ways = {chosen(s)[0] for s in both}
+        return "bootstrap" if "basic" in ways else "triangle" if "triangle" in ways else "inversion"
+
     def caution(self) -> str:
         if not self.on_first.at_its_end:
             return ""
         return (
             f"{self.on_first.name} is biased upwards by an amount that differs between models, so the interval may "
-            "miss the truth: decide with a proper score or an unbiased metric (skce_uq, ce2_db)"
+            "miss the truth: use method='auto', or decide with a proper score or an unbiased metric (skce_uq, ce2_db)"
         )
 
 
@@ -270,20 +304,100 @@ def _bootstrapped(pair: _Pair, a: float, b: float, values: Array, settings: dict
     kind, level = settings["interval"], settings["confidence_level"]
     low, high = bootstrap.ends(np.array([d]), values, kind, level)
     known = values[~np.isnan(values)]
-    # zero lies outside the basic interval when 2d is extreme among the replicates
-    x = 2.0 * d if kind == "basic" else 0.0
     n = len(known)
-    tail = min(1.0 + np.sum(known <= x), 1.0 + np.sum(known >= x))
+    error = float(standard_errors(values)[0])
     # two infinite values have no difference, and nothing is known about it
-    pvalue = np.nan if np.isnan(d) or n == 0 else min(1.0, 2.0 * tail / (n + 1.0))
+    pvalue = np.nan if np.isnan(d) or n == 0 else _agreeing_pvalue(d, known, kind, error)
     caution = pair.caution()
     if caution:
         warn(caution)
     return Comparison(
-        d, float(low[0]), float(high[0]), float(pvalue), a, b,
-        float(standard_errors(values)[0]), "bootstrap", kind, level, len(values), len(values) - n,
-        note=caution,
+        d, float(low[0]), float(high[0]), float(pvalue), a, b, error, "bootstrap", kind, level, len(values),
+        len(values) - n, note=caution,
     )  # fmt: skip
+
+
+def _agreeing_pvalue(d: float, known: Array, kind: str, error: float) -> float:
+    """The smallest level at which the interval of this kind leaves out 0."""
+    if kind == "normal":
+        return float(2.0 * scipy.special.ndtr(-abs(d) / error)) if error > 0 else float(d == 0)
+    # zero lies outside the basic interval when 2d is extreme among the replicates
+    x = 2.0 * d if kind == "basic" else 0.0
+    n = len(known)
+    if kind == "bc":
+        below = np.sum(known < d - slack(d)) + np.sum(known <= d + slack(d))
+        share = (1.0 + np.sum(known < 0.0) + 0.5 * np.sum(known == 0.0)) / (n + 2.0)
+        z = scipy.special.ndtri(share) - 2.0 * scipy.special.ndtri(np.clip(below / (2.0 * n), 0.5 / n, 1 - 0.5 / n))
+        return float(2.0 * scipy.special.ndtr(-abs(z)))
+    tail = min(1.0 + np.sum(known <= x), 1.0 + np.sum(known >= x))
+    return float(min(1.0, 2.0 * tail / (n + 1.0)))
+
+
+def _subtracted(pair: _Pair, settings: dict[str, Any]) -> Comparison:
+    """Ends of the two models' intervals subtracted, at level 1 - 2 alpha each, on the same random numbers.
+
+    Where one interval is less than a fifth of the other's width it can hardly make up for it: level 1 - alpha then.
+    """
+    a, b = pair.values
+    kind, n = settings["method"], settings["n_resamples"]
+    alpha = alpha_of(settings["confidence_level"])
+    check_draws(n, alpha)
+    stream = Stream(settings["rng"])
+    curves = [_ends_of(s, kind, n, stream, settings["workers"]) for s in (pair.on_first, pair.on_second)]
+
+    def ends(level: float) -> tuple[float, float]:
+        first, second = (curve(2.0 * level) for curve in curves)
+        widths = sorted((first[1] - first[0], second[1] - second[0]))
+        if widths[0] < widths[1] / 5.0:
+            first, second = (curve(level) for curve in curves)
+        return first[0] - second[1], first[1] - second[0]
+
+    def leaves_out_zero(j: int) -> bool:
+        low, high = ends(j / (n + 1.0))
+        return low > 0.0 or high < 0.0
+
+    low, high = ends(alpha)
+    pvalue = _smallest(leaves_out_zero, n, alpha, low > 0.0 or high < 0.0)
+    note = "the ends of two intervals subtracted: the difference of the estimates may lie outside, as it is biased"
+    return Comparison(
+        a - b, low, high, pvalue, a, b, float("nan"), kind, "ends subtracted", settings["confidence_level"], n,
+        note=note,
+    )  # fmt: skip
+
+
+def _smallest(rejects: Callable[[int], bool], n: int, alpha: float, rejected: bool) -> float:
+    """The smallest level j / (n + 1) at which the interval leaves out 0: at most alpha exactly if it does there."""
+    at = int(np.floor(alpha * (n + 1.0) + 1e-9))
+    low, high = (0, max(at, 1)) if rejected else (at, (n + 1) // 2 + 1)
+    if not rejected and not rejects(min(high, (n + 1) // 2)):
+        return 1.0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if rejects(middle) else (middle, high)
+    return high / (n + 1.0)
+
+
+def _ends_of(
+    statistic: Statistic, kind: str, n: int, stream: Stream, workers: int | None
+) -> Callable[[float], tuple[float, float]]:
+    """The ends of a model's interval as a function of alpha, found from one set of draws."""
+    if kind == "inversion":
+        why = inversion.why_not(statistic)
+        if why:
+            raise ValueError(f"method='inversion' does not work for {statistic.name}: {why}")
+        return Inversion(n, stream, workers).curve(statistic)
+    why = triangle.why_not(statistic)
+    if why:
+        raise ValueError(f"method='triangle' does not work for {statistic.name}: {why}")
+    generator = stream()
+    observed, null = MonteCarlo(n, generator, workers=workers).redraw([statistic.when_redrawn()])
+    _, drawn = bootstrap.Bootstrap("normal", n, generator, workers).resample([statistic])
+
+    def ends(alpha: float) -> tuple[float, float]:
+        low, high = triangle.triangle_ends(statistic, observed, null, drawn, min(alpha, 1.0 - 1e-9))
+        return float(low[0]), float(high[0])
+
+    return ends
 
 
 def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,10 +11,28 @@ import numpy as np
 from calibrary._errors import one_of
 from calibrary.data.checks import Array
 from calibrary.inference.bootstrap import Bootstrap, ends
-from calibrary.inference.multiplicity import ADJUSTMENTS, adjust_pvalues, step_down_min_p
+from calibrary.inference.interval import chosen
+from calibrary.inference.inversion import Inversion, Stream
+from calibrary.inference.multiplicity import (
+    ADJUSTMENTS,
+    STEP_DOWN,
+    adjust_pvalues,
+    step_down_max_t,
+    step_down_min_p,
+    warn_if_powerless,
+)
 from calibrary.inference.null import MonteCarlo
-from calibrary.inference.resampling import check_level, means, quantiles, standard_errors
+from calibrary.inference.resampling import (
+    Replicated,
+    alpha_of,
+    check_draws,
+    check_level,
+    means,
+    quantiles,
+    standard_errors,
+)
 from calibrary.inference.statistic import Statistic
+from calibrary.inference.triangle import triangle_ends
 from calibrary.question import Question
 
 
@@ -28,6 +47,7 @@ class Inferred:
     pvalue_adjusted: float | None = None
     null_mean: float | None = None
     null_high: float | None = None
+    method: str | None = None
 
 
 #: The id of a metric and the name of one of its numbers.
@@ -49,23 +69,33 @@ def infer_many(
     statistics : list of Statistic
         Metrics of the catalogue, made for one sample.
     question : Question
-        ``n_resamples``, ``confidence_level``, ``rng``, ``workers``; ``adjust`` is "min-p" (default), "holm",
-        "bonferroni", "bh" or "by": how p-values are adjusted for the number of metrics.
+        ``n_resamples``, ``confidence_level``, ``rng``, ``workers``; ``adjust`` is "max-t" (default), "min-p",
+        "holm", "bonferroni", "bh" or "by": how p-values are adjusted for the number of metrics.
     primary : str, optional
         The id of the metric chosen in advance: its p-value is not adjusted.
     """
     level = check_level(question.confidence_level)
-    adjust = question.adjust or "min-p"
-    one_of("adjust", adjust, ("min-p", *ADJUSTMENTS))
-    # one generator for both: intervals first, then redrawn labels
+    adjust = (question.adjust or "max-t").lower()
+    one_of("adjust", adjust, (*STEP_DOWN, *ADJUSTMENTS))
+    if tests:
+        check_draws(question.n_resamples, alpha_of(level))
+    ways = {s.name: chosen(s, of_many=True)[0] for s in statistics} if intervals else {}
+    # one generator for all: rows first, then labels, which inversion draws again from every truth
     generator = np.random.default_rng(question.rng)
-    draws: dict[str, Any] = {"n_resamples": question.n_resamples, "rng": generator, "workers": question.workers}
+    draws: dict[str, Any] = {"n_resamples": question.n_resamples, "workers": question.workers}
     found = {key: Inferred() for s in statistics for key in _keys(s)}
-    if intervals:
-        found.update(_intervals(statistics, Bootstrap("basic", **draws), level, found))
-    tested = [s.when_redrawn() for s in statistics if s.entry is not None and s.entry.null]
-    if tests and tested:
-        found.update(_pvalues(tested, MonteCarlo(**draws), adjust, primary, found))
+    resampled = [s for s in statistics if ways.get(s.name) in ("basic", "triangle")]
+    rows = _columns(resampled, Bootstrap("basic", rng=generator, **draws).resample) if resampled else {}
+    stream = Stream(generator)
+    tested = [s for s in statistics if tests and s.entry is not None and s.entry.null]
+    drawn = [s for s in statistics if s in tested or ways.get(s.name) == "triangle"]
+    labels = _columns([s.when_redrawn() for s in drawn], MonteCarlo(rng=stream(), **draws).redraw) if drawn else {}
+    for statistic in statistics if intervals else []:
+        both = _ends(statistic, ways[statistic.name], rows, labels, Inversion(rng=stream, **draws), level)
+        found.update({key: replace(found[key], **named) for key, named in both.items()})
+    if tested:
+        warn_if_powerless(adjust, sum(len(s.named) for s in tested), question.n_resamples, alpha_of(level))
+        found.update(_pvalues(tested, labels, adjust, primary, found))
     return found
 
 
@@ -73,40 +103,59 @@ def _keys(statistic: Statistic) -> list[Key]:
     return [(statistic.name, part) for part in statistic.named]
 
 
-def _intervals(
-    statistics: list[Statistic], way: Bootstrap, level: float, found: dict[Key, Inferred]
-) -> dict[Key, Inferred]:
-    estimate, drawn = way.resample(statistics)
-    low, high = ends(estimate, drawn.values, way.kind, level)
-    error = standard_errors(drawn.values)
-    numbers = [(key, s.range) for s in statistics for key in _keys(s)]
+#: The observed numbers of a metric and their replicates.
+Columns = dict[str, tuple[Array, Replicated]]
+
+
+def _columns(statistics: list[Statistic], draw: Callable[[list[Statistic]], tuple[Array, Replicated]]) -> Columns:
+    """The numbers of each metric and their replicates on shared draws."""
+    observed, drawn = draw(statistics)
+    places = np.cumsum([0, *(len(s.named) for s in statistics)])
     return {
-        key: replace(
-            found[key],
-            low=float(np.clip(low[j], *limits)),
-            high=float(np.clip(high[j], *limits)),
-            standard_error=float(error[j]),
-        )
-        for j, (key, limits) in enumerate(numbers)
+        s.name: (observed[a:b], Replicated(drawn.values[:, a:b], drawn.failure))
+        for s, a, b in zip(statistics, places[:-1], places[1:], strict=True)
+    }
+
+
+def _ends(
+    statistic: Statistic, way: str, rows: Columns, labels: Columns, inversion: Inversion, level: float
+) -> dict[Key, dict[str, Any]]:
+    """The interval of every number of a metric."""
+    if way == "inversion":
+        result = inversion.interval(statistic, level)
+        names = ("low", "high", "standard_error", "method")
+        return {_keys(statistic)[0]: {name: getattr(result, name) for name in names}}
+    estimate, drawn = rows[statistic.name]
+    if way == "triangle":
+        low, high = triangle_ends(statistic, estimate, labels[statistic.name][1], drawn, alpha_of(level))
+    else:
+        low, high = ends(estimate, drawn.values, "basic", level)
+    low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
+    error = standard_errors(drawn.values)
+    return {
+        key: {"low": float(low[j]), "high": float(high[j]), "standard_error": float(error[j]), "method": way}
+        for j, key in enumerate(_keys(statistic))
     }
 
 
 def _pvalues(
-    tested: list[Statistic], way: MonteCarlo, adjust: str, primary: str | None, found: dict[Key, Inferred]
+    tested: list[Statistic], labels: Columns, adjust: str, primary: str | None, found: dict[Key, Inferred]
 ) -> dict[Key, Inferred]:
-    observed, drawn = way.redraw(tested)
+    observed = np.concatenate([labels[s.name][0] for s in tested])
+    values = np.concatenate([labels[s.name][1].values for s in tested], axis=1)
     numbers = [(key, s.tail) for s in tested for key in _keys(s)]
-    raw, adjusted = step_down_min_p(observed, drawn.values, [tail for _, tail in numbers])
-    if adjust != "min-p":
+    step_down = step_down_min_p if adjust == "min-p" else step_down_max_t
+    raw, adjusted = step_down(observed, values, [tail for _, tail in numbers])
+    if adjust in ADJUSTMENTS:
         adjusted = adjust_pvalues(raw, adjust)
-    center = means(drawn.values)
+    center = means(values)
     return {
         key: replace(
             found[key],
             pvalue=_or_none(raw[j]),
             pvalue_adjusted=_or_none(raw[j] if key[0] == primary else adjusted[j]),
             null_mean=_or_none(center[j]),
-            null_high=_or_none(quantiles(drawn.values[:, j], 0.95)),
+            null_high=_or_none(quantiles(values[:, j], 0.95)),
         )
         for j, (key, _) in enumerate(numbers)
     }

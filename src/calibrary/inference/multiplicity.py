@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary._errors import one_of, warn
 from calibrary.data.checks import Array, as_array
 from calibrary.inference.resampling import slack
 
 ADJUSTMENTS = ("holm", "bonferroni", "bh", "by")
+#: Those that compare with the most extreme metric of every redraw.
+STEP_DOWN = ("max-t", "min-p")
 
 
 def adjust_pvalues(pvalues: Any, method: str = "holm") -> Array:
@@ -77,6 +79,67 @@ def _share_above(x: Array) -> Array:
     return share
 
 
+def step_down_max_t(observed: Array, values: Array, alternatives: list[str]) -> tuple[Array, Array]:
+    """Raw and adjusted p-values of several metrics tested on the same redraws, by the largest standardized value.
+
+    Each metric is measured in standard deviations from its mean over the redraws, in its own tail (two-sided: either).
+    The most extreme one is compared with the most extreme of every replicate, the next with the most extreme of the
+    remaining metrics, and so on (Westfall and Young). Unlike ranks, standardized values tell far from very far, so a
+    table of many metrics can reject with few draws: the smallest value is 1 / (n_resamples + 1), and never below the
+    metric's own p-value.
+
+    Parameters
+    ----------
+    observed : (m,) array
+    values : (n_resamples, m) array
+        The same redraws for every column. Infinite values are beyond every finite one.
+    alternatives : list of "greater", "less" or "two-sided"
+        The tail of each metric.
+
+    Returns
+    -------
+    raw, adjusted : (m,) arrays
+        NaN for a metric that has no value, or none on any redraw, or the same one on every redraw and on the data: it
+        was not tested and does not count.
+    """
+    raw = rank_pvalues(observed, values, alternatives)[0]
+    table = _standardized(np.vstack([observed, values]), alternatives)
+    z, drawn = table[0], table[1:]
+    tested = np.flatnonzero(~np.isnan(z))
+    order = tested[np.argsort(-z[tested], kind="stable")]
+    largest = np.maximum.accumulate(drawn[:, order][:, ::-1], axis=1)[:, ::-1]
+    hits = (largest >= z[order] - slack(z[order])).sum(axis=0)
+    adjusted = np.full(len(raw), np.nan)
+    stepped = np.maximum.accumulate((1.0 + hits) / (len(values) + 1.0))
+    adjusted[order] = np.maximum(stepped, raw[order])
+    return np.where(np.isnan(adjusted), np.nan, raw), adjusted
+
+
+@np.errstate(invalid="ignore", over="ignore", divide="ignore")
+def _standardized(table: Array, alternatives: list[str]) -> Array:
+    """Deviations from the null mean in null standard deviations, in each column's tail; the first row is observed.
+
+    A redraw that failed is never extreme. A column without spread holds infinities where it differs from its constant.
+    """
+    drawn = np.where(np.isfinite(table[1:]), table[1:], np.nan)
+    z = np.empty_like(table)
+    for j, alternative in enumerate(alternatives):
+        known = drawn[~np.isnan(drawn[:, j]), j]
+        if not len(known) or np.isnan(table[0, j]):
+            z[:, j] = np.nan
+            continue
+        away = table[:, j] - known.mean()
+        away = {"greater": away, "less": -away, "two-sided": np.abs(away)}[alternative]
+        spread = known.std(ddof=1) if len(known) > 1 else 0.0
+        if spread <= slack(known.mean()):
+            same = np.abs(away) <= slack(known.mean())
+            z[:, j] = np.nan if same[0] else np.where(same, 0.0, np.sign(away) * np.inf)
+        else:
+            z[:, j] = away / spread
+        z[1:, j] = np.where(np.isnan(table[1:, j]) & ~np.isnan(z[0, j]), -np.inf, z[1:, j])
+    return z
+
+
 def step_down_min_p(observed: Array, values: Array, alternatives: list[str]) -> tuple[Array, Array]:
     """Raw and adjusted p-values of several metrics tested on the same redraws (Westfall and Young).
 
@@ -110,3 +173,14 @@ def step_down_min_p(observed: Array, values: Array, alternatives: list[str]) -> 
     adjusted[order] = np.maximum.accumulate(np.maximum((1.0 + hits) / (len(values) + 1.0), raw[order]))
     untested = np.isnan(adjusted)
     return np.where(untested, np.nan, raw), adjusted
+
+
+def warn_if_powerless(adjust: str, n_metrics: int, n_resamples: int, alpha: float) -> None:
+    """Say so where no metric could be rejected, whatever the data."""
+    smallest = {"max-t": 1.0, "bh": 1.0, "by": float(np.sum(1.0 / np.arange(1, n_metrics + 1)))}
+    times = smallest.get(adjust, float(n_metrics))
+    if times / (n_resamples + 1) >= alpha:
+        warn(
+            f"adjust={adjust!r} cannot reject any of {n_metrics} metrics with n_resamples={n_resamples}: use at least "
+            f"{int(times / alpha + 1e-9)}, or adjust='max-t'"
+        )

@@ -11,6 +11,7 @@ from calibrary._errors import one_of
 from calibrary.data import Data
 from calibrary.data.checks import Array, as_array
 from calibrary.data.sample import Sample, sample_of
+from calibrary.inference.large import cell_problem
 from calibrary.inference.resampling import (
     Replicated,
     as_given,
@@ -77,6 +78,7 @@ class MonteCarloResult(TestResult):
     excess : statistic - null_mean, the part that chance does not explain
     null : the whole distribution, with ``quantile``
     alternative, method, n_resamples, n_failed : how it was done
+    path : what was drawn: "rows", or "cells" of rows with nearly equal confidence, from which the statistic is read too
     """
 
     standard_error: Any
@@ -88,6 +90,7 @@ class MonteCarloResult(TestResult):
     method: str
     n_resamples: int
     n_failed: Any
+    path: str = "rows"
 
     @property
     def null_distribution(self) -> NullDistribution:
@@ -136,9 +139,15 @@ class MonteCarlo:
     def test(self, entry: Entry, data: Data, question: Question) -> MonteCarloResult:
         """The test of one metric."""
         statistic = as_statistic(entry, sample_of(data, question.weight_type), question, redrawn=self.keeps_rows)
+        tail = self.alternative or statistic.tail
+        if self.keeps_rows and self.calibration_map is None:
+            cells = cell_problem(statistic, self.n_resamples, np.random.default_rng(self.rng))
+            if cells is not None:
+                drawn = cells.draw(None, self.n_resamples)
+                return summarised(np.array([cells.observed]), drawn, tail, self.name, "cells")
         observed, drawn = self.redraw([statistic])
         drawn.say_failures()
-        return summarised(observed, drawn, self.alternative or statistic.tail, self.name)
+        return summarised(observed, drawn, tail, self.name)
 
     def redraw(self, statistics: list[Statistic]) -> tuple[Array, Replicated]:
         """All statistics on their sample, and on the same redrawn samples: one column per number."""
@@ -257,7 +266,9 @@ def pvalues(observed: Array, values: Array, alternative: str) -> Array:
     return np.where(np.isnan(observed) | (n == 0), np.nan, p)
 
 
-def summarised(observed: Array, drawn: Replicated, alternative: str, method: str) -> MonteCarloResult:
+def summarised(
+    observed: Array, drawn: Replicated, alternative: str, method: str, path: str = "rows"
+) -> MonteCarloResult:
     """The test result of observed numbers and their null replicates."""
     values = drawn.values
     one = values.shape[1] == 1
@@ -275,6 +286,7 @@ def summarised(observed: Array, drawn: Replicated, alternative: str, method: str
         method=method,
         n_resamples=len(values),
         n_failed=null.n_failed,
+        path=path,
     )
 
 

@@ -201,10 +201,27 @@ def check_resamples(n_resamples: int) -> int:
     return int(n_resamples)
 
 
+def check_draws(n_resamples: int, alpha: float) -> int:
+    """At least as many draws as a p-value of ``alpha`` needs."""
+    n = check_resamples(n_resamples)
+    least = int(np.ceil(1.0 / alpha - 1e-9)) - 1
+    if n < least:
+        raise ValueError(
+            f"n_resamples={n} is too few for the level {1.0 - alpha:g}: no p-value could be below {alpha:g}; "
+            f"use at least {least} (999 is usual)"
+        )
+    return n
+
+
 def check_level(confidence_level: float) -> float:
     if not (isinstance(confidence_level, int | float | np.number) and 0.0 < confidence_level < 1.0):
         raise ValueError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
     return float(confidence_level)
+
+
+def alpha_of(confidence_level: float) -> float:
+    """The level of a test that goes with an interval: 0.1 for 0.9, which plain subtraction misses by a digit."""
+    return round(1.0 - confidence_level, 12)
 
 
 def monte_carlo_error(pvalue: Array, n_resamples: Any) -> Array:

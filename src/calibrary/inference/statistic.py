@@ -13,9 +13,10 @@ from calibrary._once import once
 from calibrary.data import as_data
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import Replicate, Sample, Scheme, sample_of
+from calibrary.data.sample import Replicate, Sample, Scheme, in_units, sample_of
 from calibrary.data.views import Views
 from calibrary.inference.fast import fast
+from calibrary.inference.ranges import ANYWHERE, range_of
 from calibrary.lookup import catalogue
 from calibrary.metrics.declare import Entry
 from calibrary.metrics.measure import measure, numbers, views_of
@@ -41,6 +42,7 @@ class Statistic:
     listed: bool = False
     reads: str = "predictions"
     link: str = "threshold"
+    given_perfect: float | None = None
 
     @once
     def value(self) -> Any:
@@ -85,10 +87,42 @@ class Statistic:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Where the value can lie; unlimited for callables and metrics of several numbers."""
-        if self.entry is None or self.entry.fields:
-            return (-np.inf, np.inf)
-        return (-np.inf, 1.0) if self.question.options.get("skill") else self.entry.range
+        """Where the value can lie with these options; unlimited for callables and metrics of several numbers."""
+        return ANYWHERE if self.entry is None else range_of(self.entry, self.question, self.sample.data)
+
+    @property
+    def perfect_value(self) -> float | None:
+        """The value of a calibrated model with these options; None where there is none, or for several numbers."""
+        if self.entry is None:
+            return self.given_perfect
+        if self.entry.fields or self.entry.perfect is None:
+            return None
+        if self.entry.perfect == self.entry.range[0]:  # the end moves with the options
+            return self.range[0] if np.isfinite(self.range[0]) else self.entry.perfect
+        return self.entry.perfect
+
+    @property
+    def perfect(self) -> float:
+        """The same where it is known to exist."""
+        value = self.perfect_value
+        if value is None:
+            raise ValueError(f"{self.name} has no perfect value")
+        return value
+
+    @property
+    def one_sided(self) -> bool:
+        """Is it an error that grows from its perfect value in one direction?"""
+        return self.perfect_value is not None and self.tail != "two-sided"
+
+    @property
+    def square(self) -> bool:
+        """Is it the square of a norm, with these options?"""
+        if self.entry is None:
+            return False
+        options = self.question.options
+        if self.entry.square == "option":
+            return bool(options.get("squared")) or (options.get("norm", 1) == 2 and not options.get("root"))
+        return self.entry.square == "yes" and not options.get("root") and options.get("norm", 2) == 2
 
     @property
     def at_its_end(self) -> bool:
@@ -119,10 +153,11 @@ def read_call(
 ) -> tuple[Sample, Question]:
     """The two nouns of a call of ``interval``, ``test`` or ``compare``: its data, ready to be drawn from, and question.
 
-    ``keywords`` are those of the data, the lens and the metric.
+    ``keywords`` are those of the data, the lens and the metric; ``units`` or ``blocks`` say which rows belong together.
     """
     entry = entry_of(metric)
     keywords = dict(keywords)
+    units, blocks = keywords.pop("units", None), keywords.pop("blocks", None)
     if entry is None:
         data = as_data(y_true, y_prob, keywords)
         question = Question(options=keywords, **settings)
@@ -130,17 +165,22 @@ def read_call(
         data = entry.front.read(y_true, y_prob, keywords)
         data.read_as(entry.reads, entry.id)
         question = entry.asked(keywords).changed(**settings)
-    return sample_of(data, question.weight_type), question
+    return in_units(sample_of(data, question.weight_type), units, blocks), question
 
 
-def as_statistic(metric: Any, sample: Sample, question: Question, *, redrawn: bool = False) -> Statistic:
+def as_statistic(
+    metric: Any, sample: Sample, question: Question, *, redrawn: bool = False, perfect: float | None = None
+) -> Statistic:
     """A statistic from an id, a catalogue entry, a public metric function or any callable.
 
-    ``redrawn`` says that only labels will change, so that rows are never drawn twice.
+    ``redrawn`` says that only labels will change, so that rows are never drawn twice; ``perfect`` is the value of a
+    callable when the predictions are calibrated.
     """
     entry = entry_of(metric)
     if entry is None:
-        return _of_callable(metric, sample, question)
+        return replace(_of_callable(metric, sample, question), given_perfect=perfect)
+    if perfect is not None:
+        raise TypeError(f"perfect={perfect!r} is for functions of your own: {entry.id} knows its own")
     own = inspect.signature(entry.formula).parameters.get("rng")
     if own is not None and own.default is None:
         question = question.with_options(rng=_INNER_SEED)

@@ -2,40 +2,145 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from calibrary._errors import suggest
+import numpy as np
+
+from calibrary._errors import suggest, warn
+from calibrary.data import Data
+from calibrary.data.predictions import Predictions
+from calibrary.inference.statistic import as_statistic, read_call
+from calibrary.inference.units import unit_test
 from calibrary.lookup import catalogue
-from calibrary.metrics.declare import REDRAWING, TESTS, run_test
+from calibrary.metrics.bins.hosmer_lemeshow import smallest_expected_count
+from calibrary.metrics.declare import METHODS, REDRAWING, TESTS, Entry, run_test
+from calibrary.metrics.entry import own_options
+from calibrary.metrics.measure import views_of
+from calibrary.question import Question, asked
+
+#: Rows like a coin's toss that a large-sample law needs, unless its test says otherwise.
+_UNCERTAIN_ROWS = 50.0
+#: Above this many rows labels are not redrawn for a metric over all pairs.
+_FEW_ROWS = 2000
 
 
 def test(id: str, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Test the hypothesis that the predictions are calibrated, by any metric.
 
-    Metrics with a test of their own use it; ``method="monte-carlo"`` (or an object such as
-    ``MonteCarlo(n_resamples=9999)``) redraws labels from the predictions instead, and works for every metric.
+    Outcomes must be independent given the predictions; where they are not, say so with ``units`` or ``blocks``.
+
+    Parameters
+    ----------
+    id : str
+        A metric's id.
+    y_true, y_prob
+        As for every metric; or matched detections.
+    method : "auto", "asymptotic", "monte-carlo", "consistency", MonteCarlo or Consistency
+        "auto" is the metric's own law where it keeps its level: with the equivalent of 50 coin tosses among the rows
+        (the sum of 4 c (1 - c)), and for Hosmer-Lemeshow with 5 expected in every cell. Otherwise, and for metrics
+        without a law of their own, labels are redrawn from the predictions ("monte-carlo"), which works for any metric
+        and sample size. ``result.law`` says which. Functions named after a test (``spiegelhalter_z_test``) keep
+        their own law unless told otherwise.
+    units : array-like of shape (N,), optional
+        The patient, prompt or user of each row: the residuals of whole units change sign, instead of labels being
+        redrawn one by one.
+    blocks : int or True, optional
+        Rows are in time order, and runs of this many (True: N^(1/3)) belong together.
+    **options
+        Of the metric, and ``n_resamples``, ``rng``, ``alternative``, ``calibration_map``, ``workers`` of redrawing.
 
     Returns
     -------
     TestResult
-        With ``statistic``, ``pvalue`` and what else the test knows.
+        With ``statistic``, ``pvalue``, ``law`` and what else the test knows.
 
     Examples
     --------
     >>> import calibrary as cal
     >>> y, p = [0, 1, 1, 0, 1, 0, 1, 1], [0.2, 0.7, 0.9, 0.4, 0.6, 0.1, 0.8, 0.3]
-    >>> round(cal.test("spiegelhalter", y, p).pvalue, 4)
+    >>> round(cal.test("spiegelhalter", y, p, method="asymptotic").pvalue, 4)
     0.4773
+    >>> cal.test("spiegelhalter", y, p, rng=0).law
+    'monte-carlo'
     """
     entry = catalogue[id]
     own = TESTS.get(entry.id)
-    if own is not None:
+    if options.get("units") is not None or options.get("blocks") is not None:
+        return _of_units(entry, y_true, y_prob, dict(options))
+    options = {name: value for name, value in options.items() if name not in ("units", "blocks")}
+    if own is None:
+        known = {*entry.options, *entry.front.common, *REDRAWING, "weight_type"}
+        for name in options:
+            if name not in known:
+                raise TypeError(f"{entry.id} has no option {name!r}: {suggest(name, known)}")
+        return run_test(entry, y_true, y_prob, {n: v for n, v in options.items() if (n, v) != ("method", "auto")})
+    if not _is_auto(options.get("method", "auto")):
         return own.function(y_true, y_prob, **options)
-    known = {*entry.options, *entry.front.common, *REDRAWING, "weight_type"}
-    for name in options:
-        if name not in known:
-            raise TypeError(f"{entry.id} has no option {name!r}: {suggest(name, known)}")
-    return run_test(entry, y_true, y_prob, options)
+    given = {name: value for name, value in options.items() if name != "method"}
+    own_only = {"fitted", *own_options(own.formula)} - ({*entry.options} - {"fitted"}) - {*REDRAWING}
+    if "monte-carlo" not in METHODS or not entry.null or own_only & set(given):
+        return own.function(y_true, y_prob, **given)  # options of its own law ask for it
+    keywords = dict(given)
+    data = entry.front.read(y_true, y_prob, keywords)
+    if _trusted(entry, data, keywords):
+        laws = set(REDRAWING) - set(own_options(own.formula))
+        return own.function(data, **{name: value for name, value in keywords.items() if name not in laws})
+    return own.function(data, method="monte-carlo", **keywords)
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # a public function, not a test of pytest's
+
+
+def _of_units(entry: Entry, y_true: Any, y_prob: Any, options: dict[str, Any]) -> Any:
+    """The test where rows belong together."""
+    method = options.pop("method", "auto")
+    if method not in ("auto", "flips"):
+        raise ValueError(f"method={method!r} takes rows one by one: with units or blocks leave it out")
+    settings = {name: options.pop(name) for name in ("n_resamples", "rng", "alternative") if name in options}
+    options.pop("workers", None)
+    weight_type = options.pop("weight_type", "frequency")
+    sample, question = read_call(entry, y_true, y_prob, options, weight_type=weight_type)
+    return unit_test(as_statistic(entry, sample, question, redrawn=True), **settings)
+
+
+# -- where a law of large samples holds ---------------------------------------------------------------
+
+
+def _is_auto(method: Any) -> bool:
+    return isinstance(method, str) and method == "auto"
+
+
+def _trusted(entry: Entry, data: Data, keywords: Mapping[str, Any]) -> bool:
+    """Does the metric's own law keep its level on such data?"""
+    options = {n: v for n, v in keywords.items() if n in entry.options or n in ("lens", "average", "r")}
+    views = views_of(entry, data, asked(options)).views
+    rule = _RULES.get(entry.id, _uncertain)
+    holds = all(rule(view, asked(options)) for view in views)
+    rows = max(view.n for view in views)
+    if not holds and entry.costly and rows > _FEW_ROWS and entry.id != "skce_b":
+        warn(
+            f"the law of {entry.id} does not keep its level on predictions that are nearly always sure, and redrawing "
+            f"labels for {rows:,} rows is slow: use method='monte-carlo' all the same, or the test 'spiegelhalter'"
+        )
+        return True
+    return holds
+
+
+def _uncertain(view: Predictions, question: Question) -> bool:
+    """Are there enough rows whose outcome the predictions leave open?"""
+    if view.binary:
+        return float(view.sum(4.0 * view.c * (1.0 - view.c))) >= _UNCERTAIN_ROWS
+    return float(view.sum(2.0 * (1.0 - np.einsum("nk,nk->n", view.p, view.p)))) >= _UNCERTAIN_ROWS
+
+
+def _expected(view: Predictions, question: Question) -> bool:
+    return smallest_expected_count(view, **question.options) >= 5.0 and _uncertain(view, question)
+
+
+#: Tests with a rule of their own: the bound of skce_b has no power, the beta test simulates its law.
+_RULES: dict[str, Callable[[Predictions, Question], bool]] = {
+    "skce_b": lambda view, question: False,
+    "sbct": lambda view, question: True,
+    "hl": _expected,
+}

@@ -149,6 +149,12 @@ class TestResult(Result):
         yield self.statistic
         yield self.pvalue
 
+    @property
+    def law(self) -> str:
+        """Where the p-value comes from: "monte-carlo", "consistency", or the metric's own law, "asymptotic"."""
+        method = getattr(self, "method", "")
+        return method if method in (*METHODS, "flips") else "asymptotic"
+
 
 @dataclass(frozen=True)
 class BonferroniResult(TestResult):

@@ -105,6 +105,9 @@ class Entry(Facts):
     formula: Callable[..., Any] = field(default=len, repr=False, compare=False)
     combine: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
     fixed: Callable[..., dict[str, Any]] | None = field(default=None, repr=False, compare=False)
+    range_with: Callable[[Mapping[str, Any], int], tuple[float, float]] | None = field(
+        default=None, repr=False, compare=False
+    )
     front: Front = field(default=CLASSIFIER, repr=False, compare=False)
 
     @property

@@ -43,6 +43,10 @@ class Facts:
     family : "point", "bin", "kernel", "curve", "cumulative" or "detection"
     range, perfect : lowest and highest value; the value of a calibrated model as N grows (None: depends on data)
     range_note : how the range depends on options or the number of classes
+    measures : what the number is about: "calibration", "bias" (calibration on the whole or in a part, with or without a
+        sign), "calibration and sharpness" (a score, which a calibrated but vague model does badly too), "fit" (of a map
+        or of clusters) or "consistency" (of repeated predictions)
+    square : "yes" if it is the square of a norm (unless an option takes the root), "option" if an option makes it one
     better : "lower", "higher" or "perfect" (signed: distance from the perfect value counts)
     sign : what higher and lower mean
     proper : "strictly", "proper", "no", or "dataset" (not a mean of row scores)
@@ -81,6 +85,8 @@ class Facts:
     range: tuple[float, float] = (0.0, 1.0)
     range_note: str = ""
     perfect: float | None = 0.0
+    measures: str = "calibration"
+    square: str = "no"
     better: str = "lower"
     sign: str = "0 is perfect; larger is worse"
     proper: str = "no"
@@ -120,6 +126,16 @@ class Facts:
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain dictionaries, lists, numbers and text."""
         return {f.name: _plain(getattr(self, f.name)) for f in fields(Facts)}
+
+    @property
+    def judges(self) -> bool:
+        """May a verdict about calibration rest on it? A score that mixes in sharpness only tells what it expects."""
+        return self.measures in ("calibration", "bias")
+
+    @property
+    def one_sided(self) -> bool:
+        """Is it an error that grows from its perfect value in one direction, also where noise may carry it below?"""
+        return self.perfect is not None and not self.fields and self.tail in ("greater", "less")
 
     @property
     def at_its_end(self) -> bool:

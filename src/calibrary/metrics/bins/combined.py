@@ -18,6 +18,7 @@ __all__ = ["gebel_calibration_measure", "harmonic_calibration_score", "well_cali
 
 @metric(
     "hcs",
+    measures="calibration and sharpness",
     family="bin",
     row=48,
     perfect=None,
@@ -120,6 +121,7 @@ def _well_calibration(view: Predictions) -> float:
 
 @metric(
     "cal",
+    measures="calibration and sharpness",
     family="bin",
     aliases=("gebel", "gebel_cal"),
     perfect=None,

@@ -51,6 +51,7 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
 @metric(
     "ce2_db",
     renamed={"variance": ("definition", {"label": "authors", "confidence": "review"})},
+    square="yes",
     row=39,
     aliases=("CE2-DB", "CE²-DB", "ECE-DEBIAS", "MSCE", "broecker", "ferro_fricker"),
     range_note="negative values are legal: the bias is removed on average, not in every sample",

@@ -14,7 +14,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.grouping import EqualWidth, Grouping, group
 from calibrary.metrics.bins.interval import cumulative_residual
-from calibrary.metrics.bins.options import BINNING, Binned, Bins, class_norm
+from calibrary.metrics.bins.options import BINNING, Binned, Bins, class_norm, range_of_distance
 from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = [
@@ -44,6 +44,7 @@ _BIASED = "Grows with the number of bins and falls with N: a calibrated model do
         "estimated CE", "empirical CE", "mean absolute CE", "marginal CE",
     ),
     range_note="[0, 1]; with lens='full' [0, 2] for distance='l1' and [0, sqrt 2] for 'l2'",
+    range_with=range_of_distance,
     lenses=ALL_LENSES,
     extra_options=BINNING,
     combine=class_norm(1),
@@ -132,6 +133,8 @@ def expected_calibration_error(
     row=31,
     fractional="binary",
     aliases=("l-infinity calibration error", "Chebyshev calibration error", "l_inf", "Chebyshev"),
+    range_note="[0, 1]; with lens='full' [0, 2] for distance='l1' and [0, sqrt 2] for 'l2'",
+    range_with=range_of_distance,
     lenses=ALL_LENSES,
     extra_options=BINNING,
     combine=class_norm(np.inf),

@@ -246,13 +246,10 @@ def hosmer_lemeshow_test(
         view, n_bins=n_bins, binning=binning, variance=variance, fitted=fitted, reference_class=reference_class,
         weight_type=weight_type, **options,
     )  # fmt: skip
-    n = result.table["n"]
-    expected = np.concatenate([v for name, v in result.table.items() if name.startswith("expected")])
-    if view.binary:
-        expected = np.concatenate([expected, n - expected])
-    if (expected < 5).any():
+    least = _least_expected(result, view)
+    if least < 5:
         warn(
-            f"an expected count is {max(expected.min(), 0.0):.3g}, and below 5 the chi-squared p-value is too small: "
+            f"an expected count is {max(least, 0.0):.3g}, and below 5 the chi-squared p-value is too small: "
             "use fewer groups or method='monte-carlo'"
         )
     # importance weights count as so many rows of equal weight
@@ -282,6 +279,18 @@ def _tolerance(margin: float | str, df: int) -> float:
             f"margin={margin!r} must not be negative: pass the misfit to tolerate, such as 0.1, or 'million'"
         )
     return float(margin)
+
+
+def smallest_expected_count(view: Predictions, *, fitted: bool = False, **options: Any) -> float:
+    """The smallest count that is expected in a cell of the test's table."""
+    return _least_expected(_chi_squared(view, **options), view)
+
+
+def _least_expected(result: HosmerLemeshowResult, view: Predictions) -> float:
+    expected = np.concatenate([v for name, v in result.table.items() if name.startswith("expected")])
+    if view.binary:
+        expected = np.concatenate([expected, result.table["n"] - expected])
+    return float(expected.min())
 
 
 # -- the two statistics -------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -25,6 +26,13 @@ _BLASIOK = "Błasiok et al. (2023), A unifying theory of distance from calibrati
 MANY = 20_000
 
 
+def _least_width(options: Mapping[str, Any], k: int) -> tuple[float, float]:
+    """The range of SICE, which holds its smallest bin width."""
+    k_max = options.get("k_max")
+    least = 2.0 ** -(np.floor(-np.log2(options.get("eps", 0.01) / 2)) if k_max is None else k_max)
+    return float(least), float(1.0 + least)
+
+
 @metric(
     "sice",
     family="bin",
@@ -33,6 +41,7 @@ MANY = 20_000
     aliases=("surrogate interval CE", "SICE", "SintCE"),
     range=(2.0**-7, 1.0 + 2.0**-7),
     range_note="[2^-k, 1 + 2^-k] for the largest k, 7 by default",
+    range_with=_least_width,
     perfect=2.0**-7,
     sign="2^-7 (k_max=7) is perfect; larger is worse",
     consistent=True,

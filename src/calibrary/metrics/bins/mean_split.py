@@ -7,6 +7,7 @@ from typing import Unpack
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import MeanSplit
+from calibrary.metrics.bins.options import range_of_distance
 from calibrary.metrics.declare import Common, Correction, metric
 
 __all__ = ["mean_split_calibration_error"]
@@ -20,6 +21,7 @@ __all__ = ["mean_split_calibration_error"]
     fractional="binary",
     aliases=("MVMS", "maximum variance mean split", "data-dependent binning"),
     range_note="[0, 1] for distance='tv', [0, 2] for 'l1', [0, sqrt 2] for 'l2'",
+    range_with=range_of_distance,
     lenses=ALL_LENSES,
     default_lens="full",
     weights="rows",

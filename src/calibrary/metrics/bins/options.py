@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -75,3 +75,8 @@ def class_norm(norm: float) -> Callable[..., Any]:
         return power_mean(per_class, views.weights(average), p)
 
     return combine
+
+
+def range_of_distance(options: Mapping[str, Any], k: int) -> tuple[float, float]:
+    """The range of a norm of distances between probability vectors, which depends on the distance."""
+    return 0.0, {"l1": 2.0, "l2": 2.0**0.5}.get(options.get("distance", "tv"), 1.0)

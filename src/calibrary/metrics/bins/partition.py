@@ -105,6 +105,7 @@ def proximity_informed_calibration_error(
 
 @metric(
     "proximity_bias",
+    measures="bias",
     family="bin",
     aliases=("bias index", "proximity bias index"),
     range=(-1.0, 1.0),
@@ -193,6 +194,8 @@ def _matched_labels(c: Array, others: Array, y: NDArray[Any], w: Array) -> Array
 
 # -- partitions of your own ---------------------------------------------------------------------------
 
+#: A loss or a statistic of the user's own may give anything.
+_OWN = (-np.inf, np.inf)
 _LOSSES: dict[str, Callable[[Array, Array], Array]] = {
     "absolute": lambda y, c: np.abs(y - c),
     "squared": lambda y, c: (y - c) ** 2,
@@ -204,7 +207,8 @@ _LOSSES: dict[str, Callable[[Array, Array], Array]] = {
     family="bin",
     row=42,
     fractional="binary",
-    range_note="[0, 1] for the two built-in losses",
+    range_note="[0, 1] for the two built-in losses, of groups' means",
+    range_with=lambda options, k: _OWN if any(map(callable, options.values())) else (0.0, 1.0),
     lenses=("binary", "top-label", "full", "class-wise"),
     needs=("groups",),
     symmetric=True,
@@ -376,6 +380,8 @@ def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Ar
     family="bin",
     fractional="binary",
     aliases=("general calibration error",),
+    range_note="[0, 1] for the built-in losses",
+    range_with=lambda options, k: _OWN if callable(options.get("loss")) else (0.0, 1.0),
     lenses=("binary", "top-label", "class-wise"),
     extra_options=BINNING,
     combine=class_norm(1),

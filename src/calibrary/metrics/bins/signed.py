@@ -29,6 +29,7 @@ def _mean_gap(view: Predictions, convention: str) -> float:
 
 @metric(
     "esce",
+    measures="bias",
     family="bin",
     row=35,
     fractional="binary",
@@ -96,11 +97,13 @@ def _weigh_groups(values: list[float], views: Views, average: Any, options: dict
 
 @metric(
     "wsmcs",
+    measures="calibration and sharpness",
     family="bin",
     row=36,
     aliases=("WSMCS", "weighted sum miscalibration score"),
     range=(-1.0, 1.0),
     range_note="[-1, 1]; grows with K for group='sum'",
+    range_with=lambda options, k: (-float(k), float(k)) if options.get("group") == "sum" else (-1.0, 1.0),
     perfect=None,
     better="perfect",
     tail="two-sided",

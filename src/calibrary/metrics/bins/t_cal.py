@@ -27,6 +27,7 @@ __all__ = [
 
 @metric(
     "tcal",
+    square="yes",
     family="bin",
     row=44,
     aliases=("dpe", "T-Cal"),

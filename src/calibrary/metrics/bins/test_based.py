@@ -28,6 +28,7 @@ _STRATEGIES = {"width": "uniform", "mass": "quantile"}
     row=45,
     perfect=None,
     range_note="[0, 100] with percent=True",
+    range_with=lambda options, k: (0.0, 100.0 if options.get("percent") else 1.0),
     sign="share of rejected predictions: about alpha, or less, for a calibrated model; larger is worse",
     lenses=("binary", "top-label", "class-wise"),
     cost="O(N log N)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -17,14 +18,21 @@ from calibrary.metrics.declare import Correction, metric
 __all__ = ["estimated_calibration_index"]
 
 
+def _scaled(options: Mapping[str, Any], k: int) -> tuple[float, float]:
+    """The range on the scale that the options ask for."""
+    return 0.0, {"percent": 100.0, "relative": np.inf}.get(options.get("scale", "review"), 1.0)
+
+
 @metric(
     "eci",
+    square="yes",
     costly=True,
     family="curve",
     row=66,
     aliases=("expected calibration index", "ECI"),
     range=(0.0, 100.0),
     range_note="[0, 2/K] by default, [0, 100] with scale='percent'; scale='relative' may exceed 1",
+    range_with=_scaled,
     lenses=ALL_LENSES,
     default_lens="full",
     weights="rows",

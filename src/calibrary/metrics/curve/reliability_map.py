@@ -18,6 +18,7 @@ __all__ = ["reliability_map_score"]
 
 @metric(
     "ls_ecoc_r",
+    measures="fit",
     costly=True,
     family="curve",
     row=60,

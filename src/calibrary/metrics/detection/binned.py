@@ -243,6 +243,7 @@ def localization_aware_expected_calibration_error(
 
 @detection_metric(
     "laace",
+    measures="calibration and sharpness",
     row=78,
     default_average="uniform",
     lenses=("class-wise",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Unpack
 
 import numpy as np
@@ -17,6 +18,7 @@ from calibrary.metrics.facts import Correction
 #: Facts that all three share, and those of the two scores.
 _GLOBAL: dict[str, Any] = {
     "range_note": "the mean; reduction='sum' grows with the number of detections and objects",
+    "range_with": lambda options, k: (0.0, math.inf if options.get("reduction") == "sum" else 1.0),
     "null": False,
     "null_note": "missed objects have no confidence to draw from",
     "references": (
@@ -27,6 +29,7 @@ _GLOBAL: dict[str, Any] = {
 _SCORE: dict[str, Any] = {
     **_GLOBAL,
     "perfect": None,
+    "measures": "calibration and sharpness",
     "proper": "strictly",
     "cost": "O(V)",
     "avoid": "Do not read it as calibration alone: vague but calibrated scores and every miss cost as well.",

@@ -35,6 +35,7 @@ def _same_width(
 @metric(
     "bkde",
     renamed={"p": "norm"},
+    square="yes",
     costly=True,
     slow_above=100_000,
     slow_binary=True,
@@ -43,6 +44,7 @@ def _same_width(
     row=54,
     range=(-0.25, 1.0),
     range_note="[0, 1] with debias=False; [-1, 2] with cross_term='label'",
+    range_with=lambda options, k: (-1.0, 2.0) if options.get("cross_term") == "label" else (-0.25, 1.0),
     sign="0 is perfect; larger is worse; small negative values are the noise of an unbiased estimate",
     symmetric=True,
     cost="O(N log N) and a kernel between nodes, for each width",

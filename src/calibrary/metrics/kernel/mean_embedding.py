@@ -23,10 +23,12 @@ _DENSITY = Correction(
 
 @metric(
     "mmce",
+    square="option",
     family="kernel",
     row=55,
     fractional="binary",
     range_note="[0, sqrt(2 - 2 exp(-1/h))] with weighted=True",
+    range_with=lambda options, k: (0.0, 2.0 if options.get("weighted") else 1.0),
     sign="0 is perfect; larger is worse; biased up by the diagonal, mean c (1 - c) / N in the square",
     symmetric=True,
     cost="O(N log N)",
@@ -79,6 +81,7 @@ def maximum_mean_calibration_error(
 
 @metric(
     "lkce",
+    square="option",
     family="kernel",
     row=56,
     fractional="binary",

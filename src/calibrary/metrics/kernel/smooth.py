@@ -67,6 +67,7 @@ class CurveOptions(Common, total=False):
 
 @metric(
     "msce",
+    square="yes",
     family="kernel",
     row=50,
     fractional="binary",
@@ -172,6 +173,7 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
     "skde",
     renamed={"p": "norm"},
     fractional="binary",
+    square="option",
     costly=True,
     family="kernel",
     row=59,

@@ -57,10 +57,12 @@ _USE = "Test or compare calibration of whole probability vectors without bins."
 
 @metric(
     "skce_b",
+    square="yes",
     **_FACTS,
     aliases=("SKCE-B", "biased squared kernel calibration error"),
     range=(0.0, 2.0),
     range_note="[0, 2] with the identity matrix",
+    range_with=lambda options, k: (0.0, np.inf) if options.get("matrix") is not None else (0.0, 2.0),
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
     equation="(72)",
     use=_USE + " Never negative, so it reads as a size; two classes: twice the squared MMCE of the same width.",
@@ -101,11 +103,13 @@ def squared_kernel_calibration_error_b(
 
 @metric(
     "skce_uq",
+    square="yes",
     **_FACTS,
     row=58,
     aliases=("SKCE", "SKCE-UQ", "unbiased quadratic SKCE"),
     range=(-2.0, 2.0),
     range_note="[-2/(N-1), 2] with the identity matrix",
+    range_with=lambda options, k: (-np.inf, np.inf) if options.get("matrix") is not None else (-2.0, 2.0),
     sign="0 is perfect in expectation; small negative values are chance, larger is worse",
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
     equation="(73)",
@@ -151,11 +155,13 @@ def squared_kernel_calibration_error_uq(
 
 @metric(
     "skce_ul",
+    square="yes",
     **_FACTS,
     row=57,
     aliases=("SKCE-UL", "unbiased linear SKCE"),
     range=(-2.0, 2.0),
     range_note="[-2, 2] with the identity matrix",
+    range_with=lambda options, k: (-np.inf, np.inf) if options.get("matrix") is not None else (-2.0, 2.0),
     sign="0 is perfect in expectation; negative values are chance, larger is worse",
     weights="rows",
     weights_note="pairs consecutive rows, so a weight cannot be a repeated row: pairs weigh the product",

@@ -40,13 +40,21 @@ __all__ = [
 OPERATORS = ("barker", "gibbs", "metropolis", "difference")
 
 
+def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
+    """The range with this operator: as far as the jumps between k classes reach."""
+    far = np.inf if options.get("operator") == "difference" else max(2.0, k * (k - 1.0))
+    return -far, far
+
+
 @metric(
     "kccsd",
+    square="yes",
     **PAIR_FACTS,
     row=63,
     aliases=("KCCSD", "kernel conditional Stein discrepancy"),
     range=(-2.0, 2.0),
     range_note="two classes; K classes: [-K(K-1)/(N-1), K(K-1)] for barker and metropolis, unbounded for difference",
+    range_with=_jumps,
     sign="0 is perfect in expectation; small negative values are chance, larger is worse",
     cost="O(N) for two classes at a given width, else O(N^2 K)",
     equation="(85)-(87)",

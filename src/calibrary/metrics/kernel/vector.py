@@ -39,6 +39,7 @@ def _same_width(
 @metric(
     "dkde",
     renamed={"p": "norm"},
+    square="option",
     costly=True,
     fixed=_same_width,
     family="kernel",

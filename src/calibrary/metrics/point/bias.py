@@ -22,6 +22,7 @@ __all__ = [
 
 _GLOBAL: dict[str, Any] = {
     "family": "point",
+    "measures": "bias",
     "proper": "dataset",
     "lenses": ALL_LENSES,
     "default_lens": "full",
@@ -33,6 +34,7 @@ _GLOBAL: dict[str, Any] = {
 _STEYERBERG = "Steyerberg (2019), Clinical prediction models"
 _RATIO: dict[str, Any] = {
     "family": "point",
+    "measures": "bias",
     "range": (0.0, math.inf),
     "perfect": 1.0,
     "better": "perfect",
@@ -47,10 +49,12 @@ _RATIO: dict[str, Any] = {
 
 @metric(
     "gsb",
+    square="yes",
     row=6,
     fractional="rows",
     range=(0.0, 1.0),
     range_note="[0, 1] for two classes, [0, 2/K] for more; [0, 2] with scale='sum'",
+    range_with=lambda options, k: (0.0, 2.0 if options.get("scale") == "sum" else 1.0),
     equation="(10)",
     corrections=(
         Correction("(10)", "c_i and y_i without a class index", "c_ik and y_ik"),

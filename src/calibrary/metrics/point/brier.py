@@ -78,6 +78,7 @@ def brier_score(
 
 @metric(
     "rbs",
+    measures="calibration and sharpness",
     family="point",
     row=2,
     fractional="rows",
@@ -131,6 +132,7 @@ def root_brier_score(
 
 @metric(
     "stratified_bs",
+    measures="calibration and sharpness",
     family="point",
     aliases=("stratified_brier",),
     range=(0.0, 2.0),

@@ -26,6 +26,7 @@ _SOFT_METRICS = ("bs", "rbs", "nll", "mae", "pwe", "rps", "sarps", "l1eps", "hin
 
 @metric(
     "consistency",
+    measures="consistency",
     family="point",
     aliases=("consistency_calibration",),
     range=(0.0, math.inf),

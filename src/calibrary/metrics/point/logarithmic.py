@@ -297,7 +297,7 @@ def focal_calibration_loss(
             "|ECD| is no average of row scores; row by row it is 0 at c = 1/2 for every truth, so not proper",
         ),
     ),
-    **{**_LOG, "range": (-math.inf, math.inf), "perfect": 0.0},
+    **{**_LOG, "range": (-math.inf, math.inf), "perfect": 0.0, "measures": "calibration"},
 )
 def entropic_calibration_difference(
     view: Predictions, *, eps: float = 0.0, reduction: str = "mean", **common: Unpack[Common]

@@ -69,6 +69,7 @@ def mean_absolute_error(
 @metric(
     "pwe",
     renamed={"p": "norm"},
+    measures="calibration and sharpness",
     family="point",
     row=14,
     fractional="rows",
@@ -129,6 +130,7 @@ def pointwise_lp_error(
     aliases=("l1_eps", "l1_epsilon"),
     range=(0.0, math.sqrt(2.0)),
     range_note="[sqrt eps, sqrt(1 + eps)]",
+    range_with=lambda options, k: (0.0, math.sqrt(1.0 + float(options.get("eps", 1e-4)))),
     equation="(18)",
     references=(_ISOTONE,),
     use="A differentiable stand-in for the absolute error.",
@@ -393,6 +395,7 @@ def asymmetric_squared_error(
 
 @metric(
     "general_ls",
+    measures="calibration and sharpness",
     family="point",
     fractional="binary",
     aliases=("general_least_squares",),

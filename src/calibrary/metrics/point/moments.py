@@ -87,7 +87,7 @@ def dawid_sebastiani_score(
     references=("Czado, Gneiting, Held (2009), Predictive model assessment for count data",),
     use="A signed check of the announced variance: 1 when squared errors are as large as predicted.",
     avoid="1 does not mean calibrated (c = 1/2 always gives it), and rows near certainty dominate the mean.",
-    **{**ROW_SCORE, "perfect": 1.0},
+    **{**ROW_SCORE, "perfect": 1.0, "measures": "calibration"},
 )
 def normalized_squared_error_score(
     view: Predictions, *, eps: float = 0.0, reduction: str = "mean", **common: Unpack[Common]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Unpack
 
 import numpy as np
@@ -26,6 +27,7 @@ _GNEITING = "Gneiting, Raftery (2007), Strictly proper scoring rules, prediction
     aliases=("spherical_score", "pseudospherical_score"),
     better="higher",
     range_note="form='loss' is not bounded above by 1 for alpha < 2",
+    range_with=lambda options, k: (0.0, 1.0 if options.get("form", "score") == "score" else math.inf),
     sign="HIGHER is better, 1 for certain and correct predictions; form='loss' turns it round",
     proper="strictly",
     symmetric=True,
@@ -90,6 +92,7 @@ def pseudo_spherical_score(
     aliases=("tsallis_score",),
     range=(-1.0, 1.0),
     range_note="[-1, alpha - 1]; form='unit' is in [0, 1]",
+    range_with=lambda options, k: (-1.0, max(1.0, float(options.get("alpha", 2.0)) - 1.0)),
     sign="lower is better, -1 for certain and correct predictions",
     proper="strictly",
     symmetric=True,

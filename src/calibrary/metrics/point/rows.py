@@ -52,6 +52,7 @@ ROW_SCORE: dict[str, Any] = {
     "family": "point",
     "combine": combine_rows,
     "perfect": None,
+    "measures": "calibration and sharpness",
     "tail": "two-sided",
     "lenses": ALL_LENSES,
     "default_lens": "full",

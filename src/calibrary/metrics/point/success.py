@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -33,12 +34,21 @@ _DECISION: dict[str, Any] = {
 }
 
 
+def _costs(options: Mapping[str, Any]) -> tuple[float, float]:
+    """The least and the largest cost of an act with these options."""
+    if options.get("cost_proportion") is not None:
+        return 0.0, 2.0
+    cost = options.get("cost")
+    return (0.0, 1.0) if cost is None else (float(np.min(cost)), float(np.max(cost)))
+
+
 @metric(
     "sr",
     row=9,
     aliases=("zero_one_score", "accuracy"),
     better="higher",
     range_note="[1 - max cost, 1 - min cost] with cost",
+    range_with=lambda options, k: tuple(1.0 - x for x in _costs(options)[::-1]),
     sign="HIGHER is better, 1 is always right",
     **_DECISION,
 )
@@ -84,6 +94,7 @@ def success_rate(
     "misclassification_loss",
     aliases=("zero_one_loss", "error_rate"),
     range_note="[min cost, max cost] with cost",
+    range_with=lambda options, k: _costs(options),
     sign="lower is better, 0 is always right",
     **_DECISION,
 )
@@ -115,6 +126,7 @@ def misclassification_loss(
 
 @metric(
     "sf1",
+    measures="calibration and sharpness",
     family="point",
     row=20,
     fractional="binary",

@@ -1,0 +1,323 @@
+"""Which truths would not have been surprised by these data? Intervals by inverting the Monte Carlo test.
+
+A calibration error sits at the end of its range when the model is calibrated, and its estimate is biased away from it;
+resampling rows adds that bias a second time. So labels are drawn from truths along two lines (see
+:mod:`calibrary.inference.lines`), the metric is read on them, and the interval holds the error of every truth under
+which the observed reading is not extreme. At "calibrated" the test is the one-sided Monte Carlo test, so the interval
+holds the perfect value exactly when that test does not reject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from calibrary._errors import warn
+from calibrary.data.checks import Array
+from calibrary.inference.large import cell_problem
+from calibrary.inference.lines import Line, lines_of
+from calibrary.inference.null import pvalues
+from calibrary.inference.population import population
+from calibrary.inference.resampling import Replicated, alpha_of, check_draws, means, replicate, slack, standard_errors
+from calibrary.inference.result import IntervalResult
+from calibrary.inference.statistic import Statistic, safe_workers, together
+
+#: Where a line is looked at first, with few draws.
+_COARSE = (0.15, 0.3, 0.5, 0.75, 1.0, 1.25, 1.6, 2.0, 2.6, 3.4, 4.5, 6.0, 8.0)
+#: And where it is looked at with all draws, when the interval is wanted at every level.
+_FINE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 4.0, 5.5, 8.0)
+_FEW_DRAWS = 199
+#: Steps of bisection for each end, all draws each.
+_STEPS = 4
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the metric reads when labels are drawn from the truth at t: its draws, and the p-value of the data there."""
+
+    t: float
+    values: Array
+    pvalue: float
+
+
+@dataclass
+class Inverted:
+    """Ends of an interval by inversion, and what was found on the way.
+
+    ``pvalue`` is that of "calibrated" (the Monte Carlo test), ``best`` the reading at the most plausible truth and
+    ``theta`` the error there, ``null`` the readings of calibrated labels.
+    """
+
+    low: float
+    high: float
+    pvalue: float
+    null: Replicated
+    best: Reading
+    theta: float
+    lines: tuple[str, ...]
+    path: str = "rows"
+
+
+@dataclass
+class Inverter:
+    """The search for one metric on one sample; ``draw(truth, n)`` gives n readings on labels from that truth."""
+
+    observed: float
+    perfect: float
+    sign: float
+    alpha: float
+    n_resamples: int
+    draw: Callable[[Array | None, int], Replicated]
+    theta: Callable[[Array], float]
+    lines: list[Line]
+    path: str = "rows"
+    null: Replicated = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.null = self.draw(None, self.n_resamples)
+        values = self.sign * self.null.values
+        self.center, self.spread = float(means(values)[0]), float(standard_errors(values)[0])
+
+    @property
+    def pvalue(self) -> float:
+        """Of "calibrated": the one-sided Monte Carlo test."""
+        tail = "greater" if self.sign > 0 else "less"
+        return float(pvalues(np.array([self.observed]), self.null.values, tail)[0])
+
+    def read(self, line: Line, t: float, n: int) -> Reading:
+        """Readings on labels from the truth at t, and the p-value there."""
+        values = self.sign * self.draw(line(t), n).values[:, 0]
+        values = values[~np.isnan(values)]
+        if not len(values):
+            return Reading(t, values, 0.0)
+        x = np.append(values, self.sign * self.observed)
+        surprise = _square(x, float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0)
+        with np.errstate(invalid="ignore"):
+            surprise = surprise - np.where(x < self.center, _square(x, self.center, self.spread), 0.0)
+        surprise = np.where(np.isnan(surprise), np.inf, surprise)  # infinitely far from both
+        hits = np.sum(surprise[:-1] >= surprise[-1] - slack(surprise[-1]))
+        return Reading(t, self.sign * values, float((1.0 + hits) / (len(values) + 1.0)))
+
+    def interval(self) -> Inverted:
+        """The smallest and largest error of the truths accepted on any of the lines."""
+        lines = self.lines
+        p0 = self.pvalue
+        calibrated = Reading(0.0, self.null.values[:, 0], p0)
+        accepted: list[float] = [self.perfect] if p0 > self.alpha else []
+        best, best_theta = calibrated, self.perfect
+        for line in lines:
+            readings = self._ends(line, calibrated)
+            for reading, inside in readings:
+                theta = self.theta(line(reading.t)) if reading.t else self.perfect
+                if inside:
+                    accepted.append(theta)
+                if len(reading.values) and reading.pvalue > best.pvalue:
+                    best, best_theta = reading, theta
+        if not accepted:
+            warn(
+                "no truth on the lines from 'calibrated' to 'as the data show' agrees with the data: both ends are the "
+                "error of the nearest one"
+            )
+            accepted = [best_theta]
+        low, high = min(accepted), max(accepted)
+        if p0 <= self.alpha:  # the perfect value was rejected, whatever rounding says
+            if self.sign > 0:
+                low = max(low, float(np.nextafter(self.perfect, np.inf)))
+            else:
+                high = min(high, float(np.nextafter(self.perfect, -np.inf)))
+            low, high = min(low, high), max(low, high)
+        names = tuple(line.name for line in lines)
+        return Inverted(low, high, p0, self.null, best, best_theta, names, self.path)
+
+    def track(self, line: Line) -> tuple[Array, Array]:
+        """Errors and p-values of the truths along a line, close enough together to be interpolated."""
+        errors, pvalues_ = [self.perfect], [self.pvalue]
+        for t in _FINE:
+            reading = self.read(line, t, self.n_resamples)
+            errors.append(self.theta(line(t)))
+            pvalues_.append(reading.pvalue)
+            if t > 1.2 and reading.pvalue <= 1.5 / (self.n_resamples + 1.0):
+                break
+        return np.array(errors), np.array(pvalues_)
+
+    def along(self, tracks: list[tuple[Array, Array]], alpha: float) -> tuple[float, float]:
+        """The smallest and largest error accepted at this level; between points p and error change linearly."""
+        accepted = [self.perfect] if self.pvalue > alpha else []
+        for errors, p in tracks:
+            inside = p > alpha
+            accepted += list(errors[inside])
+            for i in np.flatnonzero(inside[1:] != inside[:-1]):
+                share = (p[i] - alpha) / (p[i] - p[i + 1])
+                accepted.append(float(errors[i] + share * (errors[i + 1] - errors[i])))
+        if not accepted:
+            best = max(((p.max(), errors[p.argmax()]) for errors, p in tracks), default=(0.0, self.perfect))
+            accepted = [float(best[1])]
+        return float(min(accepted)), float(max(accepted))
+
+    def _ends(self, line: Line, calibrated: Reading) -> list[tuple[Reading, bool]]:
+        """Readings at the ends of the accepted stretch of a line and in it, each with whether it is accepted."""
+        coarse = self._coarse(line, calibrated)
+        level = self.alpha
+        inside = [i for i, r in enumerate(coarse) if r.pvalue > level]
+        if not inside:
+            i = int(np.argmax([r.pvalue for r in coarse]))
+            first, last = coarse[max(i - 1, 0)].t, coarse[min(i + 1, len(coarse) - 1)].t
+            tried = [self.read(line, float(t), self.n_resamples) for t in np.linspace(first, last, 5)[1:-1]]
+            return [(r, r.pvalue > level) for r in tried]
+        found = [(coarse[i], True) for i in inside if coarse[i].t > 0.0 or calibrated.pvalue > level]
+        end = inside[-1]
+        if end + 1 < len(coarse):
+            found += self._end(line, coarse[end], coarse[end + 1])
+        if calibrated.pvalue <= level and inside[0] > 0:
+            found += self._end(line, coarse[inside[0]], coarse[inside[0] - 1])
+        return found
+
+    def _coarse(self, line: Line, calibrated: Reading) -> list[Reading]:
+        few = min(_FEW_DRAWS, self.n_resamples)
+        readings = [calibrated]
+        for t in _COARSE:
+            readings.append(self.read(line, t, few))
+            if t > 1.2 and readings[-1].pvalue <= max(self.alpha / 10.0, 1.0 / (few + 1.0)):
+                break
+        return readings
+
+    def _end(self, line: Line, inside: Reading, outside: Reading) -> list[tuple[Reading, bool]]:
+        """Where acceptance ends between two points, by bisection with all draws and a last linear step."""
+        near, far = inside, outside
+        for step in range(_STEPS):
+            share = 0.5
+            if step == 0 and near.pvalue > far.pvalue:  # few draws already tell about where
+                share = float(np.clip((near.pvalue - self.alpha) / (near.pvalue - far.pvalue), 0.1, 0.9))
+            middle = self.read(line, near.t + share * (far.t - near.t), self.n_resamples)
+            if middle.pvalue > self.alpha:
+                near = middle
+            else:
+                far = middle
+        fall = near.pvalue - far.pvalue
+        share = float(np.clip((near.pvalue - self.alpha) / fall, 0.0, 1.0)) if fall > 0.0 else 0.0
+        at_end = Reading(near.t + share * (far.t - near.t), np.empty(0), self.alpha)
+        return [(near, True), (at_end, True)]
+
+
+def _square(x: Array, center: float, spread: float) -> Array:
+    """Squared distance from the center in spreads; without spread, infinite away from it."""
+    away = x - center
+    if not spread > slack(center):
+        return np.where(np.abs(away) <= slack(center), 0.0, np.inf)
+    result: Array = (away / spread) ** 2
+    return result
+
+
+@dataclass(frozen=True)
+class Inversion:
+    """Interval of the errors that the data do not reject: ``method=Inversion(n_resamples=1999, rng=0)``.
+
+    Parameters
+    ----------
+    n_resamples : int
+        Number of label draws at each truth.
+    rng : int, Generator or None
+        Seed or source of the one stream of random numbers, the same at every truth.
+    workers : int, optional
+        Threads; the interval is the same for any number.
+    """
+
+    n_resamples: int = 999
+    rng: Any = None
+    workers: int | None = None
+
+    def interval(
+        self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
+    ) -> IntervalResult:
+        """The interval of one metric."""
+        why = why_not(statistic)
+        if why:
+            raise ValueError(f"method='inversion' does not work for {statistic.name}: {why}")
+        found = self.invert(statistic, alpha_of(confidence_level))
+        found.null.say_failures()
+        values = found.best.values
+        low, high = (found.low, found.high) if not clip else np.clip([found.low, found.high], *statistic.range)
+        return IntervalResult(
+            float(statistic.observed[0]), float(low), float(high),
+            float(standard_errors(values[:, None])[0]), float(means(values[:, None])[0] - found.theta),
+            confidence_level, "inversion", self.n_resamples, int(found.null.n_failed[0]), values,
+            pvalue=found.pvalue, path=found.path, note=note,
+        )  # fmt: skip
+
+    def invert(self, statistic: Statistic, alpha: float) -> Inverted:
+        """The ends, and all that was found on the way."""
+        check_draws(self.n_resamples, alpha)
+        statistic = statistic.when_redrawn()
+        return self._search(statistic, alpha).interval()
+
+    def _search(self, statistic: Statistic, alpha: float) -> Inverter:
+        again = self.rng if isinstance(self.rng, Stream) else Stream(self.rng)
+        sign = -1.0 if statistic.tail == "less" else 1.0
+        cells = cell_problem(statistic, self.n_resamples, again())
+        if cells is not None:
+            return Inverter(
+                cells.observed, statistic.perfect, sign, alpha, self.n_resamples, cells.draw, cells.theta,
+                cells.lines(), "cells",
+            )  # fmt: skip
+
+        def draw(truth: Array | None, n: int) -> Replicated:
+            scheme = statistic.sample.null(truth, {statistic.link})
+            _, value = together([statistic], scheme)
+            return replicate(scheme, value, 1, n, again(), safe_workers([statistic], self.workers))
+
+        return Inverter(
+            float(statistic.observed[0]), statistic.perfect, sign, alpha, self.n_resamples, draw,
+            lambda truth: float(population(statistic, truth)[0]), lines_of(statistic),
+        )  # fmt: skip
+
+    def curve(self, statistic: Statistic) -> Callable[[float], tuple[float, float]]:
+        """The ends of the interval as a function of alpha, from one look along both lines."""
+        search = self._search(statistic.when_redrawn(), 0.5)
+        tracks = [search.track(line) for line in search.lines]
+        return lambda alpha: search.along(tracks, alpha)
+
+
+class Stream:
+    """One stream of random numbers that can be had from its beginning again and again."""
+
+    def __init__(self, rng: Any) -> None:
+        own = np.random.default_rng(rng).bit_generator
+        self.kind, self.state = type(own), own.state
+        if isinstance(rng, np.random.Generator):
+            rng.bit_generator.state = _jumped(self.kind, self.state)  # the next call sees other numbers
+
+    def __call__(self) -> np.random.Generator:
+        again = self.kind()
+        again.state = self.state
+        return np.random.Generator(again)
+
+
+def _jumped(kind: Any, state: Any) -> Any:
+    own = kind()
+    own.state = state
+    return own.jumped().state if hasattr(own, "jumped") else np.random.Generator(own).bit_generator.state
+
+
+def why_not(statistic: Statistic) -> str:
+    """Why the metric cannot be inverted, or nothing."""
+    entry = statistic.entry
+    if statistic.perfect_value is None or statistic.tail == "two-sided":
+        return "it is not an error that grows from a perfect value, so there is no end to be biased away from"
+    if len(statistic.observed) != 1:
+        return "it has several numbers here"
+    if not np.isfinite(statistic.observed[0]):
+        return "it has no finite value on these data"
+    if entry is None:
+        return ""
+    if not entry.null:
+        return entry.null_note or "labels cannot be redrawn"
+    if entry.reads != "predictions":
+        return "its outcomes are more than labels of detections"
+    if entry.weights == "none":
+        return "it takes no weights, so it has no value for a known truth"
+    if not entry.order_free:
+        return "it depends on the order of the rows, so it has no value for a known truth"
+    return "" if statistic.sample.takes_truths else "weighted detections have no truth for each copy"

@@ -1,0 +1,138 @@
+"""Large samples: rows with nearly equal confidence are drawn together, so that a draw costs cells and not rows.
+
+In a cell of n rows the number of events is Binomial(n, q) at one uniform number for every truth q. Bins and cumulative
+sums of a metric are made of whole cells (a cell never straddles a bin), so only the spread of q inside a cell, at most
+1/240 and sixteen times less near 0 and 1, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.grouping import as_grouping, norm_order
+from calibrary.inference.lines import Line, directions
+from calibrary.inference.resampling import Replicated
+from calibrary.inference.statistic import Statistic
+from calibrary.metrics.measure import views_of
+from calibrary.numerics.cells import Grid
+from calibrary.numerics.laws.coupled import coupled_counts, normal_quantile
+
+#: From this many rows on.
+LARGE = 20_000
+_GRID = Grid(240)
+_NORMS = {"ece": 1.0, "ace": 1.0, "mce": np.inf}
+_WALKS = ("ecce_mad", "ecce_r")
+_BINNED = ("norm", "binning", "n_bins", "closed", "edges", "strategy", "mass_rule")
+
+
+class CellProblem:
+    """One metric on the cells of a large sample: its reading, draws for any truth, and the truth's own error.
+
+    Truths have one probability for each cell.
+    """
+
+    def __init__(self, statistic: Statistic, view: Predictions, n_draws: int, rng: np.random.Generator) -> None:
+        assert statistic.entry is not None
+        id, options = statistic.entry.id, statistic.question.options
+        bins = None if id in _WALKS else _grouping(id, options).groups(view).index
+        cell = _cells(view, bins)
+        self.n: Array = np.bincount(cell, weights=view.weight).astype(np.float64)
+        self.c: Array = np.bincount(cell, weights=view.weight * view.c) / self.n
+        self.value = _reading(id, options, cell, bins, self.n, self.c)
+        events = np.bincount(cell, weights=view.weight * view.y).astype(np.float64)
+        self.observed = float(self.value(events[None])[0])
+        self.u = rng.random((n_draws, len(self.n)))
+        self.z = normal_quantile(self.u)
+        self.cell, self.view = cell, view
+
+    def draw(self, truth: Array | None, n: int) -> Replicated:
+        """The metric on labels drawn from a truth (None: the predictions), n times."""
+        q = self.c if truth is None else truth
+        return Replicated(self.value(coupled_counts(self.u[:n], self.z[:n], self.n, q))[:, None])
+
+    def theta(self, truth: Array) -> float:
+        """The metric of the truth itself."""
+        return float(self.value((self.n * truth)[None])[0])
+
+    def lines(self) -> list[Line]:
+        """The lines of truths, for cells."""
+        found = []
+        for name, direction in directions(self.view, self.view.total):
+            e = np.bincount(self.cell, weights=self.view.weight * direction) / self.n
+            found.append(Line(name, lambda t, e=e: np.clip(self.c + t * e, 0.0, 1.0)))  # type: ignore[misc]
+        return found
+
+
+def cell_problem(statistic: Statistic, n_draws: int, rng: np.random.Generator) -> CellProblem | None:
+    """The metric on cells, where the sample is large and the metric reads bins or cumulative sums; else None."""
+    view = _view(statistic)
+    return None if view is None else CellProblem(statistic, view, n_draws, rng)
+
+
+def takes_cells(statistic: Statistic) -> bool:
+    """Is the sample large, and can the metric be read from cells?"""
+    return _view(statistic) is not None
+
+
+def _view(statistic: Statistic) -> Predictions | None:
+    entry, sample, question = statistic.entry, statistic.sample, statistic.question
+    if entry is None or sample.p.n < LARGE or not sample.takes_truths or sample.weight_type == "importance":
+        return None
+    if entry.id not in (*_NORMS, *_WALKS) or statistic.reads != "predictions":
+        return None
+    known = _BINNED if entry.id in _NORMS else ()
+    if any(name not in known and name != "rng" for name in question.options):
+        return None
+    if entry.lens_for(sample.p, question).name not in ("binary", "top-label"):
+        return None
+    view = views_of(entry, sample.p, question).views[0]
+    return view if view.binary and view.n == sample.p.n else None
+
+
+def _grouping(id: str, options: Any) -> Any:
+    usual = "mass" if id == "ace" else "width"
+    rest = {name: value for name, value in options.items() if name not in ("norm", "binning")}
+    return as_grouping(options.get("binning", usual), **rest)
+
+
+def _cells(view: Predictions, bins: Any) -> Any:
+    """The number of each row's cell, 0, 1, ... in order of confidence; a cell never straddles a bin."""
+    place, _ = _GRID.locate(view.c)
+    key = place if bins is None else place * (int(bins.max()) + 1) + bins
+    return np.unique(key, return_inverse=True)[1].ravel()
+
+
+def _reading(id: str, options: Any, cell: Any, bins: Any, n: Array, c: Array) -> Callable[[Array], Array]:
+    """The metric from counts of events: one value for each row of counts."""
+    expected, total = n * c, float(n.sum())
+    if id in _WALKS:
+
+        def walked(counts: Array) -> Array:
+            walk = np.cumsum(counts - expected, axis=1)
+            high, low = np.maximum(walk.max(axis=1), 0.0), np.minimum(walk.min(axis=1), 0.0)
+            size_of: Array = np.maximum(high, -low) if id == "ecce_mad" else high - low
+            return size_of / total
+
+        return walked
+    p = norm_order(options.get("norm", _NORMS[id]))
+    bin_of = np.zeros(len(n), dtype=np.intp)
+    bin_of[cell] = bins
+    member = np.zeros((len(n), int(bin_of.max()) + 1))
+    member[np.arange(len(n)), bin_of] = 1.0
+    size = n @ member
+    used = size > 0.0
+
+    def binned(counts: Array) -> Array:
+        gap = np.abs((counts - expected) @ member)[:, used] / size[used]
+        if np.isinf(p):
+            result: Array = gap.max(axis=1)
+            return result
+        share: Array = (gap**p @ (size[used] / total)) ** (1.0 / p)
+        return share
+
+    return binned

@@ -1,0 +1,121 @@
+"""The value of a metric when the truth is known: labels replaced by the probabilities they are drawn from.
+
+Every row stands once for each label it may have, as often as that label is likely: with weights q and 1 - q for two
+classes. Weights are whole numbers in the millions, so a metric that subtracts the noise of single labels (a debiased
+square, a mean over pairs of distinct rows) finds none to subtract, and what is left is its target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from calibrary._errors import heard
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.data.views import Views
+from calibrary.inference.statistic import Statistic
+from calibrary.metrics.measure import combined, each_view, measure, views_of
+
+#: Copies a row stands for; weights are whole numbers of them.
+_COPIES = 1e6
+#: Largest table of rows, labels and classes that is written out.
+_MOST_NUMBERS = 30_000_000
+#: Lenses whose views have every row, whatever the labels, and one outcome each.
+_PAIRS = ("binary", "top-label", "class-wise", "rth", "within-top-r", "cumulative")
+
+
+class NoPopulationError(ValueError):
+    """The metric has no value for a known truth."""
+
+
+def population(statistic: Statistic, truth: Array) -> Array:
+    """The numbers of the metric if labels had the probabilities ``truth``, conditional on the predictions."""
+    entry = statistic.entry
+    if entry is not None and (entry.weights == "none" or entry.reads != "predictions"):
+        raise NoPopulationError(f"{entry.id} takes no weights, so it has no value for a known truth")
+    with heard(), np.errstate(all="ignore"):
+        return statistic.flat(_of_pairs(statistic, truth) if _by_pairs(statistic) else _of_all(statistic, truth))
+
+
+def _by_pairs(statistic: Statistic) -> bool:
+    if statistic.entry is None or (statistic.entry.combine is None and statistic.question.average is None):
+        return False
+    p = statistic.sample.p
+    lens = statistic.entry.lens_for(p, statistic.question)
+    views = views_of(statistic.entry, p, statistic.question).views
+    return lens.name in _PAIRS and all(view.binary and view.n == p.n for view in views)
+
+
+def _of_pairs(statistic: Statistic, truth: Array) -> Any:
+    """Each view by itself, every row with both outcomes."""
+    entry, p, question = statistic.entry, statistic.sample.p, _scaled_up(statistic)
+    assert entry is not None
+    views = views_of(entry, p, question)
+    table = np.column_stack([1.0 - truth, truth]) if truth.ndim == 1 else truth
+    if p.binary and p.probability.ndim == 1 and len(views.views) == 1 and views.views[0] is p:
+        chances = [truth]
+    else:
+        chances = [np.zeros(p.n) for _ in views.views]
+        for k in range(p.k):
+            seen = views_of(entry, p.relabelled(np.full(p.n, k, dtype=np.intp)), question).views
+            for chance, view in zip(chances, seen, strict=True):
+                chance += table[:, k] * view.y
+    share = _share(statistic)
+    soft = tuple(_both(view, np.clip(q, 0.0, 1.0), share) for view, q in zip(views.views, chances, strict=True))
+    for view in soft:
+        view.seen_through = views.views[0].seen_through
+    prevalence = views.prevalence
+    if len(prevalence) == len(chances):
+        prevalence = np.array([np.average(q, weights=share) for q in chances])
+    there = Views(soft, views.keys, prevalence, views.several, views.n_classes, views.skips_undefined)
+    return combined(entry, each_view(entry.formula, there, question), there, question)
+
+
+def _of_all(statistic: Statistic, truth: Array) -> Any:
+    """The data themselves, every row with every label."""
+    p = statistic.sample.p
+    table = np.column_stack([1.0 - truth, truth]) if truth.ndim == 1 else truth
+    if p.n * p.k * (1 if p.binary else p.k) > _MOST_NUMBERS:
+        raise NoPopulationError(
+            f"{p.n:,} rows with each of {p.k} labels are too many to write out: no value for a known truth"
+        )
+    row = np.repeat(np.arange(p.n), p.k)
+    weight = _whole(table.ravel() * np.repeat(_share(statistic), p.k))
+    kept = np.flatnonzero(weight > 0.0)
+    row, y = row[kept], np.tile(np.arange(p.k), p.n)[kept]
+    every = p.subset(row, y, p.probability[row], classes=p._classes, origin=p.origin)
+    every.w = weight[kept]
+    if statistic.entry is None:
+        return statistic.of(every)
+    return measure(statistic.entry, every, _scaled_up(statistic))
+
+
+def _share(statistic: Statistic) -> Array:
+    """How much each row counts, one on average."""
+    p = statistic.sample.p
+    return p.weight * (p.n / p.total)
+
+
+def _both(view: Predictions, q: Array, share: Array) -> Predictions:
+    """Every row of a view with both outcomes, weighted by how likely they are."""
+    weight = _whole(np.concatenate([(1.0 - q) * share, q * share]))
+    kept = np.flatnonzero(weight > 0.0)
+    row, y = kept % view.n, (kept >= view.n).astype(np.intp)
+    both = view.subset(row, y, view.probability[row], classes=view._classes, origin=view.origin)
+    both.w = weight[kept]
+    return both
+
+
+def _whole(weight: Array) -> Array:
+    return np.rint(_COPIES * weight)
+
+
+def _scaled_up(statistic: Statistic) -> Any:
+    """The question for such weights, which count copies."""
+    question = statistic.question
+    if statistic.entry is not None and "weight_type" in statistic.entry.options:
+        question = replace(question, options={**question.options, "weight_type": "frequency"})
+    return question

@@ -1,0 +1,27 @@
+"""Where a metric can lie, with the options in use: what an interval may be cut to."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from calibrary.metrics.declare import Entry
+from calibrary.question import Question
+
+#: Nothing is known.
+ANYWHERE = (-float("inf"), float("inf"))
+
+
+def range_of(entry: Entry, question: Question, data: Any) -> tuple[float, float]:
+    """The lowest and highest value of the metric on such data, with the options of this question.
+
+    Unlimited for a metric of several numbers, whose ranges differ.
+    """
+    if entry.fields:
+        return ANYWHERE
+    if question.options.get("skill"):  # one minus a ratio of losses
+        return -math.inf, 1.0
+    if entry.range_with is None:
+        return entry.range
+    low, high = entry.range_with(question.options, data.read_as("predictions", entry.id).k)
+    return float(low), float(high)

@@ -1,0 +1,117 @@
+"""Intervals of errors from one null simulation and one bootstrap, by the triangle inequality.
+
+An error that is a norm of residuals differs from its truth by at most the norm of the noise, whose law under
+calibration is nearly the worst case. So what a calibrated model reads by chance is subtracted below, and the bootstrap
+says how far the reading may lie below the truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from calibrary.data.checks import Array
+from calibrary.inference.bootstrap import Bootstrap
+from calibrary.inference.null import MonteCarlo, pvalues
+from calibrary.inference.resampling import (
+    Replicated,
+    alpha_of,
+    as_given,
+    check_draws,
+    difference,
+    means,
+    slack,
+    standard_errors,
+)
+from calibrary.inference.result import IntervalResult
+from calibrary.inference.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class Triangle:
+    """Interval from the null distribution and the bootstrap's standard error: ``method=Triangle(n_resamples=1999)``.
+
+    Parameters
+    ----------
+    n_resamples : int
+        Number of label draws, and of bootstrap replicates.
+    rng : int, Generator or None
+        Seed or source of the one stream of random numbers: labels first, then rows.
+    workers : int, optional
+        Threads; the interval is the same for any number.
+    """
+
+    n_resamples: int = 999
+    rng: Any = None
+    workers: int | None = None
+
+    def interval(
+        self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
+    ) -> IntervalResult:
+        """The interval of one metric."""
+        why = why_not(statistic)
+        if why:
+            raise ValueError(f"method='triangle' does not work for {statistic.name}: {why}")
+        alpha = alpha_of(confidence_level)
+        check_draws(self.n_resamples, alpha)
+        generator = np.random.default_rng(self.rng)
+        observed, null = MonteCarlo(self.n_resamples, generator, workers=self.workers).redraw(
+            [statistic.when_redrawn()]
+        )
+        _, drawn = Bootstrap("normal", self.n_resamples, generator, self.workers).resample([statistic])
+        null.say_failures()
+        drawn.say_failures()
+        low, high = triangle_ends(statistic, observed, null, drawn, alpha)
+        if clip:
+            low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
+        one = len(observed) == 1
+        return IntervalResult(
+            as_given(observed, one), as_given(low, one), as_given(high, one),
+            as_given(standard_errors(drawn.values), one), as_given(difference(means(drawn.values), observed), one),
+            confidence_level, "triangle", self.n_resamples, as_given(drawn.n_failed, one),
+            drawn.values[:, 0] if one else drawn.values, () if one else tuple(statistic.named),
+            pvalue=as_given(pvalues(observed, null.values, statistic.tail), one), note=note,
+        )  # fmt: skip
+
+
+def triangle_ends(
+    statistic: Statistic, observed: Array, null: Replicated, drawn: Replicated, alpha: float
+) -> tuple[Array, Array]:
+    """Lower and upper ends for every number of a metric; squares are taken to the scale of a norm and back."""
+    sign = -1.0 if statistic.tail == "less" else 1.0
+    perfect = statistic.perfect
+
+    def away(x: Array) -> Array:  # how far from perfect, on the scale of a norm
+        distance = sign * (x - perfect)
+        return np.sign(distance) * np.sqrt(np.abs(distance)) if statistic.square else distance
+
+    def back(x: Array) -> Array:
+        return perfect + sign * (np.maximum(x, 0.0) ** 2 if statistic.square else x)
+
+    reading, error = away(observed), standard_errors(away(drawn.values))
+    noise = np.array([_rank_from_top(column, alpha) for column in away(null.values).T])
+    below = reading - noise
+    below = np.where(below <= slack(reading), 0.0, below)
+    above = reading + float(scipy.special.ndtri(1.0 - alpha / 2.0)) * error
+    above = np.where(np.isnan(observed), np.nan, np.maximum(above, below))
+    ends = back(below), back(np.maximum(above, 0.0))
+    return ends if sign > 0 else (ends[1], ends[0])
+
+
+def _rank_from_top(values: Array, alpha: float) -> float:
+    """The floor(alpha (R + 1))-th largest: a reading above it is what the Monte Carlo test rejects."""
+    known = np.sort(values[~np.isnan(values)])
+    place = int(np.floor(alpha * (len(known) + 1) + 1e-9))
+    return float(known[-place]) if 0 < place <= len(known) else np.inf
+
+
+def why_not(statistic: Statistic) -> str:
+    """Why the metric has no triangle interval, or nothing."""
+    if statistic.perfect_value is None or statistic.tail == "two-sided":
+        return "it is not an error that grows from a perfect value"
+    if statistic.entry is not None and not statistic.entry.null:
+        return statistic.entry.null_note or "labels cannot be redrawn"
+    return ""

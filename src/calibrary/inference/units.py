@@ -1,0 +1,166 @@
+"""Rows that belong together (patients, prompts, runs of time): the null flips the residuals of whole units.
+
+Labels cannot be redrawn one by one where outcomes of a unit depend on each other. But if the predictions are
+calibrated, the residuals of a unit are as likely as their negatives, as far as a metric that is a norm of averaged
+residuals can tell; so the signs of whole units are drawn, and what is dependent inside a unit stays so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary._errors import one_of, warn
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.data.sample import Scheme, UnitSample
+from calibrary.data.views import Views
+from calibrary.inference.bootstrap import Bootstrap
+from calibrary.inference.fast import PATHS
+from calibrary.inference.null import ALTERNATIVES, MonteCarloResult, pvalues, summarised
+from calibrary.inference.resampling import (
+    Replicated,
+    alpha_of,
+    as_given,
+    check_draws,
+    check_resamples,
+    difference,
+    means,
+    replicate,
+    standard_errors,
+)
+from calibrary.inference.result import IntervalResult
+from calibrary.inference.statistic import Statistic
+from calibrary.inference.triangle import triangle_ends
+from calibrary.metrics.measure import combined, each_view, views_of
+
+#: Metrics that read labels through the residuals y - c alone, and change when some of them change sign.
+RESIDUALS = (
+    "ece", "ace", "mce", "cece", "gce", "ece_averaged", "ece_knn", "rice", "sice", "esce", "gsb", "mdca",
+    "spiegelhalter", "ecce_mad", "ecce_r", "smece", "sce", "mmce", "lkce",
+)  # fmt: skip
+_FEW_UNITS = 30
+
+
+def flips(statistic: Statistic, n_resamples: int, rng: Any) -> Replicated:
+    """The metric with the signs of whole units' residuals drawn at random."""
+    sample, entry = statistic.sample, statistic.entry
+    assert isinstance(sample, UnitSample)
+    if entry is None or entry.id not in RESIDUALS:
+        raise ValueError(
+            f"{statistic.name} has no test with units: the signs of a unit's residuals are drawn, and it is not a "
+            f"function of residuals; use one of {', '.join(RESIDUALS[:4])}, ecce_mad, smece, mmce, spiegelhalter"
+        )
+    if sample.n_units < _FEW_UNITS:
+        warn(f"there are {sample.n_units} units only: below {_FEW_UNITS} tests and intervals are rough")
+    value = _with_residuals(statistic)
+    unit, n = sample.unit, sample.n_units
+    scheme = Scheme(
+        lambda draw: draw.integers(0, 2, n), lambda drawn: (2.0 * drawn - 1.0)[unit], sample.p, relabels=True
+    )
+    return replicate(scheme, value, len(statistic.observed), n_resamples, rng, 1)
+
+
+def _with_residuals(statistic: Statistic) -> Callable[[Array], Array]:
+    """The metric's numbers when each row's residual is multiplied by a sign."""
+    entry, question, p = statistic.entry, statistic.question, statistic.sample.p
+    assert entry is not None
+    views = views_of(entry, p, question)
+    if any(view.n != p.n or not view.binary for view in views.views):
+        raise ValueError(f"{entry.id} through this lens has no residual for each row: with units use lens='top-label'")
+    sorted_views = [_ascending(view) for view in views.views]
+    paths = [PATHS[entry.id](view, **question.options) if entry.id in PATHS else None for view, _ in sorted_views]
+
+    def value(signs: Array) -> Array:
+        if all(path is not None for path in paths):
+            values: list[Any] = [
+                path(None, _flipped(view, signs[order]))
+                for path, (view, order) in zip(paths, sorted_views, strict=True)
+                if path is not None
+            ]
+            return statistic.flat(combined(entry, values, views, question))
+        new = tuple(_labelled(view, _flipped(view, signs[order])) for view, order in sorted_views)
+        there = Views(new, views.keys, views.prevalence, views.several, views.n_classes, views.skips_undefined)
+        return statistic.flat(combined(entry, each_view(entry.formula, there, question), there, question))
+
+    return value
+
+
+def _ascending(view: Predictions) -> tuple[Predictions, Any]:
+    """A view in order of confidence, so that nothing is sorted by its labels."""
+    order = np.argsort(view.c, kind="stable")
+    return _labelled(view.subset(order, view.y[order], view.c[order], origin=view.origin), view.y[order]), order
+
+
+def _flipped(view: Predictions, signs: Array) -> Array:
+    """Labels, no longer 0 and 1, whose residuals have these signs."""
+    result: Array = view.c + signs * view.residual
+    return result
+
+
+def _labelled(view: Predictions, y: Any) -> Predictions:
+    child = Predictions(y, view.c, view.w, rows=view.rows, n_input=view.n_input, origin=view.origin)
+    child.ascending, child.seen_through = True, view.seen_through
+    return child
+
+
+@dataclass(frozen=True)
+class Units:
+    """Interval where rows belong together: triangle with flipped residuals and the units' bootstrap.
+
+    Metrics that are no errors growing from a perfect value have the bootstrap of units alone.
+    """
+
+    n_resamples: int = 999
+    rng: Any = None
+    workers: int | None = None
+    kind: str = "auto"
+
+    def interval(
+        self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
+    ) -> IntervalResult:
+        """The interval of one metric."""
+        generator = np.random.default_rng(self.rng)
+        bootstrap = Bootstrap("basic" if self.kind in ("auto", "triangle") else self.kind, self.n_resamples, generator,
+                              self.workers)  # fmt: skip
+        entry = statistic.entry
+        fits = statistic.one_sided and entry is not None and entry.id in RESIDUALS
+        if self.kind == "auto" and not fits:
+            why = "rows are drawn in units"
+            if statistic.one_sided:
+                why += ", and as it is no function of residuals it may miss a truth near the perfect value"
+            return bootstrap.interval(statistic, confidence_level, clip, why)
+        if self.kind not in ("auto", "triangle"):
+            return bootstrap.interval(statistic, confidence_level, clip, note)
+        alpha = alpha_of(confidence_level)
+        check_draws(self.n_resamples, alpha)
+        null = flips(statistic, self.n_resamples, generator)
+        observed, drawn = bootstrap.resample([statistic])
+        drawn.say_failures()
+        low, high = triangle_ends(statistic, observed, null, drawn, alpha)
+        if clip:
+            low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
+        one = len(observed) == 1
+        return IntervalResult(
+            as_given(observed, one), as_given(low, one), as_given(high, one),
+            as_given(standard_errors(drawn.values), one), as_given(difference(means(drawn.values), observed), one),
+            confidence_level, "triangle", self.n_resamples, as_given(drawn.n_failed, one),
+            drawn.values[:, 0] if one else drawn.values, () if one else tuple(statistic.named),
+            pvalue=as_given(pvalues(observed, null.values, statistic.tail), one), path="units",
+            note="residuals of whole units are flipped, and units are drawn",
+        )  # fmt: skip
+
+
+def unit_test(
+    statistic: Statistic, n_resamples: int = 999, rng: Any = None, alternative: str | None = None
+) -> MonteCarloResult:
+    """Test of calibration where rows belong together, by flipping the residuals of whole units."""
+    check_resamples(n_resamples)
+    tail = statistic.tail if alternative is None else alternative
+    one_of("alternative", tail, ALTERNATIVES)
+    drawn = flips(statistic, n_resamples, rng)
+    drawn.say_failures()
+    return summarised(statistic.observed, drawn, tail, "flips")

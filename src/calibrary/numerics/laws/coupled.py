@@ -1,0 +1,52 @@
+"""Binomial counts from uniform numbers that move with their probability: one uniform each, whatever the probability."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: Counts of this variance or more come from the normal quantile, corrected for skewness; smaller ones are exact.
+_NORMAL_FROM = 12.0
+
+
+def coupled_counts(u: Array, z: Array, n: Array, q: Array) -> Array:
+    """Counts of successes in n trials of probability q at uniform numbers u, one column for each (n, q).
+
+    ``z`` is the normal quantile of ``u``. The count grows with u, and with q at the same u: draws for neighboring
+    probabilities are then as alike as they can be. Where the variance is 12 or more, the quantile is that of the
+    Cornish-Fisher expansion, rounded.
+    """
+    variance = n * q * (1.0 - q)
+    skew = (1.0 - 2.0 * q) / 6.0
+    counts: Array = np.rint(n * q + np.sqrt(variance) * z + skew * (z * z - 1.0))
+    few = np.flatnonzero(variance < _NORMAL_FROM)
+    if len(few):
+        counts[:, few] = _exact(u[:, few], n[few], q[few])
+    return np.clip(counts, 0.0, n, out=counts)
+
+
+def _exact(u: Array, n: Array, q: Array) -> Array:
+    """By the distribution function, from the side on which successes (or failures) are rare."""
+    turned = q > 0.5
+    rare = np.where(turned, 1.0 - q, q)
+    v = np.where(turned, 1.0 - u, u)
+    pmf = np.exp(n * np.log1p(-rare))
+    below, count = pmf.copy(), np.zeros_like(u)
+    odds = rare / (1.0 - rare)
+    # at mean m the count exceeds m + 10 sqrt(m) + 20 with probability below 1e-12
+    most = int(np.ceil(np.max(n * rare + 10.0 * np.sqrt(n * rare) + 20.0, initial=0.0)))
+    for k in range(most):
+        count += v > below
+        pmf = pmf * odds * np.maximum(n - k, 0.0) / (k + 1.0)
+        below = below + pmf
+    count = np.minimum(count, n)
+    return np.where(turned, n - count, count)
+
+
+def normal_quantile(u: Array) -> Array:
+    """The normal quantile of uniform numbers, kept finite."""
+    z: Array = scipy.special.ndtri(np.clip(u, 1e-16, 1.0 - 1e-16))
+    return z

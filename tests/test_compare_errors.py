@@ -1,0 +1,93 @@
+"""Two models by an error that sits at its end: the ends of two intervals subtracted, and p-values that agree."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+import calibrary as cal
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def models(seed, n=200, slope=2.0):
+    rng = np.random.default_rng(seed)
+    q = rng.beta(0.8, 0.8, n).clip(1e-6, 1 - 1e-6)
+    return (rng.random(n) < q).astype(int), q, expit(slope * logit(q))
+
+
+@pytest.mark.parametrize(
+    ("id", "method"),
+    [("ece", "inversion"), ("ks", "inversion"), ("ici", "triangle"), ("bs", "bootstrap"), ("ce2_db", "bootstrap")],
+)
+def test_what_auto_means(id, method):
+    y, a, b = models(0, n=60)
+    assert cal.compare(id, y, a, b, n_resamples=39, rng=0).method == method
+
+
+@pytest.mark.parametrize("method", ["inversion", "triangle", "basic", "percentile", "bc", "normal"])
+def test_the_pvalue_agrees_with_the_interval_at_any_level(method):
+    decided = set()
+    for seed in range(12):
+        y, a, b = models(seed, n=120, slope=1.5 + seed / 3)
+        id = "ece" if method in ("inversion", "triangle") else "bs"
+        for level in (0.9, 0.95):
+            draws = 59 if id == "ece" else 999
+            r = cal.compare(id, y, a, b, method=method, n_resamples=draws, confidence_level=level, rng=seed)
+            out = r.low > 0 or r.high < 0
+            alpha = round(1 - level, 9)
+            near = abs(r.pvalue - alpha) <= (0.01 if method in ("basic", "percentile", "bc") else 1e-9)
+            assert near or out == (r.pvalue <= alpha), (seed, level, r)
+            decided.add(out)
+    assert decided == {True, False}
+
+
+def test_exchanging_the_models_turns_the_answer_round():
+    y, a, b = models(1)
+    one, two = (cal.compare("ece", y, *pair, n_resamples=39, rng=0) for pair in ((a, b), (b, a)))
+    assert (one.low, one.high, one.pvalue) == pytest.approx((-two.high, -two.low, two.pvalue))
+
+
+def test_it_covers_the_difference_where_the_bootstrap_does_not():
+    ours = basic = 0
+    for seed in range(30):
+        y, a, b = models(seed, n=300, slope=1.5)
+        truth = -cal.inference.population.population(_statistic(y, b), a)[0]
+        new = cal.compare("ece", y, a, b, n_resamples=59, rng=seed)
+        old = cal.compare("ece", y, a, b, method="basic", n_resamples=59, rng=seed)
+        ours += new.low <= truth <= new.high
+        basic += old.low <= truth <= old.high
+    assert ours >= 27
+    assert basic <= ours - 6
+
+
+def _statistic(y, p):
+    sample, question = cal.inference.statistic.read_call("ece", y, p, {})
+    return cal.inference.statistic.as_statistic("ece", sample, question, redrawn=True)
+
+
+def test_other_rows_for_the_second_model():
+    y, a, _ = models(2)
+    z, _, b = models(3)
+    r = cal.compare("ece", y, a, b, y_true_b=z, n_resamples=39, rng=0)
+    assert r.method == "inversion"
+    assert r.low < 0
+
+
+def test_several_models_and_the_older_word():
+    y, a, b = models(4, n=80)
+    found = cal.compare("ece", y, {"a": a, "b": b, "c": 1 - a}, n_resamples=39, rng=0)
+    assert [(r.a, r.b) for r in found] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert cal.compare("ece", y, a, b, interval="percentile", n_resamples=9, rng=0).interval == "percentile"
+    with pytest.raises(TypeError, match="interval='bc' and method='swap' both say how"):
+        cal.compare("ece", y, a, b, interval="bc", method="swap")
+    with pytest.raises(ValueError, match="n_resamples=9 is too few for the level"):
+        cal.compare("ece", y, a, b, n_resamples=9)

@@ -1,0 +1,85 @@
+"""Large samples: counts of cells instead of labels of rows, with the same law, reading and interval."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import calibrary as cal
+from calibrary.inference import large
+from calibrary.numerics.laws.coupled import coupled_counts, normal_quantile
+
+
+@pytest.mark.parametrize(
+    ("n", "q"), [(5, 0.3), (40, 0.02), (40, 0.97), (400, 0.5), (1e5, 1e-5), (3e4, 0.4), (7, 0.0), (7, 1.0)]
+)
+def test_counts_have_the_binomial_law(n, q):
+    u = (np.arange(20_000)[:, None] + 0.5) / 20_000
+    counts = coupled_counts(u, normal_quantile(u), np.array([float(n)]), np.array([q]))[:, 0]
+    exact = binom.ppf(u[:, 0], int(n), q)
+    assert np.abs(counts - exact).max() <= 1.0
+    assert np.mean(counts != exact) < 0.02
+    assert counts.mean() == pytest.approx(n * q, abs=0.01 * (1 + np.sqrt(n * q * (1 - q))))
+
+
+def test_counts_grow_with_the_probability_at_the_same_uniform_numbers():
+    u = np.random.default_rng(0).random((200, 3))
+    n = np.array([10.0, 100.0, 5000.0])
+    z = normal_quantile(u)
+    low, high = (coupled_counts(u, z, n, np.full(3, q)) for q in (0.3, 0.32))
+    assert (high >= low).all()
+
+
+def problem(n=3000, seed=0, shift=0.3):
+    rng = np.random.default_rng(seed)
+    c = np.round(rng.beta(0.8, 0.8, n), 3)
+    return (rng.random(n) < c ** (1 + shift)).astype(int), c
+
+
+@pytest.mark.parametrize("id", ["ece", "ace", "mce", "ecce_mad", "ecce_r"])
+@pytest.mark.parametrize("options", [{}, {"n_bins": 7, "norm": 2}], ids=["plain", "options"])
+def test_cells_give_the_interval_of_rows(id, options, monkeypatch):
+    if options and id in ("ecce_mad", "ecce_r", "mce"):
+        options = {}
+    y, c = problem()
+    rows = cal.interval(id, y, c, method="inversion", n_resamples=199, rng=0, **options)
+    monkeypatch.setattr(large, "LARGE", 1000)
+    cells = cal.interval(id, y, c, method="inversion", n_resamples=199, rng=0, **options)
+    assert (rows.path, cells.path) == ("rows", "cells")
+    width = rows.high - rows.low
+    assert cells.low == pytest.approx(rows.low, abs=0.25 * width)
+    assert cells.high == pytest.approx(rows.high, abs=0.25 * width)
+
+
+@pytest.mark.parametrize("id", ["ece", "ecce_mad"])
+def test_the_test_and_the_interval_of_cells_agree_and_have_the_null_of_rows(id, monkeypatch):
+    y, c = problem(shift=0.05)
+    by_rows = cal.test(id, y, c, method="monte-carlo", n_resamples=999, rng=0)
+    monkeypatch.setattr(large, "LARGE", 1000)
+    test = cal.test(id, y, c, method="monte-carlo", n_resamples=999, rng=0)
+    result = cal.interval(id, y, c, method="inversion", n_resamples=999, rng=0)
+    assert test.path == "cells"
+    assert result.pvalue == test.pvalue
+    assert (result.low > 0) == (test.pvalue <= 0.05)
+    assert test.statistic == pytest.approx(by_rows.statistic, rel=0.03)
+    assert test.null_mean == pytest.approx(by_rows.null_mean, rel=0.05)
+    assert test.null_sd == pytest.approx(by_rows.null_sd, rel=0.1)
+
+
+def test_weights_and_lenses(monkeypatch):
+    monkeypatch.setattr(large, "LARGE", 1000)
+    y, c = problem(1500)
+    w = np.random.default_rng(0).integers(1, 4, 1500)
+    one = cal.interval("ece", y, c, sample_weight=w, method="inversion", n_resamples=99, rng=0)
+    two = cal.interval("ece", np.repeat(y, w), np.repeat(c, w), method="inversion", n_resamples=99, rng=0)
+    assert one.path == "cells"
+    assert tuple(one) == pytest.approx(tuple(two))
+    importance = cal.interval(
+        "ece", y, c, sample_weight=w, weight_type="importance", method="inversion", n_resamples=39, rng=0
+    )
+    assert importance.path == "rows"
+    p = np.column_stack([c, 1 - c]) @ np.array([[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]])
+    top = cal.interval("ece", y, p, method="inversion", n_resamples=39, rng=0)
+    assert top.path == "cells"
+    assert cal.interval("ece", y, p, lens="class-wise", method="inversion", n_resamples=19, rng=0).path == "rows"
