@@ -169,6 +169,7 @@ def evaluate(
     weight_type: str = "frequency",
     labels: Any = None,
     pos_label: Any = None,
+    percent: bool = False,
     ordinal: bool = False,
     intervals: bool = False,
     tests: bool = False,
@@ -183,7 +184,7 @@ def evaluate(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label
+    y_true, y_prob, sample_weight, labels, pos_label, percent
         As in :func:`calibrary.predictions`; a ``Matches`` object from :func:`calibrary.match_detections` works
         too, and adds the detection family.
     metrics : str or list of str, optional
@@ -222,7 +223,7 @@ def evaluate(
     bs      0.1250         Brier score
     nll     0.4049         negative log likelihood
     """
-    keywords = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+    keywords = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
     data = as_data(y_true, y_prob, keywords)
     question = Question(
         options=inputs, lens=lens, average=average, r=r, weight_type=weight_type, confidence_level=confidence_level,

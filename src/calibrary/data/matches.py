@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of
 from calibrary._once import once
-from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.checks import Array, Indices, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
 
@@ -239,7 +239,7 @@ class Matches:
 
     def _image_factor(self, given: Any) -> Array:
         if not isinstance(given, Mapping):
-            return as_array(given, "image_weight").astype(np.float64)
+            return as_floats(given, "image_weight")
         position = {image: i for i, image in enumerate(self.images)}
         factor = np.ones(self.n_images)
         for image, value in given.items():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of, undefined
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, as_floats
 
 
 class Looks(Protocol):
@@ -43,7 +43,7 @@ class Views:
             one_of("average", average, ("uniform", "macro", "prevalence", "weighted", "max"))
             given = self.prevalence if average in ("prevalence", "weighted") else np.ones(len(self.views))
         else:
-            given = as_array(average, "average").astype(np.float64)
+            given = as_floats(average, "average")
             if given.shape == (self.n_classes,) and len(self.views) != self.n_classes:
                 given = given[list(self.keys)]
             if given.shape != (len(self.views),):

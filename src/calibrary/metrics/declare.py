@@ -86,7 +86,7 @@ def metric(
 
 def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
     """What the public function of a metric does with its arguments."""
-    formula, read = entry.formula, entry.front.read
+    formula, read = entry.formula, entry.read
     plain = entry.front is CLASSIFIER and entry.binary_lens == "binary"
 
     def call(first: Any, second: Any, keywords: dict[str, Any]) -> Any:
@@ -251,7 +251,7 @@ def run_test(entry: Entry, first: Any, second: Any, keywords: dict[str, Any]) ->
     """The metric's own test, or one that redraws labels where ``method`` says so or there is no other."""
     keywords = dict(keywords)
     method = _redrawing(entry, keywords)
-    data = entry.front.read(first, second, keywords)
+    data = entry.read(first, second, keywords)
     if method is not None:
         return method.test(entry, data, _redrawn_question(entry, keywords, method))
     return TESTS[entry.id].run(entry, data, asked(keywords))

@@ -23,6 +23,7 @@ class Seen(TypedDict, total=False):
     r: int | None
     labels: Any
     pos_label: Any
+    percent: bool
 
 
 class Common(Seen, total=False):
@@ -33,6 +34,7 @@ class Common(Seen, total=False):
 
 _COMMON: dict[str, Any] = {
     "sample_weight": None, "lens": "auto", "average": "uniform", "r": None, "labels": None, "pos_label": None,
+    "percent": False,
 }  # fmt: skip
 
 _DOC_DATA = """\
@@ -52,7 +54,9 @@ average : "uniform", "prevalence", "max", array or None
 r : int, optional
     The rank of the lenses "rth", "within-top-r" and "ranked".
 labels, pos_label : optional
-    Names of the classes in column order; name of class 1 for two classes."""
+    Names of the classes in column order; name of class 1 where there is one probability.
+percent : bool
+    ``y_prob`` holds percentages, from 0 to 100."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +156,13 @@ class Entry(Facts):
             current[name] = values.get(key, value)
             deprecated(f"{old}={value!r} of {self.id}", f"{name}={current[name]!r}")
         return current
+
+    def read(self, first: Any, second: Any, keywords: dict[str, Any]) -> Data:
+        """The data of a call, whose keywords are taken out; a keyword the metric has as an option is left to it."""
+        own = {name: keywords.pop(name) for name in ("percent",) if name in keywords and name in self.options}
+        data = self.front.read(first, second, keywords)
+        keywords.update(own)
+        return data
 
     def asked(self, keywords: Mapping[str, Any]) -> Question:
         """The question of a call, with the names of its options checked."""

@@ -1,0 +1,271 @@
+"""What broke 0.1.0 when it was attacked: every label, weight, option and file is read rightly or refused.
+
+The numbers of the sections (A1, C3, ...) are those of the list of attacks in ``benchmarks/attacks.py``, which shows the
+same attacks before and after.
+"""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from calibrary.data.columns import matched_names
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture(scope="module")
+def twelve():
+    """400 calibrated predictions of twelve classes."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(12, 0.3), 400)
+    y = np.array([rng.choice(12, p=row) for row in p])
+    return y, p
+
+
+@pytest.fixture(scope="module")
+def binary():
+    rng = np.random.default_rng(1)
+    p = rng.random(60)
+    return (rng.random(60) < p).astype(int), p
+
+
+# -- A: labels --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "hold", [lambda y: y.astype(object), lambda y: pd.Series(y, dtype=object), list, lambda y: y * 1.0]
+)
+def test_whole_numbers_are_ordered_as_numbers_whatever_holds_them(twelve, hold):
+    y, p = twelve
+    assert cal.expected_calibration_error(hold(y), p) == cal.expected_calibration_error(y, p)
+
+
+def test_whole_numbers_written_as_text_are_ordered_as_numbers(twelve):
+    y, p = twelve
+    checked = cal.predictions(y.astype(str), p)
+    assert checked.classes == tuple(str(k) for k in range(12))
+    np.testing.assert_array_equal(checked.y, y)
+
+
+@pytest.mark.parametrize("gone", [None, np.nan, float("nan"), pd.NA, pd.NaT])
+def test_a_missing_label_is_no_class(gone):
+    y = np.array(["a", "c", gone, "c"], dtype=object)
+    with pytest.raises(ValueError, match=r"y_true\[2\] is missing"):
+        cal.predictions(y, np.full((4, 3), 1 / 3))
+    with pytest.raises(ValueError, match=r"y_true\[2\] is missing"):
+        cal.predictions(pd.Series([1, 0, gone, 1], dtype=object), [0.1, 0.2, 0.3, 0.4], pos_label=1)
+
+
+@pytest.mark.parametrize(
+    "container", [lambda v: pd.Series(v, dtype="string"), lambda v: pd.Series(v, dtype="category")]
+)
+def test_missing_labels_of_pandas_are_missing(container):
+    with pytest.raises(ValueError, match=r"y_true\[1\] is missing"):
+        cal.predictions(container(["a", None, "b"]), [0.1, 0.2, 0.3], pos_label="a")
+
+
+def test_a_missing_number_is_no_negative():
+    with pytest.raises(ValueError, match=r"y_true\[1\] is missing"):
+        cal.brier_score(np.array([1.0, np.nan, 1.0]), [0.1, 0.2, 0.3], pos_label=1)
+
+
+def test_masked_values_are_refused_and_an_empty_mask_is_none(binary):
+    y, p = binary
+    mask = np.arange(60) == 7
+    with pytest.raises(ValueError, match=r"y_prob\[7\] is masked"):
+        cal.brier_score(y, np.ma.masked_array(p, mask))
+    with pytest.raises(ValueError, match=r"y_true\[7\] is masked"):
+        cal.brier_score(np.ma.masked_array(y, mask), p)
+    with pytest.raises(ValueError, match=r"sample_weight\[7\] is masked"):
+        cal.brier_score(y, p, sample_weight=np.ma.masked_array(np.ones(60), mask))
+    for id in ("bs", "nll", "ece", "smece"):
+        whole = cal.compute(id, np.ma.masked_array(y, False), np.ma.masked_array(p, False))
+        assert whole == cal.compute(id, y, p)
+
+
+@pytest.mark.parametrize("labels", [[1, 2], ["1", "2"], [True, "no"], [-1, 1]])
+def test_labels_other_than_zero_and_one_are_never_guessed(labels):
+    with pytest.raises(ValueError, match=r"pos_label|mixes"):
+        cal.brier_score(np.array([labels[0], labels[1], labels[0]], dtype=object), [0.1, 0.9, 0.2])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)],
+        np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[D]"),
+        np.array([0 + 0j, 1 + 0j]),
+        [{}, {}],
+        np.array([[1], [2, 3]], dtype=object),
+    ],
+)
+def test_dates_complex_numbers_and_containers_are_no_labels(wrong):
+    with pytest.raises(ValueError, match=r"^y_true"):
+        cal.brier_score(wrong, [0.2, 0.7], pos_label=wrong[0] if isinstance(wrong, list) and wrong[0] else None)
+
+
+@pytest.mark.parametrize(
+    ("y", "shown"),
+    [(np.array([0, 2**64 - 1], dtype=np.uint64), "18446744073709551615"), (np.array([0.0, 1e300]), "1e")],
+)
+def test_huge_labels_are_named_as_they_are(y, shown):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=rf"y_true\[1\] = {shown}"):
+            cal.brier_score(y, [0.2, 0.7])
+        with pytest.raises(ValueError, match=r"y_true\[0\] = inf"):
+            cal.brier_score(np.array([10**400, 1], dtype=object), [0.2, 0.7])
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], None])
+def test_pos_label_is_refused_where_every_class_has_a_column(labels):
+    p = np.array([[0.9, 0.1], [0.2, 0.8]])
+    with pytest.raises(ValueError, match="pos_label='a' is for one column of probabilities, and y_prob has 2"):
+        cal.brier_score(["a", "b"], p, labels=labels, pos_label="a")
+
+
+@pytest.mark.parametrize("labels", [5, "ab", ["a", None], [["a"], ["b"]], ["a", "a"], ["a"]])
+def test_labels_that_name_no_classes_are_refused(labels):
+    with pytest.raises(ValueError, match=r"^labels="):
+        cal.brier_score(["a", "b"], [0.1, 0.9], labels=labels)
+
+
+def test_pos_label_must_be_a_label():
+    with pytest.raises(ValueError, match=r"pos_label=\[1\] is no label"):
+        cal.brier_score([1, 2], [0.1, 0.9], pos_label=[1])
+    with pytest.raises(ValueError, match="pos_label='c' is not among labels"):
+        cal.brier_score(["a", "b"], [0.1, 0.9], labels=["a", "b"], pos_label="c")
+    assert cal.brier_score(["a", "b"], [0.9, 0.1], labels=["a", "b"], pos_label="a") == pytest.approx(0.01)
+
+
+def test_names_given_with_checked_predictions_are_refused(binary):
+    with pytest.raises(TypeError, match="already a Predictions object"):
+        cal.brier_score(cal.predictions(*binary), pos_label=1)
+
+
+# -- A: tables --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("columns", [["cat", "car"], ["prob_cat", "prob_car"], ["cat.p", "car.p"], ["car", "cat"]])
+def test_columns_are_matched_to_classes_by_name_in_any_order(columns):
+    rng = np.random.default_rng(2)
+    cat = rng.random(200)
+    y = np.where(rng.random(200) < cat, "cat", "car")
+    of = {name: cat if "cat" in name else 1 - cat for name in columns}
+    want = cal.brier_score(y, cat, pos_label="cat")
+    assert cal.brier_score(y, pd.DataFrame(of)) == pytest.approx(want)
+    assert cal.brier_score(y, pd.DataFrame(of), labels=["car", "cat"]) == pytest.approx(want)
+    polars = pytest.importorskip("polars")
+    assert cal.brier_score(y, polars.DataFrame(of)) == pytest.approx(want)
+
+
+@pytest.mark.parametrize("numbers", [range(12), [f"p{k}" for k in range(12)], [f"p_{k + 1}" for k in range(12)]])
+def test_numbered_columns_are_put_in_the_order_of_their_numbers(twelve, numbers):
+    y, p = twelve
+    table = pd.DataFrame(p, columns=list(numbers))[list(reversed(numbers))]
+    start = int(str(numbers[0])[-1])
+    assert cal.expected_calibration_error(y + start, table) == cal.expected_calibration_error(y, p)
+
+
+def test_numbers_that_may_count_from_zero_or_one_are_asked_about():
+    table = pd.DataFrame(np.full((2, 3), 1 / 3), columns=["p_cat", "p_dog", "p_fish"])
+    with pytest.raises(ValueError, match=r"count from 0 or 1: pass labels=\[0, 1, 2\] or labels=\[1, 2, 3\]"):
+        cal.brier_score([1, 2], table)
+    assert cal.predictions([1, 2], table, labels=[1, 2, 3]).y.tolist() == [0, 1]
+    assert cal.predictions([0, 2], table).y.tolist() == [0, 2]
+
+
+def test_columns_named_after_other_things_are_refused():
+    table = pd.DataFrame(np.full((2, 3), 1 / 3), columns=["x", "y", "z"])
+    with pytest.raises(ValueError, match="do not name the classes in y_true"):
+        cal.brier_score(["a", "b"], table)
+    with pytest.raises(ValueError, match="share 'cat' but not all"):
+        cal.brier_score(["cat", "dog"], pd.DataFrame(np.eye(2), columns=["cat", "pdog"]), labels=["dog", "cat"])
+    assert cal.predictions(["a", "b"], table, labels=["c", "b", "a"]).y.tolist() == [2, 1]
+
+
+def test_names_within_columns():
+    assert matched_names(["prob_cat", "prob_car"], {"cat", "car"}) == ["cat", "car"]
+    assert matched_names(["p10", "p11"], {"10", "11"}) == ["10", "11"]
+    assert matched_names(["dove", "dog", "duck"], {"dog", "duck"}) == ["dove", "dog", "duck"]
+    assert matched_names(["a", "b"], {"c"}) is None
+
+
+def test_indexes_that_differ_are_refused(binary):
+    y, p = pd.Series(binary[0]), pd.Series(binary[1])
+    shuffled = p.sample(frac=1, random_state=0)
+    with pytest.raises(ValueError, match="y_prob and y_true have different indexes"):
+        cal.brier_score(y, shuffled)
+    with pytest.raises(ValueError, match="sample_weight and y_true have different indexes"):
+        cal.brier_score(y, binary[1], sample_weight=pd.Series(np.ones(60), index=np.arange(60)[::-1]))
+    assert cal.brier_score(y, shuffled.loc[y.index]) == cal.brier_score(*binary)
+
+
+# -- A: numbers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.array([0.2 + 0.5j, 0.7]), np.array([0, 1], "timedelta64[s]"), ["a", "b"], [None, 1]]
+)
+def test_what_is_no_real_number_is_no_probability_and_no_weight(wrong):
+    with pytest.raises(ValueError, match=r"^y_prob"):
+        cal.brier_score([0, 1], wrong)
+    with pytest.raises(ValueError, match=r"^sample_weight"):
+        cal.brier_score([0, 1], [0.2, 0.7], sample_weight=wrong)
+    with pytest.raises(ValueError, match=r"^edges|^average"):
+        cal.expected_calibration_error([0, 1], [0.2, 0.7], edges=wrong)
+
+
+def test_percentages_are_refused_until_they_are_declared(binary):
+    y, p = binary
+    with pytest.raises(ValueError, match=r"y_prob\[0\] = .* pass percent=True if these are percentages"):
+        cal.brier_score(y, 100 * p)
+    assert cal.brier_score(y, 100 * p, percent=True) == pytest.approx(cal.brier_score(y, p))
+    assert cal.evaluate(y, 100 * p, percent=True, metrics="bs")["bs"] == pytest.approx(cal.brier_score(y, p))
+    assert cal.interval("bs", y, 100 * p, percent=True, n_resamples=9).estimate == pytest.approx(cal.brier_score(y, p))
+    rows = np.column_stack([100 - 100 * p, 100 * p])
+    assert cal.brier_score(y, rows, percent=True) == pytest.approx(cal.brier_score(y, p))
+    with pytest.raises(ValueError, match="is no percentage"):
+        cal.brier_score(y, 101 + p, percent=True)
+    with pytest.raises(ValueError, match="percent='no' must be True"):
+        cal.brier_score(y, p, percent="no")
+    with pytest.warns(cal.CalibrationWarning, match="are these percentages"):
+        cal.brier_score(y, p, percent=True)
+
+
+def test_percent_of_a_metric_that_has_it_stays_with_the_metric(binary):
+    assert cal.compute("tce", *binary, percent=True) == 100 * cal.compute("tce", *binary)
+
+
+@pytest.mark.parametrize(
+    ("weight", "sentence"),
+    [
+        ([1.7e308, 1.7e308], "goes up to 1.7e\\+308"),
+        ([1e300, 1e300], "divide all by their mean"),
+        ([1e-300, 1e-300], "divide all by their mean"),
+        ([1e15, 1.0], "differ by a factor of at most 1e\\+12"),
+        ([np.inf, 1.0], "finite"),
+        ([-1.0, 1.0], "not negative"),
+        ([0.0, 0.0], "every sample_weight is zero"),
+        (np.ones((2, 1)), "shape"),
+    ],
+)
+def test_weights_that_cannot_be_added_up_are_refused(weight, sentence):
+    with pytest.raises(ValueError, match=f"sample_weight.*{sentence}|{sentence}"):
+        cal.brier_score([0, 1], [0.2, 0.4], sample_weight=weight)
+
+
+@pytest.mark.parametrize("scale", [1e-50, 1e50])
+def test_weights_within_the_limits_are_fine_for_every_metric(binary, scale):
+    y, p = binary
+    w = scale * np.tile([1.0, 2.0, 3.0], 20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        result = cal.evaluate(y, p, sample_weight=w)
+    failed = {id: why for id, why in result.skipped.items() if why.startswith("failed")}
+    assert not failed
