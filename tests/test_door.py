@@ -269,3 +269,50 @@ def test_weights_within_the_limits_are_fine_for_every_metric(binary, scale):
         result = cal.evaluate(y, p, sample_weight=w)
     failed = {id: why for id, why in result.skipped.items() if why.startswith("failed")}
     assert not failed
+
+
+# -- C: copies are counted, never written out ------------------------------------------------------
+
+
+@pytest.mark.parametrize("inner", ["point", "bin"])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("literal", [False, True])
+def test_windows_of_copies_are_windows_of_the_rows_written_out(inner, seed, literal):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 30))
+    c, y = np.round(rng.random(n), 1 + seed % 3), rng.integers(0, 2, n)
+    w = rng.integers(1, (2, 5, 40)[seed % 3], n)
+    for window in (None, 1, 2, int(w.sum() // 2), int(w.sum()) - 1):
+        options = {"window": window, "inner": inner, "literal": literal}
+        if window == 0 or window == w.sum():
+            continue
+        got = cal.calbin(y, c, sample_weight=w.astype(float), **options)
+        assert got == pytest.approx(cal.calbin(np.repeat(y, w), np.repeat(c, w), **options), rel=1e-11, abs=1e-13)
+
+
+@pytest.mark.parametrize("weight", [1e9, 2.0**40, 2.0**62, 1e19, 1e30])
+def test_any_number_of_copies_can_slide(weight):
+    y, p = [0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4]
+    # with ever more copies the window becomes an interval of the distribution
+    want = cal.calbin(np.repeat(y, 100_000), np.repeat(p, 100_000))
+    assert cal.calbin(y, p, sample_weight=[weight] * 4) == pytest.approx(want, rel=1e-4)
+
+
+def test_a_sweep_over_groups_meets_the_same_ends_as_one_over_bins():
+    from calibrary.grouping.sweep import _Sweep
+
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        c = np.arange(1, 6) / 7
+        sweep = _Sweep(cal.predictions(rng.integers(0, 2, 5), c, sample_weight=rng.integers(1, 4 + 30 * seed, 5)))
+        for b in (21, 40, 97):
+            targets = np.arange(b) * (sweep.below[-1] / b)
+            whole = sweep._closed(sweep.below.searchsorted(targets * (1 - 1e-12)))
+            np.testing.assert_array_equal(np.unique(whole), np.unique(sweep.mass_ends(b)))
+
+
+@pytest.mark.parametrize("light", [1e-3, 1e-5, 1e-11])
+def test_a_sweep_over_rows_of_very_different_weight_ends(light):
+    # the light row never gets a bin of its own, whatever the number of bins
+    got = cal.sweep_calibration_error([1, 0, 1], [0.1, 0.2, 0.8], sample_weight=[light, 1, 1])
+    assert got == pytest.approx(0.2, abs=2 * light)
