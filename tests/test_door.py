@@ -7,6 +7,9 @@ same attacks before and after.
 from __future__ import annotations
 
 import datetime
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -316,3 +319,88 @@ def test_a_sweep_over_rows_of_very_different_weight_ends(light):
     # the light row never gets a bin of its own, whatever the number of bins
     got = cal.sweep_calibration_error([1, 0, 1], [0.1, 0.2, 0.8], sample_weight=[light, 1, 1])
     assert got == pytest.approx(0.2, abs=2 * light)
+
+
+@pytest.mark.parametrize("method", ["basic", "bca"])
+def test_intervals_of_very_many_copies_take_no_more_than_the_rows(binary, method):
+    y, p = binary
+    counts = np.random.default_rng(0).integers(1, 100, 60)
+    few = cal.interval("bs", y, p, sample_weight=counts, method=method, n_resamples=499, rng=0)
+    many = cal.interval("bs", y, p, sample_weight=counts * 10.0**8, method=method, n_resamples=499, rng=0)
+    assert many.estimate == pytest.approx(few.estimate)
+    # the same shares of 10^8 times as many cases: 10^4 times as narrow
+    assert many.standard_error == pytest.approx(few.standard_error / 1e4, rel=0.15)
+
+
+@pytest.mark.parametrize("method", ["monte-carlo", "consistency"])
+def test_redrawing_very_many_copies_agrees_with_writing_them_out(method):
+    rng = np.random.default_rng(3)
+    p = rng.random(40)
+    copies = rng.integers(200, 400, 40)
+    y, c = np.tile([0, 1], 40), np.repeat(p, 2)
+    w = np.column_stack([copies - np.rint(copies * p), np.rint(copies * p)]).ravel()
+    far = 20 * w  # 240,000 copies: counted
+    counted = cal.test("ece", y, c, sample_weight=far, method=method, n_resamples=199, rng=0)
+    n = far.astype(int)
+    listed = cal.test("ece", np.repeat(y, n), np.repeat(c, n), method=method, n_resamples=199, rng=0)
+    assert counted.statistic == pytest.approx(listed.statistic)
+    assert counted.null_mean == pytest.approx(listed.null_mean, rel=0.05)
+
+
+def test_what_needs_every_copy_by_itself_says_so(binary):
+    y, p = binary
+    with pytest.raises(ValueError, match="counted and never written out"):
+        cal.interval("mvms", y, p, sample_weight=np.full(60, 1e9), n_resamples=9)
+
+
+def test_a_table_of_ten_billion_copies_evaluates(binary):
+    y, p = binary
+    result = cal.evaluate(
+        y, p, sample_weight=np.full(60, 10.0**10 / 60 // 1), intervals=True, tests=True, n_resamples=19, rng=0,
+    )  # fmt: skip
+    assert not [why for why in result.skipped.values() if why.startswith("failed")]
+    assert result.row("ece").high - result.row("ece").low < 1e-3
+    assert result.row("bs").pvalue is not None
+
+
+# -- B and D: compiled code -------------------------------------------------------------------------
+
+COMPILED = """
+import numpy as np
+from calibrary.numerics.compiled.ranges import range_means
+print(range_means(np.arange(4.0), np.arange(4.0), np.arange(2), np.arange(2) + 2))
+"""
+
+
+def run_python(code, **environment):
+    environment = {**os.environ, **environment}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_compiled_code_runs_where_nothing_can_be_cached():
+    nowhere = "from numba.core import caching\ncaching.CompileResultCacheImpl._locator_classes = []\n"
+    refused = "try: numba.njit(cache=True)(np.mean)\nexcept RuntimeError: print('nothing is cached here')\n"
+    said = run_python("import numba, numpy as np\n" + nowhere + refused + COMPILED)
+    assert said.splitlines() == ["nothing is cached here", run_python(COMPILED)]
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
+    full = (
+        "from numba.core import caching\n"
+        "def full(*a, **k): raise OSError(28, 'No space left on device')\n"
+        "caching.IndexDataCacheFile.save = full\n"
+    )
+    run_python(full + COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
+    assert not list(tmp_path.rglob("*.nbc"))
+
+
+def test_a_broken_cache_is_made_again(tmp_path):
+    value = run_python(COMPILED, NUMBA_CACHE_DIR=str(tmp_path))
+    files = [path for path in tmp_path.rglob("*.nb*") if path.is_file()]
+    assert files
+    for path in files:
+        path.write_bytes(path.read_bytes()[:40])
+    assert run_python(COMPILED, NUMBA_CACHE_DIR=str(tmp_path)) == value
+    assert max(path.stat().st_size for path in tmp_path.rglob("*.nbi")) > 40

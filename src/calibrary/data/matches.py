@@ -18,6 +18,10 @@ from calibrary.data.views import Looks, Views
 Flags = NDArray[np.bool_]
 
 
+#: Copies of detections that are written out where each is drawn by itself.
+_MOST_COPIES = 10_000_000
+
+
 @dataclass(frozen=True, eq=False)
 class Objects:
     """The annotated objects. ``real`` is False for crowds and others that are to be ignored."""
@@ -253,6 +257,11 @@ class Matches:
         if self.weight is None:
             return self
         counts = self.as_predictions().counts("redrawing which detections are correct")
+        if counts.sum() > _MOST_COPIES:
+            raise ValueError(
+                f"weights stand for {counts.sum():,} copies of detections, and redrawing needs each by itself: "
+                f"use weights that sum to {_MOST_COPIES:,} at most"
+            )
         return self._taking(np.repeat(np.arange(len(self)), counts), weight=None)
 
     def rematched(self, **options: Any) -> Matches:

@@ -13,7 +13,6 @@ from calibrary.grouping.edges import SLACK, EqualMass, EqualWidth, Grouping, Int
 from calibrary.grouping.groups import Groups
 from calibrary.grouping.windows import prefix_sums
 
-
 #: Weights that differ a million times would take a million bins to tell the light rows from their neighbours: the
 #: sweep ends here, or at the number of rows where that is more.
 MOST_BINS = 20_000
@@ -23,8 +22,8 @@ class MonotonicSweep(Grouping):
     """As many equal-mass (or equal-width) bins as keep the mean labels non-decreasing.
 
     b is raised from 1 and the sweep stops at the first b that has a drop, even if a larger one has none by
-    chance; at the latest at the number of rows (of copies up to 20,000, where rows weigh differently). After ``fit``, ``n_bins_`` is the number chosen. Blind spot: when accuracy falls with confidence
-    one bin is left.
+    chance; at the latest at the number of rows (of copies up to 20,000, where rows weigh differently). After ``fit``,
+    ``n_bins_`` is the number chosen. Blind spot: when accuracy falls with confidence one bin is left.
     """
 
     def __init__(self, base: str = "mass") -> None:

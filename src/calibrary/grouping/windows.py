@@ -95,7 +95,8 @@ def prefix_sums(x: Array) -> Array:
 class CopyWindows:
     """Runs of ``size`` consecutive copies, one from every copy on, of rows that stand for many copies each.
 
-    ``c``, ``w`` and ``wy`` are the distinct confidences, ascending, with their copies and positive labels. Copies are counted, never written out: a table of 10^10 of them takes no more than its distinct confidences.
+    ``c``, ``w`` and ``wy`` are the distinct confidences, ascending, with their copies and positive labels. Copies
+    are counted, never written out: a table of 10^10 of them takes no more than its distinct confidences.
     """
 
     c: Array

@@ -51,7 +51,7 @@ class IntervalResult(Result):
     n_failed : replicates that gave no number and were left out
     replicates : the values on the replicates
     parts : names of the numbers, for a metric that has several
-    jackknife : "", or how BCa left units out ("rows", "200 groups")
+    jackknife : "", or how BCa left units out ("units", "200 groups", "none" where rows stand for very many copies)
     """
 
     estimate: Any
@@ -307,6 +307,8 @@ def jackknife(statistic: Statistic) -> tuple[tuple[Array, Array], str]:
     """Values with one unit left out at a time (or one of 200 groups), and how often each counts."""
     sample = statistic.sample
     n = sample.n_units
+    if sample.counted:  # so many copies that one more or less is no news: no acceleration
+        return (np.tile(statistic.observed, (2, 1)), np.ones(2)), "none"
     group = np.arange(n)
     times = np.ones(n)
     how = "units"
