@@ -381,8 +381,8 @@ def run_python(code, **environment):
 
 def test_compiled_code_runs_where_nothing_can_be_cached():
     nowhere = "from numba.core import caching\ncaching.CompileResultCacheImpl._locator_classes = []\n"
-    refused = "try: numba.njit(cache=True)(np.mean)\nexcept RuntimeError: print('nothing is cached here')\n"
-    said = run_python("import numba, numpy as np\n" + nowhere + refused + COMPILED)
+    refused = "try: numba.njit(cache=True)(textwrap.dedent)\nexcept RuntimeError: print('nothing is cached here')\n"
+    said = run_python("import numba, textwrap\n" + nowhere + refused + COMPILED)
     assert said.splitlines() == ["nothing is cached here", run_python(COMPILED)]
 
 
@@ -404,3 +404,116 @@ def test_a_broken_cache_is_made_again(tmp_path):
         path.write_bytes(path.read_bytes()[:40])
     assert run_python(COMPILED, NUMBA_CACHE_DIR=str(tmp_path)) == value
     assert max(path.stat().st_size for path in tmp_path.rglob("*.nbi")) > 40
+
+
+# -- A, C and D: options ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("id", "options"),
+    [
+        ("ece", {"aggregate": "foo"}),
+        ("ace", {"closed": "foo"}),
+        ("ece", {"mass_rule": "foo"}),
+        ("mmce", {"weight_type": "foo"}),
+        ("lkce", {"weight_type": "foo"}),
+        ("ece_fott", {"cv": "foo", "n_bins": 5}),
+        ("smece", {"grid": "foo"}),
+        ("lsece", {"n_samples": "foo"}),
+        ("ece", {"points_per_bin": "foo"}),
+        ("rice", {"n_resamples": "foo"}),
+        ("mmce", {"squared": "no"}),
+        ("eo", {"inverse": 1.0}),
+        ("ece", {"n_bins": 10**9}),
+        ("ece", {"n_bins": 2.5}),
+        ("ece", {"n_bins": True}),
+        ("ici", {"span": np.inf}),
+        ("ici", {"cell": np.inf}),
+        ("ici", {"cv": 2.5}),
+        ("ece_pl", {"segments": 1.5}),
+        ("ece_pl", {"tolerance": -1}),
+        ("skce_ul", {"block_size": np.inf}),
+        ("tce", {"n_min": np.inf}),
+        ("sice", {"k_max": 10**9}),
+        ("lsece", {"bandwidth": 1e9}),
+        ("ice", {"alpha": 1e9}),
+        ("ice", {"alpha": np.nan}),
+        ("general_ls", {"W": np.full((2, 2), np.nan)}),
+        ("piece", {"proximity": np.full(60, np.nan)}),
+        ("bs", {"reduction": 3}),
+        ("ece", {"norm": np.nan}),
+    ],
+)
+def test_an_option_is_refused_by_name_whether_it_is_read_or_not(binary, id, options):
+    name = next(iter(options))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for call in (cal.compute, lambda *a, **k: cal.interval(*a, n_resamples=3, **k)):
+            if name == "n_resamples" and call is not cal.compute:
+                continue
+            with pytest.raises(ValueError, match=rf"^{name}"):
+                call(id, *binary, **options)
+
+
+def test_evaluate_refuses_what_no_metric_can_use_and_leaves_out_those_that_cannot(binary):
+    with pytest.raises(ValueError, match=r"^n_bins=-1 must be a whole number of at least 1"):
+        cal.evaluate(*binary, n_bins=-1)
+    result = cal.evaluate(*binary, metrics=["fl", "tce", "ice"], alpha=0.5)
+    assert set(result.skipped) <= {"fl", "tce"}
+    assert "ice" not in result.skipped
+
+
+def test_options_without_effect_are_refused(binary):
+    for id in ("ece", "mce"):
+        with pytest.raises(ValueError, match="points_per_bin=20 has no effect"):
+            cal.compute(id, *binary, points_per_bin=20, binning="mass")
+        assert cal.compute(id, *binary, points_per_bin=20, binning="points") >= 0
+    with pytest.raises(ValueError, match="bias_correction=True has no effect with method='bins'"):
+        cal.score_decomposition(*binary, method="bins", bias_correction=True)
+
+
+def test_every_option_of_every_metric_refuses_what_it_cannot_be():
+    """No option takes a word, a number and a container alike, but those that are arrays of the user's."""
+    open_ended = set()
+    for entry in cal.catalogue.values():
+        for name in entry.options:
+            refused = 0
+            for value in ("foo", np.nan, object(), -1.5):
+                try:
+                    entry.check({name: value})
+                except ValueError as error:
+                    assert str(error).startswith(name)  # noqa: PT017
+                    refused += 1
+            if not refused:
+                open_ended.add(name)
+    assert open_ended <= {
+        "alpha", "gamma", "clusters", "code", "consistency", "features", "groups", "individual", "loo",
+        "loo_residuals", "map", "matrix", "query", "rank_by", "reference", "rng", "soft_target", "bins", "clip",
+        "transform", "kernel", "loss", "bandwidth", "metric", "target_smoothing", "include_self", "leave_one_out",
+        "statistic", "binning", "widths", "proximity", "partition_weights", "cost", "W", "edges", "grid",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", [(0, 0), (-1, 0), (1,), (0.5, 1)])
+def test_a_pair_is_two_classes(bad):
+    with pytest.raises(ValueError, match=r"pairwise|whole number"):
+        cal.lens.pairwise(*bad)
+
+
+def test_a_pair_and_a_rank_must_exist(twelve):
+    with pytest.raises(ValueError, match=r"names class 99, and classes are 0\.\.11"):
+        cal.compute("ece", *twelve, lens=cal.lens.pairwise(0, 99))
+    for r in (1.5, "1", 0, True):
+        with pytest.raises(ValueError, match=r"r=.*whole number"):
+            cal.compute("ece", *twelve, lens="rth", r=r)
+
+
+@pytest.mark.parametrize("average", [[np.inf] + [1.0] * 11, [np.nan] + [1.0] * 11, [0.0] * 12, [-1.0] + [1.0] * 11])
+def test_weights_of_classes_are_numbers(twelve, average):
+    with pytest.raises(ValueError, match="average holds weights"):
+        cal.compute("ece", *twelve, lens="class-wise", average=average)
+
+
+def test_huge_weights_of_classes_are_only_weights(twelve):
+    plain = cal.compute("ece", *twelve, lens="class-wise")
+    assert cal.compute("ece", *twelve, lens="class-wise", average=[1e299] * 12) == pytest.approx(plain)

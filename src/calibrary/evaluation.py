@@ -278,7 +278,9 @@ def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row],
     """Measure one metric and write its rows; the reason where it fails, which leaves the others alone."""
     try:
         with heard() as said:
-            statistic = as_statistic(entry, sample, question.of(entry.options))
+            own = question.of(entry.options)
+            entry.check(own.options)
+            statistic = as_statistic(entry, sample, own)
             named = statistic.named
     except Exception as error:
         sentence = str(error) or "no reason given"
@@ -345,9 +347,22 @@ def _place(entry: Entry) -> tuple[int, int]:
 
 def _refuse_unused(options: Mapping[str, Any], chosen: list[Entry]) -> None:
     known = {name for entry in chosen for name in entry.options}
-    for name in options:
+    for name, value in options.items():
         if name not in known:
             raise TypeError(f"no metric here takes {name!r}: {suggest(name, known)}")
+        _refuse_everywhere(name, value, [entry for entry in chosen if name in entry.options])
+
+
+def _refuse_everywhere(name: str, value: Any, takers: list[Entry]) -> None:
+    """Refuse a value that none of the metrics with that option can use; others leave out those that cannot."""
+    refusals = []
+    for entry in takers:
+        try:
+            entry.check({name: value} if name != "points_per_bin" else {name: value, "binning": "points"})
+        except ValueError as error:
+            refusals.append(error)
+    if len(refusals) == len(takers):
+        raise refusals[0]
 
 
 def _not_applicable(entry: Entry, data: Data, question: Question, ordinal: bool, by_name: set[str]) -> str | None:

@@ -48,8 +48,9 @@ class Views:
                 given = given[list(self.keys)]
             if given.shape != (len(self.views),):
                 raise ValueError(f"average has shape {given.shape}: give one weight for each of {len(self.views)}")
-            if not (given >= 0).all() or not given.sum() > 0:
-                raise ValueError("average holds weights that are negative or all zero")
+            if not ((given >= 0).all() and 0.0 < given.max(initial=0.0) < 1e300):
+                raise ValueError("average holds weights that are negative, infinite or all zero")
+            given = given / given.max()
         total: Array = given / (given.sum() or 1.0)  # no detection at all: no class counts
         return total
 

@@ -23,6 +23,7 @@ from calibrary.data.views import Views
 from calibrary.metrics.entry import CLASSIFIER, ENTRIES, FUNCTIONS, TESTS, Common, Entry, Front, listed, own_options
 from calibrary.metrics.facts import Correction, Options
 from calibrary.metrics.measure import each_view, measure, usual_average, views_of
+from calibrary.metrics.options import check_options
 from calibrary.metrics.table2 import TABLE_2
 from calibrary.question import Question, asked
 
@@ -96,6 +97,7 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
                 return formula(p)
             return measure(entry, p)
         data = read(first, second, keywords)
+        entry.check(keywords)
         return measure(entry, data, asked(keywords))
 
     return call
@@ -254,6 +256,7 @@ def run_test(entry: Entry, first: Any, second: Any, keywords: dict[str, Any]) ->
     data = entry.read(first, second, keywords)
     if method is not None:
         return method.test(entry, data, _redrawn_question(entry, keywords, method))
+    check_options(entry.id, TESTS[entry.id].formula, entry.extra_options, keywords)
     return TESTS[entry.id].run(entry, data, asked(keywords))
 
 

@@ -12,6 +12,7 @@ from calibrary._errors import deprecated, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import Lens, as_lens
 from calibrary.metrics.facts import Facts
+from calibrary.metrics.options import check_options
 from calibrary.question import Question, asked
 
 
@@ -165,14 +166,19 @@ class Entry(Facts):
         return data
 
     def asked(self, keywords: Mapping[str, Any]) -> Question:
-        """The question of a call, with the names of its options checked."""
+        """The question of a call, with the names and values of its options checked."""
         if self.renamed:
             keywords = self.renewed(keywords)
         for name in keywords:
             if name not in self.options and name not in self.front.common:
                 known = [*self.options, *self.front.common]
                 raise TypeError(f"{self.id} has no option {name!r}: {suggest(name, known)}")
+        self.check(keywords)
         return asked(keywords)
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Refuse values that the metric's options cannot have, whether the chosen variant reads them or not."""
+        check_options(self.id, self.formula, self.extra_options, options)
 
 
 def _entry(id: str) -> Entry:
