@@ -517,3 +517,106 @@ def test_weights_of_classes_are_numbers(twelve, average):
 def test_huge_weights_of_classes_are_only_weights(twelve):
     plain = cal.compute("ece", *twelve, lens="class-wise")
     assert cal.compute("ece", *twelve, lens="class-wise", average=[1e299] * 12) == pytest.approx(plain)
+
+
+# -- A and D: files of detections -------------------------------------------------------------------
+
+
+def coco(**changes):
+    """One image with one object that was found; ``changes`` go into the annotation."""
+    box = changes.get("bbox", [10.0, 10.0, 30.0, 20.0])
+    annotation = {"id": 1, "image_id": 1, "category_id": 1, "bbox": box, "iscrowd": 0, **changes}
+    truth = {"images": [{"id": 1, "width": 100, "height": 100}], "categories": [{"id": 1}], "annotations": [annotation]}
+    return truth, [{"image_id": 1, "category_id": 1, "bbox": box, "score": 0.9}]
+
+
+@pytest.mark.parametrize(("flag", "n"), [("0", 1), ("1", 0), (0, 1), (1, 0), (None, 1), (False, 1), ("true", 0)])
+def test_crowd_flags_are_read_as_they_are_meant(flag, n):
+    assert cal.match_detections(*coco(iscrowd=flag)).correct.sum() == n
+
+
+@pytest.mark.parametrize("flag", ["maybe", 2, [0]])
+def test_other_crowd_flags_are_refused(flag):
+    with pytest.raises(ValueError, match=r"annotations\[0\]\.iscrowd = .* is neither 0 nor 1"):
+        cal.match_detections(*coco(iscrowd=flag))
+
+
+def test_identifiers_that_are_missing_are_refused():
+    with pytest.raises(ValueError, match=r"annotations\[0\]\.image_id is missing"):
+        cal.match_detections(*coco(image_id=float("nan")))
+    truth, found = coco()
+    truth["images"][0]["id"] = float("nan")
+    with pytest.raises(ValueError, match=r"images\[0\]\.id = nan is missing"):
+        cal.match_detections(truth, found)
+    side = cal.boxes([np.nan], [1], [[0, 0, 1, 1]])
+    with pytest.raises(ValueError, match=r"image\[0\] is missing"):
+        cal.match_detections(side, cal.boxes([np.nan], [1], [[0, 0, 1, 1]], score=[0.5]))
+
+
+@pytest.mark.parametrize("huge", [10**400, 1e160, float("nan")])
+def test_numbers_that_no_box_has_are_refused(huge):
+    with pytest.raises(ValueError, match=r"annotations\[0\]\.bbox = "):
+        cal.match_detections(*coco(bbox=[0, 0, huge, 10]))
+    truth, found = coco()
+    found[0]["score"] = 10**400
+    with pytest.raises(ValueError, match=r"results\[0\]\.score = a whole number of 1329 bits is not a number"):
+        cal.match_detections(truth, found)
+
+
+def test_boxes_that_are_too_small_for_an_area_are_refused():
+    with pytest.raises(ValueError, match="beyond what areas can be computed of"):
+        cal.match_detections(*coco(bbox=[0, 0, 1e-170, 1e-170]))
+    assert cal.match_detections(*coco(bbox=[0, 0, 1e-90, 1e90])).correct.all()
+
+
+@pytest.mark.parametrize("threshold", [None, [0.5], True, "0.5", 1.5, float("nan")])
+def test_a_threshold_is_a_number(threshold):
+    with pytest.raises(ValueError, match=r"^iou_threshold="):
+        cal.match_detections(*coco(), iou_threshold=threshold)
+
+
+def yolo(folder, label, result):
+    for name, line in (("labels", label), ("results", result)):
+        (folder / name).mkdir()
+        (folder / name / "a.txt").write_bytes(line if isinstance(line, bytes) else line.encode())
+    return folder / "labels", folder / "results"
+
+
+@pytest.mark.parametrize(
+    ("label", "result"),
+    [
+        ("0 .5 .5 .2 .4", "0 .5 .5 .2 .4 .9"),
+        ("0 .5 .5 .2 .4", "0 .5 .5 .2 .4 .9 17"),
+        ("0 .4 .3 .6 .3 .6 .7 .4 .7", "0 .5 .5 .2 .4 .9"),
+        ("0 .4 .5 .5 .3 .6 .5 .5 .7", "0 .4 .5 .5 .3 .6 .5 .5 .7 .9"),
+    ],
+)
+def test_outlines_of_yolo_become_the_boxes_around_them(tmp_path, label, result):
+    found = cal.match_detections(*yolo(tmp_path, label, result))
+    assert found.correct.all()
+    np.testing.assert_allclose(found.iou, 1.0)
+    assert found.score.tolist() == [0.9]
+
+
+@pytest.mark.parametrize(
+    ("label", "result", "sentence"),
+    [
+        ("0 .5 .5 .2 .4 .9 .8 .7", "0 .5 .5 .2 .4 .9", "8 numbers: YOLO lines are"),
+        ("0 .5 .5 .2 .4", "0 .1 .1 .2 .2 .3 .1", "7 numbers: YOLO lines are"),
+        ("1e19 .5 .5 .2 .4", "0 .5 .5 .2 .4 .9", "YOLO lines are the numbers"),
+        ("-1 .5 .5 .2 .4", "0 .5 .5 .2 .4 .9", "YOLO lines are the numbers"),
+        ("é .5 .5 .2 .4".encode("latin-1"), "0 .5 .5 .2 .4 .9", "a.txt is not a text file of numbers"),
+    ],
+)
+def test_other_lines_of_yolo_are_refused(tmp_path, label, result, sentence):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=sentence):
+            cal.match_detections(*yolo(tmp_path, label, result))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"annotations": ' + "9" * 5000 + "}"])
+def test_files_no_reader_could_hold_are_refused(tmp_path, text):
+    (tmp_path / "deep.json").write_text(text)
+    with pytest.raises(ValueError, match=r"deep\.json is nested too deeply, or holds a number too long"):
+        cal.match_detections(tmp_path / "deep.json", [])
