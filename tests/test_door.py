@@ -7,7 +7,9 @@ same attacks before and after.
 from __future__ import annotations
 
 import datetime
+import io
 import os
+import pickle
 import subprocess
 import sys
 import warnings
@@ -16,6 +18,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary._text import for_csv, for_figure, for_html, for_terminal
 from calibrary.data.columns import matched_names
 
 pd = pytest.importorskip("pandas")
@@ -620,3 +623,180 @@ def test_files_no_reader_could_hold_are_refused(tmp_path, text):
     (tmp_path / "deep.json").write_text(text)
     with pytest.raises(ValueError, match=r"deep\.json is nested too deeply, or holds a number too long"):
         cal.match_detections(tmp_path / "deep.json", [])
+
+
+# -- D: nothing that is no number comes without a word ----------------------------------------------
+
+
+@pytest.mark.parametrize("id", ["nll", "fl", "ecd", "nses", "fcl", "dual_fl"])
+def test_an_interval_of_an_infinite_value_says_so(id):
+    with pytest.warns(cal.CalibrationWarning, match=f"{id} is infinite on these data"):
+        result = cal.interval(id, [0, 1, 1, 0], [0.0, 0.3, 0.0, 0.2], n_resamples=19, rng=0)
+    assert np.isinf(result.estimate)
+
+
+@pytest.mark.parametrize(
+    ("y", "p"),
+    [
+        ([0, 1, 1, 0], [0.0, 0.3, 0.0, 0.2]),
+        ([1, 1, 1, 1], [0.0, 0.0, 1.0, 1.0]),
+        ([0, 1, 1] * 10, [5e-324, 1e-323, 1.5e-323] * 10),
+        ([0, 1, 1, 0] * 10, list(0.3 + 1e-15 * np.arange(40))),
+        ([1], [0.3]),
+    ],
+)
+def test_no_row_of_a_table_is_infinite_or_undefined_without_a_note(y, p):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        result = cal.evaluate(y, p)
+        assert not {id: why for id, why in result.skipped.items() if why.startswith("failed")}
+    for row in result:
+        assert np.isfinite(row.value) or row.note, row.id
+    tried = cal.evaluate(y, p, metrics="point", intervals=True, tests=True, n_resamples=9, rng=0)
+    for row in tried:
+        assert (np.isfinite(row.value) and np.isfinite(row.low)) or row.note, row.id
+
+
+@pytest.mark.parametrize("id", ["bkde", "dkde"])
+def test_one_row_has_no_kernel_density_and_no_warning_of_numpy(id):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", cal.CalibrationWarning)
+        for call in (
+            lambda: cal.interval(id, [1], [0.3], n_resamples=9).low,
+            lambda: cal.compare(id, [1], [0.3], [0.4], n_resamples=9).pvalue,
+            lambda: cal.test(id, [1], [0.3], method="monte-carlo", n_resamples=9).pvalue,
+        ):
+            try:
+                assert np.isnan(call())
+            except ValueError as error:
+                assert "needs at least 2 rows" in str(error)  # noqa: PT017
+
+
+def test_a_slope_along_confidences_that_only_rounding_tells_apart_does_not_exist():
+    with pytest.warns(cal.CalibrationWarning, match="every confidence is the same"):
+        result = cal.compute("cis", [0, 1, 1, 0] * 10, 0.3 + 1e-15 * np.arange(40))
+    assert np.isnan(result.slope)
+    assert result.calibration_in_the_large == pytest.approx(np.log(0.5 / 0.5) - np.log(0.3 / 0.7))
+
+
+@pytest.mark.parametrize("id", ["tcal", "ece_db"])
+def test_metrics_that_subtract_noise_say_that_the_scale_of_fractions_matters(binary, id):
+    with pytest.warns(cal.CalibrationWarning, match="depends on their scale"):
+        cal.compute(id, *binary, sample_weight=np.full(60, 1 / 60))
+
+
+@pytest.mark.parametrize("lens", ["class-wise", "true-class", "predicted-class", "pairwise", "full"])
+def test_evaluate_works_through_every_lens(lens):
+    y, p = (a[:60] for a in cal.datasets.digits()[:2])
+    result = cal.evaluate(y, p, lens=lens, metrics=["bs", "ece", "cis", "pws", "sbct", "nll"])
+    assert not {id: why for id, why in result.skipped.items() if why.startswith("failed")}
+
+
+def test_one_metric_that_fails_leaves_the_others_alone(binary, monkeypatch):
+    def broken(view, **options):
+        raise ZeroDivisionError("division by zero")
+
+    entry = cal.catalogue["ks"] if "ks" in cal.catalogue else cal.catalogue["mce"]
+    monkeypatch.setitem(entry.__dict__, "formula", broken)
+    result = cal.evaluate(*binary, metrics=[entry.id, "bs"])
+    assert result.skipped == {entry.id: "failed with ZeroDivisionError: division by zero"}
+    assert result["bs"] == cal.brier_score(*binary)
+
+
+def test_threads_leave_the_warnings_of_others_alone(binary):
+    from concurrent.futures import ThreadPoolExecutor
+
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: cal.evaluate(*binary, metrics=["ece", "nll"], intervals=True, n_resamples=9), range(8)))
+    assert warnings.filters == before
+    with pytest.warns(cal.CalibrationWarning):
+        cal.compute("eo", [0, 0], [0.0, 0.0])
+
+
+def test_entries_travel_in_a_pickle():
+    for entry in cal.catalogue.values():
+        assert pickle.loads(pickle.dumps(entry)) is entry
+
+
+def test_tensors_that_hold_no_numbers_are_refused_with_a_sentence():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ValueError, match="y_prob cannot be read as an array"):
+        cal.brier_score([0, 1], torch.empty(2, device="meta"))
+    with pytest.raises(ValueError, match="y_prob cannot be read as an array"):
+        cal.brier_score([0, 1], [torch.tensor(0.2, requires_grad=True), torch.tensor(0.3)])
+    assert cal.brier_score([0], torch.tensor([0.5], requires_grad=True)) == 0.25
+
+
+# -- A: names in files ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("columns", "prob"), [(("cat", "car"), ["cat,car"]), (("prob_cat", "prob_car"), ["prob_"])])
+def test_columns_of_a_file_are_matched_by_the_whole_name(tmp_path, columns, prob):
+    from calibrary.cli.read import read_predictions
+
+    (tmp_path / "f.csv").write_text(f"y,{columns[0]},{columns[1]}\ncat,0.9,0.1\ncar,0.2,0.8\n")
+    found = read_predictions(tmp_path / "f.csv", prob=prob)
+    assert found.classes == ("cat", "car")
+    assert found.y.tolist() == [0, 1]
+
+
+def test_labels_of_a_file_are_never_guessed(tmp_path):
+    from calibrary.cli.read import InputError, read_predictions
+
+    (tmp_path / "two.csv").write_text("y,p\n1,0.1\n2,0.9\n")
+    with pytest.raises(InputError, match="--positive 2"):
+        read_predictions(tmp_path / "two.csv")
+    (tmp_path / "three.csv").write_text("y,p_cat,p_dog,p_fish\n1,.1,.2,.7\n2,.1,.2,.7\n")
+    with pytest.raises(InputError, match="count from 0 or 1"):
+        read_predictions(tmp_path / "three.csv", prob=["p_"])
+
+
+# -- B and E: text that people supply ---------------------------------------------------------------
+
+HOSTILE = ["$5_$10", "$0-$50", "a\x1b]0;owned\x07b", "a\\[/red]", "<script>", "\ud800", "猫", "\u202eabc", "x" * 10_000]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_any_name_can_be_drawn_and_is_drawn_as_it_is(name):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    text = figure.add_subplot().set_title(for_figure(name))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure.canvas.draw()
+    assert not text._preprocess_math(text.get_text())[1], "read as mathematics"
+    if "$" in name:
+        assert text._preprocess_math(text.get_text())[0] == name
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_terminal_shows_names_and_obeys_nothing_in_them(name):
+    from rich.console import Console
+
+    out = io.StringIO()
+    Console(file=out, width=20_000, force_terminal=True, color_system="truecolor").print(
+        f"[red]{for_terminal(name)}[/red]", highlight=False, emoji=False
+    )
+    shown = out.getvalue()
+    assert "\x07" not in shown
+    assert "\x1b]" not in shown
+    assert shown.startswith("\x1b[31m")
+    if name.isprintable():
+        assert name in shown
+
+
+def test_a_page_and_a_spreadsheet_take_names_as_text():
+    assert for_html("<script>\"'&") == "&lt;script&gt;&quot;&#x27;&amp;"
+    for start in ("=", "+", "-", "@", "\t", "\r"):
+        assert for_csv(f"{start}1+1") == f"'{start}1+1"
+    assert for_csv("a-b") == "a-b"
+
+
+def test_class_names_with_dollars_are_plotted():
+    y, p = cal.datasets.digits()[:2]
+    names = [f"${k}_${k}" for k in range(10)]
+    data = cal.predictions(np.array(names)[y], p, labels=names)
+    cal.plots.small_multiples(data).canvas.draw()

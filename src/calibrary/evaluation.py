@@ -287,9 +287,12 @@ def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row],
         return sentence if isinstance(error, ValueError) else f"failed with {type(error).__name__}: {sentence}"
     facts: dict[str, Any] = {
         "id": entry.id, "name": entry.name, "family": entry.family, "range": entry.range, "better": entry.better,
-        "note": "; ".join(dict.fromkeys(said)),
     }  # fmt: skip
-    rows += [Row(**facts, value=x, part=part, perfect=perfect_of(part, entry)) for part, x in named.items()]
+    note = "; ".join(dict.fromkeys(said))
+    rows += [
+        Row(**facts, value=x, part=part, perfect=perfect_of(part, entry), note=note or _no_number(x))
+        for part, x in named.items()
+    ]
     done.append(statistic)
     return None
 
@@ -314,8 +317,21 @@ def _inferred(
         if known is None:
             filled.append(replace(row, note=_joined(row.note, _COSTLY)))
         else:
-            filled.append(replace(row, **vars(known), primary=row.id == primary))
+            note = row.note or _no_interval(known)
+            filled.append(replace(row, **vars(known), primary=row.id == primary, note=note))
     return filled
+
+
+def _no_number(value: float) -> str:
+    """What is said of a value that is none, where the metric itself said nothing."""
+    if math.isinf(value):
+        return "infinite on these data: a prediction of 0 or 1 was wrong, or a mean it is divided by is 0"
+    return "not defined on these data" if math.isnan(value) else ""
+
+
+def _no_interval(known: Inferred) -> str:
+    unknown = any(end is not None and math.isnan(end) for end in (known.low, known.high))
+    return "no interval: the value is infinite or not defined on some resamples" if unknown else ""
 
 
 _COSTLY = "no interval and no test: each draw is costly; name the metric to get them"

@@ -26,6 +26,9 @@ ROW_SUM_TOLERANCE = 1e-6 * (1 + 1e-6)
 CHUNK = 20_000
 
 
+#: Confidences all closer than this are one: the squares of their differences are no numbers.
+SMALLEST_SPREAD = 1e-150
+
 _WHOLE = [slice(0, None)]
 
 

@@ -127,6 +127,11 @@ class Bootstrap:
             )
         estimate, drawn = self.resample([statistic])
         drawn.say_failures()
+        if np.isinf(estimate).any():
+            warn(
+                f"{statistic.name} is infinite on these data, and the difference of two infinities is no number: the "
+                "interval is unknown there"
+            )
         left_out, how = jackknife(statistic) if self.kind == "bca" else (None, "")
         low, high = ends(estimate, drawn.values, self.kind, confidence_level, left_out)
         if clip:
