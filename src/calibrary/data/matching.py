@@ -133,7 +133,7 @@ def _match(
 
 
 def _checked_threshold(value: Any) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= value <= 1.0:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= float(value) <= 1.0:
         raise ValueError(f"iou_threshold={value!r} is outside [0, 1]: an overlap is a share of the union")
     return float(value)
 

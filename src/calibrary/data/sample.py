@@ -293,7 +293,7 @@ class RowSample:
 
     def _null_counts(self, truth: Array | None) -> Scheme:
         # so many copies that labels are drawn per row: how many of its copies get each class
-        table, copies = self._chance_of_each(truth), self.copies
+        table, copies = self._chance_of_each(truth), self.p.counts("redrawing labels")
         return Scheme(lambda rng: rng.multinomial(copies, table), self._of_label_counts, self.every_label)
 
     def _chance_of_each(self, truth: Array | None) -> Array:

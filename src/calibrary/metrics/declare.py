@@ -20,7 +20,18 @@ from calibrary._errors import suggest
 from calibrary.data import Data, as_data
 from calibrary.data.predictions import predictions
 from calibrary.data.views import Views
-from calibrary.metrics.entry import CLASSIFIER, ENTRIES, FUNCTIONS, TESTS, Common, Entry, Front, listed, own_options
+from calibrary.metrics.entry import (
+    CLASSIFIER,
+    ENTRIES,
+    FUNCTIONS,
+    TESTS,
+    Common,
+    Entry,
+    Front,
+    Looked,
+    listed,
+    own_options,
+)
 from calibrary.metrics.facts import Correction, Options
 from calibrary.metrics.measure import each_view, measure, usual_average, views_of
 from calibrary.metrics.options import check_options
@@ -37,6 +48,7 @@ __all__ = [
     "Correction",
     "Entry",
     "Front",
+    "Looked",
     "Metric",
     "Options",
     "Redrawing",

@@ -16,14 +16,23 @@ from calibrary.metrics.options import check_options
 from calibrary.question import Question, asked
 
 
-class Seen(TypedDict, total=False):
-    """The keywords of the data and the lens."""
-
+class _Named(TypedDict, total=False):
     sample_weight: Any
     lens: str | Lens
     r: int | None
     labels: Any
     pos_label: Any
+
+
+class Looked(_Named, total=False):
+    """The keywords of a metric that has a ``percent`` of its own."""
+
+    average: Any
+
+
+class Seen(_Named, total=False):
+    """The keywords of the data and the lens."""
+
     percent: bool
 
 

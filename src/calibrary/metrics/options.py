@@ -146,6 +146,8 @@ class Option:
 
         if callable(value):
             return
+        if hasattr(value, "tocoo"):  # a sparse matrix
+            value = value.tocoo().data
         numbers = as_floats(value, self.name)
         if not np.isfinite(numbers).all():
             where = ", ".join(map(str, np.argwhere(~np.isfinite(numbers))[0].tolist()))

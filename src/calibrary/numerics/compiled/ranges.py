@@ -172,8 +172,8 @@ def _linear_sum(first: float, step: float, n: float) -> float:  # pragma: no cov
     """Sum of |first + step i| over i = 0, ..., n - 1."""
     end = first + step * (n - 1.0)
     if first * end >= 0.0:
-        return abs(first + end) / 2.0 * n
+        return float(abs(first + end) / 2.0 * n)
     before = min(max(np.ceil(-first / step), 1.0), n - 1.0)
     left = abs(2.0 * first + step * (before - 1.0)) / 2.0 * before
     right = abs(first + step * before + end) / 2.0 * (n - before)
-    return left + right
+    return float(left + right)
