@@ -22,8 +22,6 @@ class Options(dict[str, Any]):
         super().__init__(defaults)
         self.doc = doc
 
-    __hash__ = object.__hash__  # type: ignore[assignment]  # made once, with the metric that declares it
-
 
 @dataclass(frozen=True)
 class Correction:

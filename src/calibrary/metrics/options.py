@@ -6,7 +6,6 @@ tables below, one line for each name of an option, or for the option of one metr
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping
@@ -78,7 +77,8 @@ FINITE = frozenset({"W", "proximity", "edges", "cost", "partition_weights"})
 KINDS: dict[str, frozenset[str]] = {
     name: frozenset(kinds.split())
     for name, kinds in {
-        "cv": "int None", "n_bins": "int str None other", "max_bins": "int None", "max_segments": "int None",
+        "bandwidth": "float str None other", "cv": "int None",
+        "n_bins": "int str None other", "max_bins": "int None", "max_segments": "int None",
         "segments": "int None other", "n_knots": "int None other", "degree": "int None", "span": "float None",
         "cell": "float None", "tolerance": "float None", "grid": "int None other", "ensemble": "bool None",
         "delta": "float None", "base": "str None", "roof": "str None", "empty": "str None", "folds": "str None",
@@ -166,17 +166,22 @@ def check_options(id: str, formula: Callable[..., Any], extra: Any, given: Mappi
     """Check the options given to a metric (or to its test) against what its formula declares."""
     if not given:
         return
-    known = declared(id, formula, extra if isinstance(extra, Options) else None, tuple(extra))
+    known = _DECLARED.get(formula)
+    if known is None:
+        known = _DECLARED[formula] = declared(id, formula, extra)
     for name, value in given.items():
         if name in known:
             known[name].check(value)
-    _refuse_idle(known, given, formula, extra)
+    if "points_per_bin" in given:
+        _refuse_idle(given, formula, extra)
 
 
-def _refuse_idle(known: Mapping[str, Option], given: Mapping[str, Any], formula: Any, extra: Any) -> None:
-    """Refuse options that change nothing."""
-    if "points_per_bin" not in given or "points_per_bin" not in known:
-        return
+#: The options of every formula that was called with some.
+_DECLARED: dict[Callable[..., Any], Mapping[str, Option]] = {}
+
+
+def _refuse_idle(given: Mapping[str, Any], formula: Any, extra: Any) -> None:
+    """Refuse an option that changes nothing."""
     own = inspect.signature(formula).parameters.get("binning")
     usual = own.default if own is not None else extra["binning"]
     binning = given.get("binning", usual)
@@ -186,17 +191,16 @@ def _refuse_idle(known: Mapping[str, Option], given: Mapping[str, Any], formula:
         )
 
 
-@functools.cache
-def declared(id: str, formula: Callable[..., Any], extra: Any, names: tuple[str, ...]) -> Mapping[str, Option]:
+def declared(id: str, formula: Callable[..., Any], extra: Any) -> Mapping[str, Option]:
     """The options of a metric, from its signature and the tables of this file."""
     found = {}
     for name, value in inspect.signature(formula).parameters.items():
         if value.kind is inspect.Parameter.KEYWORD_ONLY:
             kinds = _kinds(str(value.annotation))
             found[name] = _option(id, name, kinds | ({"None"} if value.default is None else set()))
-    for name in names:
+    for name in extra:
         if name not in found:
-            kinds = KINDS.get(name) or _kinds_of_default(None if extra is None else extra[name])
+            kinds = KINDS.get(name) or _kinds_of_default(extra[name] if isinstance(extra, Options) else None)
             found[name] = _option(id, name, kinds | {"None"})
     return found
 
