@@ -282,14 +282,14 @@ def test_weights_within_the_limits_are_fine_for_every_metric(binary, scale):
 
 @pytest.mark.parametrize("inner", ["point", "bin"])
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("literal", [False, True])
-def test_windows_of_copies_are_windows_of_the_rows_written_out(inner, seed, literal):
+@pytest.mark.parametrize("definition", ["authors", "review"])
+def test_windows_of_copies_are_windows_of_the_rows_written_out(inner, seed, definition):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 30))
     c, y = np.round(rng.random(n), 1 + seed % 3), rng.integers(0, 2, n)
     w = rng.integers(1, (2, 5, 40)[seed % 3], n)
     for window in (None, 1, 2, int(w.sum() // 2), int(w.sum()) - 1):
-        options = {"window": window, "inner": inner, "literal": literal}
+        options = {"window": window, "inner": inner, "definition": definition}
         if window == 0 or window == w.sum():
             continue
         got = cal.calbin(y, c, sample_weight=w.astype(float), **options)
@@ -436,7 +436,7 @@ def test_a_broken_cache_is_made_again(tmp_path):
         ("ece_pl", {"segments": 1.5}),
         ("ece_pl", {"tolerance": -1}),
         ("skce_ul", {"block_size": np.inf}),
-        ("tce", {"n_min": np.inf}),
+        ("tce", {"min_count": np.inf}),
         ("sice", {"k_max": 10**9}),
         ("lsece", {"bandwidth": 1e9}),
         ("ice", {"alpha": 1e9}),

@@ -57,9 +57,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "reference": (0, math.inf),
     "reference_class": (0, math.inf),
     "degree": (0, 10),
-    "min_samples": (0, math.inf),
     "min_count": (0, math.inf),
-    "n_min": (0, math.inf),
     "span": (0, 1e6),
     "cell": (0, 1e6),
     "lsece.bandwidth": (0, 1e4),
@@ -68,7 +66,7 @@ RANGES: dict[str, tuple[float, float]] = {
 }
 
 #: Numbers that may be infinite.
-ENDLESS = frozenset({"norm", "pwe.p", "order", "n_max", "skde.p"})
+ENDLESS = frozenset({"norm", "n_max"})
 
 #: Arrays of numbers, every one finite.
 FINITE = frozenset({"W", "proximity", "edges", "cost", "partition_weights"})
