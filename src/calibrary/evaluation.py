@@ -170,6 +170,7 @@ def evaluate(
     weight_type: str = "frequency",
     labels: Any = None,
     pos_label: Any = None,
+    percent: bool = False,
     ordinal: bool = False,
     intervals: bool = False,
     tests: bool = False,
@@ -184,7 +185,7 @@ def evaluate(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label
+    y_true, y_prob, sample_weight, labels, pos_label, percent
         As in :func:`calibrary.predictions`; a ``Matches`` object from :func:`calibrary.match_detections` works
         too, and adds the detection family.
     metrics : str or list of str, optional
@@ -223,7 +224,7 @@ def evaluate(
     bs      0.1250         Brier score
     nll     0.4049         negative log likelihood
     """
-    keywords = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+    keywords = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
     data = as_data(y_true, y_prob, keywords)
     question = Question(
         options=inputs, lens=lens, average=average, r=r, weight_type=weight_type, confidence_level=confidence_level,
@@ -278,16 +279,21 @@ def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row],
     """Measure one metric and write its rows; the reason where it fails, which leaves the others alone."""
     try:
         with heard() as said:
-            statistic = as_statistic(entry, sample, question.of(entry.options))
+            own = question.of(entry.options)
+            entry.check(own.options)
+            statistic = as_statistic(entry, sample, own)
             named = statistic.named
     except Exception as error:
         sentence = str(error) or "no reason given"
         return sentence if isinstance(error, ValueError) else f"failed with {type(error).__name__}: {sentence}"
     facts: dict[str, Any] = {
         "id": entry.id, "name": entry.name, "family": entry.family, "range": statistic.range, "better": entry.better,
-        "note": "; ".join(dict.fromkeys(said)),
     }  # fmt: skip
-    rows += [Row(**facts, value=x, part=part, perfect=perfect_of(part, entry)) for part, x in named.items()]
+    note = "; ".join(dict.fromkeys(said))
+    rows += [
+        Row(**facts, value=x, part=part, perfect=perfect_of(part, entry), note=note or _no_number(x))
+        for part, x in named.items()
+    ]
     done.append(statistic)
     return None
 
@@ -312,8 +318,21 @@ def _inferred(
         if known is None:
             filled.append(replace(row, note=_joined(row.note, _COSTLY)))
         else:
-            filled.append(replace(row, **vars(known), primary=row.id == primary))
+            note = row.note or _no_interval(known)
+            filled.append(replace(row, **vars(known), primary=row.id == primary, note=note))
     return filled
+
+
+def _no_number(value: float) -> str:
+    """What is said of a value that is none, where the metric itself said nothing."""
+    if math.isinf(value):
+        return "infinite on these data: a prediction of 0 or 1 was wrong, or a mean it is divided by is 0"
+    return "not defined on these data" if math.isnan(value) else ""
+
+
+def _no_interval(known: Inferred) -> str:
+    unknown = any(end is not None and math.isnan(end) for end in (known.low, known.high))
+    return "no interval: the value is infinite or not defined on some resamples" if unknown else ""
 
 
 _COSTLY = "no interval and no test: each draw is costly; name the metric to get them"
@@ -345,9 +364,22 @@ def _place(entry: Entry) -> tuple[int, int]:
 
 def _refuse_unused(options: Mapping[str, Any], chosen: list[Entry]) -> None:
     known = {name for entry in chosen for name in entry.options}
-    for name in options:
+    for name, value in options.items():
         if name not in known:
             raise TypeError(f"no metric here takes {name!r}: {suggest(name, known)}")
+        _refuse_everywhere(name, value, [entry for entry in chosen if name in entry.options])
+
+
+def _refuse_everywhere(name: str, value: Any, takers: list[Entry]) -> None:
+    """Refuse a value that none of the metrics with that option can use; others leave out those that cannot."""
+    refusals = []
+    for entry in takers:
+        try:
+            entry.check({name: value} if name != "points_per_bin" else {name: value, "binning": "points"})
+        except ValueError as error:
+            refusals.append(error)
+    if len(refusals) == len(takers):
+        raise refusals[0]
 
 
 def _not_applicable(entry: Entry, data: Data, question: Question, ordinal: bool, by_name: set[str]) -> str | None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from calibrary._errors import extra, suggest
 from calibrary.data.checks import Array, sigmoid, softmax
+from calibrary.data.columns import matched_names
 from calibrary.data.predictions import Predictions, predictions
 
 #: Beyond this a file is not one row per prediction; better a sentence than an hour of work.
@@ -23,7 +24,7 @@ MOST_COLUMNS = 20_000
 
 _LABEL_NAMES = ("label", "labels", "y", "y_true", "target", "truth", "true_label", "outcome", "class", "actual")
 _PROB_NAMES = ("prob", "p", "y_prob", "probability", "score", "confidence", "prediction", "pred", "c", "y_pred")
-_POSITIVE_NAMES = ("1", "true", "yes", "positive", "pos", "case", "event")
+_POSITIVE_NAMES = ("true", "yes", "positive", "pos", "case", "event")
 
 
 class InputError(ValueError):
@@ -384,17 +385,8 @@ def _class_labels(
     """Labels as class numbers, and the class names in column order."""
     distinct, member = _factor(values)
     if n_columns > 1:
-        names = _suffixes(next(iter(columns.values())))
-        for candidate in (names, [str(k) for k in range(n_columns)], [str(k + 1) for k in range(n_columns)]):
-            if set(distinct) <= set(candidate):
-                return _positions(distinct, member, candidate), tuple(candidate)
-        if len(distinct) == n_columns:
-            notes.append(f"classes taken in sorted order: {_some(distinct, 6)}")
-            return _positions(distinct, member, distinct), tuple(distinct)
-        raise InputError(
-            f"column {label!r} holds {len(distinct):,} different labels ({_some(distinct, 4)}) and there are "
-            f"{n_columns} probability columns ({_some(names, 4)}): name the columns after the classes"
-        )
+        candidate = _classes_of_columns(next(iter(columns.values())), distinct, label)
+        return _positions(distinct, member, candidate), tuple(candidate)
     if len(distinct) > 2:
         more = f"{len(distinct):,} different labels ({_some(distinct, 4)})"
         raise InputError(f"column {label!r} holds {more} but there is one probability column: name one per class")
@@ -423,13 +415,27 @@ def _as_word(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _suffixes(columns: list[str]) -> list[str]:
-    """What tells the columns apart: prob_cat, prob_dog -> cat, dog."""
-    shared = 0
-    while all(len(c) > shared and c[shared] == columns[0][shared] for c in columns):
-        shared += 1
-    cut = re.search(r"\d+$", columns[0][:shared])  # never cut a number in half: p10, p11
-    return [c[cut.start() if cut else shared :] for c in columns]
+def _classes_of_columns(columns: list[str], distinct: list[str], label: str) -> list[str]:
+    """The class of each column: by name where the columns have the names of the classes, else by number from 0."""
+    k = len(columns)
+    names = matched_names(columns, set(distinct))
+    from_zero, from_one = [str(i) for i in range(k)], [str(i + 1) for i in range(k)]
+    of_columns = matched_names(columns, set(from_zero)) or matched_names(columns, set(from_one))
+    if names is not None and (of_columns is None or of_columns == names or "0" in distinct):
+        return names
+    if set(distinct) <= set(from_zero) and "0" in distinct:
+        return from_zero
+    if set(distinct) <= set(from_one) and str(k) in distinct:
+        return from_one
+    if set(distinct) <= set(from_one):
+        raise InputError(
+            f"column {label!r} holds {_some(distinct, 4)} and never 0, and the probability columns "
+            f"({_some(columns, 4)}) do not say whether classes count from 0 or 1: name the columns after the classes"
+        )
+    raise InputError(
+        f"column {label!r} holds {len(distinct):,} different labels ({_some(distinct, 4)}) and there are "
+        f"{k} probability columns ({_some(columns, 4)}): name the columns after the classes"
+    )
 
 
 def _positions(distinct: list[str], member: NDArray[np.intp], names: Sequence[str]) -> NDArray[np.intp]:
@@ -442,7 +448,7 @@ def _positive_label(distinct: list[str], positive: str | None, label: str, notes
         if positive not in distinct:
             raise InputError(f"--positive {positive!r} is not a label of column {label!r}: {_some(distinct)}")
         return positive
-    if set(distinct) <= {"0", "1"}:
+    if set(distinct) <= {"0", "1"} or set(distinct) == {"-1", "1"}:
         return "1"
     found = [d for d in distinct if d.lower() in _POSITIVE_NAMES]
     if len(found) == 1:

@@ -74,6 +74,8 @@ def as_data(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
     """The data of a call; takes the keywords that belong to them out of ``keywords``."""
     sample_weight = keywords.pop("sample_weight", None)
     labels, pos_label = keywords.pop("labels", None), keywords.pop("pos_label", None)
-    if sample_weight is None and y_prob is None and hasattr(y_true, "read_as"):
+    percent = keywords.pop("percent", False)
+    named = labels is not None or pos_label is not None or percent
+    if sample_weight is None and y_prob is None and not named and hasattr(y_true, "read_as"):
         return y_true  # type: ignore[no-any-return]
-    return predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+    return predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label, percent=percent)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.data.boxes import checked_boxes, checked_scores, numbers
-from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.checks import Array, Indices, as_array, as_floats
 from calibrary.data.geometry import as_xywh
 from calibrary.data.matches import Flags, Matches, Objects
 
@@ -183,7 +183,7 @@ def _boxes(box: Any, box_format: str, n: int) -> Array:
 
 
 def _sizes(image_size: Any, image: Indices, n_images: int) -> Array:
-    given = as_array(image_size, "image_size").astype(np.float64)
+    given = as_floats(image_size, "image_size")
     if given.shape not in ((2,), (len(image), 2)):
         raise ValueError(f"image_size has shape {given.shape}: pass (width, height), or one row per detection")
     if given.shape == (2,):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of
-from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.checks import Array, Indices, as_array, missing
 from calibrary.data.geometry import area as box_area
 from calibrary.data.geometry import as_xywh
 from calibrary.data.matches import Flags
@@ -134,6 +134,11 @@ def joined(truth: Boxes, found: Boxes, unknown_images: str = "error") -> Pair:
     one_of("unknown_images", unknown_images, ("error", "drop"))
     if found.score is None:
         raise ValueError("results have no scores: pass boxes(..., score=...)")
+    for side in (truth, found):
+        for ids, place in ((side.image, side.image_place), (side.category, side.category_place)):
+            gone = missing(ids)
+            if gone is not None:
+                raise ValueError(f"{place(gone)} is missing: every box needs its image and its class")
     images = _listed(truth.images, truth.image, found.image)
     named = truth.categories or found.categories
     kinds = _listed(None if named is None else tuple(named), truth.category, found.category)
@@ -205,21 +210,33 @@ def numbers(values: Sequence[Any] | NDArray[Any], place: Place, columns: int | N
             return array.reshape(0 if columns is None else (0, columns))
         if array.shape == shape:
             return array
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         pass
     wanted = "a number" if columns is None else f"{columns} numbers"
     for i, value in enumerate(values):
         try:
             if np.array(value, dtype=np.float64).shape == shape[1:]:
                 continue
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             pass
-        raise ValueError(f"{place(i)} = {value!r} is not {wanted}")
+        raise ValueError(f"{place(i)} = {_short(value)} is not {wanted}")
     raise ValueError(f"{place(0)}: expected {wanted}")
 
 
+def _short(value: Any) -> str:
+    """A value as it is shown in a sentence, cut where it would fill the page."""
+    text = (
+        f"a whole number of {value.bit_length()} bits" if isinstance(value, int) and abs(value) > 1e300 else repr(value)
+    )
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+#: Corners and sizes lie within this, and sizes above its inverse, so that areas are numbers.
+_LARGEST = 1e100
+
+
 def checked_boxes(box: Array, place: Place) -> Array:
-    """Boxes with finite corners and sizes that are not negative."""
+    """Boxes with finite corners and sizes that are not negative, none so large or small that it has no area."""
     if not np.isfinite(box).all():
         i = int(np.flatnonzero(~np.isfinite(box).all(axis=1))[0])
         raise ValueError(f"{place(i)} = {box[i].tolist()} is not finite: drop boxes without coordinates")
@@ -228,6 +245,13 @@ def checked_boxes(box: Array, place: Place) -> Array:
         raise ValueError(
             f"{place(i)} has width {box[i, 2]:g} and height {box[i, 3]:g}: sizes cannot be "
             "negative; are these two corners? (box_format='xyxy' of calibrary.boxes)"
+        )
+    odd = (np.abs(box) > _LARGEST).any(axis=1) | ((box[:, 2:] > 0.0) & (box[:, 2:] < 1.0 / _LARGEST)).any(axis=1)
+    if odd.any():
+        i = int(np.flatnonzero(odd)[0])
+        raise ValueError(
+            f"{place(i)} = {box[i].tolist()} is beyond what areas can be computed of: sizes lie between "
+            f"{1.0 / _LARGEST:g} and {_LARGEST:g}"
         )
     return box
 

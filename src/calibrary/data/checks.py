@@ -1,12 +1,17 @@
-"""Is it labels, probabilities, weights? What the user passed, checked once, or refused with one sentence."""
+"""Are these numbers, probabilities, weights? What the user passed, checked once, or refused with one sentence.
+
+Labels have a file of their own (``labels``), and so have named columns (``columns``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from calibrary._errors import warn
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -20,6 +25,9 @@ ROW_SUM_TOLERANCE = 1e-6 * (1 + 1e-6)
 #: short enough for a dot product not to wake the threads of BLAS).
 CHUNK = 20_000
 
+
+#: Confidences all closer than this are one: the squares of their differences are no numbers.
+SMALLEST_SPREAD = 1e-150
 
 _WHOLE = [slice(0, None)]
 
@@ -41,21 +49,75 @@ def picked(matrix: Array, column: NDArray[Any]) -> Array:
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
     """Any array-like as numpy; PyTorch tensors of any device come in without importing torch."""
-    if isinstance(values, np.ndarray):
+    if type(values) is np.ndarray:
         return values
-    if hasattr(values, "detach"):
-        values = values.detach()
-        if "bfloat16" in str(values.dtype):
-            values = values.float()
-        values = values.cpu()
+    if isinstance(values, np.ndarray):
+        return _unmasked(values, name)
     try:
+        if hasattr(values, "detach"):
+            values = values.detach()
+            if "bfloat16" in str(values.dtype):
+                values = values.float()
+            values = values.cpu()
         return np.asarray(values)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{name} cannot be read as an array ({error}): pass one number per row") from error
+    except (ValueError, TypeError, RuntimeError) as error:  # RuntimeError is what torch raises
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"{name} cannot be read as an array ({reason}): pass one number per row") from error
 
 
-def checked_probabilities(y_prob: Any) -> Array:
-    given = as_array(y_prob, "y_prob")
+def _unmasked(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """A plain array in place of a matrix or a masked array, whose mask would be forgotten on the way."""
+    if np.ma.isMaskedArray(values):
+        hidden = np.argwhere(np.ma.getmaskarray(values))
+        if len(hidden):
+            where = ", ".join(map(str, hidden[0].tolist()))
+            raise ValueError(f"{name}[{where}] is masked: leave such rows out with {name}[~mask] before measuring")
+        return np.asarray(values.data)
+    return np.asarray(values)
+
+
+def as_numbers(values: Any, name: str) -> NDArray[Any]:
+    """Any array-like of real numbers, as it is; dates, complex numbers and text that is no number are refused."""
+    given = as_array(values, name)
+    kind = given.dtype.kind
+    if kind in "fiub":
+        return given
+    if kind in "cmMV":
+        what = {"c": "complex numbers", "m": "durations", "M": "dates"}.get(kind, f"{given.dtype} records")
+        raise ValueError(f"{name} holds {what}: pass real numbers")
+    gone = missing(given.ravel().tolist())
+    if gone is not None:
+        raise ValueError(f"{name}[{gone}] is missing: drop or fill missing values first")
+    try:
+        return given.astype(np.float64)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(f"{name} holds {given.dtype} values, not numbers ({error})") from error
+
+
+def as_floats(values: Any, name: str) -> Array:
+    """Any array-like of real numbers as float64."""
+    return as_numbers(values, name).astype(np.float64, copy=False)
+
+
+def missing(values: Sequence[Any]) -> int | None:
+    """The place of the first missing value (None, NaN, pandas' NA and NaT), if there is one."""
+    return next((i for i, value in enumerate(values) if value is None or _is_not_itself(value)), None)
+
+
+def _is_not_itself(value: Any) -> bool:
+    if isinstance(value, str | int):
+        return False
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas' NA: whether it is itself is not known either
+        return True
+    except ValueError:  # an array, which is something
+        return False
+
+
+def checked_probabilities(y_prob: Any, percent: bool = False) -> Array:
+    """Probabilities as float64: one for each row, or rows of one for each class that sum to one."""
+    given = as_numbers(y_prob, "y_prob")
     if given.ndim not in (1, 2):
         raise ValueError(
             f"y_prob has {given.ndim} dimensions: pass (N,) with P(class 1), or (N, K) with one column per class; "
@@ -63,12 +125,9 @@ def checked_probabilities(y_prob: Any) -> Array:
         )
     if given.shape[0] == 0:
         raise ValueError("y_prob is empty: a metric needs at least one prediction")
-    if given.dtype.kind not in "fiub":
-        try:
-            given = given.astype(np.float64)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"y_prob holds {given.dtype} values, not numbers ({error})") from error
     p = np.ascontiguousarray(given, dtype=np.float64)
+    if percent:
+        p = _from_percent(p)
     if p.ndim == 1:
         if _may_leave_unit_interval(p):
             _refuse_probabilities(p)
@@ -122,137 +181,30 @@ def _refuse_probabilities(p: Array) -> None:
     if np.isnan(value):
         raise ValueError(f"{place}: drop or fill missing predictions before measuring them")
     side = "above 1" if value > 1 else "below 0"
+    if p.min() >= 0.0 and 2.0 < p.max() <= 100.0:
+        raise ValueError(f"{place} is {side} and none is above 100: pass percent=True if these are percentages")
     raise ValueError(
         f"{place} is {side}: pass probabilities; for logits use calibrary.softmax(...) or calibrary.sigmoid(...), "
-        "for percentages divide by 100"
+        "for percentages percent=True"
     )
 
 
-def checked_labels(
-    y_true: Any, p: Array, labels: Sequence[Hashable] | None, pos_label: Hashable | None
-) -> tuple[NDArray[np.intp], tuple[Hashable, ...] | None]:
-    y = as_array(y_true, "y_true")
-    if y.ndim != 1:
-        y = _flat_labels(y, p)
-    if len(y) == 0:
-        raise ValueError("y_true is empty: a metric needs at least one label")
-    k = 2 if p.ndim == 1 else p.shape[1]
-    if labels is not None or pos_label is not None:
-        return _named_labels(y, k, labels, pos_label)
-    kind = y.dtype.kind
-    if kind in "iu":
-        index = y.astype(np.intp, copy=False)
-    elif kind == "b":
-        return y.astype(np.intp), None
-    elif kind == "f":
-        index = _whole_labels(y, p)
-        if index.dtype.kind == "f":
-            return index, None
-    else:
-        return _sorted_names(y, k)
-    unsigned = index.view(np.uintp)  # in which a negative label is a huge one
-    if unsigned.item(unsigned.argmax()) >= k:
-        _refuse_labels(index, k)
-    return index, None
-
-
-def _flat_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
-    """One label per row, from a single column or from rows of zeros and a one."""
-    if y.ndim == 2 and y.shape[1] == 1:
-        return y[:, 0]
-    if y.ndim == 2 and y.shape == p.shape and np.isin(y, (0, 1)).all() and (y.sum(axis=1) == 1).all():
-        return np.asarray(y.argmax(axis=1))
-    raise ValueError(f"y_true has {y.ndim} dimensions: pass one label per row")
-
-
-def _whole_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
-    """Labels that came as floats: classes, or else shares between 0 and 1."""
-    index = np.where(np.isfinite(y), y, -1).astype(np.intp)
-    bad = np.flatnonzero(index != y)
-    if not len(bad):
-        return index
-    missing = np.flatnonzero(~np.isfinite(y))
-    if len(missing):
-        i = int(missing[0])
-        raise ValueError(f"y_true[{i}] = {y[i]}: every row needs a label; drop the rows without one")
-    i = int(bad[0])
-    if p.ndim == 1 and len(p) == len(y) and np.isin(p, (0.0, 1.0)).all() and (y >= 0).all() and (y <= 1).all():
+def _from_percent(p: Array) -> Array:
+    """Percentages as probabilities, because the user said that they are: nothing is divided unasked."""
+    bad = np.argwhere(~((p >= 0.0) & (p <= 100.0)))
+    if len(bad):
+        where = tuple(int(i) for i in bad[0])
         raise ValueError(
-            f"y_true[{i}] = {y[i]:g} is not a label while y_prob holds only 0 and 1: the two arguments look "
-            "swapped; call metric(y_true, y_prob)"
+            f"y_prob[{', '.join(map(str, where))}] = {p[where]:.10g} is no percentage: they go from 0 to 100"
         )
-    share = share_of_each(y, p)
-    if share is not None:
-        return share
-    raise ValueError(f"y_true[{i}] = {y[i]:g} is not a label: pass the class that occurred (0, 1, ...), not a score")
-
-
-def share_of_each(y: NDArray[Any], p: Array) -> Array | None:
-    """Labels between 0 and 1 as shares of class 1 (two columns: as rows of two); None if they cannot be that."""
-    if (p.ndim == 2 and p.shape[1] != 2) or len(y) != len(p):
-        return None
-    outside = np.flatnonzero((y < 0.0) | (y > 1.0))
-    if len(outside):
-        i = int(outside[0])
-        raise ValueError(f"y_true[{i}] = {y[i]:g} is neither a class nor a share between 0 and 1, as other labels are")
-    share = y.astype(np.float64)
-    return share if p.ndim == 1 else np.column_stack([1.0 - share, share])
-
-
-def _refuse_labels(y: NDArray[np.intp], k: int) -> None:
-    i = int(np.flatnonzero((y < 0) | (y >= k))[0])
-    raise ValueError(
-        f"y_true[{i}] = {y[i]} is outside the {k} classes 0..{k - 1}: pass labels=[...] in column order, "
-        "or pos_label= for two classes"
-    )
-
-
-def _sorted_names(y: NDArray[Any], k: int) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
-    # scikit-learn orders the columns of predict_proba by sorted class name; for two classes and one column
-    # of probabilities that would silently choose which class is "1", so there the name is asked for.
-    names = sorted(set(y.tolist()), key=str)
-    if k == 2 or len(names) != k:
-        remedy = (
-            f"pass pos_label={names[-1]!r} (or labels=[negative, positive])"
-            if k == 2
-            else (f"y_true holds {len(names)} of them and y_prob has {k} columns: pass labels=[...] in column order")
-        )
-        raise ValueError(f"y_true holds class names such as {names[0]!r}: {remedy}")
-    return _named_labels(y, k, names, None)
-
-
-def _named_labels(
-    y: NDArray[Any], k: int, labels: Sequence[Hashable] | None, pos_label: Hashable | None
-) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
-    values = y.tolist()
-    if labels is None:
-        if k != 2:
-            raise ValueError(f"pos_label={pos_label!r} is for two classes; y_prob has {k} columns: pass labels=[...]")
-        others = sorted(set(values) - {pos_label}, key=str)
-        if len(others) > 1:
-            raise ValueError(
-                f"y_true holds {len(others)} labels besides pos_label={pos_label!r}: "
-                f"{others[:4]}; pass labels=[negative, positive] and keep only those rows"
-            )
-        names: list[Hashable] = [others[0] if others else f"not {pos_label}", pos_label]
-    else:
-        names = list(labels)
-        if pos_label is not None and len(names) == 2 and names[1] != pos_label:
-            names.reverse()
-        if len(set(names)) != len(names) or len(names) != k:
-            raise ValueError(f"labels={names!r} must name each of the {k} classes once")
-    position = {name: i for i, name in enumerate(names)}
-    try:
-        index = np.fromiter((position[v] for v in values), dtype=np.intp, count=len(values))
-    except (KeyError, TypeError) as error:
-        i = next(i for i, v in enumerate(values) if v not in position)
-        raise ValueError(f"y_true[{i}] = {values[i]!r} is not among labels={names!r}") from error
-    return index, tuple(names)
+    if p.max() <= 1.0:
+        warn("percent=True and no value of y_prob is above 1: are these percentages, or probabilities already?")
+    return p / 100.0
 
 
 def softmax(logits: Any) -> Array:
     """Probabilities from logits, one row per case; safe for large values."""
-    z = as_array(logits, "logits").astype(np.float64)
+    z = as_floats(logits, "logits")
     e = np.exp(z - z.max(axis=-1, keepdims=True))
     result: Array = e / e.sum(axis=-1, keepdims=True)
     return result
@@ -262,19 +214,37 @@ def sigmoid(logits: Any) -> Array:
     """P(class 1) from a logit; safe for large values."""
     from scipy.special import expit
 
-    result: Array = expit(as_array(logits, "logits").astype(np.float64))
+    result: Array = expit(as_floats(logits, "logits"))
     return result
 
 
-def checked_weights(sample_weight: Any, n: int) -> Array:
-    """One weight for each of n rows: finite, not negative, not all zero."""
-    w = as_array(sample_weight, "sample_weight")
-    if w.ndim != 1 or len(w) != n:
-        raise ValueError(f"sample_weight has shape {w.shape}, y_true has {n} rows: give one weight per row")
-    w = w.astype(np.float64, copy=False)
-    if not (w.min() >= 0.0 and w.max() < np.inf):
+#: Weights may differ by this factor: beyond it the rows of small weight are lost in the rounding of sums.
+LARGEST_WEIGHT_RATIO = 1e12
+#: Weights and their total stay within this and its inverse, so that their squares and cubes are numbers too.
+LARGEST_WEIGHT = 1e60
+
+
+def checked_weights(sample_weight: Any, n: int, name: str = "sample_weight", rows: str = "y_true has {} rows") -> Array:
+    """One weight for each of n rows: finite, not negative, not all zero, of a size that can be added up."""
+    given = as_array(sample_weight, name)
+    if given.ndim != 1 or len(given) != n:
+        raise ValueError(f"{name} has shape {given.shape}, {rows.format(n)}: give one weight per row")
+    w = as_floats(given, name)
+    least, most = w.min(), w.max()
+    if not (least >= 0.0 and most < np.inf):
         i = int(np.flatnonzero(~((w >= 0.0) & (w < np.inf)))[0])
-        raise ValueError(f"sample_weight[{i}] = {w[i]}: weights must be finite and not negative")
-    if not w.any():
-        raise ValueError("every sample_weight is zero: at least one row must count")
+        raise ValueError(f"{name}[{i}] = {w[i]}: weights must be finite and not negative")
+    if most == 0.0:
+        raise ValueError(f"every {name} is zero: at least one row must count")
+    if not 1.0 / LARGEST_WEIGHT <= most <= LARGEST_WEIGHT / n:
+        raise ValueError(
+            f"{name} goes up to {most:g}, and sums of such weights leave the numbers: divide all by their mean"
+        )
+    if least * LARGEST_WEIGHT_RATIO < most:
+        least = w[w > 0.0].min()
+        if least * LARGEST_WEIGHT_RATIO < most:
+            raise ValueError(
+                f"{name} goes from {least:g} to {most:g}: weights may differ by a factor of at most "
+                f"{LARGEST_WEIGHT_RATIO:g}, beyond which small ones are lost in rounding; leave those rows out"
+            )
     return w

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of, suggest
+from calibrary._errors import one_of, suggest, whole
 from calibrary.data.checks import Array, Indices, as_array, picked
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
@@ -111,7 +111,7 @@ def as_lens(lens: str | Lens, r: int | None = None) -> Lens:
         return lens
     if not isinstance(lens, str):
         raise TypeError(f"lens={lens!r}: pass a name, or a lens made by calibrary.lens")
-    return _named(lens, r)
+    return _named(lens, None if r is None else whole("r", r))
 
 
 @functools.cache
@@ -122,7 +122,7 @@ def _named(lens: str, r: int | None) -> Lens:
     if name in ("rth", "within-top-r", "ranked"):
         if r is None:
             raise ValueError(f"lens={lens!r} needs r=, the rank or the number of ranks (1 is the top label)")
-        return Lens(name, r=int(r))
+        return Lens(name, r=r)
     if name in ("partition", "code"):
         raise ValueError(f"lens={lens!r} needs its groups or matrix: pass lens=calibrary.lens.{name}(...)")
     return Lens(name)
@@ -130,22 +130,29 @@ def _named(lens: str, r: int | None) -> Lens:
 
 def rth(r: int) -> Lens:
     """Is the r-th most likely class the true one?"""
-    return Lens("rth", r=r)
+    return Lens("rth", r=whole("r", r))
 
 
 def within_top_r(r: int) -> Lens:
     """Is the true class among the r most likely ones?"""
-    return Lens("within-top-r", r=r)
+    return Lens("within-top-r", r=whole("r", r))
 
 
 def ranked(r: int) -> Lens:
     """Classes become ranks: first, ..., r-th, other."""
-    return Lens("ranked", r=r)
+    return Lens("ranked", r=whole("r", r))
 
 
 def pairwise(a: int | None = None, b: int | None = None) -> Lens:
     """Every pair of classes, or the one pair (a, b) with a as the positive class."""
-    return Lens("pairwise", pair=None if a is None or b is None else (a, b))
+    if a is None and b is None:
+        return Lens("pairwise")
+    if a is None or b is None:
+        raise ValueError(f"pairwise({a!r}, {b!r}) names one class: give two, or none for every pair")
+    pair = whole("a", a, least=0), whole("b", b, least=0)
+    if pair[0] == pair[1]:
+        raise ValueError(f"pairwise({a!r}, {b!r}) names one class twice: give two different ones")
+    return Lens("pairwise", pair=pair)
 
 
 def partition(groups: Sequence[Sequence[int]]) -> Lens:
@@ -310,6 +317,8 @@ def _pairs(k: int) -> list[tuple[int, int]]:
 
 def _pairwise(p: Predictions, lens: Lens) -> Views:
     views, keys = [], []
+    if lens.pair is not None and max(lens.pair) >= p.k:
+        raise ValueError(f"pairwise{lens.pair} names class {max(lens.pair)}, and classes are 0..{p.k - 1}")
     for a, b in _pairs(p.k) if lens.pair is None else [lens.pair]:
         both = p.p[:, a] + p.p[:, b]
         rows = np.flatnonzero(((p.y == a) | (p.y == b)) & (both > 0))

@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of
 from calibrary._once import once
-from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.checks import Array, Indices, as_floats
 from calibrary.data.parts import part_of_each, split_rows
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
 
 Flags = NDArray[np.bool_]
+
+
+#: Copies of detections that are written out where each is drawn by itself.
+_MOST_COPIES = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +257,7 @@ class Matches:
 
     def _image_factor(self, given: Any) -> Array:
         if not isinstance(given, Mapping):
-            return as_array(given, "image_weight").astype(np.float64)
+            return as_floats(given, "image_weight")
         position = {image: i for i, image in enumerate(self.images)}
         factor = np.ones(self.n_images)
         for image, value in given.items():
@@ -267,6 +271,11 @@ class Matches:
         if self.weight is None:
             return self
         counts = self.as_predictions().counts("redrawing which detections are correct")
+        if counts.sum() > _MOST_COPIES:
+            raise ValueError(
+                f"weights stand for {counts.sum():,} copies of detections, and redrawing needs each by itself: "
+                f"use weights that sum to {_MOST_COPIES:,} at most"
+            )
         return self._taking(np.repeat(np.arange(len(self)), counts), weight=None)
 
     def rematched(self, **options: Any) -> Matches:

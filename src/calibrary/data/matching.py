@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,7 @@ def _overlapping(pair: Pair, rows: Indices) -> Callable[[float], Overlaps]:
 
 
 def _checked_threshold(value: Any) -> float:
-    if isinstance(value, str) or not 0.0 <= value <= 1.0:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= float(value) <= 1.0:
         raise ValueError(f"iou_threshold={value!r} is outside [0, 1]: an overlap is a share of the union")
     return float(value)
 

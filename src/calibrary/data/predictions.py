@@ -20,14 +20,15 @@ from calibrary.data.checks import (
     Array,
     Indices,
     as_array,
-    checked_labels,
     checked_probabilities,
     checked_weights,
     picked,
     sigmoid,
     softmax,
 )
+from calibrary.data.columns import by_name, column_names, refuse_misaligned
 from calibrary.data.label_rows import rows_given, sum_to_one
+from calibrary.data.labels import checked_labels
 from calibrary.data.parts import split_rows
 from calibrary.data.views import Looks, Views
 
@@ -37,6 +38,10 @@ __all__ = [
     "sigmoid",
     "softmax",
 ]
+
+
+#: Copies of rows that are counted exactly: beyond it neighbouring whole numbers are one.
+MOST_COPIES = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -486,6 +491,11 @@ class Predictions:
                 f"sample_weight holds {self.w[bad[0]]:g}, which is not a whole number: {purpose} with "
                 "weight_type='frequency' counts copies of rows; pass counts, or weight_type='importance'"
             )
+        if self.total > MOST_COPIES:
+            raise ValueError(
+                f"sample_weight sums to {self.total:g}, more copies than can be counted ({MOST_COPIES:g}): divide the "
+                "weights, or pass weight_type='importance'"
+            )
         return whole.astype(np.int64)
 
     def variance_weight(self, weight_type: str, purpose: str) -> Array:
@@ -506,6 +516,7 @@ def predictions(
     sample_weight: Any = None,
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
+    percent: bool = False,
 ) -> Predictions:
     """Check labels, probabilities and weights once, to be passed to any number of metrics.
 
@@ -519,13 +530,17 @@ def predictions(
         Lists, numpy, pandas, polars, PyArrow and PyTorch all work. An object made by this function comes
         back as it is (with other weights if ``sample_weight`` is given).
     y_prob : array-like of shape (N,) or (N, K)
-        P(class 1), or one column per class, rows summing to one.
+        P(class 1), or one column per class, rows summing to one. The columns of a table (pandas, polars, PyArrow) are
+        matched to the classes by name where they have their names, in any order.
     sample_weight : array-like of shape (N,), optional
-        How often each row counts: weight 2 is the row written twice. Rows of weight 0 are left out.
+        How often each row counts: weight 2 is the row written twice. Rows of weight 0 are left out. Weights may
+        differ by a factor of 1e12.
     labels : sequence, optional
         The names of the classes, in the order of the columns (for 1-D ``y_prob``: negative, positive).
     pos_label : optional
         The name of class 1 when ``y_prob`` is 1-D.
+    percent : bool
+        ``y_prob`` holds percentages, from 0 to 100.
 
     Examples
     --------
@@ -542,16 +557,27 @@ def predictions(
         if isinstance(y_true, Predictions):
             if y_prob is not None:
                 raise TypeError("y_true is already a Predictions object: leave y_prob out")
+            if labels is not None or pos_label is not None or percent:
+                raise TypeError(
+                    "y_true is already a Predictions object: give labels, pos_label and percent where it is made"
+                )
             return y_true if sample_weight is None else _given_other_weights(y_true, sample_weight)
     if y_prob is None:
         raise TypeError("y_prob is missing: pass the predicted probabilities as the second argument")
-    y_true = as_array(y_true, "y_true")
-    if y_true.ndim == 2 and y_true.shape[1] > 1:
-        rows = rows_given(y_true, y_prob, labels)
+    if percent is not False and percent is not True:
+        raise ValueError(f"percent={percent!r} must be True (y_prob holds percentages) or False")
+    given = as_array(y_true, "y_true")
+    if given.ndim == 2 and given.shape[1] > 1:
+        rows = rows_given(given, y_prob, labels)
         if rows is not None:
             held = Predictions(rows.y, rows.probability, classes=rows.classes)
             return held if sample_weight is None else _given_other_weights(held, sample_weight)
-    probability = checked_probabilities(y_prob)
+    probability = checked_probabilities(y_prob, percent)
+    if type(y_prob) is not np.ndarray or type(y_true) is not np.ndarray:
+        refuse_misaligned(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
+        columns = column_names(y_prob)
+        if columns is not None and pos_label is None:
+            probability, labels = by_name(columns, probability, y_true, labels)
     y, classes = checked_labels(y_true, probability, labels, pos_label)
     if len(y) != len(probability):
         raise ValueError(f"y_true has {len(y)} rows and y_prob has {len(probability)}: they must be as long")
@@ -561,9 +587,10 @@ def predictions(
 
 def _given_other_weights(p: Predictions, sample_weight: Any) -> Predictions:
     w = checked_weights(sample_weight, p.n_input)
-    w = w if p.rows is None else w[p.rows]
-    if not w.any():
-        raise ValueError("every sample_weight is zero: at least one row must count")
+    if p.rows is not None:
+        w = w[p.rows]
+        if not w.any():
+            raise ValueError("every sample_weight is zero: at least one row must count")
     if (w == 1.0).all() and p.w is None:
         return p
     return p.reweighted(w)

@@ -75,8 +75,8 @@ def _coco_objects(truth: Mapping[str, Any], name: str) -> Boxes:
         _field(annotations, "image_id", where),
         _field(annotations, "category_id", where),
         box,
-        crowd=np.array([bool(flag) for flag in _field(annotations, "iscrowd", where, 0)], dtype=bool),
-        ignore=np.array([bool(flag) for flag in _field(annotations, "ignore", where, 0)], dtype=bool),
+        crowd=_flags(annotations, "iscrowd", where),
+        ignore=_flags(annotations, "ignore", where),
         area=np.where(np.isnan(area), box_area(box), area),
         images=tuple(ids),
         sizes={id: (size[0], size[1]) for id, size in zip(ids, sizes.tolist(), strict=True)},
@@ -103,6 +103,16 @@ def _coco_boxes(records: Sequence[Any], where: str) -> Any:
     return checked_boxes(numbers(_field(records, "bbox", where), place, columns=4), place)
 
 
+def _flags(records: Sequence[Any], key: str, where: str) -> Any:
+    """Yes or no for each record: 0 and 1, also as text, False and True; None and nothing at all are no."""
+    words = {"0": False, "1": True, "false": False, "true": True, "none": False}
+    flags = [words.get(str(flag).lower()) for flag in _field(records, key, where, 0)]
+    if None in flags:
+        i = flags.index(None)
+        raise ValueError(f"{where}[{i}].{key} = {records[i][key]!r} is neither 0 nor 1")
+    return np.array(flags, dtype=bool)
+
+
 def _loaded(source: Any, argument: str) -> tuple[Any, str]:
     """The content and how to speak of it: a file by its name, anything else by its argument."""
     if not isinstance(source, str | os.PathLike):
@@ -117,6 +127,8 @@ def _loaded(source: Any, argument: str) -> tuple[Any, str]:
         raise ValueError(f"{path.name} is not valid JSON: {error.msg} at {where}") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not a JSON text file: {error.reason} at byte {error.start}") from error
+    except (RecursionError, ValueError) as error:  # brackets within brackets; numbers of thousands of digits
+        raise ValueError(f"{path.name} is nested too deeply, or holds a number too long, to be COCO's JSON") from error
 
 
 def _part(content: Mapping[str, Any], key: str, name: str) -> Sequence[Any]:
@@ -151,6 +163,8 @@ def _unique(ids: list[Any], where: str) -> list[Hashable]:
     for i, id in enumerate(ids):
         if not isinstance(id, Hashable):
             raise ValueError(f"{where}[{i}].id = {id!r} is not an identifier: use a number or a text")
+        if id is None or id != id:
+            raise ValueError(f"{where}[{i}].id = {id!r} is missing: use a number or a text")
         if id in seen:
             raise ValueError(f"{where}[{i}].id = {id!r} occurs twice: identifiers must be unique")
         seen.add(id)
@@ -164,6 +178,8 @@ def read_yolo(labels: Any, results: Any, *, names: Any = None, image_size: Any =
     """Both sides of a YOLO pair: two folders with one text file per image.
 
     Lines are ``class cx cy w h`` in ``labels`` and ``class cx cy w h score`` in ``results``, relative to the image.
+    Outlines of segmentation (``class x1 y1 x2 y2 x3 y3 ...``, in ``results`` with a score at the end) become the boxes
+    around them.
     An image without objects has an empty file or none. Pass both on: ``match_detections(*read_yolo(a, b))``.
 
     Parameters
@@ -197,7 +213,7 @@ def _yolo_boxes(files: Mapping[str, Path], sizes: Sizes | None, *, scored: bool,
     rows: list[list[float]] = []
     places: list[str] = []
     for stem, path in files.items():
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for number, line in enumerate(_lines(path), 1):
             if line.strip():
                 places.append(f"{path.name} line {number}")
                 rows.append(_yolo_line(line, places[-1], scored))
@@ -219,16 +235,42 @@ def _yolo_boxes(files: Mapping[str, Path], sizes: Sizes | None, *, scored: bool,
     )
 
 
-def _yolo_line(line: str, place: str, scored: bool) -> list[float]:
-    wanted = "class cx cy w h score" if scored else "class cx cy w h"
-    words = line.split()[: 5 + scored]
+def _lines(path: Path) -> list[str]:
     try:
-        values = [float(word) for word in words]
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path.name} is not a text file of numbers: {error.reason} at byte {error.start}") from error
+
+
+#: Class numbers beyond this are told from their neighbours no more.
+_LARGEST_CLASS = 2**53
+
+
+def _yolo_line(line: str, place: str, scored: bool) -> list[float]:
+    """Class, box and (``scored``) score of a line that holds a box or an outline."""
+    wanted = "class cx cy w h score" if scored else "class cx cy w h"
+    try:
+        values = [float(word) for word in line.split()]
     except ValueError:
         values = []
-    if len(values) < 5 + scored or not values[0].is_integer():
-        raise ValueError(f"{place} is {line.strip()!r}: YOLO lines are the numbers '{wanted}'")
-    return values
+    n = len(values) - scored  # without the score
+    if n < 5 or not values[0].is_integer() or not 0 <= values[0] < _LARGEST_CLASS:
+        raise ValueError(f"{place} is {_cut(line)!r}: YOLO lines are the numbers '{wanted}'")
+    if n == 5 or (n == 6 and values[-1].is_integer() and (values[-1] > 1 or not scored)):  # perhaps with a track's id
+        return values[: 5 + scored]
+    if n < 7 or n % 2 == 0:
+        raise ValueError(
+            f"{place} is {_cut(line)!r}, {len(values)} numbers: YOLO lines are '{wanted}', or an outline "
+            f"'class x1 y1 x2 y2 x3 y3 ...{' score' if scored else ''}' of three points or more"
+        )
+    x, y = np.array(values[1:n:2]), np.array(values[2:n:2])
+    width, height = np.ptp(x), np.ptp(y)
+    return [values[0], x.min() + width / 2, y.min() + height / 2, width, height, *values[n:]]
+
+
+def _cut(line: str) -> str:
+    shown = line.strip()
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."
 
 
 def _sizes_of(image: list[Hashable], sizes: Sizes) -> Any:

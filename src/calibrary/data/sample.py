@@ -7,6 +7,9 @@ replicates on one worker or many):
 - null labels: ``u = rng.random(N)``; label 1 where ``u < c``, or the first class whose cumulative probability
   exceeds u;
 - consistency: the indices first, then the uniforms.
+
+Where rows stand for very many copies, nothing of that length is ever made: a draw is a multinomial count of each row,
+then (null, consistency) of each of its labels.
 """
 
 from __future__ import annotations
@@ -26,8 +29,8 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions
 
-#: Above this many copies of rows, null labels are drawn as counts instead of one by one.
-_MOST_COPIES = 5_000_000
+#: Above this many copies of rows (and ten to a row) they are drawn as counts of each row instead of one by one.
+_MOST_COPIES = 100_000
 
 
 # -- one replicate ----------------------------------------------------------------------------------
@@ -147,6 +150,10 @@ class Sample(Protocol):
         """Can labels be drawn from other probabilities than the predictions?"""
 
     @property
+    def counted(self) -> bool:
+        """Do rows stand for so many copies that they are counted, never listed?"""
+
+    @property
     def unit_row(self) -> Indices | None:
         """The row of each unit where rows have copies; None when units are rows or images."""
 
@@ -206,21 +213,39 @@ class RowSample:
         return _in_order(self.p, self.order)
 
     @once
-    def unit_row(self) -> Indices | None:
-        """The row of each unit; None when units are rows."""
+    def copies(self) -> NDArray[np.int64] | None:
+        """How many units each row stands for; None when units are rows."""
         if self.p.w is None or self.weight_type == "importance":
             return None
-        return np.repeat(np.arange(self.p.n), self.p.counts("resampling"))
+        return self.p.counts("resampling")
 
     @once
     def n_units(self) -> int:
-        return self.p.n if self.unit_row is None else len(self.unit_row)
+        return self.p.n if self.copies is None else int(self.copies.sum())
+
+    @once
+    def counted(self) -> bool:
+        """Are there so many copies that draws are counts of each row?"""
+        return self.copies is not None and self.n_units > max(_MOST_COPIES, 10 * self.p.n)
+
+    @once
+    def unit_row(self) -> Indices | None:
+        """The row of each unit; None when units are rows, or too many to be listed."""
+        return None if self.copies is None or self.counted else np.repeat(np.arange(self.p.n), self.copies)
+
+    def _refuse_listing(self) -> Any:
+        raise ValueError(
+            f"sample_weight stands for {self.n_units:,} copies, which are counted and never written out, and this "
+            "needs each by itself: use smaller counts, or weight_type='importance'"
+        )
 
     def refuse_other_units(self, other: RowSample) -> None:
         if not np.array_equal(self.p.y, other.p.y):
             raise ValueError("y_prob_a and y_prob_b belong to different rows: compare models on the same ones")
 
     def each_copy(self) -> Predictions:
+        if self.counted:
+            self._refuse_listing()
         return self.p if self.unit_row is None else self.written_out(self.unit_row)
 
     def written_out(self, row: Indices, y: NDArray[Any] | None = None) -> Predictions:
@@ -235,7 +260,16 @@ class RowSample:
 
     def bootstrap(self) -> Scheme:
         n = self.n_units
+        if self.counted:
+            share = self.p.weight / n
+            return Scheme(
+                lambda rng: rng.multinomial(n, share), self.of_counts, self.base, order=self.order, unsorted=self.p
+            )
         return Scheme(lambda rng: rng.integers(0, n, n), self.of_units, self.base, order=self.order, unsorted=self.p)
+
+    def of_counts(self, counts: NDArray[np.int64]) -> Replicate:
+        """The replicate that has each row so often."""
+        return Replicate(self.base, order=self.order, w=lambda: counts.astype(np.float64), listed=self._refuse_listing)
 
     def of_units(self, drawn: Indices) -> Replicate:
         row = drawn if self.unit_row is None else self.unit_row[drawn]
@@ -253,7 +287,7 @@ class RowSample:
     def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
         """Labels redrawn from the predictions (or from ``truth``), every copy of a row by itself; the rest fixed."""
         self.p.check_redrawing()
-        if self.unit_row is not None and self.n_units > _MOST_COPIES:
+        if self.counted:
             return self._null_counts(truth)
         units = self.each_copy()
         chance = _chance(units, truth, self.unit_row)
@@ -268,16 +302,20 @@ class RowSample:
 
     def _null_counts(self, truth: Array | None) -> Scheme:
         # so many copies that labels are drawn per row: how many of its copies get each class
+        table, copies = self._chance_of_each(truth), self.p.counts("redrawing labels")
+        return Scheme(lambda rng: rng.multinomial(copies, table), self._of_label_counts, self.every_label)
+
+    def _chance_of_each(self, truth: Array | None) -> Array:
         chance = _chance(self.p, truth, None)
         table = np.column_stack([1.0 - chance, chance]) if chance.ndim == 1 else chance
-        table = table / table.sum(axis=1, keepdims=True)
-        copies = self.p.counts("redrawing labels")
-        both = self.every_label
+        each: Array = table / table.sum(axis=1, keepdims=True)
+        return each
 
-        def make(drawn: NDArray[Any]) -> Replicate:
-            return Replicate(both, w=lambda: drawn[self.order].ravel().astype(np.float64))
-
-        return Scheme(lambda rng: rng.multinomial(copies, table), make, both)
+    def _of_label_counts(self, drawn: NDArray[np.int64]) -> Replicate:
+        """The replicate that has each row with each label so often."""
+        return Replicate(
+            self.every_label, w=lambda: drawn[self.order].ravel().astype(np.float64), listed=self._refuse_listing
+        )
 
     @once
     def every_label(self) -> Predictions:
@@ -291,6 +329,8 @@ class RowSample:
 
     def consistency(self, truth: Array | None = None) -> Scheme:
         self.p.check_redrawing()
+        if self.counted:
+            return self._consistency_counts(truth)
         chance = _chance(self.p, truth, None)
         n, k, inverse = self.n_units, self.p.k, np.empty(self.p.n, dtype=np.intp)
         inverse[self.order] = np.arange(self.p.n)
@@ -311,6 +351,12 @@ class RowSample:
             return Replicate(self.every_label, w=weights, listed=lambda: self.written_out(row, y))
 
         return Scheme(draw, make, self.every_label)
+
+    def _consistency_counts(self, truth: Array | None) -> Scheme:
+        table, n, share = self._chance_of_each(truth), self.n_units, self.p.weight / self.n_units
+        return Scheme(
+            lambda rng: rng.multinomial(rng.multinomial(n, share), table), self._of_label_counts, self.every_label
+        )
 
 
 @dataclass(frozen=True)
@@ -430,6 +476,10 @@ class ImageSample:
     @property
     def takes_truths(self) -> bool:
         return self.found.weight is None
+
+    @property
+    def counted(self) -> bool:
+        return False
 
     @property
     def unit_row(self) -> None:

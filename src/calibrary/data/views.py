@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of, undefined
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, as_floats
 
 
 class Looks(Protocol):
@@ -47,13 +47,14 @@ class Views:
             one_of("average", average, ("uniform", "macro", "prevalence", "weighted", "max"))
             given = self.prevalence if average in ("prevalence", "weighted") else np.ones(len(self.views))
         else:
-            given = as_array(average, "average").astype(np.float64)
+            given = as_floats(average, "average")
             if given.shape == (self.n_classes,) and len(self.views) != self.n_classes:
                 given = given[list(self.keys)]
             if given.shape != (len(self.views),):
                 raise ValueError(f"average has shape {given.shape}: give one weight for each of {len(self.views)}")
-            if not (given >= 0).all() or not given.sum() > 0:
-                raise ValueError("average holds weights that are negative or all zero")
+            if not ((given >= 0).all() and 0.0 < given.max(initial=0.0) < 1e300):
+                raise ValueError("average holds weights that are negative, infinite or all zero")
+            given = given / given.max()
         total: Array = given / (given.sum() or 1.0)  # no detection at all: no class counts
         return total
 

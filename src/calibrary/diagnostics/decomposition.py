@@ -134,6 +134,8 @@ def score_decomposition(
     (0.02, 0.0833, 0.25)
     """
     one_of("method", method, _METHODS)
+    if bias_correction and method != "unique":
+        raise ValueError(f"bias_correction=True has no effect with method={method!r}: it corrects method='unique'")
     proper = ProperScore(score, scale, alpha)
 
     def split(view: Predictions) -> Any:

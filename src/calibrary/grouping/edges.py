@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of
 from calibrary._errors import whole as whole
-from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.checks import Array, Indices, as_array, as_floats
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.grouping.groups import Groups
 
@@ -178,7 +178,7 @@ class Edges(Intervals):
     def __init__(self, edges: Any, closed: str = "right") -> None:
         one_of("closed", closed, ("right", "left"))
         self.closed = closed
-        e = as_array(edges, "edges").astype(np.float64)
+        e = as_floats(edges, "edges")
         if e.ndim != 1 or len(e) < 2:
             raise ValueError(f"edges has shape {e.shape}: pass at least two increasing numbers")
         bad = np.flatnonzero(~(np.diff(e) > 0))

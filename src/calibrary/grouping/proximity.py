@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.checks import Array, Indices, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, whole
 from calibrary.grouping.groups import Groups
@@ -66,7 +66,7 @@ class ProximityCells(Grouping):
         self.layout = layout
         self.n_bins = whole("n_bins", n_bins)
         self.n_proximity_bins = whole("n_proximity_bins", n_proximity_bins)
-        self.proximity = as_array(proximity, "proximity").astype(np.float64)
+        self.proximity = as_floats(proximity, "proximity")
         bad = np.flatnonzero(~np.isfinite(self.proximity))
         if self.proximity.ndim != 1 or len(bad):
             what = f"has shape {self.proximity.shape}" if self.proximity.ndim != 1 else f"[{bad[0]}] is not finite"
@@ -116,7 +116,7 @@ def _split_ranks(x: Array, n_bins: int) -> Indices:
 
 
 def _matrix(values: Any, name: str) -> Array:
-    x = as_array(values, name).astype(np.float64)
+    x = as_floats(values, name)
     x = x[:, None] if x.ndim == 1 else x
     if x.ndim != 2 or not x.size:
         raise ValueError(f"{name} has shape {x.shape}: pass one row per case and one column per feature")

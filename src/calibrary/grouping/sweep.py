@@ -13,13 +13,17 @@ from calibrary.grouping.edges import SLACK, EqualMass, EqualWidth, Grouping, Int
 from calibrary.grouping.groups import Groups
 from calibrary.grouping.windows import prefix_sums
 
+#: Weights that differ a million times would take a million bins to tell the light rows from their neighbours: the
+#: sweep ends here, or at the number of rows where that is more.
+MOST_BINS = 20_000
+
 
 class MonotonicSweep(Grouping):
     """As many equal-mass (or equal-width) bins as keep the mean labels non-decreasing.
 
     b is raised from 1 and the sweep stops at the first b that has a drop, even if a larger one has none by
-    chance. After ``fit``, ``n_bins_`` is the number chosen. Blind spot: when accuracy falls with confidence
-    one bin is left.
+    chance; at the latest at the number of rows (of copies up to 20,000, where rows weigh differently). After ``fit``,
+    ``n_bins_`` is the number chosen. Blind spot: when accuracy falls with confidence one bin is left.
     """
 
     def __init__(self, base: str = "mass") -> None:
@@ -37,7 +41,8 @@ class MonotonicSweep(Grouping):
         if sweep.always_rises():
             best = limit
         else:
-            best = next((b - 1 for b in range(2, limit + 1) if not sweep.rises(ends(b))), limit)
+            most = min(limit, max(view.n, MOST_BINS))
+            best = next((b - 1 for b in range(2, most + 1) if not sweep.rises(ends(b))), most)
         self.n_bins_ = best
         self.chosen_ = self._bins(best, limit).fit_view(view)
         return self
@@ -68,8 +73,16 @@ class _Sweep:
 
     def mass_ends(self, b: int) -> Indices:
         """Number of tie groups up to the end of each of b equal-mass bins, after a 0."""
+        if b > 4 * len(self.c):
+            return self._ends_of_groups(b)
         targets = np.arange(b) * (self.below[-1] / b)
         return self._closed(self.below.searchsorted(targets * (1 - SLACK)))
+
+    def _ends_of_groups(self, b: int) -> Indices:
+        # the same without the bins that hold nothing: a group ends a bin if a target lies within it
+        passed = np.minimum(np.floor(self.below * (b / (self.below[-1] * (1 - SLACK)))), b - 1)
+        inner = np.flatnonzero(passed[1:-1] > passed[:-2]) + 1
+        return self._closed(np.concatenate(((0,), inner)))
 
     def width_ends(self, b: int) -> Indices:
         ends = self.c.searchsorted(np.arange(b) / b, side="right")

@@ -58,6 +58,21 @@ class Windows:
         return deviations
 
     @property
+    def number(self) -> float:
+        """How many windows there are."""
+        return float(len(self))
+
+    @property
+    def size(self) -> float:
+        """Rows in each window, where all have as many."""
+        return float(self.last[0] - self.first[0])
+
+    def mean_error(self, inner: str, last: bool = True) -> float:
+        """Mean over the windows of their distance between label and confidence, with or without the last window."""
+        errors = np.abs(self.gap) if inner == "bin" else self.deviation
+        return float((errors if last else errors[:-1]).mean())
+
+    @property
     def _wc(self) -> Array:
         return self.c if self.w is None else self.w * self.c
 
@@ -76,7 +91,40 @@ def prefix_sums(x: Array) -> Array:
     return total
 
 
-def sliding_windows(view: Predictions, size: int | None = None) -> Windows:
+@dataclass(frozen=True)
+class CopyWindows:
+    """Runs of ``size`` consecutive copies, one from every copy on, of rows that stand for many copies each.
+
+    ``c``, ``w`` and ``wy`` are the distinct confidences, ascending, with their copies and positive labels. Copies
+    are counted, never written out: a table of 10^10 of them takes no more than its distinct confidences.
+    """
+
+    c: Array
+    w: Array
+    wy: Array
+    size: float
+
+    @once
+    def below(self) -> Array:
+        """Copies before each distinct confidence, and all of them."""
+        return prefix_sums(self.w)
+
+    @property
+    def number(self) -> float:
+        """How many windows there are."""
+        return float(self.below[-1]) - self.size + 1.0
+
+    def mean_error(self, inner: str, last: bool = True) -> float:
+        """Mean over the windows of their distance between label and confidence, with or without the last window."""
+        from calibrary.numerics.compiled.ranges import sliding_error
+
+        number = self.number - (not last)
+        label, moment = prefix_sums(self.wy), prefix_sums(self.w * self.c)
+        total = sliding_error(self.c, self.below, label, moment, self.size, number - 1.0, inner == "bin")
+        return float(total / number)
+
+
+def sliding_windows(view: Predictions, size: int | None = None) -> Windows | CopyWindows:
     """Every run of ``size`` consecutive rows in the order of confidence; a tenth of them by default.
 
     The label of a row is its tie group's mean, so that the order of tied rows does not matter. A row of
@@ -84,19 +132,23 @@ def sliding_windows(view: Predictions, size: int | None = None) -> Windows:
     tied rows come in ascending order of weight.
     """
     ties = view.ties
-    mean_label = ties.wy / ties.w
-    if view.w is None or not (view.w % 1).any():
-        copies = ties.w.astype(np.int64)
-        c = view.sorted.c if view.w is None else np.repeat(ties.c, copies)
-        wy, w = mean_label if len(c) == len(ties.c) else np.repeat(mean_label, copies), None
-    else:
-        order = np.lexsort((view.weight, view.c))
-        c, w = view.c[order], view.weight[order]
-        wy = w * np.repeat(mean_label, np.diff(ties.start, append=view.n))
-    n = len(c)
+    copies = view.w is not None and not (view.w % 1).any()
+    n = int(ties.w.sum()) if copies else view.n
     size = max(1, n // 10) if size is None else size
     if not 1 <= size <= n:
         raise ValueError(f"window={size} must be between 1 and the number of rows, {n}")
+    if copies:
+        # beyond 2^53 one copy more is no other number: count them in larger units
+        unit = 2.0 ** max(0, n.bit_length() - 50)
+        return CopyWindows(ties.c, ties.w / unit, ties.wy / unit, size / unit)
+    mean_label = ties.wy / ties.w
+    per_group = np.diff(ties.start, append=view.n)
+    if view.w is None:
+        c, wy, w = view.sorted.c, mean_label if len(ties.c) == n else np.repeat(mean_label, per_group), None
+    else:
+        order = np.lexsort((view.weight, view.c))
+        c, w = view.c[order], view.weight[order]
+        wy = w * np.repeat(mean_label, per_group)
     first: Indices = np.arange(n - size + 1)
     return Windows(c, wy, w, _below(w, n), first, first + size)
 

@@ -72,6 +72,11 @@ class Bootstrap:
             )
         estimate, drawn = self.resample([statistic])
         drawn.say_failures()
+        if np.isinf(estimate).any():
+            warn(
+                f"{statistic.name} is infinite on these data, and the difference of two infinities is no number: the "
+                "interval is unknown there"
+            )
         left_out, how = jackknife(statistic) if self.kind == "bca" else (None, "")
         low, high = ends(estimate, drawn.values, self.kind, confidence_level, left_out)
         if clip:
@@ -168,6 +173,8 @@ def jackknife(statistic: Statistic) -> tuple[tuple[Array, Array], str]:
     """Values with one unit left out at a time (or one of 200 groups), and how often each counts."""
     sample = statistic.sample
     n = sample.n_units
+    if sample.counted:  # so many copies that one more or less is no news: no acceleration
+        return (np.tile(statistic.observed, (2, 1)), np.ones(2)), "none"
     group = np.arange(n)
     times = np.ones(n)
     how = "units"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import one_of, warn
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, as_floats
 from calibrary.inference.resampling import slack
 
 ADJUSTMENTS = ("holm", "bonferroni", "bh", "by")
@@ -33,7 +33,7 @@ def adjust_pvalues(pvalues: Any, method: str = "holm") -> Array:
     [0.03, 0.06, 0.06]
     """
     one_of("method", method, ADJUSTMENTS)
-    p = as_array(pvalues, "pvalues").astype(np.float64)
+    p = as_floats(pvalues, "pvalues")
     if p.ndim != 1:
         raise ValueError(f"pvalues has {p.ndim} dimensions: pass a list of p-values")
     bad = np.flatnonzero((p < 0.0) | (p > 1.0))

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrary._errors import one_of
 from calibrary.data import Data
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.sample import Sample, sample_of
 from calibrary.inference.large import cell_problem
 from calibrary.inference.resampling import (
@@ -250,7 +250,7 @@ def null_distribution(
 def _mapped(calibration_map: Any, sample: Sample) -> Array:
     if not callable(calibration_map):
         raise TypeError(f"calibration_map={calibration_map!r}: pass a function of the predictions")
-    return as_array(calibration_map(sample.p.probability), "calibration_map").astype(np.float64)
+    return as_floats(calibration_map(sample.p.probability), "calibration_map")
 
 
 def pvalues(observed: Array, values: Array, alternative: str) -> Array:

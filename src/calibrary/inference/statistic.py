@@ -162,7 +162,7 @@ def read_call(
         data = as_data(y_true, y_prob, keywords)
         question = Question(options=keywords, **settings)
     else:
-        data = entry.front.read(y_true, y_prob, keywords)
+        data = entry.read(y_true, y_prob, keywords)
         data.read_as(entry.reads, entry.id)
         question = entry.asked(keywords).changed(**settings)
     return in_units(sample_of(data, question.weight_type), units, blocks), question

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import one_of, suggest, warn
-from calibrary.data.checks import Array
+from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.kernels.density import Kernel
 from calibrary.numerics.sums.beta import leave_one_out_beta_sums
@@ -103,7 +103,7 @@ def median_bandwidth(
     scale, metric = (math.sqrt(2.0), "tv") if view.k == 2 and metric == "euclidean" else (1.0, metric)
     key = ("median distance", metric, include_self, weight_type)
     h = float(view.remember(key, lambda: _median_distance(view, metric, include_self, weight_type)))
-    return 1.0 if math.isnan(h) else scale * h
+    return scale * h if h >= SMALLEST_SPREAD else 1.0
 
 
 def _median_distance(view: Predictions, metric: str, include_self: bool, weight_type: str) -> float:
@@ -142,6 +142,8 @@ def beta_bandwidth(bandwidth: float | str, view: Predictions, *, weight_type: st
     if h is not None:
         return h
     copies(view, weight_type, f"bandwidth={bandwidth!r}")
+    if view.n == 1:  # nothing is left when the one row is left out: any width is as good
+        return float(LOO_GRID[-1])
     badness = _beta_unlikeliness if bandwidth == "loo-mle" else _beta_label_error
     best = int(np.argmin([badness(view, float(h), weight_type) for h in LOO_GRID]))
     if best == 0 and bandwidth == "loo-mle":

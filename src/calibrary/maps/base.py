@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, as_floats
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
 
@@ -35,7 +35,7 @@ class CalibrationMap:
         """The map at these confidences, in their shape."""
         if not self.fitted_:
             raise ValueError(f"this {type(self).__name__} is not fitted: call fit(y, c) first")
-        given = as_array(c, "c").astype(np.float64)
+        given = as_floats(c, "c")
         flat = np.atleast_1d(given)
         if flat.size and not (flat.min() >= 0.0 and flat.max() <= 1.0):
             where = int(np.flatnonzero(~((flat >= 0.0) & (flat <= 1.0)).ravel())[0])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.checks import Array
+from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit
 from calibrary.numerics.smooth.loess import cell_vertices, hermite, local_polynomial
@@ -48,7 +48,7 @@ class Loess(CalibrationMap):
         rows = view.sorted
         self.support_ = (float(rows.c[0]), float(rows.c[-1]))
         self.x_, self.y_, self.w_ = self._axis(rows.c), rows.y, rows.w
-        self.constant_ = float(view.mean(view.y)) if rows.c[0] == rows.c[-1] else None
+        self.constant_ = float(view.mean(view.y)) if rows.c[-1] - rows.c[0] < SMALLEST_SPREAD else None
         if self.constant_ is not None:
             return
         n = view.n

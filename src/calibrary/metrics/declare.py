@@ -20,9 +20,21 @@ from calibrary._errors import suggest
 from calibrary.data import Data, as_data
 from calibrary.data.predictions import predictions
 from calibrary.data.views import Views
-from calibrary.metrics.entry import CLASSIFIER, ENTRIES, FUNCTIONS, TESTS, Common, Entry, Front, listed, own_options
+from calibrary.metrics.entry import (
+    CLASSIFIER,
+    ENTRIES,
+    FUNCTIONS,
+    TESTS,
+    Common,
+    Entry,
+    Front,
+    Looked,
+    listed,
+    own_options,
+)
 from calibrary.metrics.facts import Correction, Options
 from calibrary.metrics.measure import each_view, measure, usual_average, views_of
+from calibrary.metrics.options import check_options
 from calibrary.metrics.table2 import TABLE_2
 from calibrary.question import Question, asked
 
@@ -36,6 +48,7 @@ __all__ = [
     "Correction",
     "Entry",
     "Front",
+    "Looked",
     "Metric",
     "Options",
     "Redrawing",
@@ -86,7 +99,7 @@ def metric(
 
 def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
     """What the public function of a metric does with its arguments."""
-    formula, read = entry.formula, entry.front.read
+    formula, read = entry.formula, entry.read
     plain = entry.front is CLASSIFIER and entry.binary_lens == "binary"
 
     def call(first: Any, second: Any, keywords: dict[str, Any]) -> Any:
@@ -96,6 +109,7 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
                 return formula(p)
             return measure(entry, p)
         data = read(first, second, keywords)
+        entry.check(keywords)
         return measure(entry, data, asked(keywords, entry.options))
 
     return call
@@ -259,9 +273,10 @@ def run_test(entry: Entry, first: Any, second: Any, keywords: dict[str, Any]) ->
     """The metric's own test, or one that redraws labels where ``method`` says so or there is no other."""
     keywords = dict(keywords)
     method = _redrawing(entry, keywords)
-    data = entry.front.read(first, second, keywords)
+    data = entry.read(first, second, keywords)
     if method is not None:
         return method.test(entry, data, _redrawn_question(entry, keywords, method))
+    check_options(entry.id, TESTS[entry.id].formula, entry.extra_options, keywords)
     return TESTS[entry.id].run(entry, data, asked(keywords, entry.options))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import warn
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, as_floats
 from calibrary.data.lens import Lens, as_lens
 from calibrary.data.predictions import Predictions, predictions
 
@@ -127,7 +127,7 @@ def calibration_curve_gap(map: Callable[[Any], Any], c: Any) -> Array:
     >>> cal.calibration_curve_gap(lambda c: 0.5 + 0.5 * (c - 0.5), [0.1, 0.5, 0.9])
     array([ 0.2,  0. , -0.2])
     """
-    at = as_array(c, "c").astype(np.float64)
+    at = as_floats(c, "c")
     if at.size and not (at.min() >= 0.0 and at.max() <= 1.0):
         raise ValueError("c holds values outside [0, 1]: pass confidences")
     gap: Array = np.asarray(map(at), dtype=np.float64) - at

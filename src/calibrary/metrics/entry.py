@@ -12,17 +12,29 @@ from calibrary._errors import deprecated, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import Lens, as_lens
 from calibrary.metrics.facts import Facts
+from calibrary.metrics.options import check_options
 from calibrary.question import Question, asked
 
 
-class Seen(TypedDict, total=False):
-    """The keywords of the data and the lens."""
-
+class _Named(TypedDict, total=False):
     sample_weight: Any
     lens: str | Lens
     r: int | None
     labels: Any
     pos_label: Any
+
+
+class Seen(_Named, total=False):
+    """The keywords of the data and the lens."""
+
+    percent: bool
+
+
+class Looked(_Named, total=False):
+    """The keywords of a metric that has a ``percent`` of its own."""
+
+    average: Any
+    by: Any
 
 
 class Averaged(Seen, total=False):
@@ -39,7 +51,7 @@ class Common(Averaged, total=False):
 
 _COMMON: dict[str, Any] = {
     "sample_weight": None, "lens": "auto", "average": "uniform", "r": None, "labels": None, "pos_label": None,
-    "by": None,
+    "by": None, "percent": False,
 }  # fmt: skip
 
 _DOC_DATA = """\
@@ -59,7 +71,9 @@ average : "uniform", "prevalence", "max", array or None
 r : int, optional
     The rank of the lenses "rth", "within-top-r" and "ranked".
 labels, pos_label : optional
-    Names of the classes in column order; name of class 1 for two classes.
+    Names of the classes in column order; name of class 1 where there is one probability.
+percent : bool
+    ``y_prob`` holds percentages, from 0 to 100.
 by : array-like of shape (N,), or a mapping of such columns, optional
     Split the rows (by site, image, prompt): the answer is a :class:`calibrary.Parts` with one value for each part,
     their mean, median, quantiles and the worst."""
@@ -166,15 +180,27 @@ class Entry(Facts):
             deprecated(f"{old}={value!r} of {self.id}", f"{name}={current[name]!r}")
         return current
 
+    def read(self, first: Any, second: Any, keywords: dict[str, Any]) -> Data:
+        """The data of a call, whose keywords are taken out; a keyword the metric has as an option is left to it."""
+        own = {name: keywords.pop(name) for name in ("percent",) if name in keywords and name in self.options}
+        data = self.front.read(first, second, keywords)
+        keywords.update(own)
+        return data
+
     def asked(self, keywords: Mapping[str, Any]) -> Question:
-        """The question of a call, with the names of its options checked."""
+        """The question of a call, with the names and values of its options checked."""
         if self.renamed:
             keywords = self.renewed(keywords)
         for name in keywords:
             if name not in self.options and name not in self.front.common:
                 known = [*self.options, *self.front.common]
                 raise TypeError(f"{self.id} has no option {name!r}: {suggest(name, known)}")
+        self.check(keywords)
         return asked(keywords, self.options)
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Refuse values that the metric's options cannot have, whether the chosen variant reads them or not."""
+        check_options(self.id, self.formula, self.extra_options, options)
 
 
 def _entry(id: str) -> Entry:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of
 from calibrary._once import once
-from calibrary.data.checks import Array, Indices, as_array, softmax
+from calibrary.data.checks import Array, Indices, as_array, as_floats, softmax
 from calibrary.metrics.point.individual import interval_middles
 
 __all__ = ["JackknifePredictions", "jackknife_predictions"]
@@ -226,7 +226,7 @@ def _logistic(model: Any, X_train: Any, y_train: Any, method: str, damp: float |
     labels = _positions(y_train, model.classes_)
 
     def design(X: Any) -> Array:
-        x = as_array(X, "X").astype(np.float64)
+        x = as_floats(X, "X")
         return np.column_stack([x, np.ones(len(x))]) if model.fit_intercept else x
 
     x = design(X_train)
@@ -319,14 +319,14 @@ def _given(
         raise TypeError("predict_fn needs theta (P,), grads (n, P) and hessian (P, P) beside it")
     if method != "influence":
         raise ValueError(f"method={method!r} needs the model itself: predict_fn goes with method='influence'")
-    centre = as_array(theta, "theta").astype(np.float64)
-    g, H = as_array(grads, "grads").astype(np.float64), as_array(hessian, "hessian").astype(np.float64)
+    centre = as_floats(theta, "theta")
+    g, H = as_floats(grads, "grads"), as_floats(hessian, "hessian")
     n, P = len(as_array(y_train, "y_train")), centre.size
     if centre.ndim != 1 or g.shape != (n, P) or H.shape != (P, P):
         raise ValueError(f"theta {centre.shape}, grads {g.shape}, hessian {H.shape}: need (P,), ({n}, P) and (P, P)")
 
     def predict(one: Array, X: Any) -> Array:
-        p = as_array(predict_fn(one, X), "predict_fn(theta, X)").astype(np.float64)
+        p = as_floats(predict_fn(one, X), "predict_fn(theta, X)")
         return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
     moved = centre + _solve(H + (damp or 0.0) * np.eye(P), g.T).T / n

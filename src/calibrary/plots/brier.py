@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary._text import for_figure
 from calibrary.data.checks import Array
 from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.plots import style
@@ -203,7 +204,9 @@ def _several(models: dict[str, BrierCurveData], ax: Any, caption: bool, theme: s
     ax, look = style.new_axes(ax, theme, size=(5.6, 5.0 + 0.1 * len(models)))
     for i, (name, data) in enumerate(models.items()):
         at = style.corners(data.total, 2 * _MOST)
-        ax.plot(data.t[at], data.total[at], lw=1.6, label=f"{name}: Brier {data.area[0]:.4f}", **look.nth(i))
+        ax.plot(
+            data.t[at], data.total[at], lw=1.6, label=f"{for_figure(name)}: Brier {data.area[0]:.4f}", **look.nth(i)
+        )
     hybrid = hybrid_curve(models)
     at = style.corners(hybrid.cost, _MOST)
     ax.fill_between(

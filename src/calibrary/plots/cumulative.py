@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary._text import for_figure
 from calibrary.data.checks import Array
 from calibrary.diagnostics.cumulative import cumulative_difference
 from calibrary.numerics.laws.brownian import brownian_abs_max_sf, brownian_range_sf
@@ -132,7 +133,7 @@ def _several(models: dict[str, CumulativeData], ax: Any, caption: bool, theme: s
     _frame(ax, look, list(models.values()))
     for i, (name, data) in enumerate(models.items()):
         shown = style.corners(data.value)
-        text = f"{name}: KS {data.ks:.4f}, {style.pvalue(data.ks_pvalue)}; Kuiper {data.kuiper:.4f}"
+        text = f"{for_figure(name)}: KS {data.ks:.4f}, {style.pvalue(data.ks_pvalue)}; Kuiper {data.kuiper:.4f}"
         ax.plot(data.share[shown], data.value[shown], lw=1.5, label=text, **look.nth(i))
     first = next(iter(models.values()))
     sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))

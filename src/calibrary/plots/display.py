@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from calibrary._text import for_figure
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
 
 #: Keywords of the drawing; all others belong to the data.
@@ -38,7 +39,8 @@ class ReliabilityDisplay:
 
     def plot(self, *, ax: Any = None, name: str | None = None, **drawing: Any) -> ReliabilityDisplay:
         """Draw on ``ax`` or a new figure; ``drawing`` as in :func:`plot_reliability`."""
-        self.ax_ = plot_reliability(self.data, ax=ax, label=name or self.estimator_name, **drawing)
+        label = name or self.estimator_name
+        self.ax_ = plot_reliability(self.data, ax=ax, label=None if label is None else for_figure(label), **drawing)
         self.figure_ = self.ax_.figure
         return self
 

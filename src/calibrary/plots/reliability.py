@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import one_of
+from calibrary._text import for_figure
 from calibrary.data.checks import Array
 from calibrary.diagnostics.reliability import ReliabilityBins
 from calibrary.grouping import Groups, group
@@ -408,7 +409,7 @@ def _several(models: dict[str, ReliabilityData], ax: Any, caption: bool, theme: 
             mec=look.paper,
             mew=0.6,
             lw=1.4,
-            label=f"{name}: ECE {style.bracket(data.ece, data.ece_low, data.ece_high)}",
+            label=f"{for_figure(name)}: ECE {style.bracket(data.ece, data.ece_low, data.ece_high)}",
             **line,
         )
     sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import one_of
+from calibrary._text import for_figure
 from calibrary.data.checks import Array, Indices
 from calibrary.data.lens import partition
 from calibrary.data.predictions import Predictions, predictions
@@ -241,7 +242,7 @@ def _grid(ax: Any, look: style.Look, data: SimplexData, only: int | None = None)
         (1.02, -0.035, "right", "top"),
     )
     for colour, name, (x, y, ha, va) in zip(colours, data.names, corners, strict=True):
-        text = name if len(name) <= 18 else name[:17] + "…"
+        text = for_figure(name, 18)
         ax.text(x, y, text, color=colour, fontsize=8.5 if small else 10, fontweight="bold", ha=ha, va=va)
 
 
@@ -270,7 +271,7 @@ def plot_simplex_maps(
         style.quiet(ax, look)
         _fill(ax, data, colour.to_rgba(values[:, k]), look.paper)
         _grid(ax, look, data, only=k)
-        ax.set_title(f"class {data.names[k]}", fontsize=10, color=look.ink, pad=8)
+        ax.set_title(f"class {for_figure(data.names[k], 30)}", fontsize=10, color=look.ink, pad=8)
     bar = figure.colorbar(colour, ax=list(axes), shrink=0.7, pad=0.02)
     colour_bar(bar, look, "observed frequency" if show == "frequency" else "frequency - prediction")
     calibrated = (

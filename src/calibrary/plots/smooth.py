@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import CalibrationWarning
+from calibrary._text import for_figure
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.bootstrap import ends
@@ -251,7 +252,7 @@ def _several(models: dict[str, SmoothData], ax: Any, caption: bool, theme: str) 
     for i, (name, data) in enumerate(models.items()):
         line = look.nth(i)
         ax.fill_between(data.grid, data.low, data.high, color=line["color"], alpha=0.14, lw=0)
-        text = f"{name}: smECE {style.bracket(data.smece, data.smece_low, data.smece_high)}"
+        text = f"{for_figure(name)}: smECE {style.bracket(data.smece, data.smece_low, data.smece_high)}"
         ax.plot(data.grid, data.curve, lw=1.8, label=text, zorder=3, **line)
     sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
     style.finish(

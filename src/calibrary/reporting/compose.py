@@ -32,6 +32,7 @@ def report(
     sample_weight: Any = None,
     labels: Any = None,
     pos_label: Any = None,
+    percent: bool = False,
     groups: Any = None,
     metrics: Any = None,
     primary: str = "ece",
@@ -52,7 +53,7 @@ def report(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label
+    y_true, y_prob, sample_weight, labels, pos_label, percent
         As in :func:`calibrary.predictions`; a ``Matches`` object works too.
     groups : array-like of shape (N,), optional
         Subgroups to report one by one.
@@ -77,7 +78,8 @@ def report(
     >>> answer.headline.startswith("The probabilities are not calibrated")
     True
     """
-    data = as_data(y_true, y_prob, {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label})
+    given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
+    data = as_data(y_true, y_prob, given)
     p = data.read_as("predictions", "report")
     primary = catalogue[primary].id
     draws = default_resamples(p.n) if n_resamples is None else n_resamples

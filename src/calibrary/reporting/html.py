@@ -6,10 +6,10 @@ import functools
 import io
 import re
 from collections.abc import Sequence
-from html import escape
 from importlib.resources import files
 from typing import Any
 
+from calibrary._text import for_html as escape
 from calibrary.data import Matches, Predictions
 from calibrary.lookup import catalogue
 from calibrary.question import Question

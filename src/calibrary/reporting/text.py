@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from calibrary._text import for_csv
 from calibrary.inference import Comparison
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.words import verdict
@@ -190,7 +191,6 @@ def as_csv(reports: Sequence[Report]) -> str:
 
 
 def _safe(value: Any) -> Any:
-    # a cell that starts like a formula would be run by a spreadsheet
-    if isinstance(value, str) and value[:1] in ("=", "+", "@"):
-        return "'" + value
+    if isinstance(value, str):
+        return for_csv(value)
     return "" if value is None else value

@@ -76,13 +76,11 @@ def calbin(
     """
     one_of("inner", inner, ("point", "bin"))
     windows = sliding_windows(view, None if window is None else whole("window", window))
-    errors = np.abs(windows.gap) if inner == "bin" else windows.deviation
     if definition == "authors":
-        return float(errors.mean())
-    if len(errors) == 1:
+        return windows.mean_error(inner)
+    if windows.number == 1:
         return undefined("(57) as printed has no window when the window holds every row: take a smaller window")
-    size = len(windows.c) - len(errors) + 1
-    return size * float(errors[:-1].mean())
+    return windows.size * windows.mean_error(inner, last=False)
 
 
 @metric(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of, undefined, warn
-from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.checks import Array, Indices, as_array, as_floats
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups, UserGroups, VectorGroups, group, norm_order, power_mean
@@ -167,7 +167,7 @@ def proximity_bias_index(
 def _proximity(view: Predictions, features: Any, proximity: Any, reference: Any, n_neighbors: int) -> Array:
     """One number per row of the input that rises with proximity; rows that do not count get zero."""
     if proximity is not None:
-        return as_array(proximity, "proximity").astype(np.float64)
+        return as_floats(proximity, "proximity")
     if features is None:
         raise ValueError("features is missing: pass one row of numbers per prediction, or a ready proximity=")
     near = log_proximity(view.align(features, "features"), n_neighbors=n_neighbors, reference=reference)
@@ -336,7 +336,7 @@ def _by_value(labels: Any) -> Indices:
 def _partition_weights(given: Any, n: int) -> Array:
     if given is None:
         return np.full(n, 1.0 / n)
-    weights = as_array(given, "partition_weights").astype(np.float64)
+    weights = as_floats(given, "partition_weights")
     if weights.shape != (n,) or not (weights >= 0).all() or not weights.sum() > 0:
         raise ValueError(f"partition_weights={given!r} must be {n} weights, none negative and not all zero")
     scaled: Array = weights / weights.sum()

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of
+from calibrary._errors import one_of, warn
 from calibrary._once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
@@ -65,6 +65,11 @@ def debiased_plugin_estimator(view: Predictions, *, n_bins: int = 15, **common: 
     >>> round(cal.debiased_plugin_estimator([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6], n_bins=2), 4)
     -0.035
     """
+    if view.w is not None and (view.w % 1).any():
+        warn(
+            "sample_weight holds fractions, and the noise that is subtracted depends on their scale: pass counts, or "
+            "weights that sum to the number of rows"
+        )
     if view.binary:
         groups = group(view, "width", n_bins=n_bins, closed="left")
         own = groups.total(lambda c, y: (y - c) ** 2)

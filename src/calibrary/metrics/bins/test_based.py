@@ -14,7 +14,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import Edges, EqualWidth, Grouping, Groups
 from calibrary.grouping.edges import whole
 from calibrary.grouping.pava import BlockPAVA
-from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.declare import Correction, Looked, metric
 
 __all__ = ["test_based_calibration_error"]
 
@@ -54,7 +54,7 @@ def test_based_calibration_error(
     last_bin: str = "atom",
     n_bins: int = 10,
     percent: bool = False,
-    **common: Unpack[Common],
+    **common: Unpack[Looked],
 ) -> float:
     r"""Share of predictions that an exact binomial test of their bin's labels rejects.
 

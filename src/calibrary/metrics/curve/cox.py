@@ -30,6 +30,8 @@ from calibrary.numerics.solve.newton import (
 __all__ = ["CoxResult", "CoxTestResult", "cox_intercept_slope", "cox_intercept_slope_test"]
 
 _NAN = float("nan")
+#: Log odds this close, relatively, are one: a slope along them would be rounding.
+_SAME = 1e-10
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,8 @@ def _binary(view: Predictions) -> CoxResult:
     if one.all() or not one.any():
         warn("only one class occurs, so the calibration intercept and slope do not exist")
         return CoxResult(n_used=view.total)
-    constant = s.c[0] == s.c[-1]
+    ends = scipy.special.logit(s.c[[0, -1]])
+    constant = bool(ends[1] - ends[0] <= _SAME * max(1.0, np.abs(ends).max()))
     if not constant and (_apart(s.c, one) or _apart(s.c, ~one)):
         warn("the confidence separates the two classes, so the maximum likelihood intercept and slope do not exist")
         return CoxResult(n_used=view.total)

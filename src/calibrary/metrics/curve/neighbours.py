@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of, undefined
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
 
@@ -130,7 +130,7 @@ def _centre(view: Predictions, query: Any) -> Array:
     if query is None:
         centre: Array = view.mean(view.p)
     else:
-        centre = np.atleast_1d(as_array(query, "query").astype(np.float64))
+        centre = np.atleast_1d(as_floats(query, "query"))
         if centre.shape == (1,) and view.k == 2:
             centre = np.array([1.0 - centre[0], centre[0]])
     if centre.shape != (view.k,) or abs(float(centre.sum()) - 1.0) > 1e-6 or not (centre > 0.0).all():

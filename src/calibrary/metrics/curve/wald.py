@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of, undefined
-from calibrary.data.checks import Array
+from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.curve.options import one_per_view
@@ -82,6 +82,8 @@ def parabolic_wald(
     distinct = len(c) - int(c[0] == 0.0) - int(c[-1] == 1.0) if covariance == "null" else len(c)
     if distinct < 3:
         return undefined("a parabola needs three distinct confidences" + " inside (0, 1)" * (covariance == "null"))
+    if c[-1] - c[0] < SMALLEST_SPREAD:
+        return undefined("confidences that differ by less than can be squared have no parabola")
     x = _columns(view.c)
     score = x @ (view.weight * view.residual)
     if covariance == "null":

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import ENTRIES, Correction, calibration_test, metric
 from calibrary.metrics.kernel.pairs import (
@@ -459,7 +459,7 @@ def _residuals(view: Predictions, matrix: Any) -> Array:
 
 
 def _checked_matrix(matrix: Any, k: int) -> Array:
-    m = as_array(matrix, "matrix").astype(np.float64)
+    m = as_floats(matrix, "matrix")
     if m.shape != (k, k):
         raise ValueError(f"matrix has shape {m.shape}: it compares residuals of {k} classes, so pass ({k}, {k})")
     if not np.allclose(m, m.T) or np.linalg.eigvalsh(m).min() < -1e-10 * np.abs(m).max():

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import ENTRIES, Common, Correction, metric
 from calibrary.metrics.measure import measure
@@ -132,7 +132,7 @@ def consistency_confidence(
     _check_noise(eps, noise)
     if n_draws < 1:
         raise ValueError(f"n_draws={n_draws!r} must be at least 1")
-    rows = as_array(X, "X").astype(np.float64)
+    rows = as_floats(X, "X")
     generator = np.random.default_rng(rng)
     counts = np.zeros((len(rows), n_classes or 1))
     for _ in range(n_draws):
@@ -175,13 +175,13 @@ def consistency_confidence_logits(
     if (y_prob is None) == (logits is None):
         raise TypeError("pass either y_prob or logits=")
     if logits is None:
-        c = as_array(y_prob, "y_prob").astype(np.float64)
+        c = as_floats(y_prob, "y_prob")
         if not (c.min() >= 0 and c.max() <= 1):
             raise ValueError("y_prob must hold probabilities from 0 to 1: pass logits=... for logits")
         with np.errstate(divide="ignore"):
             z = np.column_stack([np.log1p(-c), np.log(c)]) if c.ndim == 1 else np.log(c)
     else:
-        c = z = as_array(logits, "logits").astype(np.float64)
+        c = z = as_floats(logits, "logits")
     if z.ndim != 2 or np.isnan(z).any():
         raise ValueError(f"logits must be an (N, K) array of numbers, one column per class; got shape {z.shape}")
     win = _gaussian if noise == "gaussian" else _uniform

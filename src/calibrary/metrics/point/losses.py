@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
@@ -246,7 +246,7 @@ def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, red
     >>> round(cal.hinge_loss_scores([0, 1, 1], [-2.0, 0.5, 3.0]), 4)
     0.1667
     """
-    y, s = as_array(y_true, "y_true"), as_array(score, "score").astype(np.float64)
+    y, s = as_array(y_true, "y_true"), as_floats(score, "score")
     if y.ndim != 1 or y.shape != s.shape or len(y) == 0:
         raise ValueError(f"y_true has shape {y.shape} and score {s.shape}: pass one label and one score per row")
     if not np.isin(y, (0, 1)).all() or not np.isfinite(s).all():
@@ -437,7 +437,7 @@ def generalized_squared_error(view: Predictions, *, W: Any = None, **common: Unp
     if view.w is not None:
         raise ValueError("sample_weight and W both weigh the rows: pass one of them")
     if not hasattr(W, "tocsr"):  # anything but a scipy sparse matrix
-        W = as_array(W, "W").astype(np.float64)
+        W = as_floats(W, "W")
     if W.shape not in ((view.n,), (view.n, view.n)):
         raise ValueError(f"W has shape {W.shape}: give ({view.n}, {view.n}), or ({view.n},) for a diagonal")
     return float(e @ (W * e if W.ndim == 1 else W @ e))

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import undefined
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, mean_of_rows, reduced, row_blocks
@@ -200,7 +200,7 @@ def _log_determinant(view: Predictions, eps: float) -> Array:
 def _real(values: Any, name: str) -> Array:
     if values is None:
         raise TypeError(f"{name} is missing: numbers need std=, vectors need covariance=")
-    array = as_array(values, name).astype(np.float64)
+    array = as_floats(values, name)
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{name}[{', '.join(map(str, where))}] = {array[where]}: pass finite numbers")

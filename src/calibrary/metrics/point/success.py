@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import undefined
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced, row_blocks
@@ -193,7 +193,7 @@ def _hits(view: Predictions) -> Array:
 
 
 def _cost_rows(view: Predictions, cost: Any) -> Array:
-    price = as_array(cost, "cost").astype(np.float64)
+    price = as_floats(cost, "cost")
     if price.ndim != 2 or len(price) != view.k or price.shape[1] == 0 or not np.isfinite(price).all():
         raise ValueError(
             f"cost has shape {price.shape}: give {view.k} rows (true classes) of finite costs, a column per act"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -18,11 +19,43 @@ LONG = 5000
 
 
 def jit(function: F | None = None, **options: Any) -> Any:
-    """Compile a loop when it is first called; ``@jit`` or ``@jit(fastmath=...)``."""
+    """Compile a loop when it is first called; ``@jit`` or ``@jit(fastmath=...)``.
+
+    What was compiled is kept on disk where that is possible, and compiled again where it is not.
+    """
     from numba import njit
 
-    decorate = njit(cache=True, nogil=True, **options)
+    def decorate(loop: F) -> Any:
+        try:
+            fast = njit(cache=True, nogil=True, **options)(loop)
+        except RuntimeError:  # no folder can be written: a container, another user's installation
+            return njit(nogil=True, **options)(loop)
+        fast._cache = _SafeCache(fast._cache)
+        return fast
+
     return decorate if function is None else decorate(function)
+
+
+class _SafeCache:
+    """A cache on disk that may fail: what cannot be loaded is compiled, and what cannot be kept is not kept."""
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+    def load_overload(self, *signature: Any) -> Any:
+        try:
+            return self._cache.load_overload(*signature)
+        except Exception:  # half a file, another version's file: pickle raises whatever it meets there
+            with suppress(OSError):
+                self._cache.flush()  # forget the index, so that what is compiled now can be kept
+            return None
+
+    def save_overload(self, *compiled: Any) -> None:
+        with suppress(OSError):  # disk full, folder gone read-only: it runs all the same
+            self._cache.save_overload(*compiled)
 
 
 @functools.cache

@@ -1,0 +1,144 @@
+"""Tables with named columns and labelled rows: columns are matched to classes by name, rows must be aligned.
+
+What pandas, polars and PyArrow know about their columns and rows would be lost in an array, and with it the sign that
+two things do not belong together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from calibrary.data.checks import Array, as_array
+from calibrary.data.labels import plain_labels
+
+
+def refuse_misaligned(**given: Any) -> None:
+    """Refuse pandas objects whose indexes differ: which row belongs to which is then not known."""
+    known = [(name, index) for name, values in given.items() if (index := _index(values)) is not None]
+    for name, index in known[1:]:
+        first, expected = known[0]
+        if len(index) == len(expected) and not index.equals(expected):
+            raise ValueError(
+                f"{name} and {first} have different indexes: align them ({name}.loc[{first}.index]), or pass "
+                f"{name}.to_numpy() if the rows are in the same order"
+            )
+
+
+def _index(values: Any) -> Any:
+    index = getattr(values, "index", None)
+    return index if hasattr(index, "equals") else None  # the index of a list is a method
+
+
+def column_names(table: Any) -> list[str] | None:
+    """The names of the columns of a table of any kind; None for an array."""
+    names = getattr(table, "column_names", None)  # PyArrow
+    if names is None:
+        names = getattr(table, "columns", None)  # pandas, polars
+    if names is None or callable(names) or getattr(table, "ndim", 2) != 2:
+        return None
+    return [str(name) for name in names]
+
+
+def by_name(columns: list[str], p: Array, y_true: Any, labels: Any) -> tuple[Array, Any]:
+    """Probabilities and ``labels`` in one order, that of the columns' names; refused where they do not fit."""
+    if len(columns) != p.shape[1]:
+        return p, labels
+    if labels is not None:
+        return _ordered_as(columns, p, labels), labels
+    y = as_array(y_true, "y_true")
+    if y.ndim != 1:
+        _refuse_other_order(column_names(y_true), columns)
+        return p, None
+    distinct = set(plain_labels(y).tolist())
+    if all(isinstance(value, str) for value in distinct):
+        names = matched_names(columns, distinct)
+        if names is None:
+            raise ValueError(
+                f"the columns of y_prob ({_some(columns)}) do not name the classes in y_true "
+                f"({_some(sorted(distinct))}): rename them, or pass labels=[...] in column order"
+            )
+        return p, names
+    return _numbered(columns, p, {_word(value) for value in distinct})
+
+
+def _ordered_as(columns: list[str], p: Array, labels: Any) -> Array:
+    """The columns in the order of ``labels``, which win over names that have nothing to do with them."""
+    words = [_word(name) for name in (labels.tolist() if hasattr(labels, "tolist") else labels)]
+    names = matched_names(columns, set(words))
+    if names is not None and len(words) == len(names):
+        return np.ascontiguousarray(p[:, [names.index(word) for word in words]])
+    both = set(words) & set(columns)
+    if both and columns != [str(k) for k in range(len(columns))]:
+        raise ValueError(
+            f"labels={list(words)!r} and the columns of y_prob ({_some(columns)}) share {_some(sorted(both))} but not "
+            "all: name every column after its class, or pass y_prob.to_numpy()"
+        )
+    return p
+
+
+_PLACES = {"False": 0, "True": 1}
+
+
+def _numbered(columns: list[str], p: Array, words: set[str]) -> tuple[Array, Any]:
+    """Columns for labels that are numbers: positions, unless the columns' own numbers say otherwise."""
+    k = len(columns)
+    places = [str(i) for i in range(k)]
+    names = matched_names(columns, set(places)) or matched_names(columns, {"False", "True"})
+    if names is not None:
+        order = sorted(range(k), key=lambda i: _PLACES[names[i]] if names[i] in _PLACES else int(names[i]))
+        return (p if order == list(range(k)) else np.ascontiguousarray(p[:, order])), None
+    if "0" in words or "False" in words or k == 2:
+        return p, None
+    from_one = matched_names(columns, {str(i + 1) for i in range(k)})
+    if from_one is not None and str(k) in words and words <= set(from_one):
+        order = sorted(range(k), key=lambda i: int(from_one[i]))
+        return np.ascontiguousarray(p[:, order]), [i + 1 for i in range(k)]
+    raise ValueError(
+        f"y_true holds {_some(sorted(words))} and never 0, and the columns of y_prob ({_some(columns)}) do not say "
+        f"whether classes count from 0 or 1: pass labels={list(range(k))!r} or labels={list(range(1, k + 1))!r}"
+    )
+
+
+def matched_names(columns: Sequence[str], words: set[str]) -> list[str] | None:
+    """The class each column is named after, if every one of ``words`` has its column; None if some have none.
+
+    Columns may share what stands before and after the class: ``prob_cat, prob_car`` hold cat and car.
+    """
+    found = {
+        tuple(column[before : len(column) - after] for column in columns)
+        for before in range(_shared(columns) + 1)
+        for after in range(_shared([column[::-1] for column in columns]) + 1)
+        if before + after < min(map(len, columns))
+    }
+    fitting = [list(names) for names in found if words <= set(names) and len(set(names)) == len(columns)]
+    if len(fitting) > 1:
+        raise ValueError(f"the columns {_some(columns)} can be read as {_some(fitting[0])} and as {_some(fitting[1])}")
+    return fitting[0] if fitting else None
+
+
+def _shared(words: Sequence[str]) -> int:
+    """How many letters all words begin with."""
+    n = 0
+    while all(len(word) > n and word[n] == words[0][n] for word in words):
+        n += 1
+    return n
+
+
+def _refuse_other_order(of_labels: list[str] | None, columns: list[str]) -> None:
+    if of_labels is not None and of_labels != columns and set(of_labels) & set(columns):
+        raise ValueError(
+            f"the columns of y_true ({_some(of_labels)}) and of y_prob ({_some(columns)}) are not the same: bring them "
+            "in one order"
+        )
+
+
+def _word(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _some(names: Sequence[Any], most: int = 4) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown + (", ..." if len(names) > most else "")

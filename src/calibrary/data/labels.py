@@ -1,0 +1,238 @@
+"""Which class occurred? Labels in any container become positions 0..K-1, or are refused with one sentence.
+
+Nothing is guessed: whole numbers are positions, or names that ``labels`` or ``pos_label`` put in order; a missing label
+is no class; text and numbers do not mix.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Hashable, Iterable, Sequence
+from numbers import Number, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.data.checks import Array, as_array, missing
+
+#: Largest whole number among labels that is told from its neighbours.
+_LARGEST = 2.0**53
+
+
+def checked_labels(
+    y_true: Any, p: Array, labels: Any = None, pos_label: Hashable | None = None
+) -> tuple[NDArray[np.intp], tuple[Hashable, ...] | None]:
+    """Labels as positions of classes, and the names of the classes where they have some."""
+    y = as_array(y_true, "y_true")
+    if y.ndim != 1:
+        y = _flat_labels(y, p)
+    if len(y) == 0:
+        raise ValueError("y_true is empty: a metric needs at least one label")
+    y = plain_labels(y)
+    k = 2 if p.ndim == 1 else p.shape[1]
+    if labels is not None or pos_label is not None:
+        return _named_labels(y, p, _checked_names(labels, k), pos_label)
+    kind = y.dtype.kind
+    if kind in "iu":
+        index = y.astype(np.intp, copy=False)
+    elif kind == "b":
+        return y.astype(np.intp), None
+    elif kind == "f":
+        index = _whole_labels(y, p)
+        if index.dtype.kind == "f":
+            return index, None
+    else:
+        return _sorted_names(y, p)
+    unsigned = index.view(np.uintp)  # in which a negative label is a huge one
+    if unsigned.item(unsigned.argmax()) >= k:
+        _refuse_labels(index, k, y)
+    return index, None
+
+
+def _flat_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
+    """One label per row, from a single column or from rows of zeros and a one."""
+    if y.ndim == 2 and y.shape[1] == 1:
+        return y[:, 0]
+    if y.ndim == 2 and y.shape == p.shape and np.isin(y, (0, 1)).all() and (y.sum(axis=1) == 1).all():
+        return np.asarray(y.argmax(axis=1))
+    raise ValueError(f"y_true has {y.ndim} dimensions: pass one label per row")
+
+
+# -- labels in containers of anything ---------------------------------------------------------------
+
+
+def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
+    """Labels of an object array in an array of their own kind: whole numbers are numbers whatever holds them."""
+    if y.dtype.kind in "biufUS":
+        return y
+    if y.dtype.kind in "cmMV":
+        raise ValueError(f"y_true holds {y.dtype} values: pass the class that occurred, as a number or a name")
+    values = y.tolist()
+    gone = missing(values)
+    if gone is not None:
+        raise ValueError(f"y_true[{gone}] is missing: every row needs a label; drop the rows without one")
+    for i, value in enumerate(values):
+        odd = isinstance(value, datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64)
+        if odd or not isinstance(value, Hashable) or (isinstance(value, Number) and not isinstance(value, Real)):
+            raise ValueError(
+                f"y_true[{i}] = {value!r} is no label: pass the class that occurred, as a number or a name"
+            )
+    numeric = [isinstance(value, Real | np.bool_) for value in values]
+    if all(numeric):
+        if all(isinstance(value, bool | np.bool_) for value in values):
+            return np.array(values, dtype=bool)
+        if all(isinstance(value, int | np.integer) and abs(int(value)) < _LARGEST for value in values):
+            return np.array(values, dtype=np.int64)
+        return np.array([_as_float(value) for value in values])
+    if any(numeric):
+        i, j = numeric.index(True), numeric.index(False)
+        raise ValueError(
+            f"y_true mixes numbers and names (y_true[{i}] = {values[i]!r}, y_true[{j}] = {values[j]!r}): "
+            "give every class one kind of label"
+        )
+    return y
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return float("inf")
+
+
+def _whole_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
+    """Labels that came as floats: classes, or else shares between 0 and 1."""
+    index = np.where(np.abs(y) < _LARGEST, y, -1).astype(np.intp)
+    bad = np.flatnonzero(index != y)
+    if not len(bad):
+        return index
+    gone = np.flatnonzero(~np.isfinite(y))
+    if len(gone):
+        i = int(gone[0])
+        raise ValueError(f"y_true[{i}] = {y[i]}: every row needs a label; drop the rows without one")
+    i = int(bad[0])
+    if p.ndim == 1 and len(p) == len(y) and np.isin(p, (0.0, 1.0)).all() and (y >= 0).all() and (y <= 1).all():
+        raise ValueError(
+            f"y_true[{i}] = {y[i]:g} is not a label while y_prob holds only 0 and 1: the two arguments look "
+            "swapped; call metric(y_true, y_prob)"
+        )
+    share = share_of_each(y, p)
+    if share is not None:
+        return share
+    raise ValueError(f"y_true[{i}] = {y[i]:g} is not a label: pass the class that occurred (0, 1, ...), not a score")
+
+
+def share_of_each(y: NDArray[Any], p: Array) -> Array | None:
+    """Labels between 0 and 1 as shares of class 1 (two columns: as rows of two); None if they cannot be that."""
+    if (p.ndim == 2 and p.shape[1] != 2) or len(y) != len(p):
+        return None
+    outside = np.flatnonzero((y < 0.0) | (y > 1.0))
+    if len(outside):
+        i = int(outside[0])
+        raise ValueError(f"y_true[{i}] = {y[i]:g} is neither a class nor a share between 0 and 1, as other labels are")
+    share = y.astype(np.float64)
+    return share if p.ndim == 1 else np.column_stack([1.0 - share, share])
+
+
+def _refuse_labels(index: NDArray[np.intp], k: int, y: NDArray[Any]) -> None:
+    i = int(np.flatnonzero((index < 0) | (index >= k))[0])
+    shown = y[i] if y.dtype.kind == "u" else index[i]  # huge unsigned numbers have wrapped around in the index
+    raise ValueError(
+        f"y_true[{i}] = {shown} is outside the {k} classes 0..{k - 1}: pass labels=[...] in column order, "
+        "or pos_label= with one column of probabilities"
+    )
+
+
+# -- names ------------------------------------------------------------------------------------------
+
+
+def in_order(names: Iterable[Any]) -> list[Any]:
+    """Names in ascending order: as numbers where every one is a number (2 before 10), else as text."""
+    distinct = list(names)
+    if all(isinstance(name, Real) for name in distinct):
+        return sorted(distinct)
+    values = [_number_in(str(name)) for name in distinct]
+    if all(value is not None for value in values):
+        return [
+            name for _, name in sorted(zip(values, distinct, strict=True), key=lambda pair: (pair[0], str(pair[1])))
+        ]
+    return sorted(distinct, key=str)
+
+
+def _number_in(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _sorted_names(y: NDArray[Any], p: Array) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
+    # scikit-learn orders the columns of predict_proba by sorted class name; for two classes and one column
+    # of probabilities that would silently choose which class is "1", so there the name is asked for.
+    names = in_order(set(y.tolist()))
+    k = 2 if p.ndim == 1 else p.shape[1]
+    if p.ndim == 1:
+        remedy = f"pass pos_label={names[-1]!r} (or labels=[negative, positive])"
+    elif k == 2 or len(names) != k:
+        remedy = f"y_true holds {len(names)} of them and y_prob has {k} columns: pass labels=[...] in column order"
+    else:
+        return _named_labels(y, p, names, None)
+    raise ValueError(f"y_true holds class names such as {names[0]!r}: {remedy}")
+
+
+def _checked_names(labels: Any, k: int) -> list[Hashable] | None:
+    if labels is None:
+        return None
+    if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
+        raise ValueError(f"labels={labels!r} is no list: name each of the {k} classes once, in column order")
+    names = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    gone = missing(names)
+    if gone is not None or not all(isinstance(name, Hashable) for name in names):
+        raise ValueError(f"labels={names!r} holds a missing value or one that is no name: name each class once")
+    if len(set(names)) != len(names) or len(names) != k:
+        raise ValueError(f"labels={names!r} must name each of the {k} classes once")
+    return names
+
+
+def _named_labels(
+    y: NDArray[Any], p: Array, names: Sequence[Hashable] | None, pos_label: Hashable | None
+) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
+    values = y.tolist()
+    if y.dtype.kind == "f" and np.isnan(y).any():
+        i = int(np.flatnonzero(np.isnan(y))[0])
+        raise ValueError(f"y_true[{i}] is missing: every row needs a label; drop the rows without one")
+    if pos_label is not None:
+        names = _with_positive(values, p, names, pos_label)
+    assert names is not None
+    position = {name: i for i, name in enumerate(names)}
+    try:
+        index = np.fromiter((position[v] for v in values), dtype=np.intp, count=len(values))
+    except KeyError as error:
+        i = next(i for i, v in enumerate(values) if v not in position)
+        raise ValueError(f"y_true[{i}] = {values[i]!r} is not among labels={list(names)!r}") from error
+    return index, tuple(names)
+
+
+def _with_positive(
+    values: list[Any], p: Array, names: Sequence[Hashable] | None, pos_label: Hashable
+) -> Sequence[Hashable]:
+    """Names of the two classes, the positive one last."""
+    if p.ndim == 2:
+        raise ValueError(
+            f"pos_label={pos_label!r} is for one column of probabilities, and y_prob has {p.shape[1]}: pass "
+            "labels=[...] in column order, or the column of that class alone"
+        )
+    if not isinstance(pos_label, Hashable) or missing([pos_label]) is not None:
+        raise ValueError(f"pos_label={pos_label!r} is no label: pass the one value of y_true that counts as class 1")
+    if names is not None:
+        if pos_label not in names:
+            raise ValueError(f"pos_label={pos_label!r} is not among labels={list(names)!r}")
+        return [next(name for name in names if name != pos_label), pos_label]
+    others = in_order(set(values) - {pos_label})
+    if len(others) > 1:
+        raise ValueError(
+            f"y_true holds {len(others)} labels besides pos_label={pos_label!r}: "
+            f"{others[:4]}; pass labels=[negative, positive] and keep only those rows"
+        )
+    return [others[0] if others else f"not {pos_label}", pos_label]

@@ -1,0 +1,230 @@
+"""What an option may be: type, range and choices, checked once at the door, whether the chosen variant reads it or not.
+
+The types come from the formula's own signature; what a signature cannot say (which words, how large) stands in the
+tables below, one line for each name of an option, or for the option of one metric where a name means several things.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from calibrary._errors import one_of
+from calibrary.grouping.named import BINNINGS
+from calibrary.kernels import WEIGHT_TYPES
+from calibrary.metrics.facts import Options
+
+#: The words an option may be. "metric.option" goes before "option".
+CHOICES: dict[str, tuple[str, ...]] = {
+    "aggregate": ("power", "mean"),
+    "base": ("mass", "width"),
+    "binning": BINNINGS,
+    "piece.binning": ("nested", "grid"),
+    "tce.binning": ("width", "mass"),
+    "closed": ("right", "left"),
+    "folds": ("shuffle", "rank"),
+    "mass_rule": ("floor", "split", "round", "quantile"),
+    "roof": ("tilted", "flat"),
+    "strategy": ("uniform", "quantile"),
+    "tce.strategy": ("pava-bc", "pava", "quantile", "uniform"),
+    "surface": ("interpolate", "direct"),
+    "weight_type": WEIGHT_TYPES,
+}
+
+#: The smallest and largest number an option may be. Sizes that take memory end where it would.
+RANGES: dict[str, tuple[float, float]] = {
+    "n_bins": (1, 1_000_000),
+    "max_bins": (1, 1_000_000),
+    "n_proximity_bins": (1, 1_000_000),
+    "n_resamples": (1, 10_000_000),
+    "n_bootstrap": (1, 10_000_000),
+    "n_samples": (1, 100_000_000),
+    "grid": (1, 10_000_000),
+    "cv": (2, 1_000_000),
+    "segments": (1, 10_000),
+    "max_segments": (1, 10_000),
+    "n_knots": (3, 10_000),
+    "k_max": (0, 1000),  # bins of width 2^-k: narrower ones are no numbers
+    "points_per_bin": (0, math.inf),
+    "tolerance": (0, math.inf),
+    "lags": (0, math.inf),
+    "reference": (0, math.inf),
+    "reference_class": (0, math.inf),
+    "degree": (0, 10),
+    "min_count": (0, math.inf),
+    "span": (0, 1e6),
+    "cell": (0, 1e6),
+    "lsece.bandwidth": (0, 1e4),
+    "lsece.sigma": (0, 1e4),
+    "ice.alpha": (0, 100),
+}
+
+#: Numbers that may be infinite.
+ENDLESS = frozenset({"norm", "n_max"})
+
+#: Arrays of numbers, every one finite.
+FINITE = frozenset({"W", "proximity", "edges", "cost", "partition_weights"})
+
+#: What an option is whose signature says None and no more.
+KINDS: dict[str, frozenset[str]] = {
+    name: frozenset(kinds.split())
+    for name, kinds in {
+        "bandwidth": "float str None other", "cv": "int None",
+        "n_bins": "int str None other", "max_bins": "int None", "max_segments": "int None",
+        "segments": "int None other", "n_knots": "int None other", "degree": "int None", "span": "float None",
+        "cell": "float None", "tolerance": "float None", "grid": "int None other", "ensemble": "bool None",
+        "delta": "float None", "base": "str None", "roof": "str None", "empty": "str None", "folds": "str None",
+        "surface": "str None", "parameters": "str None", "strategy": "str None", "closed": "str None",
+        "mass_rule": "str None", "points_per_bin": "float None", "weight_type": "str",
+    }.items()
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of one metric: the kinds of values it takes, and which of them."""
+
+    name: str
+    kinds: frozenset[str]
+    choices: tuple[str, ...] = ()
+    low: float = -math.inf
+    high: float = math.inf
+    endless: bool = False
+    finite: bool = False
+
+    def check(self, value: Any) -> None:
+        """Refuse a value that the option cannot have, with one sentence that names it."""
+        if value is None:
+            if not self.kinds & {"None", "any"}:
+                raise ValueError(f"{self.name}=None: leave it out for its default, or pass {self._wanted}")
+        elif isinstance(value, str):
+            self._check_word(value)
+        elif self.finite:
+            self._check_finite(value)
+        elif isinstance(value, Real | np.bool_):
+            self._check_number(value)
+        elif not self.kinds & {"other", "any"}:
+            raise ValueError(f"{self.name}={value!r} must be {self._wanted}")
+
+    def _check_word(self, value: str) -> None:
+        if self.choices and "str" in self.kinds:
+            one_of(self.name, value, self.choices)
+        elif not self.kinds & {"str", "any"}:
+            raise ValueError(f"{self.name}={value!r} must be {self._wanted}")
+
+    def _check_number(self, value: Any) -> None:
+        if isinstance(value, bool | np.bool_):
+            if not self.kinds & {"bool", "any", "other"}:
+                raise ValueError(f"{self.name}={value!r} must be {self._wanted}")
+            return
+        if self.kinds & {"any"}:
+            return
+        if "float" in self.kinds:
+            if math.isnan(value) or (math.isinf(value) and not self.endless):
+                raise ValueError(f"{self.name}={value!r} must be a finite number")
+        elif "int" not in self.kinds:
+            raise ValueError(f"{self.name}={value!r} must be {self._wanted}")
+        elif not isinstance(value, SupportsIndex):
+            least = f" of at least {self.low:g}" if math.isfinite(self.low) else ""
+            raise ValueError(f"{self.name}={value!r} must be a whole number{least}")
+        if value < self.low:
+            exact = "a whole number of at least" if "int" in self.kinds and "float" not in self.kinds else "at least"
+            raise ValueError(f"{self.name}={value!r} must be {exact} {self.low:g}")
+        if value > self.high:
+            raise ValueError(f"{self.name}={value!r} is too large: at most {self.high:,.15g} is possible")
+
+    def _check_finite(self, value: Any) -> None:
+        from calibrary.data.checks import as_floats
+
+        if callable(value):
+            return
+        if hasattr(value, "tocoo"):  # a sparse matrix
+            value = value.tocoo().data
+        numbers = as_floats(value, self.name)
+        if not np.isfinite(numbers).all():
+            where = ", ".join(map(str, np.argwhere(~np.isfinite(numbers))[0].tolist()))
+            raise ValueError(f"{self.name}[{where}] is not finite: every number must be")
+
+    @property
+    def _wanted(self) -> str:
+        words = {"bool": "True or False", "int": "a whole number", "float": "a number"}
+        wanted = [text for kind, text in words.items() if kind in self.kinds]
+        if "str" in self.kinds:
+            wanted.append(f"one of {', '.join(map(repr, self.choices))}" if self.choices else "a word")
+        return " or ".join(wanted) or "something else"
+
+
+def check_options(id: str, formula: Callable[..., Any], extra: Any, given: Mapping[str, Any]) -> None:
+    """Check the options given to a metric (or to its test) against what its formula declares."""
+    if not given:
+        return
+    known = _DECLARED.get(formula)
+    if known is None:
+        known = _DECLARED[formula] = declared(id, formula, extra)
+    for name, value in given.items():
+        if name in known:
+            known[name].check(value)
+    if "points_per_bin" in given:
+        _refuse_idle(given, formula, extra)
+
+
+#: The options of every formula that was called with some.
+_DECLARED: dict[Callable[..., Any], Mapping[str, Option]] = {}
+
+
+def _refuse_idle(given: Mapping[str, Any], formula: Any, extra: Any) -> None:
+    """Refuse an option that changes nothing."""
+    own = inspect.signature(formula).parameters.get("binning")
+    usual = own.default if own is not None else extra["binning"]
+    binning = given.get("binning", usual)
+    if binning != "points" or given.get("edges") is not None or given.get("strategy") is not None:
+        raise ValueError(
+            f"points_per_bin={given['points_per_bin']!r} has no effect on these bins: pass binning='points' with it"
+        )
+
+
+def declared(id: str, formula: Callable[..., Any], extra: Any) -> Mapping[str, Option]:
+    """The options of a metric, from its signature and the tables of this file."""
+    found = {}
+    for name, value in inspect.signature(formula).parameters.items():
+        if value.kind is inspect.Parameter.KEYWORD_ONLY:
+            kinds = _kinds(str(value.annotation))
+            found[name] = _option(id, name, kinds | ({"None"} if value.default is None else set()))
+    for name in extra:
+        if name not in found:
+            kinds = KINDS.get(name) or _kinds_of_default(extra[name] if isinstance(extra, Options) else None)
+            found[name] = _option(id, name, kinds | {"None"})
+    return found
+
+
+def _option(id: str, name: str, kinds: frozenset[str]) -> Option:
+    def told(table: Mapping[str, Any], usual: Any) -> Any:
+        return table.get(f"{id}.{name}", table.get(name, usual))
+
+    whole = "int" in kinds and "float" not in kinds
+    low, high = told(RANGES, (1 if whole else -math.inf, math.inf))
+    choices = told(CHOICES, ()) if "str" in kinds else ()
+    endless = name in ENDLESS or f"{id}.{name}" in ENDLESS
+    return Option(name, kinds, choices, low, high, endless, name in FINITE)
+
+
+def _kinds(annotation: str) -> frozenset[str]:
+    """The kinds that an annotation names; "other" for objects, "any" where it says nothing."""
+    words = [word.strip() for word in annotation.split("|")]
+    plain = {"int", "float", "bool", "str", "None"}
+    if "Any" in words or annotation in ("", str(inspect.Parameter.empty)):
+        return frozenset({"any"})
+    return frozenset(word if word in plain else "other" for word in words)
+
+
+def _kinds_of_default(default: Any) -> frozenset[str]:
+    if default is None:
+        return frozenset({"any"})
+    kind = type(default).__name__
+    return frozenset({kind, "other"} if kind == "str" else {"float"} if kind == "float" else {kind})
