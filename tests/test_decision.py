@@ -198,8 +198,9 @@ def test_lenses():
     for metric in (cal.decision_loss, cal.net_benefit, cal.bounded_brier):
         each = [metric(y == k, p[:, k]) for k in range(4)]
         assert metric(y, p, lens="class-wise") == pytest.approx(np.mean(each))
-    assert cal.regret_curve(y, p).lens == "top-label"
-    with pytest.raises(ValueError, match=r"lens='class-wise' gives several views .* pass one class"):
+    top = (p.argmax(axis=1) == y).astype(int)
+    assert cal.regret_curve(y, p).decision_loss == cal.decision_loss(top, p.max(axis=1))
+    with pytest.raises(ValueError, match=r"the lens gives 4 views .* pass one class"):
         cal.decision_curve(y, p, lens="class-wise")
 
 

@@ -18,8 +18,6 @@ from calibrary.data import lens as lens
 from calibrary.data.lens import *
 from calibrary.data.predictions import *
 from calibrary.diagnostics import *
-from calibrary.diagnostics.decisions import *
-from calibrary.diagnostics.honest_band import *
 from calibrary.evaluation import *
 from calibrary.evaluation import Row
 from calibrary.inference import *
@@ -103,29 +101,32 @@ _ROOMS = ("diagnostics", "gallery", "grouping", "kernels", "losses", "maps", "mo
 
 #: What people call besides the metrics themselves.
 _VERBS = (
-    "adjust_pvalues", "boxes", "calibration_gain", "catalogue", "compare", "compute", "evaluate", "horizon",
-    "interval", "match_detections", "matched_detections", "null_distribution", "predictions", "read_yolo",
-    "recalibration_gain", "recommend", "report", "segmentation", "sigmoid", "softmax", "test",
+    "adjust_pvalues", "averaged_two_bin_null_mean", "boxes", "calibration_gain", "calibration_monitor", "catalogue",
+    "compare", "compute", "evaluate", "horizon", "interval", "match_detections", "matched_detections",
+    "null_distribution", "predictions", "read_yolo", "recalibration_gain", "recommend", "report", "segmentation",
+    "sigmoid", "softmax", "test",
 )  # fmt: skip
 
 #: Tables and curves.
 _TABLES = (
-    "cumulative_difference", "d_ece_map", "ece_knn_curve", "multiple_binomial_test", "observed_expected_interval",
-    "reliability_bins", "score_decomposition", "set_coverage_curve",
+    "cumulative_difference", "d_ece_map", "decision_curve", "ece_knn_curve", "honest_band", "multiple_binomial_test",
+    "murphy_curve", "observed_expected_interval", "regret_curve", "reliability_bins", "score_decomposition",
+    "set_coverage_curve",
 )  # fmt: skip
 
 #: What they take and return.
 _NOUNS = (
-    "BetaCalibrationTestResult", "BinnedDecomposition", "BonferroniResult", "Bootstrap", "Boxes",
-    "CalibrationWarning", "Catalogue", "ClassRow", "ClassWiseHosmerLemeshowResult", "Comparison",
-    "ConfidenceInterval", "Consistency", "CorpDecomposition", "Correction", "CoverageCurve", "CoxResult",
-    "CoxTestResult", "CumulativeDifference", "CumulativeTestResult", "DetectionMap", "EmbeddedTestResult",
-    "EntropyDifference", "Entry", "Evaluation", "GroupRow", "GroupingLoss", "Horizon", "HosmerLemeshowResult",
-    "IntervalResult", "Lens", "MapGain", "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult",
+    "Alternative", "BetaCalibrationTestResult", "BinnedDecomposition", "BonferroniResult", "Bootstrap", "Boxes",
+    "CalibrationLoss", "CalibrationMonitor", "CalibrationWarning", "Catalogue", "ClassRow",
+    "ClassWiseHosmerLemeshowResult", "Comparison", "ConfidenceInterval", "Consistency", "CorpDecomposition",
+    "Correction", "CoverageCurve", "CoxResult", "CoxTestResult", "CumulativeDifference", "CumulativeTestResult",
+    "DecisionCurve", "DetectionMap", "EValueResult", "EmbeddedTestResult", "EntropyDifference", "Entry", "Evaluation",
+    "GroupRow", "GroupingLoss", "HonestBand", "HonestError", "Horizon", "HosmerLemeshowResult", "IntervalResult",
+    "Lens", "MapGain", "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult", "MurphyCurve",
     "MurphyDecomposition", "NeighborCurve", "NeighborTestResult", "NullDistribution", "PairTestResult",
     "ParabolicWaldResult", "Parts", "Pixels", "Predictions", "Question", "RatioInterval", "RecalibrationGain",
-    "Recalibrator", "Recommendation", "ReliabilityBins", "Report", "Row", "SetCoverage", "TCalResult", "TestResult",
-    "TrueDecomposition", "UnknownMetricError",
+    "Recalibrator", "Recommendation", "RegretCurve", "ReliabilityBins", "Report", "Row", "SegmentsTestResult",
+    "SetCoverage", "TCalResult", "TestResult", "TrueDecomposition", "UnknownMetricError", "VariationalTestResult",
 )  # fmt: skip
 
 _METRICS = sorted({f.__name__ for f in (*_FUNCTIONS.values(), *(test.function for test in _TESTS.values()))})

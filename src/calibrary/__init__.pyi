@@ -42,6 +42,12 @@ from calibrary.diagnostics.coverage import CoverageCurve as CoverageCurve
 from calibrary.diagnostics.coverage import set_coverage_curve as set_coverage_curve
 from calibrary.diagnostics.cumulative import CumulativeDifference as CumulativeDifference
 from calibrary.diagnostics.cumulative import cumulative_difference as cumulative_difference
+from calibrary.diagnostics.decisions import DecisionCurve as DecisionCurve
+from calibrary.diagnostics.decisions import MurphyCurve as MurphyCurve
+from calibrary.diagnostics.decisions import RegretCurve as RegretCurve
+from calibrary.diagnostics.decisions import decision_curve as decision_curve
+from calibrary.diagnostics.decisions import murphy_curve as murphy_curve
+from calibrary.diagnostics.decisions import regret_curve as regret_curve
 from calibrary.diagnostics.decomposition import BinnedDecomposition as BinnedDecomposition
 from calibrary.diagnostics.decomposition import CorpDecomposition as CorpDecomposition
 from calibrary.diagnostics.decomposition import MurphyDecomposition as MurphyDecomposition
@@ -49,6 +55,8 @@ from calibrary.diagnostics.decomposition import TrueDecomposition as TrueDecompo
 from calibrary.diagnostics.decomposition import score_decomposition as score_decomposition
 from calibrary.diagnostics.detection_map import DetectionMap as DetectionMap
 from calibrary.diagnostics.detection_map import d_ece_map as d_ece_map
+from calibrary.diagnostics.honest_band import HonestBand as HonestBand
+from calibrary.diagnostics.honest_band import honest_band as honest_band
 from calibrary.diagnostics.neighbours import NeighborCurve as NeighborCurve
 from calibrary.diagnostics.neighbours import ece_knn_curve as ece_knn_curve
 from calibrary.diagnostics.ratio import RatioInterval as RatioInterval
@@ -72,23 +80,27 @@ from calibrary.inference.null import NullDistribution as NullDistribution
 from calibrary.inference.null import null_distribution as null_distribution
 from calibrary.inference.result import ConfidenceInterval as ConfidenceInterval
 from calibrary.inference.result import IntervalResult as IntervalResult
-from calibrary.inference.sequential import EValueResult
+from calibrary.inference.sequential import Alternative as Alternative
+from calibrary.inference.sequential import CalibrationMonitor as CalibrationMonitor
+from calibrary.inference.sequential import EValueResult as EValueResult
+from calibrary.inference.sequential import calibration_monitor as calibration_monitor
 from calibrary.inference.test import test as test
 from calibrary.lookup import Catalogue as Catalogue
 from calibrary.lookup import catalogue as catalogue
 from calibrary.lookup import compute as compute
+from calibrary.metrics.averaged_two_bin import averaged_two_bin_null_mean as averaged_two_bin_null_mean
 from calibrary.metrics.bins.hosmer_lemeshow import ClassWiseHosmerLemeshowResult as ClassWiseHosmerLemeshowResult
 from calibrary.metrics.bins.hosmer_lemeshow import HosmerLemeshowResult as HosmerLemeshowResult
 from calibrary.metrics.bins.t_cal import TCalResult as TCalResult
 from calibrary.metrics.by import Parts as Parts
 from calibrary.metrics.coverage import SetCoverage as SetCoverage
-from calibrary.metrics.crossfit import CalibrationLoss
-from calibrary.metrics.crossfit import VariationalTestResult
+from calibrary.metrics.crossfit import CalibrationLoss as CalibrationLoss
+from calibrary.metrics.crossfit import VariationalTestResult as VariationalTestResult
 from calibrary.metrics.cumulative import CumulativeTestResult as CumulativeTestResult
 from calibrary.metrics.curve.beta_test import BetaCalibrationTestResult as BetaCalibrationTestResult
 from calibrary.metrics.curve.cox import CoxResult as CoxResult
 from calibrary.metrics.curve.cox import CoxTestResult as CoxTestResult
-from calibrary.metrics.curve.honest import HonestError
+from calibrary.metrics.curve.honest import HonestError as HonestError
 from calibrary.metrics.curve.neighbours import NeighborTestResult as NeighborTestResult
 from calibrary.metrics.curve.wald import ParabolicWaldResult as ParabolicWaldResult
 from calibrary.metrics.declare import BonferroniResult as BonferroniResult
@@ -100,7 +112,7 @@ from calibrary.metrics.kernel.embedded import EmbeddedTestResult as EmbeddedTest
 from calibrary.metrics.kernel.pairs import PairTestResult as PairTestResult
 from calibrary.metrics.label_distributions import EntropyDifference as EntropyDifference
 from calibrary.metrics.point.rows import Score
-from calibrary.metrics.segments import SegmentsTestResult
+from calibrary.metrics.segments import SegmentsTestResult as SegmentsTestResult
 from calibrary.question import Question as Question
 from calibrary.recalibrate.gain import MapGain as MapGain
 from calibrary.recalibrate.gain import RecalibrationGain as RecalibrationGain

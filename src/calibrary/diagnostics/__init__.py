@@ -5,8 +5,10 @@ from __future__ import annotations
 from calibrary.diagnostics.binomial import *
 from calibrary.diagnostics.coverage import *
 from calibrary.diagnostics.cumulative import *
+from calibrary.diagnostics.decisions import *
 from calibrary.diagnostics.decomposition import *
 from calibrary.diagnostics.detection_map import *
+from calibrary.diagnostics.honest_band import *
 from calibrary.diagnostics.neighbours import *
 from calibrary.diagnostics.ratio import *
 from calibrary.diagnostics.reliability import *

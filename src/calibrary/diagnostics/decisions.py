@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import scipy
 
 from calibrary.data.checks import Array, as_array
-from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions
-from calibrary.diagnostics.view import one_view
+from calibrary.data.views import Views
+from calibrary.diagnostics.declare import diagnostic, only_view
+from calibrary.metrics.decision.benefit import net_benefit
 from calibrary.metrics.decision.cost import cost_of
-from calibrary.metrics.decision.regret import regret_of
+from calibrary.metrics.decision.regret import decision_loss, regret_of
+from calibrary.metrics.declare import Common, Result
 
 __all__ = ["DecisionCurve", "MurphyCurve", "RegretCurve", "decision_curve", "murphy_curve", "regret_curve"]
 
 
 @dataclass(frozen=True)
-class RegretCurve:
+class RegretCurve(Result):
     """What acting on the probabilities costs more than acting on a map of them, for every threshold.
 
     Attributes
@@ -28,7 +30,7 @@ class RegretCurve:
     cost, best : the cost of acting on the confidences, and on the map; ``regret = cost - best``
     decision_loss, worst : largest regret over max(t, 1-t), and its threshold
     area : integral of the regret; half the miscalibration (MCB) of CORP where the map is isotonic
-    n, lens : total weight, and how the predictions were looked at
+    n : total weight
     """
 
     threshold: Array
@@ -39,22 +41,17 @@ class RegretCurve:
     worst: float
     area: float
     n: float
-    lens: str
 
 
+@diagnostic(decision_loss)
 def regret_curve(
-    y_true: Any,
-    y_prob: Any = None,
+    views: Views,
     *,
     map: Any = "isotonic",
     cross_fit: bool = False,
     folds: Any = 5,
     rng: Any = 0,
-    sample_weight: Any = None,
-    lens: str | Lens = "auto",
-    r: int | None = None,
-    labels: Any = None,
-    pos_label: Any = None,
+    **common: Unpack[Common],
 ) -> RegretCurve:
     """What a decision maker loses at every threshold by acting on the probabilities instead of recalibrated ones.
 
@@ -63,8 +60,6 @@ def regret_curve(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, lens, r, labels, pos_label
-        As for every metric; the lens must give a single view.
     map, cross_fit, folds, rng
         As in :func:`calibrary.decision_loss`.
 
@@ -75,19 +70,18 @@ def regret_curve(
     >>> round(curve.decision_loss, 4), curve.worst, round(2 * curve.area, 4)
     (0.1667, 0.5, 0.0683)
     """
-    checked = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
-    view, name = one_view(y_true, y_prob, lens=lens, r=r, **checked)
+    view = only_view(views, "a regret curve")
     found = regret_of(view, map, cross_fit, folds, rng)
     breaks = found.breaks
     t = np.repeat(breaks, 2)[1:-1]
     cost, best = (_pieces(curve.at(breaks), curve.before(breaks)) for curve in (found.given, found.mapped))
     value, worst = found.largest
     regret = cost - best
-    return RegretCurve(t, regret, cost, best, value, worst, _area(t, regret), view.total, name)
+    return RegretCurve(t, regret, cost, best, value, worst, _area(t, regret), view.total)
 
 
 @dataclass(frozen=True)
-class DecisionCurve:
+class DecisionCurve(Result):
     """Net benefit at several thresholds, with what needs no model.
 
     Attributes
@@ -96,7 +90,7 @@ class DecisionCurve:
     low, high : its pointwise interval
     treat_all : net benefit of acting on everybody; acting on nobody is 0
     prevalence, n : share of the event, and total weight
-    confidence_level, standardized, lens : how it was made
+    confidence_level, standardized : how it was made
     """
 
     threshold: Array
@@ -108,28 +102,21 @@ class DecisionCurve:
     n: float
     confidence_level: float
     standardized: bool
-    lens: str
 
 
+@diagnostic(net_benefit)
 def decision_curve(
-    y_true: Any,
-    y_prob: Any = None,
+    views: Views,
     *,
     thresholds: Any = None,
     standardized: bool = False,
     confidence_level: float = 0.95,
-    sample_weight: Any = None,
-    lens: str | Lens = "auto",
-    r: int | None = None,
-    labels: Any = None,
-    pos_label: Any = None,
+    **common: Unpack[Common],
 ) -> DecisionCurve:
     """Net benefit of acting on the model, over thresholds; see :func:`calibrary.net_benefit`.
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, lens, r, labels, pos_label
-        As for every metric; the lens must give a single view.
     thresholds : array-like, optional
         Inside (0, 1); by default 0.01, 0.02, ..., 0.99.
     standardized : bool
@@ -147,8 +134,7 @@ def decision_curve(
     """
     if not 0.0 < confidence_level < 1.0:
         raise ValueError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
-    checked = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
-    view, name = one_view(y_true, y_prob, lens=lens, r=r, **checked)
+    view = only_view(views, "a decision curve")
     t = checked_thresholds(thresholds)
     prevalence = float(view.mean(view.y))
     if standardized and not prevalence:
@@ -161,7 +147,7 @@ def decision_curve(
     variance = _variance(true, false, rate, value, prevalence, standardized) / view.total
     half = float(scipy.special.ndtri(0.5 + confidence_level / 2.0)) * np.sqrt(np.maximum(variance, 0.0))
     return DecisionCurve(
-        t, value, value - half, value + half, everybody, prevalence, view.total, confidence_level, standardized, name
+        t, value, value - half, value + half, everybody, prevalence, view.total, confidence_level, standardized
     )
 
 
@@ -179,41 +165,27 @@ def _variance(true: Array, false: Array, rate: Array, value: Array, prevalence: 
 
 
 @dataclass(frozen=True)
-class MurphyCurve:
+class MurphyCurve(Result):
     """The cost of acting on a model at every threshold: its Murphy diagram.
 
     Attributes
     ----------
     threshold, cost : corners of the curve, two by two the ends of its straight pieces
     brier : twice the area below, the Brier score
-    n, lens : total weight, and how the predictions were looked at
+    n : total weight
     """
 
     threshold: Array
     cost: Array
     brier: float
     n: float
-    lens: str
 
 
-def murphy_curve(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    sample_weight: Any = None,
-    lens: str | Lens = "auto",
-    r: int | None = None,
-    labels: Any = None,
-    pos_label: Any = None,
-) -> MurphyCurve:
+@diagnostic(net_benefit)
+def murphy_curve(views: Views, **common: Unpack[Common]) -> MurphyCurve:
     """The elementary scores behind every proper score: (1-t) P(y=1, c<=t) + t P(y=0, c>t) for all t.
 
     A model whose curve lies below another's everywhere is better in every proper score.
-
-    Parameters
-    ----------
-    y_true, y_prob, sample_weight, lens, r, labels, pos_label
-        As for every metric; the lens must give a single view.
 
     References
     ----------
@@ -227,12 +199,11 @@ def murphy_curve(
     >>> round(curve.brier, 4), round(cal.brier_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     (0.0467, 0.0467)
     """
-    checked = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
-    view, name = one_view(y_true, y_prob, lens=lens, r=r, **checked)
+    view = only_view(views, "a Murphy diagram")
     curve = cost_of(view)
     breaks = np.unique(np.concatenate([curve.score, [0.0, 1.0]]))
     t, cost = np.repeat(breaks, 2)[1:-1], _pieces(curve.at(breaks), curve.before(breaks))
-    return MurphyCurve(t, cost, 2.0 * _area(t, cost), view.total, name)
+    return MurphyCurve(t, cost, 2.0 * _area(t, cost), view.total)
 
 
 # -- parts --------------------------------------------------------------------------------------------

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from calibrary.data.checks import Array
-from calibrary.data.lens import Lens
-from calibrary.diagnostics.view import one_view
-from calibrary.metrics.curve.honest import honest_bounds
+from calibrary.data.views import Views
+from calibrary.diagnostics.declare import diagnostic, only_view
+from calibrary.metrics.curve.honest import honest_bounds, honest_error
+from calibrary.metrics.declare import Common, Result
 
 __all__ = ["HonestBand", "honest_band"]
 
 
 @dataclass(frozen=True)
-class HonestBand:
+class HonestBand(Result):
     """Where the curve of frequencies lies, at all confidences at once.
 
     Attributes
     ----------
     scores : distinct confidences, ascending
     lower, upper : the band there
-    confidence_level, n, lens : how it was made, and of how many rows
+    confidence_level, n : how it was made, and of how many rows
     """
 
     scores: Array
@@ -31,7 +32,6 @@ class HonestBand:
     upper: Array
     confidence_level: float
     n: float
-    lens: str
 
     def at(self, c: Any) -> tuple[Array, Array]:
         """The band at other confidences: the lower bound holds further right, the upper one further left."""
@@ -55,17 +55,9 @@ class HonestBand:
         )
 
 
+@diagnostic(honest_error)
 def honest_band(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    confidence_level: float = 0.95,
-    digits: Any = "auto",
-    sample_weight: Any = None,
-    lens: str | Lens = "auto",
-    r: int | None = None,
-    labels: Any = None,
-    pos_label: Any = None,
+    views: Views, *, confidence_level: float = 0.95, digits: Any = "auto", **common: Unpack[Common]
 ) -> HonestBand:
     """A band around the calibration curve that holds all of it with the confidence level, for any number of rows.
 
@@ -76,8 +68,6 @@ def honest_band(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, lens, r, labels, pos_label
-        As for every metric; the lens must give a single view, and weights are whole numbers of copies.
     confidence_level, digits
         As in :func:`calibrary.honest_error`.
 
@@ -93,7 +83,6 @@ def honest_band(
     >>> band.lower.round(3).tolist(), band.upper.round(3).tolist()
     ([0.007, 0.514], [0.366, 0.959])
     """
-    checked = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
-    view, name = one_view(y_true, y_prob, lens=lens, r=r, **checked)
+    view = only_view(views, "a band")
     lower, upper = honest_bounds(view, confidence_level, digits)
-    return HonestBand(view.ties.c, lower, upper, confidence_level, view.total, name)
+    return HonestBand(view.ties.c, lower, upper, confidence_level, view.total)
