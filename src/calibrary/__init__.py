@@ -83,7 +83,10 @@ from calibrary.recommendation import *
 from calibrary.reporting import *
 
 #: Rooms with dependencies of their own, opened when first entered.
-_ROOMS = ("diagnostics", "gallery", "grouping", "kernels", "losses", "maps", "models", "plots", "sklearn", "study")
+_ROOMS = (
+    "diagnostics", "gallery", "grouping", "kernels", "losses", "maps", "models", "plots", "recalibrate", "sklearn",
+    "study",
+)  # fmt: skip
 
 #: What people call besides the metrics themselves.
 _VERBS = (
@@ -106,13 +109,13 @@ _NOUNS = (
     "DetectionMap", "EmbeddedTestResult", "Entry", "Evaluation", "GroupRow", "HosmerLemeshowResult", "IntervalResult",
     "Lens", "MapGain", "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult", "MurphyDecomposition",
     "NeighborCurve", "NeighborTestResult", "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Predictions",
-    "Question", "RatioInterval", "RecalibrationGain", "Recalibrator", "Recommendation", "ReliabilityBins", "Report", "Row", "TCalResult", "TestResult",
-    "TrueDecomposition", "UnknownMetricError",
+    "Question", "RatioInterval", "RecalibrationGain", "Recalibrator", "Recommendation", "ReliabilityBins",
+    "Report", "Row", "TCalResult", "TestResult", "TrueDecomposition", "UnknownMetricError",
 )  # fmt: skip
 
 _METRICS = sorted({f.__name__ for f in (*_FUNCTIONS.values(), *(test.function for test in _TESTS.values()))})
 #: A room whose dependency may be missing is in ``dir`` and not here, so that ``import *`` always works.
-_ALWAYS = ("diagnostics", "grouping", "kernels", "maps", "models", "study")
+_ALWAYS = ("diagnostics", "grouping", "kernels", "maps", "models", "recalibrate", "study")
 __all__ = sorted({*_NOUNS, *_METRICS, *_VERBS, *_TABLES, "datasets", "lens", *_ALWAYS})
 
 
