@@ -25,7 +25,7 @@ from golden import arrays
 Y, C, _ = arrays("binary500")
 MULTI_Y, MULTI_P, _ = arrays("multi4")
 FIT, NEW = slice(0, 300), slice(300, 500)
-DATA = files("calibrary") / "data"
+DATA = files("calibrary") / "datasets"
 
 
 @pytest.fixture
@@ -300,6 +300,29 @@ def test_a_detector_s_scores(run, tmp_path, monkeypatch):
     done = run("recalibrate", "apply", tmp_path / "m.json", tmp_path / "cut.json", "-o", tmp_path / "o.json")
     assert "cut off" in done.err
     assert not (tmp_path / "o.json").exists()
+
+
+def test_damaged_files_are_a_sentence(run, fitted, tmp_path):
+    whole = gzip.compress(b"p\n0.2\n0.3\n")
+    for name, data, said in (
+        ("a.csv.gz", whole[:-9], "cannot be read"),
+        ("b.csv.gz", b"p\n0.2\n", "cannot be read"),
+        ("c.csv", b"p,x\n0.2,\xe9\n", "is not UTF-8 text"),
+        ("d.parquet", b"PAR1", "d.parquet"),
+        ("e.jsonl", b'{"p": 0.2}\n{"p": ', "line 2 is not JSON"),
+        ("f.jsonl", b"[0.2]\n", "line 1 is not an object"),
+        ("g.json", b'[{"p": 0.2}, 3]', "not an object"),
+    ):
+        source, target = tmp_path / name, tmp_path / f"out_{name}"
+        source.write_bytes(data)
+        done = run("recalibrate", "apply", tmp_path / "map.json", source, "-o", target)
+        assert done.status == 2, name
+        assert said in done.err, name
+        assert not target.exists()
+    done = run("recalibrate", "fit", tmp_path / "gt.json", "--results", tmp_path / "r.json", "-o", tmp_path / "m.json")
+    assert done.status == 2
+    assert "there is no file" in done.err
+    assert leftovers(tmp_path) == []
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])

@@ -97,7 +97,10 @@ from calibrary.recommendation import *
 from calibrary.reporting import *
 
 #: Rooms with dependencies of their own, opened when first entered.
-_ROOMS = ("diagnostics", "gallery", "grouping", "kernels", "losses", "maps", "models", "plots", "sklearn", "study")
+_ROOMS = (
+    "diagnostics", "gallery", "grouping", "kernels", "losses", "maps", "models", "plots", "recalibrate", "sklearn",
+    "study",
+)  # fmt: skip
 
 #: What people call besides the metrics themselves.
 _VERBS = (
@@ -109,9 +112,9 @@ _VERBS = (
 
 #: Tables and curves.
 _TABLES = (
-    "cumulative_difference", "d_ece_map", "decision_curve", "ece_knn_curve", "honest_band", "multiple_binomial_test",
-    "murphy_curve", "observed_expected_interval", "regret_curve", "reliability_bins", "score_decomposition",
-    "set_coverage_curve",
+    "cumulative_difference", "d_ece_map", "decision_curve", "ece_knn_curve", "honest_band",
+    "multiple_binomial_test", "murphy_curve", "observed_expected_interval", "regret_curve", "reliability_bins",
+    "score_decomposition", "set_coverage_curve",
 )  # fmt: skip
 
 #: What they take and return.
@@ -120,18 +123,19 @@ _NOUNS = (
     "CalibrationLoss", "CalibrationMonitor", "CalibrationWarning", "Catalogue", "ClassRow",
     "ClassWiseHosmerLemeshowResult", "Comparison", "ConfidenceInterval", "Consistency", "CorpDecomposition",
     "Correction", "CoverageCurve", "CoxResult", "CoxTestResult", "CumulativeDifference", "CumulativeTestResult",
-    "DecisionCurve", "DetectionMap", "EValueResult", "EmbeddedTestResult", "EntropyDifference", "Entry", "Evaluation",
-    "GroupRow", "GroupingLoss", "HonestBand", "HonestError", "Horizon", "HosmerLemeshowResult", "IntervalResult",
-    "Lens", "MapGain", "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult", "MurphyCurve",
-    "MurphyDecomposition", "NeighborCurve", "NeighborTestResult", "NullDistribution", "PairTestResult",
-    "ParabolicWaldResult", "Parts", "Pixels", "Predictions", "Question", "RatioInterval", "RecalibrationGain",
-    "Recalibrator", "Recommendation", "RegretCurve", "ReliabilityBins", "Report", "Row", "SegmentsTestResult",
-    "SetCoverage", "TCalResult", "TestResult", "TrueDecomposition", "UnknownMetricError", "VariationalTestResult",
+    "DecisionCurve", "DetectionMap", "EValueResult", "EmbeddedTestResult", "EntropyDifference", "Entry",
+    "Evaluation", "GroupRow", "GroupingLoss", "HonestBand", "HonestError", "Horizon", "HosmerLemeshowResult",
+    "IntervalResult", "Lens", "MapGain", "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult",
+    "MurphyCurve", "MurphyDecomposition", "NeighborCurve", "NeighborTestResult", "NullDistribution",
+    "PairTestResult", "ParabolicWaldResult", "Parts", "Pixels", "Predictions", "Question", "RatioInterval",
+    "RecalibrationGain", "Recalibrator", "Recommendation", "RegretCurve", "ReliabilityBins", "Report", "Row",
+    "SegmentsTestResult", "SetCoverage", "TCalResult", "TestResult", "TrueDecomposition", "UnknownMetricError",
+    "VariationalTestResult",
 )  # fmt: skip
 
 _METRICS = sorted({f.__name__ for f in (*_FUNCTIONS.values(), *(test.function for test in _TESTS.values()))})
 #: A room whose dependency may be missing is in ``dir`` and not here, so that ``import *`` always works.
-_ALWAYS = ("diagnostics", "grouping", "kernels", "maps", "models", "study")
+_ALWAYS = ("diagnostics", "grouping", "kernels", "maps", "models", "recalibrate", "study")
 __all__ = sorted({*_NOUNS, *_METRICS, *_VERBS, *_TABLES, "datasets", "lens", *_ALWAYS})
 
 

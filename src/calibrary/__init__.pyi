@@ -15,6 +15,7 @@ from calibrary import losses as losses
 from calibrary import maps as maps
 from calibrary import models as models
 from calibrary import plots as plots
+from calibrary import recalibrate as recalibrate
 from calibrary import sklearn as sklearn
 from calibrary import study as study
 from calibrary._errors import CalibrationWarning as CalibrationWarning

@@ -61,7 +61,10 @@ def fit(
     columns: list[str] = ["score"]
     units: Any = None
     if results is not None:
-        data: Any = match_detections(file, results, iou_threshold=iou_threshold)
+        try:
+            data: Any = match_detections(file, results, iou_threshold=iou_threshold)
+        except OSError as error:
+            raise InputError(str(error)) from error
     else:
         found = read_predictions(
             file, label=label, prob=prob, weight=weight, group=unit, positive=positive, logits=logits,

@@ -17,6 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from calibrary._errors import extra
 from calibrary.cli.read import InputError
 from calibrary.data.checks import Array
 
@@ -93,7 +94,16 @@ def run(job: Job) -> int:
     if kind_of(job.target) != kind:
         ending = job.source.suffix
         raise InputError(f"{job.target}: rows are written in the kind they are read in, here {ending}")
-    return _KINDS[kind](job)
+    try:
+        return _KINDS[kind](job)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{job.source} is not UTF-8 text: {error.reason} at byte {error.start}") from error
+    except (OSError, EOFError) as error:
+        raise InputError(f"{job.source} cannot be read or the result cannot be written: {error}") from error
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{job.source}: {error}") from error
 
 
 def _opened(path: Path, mode: str) -> IO[str]:
@@ -236,7 +246,8 @@ def _change_objects(objects: list[dict[str, Any]], job: Job, first: int) -> None
 
 
 def _parquet(job: Job) -> int:
-    import pyarrow.parquet as pq
+    with extra("files", "a Parquet file"):
+        import pyarrow.parquet as pq
 
     with pq.ParquetFile(job.source, buffer_size=1 << 20) as source:
         groups = source.metadata.num_row_groups
@@ -252,7 +263,8 @@ def _parquet(job: Job) -> int:
 
 
 def _arrow(job: Job) -> int:
-    import pyarrow as pa
+    with extra("files", "an Arrow file"):
+        import pyarrow as pa
 
     with pa.memory_map(str(job.source)) as file, pa.ipc.open_file(file) as source:
         change, schema = _batch_change(job, source.schema)
