@@ -16,9 +16,9 @@ from calibrary.lookup import catalogue
 SCORES = {
     "bs", "rbs", "nll", "fl", "sr", "dss", "mae", "pwe", "l1eps", "pss", "ps", "pls", "sf1", "rps", "sarps", "wsmcs",
     "hcs", "laace", "qgc", "sgc", "stratified_bs", "cal", "dual_fl", "fcl", "hinge", "huber", "silf", "asymmetric_ls",
-    "general_ls", "misclassification_loss",
+    "general_ls", "misclassification_loss", "bounded_brier", "bounded_log", "net_benefit",
 }  # fmt: skip
-BIASES = {"gsb", "mdca", "eo", "oe", "esce", "proximity_bias"}
+BIASES = {"gsb", "mdca", "eo", "oe", "esce", "proximity_bias", "multiaccuracy_error"}
 
 
 def test_what_every_metric_measures():

@@ -112,7 +112,8 @@ def interval(
     Infinite replicates are ranked like others, so quantiles may be infinite; the standard error is then NaN, and so
     is every end that would be the difference of two infinities.
 
-    Measured coverage of nominal 95% intervals (500 rows, confidences Beta(0.8, 0.8), 120 to 200 runs):
+    Measured coverage of nominal 95% bootstrap intervals (500 rows, confidences Beta(0.8, 0.8), 120 to 200 runs), for
+    which errors are no longer the default; ``benchmarks/coverage.py`` measures the default of every metric:
 
     ============  ================  ====================  ============  =============  =====
     method        ECE, truth 0      ECE, truth 0.074      KS, truth 0   KS, truth .04  Brier
@@ -120,7 +121,6 @@ def interval(
     percentile    .00               .40                   .00           .88            .94
     bc, bca       .00               .70                   .00           .88            .94
     basic         .38               .88                   .87           .90            .94
-    inversion     .96               .95                   .98           .95            none
     ============  ================  ====================  ============  =============  =====
 
     Examples

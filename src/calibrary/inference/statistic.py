@@ -120,9 +120,10 @@ class Statistic:
         if self.entry is None:
             return False
         options = self.question.options
+        rooted = bool(options.get("root"))
         if self.entry.square == "option":
-            return bool(options.get("squared")) or (options.get("norm", 1) == 2 and not options.get("root"))
-        return self.entry.square == "yes" and not options.get("root") and options.get("norm", 2) == 2
+            return bool(options.get("squared")) or (options.get("norm", 1) in (2, "l2") and not rooted)
+        return self.entry.square == "yes" and not rooted and options.get("norm", 2) in (2, "l2")
 
     @property
     def at_its_end(self) -> bool:

@@ -138,9 +138,12 @@ def _expected(view: Predictions, question: Question) -> bool:
     return smallest_expected_count(view, **question.options) >= 5.0 and _uncertain(view, question)
 
 
-#: Tests with a rule of their own: the bound of skce_b has no power, the beta test simulates its law.
+#: Tests with a rule of their own: the bound of skce_b has no power; others simulate their law, or hold for any sample.
+_ANY_SAMPLE = (
+    "sbct", "calibration_e_value", "ehl", "variational_error", "multicalibration_error", "multiaccuracy_error"
+)  # fmt: skip
 _RULES: dict[str, Callable[[Predictions, Question], bool]] = {
     "skce_b": lambda view, question: False,
-    "sbct": lambda view, question: True,
     "hl": _expected,
+    **dict.fromkeys(_ANY_SAMPLE, lambda view, question: True),
 }

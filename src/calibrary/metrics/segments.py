@@ -109,6 +109,7 @@ def multicalibration_error(
 
 @metric(
     "multiaccuracy_error",
+    measures="bias",
     family="cumulative",
     name="multiaccuracy error",
     aliases=("multi-accuracy error",),

@@ -16,6 +16,7 @@ __all__ = ["net_benefit"]
 
 @metric(
     "net_benefit",
+    measures="calibration and sharpness",
     family="point",
     name="net benefit",
     aliases=("decision curve value", "net benefit at a threshold"),
