@@ -37,7 +37,6 @@ def always_compiled(monkeypatch):
     monkeypatch.setattr(pair_tiles, "FEW_PAIRS", 0)
     monkeypatch.setattr(dirichlet_kernel, "FEW_VALUES", 0)
     monkeypatch.setattr(pair_tiles, "TILE_SIDE", 48)
-    monkeypatch.setattr(tile_median, "TILE_SIDE", 48)
 
 
 # -- numerics ----------------------------------------------------------------------------------------

@@ -452,9 +452,21 @@ def test_a_module_takes_logits_and_weights():
     )
 
 
-def test_a_module_refuses_an_option_it_does_not_have():
-    with pytest.raises(TypeError, match="has no option 'bandwith': did you mean 'bandwidth'"):
+def test_an_option_that_a_loss_does_not_have_is_refused():
+    sentence = "maximum_mean_calibration_error has no option 'bandwith': did you mean 'bandwidth'"
+    with pytest.raises(TypeError, match=sentence):
         losses.MaximumMeanCalibrationError(bandwith=0.2)
+    with pytest.raises(TypeError, match=sentence):
+        losses.maximum_mean_calibration_error([0, 1], P2, bandwith=0.2)
+
+
+def test_old_names_of_options_work_and_warn():
+    y, p = multi()
+    with pytest.warns(DeprecationWarning, match="norm=2"):
+        old = losses.dirichlet_kernel_calibration_error(y, torch.tensor(p), bandwidth=0.1, p=2)
+    assert old == losses.dirichlet_kernel_calibration_error(y, torch.tensor(p), bandwidth=0.1, norm=2)
+    with pytest.warns(DeprecationWarning, match="definition='review'"):
+        losses.DualFocalLoss(variant="top2")
 
 
 def test_a_metric_without_a_loss_says_so():
@@ -506,7 +518,7 @@ def test_bad_input_is_refused_with_a_sentence(arguments, sentence):
         ("bs", {"soft_target": [0.1, 0.2, 0.3], "lens": "top-label"}, "soft_target replaces the labels"),
         ("dkde", {"bandwidth": 0.0}, "bandwidth=0.0 must be a positive number"),
         ("dkde", {"bandwidth": "cv"}, "choose it once"),
-        ("bkde", {"bandwidth": 0.1, "p": 1, "debias": True}, "debias=True needs p=2"),
+        ("bkde", {"bandwidth": 0.1, "norm": 1, "debias": True}, "debias=True needs norm=2"),
         ("bkde", {"bandwidth": 0.1, "sample_weight": [0.5, 1.0, 2.0]}, "between 0 and 1"),
         ("skce_uq", {"bandwidth": 0.1, "sample_weight": [0.2, 0.2, 0.2]}, "must sum to more than 1"),
         ("skce_uq", {"bandwidth": 0.1, "matrix": np.eye(3)}, "matrix has shape"),

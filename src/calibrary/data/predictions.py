@@ -92,6 +92,7 @@ class Predictions:
     #: The rows are known to be in ascending order of confidence (set by whoever put them so).
     ascending: bool = False
     _parent: tuple[Predictions, NDArray[np.bool_] | None] | None = None
+    _device: Any = None
 
     def __init__(
         self,
@@ -140,6 +141,14 @@ class Predictions:
     @property
     def classes(self) -> tuple[Hashable, ...]:
         return tuple(range(self.k)) if self._classes is None else self._classes
+
+    @property
+    def device(self) -> Any:
+        """The GPU on which the user's probabilities are; None elsewhere. Sums over all pairs are made there."""
+        if self._device is not None:
+            return self._device
+        source = self.origin if self.parent is None else self.parent
+        return None if source is None else source.device
 
     @property
     def binary(self) -> bool:
@@ -582,6 +591,8 @@ def predictions(
     if len(y) != len(probability):
         raise ValueError(f"y_true has {len(y)} rows and y_prob has {len(probability)}: they must be as long")
     checked = Predictions(y, probability, classes=classes)
+    if getattr(y_prob, "is_cuda", False):
+        checked._device = y_prob.device
     return checked if sample_weight is None else _given_other_weights(checked, sample_weight)
 
 

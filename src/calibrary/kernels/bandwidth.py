@@ -122,7 +122,7 @@ def _median_distance(view: Predictions, metric: str, include_self: bool, weight_
         scale, distance = (0.5, "cityblock") if metric == "tv" else (1.0, "euclidean")
 
         def median(zero_mass: float) -> float:
-            return median_vector_distance(distinct, distance, mass, zero_mass)
+            return median_vector_distance(distinct, distance, mass, zero_mass, view.device)
 
     total, square = float(mass.sum()), float(np.dot(mass, mass))
     # pairs of copies, or half of the cells of the N x N matrix, that are at distance zero

@@ -71,7 +71,7 @@ def kernel_density_calibration_error(
     view: View,
     *,
     bandwidth: float,
-    p: float = 1,
+    norm: float = 1,
     kernel: str = "triweight",
     reflect: bool = True,
     **common: Unpack[Common],
@@ -84,14 +84,14 @@ def kernel_density_calibration_error(
     ----------
     bandwidth : float
         Half-width of the kernel (standard deviation of "gaussian"). A rule that chooses it has no gradient.
-    p : float
+    norm : float
         Power of the difference; no root is taken.
     kernel : "triweight", "biweight", "epanechnikov" or "gaussian"
     reflect : bool
         Mirror the data at the nearer end.
     """
     one_of("kernel", kernel, _KERNELS)
-    h, p = positive("bandwidth", bandwidth), positive("p", p)
+    h, norm = positive("bandwidth", bandwidth), positive("norm", norm)
     v = view.wide
     t = torch.linspace(0.0, 1.0, max(_GRID, math.ceil(_PER_WIDTH / h)) + 1, dtype=v.p.dtype, device=v.p.device)
 
@@ -104,9 +104,9 @@ def kernel_density_calibration_error(
 
     s0, s1 = summed(sums, step(4 * len(t) * len(v.c), t.device), v.c, v.label, v.weight[None])
     gap = (t * s0 - s1).abs()
-    if p != 1:
+    if norm != 1:
         there = s0 > 1e-13 * s0.detach().amax(dim=1, keepdim=True)
-        gap = torch.where(there, s0 * safe_power(ratio(gap, s0), p), 0.0)
+        gap = torch.where(there, s0 * safe_power(ratio(gap, s0), norm), 0.0)
     return torch.trapezoid(gap, t, dim=1) / torch.trapezoid(s0, t, dim=1)
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from calibrary._errors import one_of, suggest
+from calibrary.lookup import catalogue
 from calibrary.losses.batch import View, checked, look
 from calibrary.losses.blocks import in_blocks, step
 
@@ -93,6 +94,8 @@ def loss(
             reduction: str = "mean",
             **options: Any,
         ) -> Tensor:
+            if not known.issuperset(options):
+                options = renewed(function, options)
             _check_reduction(reduction, rows, function.__name__)
             y, p, w = checked(y_true, y_prob, sample_weight)
             # half-precision products inside a sum that nearly cancels would leave nothing of it
@@ -102,6 +105,7 @@ def loss(
                 return _reduced(view, values, reduction, rows, options, combine).to(p.dtype)
 
         formula: Callable[..., Tensor] = core
+        known = set(own_options(core))
         default = lens
         function: Any = functools.wraps(core)(call)
         function.metric, function.lenses = metric, lenses
@@ -132,6 +136,23 @@ def loss_of(metric: str) -> Callable[..., Tensor]:
             f"{metric!r} has no loss ({suggest(metric, LOSSES)}); the page on losses says why for each metric"
         )
     return LOSSES[metric]
+
+
+def own_options(function: Callable[..., Any]) -> list[str]:
+    """Names of the keywords of a loss or formula."""
+    return [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+
+
+def renewed(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Options with the metric's old names turned into today's; unknown ones are refused."""
+    metric = function.metric  # type: ignore[attr-defined]  # every loss has one
+    if metric in catalogue:
+        options = catalogue[metric].renewed(options)
+    known = own_options(function)
+    for name in options:
+        if name not in known:
+            raise TypeError(f"{function.__name__} has no option {name!r}: {suggest(name, known)}")
+    return options
 
 
 def _of_classes(core: Callable[..., Tensor], view: View, options: dict[str, Any]) -> Tensor:

@@ -41,18 +41,21 @@ def mean_absolute_error(view: View, *, soft_target: Any = None, **common: Unpack
 
 
 @loss("pwe", lens="full", lenses=ROWS)
-def pointwise_lp_error(view: View, *, p: float = 1.0, soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
-    """p-norm of the differences between predicted probabilities and what happened. Only p = 2 goes with a proper score.
+def pointwise_lp_error(
+    view: View, *, norm: float | str = 1.0, soft_target: Any = None, **common: Unpack[Common]
+) -> Tensor:
+    """p-norm of the differences between predictions and what happened. Only norm = 2 goes with a proper score.
 
     Parameters
     ----------
-    p : float
-        Above 0; infinity gives the largest difference, which only one row's gradient sees.
+    norm : float
+        Above 0; infinity (or "inf") gives the largest difference, which only one row's gradient sees.
     soft_target : tensor of shape (N,) or (N, K), optional
         Probabilities that take the place of the labels.
     """
+    p = math.inf if norm == "inf" else norm
     if isinstance(p, str) or not p > 0:
-        raise ValueError(f"p={p!r} must be a number above 0 (math.inf for the largest difference)")
+        raise ValueError(f"norm={norm!r} must be a number above 0 (infinity for the largest difference)")
     size = errors(view, soft_target).abs()
     if p == math.inf:
         present = size if view.w is None else torch.where((view.w > 0)[:, None], size, 0.0)

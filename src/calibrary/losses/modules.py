@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from calibrary._errors import suggest
 from calibrary.losses import (
     bias,
     bins,
@@ -24,6 +23,7 @@ from calibrary.losses import (
     residuals,
     scores,
 )
+from calibrary.losses.declare import renewed
 
 __all__ = [
     "AsymmetricSquaredError",
@@ -44,7 +44,7 @@ __all__ = [
     "FocalCalibrationLoss",
     "FocalLoss",
     "GebelCalibrationMeasure",
-    "GeneralisedSquaredError",
+    "GeneralizedSquaredError",
     "GlobalSquaredBias",
     "HingeLoss",
     "HuberLoss",
@@ -54,7 +54,7 @@ __all__ = [
     "KuiperCalibrationError",
     "L1epsError",
     "LaplaceKernelCalibrationError",
-    "LocalisationAwareAdaptiveCalibrationError",
+    "LocalizationAwareAdaptiveCalibrationError",
     "LogitSmoothedCalibrationError",
     "LossModule",
     "MaximumMeanCalibrationError",
@@ -63,7 +63,7 @@ __all__ = [
     "MultiaccuracyError",
     "MulticlassDifferenceOfConfidenceAndAccuracy",
     "NegativeLogLikelihood",
-    "NormalisedSquaredErrorScore",
+    "NormalizedSquaredErrorScore",
     "ObservedExpectedRatio",
     "ParabolicWald",
     "PartitionedCalibrationError",
@@ -120,12 +120,8 @@ class LossModule(nn.Module):  # type: ignore[misc]  # PyTorch is not type-checke
 
     def __init__(self, *, from_logits: bool = False, **options: Any) -> None:
         super().__init__()
-        known = [p.name for p in inspect.signature(self.loss).parameters.values() if p.kind is p.KEYWORD_ONLY]
-        for name in options:
-            if name not in known:
-                raise TypeError(f"{type(self).__name__} has no option {name!r}: {suggest(name, known)}")
         self.from_logits = from_logits
-        self.options = options
+        self.options = renewed(type(self).loss, options)
 
     def forward(self, y_prob: Tensor, y_true: Any, sample_weight: Any = None) -> Tensor:
         if self.from_logits:
@@ -168,13 +164,13 @@ KernelDensityCalibrationError = _module(curves.kernel_density_calibration_error)
 MeanSquaredCalibrationError = _module(curves.mean_squared_calibration_error)
 SmoothLabelCalibrationError = _module(curves.smooth_label_calibration_error)
 DetectionKernelCalibrationError = _module(detection.detection_kernel_calibration_error)
-LocalisationAwareAdaptiveCalibrationError = _module(detection.localization_aware_adaptive_calibration_error)
+LocalizationAwareAdaptiveCalibrationError = _module(detection.localization_aware_adaptive_calibration_error)
 QuadraticGlobalCalibration = _module(detection.quadratic_global_calibration)
 SphericalGlobalCalibration = _module(detection.spherical_global_calibration)
 LaplaceKernelCalibrationError = _module(embedding.laplace_kernel_calibration_error)
 MaximumMeanCalibrationError = _module(embedding.maximum_mean_calibration_error)
 AsymmetricSquaredError = _module(errors.asymmetric_squared_error)
-GeneralisedSquaredError = _module(errors.generalized_squared_error)
+GeneralizedSquaredError = _module(errors.generalized_squared_error)
 HingeLoss = _module(errors.hinge_loss)
 HuberLoss = _module(errors.huber_loss)
 L1epsError = _module(errors.l1eps_error)
@@ -199,7 +195,7 @@ EntropicCalibrationDifference = _module(scores.entropic_calibration_difference)
 FocalCalibrationLoss = _module(scores.focal_calibration_loss)
 FocalLoss = _module(scores.focal_loss)
 NegativeLogLikelihood = _module(scores.negative_log_likelihood)
-NormalisedSquaredErrorScore = _module(scores.normalized_squared_error_score)
+NormalizedSquaredErrorScore = _module(scores.normalized_squared_error_score)
 PowerScore = _module(scores.power_score)
 ProperLinearScore = _module(scores.proper_linear_score)
 PseudoSphericalScore = _module(scores.pseudo_spherical_score)

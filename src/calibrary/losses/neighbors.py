@@ -14,7 +14,6 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from calibrary._errors import one_of
 from calibrary.losses.batch import View, visible
 from calibrary.losses.blocks import step, summed
 from calibrary.losses.declare import ROWS, Common, loss
@@ -22,34 +21,34 @@ from calibrary.losses.finite import positive, safe_root
 
 __all__ = ["beta_kernel_calibration_error", "dirichlet_kernel_calibration_error"]
 
-#: A denominator below this share of its first term is that of a single neighbour.
+#: A denominator below this share of its first term is that of a single neighbor.
 _SINGLE = 1e-12
 
 
 @loss("bkde", own_blocks=True)
 def beta_kernel_calibration_error(
-    view: View, *, bandwidth: float, p: int = 2, debias: bool | None = None, **common: Unpack[Common]
+    view: View, *, bandwidth: float, norm: int = 2, debias: bool | None = None, **common: Unpack[Common]
 ) -> Tensor:
-    """Distance of a leave-one-out beta-kernel curve from the diagonal, to the power p (BKDE).
+    """Distance of a leave-one-out beta-kernel curve from the diagonal, to the power ``norm`` (BKDE).
 
     Parameters
     ----------
     bandwidth : float
         Width of the kernel. A rule that chooses it has no gradient: choose it once with
         ``calibrary.kernels.beta_bandwidth``.
-    p : 1 or 2
+    norm : 1 or 2
     debias : bool, optional
-        Average over pairs of different neighbours; by default for p = 2.
+        Average over pairs of different neighbors; by default for norm = 2.
     """
-    one_of("p", str(p), ("1", "2"))
-    unbiased = p == 2 if debias is None else debias
-    if unbiased and p == 1:
-        raise ValueError("debias=True needs p=2: there is no unbiased form for p=1")
+    _one_or_two(norm)
+    unbiased = norm == 2 if debias is None else debias
+    if unbiased and norm == 1:
+        raise ValueError("debias=True needs norm=2: there is no unbiased form for norm=1")
     v = view.wide
     need(v, 3 if unbiased else 2)
     h = positive("bandwidth", bandwidth)
     if not unbiased:
-        return curve_distance(v, v.label, h, p)
+        return curve_distance(v, v.label, h, norm)
 
     def terms(others: _Others, label: Tensor, c: Tensor, w: Tensor) -> Tensor:
         return (w * _pair_terms(others, label, c)).sum()
@@ -59,7 +58,7 @@ def beta_kernel_calibration_error(
 
 @loss("dkde", lens="full", lenses=ROWS, own_blocks=True)
 def dirichlet_kernel_calibration_error(
-    view: View, *, bandwidth: float, p: int = 1, root: bool = False, **common: Unpack[Common]
+    view: View, *, bandwidth: float, norm: int = 1, root: bool = False, **common: Unpack[Common]
 ) -> Tensor:
     """Distance between a prediction and the labels of similar ones, as whole vectors (DKDE).
 
@@ -67,22 +66,22 @@ def dirichlet_kernel_calibration_error(
     ----------
     bandwidth : float
         Width of the Dirichlet kernel.
-    p : 1 or 2
+    norm : 1 or 2
         Power of the difference.
     root : bool
-        Take the p-th root of the average.
+        Take the norm-th root of the average.
     """
-    one_of("p", str(p), ("1", "2"))
+    _one_or_two(norm)
     v = view.wide
     need(v, 2)
     h = positive("bandwidth", bandwidth)
 
     def terms(others: _Others, hot: Tensor, x: Tensor, w: Tensor) -> Tensor:
         curve = others.mass @ hot / others.mass.sum(dim=1, keepdim=True)
-        return (w * ((curve - x).abs() ** p).sum(dim=1)).sum()
+        return (w * ((curve - x).abs() ** norm).sum(dim=1)).sum()
 
     value = _over_blocks(v, h, v.one_hot, v.rows, terms) / v.total
-    return safe_root(value, p) if root else value
+    return safe_root(value, norm) if root else value
 
 
 def curve_distance(view: View, values: Tensor, h: float, power: int, alone: Tensor | None = None) -> Tensor:
@@ -149,9 +148,9 @@ def _others(here: Tensor, own: Tensor, rate: Tensor, log_norm: Tensor, w: Tensor
 
 
 def _pair_terms(others: _Others, label: Tensor, c: Tensor) -> Tensor:
-    """Mean of (y_i - c)(y_l - c) over pairs of different neighbours i, l, weighted by their kernels.
+    """Mean of (y_i - c)(y_l - c) over pairs of different neighbors i, l, weighted by their kernels.
 
-    Sums over pairs are (sum)^2 - sum of squares, which cancel where one neighbour outweighs the rest: one copy of the
+    Sums over pairs are (sum)^2 - sum of squares, which cancel where one neighbor outweighs the rest: one copy of the
     nearest is taken out first, and its pairs are counted apart.
     """
     k = others.kernel
@@ -169,6 +168,11 @@ def _pair_terms(others: _Others, label: Tensor, c: Tensor) -> Tensor:
     single = pairs <= _SINGLE * (mass + top) ** 2
     plain = (gap + top_gap) / (mass + top)
     return torch.where(single, plain**2, products / torch.where(single, 1.0, pairs))
+
+
+def _one_or_two(norm: int) -> None:
+    if norm not in (1, 2):
+        raise ValueError(f"norm={norm!r} must be 1 or 2")
 
 
 def need(view: View, least: int) -> None:

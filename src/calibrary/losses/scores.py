@@ -98,20 +98,20 @@ def ranked_probability_score(
 
 @loss("sarps", lens="full", lenses=ROWS, rows=True)
 def squared_absolute_ranked_probability_score(
-    view: View, *, form: str = "corrected", soft_target: Any = None, **common: Unpack[Common]
+    view: View, *, definition: str = "authors", soft_target: Any = None, **common: Unpack[Common]
 ) -> Tensor:
     """Squared expected distance, in classes, between a draw from the prediction and the true class. Not proper.
 
     Parameters
     ----------
-    form : "corrected" or "literal"
-        "literal" is the review's (27) as printed, K - 1 times larger.
+    definition : "authors" or "review"
+        "review" is its (27) as printed, K - 1 times larger.
     soft_target : tensor of shape (N,) or (N, K), optional
         Probabilities that take the place of the labels.
     """
-    one_of("form", form, ("corrected", "literal"))
+    one_of("definition", definition, ("authors", "review"))
     rows = (_cumulative(view, soft_target).abs().sum(dim=-1) / (view.k - 1)).square()
-    return rows if form == "corrected" else rows * (view.k - 1)
+    return rows if definition == "authors" else rows * (view.k - 1)
 
 
 def _cumulative(view: View, soft_target: Any) -> Tensor:
@@ -204,7 +204,7 @@ def focal_calibration_loss(
 
 @loss("dual_fl", lens="full", lenses=ROWS, rows=True)
 def dual_focal_loss(
-    view: View, *, gamma: float = 2.0, variant: str = "inventor", eps: float = 0.0, **common: Unpack[Common]
+    view: View, *, gamma: float = 2.0, definition: str = "authors", eps: float = 0.0, **common: Unpack[Common]
 ) -> Tensor:
     """Focal loss that looks at the lead of the true class over the largest probability below it.
 
@@ -212,14 +212,14 @@ def dual_focal_loss(
     ----------
     gamma : float
         How much rows with a clear lead are discounted.
-    variant : "inventor" or "top2"
-        "top2" takes the two largest probabilities whatever the label.
+    definition : "authors" or "review"
+        "review" takes the two largest probabilities whatever the label.
     eps : float
         Limit probabilities inside the logarithm to [eps, 1 - eps].
     """
-    one_of("variant", variant, ("inventor", "top2"))
+    one_of("definition", definition, ("authors", "review"))
     own, rows = view.p_true, view.rows
-    if variant == "inventor":
+    if definition == "authors":
         lead = own - torch.where(rows < own[..., None], rows, 0.0).amax(dim=-1)
     else:
         two = rows.topk(2, dim=-1).values

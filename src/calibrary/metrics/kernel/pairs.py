@@ -20,7 +20,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.kernels import PAIR_KERNELS, WEIGHT_TYPES, median_bandwidth, positive_width
 from calibrary.metrics.declare import Common, Options, TestResult, bonferroni
-from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, PairMatrix, TiledMatrix
+from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, PairMatrix, pair_tiles
 
 #: Up to this many rows the matrix is small enough to be held.
 _FEW_ROWS = 200
@@ -152,7 +152,7 @@ def pair_matrix(
         view = Predictions(s.y, s.c, s.w)
     g = features(view)
     if not view.binary or g.shape[1] > 1:
-        return TiledMatrix(view.p, g, kernel.name, kernel.metric, kernel.width), view
+        return pair_tiles(view.p, g, kernel.name, kernel.metric, kernel.width, view.device), view
     return LineMatrix(view.c, g[:, 0], kernel.name, kernel.width_on_a_line, None if free else view.order), view
 
 

@@ -166,7 +166,7 @@ def _fits(view: Predictions, widths: Array, p: int, weight_type: str) -> _Fits:
     w = view.weight
     log_rest = np.log(view.total - (np.ones(view.n) if weight_type == "frequency" else w))
     fits = _Fits(np.zeros(len(widths)), np.zeros(len(widths)), np.zeros(len(widths)))
-    for part in leave_one_out_shares(view.p, view.y, widths, view.w, weight_type=weight_type):
+    for part in leave_one_out_shares(view.p, view.y, widths, view.w, weight_type=weight_type, device=view.device):
         rows, m, curve = part.rows, part.width, part.shares
         at_label = np.take_along_axis(curve, view.y[rows, None], axis=1)[:, 0]
         fits.likelihood[m] += np.dot(w[rows], part.log_total - log_rest[rows])

@@ -43,6 +43,7 @@ def leave_one_out_shares(
     weights: Array | None = None,
     *,
     weight_type: str = "frequency",
+    device: Any = None,
 ) -> Iterator[ClassShares]:
     """Class shares at every point, without the point itself, for every width, a block of rows at a time.
 
@@ -54,12 +55,19 @@ def leave_one_out_shares(
     weights : (N,), optional
     weight_type : "frequency" or "importance"
         A point of weight w is w copies, of which one is left out, or one point, left out altogether.
+    device : optional
+        Where the user's tensor is, if not on the processor.
 
     Yields
     ------
     ClassShares
         ``width`` counts within ``widths``; ``exp(log_total)`` is the weighted sum of k over the other points.
     """
+    if device is not None:
+        from calibrary.numerics.sums.torch_tiles import shares_on_device
+
+        yield from (ClassShares(*f) for f in shares_on_device(points, labels, widths, weights, weight_type, device))
+        return
     n, k = points.shape
     w = np.ones(n) if weights is None else weights
     order = np.argsort(labels, kind="stable")

@@ -9,6 +9,7 @@ come in tiles, and only those near the median are kept.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,16 +47,17 @@ def median_distance(x: Array, mass: Array | None = None, zero_mass: float = 0.0)
 
 
 def median_vector_distance(
-    points: Array, metric: str = "euclidean", mass: Array | None = None, zero_mass: float = 0.0
+    points: Array, metric: str = "euclidean", mass: Array | None = None, zero_mass: float = 0.0, device: Any = None
 ) -> float:
     """Median distance between pairs of rows, each counted mass_i mass_j times; NaN without any pair.
 
     ``metric`` is "euclidean" or "cityblock". Equal rows are at distance zero like any other pair; ``zero_mass``
-    adds pairs of a row with its own copies. Takes O(N^2 K) time and O(N) memory.
+    adds pairs of a row with its own copies. Takes O(N^2 K) time and O(N) memory, on ``device`` if there is one.
     """
     m = np.ones(len(points)) if mass is None else np.asarray(mass, dtype=np.float64)
-    find = _middle_of_vector_list if len(points) <= _LIST_ALL else _middle_by_tiles
-    return _median(m, zero_mass, lambda rank: find(points, metric, m, rank))
+    if len(points) <= _LIST_ALL:
+        return _median(m, zero_mass, lambda rank: _middle_of_vector_list(points, metric, m, rank))
+    return _median(m, zero_mass, lambda rank: _middle_by_tiles(points, metric, m, rank, device))
 
 
 def _median(m: Array, zero_mass: float, find: Callable[[float], tuple[float, float]]) -> float:
@@ -186,10 +188,10 @@ def _middle_of_vector_list(points: Array, metric: str, m: Array, rank: float) ->
     return _order_statistics(pdist(points, metric), m[i] * m[j], 0.0, rank)
 
 
-def _middle_by_tiles(points: Array, metric: str, m: Array, rank: float) -> tuple[float, float]:
+def _middle_by_tiles(points: Array, metric: str, m: Array, rank: float, device: Any) -> tuple[float, float]:
     from calibrary.numerics.sums.tile_median import middle_distances
 
     if metric == "euclidean":
-        return middle_distances(points, metric, m, rank)
-    low, high = middle_distances(points, "tv", m, rank)
+        return middle_distances(points, metric, m, rank, device)
+    low, high = middle_distances(points, "tv", m, rank, device)
     return 2.0 * low, 2.0 * high

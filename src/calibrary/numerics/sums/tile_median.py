@@ -6,10 +6,12 @@ too many would lie inside, a pass that counts in fine bins gives a narrower brac
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.numerics.sums.tiles import TILE_SIDE, DistanceTiles, row_threads, upper_tiles
+from calibrary.numerics.sums.tiles import DistanceTiles, row_threads
 
 Array = NDArray[np.float64]
 
@@ -19,7 +21,7 @@ _SAMPLE, _MARGIN = 1 << 18, 0.005
 _LISTED, _BINS = 1 << 23, 1 << 20
 
 
-def middle_distances(points: Array, metric: str, mass: Array, rank: float) -> tuple[float, float]:
+def middle_distances(points: Array, metric: str, mass: Array, rank: float, device: Any = None) -> tuple[float, float]:
     """The smallest distances with at least, and with more than, ``rank`` of the pairs' mass up to them.
 
     Parameters
@@ -31,15 +33,23 @@ def middle_distances(points: Array, metric: str, mass: Array, rank: float) -> tu
         A pair i < j counts mass_i mass_j times.
     rank : float
         Between 0 and the mass of all pairs.
+    device : optional
+        Where the user's tensor is, if not on the processor.
     """
     n = len(points)
-    with row_threads() as share:
-        tiles = DistanceTiles(points, metric, share)
+    with row_threads(device is None) as share:
+        tiles = DistanceTiles(points, metric, share) if device is None else _on(device, points, metric)
         found = None
         if 2.5 * _MARGIN * n * (n - 1) / 2 <= _LISTED:
             found = _listed(tiles, mass, rank, *_bracket(points, metric, mass, rank))
         # too many pairs in the bracket, or the sample missed the rank
         return found or _listed(tiles, mass, rank, *_bin_of(tiles, mass, rank)) or (np.nan, np.nan)
+
+
+def _on(device: Any, points: Array, metric: str) -> Any:
+    from calibrary.numerics.sums.torch_tiles import DeviceDistances
+
+    return DeviceDistances(points, metric, device)
 
 
 def _bracket(points: Array, metric: str, mass: Array, rank: float) -> tuple[float, float]:
@@ -54,35 +64,28 @@ def _bracket(points: Array, metric: str, mass: Array, rank: float) -> tuple[floa
     return float(low), float(high)
 
 
-def _bin_of(tiles: DistanceTiles, mass: Array, rank: float) -> tuple[float, float]:
+def _bin_of(tiles: Any, mass: Array, rank: float) -> tuple[float, float]:
     """The bin, or stretch of bins, that holds the rank."""
-    from calibrary.numerics.compiled.tiles import count_in_bins
-
     # coordinates of a probability vector are at most 1 apart in total variation, sqrt 2 in Euclid's distance
-    widest = 1.5 * max(1.0, float(np.abs(tiles.x).sum(axis=1).max()))
+    widest = 1.5 * max(1.0, float(abs(tiles.x).sum(axis=1).max()))
     scale = _BINS / widest
     counts = np.zeros(_BINS)
-    for rows, columns in upper_tiles(tiles.n):
-        tile = tiles.distances(rows, columns)
-        count_in_bins(tile, mass[rows], mass[columns], rows == columns, scale, counts)
+    for rows, columns in tiles.parts():
+        tiles.count(rows, columns, mass, scale, counts)
     up_to = np.cumsum(counts)
     first, last = (int(np.searchsorted(up_to, rank, side=side)) for side in ("left", "right"))
     # half a bin more on either side, against rounding at the edges
     return (first - 0.5) / scale, (min(last, _BINS - 1) + 1.5) / scale
 
 
-def _listed(tiles: DistanceTiles, mass: Array, rank: float, low: float, high: float) -> tuple[float, float] | None:
+def _listed(tiles: Any, mass: Array, rank: float, low: float, high: float) -> tuple[float, float] | None:
     """Pick the rank from the list of all distances in the bracket; None if it is not inside."""
-    from calibrary.numerics.compiled.tiles import sift
-
     below, inside = 0.0, []
-    values, masses = np.empty(TILE_SIDE**2), np.empty(TILE_SIDE**2)
-    for rows, columns in upper_tiles(tiles.n):
-        tile = tiles.distances(rows, columns)
-        mass_below, n = sift(tile, mass[rows], mass[columns], rows == columns, low, high, values, masses)
+    for rows, columns in tiles.parts():
+        mass_below, values, masses = tiles.sift(rows, columns, mass, low, high)
         below += mass_below
-        distinct, which = np.unique(values[:n], return_inverse=True)
-        inside.append((distinct, np.bincount(which, masses[:n], len(distinct))))
+        distinct, which = np.unique(values, return_inverse=True)
+        inside.append((distinct, np.bincount(which, masses, len(distinct))))
     d, m = (np.concatenate(part) for part in zip(*inside, strict=True))
     order = np.argsort(d)
     up_to = below + np.cumsum(m[order])

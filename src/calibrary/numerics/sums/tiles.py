@@ -242,6 +242,15 @@ class TiledMatrix(PairMatrix):
         return h, None
 
 
+def pair_tiles(x: Array, g: Array, kernel: str, metric: str, width: float, device: Any = None) -> PairMatrix:
+    """The matrix of vectors, filled on the processor or on the device where the user's tensor is."""
+    if device is None:
+        return TiledMatrix(x, g, kernel, metric, width)
+    from calibrary.numerics.sums.torch_tiles import DeviceMatrix
+
+    return DeviceMatrix(x, g, kernel, metric, width, device)
+
+
 class DistanceTiles:
     """Tiles of the distances between points, which it holds in the layouts that the loops and BLAS want."""
 
@@ -270,6 +279,29 @@ class DistanceTiles:
 
         self.share(work, len(tile))
         return tile
+
+    def parts(self) -> Iterator[tuple[slice, slice]]:
+        """Rows and columns of the tiles on and above the diagonal."""
+        return upper_tiles(self.n)
+
+    def count(self, rows: slice, columns: slice, mass: Array, scale: float, counts: Array) -> None:
+        """Add the mass of every pair i < j to the bin of width 1/scale that holds its distance."""
+        from calibrary.numerics.compiled.tiles import count_in_bins
+
+        count_in_bins(self.distances(rows, columns), mass[rows], mass[columns], rows == columns, scale, counts)
+
+    def sift(self, rows: slice, columns: slice, mass: Array, low: float, high: float) -> tuple[float, Array, Array]:
+        """Mass of the pairs i < j below ``low``, and distance and mass of those within [low, high]."""
+        from calibrary.numerics.compiled.tiles import sift
+
+        tile = self.distances(rows, columns)
+        values, masses = self._listed
+        below, n = sift(tile, mass[rows], mass[columns], rows == columns, low, high, values, masses)
+        return below, values[:n], masses[:n]
+
+    @once
+    def _listed(self) -> tuple[Array, Array]:
+        return np.empty(TILE_SIDE**2), np.empty(TILE_SIDE**2)
 
 
 class _TileMaker(DistanceTiles):
