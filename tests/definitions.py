@@ -99,6 +99,8 @@ def value(id: str, y: Any, p: Any, /, lens: str | None = None, **options: Any) -
     """
     d = DEFINITIONS[id]
     y, p = np.asarray(y), np.asarray(p, dtype=float)
+    if lens is not None and d.sees != "pairs":
+        raise ValueError(f"the definition of {id} takes {d.sees}: there is no lens={lens!r}")
     if d.sees == "rows":
         return d.function(y, p, **options)
     if d.sees == "vectors":
