@@ -99,6 +99,8 @@ def value(id: str, y: Any, p: Any, /, lens: str | None = None, **options: Any) -
     """
     d = DEFINITIONS[id]
     y, p = np.asarray(y), np.asarray(p, dtype=float)
+    if lens is not None and d.sees != "pairs":
+        raise ValueError(f"the definition of {id} takes {d.sees}: there is no lens={lens!r}")
     if d.sees == "rows":
         return d.function(y, p, **options)
     if d.sees == "vectors":
@@ -1372,10 +1374,11 @@ def absolute_mass(c, a, s):
     height = lambda t: reflected(t, c, s) @ a  # noqa: E731
     t = np.linspace(0, 1, max(201, math.ceil(10 / s)))
     f = height(t)
-    low, high = (side[f[:-1] * f[1:] < 0] for side in (t[:-1], t[1:]))
+    turns = f[:-1] * f[1:] < 0
+    low, high, sign = t[:-1][turns], t[1:][turns], f[:-1][turns]
     for _ in range(40):  # halve the cells where the sign changes
         middle = (low + high) / 2
-        before = height(low) * height(middle) > 0
+        before = sign * height(middle) > 0
         low, high = np.where(before, middle, low), np.where(before, high, middle)
     up_to = sum(ndtr(u) for u in images(np.array([0.0, *low, 1.0]), c, s)) @ a
     return float(np.abs(np.diff(up_to)).sum())
