@@ -10,7 +10,7 @@ import calibrary as cal
 import definitions
 from calibrary.kernels import LOO_GRID, median_bandwidth
 from calibrary.metrics.kernel.stein import stein_features
-from calibrary.numerics.sums import tile_median
+from calibrary.numerics.sums import pair_matrix, tile_median
 from calibrary.numerics.sums import tiles as pair_tiles
 from calibrary.numerics.sums.dirichlet import leave_one_out_shares
 from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, TiledMatrix
@@ -94,7 +94,7 @@ def check_matrix(matrix, h, rng):
 
 
 def test_triangles_by_blocks_of_rows_equal_the_trace(monkeypatch):
-    monkeypatch.setattr(pair_tiles, "BLOCK_ENTRIES", 500)
+    monkeypatch.setattr(pair_matrix, "BLOCK_ENTRIES", 500)
     x, g = np.random.default_rng(3).random((70, 2)), np.random.default_rng(4).normal(size=(70, 2))
     matrix = TiledMatrix(x, g, "gaussian", "euclidean", 0.4)
     h = np.vstack([b for _, b in matrix.row_blocks()])

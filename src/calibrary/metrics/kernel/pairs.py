@@ -20,7 +20,8 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.kernels import PAIR_KERNELS, WEIGHT_TYPES, median_bandwidth, positive_width
 from calibrary.metrics.declare import Common, Options, TestResult, bonferroni
-from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, PairMatrix, pair_tiles
+from calibrary.numerics.sums.pair_matrix import PairMatrix
+from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, pair_tiles
 
 #: Up to this many rows the matrix is small enough to be held.
 _FEW_ROWS = 200

@@ -30,7 +30,7 @@ from calibrary.metrics.kernel.pairs import (
     pair_matrix,
     u_test,
 )
-from calibrary.numerics.sums.tiles import PairMatrix
+from calibrary.numerics.sums.pair_matrix import PairMatrix
 
 __all__ = [
     "squared_kernel_calibration_error",

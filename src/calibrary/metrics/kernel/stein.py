@@ -30,7 +30,7 @@ from calibrary.metrics.kernel.pairs import (
     u_test,
     wild_bootstrap_pvalue,
 )
-from calibrary.numerics.sums.tiles import PairMatrix
+from calibrary.numerics.sums.pair_matrix import PairMatrix
 
 __all__ = [
     "kernel_calibration_conditional_stein_discrepancy",

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._once import once
+from calibrary.numerics.sums.pair_matrix import BLOCK_ENTRIES, PairMatrix
 from calibrary.numerics.sums.pairs import gaussian_form, laplace_form, laplace_sums, laplace_triangles
 
 Array = NDArray[np.float64]
@@ -27,65 +28,9 @@ Share = Callable[[Callable[[int, int], Any], int], list[Any]]
 #: Rows of points or features longer than this leave their inner products to BLAS.
 LONG_ROW = 40
 #: Side of a square tile, and entries in a block of whole rows.
-TILE_SIDE, BLOCK_ENTRIES = 1024, 1 << 22
+TILE_SIDE = 1024
 #: Up to this many pairs plain numpy answers before a compiler has started.
 FEW_PAIRS = 1 << 22
-
-
-class PairMatrix:
-    """A symmetric (n, n) matrix known by its rows."""
-
-    n: int
-
-    @property
-    def diagonal(self) -> Array:
-        raise NotImplementedError
-
-    def row_blocks(self, entries: int = BLOCK_ENTRIES, start: int = 0) -> Iterator[tuple[slice, Array]]:
-        """Explicit rows from ``start`` on, about ``entries`` numbers at a time."""
-        raise NotImplementedError
-
-    def scaled(self, v: Array) -> PairMatrix:
-        """The matrix with entries v_i v_j H_ij."""
-        raise NotImplementedError
-
-    def total(self, w: Array | None = None) -> float:
-        """Sum over all i, j of w_i w_j H_ij; of H_ij without weights."""
-        return float(self.forms(np.ones((self.n, 1)) if w is None else w[:, None])[0])
-
-    def power_sums(self, u: Array, v: Array) -> Array:
-        """Sums over all i, j of u_i v_j H_ij^q for q = 1, 2, 3."""
-        total = np.zeros(3)
-        for rows, block in self.row_blocks():
-            power = np.ones_like(block)
-            for q in range(3):
-                power *= block
-                total[q] += np.dot(u[rows], power @ v)
-        return total
-
-    def product(self, b: Array) -> Array:
-        """H b for a vector or for the columns of a matrix."""
-        return np.concatenate([block @ b for _, block in self.row_blocks()])
-
-    def forms(self, b: Array) -> Array:
-        """b' H b for every column of b."""
-        total = np.zeros(b.shape[1])
-        for rows, block in self.row_blocks():
-            total += np.einsum("ir,ir->r", b[rows], block @ b)
-        return total
-
-    def triangles(self, w: Array) -> float:
-        """Sum over all i, j, k of w_i w_j w_k H_ij H_jk H_ik: cubic time, by products of blocks of rows."""
-        root = np.sqrt(w)
-        total = 0.0
-        entries = 4 * BLOCK_ENTRIES
-        for rows, block in self.row_blocks(entries):
-            first = root[rows, None] * block * w
-            for others, second in self.row_blocks(entries, rows.start):
-                closing = root[rows, None] * block[:, others] * root[others]
-                part = float(np.einsum("ij,ij->", first @ (second * root[others, None]).T, closing))
-                total += part if others == rows else 2.0 * part
-        return total
 
 
 class MeanMatrix(PairMatrix):

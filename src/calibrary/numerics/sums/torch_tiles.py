@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrary._once import once
-from calibrary.numerics.sums.tiles import BLOCK_ENTRIES, PairMatrix
+from calibrary.numerics.sums.pair_matrix import BLOCK_ENTRIES, PairMatrix
 
 Array = NDArray[np.float64]
 
