@@ -19,7 +19,8 @@ SPLIT = (
     "eo", "oe", "sf1", "ece", "ace", "tace", "ice", "ece_lb", "ece_sweep", "cece", "mce", "mvms", "sice", "esce",
     "sbece", "dece", "pce", "ece_knn", "msce", "sece", "smece", "mmce", "lkce", "skde", "sce", "lsece", "fott_beta",
     "ecce_mad", "ecce_r", "rice", "intce", "ece_averaged", "gce", "gsb", "mdca", "aurc", "augrc", "auroc",
-    "rms_calibration_error", "rank_calibration_error", "field_rce",
+    "rms_calibration_error", "rank_calibration_error", "field_rce", "atb", "decision_loss", "multicalibration_error",
+    "multiaccuracy_error",
 )  # fmt: skip
 #: Metrics of y - c row by row, held to their own soft_target=.
 SOFT = ("bs", "rbs", "nll", "mae", "pwe", "l1eps", "hinge", "huber", "silf", "asymmetric_ls", "rps", "sarps")

@@ -114,9 +114,10 @@ def _is_auto(method: Any) -> bool:
 def _trusted(entry: Entry, data: Data, keywords: Mapping[str, Any]) -> bool:
     """Does the metric's own law keep its level on such data?"""
     options = {n: v for n, v in keywords.items() if n in entry.options or n in ("lens", "average", "r")}
-    views = views_of(entry, data, asked(options)).views
+    question = asked(options, entry.options)
+    views = views_of(entry, data, question).views
     rule = _RULES.get(entry.id, _uncertain)
-    holds = all(rule(view, asked(options)) for view in views)
+    holds = all(rule(view, question) for view in views)
     rows = max(view.n for view in views)
     if not holds and entry.costly and rows > _FEW_ROWS and entry.id != "skce_b":
         warn(

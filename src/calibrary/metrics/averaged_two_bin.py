@@ -23,6 +23,8 @@ __all__ = ["averaged_two_bin_error", "averaged_two_bin_null_mean"]
     since="0.2",
     range_note="[-1, 1] with debias=True",
     sign="0 is perfect; a calibrated model reads sum c (1 - c) / N^2 on average",
+    square="yes",
+    fractional="binary",
     symmetric=True,
     cost="O(N log N), one sort",
     equation="integral over t of |A(t)|^norm + |R - A(t)|^norm, A(t) the mean of (y - c) [c < t], R that of y - c",
@@ -68,6 +70,7 @@ def averaged_two_bin_error(
     ties = view.ties
     value = area_of(ties.wy - ties.w * ties.c, stretches(ties.c), view.total, norm)
     if debias:
+        view.refuse_shares("debias=True")
         value -= float(view.mean(view.residual**2)) / view.total
     return math.copysign(abs(value) ** (1.0 / norm), value) if root else value
 

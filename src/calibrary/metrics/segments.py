@@ -39,6 +39,7 @@ _FACTS: dict[str, Any] = {
     "status": "emerging",
     "since": "0.2",
     "needs": ("by",),
+    "fractional": "binary",
     "cost": "one sort, then a pass for each way to split the rows",
     "references": (
         "Guy, Gorelick, Wu et al. (2025), Measuring multi-calibration, arXiv:2506.11251",
@@ -113,6 +114,7 @@ def multicalibration_error(
     family="cumulative",
     name="multiaccuracy error",
     aliases=("multi-accuracy error",),
+    measures="bias",
     sign="0 is perfect; the largest excess or lack of outcomes in any segment, per row of all",
     symmetric=True,
     equation="max over segments s of |sum over s of y - c| / N",

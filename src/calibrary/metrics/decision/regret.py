@@ -58,6 +58,7 @@ def regret_of(
 ) -> Regret:
     """The regret of one binary view against a map fitted to it, or to the other folds."""
     if cross_fit:
+        view.refuse_shares("cross_fit=True")
         w = view.weight
         return Regret(cost_of(view), cost_curve(cross_fitted(view, map, dealt(view, folds, rng)), w, w * view.y))
     ties = view.ties
@@ -72,6 +73,7 @@ def regret_of(
     status="emerging",
     since="0.2",
     sign="0 is perfect; the most that anybody who acts on a threshold loses by trusting the probabilities",
+    fractional="binary",
     symmetric=True,
     cost="O(N log N), one sort",
     equation="max over t of (e_c(t) - e_g(t)) / max(t, 1-t), e the cost of acting above t, g the isotonic fit",
