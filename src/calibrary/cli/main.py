@@ -64,9 +64,14 @@ def _plain(text: str) -> str:
 # -- options shared by the commands ------------------------------------------------------------------
 
 File = Annotated[str, typer.Argument(help="CSV, TSV (.gz), Parquet, Arrow, JSON lines or NPZ; - for standard input.")]
-Label = Annotated[str | None, typer.Option(help="Column of the true class (guessed when obvious).")]
+Label = Annotated[
+    str | None, typer.Option("--label", "--correct", help="Column of the true class (guessed when obvious).")
+]
 Prob = Annotated[
-    list[str] | None, typer.Option(help="Probability column(s), or a prefix such as p for p0, p1, ... Repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--prob", "--confidence", help="Probability column(s), or a prefix such as p for p0, p1, ... Repeatable."
+    ),
 ]
 Weight = Annotated[str | None, typer.Option(help="Column of weights: 2 is the row written twice.")]
 Positive = Annotated[str | None, typer.Option(help="The label the probabilities are of, when labels are two names.")]

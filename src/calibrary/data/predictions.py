@@ -575,7 +575,7 @@ def predictions(
         raise TypeError("y_prob is missing: pass the predicted probabilities as the second argument")
     if percent is not False and percent is not True:
         raise ValueError(f"percent={percent!r} must be True (y_prob holds percentages) or False")
-    given = as_array(y_true, "y_true")
+    given = y_true if type(y_true) is np.ndarray else as_array(y_true, "y_true")
     if given.ndim == 2 and given.shape[1] > 1:
         rows = rows_given(given, y_prob, labels)
         if rows is not None:

@@ -89,7 +89,7 @@ def errors(view: Predictions, soft_target: Any = None) -> Iterator[tuple[slice, 
 
 def _label_minus(p: Array, y: NDArray[Any]) -> Array:
     """y - c, with the labels of several classes as rows of zeros and a one (or of shares, if that is what they are)."""
-    if y.ndim == p.ndim:
+    if p.ndim == 1 or y.ndim == 2:
         e: Array = y.astype(np.float64)
         e -= p
         return e
