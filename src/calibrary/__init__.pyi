@@ -54,18 +54,18 @@ from calibrary.evaluation import Row as Row
 from calibrary.evaluation import evaluate as evaluate
 from calibrary.grouping.edges import Grouping
 from calibrary.inference.bootstrap import Bootstrap as Bootstrap
-from calibrary.inference.bootstrap import ConfidenceInterval as ConfidenceInterval
-from calibrary.inference.bootstrap import IntervalResult as IntervalResult
-from calibrary.inference.bootstrap import interval as interval
 from calibrary.inference.comparison import Comparison as Comparison
 from calibrary.inference.comparison import calibration_gain as calibration_gain
 from calibrary.inference.comparison import compare as compare
+from calibrary.inference.interval import interval as interval
 from calibrary.inference.multiplicity import adjust_pvalues as adjust_pvalues
 from calibrary.inference.null import Consistency as Consistency
 from calibrary.inference.null import MonteCarlo as MonteCarlo
 from calibrary.inference.null import MonteCarloResult as MonteCarloResult
 from calibrary.inference.null import NullDistribution as NullDistribution
 from calibrary.inference.null import null_distribution as null_distribution
+from calibrary.inference.result import ConfidenceInterval as ConfidenceInterval
+from calibrary.inference.result import IntervalResult as IntervalResult
 from calibrary.inference.sequential import EValueResult
 from calibrary.inference.test import test as test
 from calibrary.lookup import Catalogue as Catalogue
