@@ -98,8 +98,8 @@ _ROOMS = ("diagnostics", "gallery", "grouping", "kernels", "losses", "maps", "mo
 #: What people call besides the metrics themselves.
 _VERBS = (
     "adjust_pvalues", "boxes", "calibration_gain", "catalogue", "compare", "compute", "evaluate", "interval",
-    "match_detections", "matched_detections", "null_distribution", "predictions", "read_yolo", "recalibration_gain",
-    "recommend", "report", "sigmoid", "softmax", "test",
+    "match_detections", "matched_detections", "null_distribution", "power", "predictions", "read_yolo",
+    "recalibration_gain", "recommend", "report", "sample_size", "sigmoid", "softmax", "test", "verdict",
 )  # fmt: skip
 
 #: Tables and curves.
@@ -114,11 +114,11 @@ _NOUNS = (
     "CalibrationWarning", "Catalogue", "ClassRow", "ClassWiseHosmerLemeshowResult", "Comparison",
     "ConfidenceInterval", "Consistency", "CorpDecomposition", "Correction", "CoxResult", "CoxTestResult",
     "CumulativeDifference", "CumulativeTestResult", "DetectionMap", "EmbeddedTestResult", "Entry", "Evaluation",
-    "GroupRow", "HosmerLemeshowResult", "IntervalResult", "Lens", "MapGain", "Matches", "MonteCarlo",
+    "GroupRow", "HosmerLemeshowResult", "IntervalResult", "Inversion", "Lens", "MapGain", "Matches", "MonteCarlo",
     "MonteCarloResult", "MultipleBinomialResult", "MurphyDecomposition", "NeighborCurve", "NeighborTestResult",
-    "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Predictions", "Question", "RatioInterval",
-    "RecalibrationGain", "Recalibrator", "Recommendation", "ReliabilityBins", "Report", "Row", "TCalResult",
-    "TestResult", "TrueDecomposition", "UnknownMetricError",
+    "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Power", "Predictions", "Question", "RatioInterval",
+    "RecalibrationGain", "Recalibrator", "Recommendation", "ReliabilityBins", "Report", "Row", "SampleSize",
+    "TCalResult", "TestResult", "Triangle", "TrueDecomposition", "UnknownMetricError", "Verdict",
 )  # fmt: skip
 
 _METRICS = sorted({f.__name__ for f in (*_FUNCTIONS.values(), *(test.function for test in _TESTS.values()))})
