@@ -106,8 +106,8 @@ _ROOMS = (
 _VERBS = (
     "adjust_pvalues", "averaged_two_bin_null_mean", "boxes", "calibration_gain", "calibration_monitor", "catalogue",
     "compare", "compute", "evaluate", "horizon", "interval", "match_detections", "matched_detections",
-    "null_distribution", "predictions", "read_yolo", "recalibration_gain", "recommend", "report", "segmentation",
-    "sigmoid", "softmax", "test",
+    "null_distribution", "power", "predictions", "read_yolo", "recalibration_gain", "recommend", "report",
+    "sample_size", "segmentation", "sigmoid", "softmax", "test", "verdict",
 )  # fmt: skip
 
 #: Tables and curves.
@@ -125,12 +125,12 @@ _NOUNS = (
     "Correction", "CoverageCurve", "CoxResult", "CoxTestResult", "CumulativeDifference", "CumulativeTestResult",
     "DecisionCurve", "DetectionMap", "EValueResult", "EmbeddedTestResult", "EntropyDifference", "Entry",
     "Evaluation", "GroupRow", "GroupingLoss", "HonestBand", "HonestError", "Horizon", "HosmerLemeshowResult",
-    "IntervalResult", "Lens", "MapGain", "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult",
-    "MurphyCurve", "MurphyDecomposition", "NeighborCurve", "NeighborTestResult", "NullDistribution",
-    "PairTestResult", "ParabolicWaldResult", "Parts", "Pixels", "Predictions", "Question", "RatioInterval",
-    "RecalibrationGain", "Recalibrator", "Recommendation", "RegretCurve", "ReliabilityBins", "Report", "Row",
-    "SegmentsTestResult", "SetCoverage", "TCalResult", "TestResult", "TrueDecomposition", "UnknownMetricError",
-    "VariationalTestResult",
+    "IntervalResult", "Inversion", "Lens", "MapGain", "Matches", "MonteCarlo", "MonteCarloResult",
+    "MultipleBinomialResult", "MurphyCurve", "MurphyDecomposition", "NeighborCurve", "NeighborTestResult",
+    "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Parts", "Pixels", "Power", "Predictions",
+    "Question", "RatioInterval", "RecalibrationGain", "Recalibrator", "Recommendation", "RegretCurve",
+    "ReliabilityBins", "Report", "Row", "SampleSize", "SegmentsTestResult", "SetCoverage", "TCalResult",
+    "TestResult", "Triangle", "TrueDecomposition", "UnknownMetricError", "VariationalTestResult", "Verdict",
 )  # fmt: skip
 
 _METRICS = sorted({f.__name__ for f in (*_FUNCTIONS.values(), *(test.function for test in _TESTS.values()))})

@@ -73,12 +73,17 @@ from calibrary.inference.comparison import Comparison as Comparison
 from calibrary.inference.comparison import calibration_gain as calibration_gain
 from calibrary.inference.comparison import compare as compare
 from calibrary.inference.interval import interval as interval
+from calibrary.inference.inversion import Inversion as Inversion
 from calibrary.inference.multiplicity import adjust_pvalues as adjust_pvalues
 from calibrary.inference.null import Consistency as Consistency
 from calibrary.inference.null import MonteCarlo as MonteCarlo
 from calibrary.inference.null import MonteCarloResult as MonteCarloResult
 from calibrary.inference.null import NullDistribution as NullDistribution
 from calibrary.inference.null import null_distribution as null_distribution
+from calibrary.inference.power import Power as Power
+from calibrary.inference.power import SampleSize as SampleSize
+from calibrary.inference.power import power as power
+from calibrary.inference.power import sample_size as sample_size
 from calibrary.inference.result import ConfidenceInterval as ConfidenceInterval
 from calibrary.inference.result import IntervalResult as IntervalResult
 from calibrary.inference.sequential import Alternative as Alternative
@@ -86,6 +91,9 @@ from calibrary.inference.sequential import CalibrationMonitor as CalibrationMoni
 from calibrary.inference.sequential import EValueResult as EValueResult
 from calibrary.inference.sequential import calibration_monitor as calibration_monitor
 from calibrary.inference.test import test as test
+from calibrary.inference.triangle import Triangle as Triangle
+from calibrary.inference.verdict import Verdict as Verdict
+from calibrary.inference.verdict import verdict as verdict
 from calibrary.lookup import Catalogue as Catalogue
 from calibrary.lookup import catalogue as catalogue
 from calibrary.lookup import compute as compute

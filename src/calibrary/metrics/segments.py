@@ -114,7 +114,6 @@ def multicalibration_error(
     family="cumulative",
     name="multiaccuracy error",
     aliases=("multi-accuracy error",),
-    measures="bias",
     sign="0 is perfect; the largest excess or lack of outcomes in any segment, per row of all",
     symmetric=True,
     equation="max over segments s of |sum over s of y - c| / N",
