@@ -196,7 +196,7 @@ def test_labels_may_be_strided_unsigned_or_of_the_other_byte_order():
 
 
 def test_an_option_of_a_wrong_type_is_refused_by_name():
-    with pytest.raises(ValueError, match=r"^scale=\['sum'\] is not known: did you mean|^scale=\['sum'\] is not known"):
+    with pytest.raises(ValueError, match=r"^scale=\['sum'\] must be a word"):
         cal.brier_score([0, 1], [0.2, 0.7], scale=["sum"])
-    with pytest.raises(ValueError, match=r"^distance=\[\] is not known"):
+    with pytest.raises(ValueError, match=r"^distance=\[\] must be a word"):
         cal.expected_calibration_error([0, 1], [0.2, 0.7], distance=[])

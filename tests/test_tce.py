@@ -111,7 +111,7 @@ def test_bad_options_are_refused():
         ({"alpha": 0.0}, "alpha"),
         ({"strategy": "pava_bc"}, "did you mean 'pava-bc'"),
         ({"strategy": "pava", "binning": "mass"}, "mean the same"),
-        ({"n_min": -1}, "n_min"),
+        ({"min_count": -1}, "min_count"),
         ({"n_max": 0}, "n_max"),
         ({"last_bin": "x"}, "last_bin"),
         ({"sample_weight": [0.5, 1, 1]}, "whole number"),
