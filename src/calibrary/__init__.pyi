@@ -123,10 +123,10 @@ from calibrary.metrics.label_distributions import EntropyDifference as EntropyDi
 from calibrary.metrics.point.rows import Score
 from calibrary.metrics.segments import SegmentsTestResult as SegmentsTestResult
 from calibrary.question import Question as Question
-from calibrary.recalibrate.gain import MapGain as MapGain
-from calibrary.recalibrate.gain import RecalibrationGain as RecalibrationGain
 from calibrary.recalibrate.gain import recalibration_gain as recalibration_gain
 from calibrary.recalibrate.recalibrator import Recalibrator as Recalibrator
+from calibrary.recalibrate.table import MapGain as MapGain
+from calibrary.recalibrate.table import RecalibrationGain as RecalibrationGain
 from calibrary.recommendation import Recommendation as Recommendation
 from calibrary.recommendation import recommend as recommend
 from calibrary.reporting.compose import report as report

@@ -14,7 +14,8 @@ from calibrary.grouping import group
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, axis_names
 from calibrary.plots.reliability import wilson
-from calibrary.recalibrate.gain import RecalibrationGain, number, recalibration_gain
+from calibrary.recalibrate import RecalibrationGain, recalibration_gain
+from calibrary.recalibrate.table import number
 
 #: Bins of fewer cases than this say little and are drawn faintly.
 _FEW = 5

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from calibrary.recalibrate.gain import MapGain, RecalibrationGain, recalibration_gain
+from calibrary.recalibrate.gain import recalibration_gain
 from calibrary.recalibrate.recalibrator import Recalibrator
+from calibrary.recalibrate.table import MapGain, RecalibrationGain
 
 __all__ = ["MapGain", "RecalibrationGain", "Recalibrator", "recalibration_gain"]

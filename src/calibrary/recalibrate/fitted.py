@@ -50,13 +50,18 @@ def fit_map(chosen: Candidate, p: Predictions, ends: Any = "half") -> FittedMap:
     """Fit a map to predictions: one probability, or more than two classes (then a curve for each, if it must be)."""
     refuse_one_class(p, "the rows")
     end = end_of(p, ends)
-    rows = p.view(p.y, inside(p.probability, end), p._classes)
-    rows.ascending = p.ascending  # the end rule keeps the order
+    rows = p.remember(("moved inside", end), lambda: _moved_inside(p, end))  # sorted once for all maps
     vectors = p.binary or getattr(chosen.map, "takes_vectors", False)
     curve = fitted_copy(chosen.map if vectors else ClassWise(chosen.map), rows)
     # a map that may say never or always stays half a case in N + 1 away from it
     limit = EPS if chosen.word in NEVER_CERTAIN else 0.5 / (p.total + 1.0)
     return FittedMap(chosen.word, curve, end, limit)
+
+
+def _moved_inside(p: Predictions, end: float) -> Predictions:
+    rows = p.view(p.y, inside(p.probability, end), p._classes)
+    rows.ascending = p.ascending  # the end rule keeps the order
+    return rows
 
 
 def end_of(p: Predictions, ends: Any) -> float:

@@ -1,0 +1,181 @@
+"""The table of gains: one row per map, the advice in words, and how both show themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from calibrary._errors import suggest
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.recalibrate.scores import spoken_score
+
+
+@dataclass(frozen=True)
+class MapGain:
+    """What one map does to predictions it was not fitted to.
+
+    Attributes
+    ----------
+    map, name : the map's word, and what it is called
+    before, after : the score without and with the map
+    gain, se : before - after, and its standard error from the paired differences of the rows (or units)
+    ece_before, ece : expected calibration error without and with the map
+    ece_calibrated : what the ECE of a calibrated model with these probabilities reads on average
+    """
+
+    map: str
+    name: str
+    before: float
+    after: float
+    gain: float
+    se: float
+    ece_before: float
+    ece: float
+    ece_calibrated: float
+
+    @property
+    def worth(self) -> bool:
+        """Is the gain more than two standard errors?"""
+        return self.gain > 2.0 * self.se
+
+
+@dataclass(frozen=True)
+class RecalibrationGain:
+    """The gain of every map, and the advice. Print it, or ask ``sentence``.
+
+    Attributes
+    ----------
+    rows : one :class:`MapGain` per map, simplest first
+    advice : word of the map to use, or None where nothing is to be gained
+    before : the score of the predictions as they are (were it infinite: with 0 and 1 moved inside by ``nearest``)
+    ece_before, ece_calibrated : their ECE, and what a calibrated model with these probabilities reads
+    score : id of the score
+    n, n_classes, n_folds : rows, classes, folds
+    end : how far from 0 and 1 the maps keep the scores
+    nearest : how far from 0 and 1 certain predictions count in ``before``; 0 is as stated
+    n_impossible : rows that would make the score infinite: called impossible, and happened
+    skipped : maps that could not be fitted, and why
+    predictions, cross_fitted : the predictions, and each row's probability from the map of the other folds
+    """
+
+    rows: tuple[MapGain, ...]
+    advice: str | None
+    before: float
+    ece_before: float
+    ece_calibrated: float
+    score: str
+    n: int
+    n_classes: int
+    n_folds: int
+    n_bins: int
+    end: float
+    nearest: float
+    n_impossible: int
+    skipped: Mapping[str, str]
+    predictions: Predictions = field(repr=False, compare=False)
+    cross_fitted: Mapping[str, Array] = field(repr=False, compare=False)
+
+    def __getitem__(self, map: str) -> MapGain:
+        for row in self.rows:
+            if row.map == map:
+                return row
+        reason = self.skipped.get(map) or suggest(map, [row.map for row in self.rows])
+        raise KeyError(f"map {map!r} has no row: {reason}")
+
+    @property
+    def best(self) -> MapGain:
+        """The map with the largest gain, be it negative."""
+        return max(self.rows, key=lambda row: row.gain)
+
+    @property
+    def sentence(self) -> str:
+        """The advice in words."""
+        spoken = spoken_score(self.score)
+        if self.advice is None:
+            best = self.best
+            return (
+                f"Nothing to gain at this N: no map lowers the {spoken} by more than two standard errors (best: "
+                f"{best.name}, {number(best.gain)}, se {number(best.se)})."
+            )
+        row = self[self.advice]
+        return (
+            f"{_capital(row.name)} would lower the {spoken} by {number(row.gain)} (se {number(row.se)}) and bring the "
+            f"ECE from {number(self.ece_before)} to {number(row.ece)}; a calibrated model reads "
+            f"{number(row.ece_calibrated)}."
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else one should know."""
+        said = []
+        if self.n_impossible:
+            rows = "row was" if self.n_impossible == 1 else "rows were"
+            said.append(
+                f"{self.n_impossible} {rows} called impossible and happened, so the {spoken_score(self.score)} as "
+                f"stated is infinite: 0 and 1 count here as {number(self.nearest)} from the end, which suits them best."
+            )
+        said += [f"{word} was left out: {reason}" for word, reason in self.skipped.items()]
+        return tuple(said)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, words and lists, ready for JSON."""
+        names = ("advice", "sentence", "score", "before", "ece_before", "ece_calibrated", "n", "n_classes", "n_folds")
+        more = ("n_bins", "end", "nearest", "n_impossible")
+        return {
+            **{name: getattr(self, name) for name in (*names, *more)},
+            "maps": [{**asdict(row), "worth": row.worth} for row in self.rows],
+            "skipped": dict(self.skipped),
+            "notes": list(self.notes),
+        }
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame, one row per map."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(row) for row in self.rows])
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Head and cells of the table that is printed."""
+        head = ["map", spoken_score(self.score), "gain", "se", "ECE", "if calibrated", ""]
+        body = [["as it is", number(self.before), "", "", number(self.ece_before), number(self.ece_calibrated), ""]]
+        for row in self.rows:
+            mark = "<- use this" if row.map == self.advice else ""
+            numbers = (row.after, row.gain, row.se, row.ece, row.ece_calibrated)
+            body.append([row.name, *map(number, numbers), mark])
+        return head, body
+
+    def __repr__(self) -> str:
+        head, body = self.table()
+        widths = [max(len(line[j]) for line in [head, *body]) for j in range(len(head))]
+        lines = [
+            "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))])
+            for line in [head, *body]
+        ]
+        return "\n".join([self.sentence, *self.notes, "", *(line.rstrip() for line in lines)])
+
+    def _repr_html_(self) -> str:
+        head, body = self.table()
+        top = "".join(f"<th>{escape(h)}</th>" for h in head)
+        rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in body)
+        words = "".join(f"<p>{escape(text)}</p>" for text in (self.sentence, *self.notes))
+        return f"{words}<table><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def number(x: float) -> str:
+    """Three decimals, or two digits where that is more, without the zero in front: .083, .00042."""
+    if not np.isfinite(x):
+        return str(x)
+    if 0.0 < abs(x) < 1e-6:
+        return f"{x:.1e}"
+    digits = 3 if x == 0.0 else max(3, 1 - int(np.floor(np.log10(abs(x)))))
+    text = f"{x:.{digits}f}"
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
