@@ -2342,6 +2342,326 @@ def ecce_r(y, c, ties="aggregate"):
     return max(walk(y, c, ties)) - min(walk(y, c, ties))
 
 
+# == newer than the review ===========================================================================
+
+
+@defines("pairs", "top-label")
+def atb(y, c, norm=2, debias=False, root=False):
+    """Two bins, below and above a threshold, averaged over all thresholds; nothing changes between two confidences."""
+    places = sorted({0.0, 1.0, *c})
+    whole = math.fsum(y - c) / len(y)
+    total = 0.0
+    for low, high in itertools.pairwise(places):
+        below = math.fsum((y - c)[c <= low]) / len(y)
+        total += (high - low) * (abs(below) ** norm + abs(whole - below) ** norm)
+    if debias:
+        total -= math.fsum((y - c) ** 2) / len(y) ** 2
+    return math.copysign(abs(total) ** (1 / norm), total) if root else total
+
+
+# -- decisions ---------------------------------------------------------------------------------------
+
+
+def shares_at(y, c, t):
+    """Misses and false alarms, per row, of acting where c > t."""
+    return sum((y == 1) & (c <= t)) / len(y), sum((y == 0) & (c > t)) / len(y)
+
+
+def pieces(low, high, *breaks):
+    """Between neighboring breaks nobody changes sides."""
+    return itertools.pairwise(sorted({low, high, *(x for some in breaks for x in some if low < x < high)}))
+
+
+@defines("pairs", "top-label", rtol=1e-7, why="two optimizers of a map stop at two places near the optimum")
+def decision_loss(y, c, map="isotonic", cross_fit=False, folds=5, rng=0):
+    """The largest regret in units of the larger stake; on a piece it is largest at one of its ends."""
+    if cross_fit:
+        g = cross_fitted(map, y, c, np.ones(len(y)), folds, rng)
+    else:
+        fitted = MAPS[map](y, c, np.ones(len(y)))
+        g = np.clip([fitted(x) for x in c], 0, 1)
+    worst = 0.0
+    for low, high in pieces(0.0, 1.0, c, g, [0.5]):
+        (m, f), (m_best, f_best) = (shares_at(y, s, (low + high) / 2) for s in (c, g))
+        for t in (low, high):
+            regret = (1 - t) * (m - m_best) + t * (f - f_best)
+            worst = max(worst, regret / max(t, 1 - t))
+    return worst
+
+
+@defines("pairs", "top-label")
+def net_benefit(y, c, threshold=0.5, standardized=False):
+    """Acting where c >= t."""
+    hits, alarms = sum((y == 1) & (c >= threshold)) / len(y), sum((y == 0) & (c >= threshold)) / len(y)
+    benefit = hits - alarms * threshold / (1 - threshold)
+    return benefit / mean(y) if standardized else benefit
+
+
+@defines("pairs", "top-label")
+def bounded_brier(y, c, low=0.0, high=1.0):
+    """Twice the area under the cost curve between two thresholds, piece by piece."""
+    total = 0.0
+    for a, b in pieces(low, high, c):
+        m, f = shares_at(y, c, (a + b) / 2)
+        total += 2 * (m * ((b - a) - (b * b - a * a) / 2) + f * (b * b - a * a) / 2)
+    return total
+
+
+@defines("pairs", "top-label")
+def bounded_log(y, c, low=0.0, high=1.0):
+    """The same with the cost divided by t (1 - t)."""
+    total = 0.0
+    for a, b in pieces(low, high, c):
+        m, f = shares_at(y, c, (a + b) / 2)
+        total += m * (log(b) - log(a)) if m > 0 else 0.0
+        total += f * (log(1 - a) - log(1 - b)) if f > 0 else 0.0
+    return total
+
+
+# -- cross-fitting -----------------------------------------------------------------------------------
+
+
+def dealt(n, folds, rng=0):
+    """The fold of every row, as given or dealt at random."""
+    return np.random.default_rng(rng).permutation(n) % folds if np.ndim(folds) == 0 else np.asarray(folds)
+
+
+def cross_fitted(map, y, c, w, folds, rng=0, fit=None):
+    """Every row through the map fitted to the rows of the other folds."""
+    fold, g = dealt(len(y), folds, rng), np.empty_like(c)
+    for held in sorted(set(fold)):
+        out, seen = fold == held, fold != held
+        curve = (fit or MAPS[map])(y[seen], c[seen], w[seen])
+        g[out] = [curve(x) for x in c[out]]
+    return np.clip(g, 0, 1)
+
+
+def free_beta(y, c, w):
+    """The beta map without its constraint: it may fall."""
+    theta, _ = likelihood_fit(beta_columns(c), y, w, [1, 1, 0])
+    return lambda t: float(logistic(beta_columns(np.array([t])) @ theta)[0])
+
+
+def shrunk_isotonic(y, c, w):
+    """Isotonic blocks at 0 and 1 take (s + 1/2)/(n + 1); linear between the confidences."""
+    x, curve = sorted(set(c)), isotonic(y, c, w)
+    height = np.array([curve(v) for v in x])
+    mass = np.array([sum(w[c == v]) for v in x])
+    zeros, ones = mass[height <= 0].sum(), mass[height >= 1].sum()
+    height = np.where(height <= 0, 0.5 / (zeros + 1), np.where(height >= 1, (ones + 0.5) / (ones + 1), height))
+    return lambda t: float(np.interp(t, x, height))
+
+
+def half_ends(fit):
+    """A map of log odds: scores stay half as far from 0 and 1 as the nearest score that is neither."""
+
+    def fitted(y, c, w):
+        stated = [d for x in np.ravel(c) for d in (min(x, 1 - x),) if d > 0]
+        end = min(stated) / 2 if stated else 0.5 / (w.sum() + 1)
+
+        def inside(x):
+            moved = np.clip(x, end, 1 - end)
+            return moved / moved.sum(axis=-1, keepdims=True) if np.ndim(x) and c.ndim == 2 else moved
+
+        curve = fit(y, inside(c), w)
+        return lambda t: curve(inside(t))
+
+    return fitted
+
+
+def vector_temperature(y, p, w):
+    """softmax(log c / T), 1/T by maximum likelihood."""
+    from scipy.optimize import minimize_scalar
+
+    z = np.log(np.clip(p, EPS, 1 - EPS))
+
+    def loss(b):
+        logs = b * z - np.log(np.exp(b * z - (b * z).max(axis=1, keepdims=True)).sum(axis=1, keepdims=True))
+        logs = logs - (b * z).max(axis=1, keepdims=True)
+        return -weighted(logs[np.arange(len(y)), y], w) + 5e-11 * (b - 1) ** 2
+
+    b = minimize_scalar(loss, bracket=(0.5, 1.5), tol=1e-12).x
+    return lambda row: softmax(b * np.log(np.clip(row, EPS, 1 - EPS)))
+
+
+ON_LOG_ODDS = ("beta", "platt", "temperature", "rcs", "pl3")
+
+
+def row_scores(y, p, score="brier", scale="1/K", alpha=2.0):
+    """A proper score of every row."""
+    of = {
+        "brier": lambda y, p: bs(y, p, scale), "log": nll, "spherical": lambda y, p: 1 - pss(y, p, alpha),
+        "power": lambda y, p: ps(y, p, alpha), "rps": lambda y, p: rps(y, p, normalize=False),
+    }[score]  # fmt: skip
+    return np.array([of(y[[i]], p[[i]]) for i in range(len(y))])
+
+
+@defines("rows", least=20, rtol=1e-6, atol=1e-8, why="two optimizers stop at two places near the optimum")
+def calibration_loss(y, p, score="brier", map="auto", folds=5, rng=0, scale="1/K", alpha=2.0, w=None):
+    """What the map fitted to the other folds takes off a proper score, and the standard error of the differences."""
+    w = np.ones(len(y)) if w is None else w
+    if map == "auto":
+        map = "temperature" if p.ndim == 2 else "isotonic" if len(y) >= 300 else "beta"
+    if p.ndim == 2:
+        fit = half_ends(vector_temperature)
+    elif score == "log" and map == "isotonic":
+        fit = shrunk_isotonic
+    else:
+        fit = half_ends(MAPS[map]) if map in ON_LOG_ODDS else MAPS[map]
+    g = cross_fitted(map, y, p, w, folds, rng, fit)
+    before, after = (row_scores(y, columns(q), score, scale, alpha) for q in (p, g))
+    given, refined = weighted(before, w), weighted(after, w)
+    if not math.isfinite(given):
+        return {"calibration_loss": given, "score": given, "refinement": refined}
+    gain = before - after
+    spread = sum(w * (gain - weighted(gain, w)) ** 2) / (sum(w) - 1)
+    return {
+        "calibration_loss": given - refined, "score": given, "refinement": refined,
+        "standard_error": math.sqrt(spread / sum(w)),
+    }  # fmt: skip
+
+
+@defines("pairs", "top-label", least=20, rtol=1e-7, why="two optimizers of a map stop at two places near the optimum")
+def variational_error(y, c, map="auto", folds=5, rng=0, direction=None, w=None):
+    """On which side of the confidence the other folds see the truth, times the residual."""
+    w = np.ones(len(y)) if w is None else w
+    map = ("isotonic" if len(y) >= 300 else "beta") if map == "auto" else map
+    g = cross_fitted(map, y, c, w, folds, rng, free_beta if map == "beta" else None)
+    side = np.where(np.abs(g - c) > 1e-12, np.sign(g - c), 0.0)
+    terms = []
+    for i in range(len(y)):
+        counts = direction is None or np.sign(0.5 - c[i]) * side[i] == (1 if direction == "over" else -1)
+        terms.append(side[i] * (y[i] - c[i]) if counts else 0.0)
+    return weighted(terms, w)
+
+
+@defines_vectors("variational_error")
+def variational_error_of_vectors(y, p, folds=5, rng=0, norm=1, w=None):
+    """The residual along the gradient of the norm of g - c."""
+    w = np.ones(len(y)) if w is None else w
+    away = cross_fitted("temperature", y, p, w, folds, rng, vector_temperature) - p
+    terms = []
+    for d, residual in zip(np.where(abs(away) > 1e-12, away, 0.0), one_hot(y, p.shape[1]) - p, strict=True):
+        if not d.any():
+            slope = d
+        elif norm == math.inf:
+            slope = np.sign(d) * (np.arange(len(d)) == int(np.argmax(abs(d))))
+        else:
+            slope = abs(d) ** (norm - 1) * np.sign(d) / sum(abs(d) ** norm) ** (1 - 1 / norm)
+        terms.append(slope @ residual)
+    return weighted(terms, w)
+
+
+# -- evidence ----------------------------------------------------------------------------------------
+
+
+def likelihood_ratio(y, c, q):
+    """Log of how much likelier the labels are under q; infinite when what was said to be impossible happened."""
+    total = 0.0
+    for label, stated, other in zip(y, c, q, strict=True):
+        if (stated if label else 1 - stated) == 0:
+            return math.inf
+        total += log(other if label else 1 - other) - log(stated if label else 1 - stated)
+    return total
+
+
+@defines("pairs", "top-label")
+def calibration_e_value(y, c, log=False):
+    """The mean likelihood ratio of 342 alternatives, fixed in advance."""
+    slopes = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
+    ratios = []
+    for a, b, d in itertools.product((0.0, 0.25, -0.25, 0.5, -0.5, 1.0, -1.0), slopes, slopes):
+        if (a, b, d) != (0.0, 1.0, 1.0):
+            with np.errstate(divide="ignore"):
+                q = logistic(a + b * np.log(c) - d * np.log1p(-c))
+            ratios.append(likelihood_ratio(y, c, np.where(c == 0, 0.0, np.where(c == 1, 1.0, q))))
+    assert len(ratios) == 342
+    return math.log(np.mean(np.exp(ratios))) if log else float(np.mean(np.exp(ratios)))
+
+
+@defines("pairs", "top-label", least=4)
+def ehl(y, c, n_splits=10, rng=0, train=None, log=False, w=None):
+    """The likelihood ratio, on the other half, of the isotonic curve of one half; the mean over random halves."""
+    w = np.ones(len(y)) if w is None else w
+    generator = np.random.default_rng(rng)
+    ratios = []
+    for _ in range(n_splits if train is None else 1):
+        if train is None:
+            seen = np.zeros(len(y), dtype=bool)
+            seen[generator.permutation(len(y))[: len(y) // 2]] = True
+        else:
+            seen = np.asarray(train, dtype=bool)
+        curve = shrunk_isotonic(y[seen], c[seen], w[seen])
+        held = np.repeat(np.flatnonzero(~seen), w[~seen].astype(int))
+        ratios.append(likelihood_ratio(y[held], c[held], [curve(x) for x in c[held]]))
+    return math.log(np.mean(np.exp(ratios))) if log else float(np.mean(np.exp(ratios)))
+
+
+def honest_bounds(y, lower_places, upper_places, at, confidence_level):
+    """Exact binomial bounds of every run of confidences, at a level that holds for all of them at once."""
+    from scipy.stats import beta as beta_law
+
+    low, high = np.zeros(len(at)), np.ones(len(at))
+    for places, lower in ((lower_places, True), (upper_places, False)):
+        values = sorted(set(places))
+        a = (1 - confidence_level) / (len(values) * (len(values) + 1))
+        for i, start in enumerate(values):
+            for end in values[i:]:
+                run = (places >= start) & (places <= end)
+                n, x = int(run.sum()), int(y[run].sum())
+                if lower and x > 0:
+                    low = np.where(at >= end, np.maximum(low, beta_law.ppf(a, x, n - x + 1)), low)
+                if not lower and x < n:
+                    high = np.where(at <= start, np.minimum(high, beta_law.ppf(1 - a, x + 1, n - x)), high)
+    return low, high
+
+
+@defines("pairs", "top-label", most=30, averaged=False)
+def honest_error(y, c, confidence_level=0.95, digits=None):
+    """The least and the most that the mean error can be within the band, and the most that any error can be."""
+    up = down = c
+    if digits is not None:
+        up, down = (f(np.round(c * 10**digits, 9)) / 10**digits for f in (np.ceil, np.floor))
+    low, high = honest_bounds(y, up, down, c, confidence_level)
+    return {
+        "low": mean(np.maximum(0, np.maximum(low - c, c - high))),
+        "high": mean(np.maximum(np.abs(low - c), np.abs(high - c))),
+        "certified": float(np.maximum(np.abs(low - c), np.abs(high - c)).max()),
+    }
+
+
+# -- segments ----------------------------------------------------------------------------------------
+
+
+def segments(by, depth=2, n_cuts=3, min_rows=10):
+    """All rows, and every intersection of the levels of up to ``depth`` columns that holds enough rows."""
+    levels = []
+    for column in by.values():
+        if np.asarray(column).dtype.kind == "f" and len(set(column)) > 10:
+            cuts = [np.quantile(column, j / n_cuts) for j in range(1, n_cuts)]
+            levels.append([sum(x > cut for cut in cuts) for x in column])
+        else:
+            levels.append(list(column))
+    found = [list(range(len(levels[0])))]
+    for size in range(1, depth + 1):
+        for some in itertools.combinations(levels, size):
+            found += [rows for rows in members(zip(*some, strict=True)) if len(rows) >= min_rows]
+    return found
+
+
+@defines("pairs", "top-label", least=20)
+def multicalibration_error(y, c, by=None, depth=2, n_cuts=3, min_rows=10):
+    """Kuiper's error of the worst segment, each divided by its noise, on the scale of the whole."""
+    noise = lambda rows: math.sqrt(sum(c[rows] * (1 - c[rows]))) / len(rows)  # noqa: E731
+    parts = segments(by, depth, n_cuts, min_rows)
+    return noise(parts[0]) * max(ecce_r(y[rows], c[rows]) / noise(rows) for rows in parts if noise(rows) > 0)
+
+
+@defines("pairs", "top-label", least=20)
+def multiaccuracy_error(y, c, by=None, depth=2, n_cuts=3, min_rows=10):
+    return max(abs(math.fsum((y - c)[rows])) for rows in segments(by, depth, n_cuts, min_rows)) / len(y)
+
+
 # == detections ======================================================================================
 # Rows are detections: whether correct, score, overlap with the object found, class. ``missed`` counts the objects of
 # each class that no detection found; ``place`` holds features of the box, each in [0, 1].
