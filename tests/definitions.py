@@ -117,7 +117,7 @@ def value(id: str, y: Any, p: Any, /, lens: str | None = None, **options: Any) -
         return values[0] if len(values) == 1 else values
     # only the binned errors combine classes as they combine bins
     binned = id in ("ece", "ace", "tace", "ece_lb", "ece_sweep", "cece", "sbece", "dece", "gce")
-    norm = math.inf if id == "mce" else {**d.defaults, **options}.get("norm", 1) if binned else 1
+    norm = {"mce": math.inf, "rms_calibration_error": 2}.get(id, {**d.defaults, **options}.get("norm", 1))
     return max(values) if norm == math.inf else np.mean(np.power(values, norm)) ** (1 / norm)
 
 
@@ -135,7 +135,8 @@ def one_hot(y: Any, k: int) -> Any:
 
 def targets(y: Any, p: Any, soft_target: Any = None) -> Any:
     """The one-hot labels, or the targets given in their place."""
-    return one_hot(y, p.shape[1]) if soft_target is None else columns(np.asarray(soft_target, dtype=float))
+    given = y if soft_target is None and np.ndim(y) == 2 else soft_target
+    return one_hot(y, p.shape[1]) if given is None else columns(np.asarray(given, dtype=float))
 
 
 def predicted(p: Any) -> Any:
@@ -2662,6 +2663,143 @@ def multiaccuracy_error(y, c, by=None, depth=2, n_cuts=3, min_rows=10):
     return max(abs(math.fsum((y - c)[rows])) for rows in segments(by, depth, n_cuts, min_rows)) / len(y)
 
 
+# -- abstention and ranks ----------------------------------------------------------------------------
+
+
+def wrong_among(y, c, k):
+    """How many of the k most confident answers are wrong; of tied answers the mean over their orders."""
+    cut = sorted(c)[len(c) - k]
+    above, tied = c > cut, c == cut
+    return sum(1 - y[above]) + (k - sum(above)) * mean(1 - y[tied])
+
+
+@defines("pairs", "top-label")
+def aurc(y, c):
+    return mean([wrong_among(y, c, k) / k for k in range(1, len(y) + 1)])
+
+
+@defines("pairs", "top-label")
+def augrc(y, c):
+    return mean([wrong_among(y, c, k) / len(y) for k in range(1, len(y) + 1)])
+
+
+@defines("pairs", "top-label")
+def e_aurc(y, c):
+    """Less the area when the answers are ordered by what they turned out to be."""
+    return aurc(y, c) - aurc(y, y)
+
+
+@defines("pairs", "top-label")
+def auroc(y, c):
+    pairs = [(a > b) + 0.5 * (a == b) for a in c[y == 1] for b in c[y == 0]]
+    return mean(pairs) if pairs else math.nan
+
+
+@defines("pairs", "top-label", least=2)
+def rank_calibration_error(y, c, n_bins=20):
+    """Place by confidence against place by the accuracy of its bin (its middle), the best first."""
+    n = len(y)
+    order = sorted(range(n), key=lambda i: -c[i])
+    ends = [round(Fraction(b * n, n_bins)) for b in range(1, n_bins)]
+    index = [sum(int((c > c[i]).sum()) >= end for end in ends) for i in order]
+    parts = members(index)
+    accuracy, middle = np.empty(n), np.empty(n)
+    for rows in parts:
+        accuracy[rows] = mean(y[[order[r] for r in rows]])
+        middle[rows] = (len(rows) - 1) / 2
+    reached = [sum(accuracy >= a - 1e-12) - 1 for a in accuracy]
+    return mean([abs(reached[r] - middle[r] - r) / (n - 1) for r in range(n)])
+
+
+@defines("pairs", "top-label")
+def rms_calibration_error(y, c, bin_size=100, tail="join", ties="pool"):
+    """Consecutive bins of sorted answers; "drop" leaves the last one out of the sum but not out of N."""
+    if ties == "pool":
+        parts = members(points_per_bin(c, bin_size))
+    else:
+        order = np.argsort(c)  # the scripts' own: numpy decides in which order equal ones come
+        count = max(1, len(c) // bin_size)
+        parts = [order[b * bin_size : (b + 1) * bin_size if b < count - 1 else None] for b in range(count)]
+    if tail == "drop" and len(parts) == 1:
+        return math.nan
+    if tail == "drop":
+        parts = parts[:-1]
+    return math.sqrt(sum(len(rows) / len(y) * gap(y, c, rows) ** 2 for rows in parts))
+
+
+# -- labels that are shares, sets, fields ------------------------------------------------------------
+
+
+@defines("vectors")
+def dist_ce(y, p):
+    t = targets(y, p)
+    return mean([sum(abs(t[i] - p[i])) / 2 for i in range(len(p))])
+
+
+@defines("vectors")
+def ent_ce(y, p, base=math.e):
+    t = targets(y, p)
+    entropy = lambda row: -sum(x_log_x(x) for x in row) / math.log(base)  # noqa: E731
+    differences = [entropy(p[i]) - entropy(t[i]) for i in range(len(p))]
+    return {"signed": mean(differences), "absolute": mean([abs(d) for d in differences])}
+
+
+@defines("vectors")
+def rank_cs(y, p):
+    t = targets(y, p)
+    ranked = lambda row: sorted(range(len(row)), key=lambda k: (-row[k], k))  # noqa: E731
+    return mean([ranked(t[i]) == ranked(p[i]) for i in range(len(p))])
+
+
+@defines("vectors")
+def set_coverage(y, p, level=0.9):
+    """The fewest top classes whose probabilities reach the level."""
+    hits, sizes, claims = [], [], []
+    for label, row in zip(y, p, strict=True):
+        order = sorted(range(len(row)), key=lambda k: (-row[k], k))
+        size = next(m for m in range(1, len(row) + 1) if sum(row[order[:m]]) >= level - 1e-9 or m == len(row))
+        hits.append(label in order[:size])
+        sizes.append(size)
+        claims.append(sum(row[order[:size]]))
+    return {"coverage": mean(hits), "size": mean(sizes), "claimed": mean(claims), "gap": mean(hits) - mean(claims)}
+
+
+@defines("pairs", "top-label")
+def field_rce(y, c, groups=None):
+    """Fields without an event do not count."""
+    parts = [rows for rows in members(groups) if sum(y[rows]) > 0]
+    return sum(len(rows) * abs(gap(y, c, rows)) / mean(y[rows]) for rows in parts) / len(y) if parts else math.nan
+
+
+@defines("pairs", "top-label", least=20, averaged=False)
+def grouping_loss(y, c, groups=None, n_bins=15, binning="width", closed="right"):
+    """What cells within bins of confidence differ by, beyond chance and beyond what the confidences differ by."""
+    h = lambda rate: 2 * rate * (1 - rate)  # noqa: E731
+    parts = bins(y, c, binning, n_bins, closed)
+    uncorrected = bias = induced = 0.0
+    judged = 0
+    k = max(1, int(0.1 * len(y)))
+    curve = []
+    for i in range(len(y)):
+        reach = sorted(abs(c - c[i]))[min(k, len(y)) - 1]
+        curve.append(mean(y[np.abs(c - c[i]) <= reach + 1e-12]))
+    for rows in parts:
+        rates = [curve[i] for i in rows]
+        induced += len(rows) / len(y) * (h(mean(rates)) - mean([h(r) for r in rates]))
+        cells = [[rows[j] for j in cell] for cell in members([groups[i] for i in rows])]
+        cells = [cell for cell in cells if len(cell) > 1]  # one case alone says nothing
+        kept = [i for cell in cells for i in cell]
+        if not kept:
+            continue
+        judged += len(kept)
+        for cell in cells:
+            uncorrected += len(cell) * (h(mean(y[kept])) - h(mean(y[cell])))
+            bias += len(cell) * h(mean(y[cell])) / (len(cell) - 1)
+        bias -= len(kept) * h(mean(y[kept])) / (len(kept) - 1)
+    uncorrected, bias = uncorrected / judged, bias / judged
+    return {"loss": uncorrected - bias - induced, "uncorrected": uncorrected, "bias": bias, "induced": induced}
+
+
 # == detections ======================================================================================
 # Rows are detections: whether correct, score, overlap with the object found, class. ``missed`` counts the objects of
 # each class that no detection found; ``place`` holds features of the box, each in [0, 1].
@@ -2839,3 +2977,56 @@ def qgc(correct, score, reduction="mean", average="micro", category=None, missed
 def sgc(correct, score, reduction="mean", average="micro", category=None, missed=None):
     loss = lambda c, hit: 1 - (c if hit else 1 - c) / math.hypot(c, 1 - c)  # noqa: E731
     return global_score(loss, correct, score, reduction, average, category, missed)
+
+
+def overlap(a, b):
+    """Intersection over union of two boxes (x, y, width, height)."""
+    width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
+    height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
+    shared = max(width, 0) * max(height, 0)
+    return shared / (a[2] * a[3] + b[2] * b[3] - shared)
+
+
+def object_error(own, vectors, overlaps, aggregation="mean"):
+    """Squared distance of an object's class from the class vectors of the boxes on it; without any it is 1."""
+    if not vectors:
+        return 1.0
+    if aggregation == "best":
+        vectors, share = [vectors[int(np.argmax(overlaps))]], [1.0]
+    else:
+        share = [1.0] * len(vectors) if aggregation == "mean" else overlaps
+    together = [weighted([v[k] for v in vectors], share) for k in range(len(own))]
+    return sum((a - b) ** 2 for a, b in zip(own, together, strict=True))
+
+
+def object_errors(truth, results, iou_thresholds=(0.5, 0.75), aggregation="mean", probabilities=None):
+    """The error of every annotation of a COCO file, the mean over the thresholds."""
+    ids = [c["id"] for c in truth["categories"]]
+    vectors = [[r["score"] * (r["category_id"] == k) for k in ids] for r in results]
+    vectors = vectors if probabilities is None else [list(row) for row in probabilities]
+    errors = []
+    for thing in truth["annotations"]:
+        own = [float(thing["category_id"] == k) for k in ids]
+        here = [j for j, r in enumerate(results) if r["image_id"] == thing["image_id"]]
+        shared = {j: overlap(thing["bbox"], results[j]["bbox"]) for j in here}
+        each = []
+        for t in iou_thresholds:
+            on = [j for j in here if shared[j] >= t]
+            each.append(object_error(own, [vectors[j] for j in on], [shared[j] for j in on], aggregation))
+        errors.append(mean(each))
+    return errors
+
+
+@defines("detections")
+def oce(correct, score, iou_thresholds=(0.5, 0.75), average="micro", category=None, iou=None, missed=None):
+    """Detections that came matched: one box on each object that was found, with its score at the right class."""
+
+    def formula(correct, score, iou, missed):
+        found = [(s, o) for hit, s, o in zip(correct, score, iou, strict=True) if hit]
+        each = []
+        for t in iou_thresholds:
+            errors = [object_error([1.0], [[s]] if o >= t else [], [o]) for s, o in found] + [1.0] * missed
+            each.append(mean(errors) if errors else math.nan)
+        return mean(each)
+
+    return by_class(formula, correct, score, average, category, missed=missed or {}, iou=iou)

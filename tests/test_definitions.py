@@ -78,6 +78,7 @@ def inputs(id, y, p):
         "by": lambda: {"by": {"site": rng.choice(["north", "west"], n), "age": rng.normal(50, 10, n)}},
         "folds": lambda: {"folds": np.arange(n) % 5},
         "halves": lambda: {"train": np.arange(n) % 2 == 0},
+        "distributions": dict,  # labels will do; shares are tried below
     }
 
 
@@ -332,6 +333,12 @@ VARIANTS = {
     "honest_error": [{"confidence_level": 0.6}, {"digits": 1}],
     "multicalibration_error": [{"depth": 1, "n_cuts": 4}, {"min_rows": 3}],
     "multiaccuracy_error": [{"depth": 1, "n_cuts": 4}, {"min_rows": 3}],
+    "rank_calibration_error": [{"n_bins": 7}],
+    "rms_calibration_error": [{"bin_size": 9}, {"bin_size": 9, "tail": "drop"},
+                              {"bin_size": 9, "ties": "cut", "tail": "drop", "weights": False}],
+    "ent_ce": [{"base": 2}],
+    "set_coverage": [{"level": 0.5}, {"level": 1.0}],
+    "grouping_loss": [{"n_bins": 6, "closed": "left"}, {"binning": "mass", "n_bins": 5}],
     "knn_reliability": [{"query": [0.4, 0.6], "k": 20, "on": 2}, {"k": 25, "expected": "query"}],
 }  # fmt: skip
 
@@ -398,6 +405,15 @@ def test_whole_vectors_are_compared_as_the_definition_says(id, options, data):
         pytest.skip("no such class")
     check(id, y, p, lens="full", **needed(id, y, p), **options)
     check(id, y, p, 1 + np.arange(len(y)) % 3, lens="full", **needed(id, y, p), **options)
+
+
+@pytest.mark.parametrize("id", ["dist_ce", "ent_ce", "rank_cs", "bs", "nll", "rps"])
+def test_labels_may_be_shares_of_votes(id):
+    for k in (2, 4):
+        votes, p = (np.random.default_rng(12 + j).dirichlet(np.full(k, 0.7), 40).round(2) for j in range(2))
+        votes[:, -1], p[:, -1] = 1 - votes[:, :-1].sum(axis=1), 1 - p[:, :-1].sum(axis=1)
+        check(id, np.abs(votes), np.abs(p))
+        check(id, np.abs(votes), np.abs(p), np.arange(40) % 3)
 
 
 # -- fast paths ---------------------------------------------------------------------------------------
@@ -544,6 +560,7 @@ DETECTION_VARIANTS = {
     "l1cbod": [{"link": "identity", "bandwidth": 0.1}, {"bandwidth": "loo-authors"}, {"average": "macro"},
                {"average": "weighted", "bandwidth": 0.01, "link": "identity"}],
     "egce": [{"n_bins": 6, "closed": "left"}, {"confidence_threshold": 0.4, "reduction": "sum"}, {"average": "macro"}],
+    "oce": [{"iou_thresholds": [0.6, 0.8, 0.9]}, {"average": "macro"}],
     "qgc": [{"reduction": "sum"}, {"average": "macro"}, {"average": "weighted"}],
     "sgc": [{"reduction": "sum"}, {"average": "macro"}, {"average": "weighted"}],
 }  # fmt: skip
