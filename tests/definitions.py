@@ -37,6 +37,7 @@ class Definition:
     lens : how several classes become pairs
     full : the formula for whole vectors, of a metric that otherwise sees pairs
     averaged : are the classes of a lens averaged, or is the answer one value for each
+    power : of the mean over classes; "norm" is that of the option
     least, most : rows it needs, and rows beyond which it takes too long
     rtol, atol, why : how closely the metric must agree, and why not to the last digits
     """
@@ -46,6 +47,7 @@ class Definition:
     lens: str = "full"
     full: Callable[..., Any] | None = None
     averaged: bool = True
+    power: float | str = 1
     least: int = 1
     most: int = 10**9
     rtol: float = 1e-9
@@ -95,7 +97,7 @@ def defines_vectors(id: str) -> Callable[[Callable[..., Any]], Callable[..., Any
 def value(id: str, y: Any, p: Any, /, lens: str | None = None, **options: Any) -> Any:
     """What the definition gives for labels and probabilities, seen as the metric sees them by default.
 
-    Over the classes of a lens it is the plain mean, or with a ``norm`` the mean of that power.
+    Over the classes of a lens it is the plain mean, or the mean of a power of the values.
     """
     d = DEFINITIONS[id]
     y, p = np.asarray(y), np.asarray(p, dtype=float)
@@ -115,9 +117,7 @@ def value(id: str, y: Any, p: Any, /, lens: str | None = None, **options: Any) -
     values = [d.function(*pairs, **options) for pairs in LENSES[lens or d.lens](y, columns(p))]
     if (lens or d.lens) == "top-label" or not d.averaged:
         return values[0] if len(values) == 1 else values
-    # only the binned errors combine classes as they combine bins
-    binned = id in ("ece", "ace", "tace", "ece_lb", "ece_sweep", "cece", "sbece", "dece", "gce")
-    norm = {"mce": math.inf, "rms_calibration_error": 2}.get(id, {**d.defaults, **options}.get("norm", 1))
+    norm = {**d.defaults, **options}["norm"] if d.power == "norm" else d.power
     return max(values) if norm == math.inf else np.mean(np.power(values, norm)) ** (1 / norm)
 
 
@@ -660,7 +660,7 @@ def gap_norm(y, c, parts, norm=1):
     return norm_of([abs(gap(y, c, rows)) for rows in parts], [len(rows) / len(y) for rows in parts], norm)
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", power="norm")
 def ece(y, c, norm=1, binning="width", n_bins=15, closed="right", mass_rule="floor", edges=None, points_per_bin=100):
     return gap_norm(y, c, bins(y, c, binning, n_bins, closed, mass_rule, edges, points_per_bin), norm)
 
@@ -684,7 +684,7 @@ def vector_gap_norm(y, p, parts, norm=1, distance="tv"):
     return norm_of(gaps, [len(rows) / len(y) for rows in parts], norm)
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", power=math.inf)
 def mce(y, c, binning="width", n_bins=15, closed="right", mass_rule="floor"):
     return max(abs(gap(y, c, rows)) for rows in bins(y, c, binning, n_bins, closed, mass_rule))
 
@@ -694,12 +694,12 @@ def mce_of_vectors(y, p, n_bins=15, distance="tv"):
     return ece_of_vectors(y, p, math.inf, n_bins, distance)
 
 
-@defines("pairs", "class-wise")
+@defines("pairs", "class-wise", power="norm")
 def ace(y, c, norm=1, n_bins=15, mass_rule="floor"):
     return gap_norm(y, c, bins(y, c, "mass", n_bins, mass_rule=mass_rule), norm)
 
 
-@defines("pairs", "class-wise")
+@defines("pairs", "class-wise", power="norm")
 def tace(y, c, threshold=0.01, norm=1, n_bins=15, mass_rule="floor"):
     """Confidences at or below the threshold are left out; nothing left is no error."""
     kept = c > threshold
@@ -731,14 +731,14 @@ def rbece(y, c, min_count=10, n_bins=15, w=None):
     return mean(gaps) if gaps else math.nan
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", power="norm")
 def ece_lb(y, c, norm=1, binning="width", n_bins=15):
     """Every confidence against the mean label of its bin."""
     off = [abs(mean(y[rows]) - c[i]) for rows in bins(y, c, binning, n_bins) for i in rows]
     return norm_of(off, [1 / len(y)] * len(y), norm)
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", power="norm")
 def ece_sweep(y, c, base="mass", norm=1):
     return gap_norm(y, c, members(monotonic_sweep(y, c, base)), norm)
 
@@ -959,7 +959,7 @@ def soft_gap_norm(y, c, u, norm=1, label_binned=False):
     return total ** (1 / norm)
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", power="norm")
 def sbece(y, c, n_bins=15, tau=0.01, norm=2, decay_factor=None, label_binned=False):
     tau = tau if decay_factor is None else 1 / (math.log(decay_factor) * n_bins**2)
     centres = [(b - 0.5) / n_bins for b in range(1, n_bins + 1)]
@@ -1093,7 +1093,7 @@ def rejected_share(y, c, rows, alpha):
     return mean([two_sided_binomial(sum(y[rows]), len(rows), c[i]) <= alpha for i in rows])
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", power="norm")
 def gce(y, c, loss="mean-gap", norm=1, alpha=0.05, binning="width", n_bins=15, closed="right", mass_rule="floor"):
     parts = bins(y, c, binning, n_bins, closed, mass_rule)
     of = {
@@ -2711,7 +2711,7 @@ def rank_calibration_error(y, c, n_bins=20):
     return mean([abs(reached[r] - middle[r] - r) / (n - 1) for r in range(n)])
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", power=2)
 def rms_calibration_error(y, c, bin_size=100, tail="join", ties="pool"):
     """Consecutive bins of sorted answers; "drop" leaves the last one out of the sum but not out of N."""
     if ties == "pool":
