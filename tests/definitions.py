@@ -37,6 +37,7 @@ class Definition:
     lens : how several classes become pairs
     full : the formula for whole vectors, of a metric that otherwise sees pairs
     averaged : are the classes of a lens averaged, or is the answer one value for each
+    power : of the mean over classes; "norm" is that of the option
     least, most : rows it needs, and rows beyond which it takes too long
     rtol, atol, why : how closely the metric must agree, and why not to the last digits
     """
@@ -46,6 +47,7 @@ class Definition:
     lens: str = "full"
     full: Callable[..., Any] | None = None
     averaged: bool = True
+    power: float | str = 1
     least: int = 1
     most: int = 10**9
     rtol: float = 1e-9
@@ -95,7 +97,7 @@ def defines_vectors(id: str) -> Callable[[Callable[..., Any]], Callable[..., Any
 def value(id: str, y: Any, p: Any, /, lens: str | None = None, **options: Any) -> Any:
     """What the definition gives for labels and probabilities, seen as the metric sees them by default.
 
-    Over the classes of a lens it is the plain mean, or with a ``norm`` the mean of that power.
+    Over the classes of a lens it is the plain mean, or the mean of a power of the values.
     """
     d = DEFINITIONS[id]
     y, p = np.asarray(y), np.asarray(p, dtype=float)
@@ -115,9 +117,7 @@ def value(id: str, y: Any, p: Any, /, lens: str | None = None, **options: Any) -
     values = [d.function(*pairs, **options) for pairs in LENSES[lens or d.lens](y, columns(p))]
     if (lens or d.lens) == "top-label" or not d.averaged:
         return values[0] if len(values) == 1 else values
-    # only the binned errors combine classes as they combine bins
-    binned = id in ("ece", "ace", "tace", "ece_lb", "ece_sweep", "cece", "sbece", "dece", "gce")
-    norm = math.inf if id == "mce" else {**d.defaults, **options}.get("norm", 1) if binned else 1
+    norm = {**d.defaults, **options}["norm"] if d.power == "norm" else d.power
     return max(values) if norm == math.inf else np.mean(np.power(values, norm)) ** (1 / norm)
 
 
@@ -135,7 +135,8 @@ def one_hot(y: Any, k: int) -> Any:
 
 def targets(y: Any, p: Any, soft_target: Any = None) -> Any:
     """The one-hot labels, or the targets given in their place."""
-    return one_hot(y, p.shape[1]) if soft_target is None else columns(np.asarray(soft_target, dtype=float))
+    given = y if soft_target is None and np.ndim(y) == 2 else soft_target
+    return one_hot(y, p.shape[1]) if given is None else columns(np.asarray(given, dtype=float))
 
 
 def predicted(p: Any) -> Any:
@@ -659,7 +660,7 @@ def gap_norm(y, c, parts, norm=1):
     return norm_of([abs(gap(y, c, rows)) for rows in parts], [len(rows) / len(y) for rows in parts], norm)
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", power="norm")
 def ece(y, c, norm=1, binning="width", n_bins=15, closed="right", mass_rule="floor", edges=None, points_per_bin=100):
     return gap_norm(y, c, bins(y, c, binning, n_bins, closed, mass_rule, edges, points_per_bin), norm)
 
@@ -683,7 +684,7 @@ def vector_gap_norm(y, p, parts, norm=1, distance="tv"):
     return norm_of(gaps, [len(rows) / len(y) for rows in parts], norm)
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", power=math.inf)
 def mce(y, c, binning="width", n_bins=15, closed="right", mass_rule="floor"):
     return max(abs(gap(y, c, rows)) for rows in bins(y, c, binning, n_bins, closed, mass_rule))
 
@@ -693,12 +694,12 @@ def mce_of_vectors(y, p, n_bins=15, distance="tv"):
     return ece_of_vectors(y, p, math.inf, n_bins, distance)
 
 
-@defines("pairs", "class-wise")
+@defines("pairs", "class-wise", power="norm")
 def ace(y, c, norm=1, n_bins=15, mass_rule="floor"):
     return gap_norm(y, c, bins(y, c, "mass", n_bins, mass_rule=mass_rule), norm)
 
 
-@defines("pairs", "class-wise")
+@defines("pairs", "class-wise", power="norm")
 def tace(y, c, threshold=0.01, norm=1, n_bins=15, mass_rule="floor"):
     """Confidences at or below the threshold are left out; nothing left is no error."""
     kept = c > threshold
@@ -730,14 +731,14 @@ def rbece(y, c, min_count=10, n_bins=15, w=None):
     return mean(gaps) if gaps else math.nan
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", power="norm")
 def ece_lb(y, c, norm=1, binning="width", n_bins=15):
     """Every confidence against the mean label of its bin."""
     off = [abs(mean(y[rows]) - c[i]) for rows in bins(y, c, binning, n_bins) for i in rows]
     return norm_of(off, [1 / len(y)] * len(y), norm)
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", power="norm")
 def ece_sweep(y, c, base="mass", norm=1):
     return gap_norm(y, c, members(monotonic_sweep(y, c, base)), norm)
 
@@ -958,7 +959,7 @@ def soft_gap_norm(y, c, u, norm=1, label_binned=False):
     return total ** (1 / norm)
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", power="norm")
 def sbece(y, c, n_bins=15, tau=0.01, norm=2, decay_factor=None, label_binned=False):
     tau = tau if decay_factor is None else 1 / (math.log(decay_factor) * n_bins**2)
     centres = [(b - 0.5) / n_bins for b in range(1, n_bins + 1)]
@@ -1092,7 +1093,7 @@ def rejected_share(y, c, rows, alpha):
     return mean([two_sided_binomial(sum(y[rows]), len(rows), c[i]) <= alpha for i in rows])
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", power="norm")
 def gce(y, c, loss="mean-gap", norm=1, alpha=0.05, binning="width", n_bins=15, closed="right", mass_rule="floor"):
     parts = bins(y, c, binning, n_bins, closed, mass_rule)
     of = {
@@ -2342,6 +2343,463 @@ def ecce_r(y, c, ties="aggregate"):
     return max(walk(y, c, ties)) - min(walk(y, c, ties))
 
 
+# == newer than the review ===========================================================================
+
+
+@defines("pairs", "top-label")
+def atb(y, c, norm=2, debias=False, root=False):
+    """Two bins, below and above a threshold, averaged over all thresholds; nothing changes between two confidences."""
+    places = sorted({0.0, 1.0, *c})
+    whole = math.fsum(y - c) / len(y)
+    total = 0.0
+    for low, high in itertools.pairwise(places):
+        below = math.fsum((y - c)[c <= low]) / len(y)
+        total += (high - low) * (abs(below) ** norm + abs(whole - below) ** norm)
+    if debias:
+        total -= math.fsum((y - c) ** 2) / len(y) ** 2
+    return math.copysign(abs(total) ** (1 / norm), total) if root else total
+
+
+# -- decisions ---------------------------------------------------------------------------------------
+
+
+def shares_at(y, c, t):
+    """Misses and false alarms, per row, of acting where c > t."""
+    return sum((y == 1) & (c <= t)) / len(y), sum((y == 0) & (c > t)) / len(y)
+
+
+def pieces(low, high, *breaks):
+    """Between neighboring breaks nobody changes sides."""
+    return itertools.pairwise(sorted({low, high, *(x for some in breaks for x in some if low < x < high)}))
+
+
+@defines("pairs", "top-label", rtol=1e-7, why="two optimizers of a map stop at two places near the optimum")
+def decision_loss(y, c, map="isotonic", cross_fit=False, folds=5, rng=0):
+    """The largest regret in units of the larger stake; on a piece it is largest at one of its ends."""
+    if cross_fit:
+        g = cross_fitted(map, y, c, np.ones(len(y)), folds, rng)
+    else:
+        fitted = MAPS[map](y, c, np.ones(len(y)))
+        g = np.clip([fitted(x) for x in c], 0, 1)
+    worst = 0.0
+    for low, high in pieces(0.0, 1.0, c, g, [0.5]):
+        (m, f), (m_best, f_best) = (shares_at(y, s, (low + high) / 2) for s in (c, g))
+        for t in (low, high):
+            regret = (1 - t) * (m - m_best) + t * (f - f_best)
+            worst = max(worst, regret / max(t, 1 - t))
+    return worst
+
+
+@defines("pairs", "top-label")
+def net_benefit(y, c, threshold=0.5, standardized=False):
+    """Acting where c >= t."""
+    hits, alarms = sum((y == 1) & (c >= threshold)) / len(y), sum((y == 0) & (c >= threshold)) / len(y)
+    benefit = hits - alarms * threshold / (1 - threshold)
+    return benefit / mean(y) if standardized else benefit
+
+
+@defines("pairs", "top-label")
+def bounded_brier(y, c, low=0.0, high=1.0):
+    """Twice the area under the cost curve between two thresholds, piece by piece."""
+    total = 0.0
+    for a, b in pieces(low, high, c):
+        m, f = shares_at(y, c, (a + b) / 2)
+        total += 2 * (m * ((b - a) - (b * b - a * a) / 2) + f * (b * b - a * a) / 2)
+    return total
+
+
+@defines("pairs", "top-label")
+def bounded_log(y, c, low=0.0, high=1.0):
+    """The same with the cost divided by t (1 - t)."""
+    total = 0.0
+    for a, b in pieces(low, high, c):
+        m, f = shares_at(y, c, (a + b) / 2)
+        total += m * (log(b) - log(a)) if m > 0 else 0.0
+        total += f * (log(1 - a) - log(1 - b)) if f > 0 else 0.0
+    return total
+
+
+# -- cross-fitting -----------------------------------------------------------------------------------
+
+
+def dealt(n, folds, rng=0):
+    """The fold of every row, as given or dealt at random."""
+    return np.random.default_rng(rng).permutation(n) % folds if np.ndim(folds) == 0 else np.asarray(folds)
+
+
+def cross_fitted(map, y, c, w, folds, rng=0, fit=None):
+    """Every row through the map fitted to the rows of the other folds."""
+    fold, g = dealt(len(y), folds, rng), np.empty_like(c)
+    for held in sorted(set(fold)):
+        out, seen = fold == held, fold != held
+        curve = (fit or MAPS[map])(y[seen], c[seen], w[seen])
+        g[out] = [curve(x) for x in c[out]]
+    return np.clip(g, 0, 1)
+
+
+def free_beta(y, c, w):
+    """The beta map without its constraint: it may fall."""
+    theta, _ = likelihood_fit(beta_columns(c), y, w, [1, 1, 0])
+    return lambda t: float(logistic(beta_columns(np.array([t])) @ theta)[0])
+
+
+def shrunk_isotonic(y, c, w):
+    """Isotonic blocks at 0 and 1 take (s + 1/2)/(n + 1); linear between the confidences."""
+    x, curve = sorted(set(c)), isotonic(y, c, w)
+    height = np.array([curve(v) for v in x])
+    mass = np.array([sum(w[c == v]) for v in x])
+    zeros, ones = mass[height <= 0].sum(), mass[height >= 1].sum()
+    height = np.where(height <= 0, 0.5 / (zeros + 1), np.where(height >= 1, (ones + 0.5) / (ones + 1), height))
+    return lambda t: float(np.interp(t, x, height))
+
+
+def half_ends(fit):
+    """A map of log odds: scores stay half as far from 0 and 1 as the nearest score that is neither."""
+
+    def fitted(y, c, w):
+        stated = [d for x in np.ravel(c) for d in (min(x, 1 - x),) if d > 0]
+        end = min(stated) / 2 if stated else 0.5 / (w.sum() + 1)
+
+        def inside(x):
+            moved = np.clip(x, end, 1 - end)
+            return moved / moved.sum(axis=-1, keepdims=True) if np.ndim(x) and c.ndim == 2 else moved
+
+        curve = fit(y, inside(c), w)
+        return lambda t: curve(inside(t))
+
+    return fitted
+
+
+def vector_temperature(y, p, w):
+    """softmax(log c / T), 1/T by maximum likelihood."""
+    from scipy.optimize import minimize_scalar
+
+    z = np.log(np.clip(p, EPS, 1 - EPS))
+
+    def loss(b):
+        logs = b * z - np.log(np.exp(b * z - (b * z).max(axis=1, keepdims=True)).sum(axis=1, keepdims=True))
+        logs = logs - (b * z).max(axis=1, keepdims=True)
+        return -weighted(logs[np.arange(len(y)), y], w) + 5e-11 * (b - 1) ** 2
+
+    b = minimize_scalar(loss, bracket=(0.5, 1.5), tol=1e-12).x
+    return lambda row: softmax(b * np.log(np.clip(row, EPS, 1 - EPS)))
+
+
+ON_LOG_ODDS = ("beta", "platt", "temperature", "rcs", "pl3")
+
+
+def row_scores(y, p, score="brier", scale="1/K", alpha=2.0):
+    """A proper score of every row."""
+    of = {
+        "brier": lambda y, p: bs(y, p, scale), "log": nll, "spherical": lambda y, p: 1 - pss(y, p, alpha),
+        "power": lambda y, p: ps(y, p, alpha), "rps": lambda y, p: rps(y, p, normalize=False),
+    }[score]  # fmt: skip
+    return np.array([of(y[[i]], p[[i]]) for i in range(len(y))])
+
+
+@defines("rows", least=20, rtol=1e-6, atol=1e-8, why="two optimizers stop at two places near the optimum")
+def calibration_loss(y, p, score="brier", map="auto", folds=5, rng=0, scale="1/K", alpha=2.0, w=None):
+    """What the map fitted to the other folds takes off a proper score, and the standard error of the differences."""
+    w = np.ones(len(y)) if w is None else w
+    if map == "auto":
+        map = "temperature" if p.ndim == 2 else "isotonic" if len(y) >= 300 else "beta"
+    if p.ndim == 2:
+        fit = half_ends(vector_temperature)
+    elif score == "log" and map == "isotonic":
+        fit = shrunk_isotonic
+    else:
+        fit = half_ends(MAPS[map]) if map in ON_LOG_ODDS else MAPS[map]
+    g = cross_fitted(map, y, p, w, folds, rng, fit)
+    before, after = (row_scores(y, columns(q), score, scale, alpha) for q in (p, g))
+    given, refined = weighted(before, w), weighted(after, w)
+    if not math.isfinite(given):
+        return {"calibration_loss": given, "score": given, "refinement": refined}
+    gain = before - after
+    spread = sum(w * (gain - weighted(gain, w)) ** 2) / (sum(w) - 1)
+    return {
+        "calibration_loss": given - refined, "score": given, "refinement": refined,
+        "standard_error": math.sqrt(spread / sum(w)),
+    }  # fmt: skip
+
+
+@defines("pairs", "top-label", least=20, rtol=1e-7, why="two optimizers of a map stop at two places near the optimum")
+def variational_error(y, c, map="auto", folds=5, rng=0, direction=None, w=None):
+    """On which side of the confidence the other folds see the truth, times the residual."""
+    w = np.ones(len(y)) if w is None else w
+    map = ("isotonic" if len(y) >= 300 else "beta") if map == "auto" else map
+    g = cross_fitted(map, y, c, w, folds, rng, free_beta if map == "beta" else None)
+    side = np.where(np.abs(g - c) > 1e-12, np.sign(g - c), 0.0)
+    terms = []
+    for i in range(len(y)):
+        counts = direction is None or np.sign(0.5 - c[i]) * side[i] == (1 if direction == "over" else -1)
+        terms.append(side[i] * (y[i] - c[i]) if counts else 0.0)
+    return weighted(terms, w)
+
+
+@defines_vectors("variational_error")
+def variational_error_of_vectors(y, p, folds=5, rng=0, norm=1, w=None):
+    """The residual along the gradient of the norm of g - c."""
+    w = np.ones(len(y)) if w is None else w
+    away = cross_fitted("temperature", y, p, w, folds, rng, vector_temperature) - p
+    terms = []
+    for d, residual in zip(np.where(abs(away) > 1e-12, away, 0.0), one_hot(y, p.shape[1]) - p, strict=True):
+        if not d.any():
+            slope = d
+        elif norm == math.inf:
+            slope = np.sign(d) * (np.arange(len(d)) == int(np.argmax(abs(d))))
+        else:
+            slope = abs(d) ** (norm - 1) * np.sign(d) / sum(abs(d) ** norm) ** (1 - 1 / norm)
+        terms.append(slope @ residual)
+    return weighted(terms, w)
+
+
+# -- evidence ----------------------------------------------------------------------------------------
+
+
+def likelihood_ratio(y, c, q):
+    """Log of how much likelier the labels are under q; infinite when what was said to be impossible happened."""
+    total = 0.0
+    for label, stated, other in zip(y, c, q, strict=True):
+        if (stated if label else 1 - stated) == 0:
+            return math.inf
+        total += log(other if label else 1 - other) - log(stated if label else 1 - stated)
+    return total
+
+
+@defines("pairs", "top-label")
+def calibration_e_value(y, c, log=False):
+    """The mean likelihood ratio of 342 alternatives, fixed in advance."""
+    slopes = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
+    ratios = []
+    for a, b, d in itertools.product((0.0, 0.25, -0.25, 0.5, -0.5, 1.0, -1.0), slopes, slopes):
+        if (a, b, d) != (0.0, 1.0, 1.0):
+            with np.errstate(divide="ignore"):
+                q = logistic(a + b * np.log(c) - d * np.log1p(-c))
+            ratios.append(likelihood_ratio(y, c, np.where(c == 0, 0.0, np.where(c == 1, 1.0, q))))
+    assert len(ratios) == 342
+    return math.log(np.mean(np.exp(ratios))) if log else float(np.mean(np.exp(ratios)))
+
+
+@defines("pairs", "top-label", least=4)
+def ehl(y, c, n_splits=10, rng=0, train=None, log=False, w=None):
+    """The likelihood ratio, on the other half, of the isotonic curve of one half; the mean over random halves."""
+    w = np.ones(len(y)) if w is None else w
+    generator = np.random.default_rng(rng)
+    ratios = []
+    for _ in range(n_splits if train is None else 1):
+        if train is None:
+            seen = np.zeros(len(y), dtype=bool)
+            seen[generator.permutation(len(y))[: len(y) // 2]] = True
+        else:
+            seen = np.asarray(train, dtype=bool)
+        curve = shrunk_isotonic(y[seen], c[seen], w[seen])
+        held = np.repeat(np.flatnonzero(~seen), w[~seen].astype(int))
+        ratios.append(likelihood_ratio(y[held], c[held], [curve(x) for x in c[held]]))
+    return math.log(np.mean(np.exp(ratios))) if log else float(np.mean(np.exp(ratios)))
+
+
+def honest_bounds(y, lower_places, upper_places, at, confidence_level):
+    """Exact binomial bounds of every run of confidences, at a level that holds for all of them at once."""
+    from scipy.stats import beta as beta_law
+
+    low, high = np.zeros(len(at)), np.ones(len(at))
+    for places, lower in ((lower_places, True), (upper_places, False)):
+        values = sorted(set(places))
+        a = (1 - confidence_level) / (len(values) * (len(values) + 1))
+        for i, start in enumerate(values):
+            for end in values[i:]:
+                run = (places >= start) & (places <= end)
+                n, x = int(run.sum()), int(y[run].sum())
+                if lower and x > 0:
+                    low = np.where(at >= end, np.maximum(low, beta_law.ppf(a, x, n - x + 1)), low)
+                if not lower and x < n:
+                    high = np.where(at <= start, np.minimum(high, beta_law.ppf(1 - a, x + 1, n - x)), high)
+    return low, high
+
+
+@defines("pairs", "top-label", most=30, averaged=False)
+def honest_error(y, c, confidence_level=0.95, digits=None):
+    """The least and the most that the mean error can be within the band, and the most that any error can be."""
+    up = down = c
+    if digits is not None:
+        up, down = (f(np.round(c * 10**digits, 9)) / 10**digits for f in (np.ceil, np.floor))
+    low, high = honest_bounds(y, up, down, c, confidence_level)
+    return {
+        "low": mean(np.maximum(0, np.maximum(low - c, c - high))),
+        "high": mean(np.maximum(np.abs(low - c), np.abs(high - c))),
+        "certified": float(np.maximum(np.abs(low - c), np.abs(high - c)).max()),
+    }
+
+
+# -- segments ----------------------------------------------------------------------------------------
+
+
+def segments(by, depth=2, n_cuts=3, min_rows=10):
+    """All rows, and every intersection of the levels of up to ``depth`` columns that holds enough rows."""
+    levels = []
+    for column in by.values():
+        if np.asarray(column).dtype.kind == "f" and len(set(column)) > 10:
+            cuts = [np.quantile(column, j / n_cuts) for j in range(1, n_cuts)]
+            levels.append([sum(x > cut for cut in cuts) for x in column])
+        else:
+            levels.append(list(column))
+    found = [list(range(len(levels[0])))]
+    for size in range(1, depth + 1):
+        for some in itertools.combinations(levels, size):
+            found += [rows for rows in members(zip(*some, strict=True)) if len(rows) >= min_rows]
+    return found
+
+
+@defines("pairs", "top-label", least=20)
+def multicalibration_error(y, c, by=None, depth=2, n_cuts=3, min_rows=10):
+    """Kuiper's error of the worst segment, each divided by its noise, on the scale of the whole."""
+    noise = lambda rows: math.sqrt(sum(c[rows] * (1 - c[rows]))) / len(rows)  # noqa: E731
+    parts = segments(by, depth, n_cuts, min_rows)
+    return noise(parts[0]) * max(ecce_r(y[rows], c[rows]) / noise(rows) for rows in parts if noise(rows) > 0)
+
+
+@defines("pairs", "top-label", least=20)
+def multiaccuracy_error(y, c, by=None, depth=2, n_cuts=3, min_rows=10):
+    return max(abs(math.fsum((y - c)[rows])) for rows in segments(by, depth, n_cuts, min_rows)) / len(y)
+
+
+# -- abstention and ranks ----------------------------------------------------------------------------
+
+
+def wrong_among(y, c, k):
+    """How many of the k most confident answers are wrong; of tied answers the mean over their orders."""
+    cut = sorted(c)[len(c) - k]
+    above, tied = c > cut, c == cut
+    return sum(1 - y[above]) + (k - sum(above)) * mean(1 - y[tied])
+
+
+@defines("pairs", "top-label")
+def aurc(y, c):
+    return mean([wrong_among(y, c, k) / k for k in range(1, len(y) + 1)])
+
+
+@defines("pairs", "top-label")
+def augrc(y, c):
+    return mean([wrong_among(y, c, k) / len(y) for k in range(1, len(y) + 1)])
+
+
+@defines("pairs", "top-label")
+def e_aurc(y, c):
+    """Less the area when the answers are ordered by what they turned out to be."""
+    return aurc(y, c) - aurc(y, y)
+
+
+@defines("pairs", "top-label")
+def auroc(y, c):
+    pairs = [(a > b) + 0.5 * (a == b) for a in c[y == 1] for b in c[y == 0]]
+    return mean(pairs) if pairs else math.nan
+
+
+@defines("pairs", "top-label", least=2)
+def rank_calibration_error(y, c, n_bins=20):
+    """Place by confidence against place by the accuracy of its bin (its middle), the best first."""
+    n = len(y)
+    order = sorted(range(n), key=lambda i: -c[i])
+    ends = [round(Fraction(b * n, n_bins)) for b in range(1, n_bins)]
+    index = [sum(int((c > c[i]).sum()) >= end for end in ends) for i in order]
+    parts = members(index)
+    accuracy, middle = np.empty(n), np.empty(n)
+    for rows in parts:
+        accuracy[rows] = mean(y[[order[r] for r in rows]])
+        middle[rows] = (len(rows) - 1) / 2
+    reached = [sum(accuracy >= a - 1e-12) - 1 for a in accuracy]
+    return mean([abs(reached[r] - middle[r] - r) / (n - 1) for r in range(n)])
+
+
+@defines("pairs", "top-label", power=2)
+def rms_calibration_error(y, c, bin_size=100, tail="join", ties="pool"):
+    """Consecutive bins of sorted answers; "drop" leaves the last one out of the sum but not out of N."""
+    if ties == "pool":
+        parts = members(points_per_bin(c, bin_size))
+    else:
+        order = np.argsort(c)  # the scripts' own: numpy decides in which order equal ones come
+        count = max(1, len(c) // bin_size)
+        parts = [order[b * bin_size : (b + 1) * bin_size if b < count - 1 else None] for b in range(count)]
+    if tail == "drop" and len(parts) == 1:
+        return math.nan
+    if tail == "drop":
+        parts = parts[:-1]
+    return math.sqrt(sum(len(rows) / len(y) * gap(y, c, rows) ** 2 for rows in parts))
+
+
+# -- labels that are shares, sets, fields ------------------------------------------------------------
+
+
+@defines("vectors")
+def dist_ce(y, p):
+    t = targets(y, p)
+    return mean([sum(abs(t[i] - p[i])) / 2 for i in range(len(p))])
+
+
+@defines("vectors")
+def ent_ce(y, p, base=math.e):
+    t = targets(y, p)
+    entropy = lambda row: -sum(x_log_x(x) for x in row) / math.log(base)  # noqa: E731
+    differences = [entropy(p[i]) - entropy(t[i]) for i in range(len(p))]
+    return {"signed": mean(differences), "absolute": mean([abs(d) for d in differences])}
+
+
+@defines("vectors")
+def rank_cs(y, p):
+    t = targets(y, p)
+    ranked = lambda row: sorted(range(len(row)), key=lambda k: (-row[k], k))  # noqa: E731
+    return mean([ranked(t[i]) == ranked(p[i]) for i in range(len(p))])
+
+
+@defines("vectors")
+def set_coverage(y, p, level=0.9):
+    """The fewest top classes whose probabilities reach the level."""
+    hits, sizes, claims = [], [], []
+    for label, row in zip(y, p, strict=True):
+        order = sorted(range(len(row)), key=lambda k: (-row[k], k))
+        size = next(m for m in range(1, len(row) + 1) if sum(row[order[:m]]) >= level - 1e-9 or m == len(row))
+        hits.append(label in order[:size])
+        sizes.append(size)
+        claims.append(sum(row[order[:size]]))
+    return {"coverage": mean(hits), "size": mean(sizes), "claimed": mean(claims), "gap": mean(hits) - mean(claims)}
+
+
+@defines("pairs", "top-label")
+def field_rce(y, c, groups=None):
+    """Fields without an event do not count."""
+    parts = [rows for rows in members(groups) if sum(y[rows]) > 0]
+    return sum(len(rows) * abs(gap(y, c, rows)) / mean(y[rows]) for rows in parts) / len(y) if parts else math.nan
+
+
+@defines("pairs", "top-label", least=20, averaged=False)
+def grouping_loss(y, c, groups=None, n_bins=15, binning="width", closed="right"):
+    """What cells within bins of confidence differ by, beyond chance and beyond what the confidences differ by."""
+    h = lambda rate: 2 * rate * (1 - rate)  # noqa: E731
+    parts = bins(y, c, binning, n_bins, closed)
+    uncorrected = bias = induced = 0.0
+    judged = 0
+    k = max(1, int(0.1 * len(y)))
+    curve = []
+    for i in range(len(y)):
+        reach = sorted(abs(c - c[i]))[min(k, len(y)) - 1]
+        curve.append(mean(y[np.abs(c - c[i]) <= reach + 1e-12]))
+    for rows in parts:
+        rates = [curve[i] for i in rows]
+        induced += len(rows) / len(y) * (h(mean(rates)) - mean([h(r) for r in rates]))
+        cells = [[rows[j] for j in cell] for cell in members([groups[i] for i in rows])]
+        cells = [cell for cell in cells if len(cell) > 1]  # one case alone says nothing
+        kept = [i for cell in cells for i in cell]
+        if not kept:
+            continue
+        judged += len(kept)
+        for cell in cells:
+            uncorrected += len(cell) * (h(mean(y[kept])) - h(mean(y[cell])))
+            bias += len(cell) * h(mean(y[cell])) / (len(cell) - 1)
+        bias -= len(kept) * h(mean(y[kept])) / (len(kept) - 1)
+    uncorrected, bias = uncorrected / judged, bias / judged
+    return {"loss": uncorrected - bias - induced, "uncorrected": uncorrected, "bias": bias, "induced": induced}
+
+
 # == detections ======================================================================================
 # Rows are detections: whether correct, score, overlap with the object found, class. ``missed`` counts the objects of
 # each class that no detection found; ``place`` holds features of the box, each in [0, 1].
@@ -2519,3 +2977,56 @@ def qgc(correct, score, reduction="mean", average="micro", category=None, missed
 def sgc(correct, score, reduction="mean", average="micro", category=None, missed=None):
     loss = lambda c, hit: 1 - (c if hit else 1 - c) / math.hypot(c, 1 - c)  # noqa: E731
     return global_score(loss, correct, score, reduction, average, category, missed)
+
+
+def overlap(a, b):
+    """Intersection over union of two boxes (x, y, width, height)."""
+    width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
+    height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
+    shared = max(width, 0) * max(height, 0)
+    return shared / (a[2] * a[3] + b[2] * b[3] - shared)
+
+
+def object_error(own, vectors, overlaps, aggregation="mean"):
+    """Squared distance of an object's class from the class vectors of the boxes on it; without any it is 1."""
+    if not vectors:
+        return 1.0
+    if aggregation == "best":
+        vectors, share = [vectors[int(np.argmax(overlaps))]], [1.0]
+    else:
+        share = [1.0] * len(vectors) if aggregation == "mean" else overlaps
+    together = [weighted([v[k] for v in vectors], share) for k in range(len(own))]
+    return sum((a - b) ** 2 for a, b in zip(own, together, strict=True))
+
+
+def object_errors(truth, results, iou_thresholds=(0.5, 0.75), aggregation="mean", probabilities=None):
+    """The error of every annotation of a COCO file, the mean over the thresholds."""
+    ids = [c["id"] for c in truth["categories"]]
+    vectors = [[r["score"] * (r["category_id"] == k) for k in ids] for r in results]
+    vectors = vectors if probabilities is None else [list(row) for row in probabilities]
+    errors = []
+    for thing in truth["annotations"]:
+        own = [float(thing["category_id"] == k) for k in ids]
+        here = [j for j, r in enumerate(results) if r["image_id"] == thing["image_id"]]
+        shared = {j: overlap(thing["bbox"], results[j]["bbox"]) for j in here}
+        each = []
+        for t in iou_thresholds:
+            on = [j for j in here if shared[j] >= t]
+            each.append(object_error(own, [vectors[j] for j in on], [shared[j] for j in on], aggregation))
+        errors.append(mean(each))
+    return errors
+
+
+@defines("detections")
+def oce(correct, score, iou_thresholds=(0.5, 0.75), average="micro", category=None, iou=None, missed=None):
+    """Detections that came matched: one box on each object that was found, with its score at the right class."""
+
+    def formula(correct, score, iou, missed):
+        found = [(s, o) for hit, s, o in zip(correct, score, iou, strict=True) if hit]
+        each = []
+        for t in iou_thresholds:
+            errors = [object_error([1.0], [[s]] if o >= t else [], [o]) for s, o in found] + [1.0] * missed
+            each.append(mean(errors) if errors else math.nan)
+        return mean(each)
+
+    return by_class(formula, correct, score, average, category, missed=missed or {}, iou=iou)

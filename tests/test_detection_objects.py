@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+import definitions
 from golden import detection_file
 
 
@@ -30,43 +31,12 @@ def test_whole_class_vectors_give_the_value_of_the_inventors(files, aggregation,
     assert found == pytest.approx(value, rel=1e-12)
 
 
-def iou(a, b):
-    width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
-    height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
-    shared = max(width, 0) * max(height, 0)
-    return shared / (a[2] * a[3] + b[2] * b[3] - shared)
-
-
-def literal(truth, results, thresholds, aggregation):
-    """Object by object: (class, image, error)."""
-    ids = [c["id"] for c in truth["categories"]]
-    found = []
-    for thing in truth["annotations"]:
-        errors = []
-        for t in thresholds:
-            mean, total, best = np.zeros(len(ids)), 0.0, -1.0
-            for r in results:
-                overlap = iou(thing["bbox"], r["bbox"])
-                if r["image_id"] != thing["image_id"] or overlap < t:
-                    continue
-                vector = np.zeros(len(ids))
-                vector[ids.index(r["category_id"])] = r["score"]
-                if aggregation == "best":
-                    mean, total, best = (vector, 1.0, overlap) if overlap > best else (mean, total, best)
-                else:
-                    share = overlap if aggregation == "iou" else 1.0
-                    mean, total = mean + share * vector, total + share
-            own = np.array([i == thing["category_id"] for i in ids], dtype=float)
-            errors.append(np.sum((own - mean / max(total, 1e-300)) ** 2))
-        found.append((thing["category_id"], thing["image_id"], np.mean(errors)))
-    return found
-
-
 @pytest.mark.parametrize("aggregation", ["mean", "iou", "best"])
 @pytest.mark.parametrize("thresholds", [(0.5, 0.75), (0.3,)])
 def test_scores_alone_are_class_vectors_with_zeros_elsewhere(files, aggregation, thresholds):
     truth, results = files
-    each = literal(truth, results, thresholds, aggregation)
+    errors = definitions.object_errors(truth, results, thresholds, aggregation)
+    each = [(a["category_id"], a["image_id"], e) for a, e in zip(truth["annotations"], errors, strict=True)]
     options = {"iou_thresholds": thresholds, "aggregation": aggregation, "max_detections": None}
     assert cal.compute("oce", truth, results, **options) == pytest.approx(np.mean([e for *_, e in each]), rel=1e-12)
     by_class = [np.mean([e for kind, _, e in each if kind == k["id"]]) for k in truth["categories"]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import expit, logit
-from scipy.stats import beta
 
 import calibrary as cal
+import definitions
 from calibrary.plots import corp_data, plot_corp
 from golden import arrays, assert_close, call, entries, parts, weights_of
 
@@ -25,23 +25,6 @@ def test_golden_band(entry):
     assert_close(getattr(cal.honest_band(y, c), entry["field"]), entry)
 
 
-def literally(place_low, place_high, y, at, alpha):
-    """Bounds at ``at`` from every run of rows, rounded up for the lower and down for the upper bound."""
-    low, high = np.zeros(len(at)), np.ones(len(at))
-    for places, lower in ((place_low, True), (place_high, False)):
-        values = np.unique(places)
-        a = alpha / (len(values) * (len(values) + 1))
-        for i, start in enumerate(values):
-            for end in values[i:]:
-                rows = (places >= start) & (places <= end)
-                n, x = rows.sum(), y[rows].sum()
-                if lower and x > 0:
-                    low = np.where(at >= end, np.maximum(low, beta.ppf(a, x, n - x + 1)), low)
-                if not lower and x < n:
-                    high = np.where(at <= start, np.minimum(high, beta.ppf(1 - a, x + 1, n - x)), high)
-    return low, high
-
-
 def problem(n, seed=0, slope=0.6):
     rng = np.random.default_rng(seed)
     c = rng.beta(0.8, 0.8, n)
@@ -53,7 +36,7 @@ def test_the_band_takes_all_runs(level):
     y, c = problem(60)
     c = np.round(c, 1)
     band = cal.honest_band(y, c, confidence_level=level)
-    low, high = literally(c, c, y, band.scores, 1 - level)
+    low, high = definitions.honest_bounds(y, c, c, band.scores, level)
     np.testing.assert_allclose(band.lower, low, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(band.upper, high, rtol=1e-9)
 
@@ -65,7 +48,7 @@ def test_rounding_goes_outward(digits):
     band = cal.honest_band(y, c, digits=digits)
     scale = 10.0**digits
     up, down = np.ceil(np.round(c * scale, 9)) / scale, np.floor(np.round(c * scale, 9)) / scale
-    low, high = literally(up, down, y, band.scores, 0.05)
+    low, high = definitions.honest_bounds(y, up, down, band.scores, 0.95)
     np.testing.assert_allclose(band.lower, low, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(band.upper, high, rtol=1e-9)
 

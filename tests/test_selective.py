@@ -10,6 +10,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import calibrary as cal
+import definitions
 from calibrary.metrics.selective import _distances, _Falling
 from golden import arrays, assert_close, call, entries, parts
 
@@ -39,7 +40,7 @@ def answers(n=200, seed=0, decimals=None):
 # -- risk and coverage -------------------------------------------------------------------------------
 
 
-def literal_areas(y, c):
+def over_all_orders(y, c):
     """(AURC, AUGRC): the mean over every order in which tied answers can follow one another."""
     groups = [np.flatnonzero(c == level) for level in sorted(set(c.tolist()), reverse=True)]
     found = []
@@ -55,18 +56,19 @@ def test_ties_count_by_the_mean_over_their_orders(seed):
     rng = np.random.default_rng(seed)
     y, c = rng.integers(0, 2, 7), rng.integers(0, 3, 7) / 2
     got = cal.compute("aurc", y, c), cal.compute("augrc", y, c)
-    np.testing.assert_allclose(got, literal_areas(y, c), rtol=1e-12)
+    np.testing.assert_allclose(got, over_all_orders(y, c), rtol=1e-12)
+    np.testing.assert_allclose([definitions.aurc(y, c), definitions.augrc(y, c)], over_all_orders(y, c), rtol=1e-12)
 
 
 def test_areas_without_ties_are_the_literal_means():
     y, c = answers()
-    np.testing.assert_allclose([cal.compute("aurc", y, c), cal.compute("augrc", y, c)], literal_areas(y, c), rtol=1e-12)
+    for id in ("aurc", "augrc"):
+        assert cal.compute(id, y, c) == pytest.approx(definitions.value(id, y, c), rel=1e-12)
 
 
 def test_excess_is_the_area_less_that_of_the_best_order():
     y, c = answers(decimals=2)
-    best = literal_areas(np.sort(y)[::-1], np.arange(len(y), 0, -1) / len(y))[0]
-    assert cal.compute("e_aurc", y, c) == pytest.approx(cal.compute("aurc", y, c) - best, abs=1e-14)
+    assert cal.compute("e_aurc", y, c) == pytest.approx(definitions.e_aurc(y, c), abs=1e-14)
     assert cal.compute("e_aurc", y, y * 0.5 + 0.2) == 0.0
 
 
@@ -179,25 +181,12 @@ def test_options_that_cannot_be_are_refused(options, sentence):
 # -- ranks -------------------------------------------------------------------------------------------
 
 
-def literal_rank_error(y, c, n_bins):
-    """The definition, answer by answer, for confidences without ties."""
-    n = len(y)
-    order = np.argsort(-c)
-    ends = [round(v) for v in np.linspace(0, n, n_bins + 1)]
-    accuracy = np.empty(n)
-    middle = np.empty(n)
-    for first, end in itertools.pairwise(ends):
-        if end > first:
-            accuracy[first:end] = y[order[first:end]].mean()
-            middle[first:end] = (end - first - 1) / 2
-    reached = np.array([np.sum(accuracy >= a) - 1 for a in accuracy])
-    return np.mean(np.abs((reached - middle) / (n - 1) - np.arange(n) / (n - 1)))
-
-
 @pytest.mark.parametrize(("n", "n_bins"), [(50, 20), (97, 20), (200, 7), (12, 20)])
 def test_rank_calibration_error_is_its_definition(n, n_bins):
     y, c = answers(n, seed=n)
-    assert cal.rank_calibration_error(y, c, n_bins=n_bins) == pytest.approx(literal_rank_error(y, c, n_bins), rel=1e-12)
+    assert cal.rank_calibration_error(y, c, n_bins=n_bins) == pytest.approx(
+        definitions.rank_calibration_error(y, c, n_bins), rel=1e-12
+    )
 
 
 def test_places_of_tied_answers_are_added_up_one_by_one():
