@@ -129,5 +129,10 @@ def multi(n=N, k=3, seed=0):
     return rng.integers(0, k, n), p
 
 
+def by_row(options):
+    """Do the options hold one number for each row?"""
+    return any(isinstance(v, np.ndarray) and len(v) == N for v in options.values())
+
+
 def cut_short(options, n):
     return {k: v[:n] if isinstance(v, np.ndarray) and len(v) == N else v for k, v in options.items()}

@@ -290,12 +290,22 @@ def test_half_precision_is_finite_and_near(metric, options, dtype):
         assert value.item() == pytest.approx(exact.item(), rel=2e-3, abs=1e-4)
 
 
-@every_loss
-def test_single_precision_stays_single_and_close(metric, options):
-    y, p = binary()
-    value = losses.loss_of(metric)(torch.tensor(y), torch.tensor(p).float(), **options)
-    assert value.dtype == torch.float32
-    assert value.item() == pytest.approx(cal.compute(metric, y, p, **options), rel=1e-4, abs=1e-5)
+@every_case
+@pytest.mark.parametrize("lens", ["auto", "top-label", "class-wise"])
+def test_single_precision_stays_single_and_close(metric, options, lens):
+    function = losses.loss_of(metric)
+    options = {"lens": lens, **options}
+    for y, p in (binary(), multi()):
+        if options["lens"] not in ("auto", *function.lenses) or (p.ndim == 2 and metric == "general_ls"):
+            continue
+        found = []
+        for dtype in (torch.float32, torch.float64):
+            q = torch.tensor(p, dtype=torch.float32).to(dtype).requires_grad_()
+            value = function(torch.tensor(y), q, **options)
+            value.backward()
+            assert value.dtype == q.grad.dtype == dtype
+            found.append((value.detach().double(), q.grad.double()))
+        torch.testing.assert_close(*found, rtol=1e-3, atol=1e-5)
 
 
 @every_loss

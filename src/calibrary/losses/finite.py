@@ -24,8 +24,9 @@ def safe_root(x: Tensor, order: float = 2.0) -> Tensor:
 
 
 def ratio(above: Tensor, below: Tensor, otherwise: float = 0.0) -> Tensor:
-    """above / below, and ``otherwise`` where below is zero."""
-    there = below > 0
+    """above / below, and ``otherwise`` where below is zero, or so small that the gradient would overflow."""
+    number = torch.finfo(below.dtype)
+    there = below > number.tiny / number.eps
     return torch.where(there, above / torch.where(there, below, 1.0), otherwise)
 
 
