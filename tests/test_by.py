@@ -17,6 +17,8 @@ OF_ROWS = [e for e in ENTRIES if e.reads == "predictions"]  # detections are spl
 def test_the_value_of_a_part_is_that_of_its_rows(entry):
     if "by" in entry.options:
         pytest.skip("has a by= of its own")
+    if not entry.order_free:
+        pytest.skip("rows are dealt to folds by their place")
     y, c = binary(180)
     c = np.clip(c, 0.01, 0.99)
     site = np.array(["north", "south", "north"])[np.arange(len(y)) % 3]
@@ -116,7 +118,7 @@ def test_parts_without_a_value_are_left_out_and_named_once():
 def test_intervals_and_tests_of_the_mean_over_parts():
     data = cal.datasets.answers()
     y, c = data.y_true, data.y_prob
-    found = cal.interval("ece", y, c, by=data.topic, n_resamples=29, rng=0)
+    found = cal.interval("ece", y, c, method="basic", by=data.topic, n_resamples=29, rng=0)
     assert found.estimate == pytest.approx(float(cal.expected_calibration_error(y, c, by=data.topic)))
     rng = np.random.default_rng(0)
     i = rng.integers(0, len(y), len(y))
@@ -124,7 +126,7 @@ def test_intervals_and_tests_of_the_mean_over_parts():
     assert found.replicates[0] == pytest.approx(first, rel=1e-9)
     assert cal.test("ece", y, c, by=data.topic, n_resamples=19, rng=0).pvalue == 0.05
     for id in ("smece", "dkde"):  # one with a fast path or a width chosen once, both left out
-        cal.interval(id, y[:60], c[:60], by=data.topic[:60], n_resamples=3, rng=0)
+        cal.interval(id, y[:60], c[:60], method="basic", by=data.topic[:60], n_resamples=3, rng=0)
 
 
 def test_laws_and_tables_are_of_one_part():

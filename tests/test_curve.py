@@ -13,9 +13,9 @@ import calibrary as cal
 import definitions
 from calibrary.maps import as_map
 from calibrary.maps.base import logit
+from calibrary.maps.reliability import _cells
 from calibrary.metrics.curve.beta_test import beta_area
 from calibrary.metrics.curve.errors import weighted_percentile
-from calibrary.metrics.curve.reliability_map import _cells
 from golden import arrays, weights_of
 
 Y, C, _ = arrays("binary500")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -647,3 +649,40 @@ def test_a_single_seed_says_that_it_cannot_tell_chance():
 def test_a_weight_cannot_be_chosen_by_anything(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         losses.suggest_weight(overconfident, **options)
+
+
+# -- what has no loss -------------------------------------------------------------------------------
+
+
+def test_the_page_on_losses_decides_about_every_metric():
+    page = Path(__file__).parent.parent / "docs" / "losses.md"
+    decided, _, without = (
+        page.read_text().partition("## Every metric: is it differentiable?")[2].partition("Without a loss:")
+    )
+    with_loss, without_loss = (set(re.findall(r"`([a-z0-9_]+)`", text)) for text in (decided, _rows_of(without)))
+    assert set(losses.LOSSES) <= with_loss
+    missing = [
+        entry.id
+        for entry in cal.catalogue.values()
+        if entry.status != "emerging" and entry.id not in with_loss | without_loss
+    ]
+    assert not missing, f"docs/losses.md does not say whether these are differentiable: {missing}"
+    assert not without_loss & set(losses.LOSSES)
+
+
+def _rows_of(table):
+    """The first column of a table: the metrics; the second gives reasons and names others."""
+    return "\n".join(line.split("|")[1] for line in table.splitlines() if line.startswith("|"))
+
+
+def test_the_mean_of_the_stratified_brier_score_is_a_weighted_brier_score():
+    y, p = multi()
+    weight = (1.0 / np.bincount(y))[y]
+    got = losses.brier_score(y, torch.tensor(p), sample_weight=weight)
+    assert got.item() == pytest.approx(cal.stratified_brier_score(y, p).mean())
+
+
+def test_the_distance_of_distributions_is_a_mean_absolute_error_with_soft_targets():
+    y, p = multi()
+    got = losses.mean_absolute_error(y, torch.tensor(p), soft_target=SOFT[2]) * 3 / 2
+    assert got.item() == pytest.approx(np.mean(0.5 * np.abs(p - SOFT[2]).sum(axis=1)))

@@ -38,7 +38,7 @@ class Data(Protocol):
 
     @property
     def plain(self) -> bool:
-        """Unweighted binary predictions, which a binary lens would show as they are."""
+        """Binary predictions of classes, which a binary lens would show as they are."""
 
     @property
     def weighted(self) -> bool: ...

@@ -388,8 +388,8 @@ class Predictions:
 
     @property
     def plain(self) -> bool:
-        """Are these unweighted binary predictions of classes, which a binary lens would show as they are?"""
-        return self.probability.ndim == 1 and self.w is None and self.y.dtype.kind != "f"
+        """Are these binary predictions of classes, which a binary lens would show as they are?"""
+        return self.probability.ndim == 1 and self.y.dtype.kind != "f"
 
     @property
     def weighted(self) -> bool:

@@ -113,7 +113,7 @@ def interval(
     is every end that would be the difference of two infinities.
 
     Measured coverage of nominal 95% bootstrap intervals (500 rows, confidences Beta(0.8, 0.8), 120 to 200 runs), for
-    which errors are no longer the default; ``benchmarks/coverage.py`` measures the default of every metric:
+    which errors are no longer the default; ``benchmarks/interval_coverage.py`` measures the default of every metric:
 
     ============  ================  ====================  ============  =============  =====
     method        ECE, truth 0      ECE, truth 0.074      KS, truth 0   KS, truth .04  Brier

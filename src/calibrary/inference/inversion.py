@@ -310,8 +310,10 @@ def why_not(statistic: Statistic) -> str:
         return "it has several numbers here"
     if not np.isfinite(statistic.observed[0]):
         return "it has no finite value on these data"
-    if entry is None:
-        return ""
+    if statistic.question.by is not None:
+        return "it is a mean over parts of the data"
+    if statistic.undrawable or entry is None:
+        return statistic.undrawable
     if not entry.null:
         return entry.null_note or "labels cannot be redrawn"
     if entry.reads != "predictions":

@@ -125,6 +125,15 @@ class Statistic:
             return bool(options.get("squared")) or (options.get("norm", 1) in (2, "l2") and not rooted)
         return self.entry.square == "yes" and not rooted and options.get("norm", 2) in (2, "l2")
 
+    @once
+    def undrawable(self) -> str:
+        """Why the labels of these data cannot be drawn from the predictions, or nothing."""
+        try:
+            self.sample.p.check_redrawing()
+        except ValueError as error:
+            return str(error)
+        return ""
+
     @property
     def at_its_end(self) -> bool:
         """Is the perfect value an end of the range, so that estimates are biased away from it?"""

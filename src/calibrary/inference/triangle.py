@@ -114,4 +114,4 @@ def why_not(statistic: Statistic) -> str:
         return "it is not an error that grows from a perfect value"
     if statistic.entry is not None and not statistic.entry.null:
         return statistic.entry.null_note or "labels cannot be redrawn"
-    return ""
+    return statistic.undrawable

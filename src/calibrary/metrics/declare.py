@@ -36,7 +36,7 @@ from calibrary.metrics.facts import Correction, Options
 from calibrary.metrics.measure import each_view, measure, usual_average, views_of
 from calibrary.metrics.options import check_options
 from calibrary.metrics.table2 import TABLE_2
-from calibrary.question import Question, asked
+from calibrary.question import LOOKING, Question, asked
 
 __all__ = [
     "ENTRIES",
@@ -101,15 +101,19 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
     """What the public function of a metric does with its arguments."""
     formula, read = entry.formula, entry.read
     plain = entry.front is CLASSIFIER and entry.binary_lens == "binary"
+    looking = frozenset(LOOKING) - {*own_options(formula), *entry.extra_options}
+    any_weight = entry.weights != "none"
 
     def call(first: Any, second: Any, keywords: dict[str, Any]) -> Any:
         if plain and not keywords:  # the plain call is what loops feel: what the lens would show is p itself
             p = as_data(first, second, keywords) if second is None else predictions(first, second)
-            if p.plain:
+            if p.plain and (any_weight or not p.weighted):
                 return formula(p)
             return measure(entry, p)
         data = read(first, second, keywords)
         entry.check(keywords)
+        if plain and data.plain and (any_weight or not data.weighted) and looking.isdisjoint(keywords):
+            return formula(data, **keywords)
         return measure(entry, data, asked(keywords, entry.options))
 
     return call

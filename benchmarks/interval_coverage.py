@@ -1,9 +1,10 @@
 """How often do the default 95% intervals hold the truth, how wide are they, and do tests keep their level?
 
-    python benchmarks/coverage.py [--part 1/2] [--metrics ece,mce] [--samples 400] [--rows 500] [--hours 1]
+    python benchmarks/interval_coverage.py [--part 1/2] [--metrics ece,mce] [--samples 400] [--rows 500] [--hours 1]
 
 Each cell (metric, truth, rows) is simulated sample by sample; results are stored after every few samples in
-``benchmarks/coverage.json`` (or ``--store``) and never repeated, so that a run can be stopped and taken up again.
+``benchmarks/interval_coverage.json`` (or ``--store``) and never repeated, so that a run can be stopped and taken up
+again.
 ``--part i/n`` takes every n-th cell, for several processes with a store each; ``--show`` prints what is stored.
 
 The truth of a sample is the value of the metric for the true probabilities of its rows (soft labels): conditional on
@@ -29,7 +30,7 @@ from calibrary.inference.population import NoPopulationError, population
 from calibrary.inference.statistic import as_statistic, read_call
 from calibrary.lookup import catalogue
 
-STORE = Path(__file__).with_name("coverage.json")
+STORE = Path(__file__).with_name("interval_coverage.json")
 Problem = tuple[np.ndarray, np.ndarray, np.ndarray]  # labels, predictions, true probabilities
 
 
