@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint oldest bench docs clean
+.PHONY: help demo test engines lint oldest bench docs clean
 
 help:
 	@echo "make demo   evaluate the embedded data and write demo/report.html"
 	@echo "make test   run the tests"
+	@echo "make engines  run the tests that need Spark (and Java): two executors, one of them killed"
 	@echo "make lint   check style, types and the direction of imports"
 	@echo "make oldest run the common tests on the oldest numpy, scipy and numba declared"
 	@echo "make bench  compare with other packages and write benchmarks/RESULTS.md"
@@ -38,6 +39,10 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto  # one thread a worker: two workers share two cores
+
+engines: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet -e ".[engines]"
+	CALIBRARY_ENGINES=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 tests/test_scale_engines.py
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -144,6 +144,21 @@ def test_sums_by_cell_count_values_weights_and_positions() -> None:
         assert np.array_equal(sums, slow)
 
 
+def test_packed_sums_are_emptied_when_they_are_full() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.choice([0.3001, 0.2999, 0.5, 0.9999999], 400_000)
+    labels = (rng.random(len(values)) < 0.9).astype(np.uint8)
+    grid = Grid(960)
+    sums, slow = (np.zeros((2 * grid.size, 2), dtype=np.int64) for _ in range(2))
+    packed = np.zeros(2 * grid.size, dtype=np.int64)
+    compiled.add_packed(values, labels, 960, grid.levels_at_one, packed, sums)
+    compiled.add(values, labels, np.empty(0, dtype=np.int64), 960, grid.levels_at_one, slow)
+    assert sums[:, 0].max() >= 65535  # it happened
+    sums[:, 0] += packed >> 44
+    sums[:, 1] += packed & (2**44 - 1)
+    assert np.array_equal(sums, slow)
+
+
 @pytest.mark.parametrize("bad", [0, -240, 100, 2.5, True, 2**40, "240"])
 def test_resolution_must_be_a_multiple_of_sixteen(bad: object) -> None:
     with pytest.raises(ValueError, match=r"resolution=.* must be a multiple of 16"):

@@ -16,6 +16,7 @@ from calibrary import maps as maps
 from calibrary import models as models
 from calibrary import plots as plots
 from calibrary import recalibrate as recalibrate
+from calibrary import scale as scale
 from calibrary import sklearn as sklearn
 from calibrary import study as study
 from calibrary._errors import CalibrationWarning as CalibrationWarning

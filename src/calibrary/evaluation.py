@@ -272,7 +272,8 @@ def evaluate_data(
     if intervals or tests:
         settings = {"n_resamples": question.n_resamples, "confidence_level": question.confidence_level}
     p = sample.p
-    return Evaluation(tuple(rows), skipped, p.n, p.k, str(getattr(question.lens, "name", question.lens)), settings)
+    seen = str(getattr(question.lens, "name", question.lens))
+    return Evaluation(tuple(rows), skipped, p.n_predictions, p.k, seen, settings)
 
 
 def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row], done: list[Statistic]) -> str | None:
@@ -283,13 +284,14 @@ def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row],
             entry.check(own.options)
             statistic = as_statistic(entry, sample, own)
             named = statistic.named
+            known = sample.p.note_for(entry, own) if entry.reads == "predictions" else ""
     except Exception as error:
         sentence = str(error) or "no reason given"
         return sentence if isinstance(error, ValueError) else f"failed with {type(error).__name__}: {sentence}"
     facts: dict[str, Any] = {
         "id": entry.id, "name": entry.name, "family": entry.family, "range": statistic.range, "better": entry.better,
     }  # fmt: skip
-    note = "; ".join(dict.fromkeys(said))
+    note = _joined(known, *dict.fromkeys(said))
     rows += [
         Row(**facts, value=x, part=part, perfect=perfect_of(part, entry), note=note or _no_number(x))
         for part, x in named.items()

@@ -91,6 +91,8 @@ class Predictions:
     seen_through: str | None = None
     #: The rows are known to be in ascending order of confidence (set by whoever put them so).
     ascending: bool = False
+    #: Rows stand for as many predictions as they weigh (a state): limits that count rows then count the weight.
+    counted: bool = False
     _parent: tuple[Predictions, NDArray[np.bool_] | None] | None = None
     _device: Any = None
 
@@ -480,6 +482,15 @@ class Predictions:
                 if view is not self:
                     view.seen_through = lens.name
         return views
+
+    @property
+    def n_predictions(self) -> int:
+        """How many predictions were made: the rows, unless they stand for many each."""
+        return self.n
+
+    def note_for(self, facts: Any, question: Any) -> str:
+        """What must be said beside a metric of these predictions: nothing."""
+        return ""
 
     def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What ``make`` gives, computed once for these predictions: a fit or a width that several metrics share."""

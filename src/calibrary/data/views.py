@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,7 +32,8 @@ class Views:
 
     ``several`` is False for lenses that always give exactly one view, whose value needs no averaging.
     ``skips_undefined`` says that classes without a value are left out of the average (a listed category that no
-    detection claims), rather than making it undefined.
+    detection claims), rather than making it undefined. Views that can be read in more than one way have a ``reading``,
+    which gives a metric its own; ``known`` holds values of metrics that were found when the rows were read.
     """
 
     views: tuple[Any, ...]
@@ -40,6 +42,14 @@ class Views:
     several: bool = False
     n_classes: int = 1
     skips_undefined: bool = False
+    reading: Callable[[Any, Any, Mapping[str, Any]], Any] | None = None
+    known: Mapping[str, float] = field(default_factory=dict)
+
+    def read_by(self, facts: Any, options: Mapping[str, Any]) -> Views:
+        """The views as a metric with these options should read them."""
+        if self.reading is None:
+            return self
+        return replace(self, views=tuple(self.reading(view, facts, options) for view in self.views))
 
     def weights(self, average: Any) -> Array:
         """Weights of the views, summing to one, for ``average="uniform" | "prevalence" | array``."""

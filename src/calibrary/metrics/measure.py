@@ -31,6 +31,8 @@ def measure(entry: Entry, data: Data, question: Question = PLAIN) -> Any:
         mean = np.mean([measure(entry, version, question) for version in versions], axis=0)
         return mean if mean.ndim else float(mean)
     views = views_of(entry, data, question)
+    if entry.id in views.known and not question.options:
+        return views.known[entry.id]
     return combined(entry, each_view(entry.formula, views, question), views, question)
 
 
@@ -44,7 +46,7 @@ def views_of(entry: Entry, data: Data, question: Question) -> Views:
     lens = entry.lens_for(seen, question)
     seen.check_labels(entry, lens)
     views: Views = seen.through(lens)
-    return views
+    return views.read_by(entry, question.options)
 
 
 def each_view(formula: Callable[..., Any], views: Views, question: Question) -> list[Any]:

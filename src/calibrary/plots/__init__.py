@@ -168,7 +168,7 @@ def draw(kind: str, predictions: Any, *, n_bins: int | None = None, **options: A
     >>> draw("reliability", cal.predictions(y, p), n_bins=10).axes[0].get_xlabel()
     'Predicted probability'
     """
-    kinds = {**_DRAWN, **detection.DRAWN} if hasattr(predictions, "as_predictions") else _DRAWN
+    kinds = {**_DRAWN, **detection.DRAWN} if hasattr(predictions, "n_images") else _DRAWN
     if kind not in kinds:
         raise ValueError(f"kind={kind!r} is not a figure: {suggest(kind, kinds)}")
     if n_bins is not None and kind in _WITH_BINS:

@@ -50,7 +50,7 @@ def overview(
     rest: dict[str, Any] = {"theme": theme, "lens": lens}
     rest |= {"r": checked.pop("r")} if "r" in checked else {}
     p = predictions(y_true, y_prob, **checked)
-    detections = hasattr(y_true, "as_predictions")
+    detections = hasattr(y_true, "n_images")
     if detections:
         plot_detection_reliability(y_true, ax=first, theme=theme)
         _place(y_true, second, theme)

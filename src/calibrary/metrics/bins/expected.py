@@ -349,10 +349,11 @@ def region_balanced_calibration_error(view: Predictions, *, min_count: int = 10,
     0.225
     """
     groups = group(view, **options)
-    eligible = groups.count >= whole("min_count", min_count)
+    held = groups.weight if view.counted else groups.count
+    eligible = held >= whole("min_count", min_count)
     if not eligible.any():
         return undefined(
-            f"no bin holds min_count={min_count} rows (the fullest has {groups.count.max()}): lower it or widen bins"
+            f"no bin holds min_count={min_count} rows (the fullest has {held.max():g}): lower it or widen bins"
         )
     return float(np.abs(groups.gap[eligible]).mean())
 

@@ -101,6 +101,28 @@ def add(
 
 
 @jit
+def add_packed(
+    values: Array, labels: Labels, g: int, levels_at_one: int, packed: Integers, sums: Any
+) -> None:  # pragma: no cover - compiled
+    """Add each value to ``packed[2 * cell + label]``: the count above bit 44, the sum of positions below.
+
+    Half the memory of the sums, hence half the cache misses. A place that is full is emptied into ``sums``.
+    """
+    cells, positions = np.empty(_BLOCK, dtype=np.int64), np.empty(_BLOCK, dtype=np.int64)
+    for first in range(0, len(values), _BLOCK):
+        block = values[first : first + _BLOCK]
+        locate(block, g, levels_at_one, cells, positions)
+        for i in range(len(block)):
+            code = 2 * cells[i] + labels[first + i]
+            both = packed[code] + (1 << 44) + positions[i]
+            if both >= 65535 << 44:
+                sums[code, 0] += both >> 44
+                sums[code, 1] += both & ((1 << 44) - 1)
+                both = 0
+            packed[code] = both
+
+
+@jit
 def first_invalid(values: Array, labels: Labels) -> int:  # pragma: no cover - compiled
     """The first row whose value is not in [0, 1] or whose label is not 0 or 1; -1 if all are fine."""
     for i in range(len(values)):

@@ -1,0 +1,31 @@
+"""Predictions larger than memory: one mergeable table of whole numbers, filled by any engine.
+
+A :class:`State` is a GROUP BY: how many predictions of each label fell in each cell of confidence, and where in the
+cell. It is filled by :func:`scan` (Parquet, CSV and Arrow files, in one pass), by any database (:func:`sql` gives the
+text), or batch by batch; states add up in any order to the same bytes; and every function of calibrary that takes
+predictions takes a state.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from calibrary.scale.accuracy import Accuracy, accuracy
+from calibrary.scale.classes import VectorState
+from calibrary.scale.engines import dask, merged, spark
+from calibrary.scale.read import scan
+from calibrary.scale.sql import sql
+from calibrary.scale.state import State
+
+if TYPE_CHECKING:
+    from calibrary.scale import torch as torch
+
+__all__ = ["Accuracy", "State", "VectorState", "accuracy", "dask", "merged", "scan", "spark", "sql"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "torch":  # opened when first entered
+        from importlib import import_module
+
+        return import_module("calibrary.scale.torch")
+    raise AttributeError(f"module 'calibrary.scale' has no attribute {name!r}")

@@ -1,0 +1,314 @@
+"""How far a number from a state can be from the number of the predictions themselves, found from the state alone.
+
+Notation: a cell has width h and n rows of one label at mean position u (0 to 1); N rows in all;
+v = sum n u (1 - u) h^2 / N bounds the variance inside the cells; r = y - c; P and M are the sums of 1 - c over label 1
+and of c over label 0 in a cell: how far a cumulated residual can rise or fall inside it.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.lookup import catalogue
+from calibrary.metrics.entry import Entry
+from calibrary.scale.facts import default, fact_of, refusal
+
+__all__ = ["Accuracy", "accuracy"]
+
+#: What rounding of doubles may add to a value that is exact otherwise.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """What is known about a number from a state.
+
+    Attributes
+    ----------
+    kind : "exact", "bounded" (never further than ``bound`` from the exact value), "close" (no bound is proved;
+        ``measured`` is the largest error seen), "sampled" or "refused"
+    bound, measured : float or None
+    reason : for people
+    """
+
+    kind: str
+    bound: float | None = None
+    measured: float | None = None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.kind == "exact":
+            return "exact"
+        if self.kind == "bounded":
+            return f"within {self.bound:.1e} of the exact value"
+        if self.kind == "close":
+            seen = f"; off by at most about {self.measured:.0e} in trials" if self.measured is not None else ""
+            return "close to the exact value, no bound proved" + seen
+        return self.reason
+
+
+def accuracy(metric: str, state: Any, **options: Any) -> Accuracy:
+    """Is a metric of this state exact, bounded or refused, and what is the bound?
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p, _ = cal.datasets.breast_cancer()
+    >>> state = cal.scale.State().update(y, p)
+    >>> print(cal.scale.accuracy("ece", state))
+    exact
+    >>> cal.scale.accuracy("bs", state).bound < 1e-9
+    True
+    >>> cal.scale.accuracy("ici", state).kind
+    'refused'
+    """
+    rows = state.as_predictions() if hasattr(state, "as_predictions") else state
+    return accuracy_of(rows, catalogue[metric], options)
+
+
+def worst(found: Sequence[Accuracy]) -> Accuracy:
+    """What is known about an average of several numbers: the weakest statement among them."""
+    if not found:
+        return Accuracy("close")
+    kind = max((each.kind for each in found), key=("exact", "bounded", "close", "sampled", "refused").index)
+    return max(
+        (each for each in found if each.kind == kind), key=lambda each: (each.bound or 0.0, each.measured or 0.0)
+    )
+
+
+def accuracy_of(rows: Any, entry: Entry, options: Mapping[str, Any]) -> Accuracy:
+    """What is known about a metric of these rows of a state."""
+    reason = refusal(entry, options)
+    if reason is not None:
+        return Accuracy("refused", reason=reason)
+    fact = fact_of(entry, options)
+    inside = _Inside(rows)
+    if fact.kind == "exact" and not _SAFE.issuperset(options):
+        return Accuracy("close")
+    if fact.kind == "exact" and entry.id not in _BOUNDS:
+        cut = _cut_cells(rows, _fixed_edges(entry, options))
+        return Accuracy("exact", 0.0) if not len(cut) else Accuracy("bounded", 2 * inside.swing(cut))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        bound = _bound(inside, entry, options, fact.kind)
+    if bound is not None and math.isfinite(bound):
+        return Accuracy("bounded", bound + ROUNDING)
+    return Accuracy("close", measured=_measured(fact.measured, rows.grid.resolution, fact.kind))
+
+
+def _measured(seen: tuple[float, float] | None, resolution: int, kind: str) -> float | None:
+    if seen is None:
+        return None
+    if resolution >= 4800:
+        return seen[1] if resolution >= 76800 else seen[0]
+    return seen[0] * (4800 / resolution) ** (1 if kind == "order" else 2)
+
+
+class _Inside:
+    """Where the predictions can lie inside the cells of the rows."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+        low, high = rows.grid.low(rows.cell), rows.grid.high(rows.cell)
+        mirrored = (rows.c < low) | (rows.c > high)  # a top-label view of a binary state shows 1 - c
+        self.low, self.high = np.where(mirrored, 1.0 - high, low), np.where(mirrored, 1.0 - low, high)
+        self.width = self.high - self.low
+        self.share = np.divide(rows.c - self.low, self.width, out=np.zeros(rows.n), where=self.width > 0)
+        self.n: Array = rows.weight
+        self.total: float = rows.total
+
+    @property
+    def v(self) -> float:
+        """Bound on the variance of the confidences inside cells."""
+        return float((self.n * self.share * (1 - self.share) * self.width**2).sum() / self.total)
+
+    @property
+    def mean_residual(self) -> float:
+        """Mean of abs(y - c)."""
+        return float(self.rows.mean(np.abs(self.rows.residual)))
+
+    @property
+    def cells(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The distinct cells, and each row's place among them."""
+        found, place = np.unique(self.rows.cell, return_inverse=True)
+        return found, place
+
+    def swings(self) -> tuple[NDArray[Any], Array]:
+        """max(P, M)/N of every cell of positive width: how far a cumulated residual moves inside it at most."""
+        found, place = self.cells
+        moved = self.n * np.abs(self.rows.residual) * (self.width > 0)
+        up = np.bincount(place, moved * self.rows.y, minlength=len(found))
+        down = np.bincount(place, moved * (1 - self.rows.y), minlength=len(found))
+        return found, np.maximum(up, down) / self.total
+
+    def swing(self, cells: NDArray[Any]) -> float:
+        """The sum of the swings of some cells."""
+        found, each = self.swings()
+        return float(each[np.isin(found, cells)].sum())
+
+    def seen_at(self, c: Array) -> Predictions:
+        return Predictions(self.rows.y, c, self.rows.w)
+
+
+def _bound(inside: _Inside, entry: Entry, options: Mapping[str, Any], kind: str) -> float | None:
+    if entry.id in _BOUNDS:
+        return _BOUNDS[entry.id](inside, entry, options)
+    if kind == "order" and "binning" in entry.options and entry.id in _EQUAL_MASS:
+        return _equal_mass(inside, entry, options)
+    if kind == "smooth" and "reduction" in entry.options:
+        return _row_loss(inside, entry, options)
+    return None
+
+
+def _row_loss(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float:
+    """Mean gap between the chord over a cell and the loss at the mean: all that Jensen's inequality leaves open.
+
+    Holds for a loss that is convex or concave in each cell.
+    """
+    given = {name: value for name, value in options.items() if name != "reduction"}
+
+    def losses(c: Array) -> Array:
+        return np.asarray(entry.formula(inside.seen_at(c), **given, reduction="none"))
+
+    low, high = losses(inside.low), losses(inside.high)
+    below, above = (1 - inside.share) * low, inside.share * high
+    gap = np.where(inside.width > 0, np.abs(below + above - losses(inside.rows.c)), 0.0)
+    return float((inside.n * gap).sum() / inside.total)
+
+
+def _root_brier(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float:
+    value = float(entry.formula(inside.rows, **options))
+    return math.sqrt(value**2 + _row_loss(inside, catalogue["bs"], options)) - value
+
+
+def _spiegelhalter(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float | None:
+    """z = sum (y - c)(1 - 2c) / sqrt(sum (1 - 2c)^2 c(1 - c)); second derivatives are 4 and at most 10."""
+    rows, spread = inside.rows, inside.v * inside.total
+    slope = 1.0 - 2.0 * rows.c
+    top, below = float(rows.sum(rows.residual * slope)), float(rows.sum(slope**2 * rows.c * (1.0 - rows.c)))
+    least = below - 5.0 * spread
+    if least <= 0.0:
+        return None
+    return (abs(top) + 2.0 * spread) / math.sqrt(least) - abs(top) / math.sqrt(below)
+
+
+def _smooth_ece(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float | None:
+    """v (0.80/s + 0.49 mean abs(r)/s^2) for Gaussian width s, given or at its fixed point, the error itself."""
+    if options.get("bandwidth") is not None:
+        return None
+    given = options.get("sigma")
+    s = float(given) if isinstance(given, int | float) else float(entry.formula(inside.rows, **options))
+    return inside.v * (0.80 / s + 0.49 * inside.mean_residual / s**2) if s > 0 else None
+
+
+def _laplace(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float | None:
+    """Squared: 2 (v/b)(1 + mean abs(r)/2b) mean abs(r) + sum over cells of (h/b)(sum abs(r))^2 / N^2."""
+    b = options.get("bandwidth", default(entry, "bandwidth"))
+    if not isinstance(b, int | float) or options.get("kernel", default(entry, "kernel")) not in (None, "laplace"):
+        return None
+    r = inside.mean_residual
+    found, place = inside.cells
+    each = np.bincount(place, inside.n * np.abs(inside.rows.residual), minlength=len(found))
+    widest = np.zeros(len(found))
+    np.maximum.at(widest, place, inside.width)
+    squared = 2 * (inside.v / b) * (1 + r / (2 * b)) * r + float((widest / b * each**2).sum()) / inside.total**2
+    value = float(entry.formula(inside.rows, **options))
+    if entry.id.startswith("skce") or options.get("squared", default(entry, "squared")):
+        return squared
+    return math.sqrt(max(value, 0.0) ** 2 + squared) - max(value, 0.0)
+
+
+def _cumulative(times: int) -> Callable[[_Inside, Entry, Mapping[str, Any]], float]:
+    def bound(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float:
+        return times * float(inside.swings()[1].max(initial=0.0))
+
+    return bound
+
+
+def _moved(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float:
+    """Mean distance of a confidence from the mean of its cell, at most h/2: 2 n u (1 - u) h over both labels."""
+    found, place = inside.cells
+    n = np.bincount(place, inside.n, minlength=len(found))
+    u = np.bincount(place, inside.n * inside.share, minlength=len(found)) / n
+    h = np.zeros(len(found))
+    np.maximum.at(h, place, inside.width)
+    return float((2.0 * n * u * (1.0 - u) * h).sum() / inside.total)
+
+
+#: Sums of absolute gaps, which move by at most what is moved from bin to bin.
+_EQUAL_MASS = ("ece", "cece", "ace", "tace")
+
+
+def _equal_mass(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float | None:
+    """Twice the swings of the cells that a border between equal-mass bins may cut."""
+    plain = options.get("binning", default(entry, "binning")) == "mass"
+    if not plain or options.get("norm", 1) != 1 or options.get("aggregate", "power") != "power":
+        return None
+    bins = int(options.get("n_bins") or default(entry, "n_bins"))
+    seen = inside.rows.c >= options.get("threshold", default(entry, "threshold") or 0.0)
+    found, place = np.unique(inside.rows.cell[seen], return_inverse=True)
+    upto = np.cumsum(np.bincount(place, inside.n[seen], minlength=len(found)))
+    border = upto[-1] * np.arange(1, bins) / bins
+    # the row a border falls on may be counted on either side of it
+    cut = np.searchsorted(upto, np.concatenate([border - 1.5, border + 1.5]))
+    swing = inside.swing(found[np.unique(np.clip(cut, 0, len(found) - 1))])
+    return 2.0 * swing * inside.total / float(upto[-1])
+
+
+def _debiased(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float | None:
+    """The squared residuals that a bin takes away are smooth: sum over bins of (sum n u (1 - u) h^2) / (n_bin N)."""
+    edges = _fixed_edges(entry, options)
+    if len(_cut_cells(inside.rows, edges)):
+        return None
+    group = np.searchsorted(edges, inside.rows.c, side="right")
+    spread = np.bincount(group, inside.n * inside.share * (1 - inside.share) * inside.width**2)
+    count = np.bincount(group, inside.n)
+    return float((spread[count > 0] / count[count > 0]).sum() / inside.total)
+
+
+_BOUNDS: dict[str, Callable[[_Inside, Entry, Mapping[str, Any]], float | None]] = {
+    "rbs": _root_brier, "spiegelhalter": _spiegelhalter, "smece": _smooth_ece, "mmce": _laplace, "lkce": _laplace,
+    "ecce_mad": _cumulative(1), "ecce_r": _cumulative(2), "sce": _moved,
+    "tcal": _debiased,
+}  # fmt: skip
+
+
+#: Options with which a metric that is exact stays so, given that the edges they name are edges of cells.
+_SAFE = frozenset((
+    "n_bins", "closed", "norm", "aggregate", "edges", "strategy", "binning", "mass_rule", "distance", "alpha", "scale",
+    "inverse", "min_count", "definition", "weight_type", "beta", "widths", "threshold", "level", "cost_proportion",
+    "groups", "partition_weights", "standardized",
+))  # fmt: skip
+
+
+# -- edges of bins ----------------------------------------------------------------------------------
+
+
+def _fixed_edges(entry: Entry, options: Mapping[str, Any]) -> Array:
+    """The edges where bins of this metric meet, whatever the data; none for a metric without bins."""
+    if entry.id == "ece_averaged":
+        widths = options.get("widths", default(entry, "widths"))
+        return np.concatenate([np.round(np.arange(1, int(1.0 / h + 1e-9) + 1) * h, 12) for h in widths])
+    if options.get("edges") is not None:
+        return np.asarray(options["edges"], dtype=np.float64)
+    if "n_bins" not in entry.options:
+        cuts = [options.get(name, default(entry, name)) for name in ("threshold", "level", "cost_proportion")]
+        return np.array([0.5, *(side for cut in cuts if cut is not None for side in (cut, 1.0 - cut))])
+    bins = options.get("n_bins")
+    bins = default(entry, "n_bins") if bins is None else bins
+    return np.arange(1, int(bins)) / int(bins)
+
+
+def _cut_cells(rows: Any, edges: Array) -> NDArray[Any]:
+    """Cells that an edge divides: those that are no edge of the grid and hold rows."""
+    cell = rows.grid.locate(edges[(edges >= 0.0) & (edges <= 1.0)])[0]
+    return np.intersect1d(cell[cell % 2 == 1], rows.cell)

@@ -1,0 +1,363 @@
+"""The state of predictions for several classes: the top label, every class, sums of row losses, a sample of rows."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary._errors import whole
+from calibrary.data.checks import as_array
+from calibrary.data.lens import Lens
+from calibrary.data.predictions import Predictions, predictions
+from calibrary.scale.checks import valid_rows
+from calibrary.scale.files import VERSION, parquet_bytes, read_parquet, write_parquet
+from calibrary.scale.losses import LossSum, checked_losses, loss_sum, row_losses
+from calibrary.scale.sample import MOST_NUMBERS, HashedSample, row_hashes
+from calibrary.scale.state import RESOLUTION, State, whole_weights
+from calibrary.scale.sums import NONE, Batch
+from calibrary.scale.vectors import VectorRows
+
+__all__ = ["VectorState"]
+
+#: Rows of a batch handled at a time, each with K probabilities.
+_NUMBERS = 1 << 22
+_TOP = Lens("top-label")
+
+
+class VectorState:
+    """What can be kept of predictions with one probability per class, in one pass and of bounded size.
+
+    The top label (was it right, and its probability) and every class against the rest are states of their own, exact or
+    bounded as for two classes; the sums of row losses are exact; what needs whole rows is computed on a uniform sample.
+
+    Parameters
+    ----------
+    n_classes : int
+    resolution, class_resolution : int
+        Of the top label, and of the K states of the classes.
+    losses : sequence of str
+        Metrics that are means of row losses ("bs", "nll", ...), to be summed in the same pass.
+    sample : int
+        Rows of the uniform sample; 0 for none.
+    labels : sequence, optional
+        Names of the classes, in column order.
+
+    Attributes
+    ----------
+    top : State
+        ``cal.interval("ece", state.top)``.
+    classes : State
+        By column ``class``: ``state.classes.by("class")[k]`` is class k against the rest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import calibrary as cal
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.dirichlet(np.ones(3), 1000)
+    >>> y = np.array([rng.choice(3, p=row) for row in p])
+    >>> state = cal.scale.VectorState(3).update(y, p)
+    >>> abs(cal.compute("ece", state) - cal.compute("ece", y, p)) < 1e-12
+    True
+    >>> abs(cal.compute("nll", state) - cal.compute("nll", y, p)) < 1e-12
+    True
+    """
+
+    def __init__(
+        self,
+        n_classes: int,
+        *,
+        resolution: int = RESOLUTION,
+        class_resolution: int = 240,
+        losses: str | Iterable[str] = ("bs", "nll"),
+        sample: int = 0,
+        labels: Sequence[Hashable] | None = None,
+    ) -> None:
+        self.n_classes = whole("n_classes", n_classes, 2)
+        if labels is not None and len(labels) != n_classes:
+            raise ValueError(f"labels={list(labels)!r} must name each of the {n_classes} classes once")
+        if whole("sample", sample, 0) * n_classes > MOST_NUMBERS:
+            raise ValueError(
+                f"sample={sample} rows of {n_classes} probabilities are more than {MOST_NUMBERS:,} numbers: "
+                f"use at most sample={MOST_NUMBERS // n_classes}"
+            )
+        self.labels = None if labels is None else tuple(labels)
+        self.top = State(resolution, lens="top-label")
+        self.classes = State(class_resolution, by="class")
+        self.losses: dict[str, LossSum] = dict.fromkeys(checked_losses(losses), LossSum())
+        self.sample = HashedSample.empty(sample, n_classes)
+        self.dropped: dict[str, int] = {}
+        self._seen = 0
+        self._rows: VectorRows | None = None
+
+    # -- adding rows ----------------------------------------------------------------------------
+
+    def update(
+        self, y_true: Any, y_prob: Any, *, sample_weight: Any = None, ids: Any = None, drop_invalid: bool = False
+    ) -> Self:
+        """Add a batch of predictions, and return the state itself.
+
+        Parameters
+        ----------
+        y_true, y_prob, sample_weight, drop_invalid
+            As in :meth:`State.update`; ``y_prob`` has one column per class.
+        ids : array-like, optional
+            Identifiers of the rows, which decide who is in the sample whatever the order the rows come in. Without them
+            the contents of a row and its place in this state decide.
+        """
+        y, prob = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
+        if prob.ndim != 2 or prob.shape[1] != self.n_classes:
+            raise ValueError(f"y_prob has shape {prob.shape}: the state has {self.n_classes} classes, one column each")
+        kept = np.ones(len(y), dtype=bool)
+        dropped: dict[str, int] = {}
+        if drop_invalid and len(y) == len(prob):
+            kept, dropped = valid_rows(y, prob, self.labels, None)
+        w = NONE if sample_weight is None else whole_weights(as_array(sample_weight, "sample_weight"), _weight_place)
+        if len(w) not in (0, len(y)):
+            raise ValueError(f"sample_weight has shape {w.shape}, y_true has {len(y)} rows: give one weight per row")
+        if kept.any():
+            ids = None if ids is None else as_array(ids, "ids")[kept]
+            p = predictions(y[kept], prob[kept], labels=self.labels)
+            self.add(p, w[kept] if len(w) else w, ids)
+        for reason, count in dropped.items():
+            self.drop(reason, count)
+        return self
+
+    def drop(self, reason: str, count: int) -> None:
+        """Count rows that were left out."""
+        if count:
+            self.dropped[reason] = self.dropped.get(reason, 0) + count
+
+    def add(self, p: Predictions, w: NDArray[np.int64], ids: Any) -> None:
+        """Take in checked rows; ``w`` is empty when every row counts once."""
+        self._rows = None
+        step = max(1, _NUMBERS // self.n_classes)
+        for first in range(0, p.n, step):
+            rows = slice(first, first + step)
+            part = Predictions(p.y[rows], p.probability[rows], classes=p._classes)
+            self._add_part(part, w[rows], None if ids is None else ids[rows])
+
+    def _add_part(self, p: Predictions, w: NDArray[np.int64], ids: Any) -> None:
+        if len(w):  # rows of weight zero are not there
+            there = w > 0
+            p, w = Predictions(p.y[there], p.probability[there], classes=p._classes), w[there]
+            ids = None if ids is None else ids[there]
+        sums = {id: loss_sum(each, w) for id, each in row_losses(p, self.losses).items()} if p.n else {}
+        if self.sample.size:
+            hashes = row_hashes(p.y, p.probability, ids, self._seen)
+            self.sample = self.sample.with_rows(hashes, p.y, p.probability, w)
+        view = p.through(_TOP).views[0]
+        self.top.add(Batch(view.c, view.y.astype(np.uint8), w))
+        self.classes.add_classes(p.y, p.probability, w)
+        self.losses = {id: total + sums[id] for id, total in self.losses.items()} if sums else self.losses
+        self._seen += p.n
+
+    # -- what it holds --------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """How many predictions it holds, copies counted."""
+        return self.top.n
+
+    def __repr__(self) -> str:
+        kept = f", {len(self.sample):,} rows in the sample" if self.sample.size else ""
+        return f"VectorState({self.n:,} predictions, {self.n_classes} classes{kept})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VectorState) and self.digest == other.digest
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    @property
+    def digest(self) -> str:
+        """The same for states that hold the same."""
+        sums = {id: list(map(str, total.numbers)) for id, total in self.losses.items()}
+        about = [VERSION, self.n_classes, self.top.digest, self.classes.digest, sums, self.sample.size]
+        found = hashlib.sha256(json.dumps(about).encode())
+        for column in (self.sample.hash, self.sample.y, self.sample.p, self.sample.w):
+            found.update(np.ascontiguousarray(column).tobytes())
+        return found.hexdigest()
+
+    def loss(self, id: str) -> tuple[float, float]:
+        """The mean of a row loss and its standard error."""
+        if id not in self.losses:
+            raise ValueError(f"the state has no sums of {id!r}: it was made with losses={list(self.losses)}")
+        return self.losses[id].mean(self.n), self.losses[id].standard_error(self.n)
+
+    def as_predictions(self) -> VectorRows:
+        """The state as predictions: each lens shows what was kept for it."""
+        if self._rows is None:
+            if not self.n:
+                raise ValueError("the state is empty: a metric needs at least one prediction")
+            classes = [part.as_predictions() for part in self.classes.by("class").values()]
+            values = {id: self.loss(id)[0] for id in self.losses}
+            self._rows = VectorRows.of(self.sample, self.top.as_predictions(), classes, values, self.labels)
+        return self._rows
+
+    # -- putting states together ----------------------------------------------------------------
+
+    def merge(self, *others: VectorState) -> Self:
+        """Add what other states hold, and return the state itself."""
+        for other in others:
+            self._same_kind(other)
+            self.top.merge(other.top)
+            self.classes.merge(other.classes)
+            self.losses = {id: total + other.losses[id] for id, total in self.losses.items()}
+            self.sample = self.sample + other.sample
+            for reason, count in other.dropped.items():
+                self.drop(reason, count)
+            self._seen += other._seen
+        self._rows = None
+        return self
+
+    def subtract(self, other: VectorState) -> Self:
+        """Take away what another state holds and this one does too; the sample gets smaller."""
+        self._same_kind(other)
+        self.top.subtract(other.top)
+        self.classes.subtract(other.classes)
+        self.losses = {id: total - other.losses[id] for id, total in self.losses.items()}
+        self.sample = self.sample - other.sample
+        self._rows = None
+        return self
+
+    def __add__(self, other: VectorState) -> VectorState:
+        return self.copy().merge(other) if isinstance(other, VectorState) else NotImplemented
+
+    def __radd__(self, other: Any) -> VectorState:
+        return self.copy() if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __sub__(self, other: VectorState) -> VectorState:
+        return self.copy().subtract(other) if isinstance(other, VectorState) else NotImplemented
+
+    def _same_kind(self, other: VectorState) -> None:
+        if not isinstance(other, VectorState):
+            raise TypeError(f"a state is merged with a state, not with {type(other).__name__}")
+        ours, theirs = ((s.n_classes, tuple(s.losses), s.sample.size, s.labels) for s in (self, other))
+        for name, a, b in zip(("n_classes", "losses", "sample", "labels"), ours, theirs, strict=True):
+            if a != b:
+                raise ValueError(f"one state has {name}={a!r} and the other {b!r}: make both the same way")
+
+    def copy(self) -> Self:
+        """Another state with the same rows."""
+        made = self._like(self.top.copy(), self.classes.copy())
+        made.losses, made.sample, made.dropped = dict(self.losses), self.sample, dict(self.dropped)
+        made._seen = self._seen
+        return made
+
+    def _like(self, top: State, classes: State) -> Self:
+        made = type(self)(
+            self.n_classes, resolution=top.resolution, class_resolution=classes.resolution, losses=tuple(self.losses),
+            sample=self.sample.size, labels=self.labels,
+        )  # fmt: skip
+        made.top, made.classes = top, classes
+        return made
+
+    def coarser(self, resolution: int, class_resolution: int | None = None) -> Self:
+        """The same predictions in fewer cells."""
+        made = self.copy()
+        made.top = made.top.coarser(resolution)
+        if class_resolution is not None:
+            made.classes = made.classes.coarser(class_resolution)
+        return made
+
+    # -- files ----------------------------------------------------------------------------------
+
+    def to_table(self) -> Any:
+        """One PyArrow table; the column ``part`` says whether a row belongs to the top label, a class, a loss or the
+        sample."""
+        import pyarrow as pa
+
+        sums = self.losses
+        parts = {
+            "top": self.top.to_table(),
+            "class": self.classes.to_table(),
+            "loss": pa.table({
+                "id": list(sums), "total": [str(s.total) for s in sums.values()],
+                "square": [str(s.square) for s in sums.values()], "infinite": [s.infinite for s in sums.values()],
+                "minus_infinite": [s.minus_infinite for s in sums.values()],
+            }) if sums else None,
+            "sample": pa.table({
+                "hash": self.sample.hash, "class": self.sample.y, "n": self.sample.w,
+                "p": pa.FixedSizeListArray.from_arrays(pa.array(self.sample.p.ravel()), self.n_classes),
+            }) if len(self.sample) else None,
+        }  # fmt: skip
+        tables = [
+            table.replace_schema_metadata(None).append_column("part", pa.array([part] * len(table)).dictionary_encode())
+            for part, table in parts.items()
+            if table is not None
+        ]
+        return pa.concat_tables(tables, promote_options="permissive").replace_schema_metadata(
+            {"calibrary": json.dumps(self._about())}
+        )
+
+    def _about(self) -> dict[str, Any]:
+        return {
+            "version": VERSION, "kind": "vectors", "n_classes": self.n_classes, "resolution": self.top.resolution,
+            "class_resolution": self.classes.resolution, "losses": list(self.losses), "sample": self.sample.size,
+            "limit": str(self.sample.limit), "labels": None if self.labels is None else list(self.labels),
+            "dropped": self.dropped, "seen": self._seen,
+        }  # fmt: skip
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to a Parquet file, which replaces one that is there only when it is complete."""
+        write_parquet(self.to_table(), path)
+
+    def to_bytes(self) -> bytes:
+        """The Parquet file as bytes, to be sent or stored elsewhere."""
+        return parquet_bytes(self.to_table())
+
+    @classmethod
+    def of_bytes(cls, saved: bytes) -> Self:
+        """The state that :meth:`to_bytes` gave."""
+        return cls._of_saved(*read_parquet(io.BytesIO(saved), "vectors"))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a state that :meth:`save` wrote."""
+        table, about = read_parquet(path, "vectors")
+        return cls._of_saved(table, about)
+
+    @classmethod
+    def _of_saved(cls, table: Any, about: Mapping[str, Any]) -> Self:
+        made = cls(
+            about["n_classes"], resolution=about["resolution"], class_resolution=about["class_resolution"],
+            losses=about["losses"], sample=about["sample"], labels=about["labels"],
+        )  # fmt: skip
+        parts = {part: _part(table, part) for part in ("top", "class", "loss", "sample")}
+        columns = ["cell", "y", "n", "s"]
+        made.top = State.of_table(parts["top"].select(columns), resolution=made.top.resolution, lens="top-label")
+        made.classes = State.of_table(parts["class"].select(["class", *columns]), resolution=made.classes.resolution)
+        for row in parts["loss"].to_pylist() if about["losses"] else []:
+            made.losses[row["id"]] = LossSum(
+                int(row["total"]), int(row["square"]), row["infinite"], row["minus_infinite"]
+            )
+        if len(parts["sample"]):
+            made.sample = _sample_of(parts["sample"], about)
+        made.dropped, made._seen = dict(about["dropped"]), about["seen"]
+        return made
+
+
+def _part(table: Any, part: str) -> Any:
+    import pyarrow.compute as pc
+
+    return table.filter(pc.equal(table.column("part").cast("string"), part))
+
+
+def _sample_of(rows: Any, about: Mapping[str, Any]) -> HashedSample:
+    hash, y, w = (rows.column(name).to_numpy() for name in ("hash", "class", "n"))
+    values = rows.column("p").combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    p = values.reshape(len(rows), about["n_classes"])
+    return HashedSample(
+        about["sample"], hash.astype(np.uint64), y.astype(np.int64), p, w.astype(np.int64), int(about["limit"])
+    )
+
+
+def _weight_place(i: int) -> str:
+    return f"sample_weight[{i}]"

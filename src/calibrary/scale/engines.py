@@ -1,0 +1,138 @@
+"""States of data frames that live on a cluster: the user brings it, the engine's own reduction does the work."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from calibrary.scale.classes import VectorState
+from calibrary.scale.keys import key_columns
+from calibrary.scale.losses import checked_losses
+from calibrary.scale.pieces import Columns, pieces
+from calibrary.scale.read import Scan
+from calibrary.scale.sql import sql
+from calibrary.scale.state import RESOLUTION, State
+
+__all__ = ["dask", "spark"]
+
+S = TypeVar("S", State, VectorState)
+
+#: States merged by one task.
+_SPLIT_EVERY = 8
+_BATCH = 1 << 19
+
+
+def dask(
+    frame: Any,
+    *,
+    label: str,
+    prob: str | Sequence[str],
+    by: str | Sequence[str] = (),
+    weight: str | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    lens: str | None = None,
+    resolution: int = RESOLUTION,
+    class_resolution: int = 240,
+    losses: str | Iterable[str] = ("bs", "nll"),
+    sample: int = 0,
+    drop_invalid: bool = False,
+) -> State | VectorState:
+    """The state of a Dask data frame, on whatever scheduler or cluster is current.
+
+    One task per partition makes its state, a tree of tasks adds them up. Tasks are pure functions, so that one that is
+    run again after a worker was lost counts once. The parameters are those of :func:`scan`; a row that is no prediction
+    is reported with partition and row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dask.dataframe as dd
+    >>> import calibrary as cal
+    >>> frame = dd.from_pandas(pd.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9]}), npartitions=2)
+    >>> cal.scale.dask(frame, label="y", prob="p").n
+    3
+    """
+    import dask.bag
+    from dask import delayed
+
+    columns = Columns(label, prob if isinstance(prob, str) else tuple(prob), key_columns(by), weight)
+    missing = [name for name in columns.all if name not in frame.columns]
+    if missing:
+        raise ValueError(f"frame has no column {missing[0]!r}: it has {', '.join(map(repr, frame.columns))}")
+    settings = Scan(
+        columns, None if labels is None else tuple(labels), pos_label, lens, resolution, class_resolution,
+        checked_losses(losses), sample, drop_invalid,
+    )  # fmt: skip
+    parts = frame[list(columns.all)].to_delayed()
+    states = [delayed(_of_partition)(part, number, settings) for number, part in enumerate(parts)]
+    bag = dask.bag.from_delayed(states)
+    found: list[Any] = bag.reduction(_added, _added_lists, split_every=_SPLIT_EVERY).compute()
+    return settings.state_of(iter(())) if not found else merged(found)
+
+
+def _of_partition(frame: Any, number: int, settings: Scan) -> list[State | VectorState]:
+    import pyarrow as pa
+
+    if not len(frame):  # of lists it would not know the number of classes
+        return []
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    return [settings.state_of(pieces(table, settings.columns, None, _BATCH, f"partition {number}"))]
+
+
+def _added(states: Iterable[Any]) -> list[Any]:
+    found = list(states)
+    return [merged(found)] if found else []
+
+
+def _added_lists(lists: Iterable[list[Any]]) -> list[Any]:
+    return _added(state for states in lists for state in states)
+
+
+def merged(states: Iterable[S]) -> S:
+    """All states in one; those given stay as they are.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> days = [cal.scale.State().update([0, 1], [0.2, p]) for p in (0.6, 0.7)]
+    >>> cal.scale.merged(days).n
+    4
+    """
+    rest: Iterator[S] = iter(states)
+    first = next(rest, None)
+    if first is None:
+        raise ValueError("there are no states to merge")
+    found = first.copy()
+    for state in rest:
+        found.merge(state)
+    return found
+
+
+def spark(
+    frame: Any,
+    *,
+    label: str,
+    prob: str | Sequence[str],
+    by: str | Sequence[str] = (),
+    weight: str | None = None,
+    labels: Sequence[Hashable] | None = None,
+    resolution: int = RESOLUTION,
+    drop_invalid: bool = False,
+) -> State:
+    """The state of a Spark data frame, by the text of :func:`sql`: no Python runs on the workers.
+
+    The parameters are those of :func:`sql`; ``drop_invalid`` as in :meth:`State.of_table`.
+    """
+    session, name = frame.sparkSession, f"cal_{uuid.uuid4().hex}"
+    text = sql(name, label=label, prob=prob, by=by, weight=weight, labels=labels, resolution=resolution)
+    frame.createOrReplaceTempView(name)
+    try:
+        rows = session.sql(text).collect()
+    finally:
+        session.catalog.dropTempView(name)
+    names = [*key_columns(by), "cell", "y", "n", "s"]
+    table = {column: [row[column] for row in rows] for column in names}
+    lens = "binary" if isinstance(prob, str) else "top-label"
+    return State.of_table(table, resolution=resolution, lens=lens, drop_invalid=drop_invalid)

@@ -1,0 +1,197 @@
+"""Batches of rows from files and Arrow data, each knowing where it came from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from calibrary._errors import one_of, suggest
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns are read."""
+
+    label: str
+    prob: str | tuple[str, ...]
+    by: tuple[str, ...] = ()
+    weight: str | None = None
+
+    @property
+    def probs(self) -> tuple[str, ...]:
+        """The columns of probabilities, one or several."""
+        return (self.prob,) if isinstance(self.prob, str) else self.prob
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every column, once."""
+        more = () if self.weight is None else (self.weight,)
+        return tuple(dict.fromkeys((self.label, *self.probs, *self.by, *more)))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A batch of rows: the file they are in, the number of the first, and values that the whole file shares."""
+
+    batch: Any
+    file: str
+    first: int
+    shared: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    def column(self, name: str) -> Any:
+        return self.batch.column(name)
+
+    def key(self, name: str) -> Any:
+        """The values of a column, or the one value of all rows."""
+        return self.shared[name] if name in self.shared else self.column(name)
+
+    def holds_lists(self, name: str) -> bool:
+        import pyarrow as pa
+
+        kind = self.column(name).type
+        return bool(pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind))
+
+    def place(self, row: int) -> str:
+        """Where a row of the batch is, for people."""
+        return f"{self.file}{', ' if self.file else ''}row {self.first + row:,} (from 0)"
+
+
+def pieces(source: Any, columns: Columns, format: str | None, batch_rows: int, name: str = "") -> Iterator[Piece]:
+    """All rows of a source, in order; ``name`` is what a table in memory is called."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    if isinstance(source, pa.Table):
+        used = source.select(_present(source.schema, columns, name or "the table"))
+        yield from _of_batches(used.to_batches(batch_rows), columns, name)
+    elif isinstance(source, ds.Dataset):
+        yield from _of_dataset(source, columns, batch_rows, "")
+    elif isinstance(source, str | os.PathLike):
+        yield from _of_files(os.fspath(source), columns, format, batch_rows)
+    elif isinstance(source, Sequence) and source and all(isinstance(s, str | os.PathLike) for s in source):
+        for path in source:
+            yield from _of_files(os.fspath(path), columns, format, batch_rows)
+    elif isinstance(source, Iterable):
+        yield from _of_batches(source, columns)
+    else:
+        raise TypeError(f"source is a {type(source).__name__}: pass a path, a list of paths, or Arrow data")
+
+
+def _of_batches(batches: Iterable[Any], columns: Columns, name: str = "") -> Iterator[Piece]:
+    import pyarrow as pa
+
+    first = 0
+    for number, batch in enumerate(batches):
+        if not isinstance(batch, pa.RecordBatch | pa.Table):
+            raise TypeError(f"source gives a {type(batch).__name__}: pass Arrow record batches")
+        _present(batch.schema, columns, f"batch {number}")
+        for part in [batch] if isinstance(batch, pa.RecordBatch) else batch.to_batches():
+            yield Piece(part, name, first, {})
+            first += len(part)
+
+
+def _of_files(path: str, columns: Columns, format: str | None, batch_rows: int) -> Iterator[Piece]:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    here = Path(path) if "://" not in path else None
+    if here is not None and not here.exists():
+        raise FileNotFoundError(f"{path} does not exist")
+    kind = format or _format_of(path, here)
+    try:
+        dataset = ds.dataset(path, format=_file_format(kind, columns), partitioning="hive")
+    except (pa.ArrowInvalid, OSError) as error:
+        why = _first_line(error)
+        raise ValueError(f"{path} cannot be read as {kind} ({why}): pass format= if it is something else") from error
+    if not dataset.files:
+        raise ValueError(f"{path} holds no files")
+    root = str(here.resolve()) if here is not None and here.is_dir() else os.path.dirname(path)
+    yield from _of_dataset(dataset, columns, batch_rows, root)
+
+
+def _of_dataset(dataset: Any, columns: Columns, batch_rows: int, root: str) -> Iterator[Piece]:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    for fragment in dataset.get_fragments():
+        path = str(getattr(fragment, "path", ""))
+        name = os.path.relpath(path, root) if root and path.startswith(root) else path
+        shared = ds.get_partition_keys(fragment.partition_expression)
+        try:
+            # the file's own schema: that of another file might turn its doubles into shorter floats
+            schema = fragment.physical_schema
+            wanted = _present(schema, columns, path or "the dataset", shared)
+            scanner = fragment.scanner(
+                schema=schema, columns=wanted, batch_size=batch_rows, batch_readahead=2, fragment_readahead=1
+            )
+            first = 0
+            for batch in scanner.to_batches():
+                yield Piece(batch, name, first, shared)
+                first += len(batch)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+            raise ValueError(f"{path or 'the dataset'} cannot be read: {_first_line(error)}") from error
+
+
+def _present(schema: Any, columns: Columns, where: str, shared: dict[str, Any] | None = None) -> list[str]:
+    """The columns to read: all must be there, and probabilities must be numbers."""
+    wanted = [name for name in columns.all if name not in (shared or {})]
+    for name in wanted:
+        if name not in schema.names:
+            raise ValueError(f"{where} has no column {name!r}: {suggest(name, schema.names)}")
+    for name in columns.probs:
+        kind = schema.field(name).type
+        if not _numeric(kind):
+            raise ValueError(f"{where}: column {name!r} holds {kind}, not numbers: probabilities are numbers in [0, 1]")
+    return wanted
+
+
+def _numeric(kind: Any) -> bool:
+    import pyarrow as pa
+
+    t = pa.types
+    if t.is_list(kind) or t.is_fixed_size_list(kind) or t.is_large_list(kind):
+        return _numeric(kind.value_type)
+    return bool(t.is_floating(kind) or t.is_integer(kind) or t.is_decimal(kind) or t.is_null(kind))
+
+
+_ENDINGS = {
+    ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+}  # fmt: skip
+
+
+def _format_of(path: str, here: Path | None) -> str:
+    if here is not None and here.is_dir():
+        names = (p for p in here.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
+        found = sorted({_ENDINGS[p.suffix] for p in names if p.suffix in _ENDINGS})
+        if len(found) > 1:
+            raise ValueError(f"{path} holds files of several kinds ({', '.join(found)}): pass format=")
+        return found[0] if found else "parquet"
+    ending = Path(path).suffix
+    if ending and ending not in _ENDINGS:
+        raise ValueError(f"{path}: the ending {ending!r} is not known; pass format='parquet', 'csv' or 'arrow'")
+    return _ENDINGS.get(ending, "parquet")
+
+
+def _file_format(kind: str, columns: Columns) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.dataset as ds
+
+    one_of("format", kind, ("parquet", "csv", "arrow"))
+    if kind != "csv":
+        return kind
+    # told, because a column that begins with 0 and 1 would be guessed to hold whole numbers
+    numbers = dict.fromkeys(columns.probs, pa.float64())
+    return ds.CsvFileFormat(convert_options=pyarrow.csv.ConvertOptions(column_types=numbers))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

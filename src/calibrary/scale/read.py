@@ -1,0 +1,218 @@
+"""Files of predictions in one pass: Parquet, CSV and Arrow, one file or a folder of any size, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary._errors import whole
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.scale.checks import NO_LABEL, NO_PROBABILITY, valid_rows
+from calibrary.scale.classes import VectorState
+from calibrary.scale.columns import Names, classes, complaint, matrix, numbers, two_classes, weights
+from calibrary.scale.keys import factorized, key_columns
+from calibrary.scale.losses import checked_losses
+from calibrary.scale.pieces import Columns, Piece, pieces
+from calibrary.scale.sample import file_ids
+from calibrary.scale.state import RESOLUTION, State
+from calibrary.scale.sums import BUFFER, Batch
+
+__all__ = ["scan"]
+
+#: Rows read at a time.
+_BATCH = 1 << 19
+
+
+def scan(
+    source: Any,
+    *,
+    label: str,
+    prob: str | Sequence[str],
+    by: str | Sequence[str] = (),
+    weight: str | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    lens: str | None = None,
+    resolution: int = RESOLUTION,
+    class_resolution: int = 240,
+    losses: str | Iterable[str] = ("bs", "nll"),
+    sample: int = 0,
+    drop_invalid: bool = False,
+    format: str | None = None,
+    batch_rows: int = _BATCH,
+) -> State | VectorState:
+    """The state of predictions in files, read once from beginning to end.
+
+    Parameters
+    ----------
+    source : path, list of paths, or Arrow data
+        A Parquet, CSV or Arrow (Feather) file, a folder of them (also partitioned ``day=2026-11-14/``), anything
+        ``pyarrow.dataset`` opens (``s3://...``), a dataset, a table, or an iterable of record batches.
+    label, prob : str
+        Columns of the label and of P(class 1). Several columns (or one of lists) in ``prob`` are one per class, and
+        give a :class:`VectorState`, or with ``lens="top-label"`` the state of the top label alone.
+    by : str or sequence of str
+        Columns whose values are kept apart; folders such as ``day=2026-11-14`` count as columns.
+    weight : str, optional
+        A column of whole numbers: how many copies each row stands for.
+    labels, pos_label : optional
+        Names of the classes in column order; name of class 1 for two classes.
+    resolution, class_resolution, losses, sample
+        As in :class:`State` and :class:`VectorState`.
+    drop_invalid : bool
+        Leave out rows that are not predictions and count them in ``dropped``. Default: refuse, naming file and row.
+    format : "parquet", "csv" or "arrow", optional
+        Where the names of the files do not say it.
+    batch_rows : int
+        Rows in memory at a time.
+
+    Returns
+    -------
+    State or VectorState
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import calibrary as cal
+    >>> table = pa.table({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9], "site": ["a", "b", "a"]})
+    >>> state = cal.scale.scan(table, label="y", prob="p", by="site")
+    >>> state
+    State(3 predictions in 3 rows, resolution 19200, by site (2))
+    """
+    columns = Columns(label, prob if isinstance(prob, str) else tuple(prob), key_columns(by), weight)
+    rows = pieces(source, columns, format, whole("batch_rows", batch_rows))
+    return Scan(
+        columns, None if labels is None else tuple(labels), pos_label, lens, resolution, class_resolution,
+        checked_losses(losses), sample, drop_invalid,
+    ).state_of(rows)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What is made of rows: the settings of a scan, whoever reads them."""
+
+    columns: Columns
+    labels: tuple[Hashable, ...] | None
+    pos_label: Hashable | None
+    lens: str | None
+    resolution: int
+    class_resolution: int
+    losses: tuple[str, ...]
+    sample: int
+    drop_invalid: bool
+
+    def state_of(self, rows: Iterator[Piece]) -> State | VectorState:
+        """The state of all rows."""
+        names = Names(self.labels, self.pos_label)
+        first = next(rows, None)
+        found = rows if first is None else chain([first], rows)
+        if len(self.columns.probs) > 1 or (first is not None and first.holds_lists(self.columns.probs[0])):
+            return self._of_vectors(found, names)
+        state = State(
+            self.resolution, by=self.columns.by, lens=self.lens or "binary", labels=self.labels,
+            pos_label=self.pos_label,
+        )  # fmt: skip
+        for piece in found:
+            _add_binary(state, piece, self.columns, names, self.drop_invalid)
+        return state
+
+    def _of_vectors(self, found: Iterable[Piece], names: Names) -> State | VectorState:
+        self._check_vectors()
+        state: State | VectorState | None = None
+        k = len(self.columns.probs)
+        if k > 1:
+            state = self._empty(k)
+        for piece in found:
+            if len(piece):
+                prob = matrix(piece, self.columns)
+                state = state or self._empty(prob.shape[1])
+                _add_vectors(state, piece, prob, self.columns, names, self.drop_invalid)
+        if state is None:
+            raise ValueError("there are no rows, so the number of classes is not known")
+        return state
+
+    def _check_vectors(self) -> None:
+        if self.lens not in (None, "top-label"):
+            raise ValueError(
+                f"lens={self.lens!r}: a scan of several classes makes a VectorState, or with 'top-label' a State"
+            )
+        if self.pos_label is not None:
+            raise ValueError(f"pos_label={self.pos_label!r} is for one column of probabilities: pass labels=[...]")
+        if self.lens is None and self.columns.by:
+            raise ValueError(
+                f"by={list(self.columns.by)} and several classes: pass lens='top-label', or scan part by part"
+            )
+
+    def _empty(self, k: int) -> State | VectorState:
+        if self.lens == "top-label":
+            return State(self.resolution, by=self.columns.by, lens="top-label", labels=self.labels)
+        return VectorState(
+            k, resolution=self.resolution, class_resolution=self.class_resolution, losses=self.losses,
+            sample=self.sample, labels=self.labels,
+        )  # fmt: skip
+
+
+# -- one probability a row --------------------------------------------------------------------------
+
+
+def _add_binary(state: State, piece: Piece, columns: Columns, names: Names, drop_invalid: bool) -> None:
+    n = len(piece)
+    if not n:
+        return
+    c = numbers(piece.column(columns.probs[0]))
+    y = two_classes(piece, columns.label, names)
+    w = weights(piece, columns.weight)
+    kept = None
+    bad = _first_invalid(c, y)
+    if bad >= 0:
+        if not drop_invalid:
+            raise ValueError(complaint(piece, bad, columns, [float(c[bad])], y[bad] <= 1))
+        inside, labelled = (c >= 0.0) & (c <= 1.0), y <= 1
+        kept = inside & labelled
+        state.drop(NO_PROBABILITY, int((~inside).sum()))
+        state.drop(NO_LABEL, int((inside & ~labelled).sum()))
+        c, y, w = c[kept], y[kept], w[kept] if len(w) else w
+    if state.lens == "top-label":
+        c, y = np.maximum(c, 1.0 - c), (y == (c > 0.5)).astype(np.uint8)
+    keys, key = factorized([piece.key(name) for name in columns.by], n, kept)
+    state.add(Batch(c, y, w, key), keys)
+
+
+def _first_invalid(c: Array, y: NDArray[np.uint8]) -> int:
+    if len(c) >= BUFFER:
+        from calibrary.numerics.compiled.cells import first_invalid
+
+        return int(first_invalid(c, y))
+    fine = (c >= 0.0) & (c <= 1.0) & (y <= 1)
+    return -1 if fine.all() else int(np.argmin(fine))
+
+
+# -- one probability for each class -----------------------------------------------------------------
+
+
+def _add_vectors(
+    state: State | VectorState, piece: Piece, prob: Array, columns: Columns, names: Names, drop_invalid: bool
+) -> None:
+    n, k = prob.shape
+    y = classes(piece, columns.label, names, k)
+    w = weights(piece, columns.weight)
+    kept, dropped = valid_rows(y, prob, None, None)
+    if dropped and not drop_invalid:
+        bad = int(np.argmin(kept))
+        raise ValueError(complaint(piece, bad, columns, prob[bad].tolist(), bool(y[bad] < k)))
+    for reason, count in dropped.items():
+        state.drop(reason, count)
+    p = Predictions(y[kept].astype(np.intp), np.ascontiguousarray(prob[kept]))
+    w = w[kept] if len(w) else w
+    if isinstance(state, VectorState):
+        # a file's name and the number of the row decide who is in the sample, in whatever order files are read
+        state.add(p, w, file_ids(piece.file, piece.first, n)[kept] if piece.file else None)
+    else:
+        keys, key = factorized([piece.key(name) for name in columns.by], n, kept)
+        state.add_seen(p, w, key, keys)

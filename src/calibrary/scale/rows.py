@@ -1,0 +1,126 @@
+"""A state as predictions: weighted rows that remember which cell they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary._once import once
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import Predictions
+from calibrary.data.views import Looks, Views
+from calibrary.numerics.cells import Grid
+from calibrary.scale.accuracy import accuracy_of, worst
+from calibrary.scale.facts import reading
+from calibrary.scale.table import Table
+
+
+class CellRows(Predictions):
+    """One row for each cell and label: the mean confidence of the predictions there, weighted by their number.
+
+    Each label at its own mean is right for scores and smooth errors. ``tied`` has both labels of a cell at their common
+    mean, which is right where the order of the rows counts: sorted by their own means, all of one label would come
+    before all of the other. :meth:`through` gives each metric the reading it needs.
+
+    ``cell`` numbers the cell each row belongs to; ``grid`` and ``positions`` say where in it the confidences lie.
+    """
+
+    counted = True
+    cell: Indices
+    grid: Grid
+    #: Which row of the table each row is, where it was made of one.
+    place: Indices
+
+    @classmethod
+    def of(cls, grid: Grid, table: Table, classes: tuple[Hashable, ...] | None = None) -> Self:
+        """The rows of a table whose codes are 2 * cell + label."""
+        cell, y = table.code >> 1, table.code & 1
+        c = grid.place(cell, table.s / table.n)
+        order = np.argsort(c, kind="stable")
+        made = cls(y[order].astype(np.intp), c[order], table.n[order].astype(np.float64), classes=classes)
+        made.cell, made.grid, made.place = cell[order], grid, order
+        made.ascending = True
+        return made
+
+    def __repr__(self) -> str:
+        return f"CellRows({self.n_predictions:,} predictions in {self.n:,} rows, resolution {self.grid.resolution})"
+
+    @property
+    def n_predictions(self) -> int:
+        return round(self.total)
+
+    # -- derived rows stay in their cells -------------------------------------------------------
+
+    def _in_cells(self, made: Predictions, cell: Indices) -> CellRows:
+        if isinstance(made, CellRows):
+            return made
+        kept = CellRows.__new__(CellRows)
+        kept.__dict__.update(made.__dict__)
+        kept.cell, kept.grid = cell, self.grid
+        return kept
+
+    def subset(self, keep: NDArray[Any], y: NDArray[Any], probability: Array, **extra: Any) -> Predictions:
+        made = super().subset(keep, y, probability, **extra)
+        return self._in_cells(made, self.cell[keep]) if made.binary else made
+
+    def view(self, y: NDArray[Any], probability: Array, classes: tuple[Hashable, ...] | None = None) -> Predictions:
+        made = super().view(y, probability, classes)
+        return self._in_cells(made, self.cell) if made.binary else made
+
+    def reweighted(self, w: Array, origin: Predictions | None = None) -> Predictions:
+        made = super().reweighted(w, origin)
+        return self._in_cells(made, self.cell)  # rows of weight zero were taken out by subset
+
+    def relabelled(self, y: NDArray[Any]) -> Predictions:
+        return self._in_cells(super().relabelled(y), self.cell)
+
+    # -- two readings ---------------------------------------------------------------------------
+
+    @once
+    def tied(self) -> Predictions:
+        """The same rows with both labels of a cell at the cell's mean."""
+        if self.ascending:
+            start = np.flatnonzero(np.concatenate(([True], self.cell[1:] != self.cell[:-1])))
+            group = np.repeat(np.arange(len(start)), np.diff(start, append=self.n))
+        else:
+            _, start, group = np.unique(self.cell, return_index=True, return_inverse=True)
+        # measured from the first row of the cell, so that equal confidences stay exactly what they are
+        first = self.c[start][group]
+        shift = np.bincount(group, self.weight * (self.c - first)) / np.bincount(group, self.weight)
+        made = Predictions(
+            self.y, first + shift[group], self.w, classes=self._classes, rows=self.rows, n_input=self.n_input,
+            origin=self.origin,
+        )  # fmt: skip
+        made.ascending, made.seen_through, made.counted = self.ascending, self.seen_through, True
+        return made
+
+    def through(self, lens: Looks) -> Views:
+        """What the lens shows, each metric reading it in its own way."""
+        return replace(super().through(lens), reading=_reading)
+
+    def shown(self) -> Views:
+        """These rows as the one view of a lens."""
+        return Views((self,), reading=_reading)
+
+    def note_for(self, entry: Any, question: Any) -> str:
+        views = self.through(entry.lens_for(self, question)).views
+        return str(worst([accuracy_of(view, entry, question.options) for view in views if isinstance(view, CellRows)]))
+
+
+def _reading(view: Any, entry: Any, options: Mapping[str, Any]) -> Any:
+    """The view as the metric should read it."""
+    refuse_without_classes(view, entry, options)
+    return view.tied if reading(entry, options) == "tied" and isinstance(view, CellRows) else view
+
+
+def refuse_without_classes(view: Predictions, entry: Any, options: Mapping[str, Any]) -> None:
+    """A top-label state by itself does not know how frequent the classes are."""
+    if entry.id == "ice" and "alpha" not in options and view.seen_through == "top-label" and view.origin is None:
+        raise ValueError(
+            "ice weighs bins by the shares of the classes, which a top-label state does not keep: pass alpha=, or use "
+            "calibrary.scale.VectorState"
+        )

@@ -1,0 +1,226 @@
+"""A state on the device of a training job: torchmetrics' habits, constant memory, one all-reduce over the ranks."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from calibrary._errors import one_of
+from calibrary.lookup import catalogue
+from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
+from calibrary.scale.classes import VectorState
+from calibrary.scale.engines import merged
+from calibrary.scale.state import State
+from calibrary.scale.sums import Sums
+from calibrary.scale.table import Table
+
+__all__ = ["CalibrationMetric"]
+
+#: Rows the sums of one device may hold: so many positions below 2^28 fit 63 bits.
+_MOST_ROWS = 1 << 34
+
+
+class CalibrationMetric:
+    """Calibration metrics of everything seen in training or validation, on one rank or many.
+
+    ``update`` adds a batch on its own device; ``compute`` adds up the ranks of ``torch.distributed`` and gives the
+    numbers. Memory does not grow: 3.8 MB a rank at resolution 4800.
+
+    Parameters
+    ----------
+    *metrics : str
+        Ids of metrics; ``compute`` gives a number for one, a dictionary for several.
+    lens : "binary" or "top-label"
+        Probabilities of class 1; or one column per class, of which the top label is kept.
+    resolution : int
+        As in :class:`State`.
+    state : VectorState, optional
+        In place of lens and resolution: a state of several classes to be filled, for metrics class by class. It is kept
+        in main memory.
+    **options
+        Options of the metrics.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import calibrary as cal
+    >>> metric = cal.scale.torch.CalibrationMetric("ece", "bs")
+    >>> for _ in range(3):
+    ...     metric.update(torch.tensor([0.2, 0.7, 0.9]), torch.tensor([0, 1, 1]))
+    >>> {name: round(value, 4) for name, value in metric.compute().items()}
+    {'ece': 0.2, 'bs': 0.0467}
+    """
+
+    def __init__(
+        self,
+        *metrics: str,
+        lens: str = "binary",
+        resolution: int = 4800,
+        state: VectorState | None = None,
+        **options: Any,
+    ) -> None:
+        one_of("lens", lens, ("binary", "top-label"))
+        self.metrics = tuple(catalogue[name].id for name in metrics)
+        self.options = options
+        self.lens = lens
+        self.grid = Grid(resolution)
+        self.vectors = None if state is None else state.copy()
+        self._empty = None if state is None else state.copy()
+        self.sums = self._zeros("cpu")
+        self.rows = 0
+
+    def _zeros(self, device: Any) -> torch.Tensor:
+        size = 0 if self.vectors is not None else 2 * self.grid.size
+        return torch.zeros((size, 2), dtype=torch.int64, device=device)
+
+    # -- torchmetrics' habits -------------------------------------------------------------------
+
+    def update(self, preds: Any, target: Any) -> None:
+        """Add a batch: predicted probabilities, then labels (torchmetrics' order)."""
+        if self.vectors is not None:
+            self.vectors.update(target, preds)
+            return
+        c, y = self._confidence(torch.as_tensor(preds).detach(), torch.as_tensor(target).detach())
+        if self.rows + len(c) > _MOST_ROWS:
+            raise OverflowError(f"more than {_MOST_ROWS:,} rows on one device: compute() and reset() before")
+        if self.sums.device != c.device:
+            self.to(c.device)
+        _add(c, y, self.grid, self.sums)
+        self.rows += len(c)
+
+    def __call__(self, preds: Any, target: Any) -> Any:
+        """Add a batch, and give the metrics of this batch alone."""
+        batch = CalibrationMetric(
+            *self.metrics, lens=self.lens, resolution=self.grid.resolution, state=self._empty, **self.options
+        )
+        batch.update(preds, target)
+        self.merge_state(batch)
+        return batch._measured(batch._state())
+
+    forward = __call__
+
+    def compute(self) -> Any:
+        """The metrics of all batches of all ranks: a number, or a dictionary of them."""
+        return self._measured(self.state())
+
+    def reset(self) -> None:
+        """Forget everything seen."""
+        self.sums = self._zeros(self.sums.device)
+        self.rows = 0
+        self.vectors = None if self._empty is None else self._empty.copy()
+
+    def merge_state(self, other: CalibrationMetric) -> None:
+        """Add what another metric has seen, without ``torch.distributed``."""
+        if self.lens != other.lens or self.grid != other.grid:
+            raise ValueError("the two metrics have different lenses or resolutions: make both the same way")
+        if self.vectors is not None and other.vectors is not None:
+            self.vectors.merge(other.vectors)
+        self.sums += other.sums.to(self.sums.device)
+        self.rows += other.rows
+
+    def to(self, device: Any) -> Self:
+        """Keep the sums on another device."""
+        self.sums = self.sums.to(device)
+        return self
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return {"sums": self.sums.clone(), "rows": self.rows, "vectors": self.vectors and self.vectors.to_bytes()}
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Take up again what :meth:`state_dict` gave."""
+        self.sums, self.rows = saved["sums"].clone(), int(saved["rows"])
+        self.vectors = None if saved["vectors"] is None else VectorState.of_bytes(saved["vectors"])
+
+    # -- the state ------------------------------------------------------------------------------
+
+    def state(self) -> Any:
+        """The state of all batches of all ranks (every rank must call)."""
+        if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+            return self._state()
+        if self.vectors is not None:
+            gathered: list[Any] = [None] * torch.distributed.get_world_size()
+            torch.distributed.all_gather_object(gathered, self.vectors.to_bytes())
+            return merged(VectorState.of_bytes(each) for each in gathered)
+        everyone = self.sums.clone()
+        torch.distributed.all_reduce(everyone, op=torch.distributed.ReduceOp.SUM)
+        return self._state(everyone)
+
+    def _state(self, sums: torch.Tensor | None = None) -> Any:
+        if self.vectors is not None:
+            return self.vectors.copy()
+        found = (self.sums if sums is None else sums).cpu().numpy()
+        code = np.flatnonzero(found[:, 0])
+        state = State(self.grid.resolution, lens=self.lens)
+        state._sums = Sums(self.grid, Table(code, found[code, 0], found[code, 1]))
+        return state
+
+    def _measured(self, state: Any) -> Any:
+        rows = state.as_predictions()
+        values = {id: catalogue[id](rows, **self.options) for id in self.metrics}
+        return values[self.metrics[0]] if len(self.metrics) == 1 else values
+
+    def _confidence(self, preds: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Confidence and 0/1 label of every row, checked."""
+        if preds.shape[0] != target.shape[0] or target.ndim != 1:
+            shapes = f"preds has shape {tuple(preds.shape)} and target {tuple(target.shape)}"
+            raise ValueError(f"{shapes}: give one label per row")
+        p = preds.double() if preds.device.type != "mps" else preds.cpu().double()
+        y = target.to(p.device)
+        if p.ndim == 2 and self.lens == "binary":
+            if p.shape[1] != 2:
+                raise ValueError(f"preds has {p.shape[1]} columns: pass lens='top-label', or the column of class 1")
+            p = p[:, 1]
+        classes = 2 if p.ndim == 1 else p.shape[1]
+        _check(p, y, classes)
+        if self.lens == "binary":
+            return p, y.long()
+        if p.ndim == 1:
+            return torch.maximum(p, 1.0 - p), (y.long() == (p > 0.5).long()).long()
+        confidence = p.amax(dim=1)
+        top = (p == confidence[:, None]).int().argmax(dim=1)  # of equal probabilities the first, on every device
+        return confidence, (top == y.long()).long()
+
+
+def _check(p: torch.Tensor, y: torch.Tensor, classes: int) -> None:
+    outside = ~((p >= 0.0) & (p <= 1.0))
+    outside = outside if p.ndim == 1 else outside.any(dim=1)
+    no_class = ~((y >= 0) & (y < classes) & (y == y.long()))
+    bad = outside | no_class
+    if p.ndim == 2:
+        off = (p.sum(dim=1) - 1.0).abs() > 4e-6
+        bad |= off
+    if not bool(bad.any()):  # the one place that waits for the device
+        return
+    row = int(bad.int().argmax())
+    if bool(outside[row]):
+        raise ValueError(f"preds[{row}] = {p[row].tolist()} is not in [0, 1]: pass probabilities, not logits")
+    if bool(no_class[row]):
+        raise ValueError(f"target[{row}] = {y[row].item()} is not one of the classes 0 to {classes - 1}")
+    raise ValueError(f"preds[{row}] sums to {float(p[row].sum()):.9g}, not 1: pass probabilities, not logits")
+
+
+def _add(c: torch.Tensor, y: torch.Tensor, grid: Grid, sums: torch.Tensor) -> None:
+    """Counts and sums of positions, by the recipe of :class:`calibrary.numerics.cells.Grid`."""
+    g = grid.resolution
+    right = c > 0.5
+    distance = torch.where(right, 1.0 - c, c)
+    finest = torch.where(right, grid.levels_at_one, LEVELS)
+    exponent = torch.frexp(distance)[1].long()
+    level = torch.minimum((-exponent >> 2).clamp(min=0), finest)
+    level = torch.where(distance == 0.0, finest, level)
+    powers = torch.tensor([float(16**i) for i in range(LEVELS + 1)], dtype=torch.float64, device=c.device)
+    finer = powers[level]
+    x = (distance * finer) * g
+    nearest = torch.floor(x + 0.5)
+    scale = finer * g
+    edge = torch.where(right, scale - nearest, nearest) / scale
+    below = ((c > edge) == right).long()
+    off = (c != edge).long()
+    left = (LEVELS - level) * (2 * g) + 2 * nearest.long() + off * (1 - 2 * below)
+    share = x - (nearest - below.double())
+    position = torch.floor(share * POSITIONS + 0.5).clamp(1, POSITIONS - 1).long() * off
+    code = 2 * torch.where(right, 2 * grid.middle - left, left) + y
+    sums.index_add_(0, code, torch.stack([torch.ones_like(position), position], dim=1))

@@ -1,0 +1,123 @@
+"""The state of several classes as predictions: each lens shows the part that was kept for it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary._once import once
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.data.views import Looks, Views
+from calibrary.scale.accuracy import accuracy_of, worst
+from calibrary.scale.rows import CellRows
+from calibrary.scale.sample import HashedSample
+
+
+class VectorRows(Predictions):
+    """Predictions for K classes of which sums and a sample were kept.
+
+    The rows are those of the sample. The lenses "top-label" and "class-wise" (and "binary" of two classes) show
+    weighted rows that stand for all predictions; losses that were summed are known; every other lens shows the sample.
+    """
+
+    n_all: int
+    top_rows: CellRows
+    class_rows: tuple[CellRows, ...]
+    losses: dict[str, float]
+
+    @classmethod
+    def of(
+        cls,
+        sample: HashedSample,
+        top: CellRows,
+        classes: Sequence[CellRows],
+        losses: dict[str, float],
+        labels: tuple[Hashable, ...] | None,
+    ) -> Self:
+        w = None if (sample.w == 1).all() else sample.w.astype(np.float64)
+        made = cls(sample.y.astype(np.intp), sample.p, w, classes=labels)
+        made.n_all, made.losses = top.n_predictions, losses
+        made.top_rows = made._seen(top, "top-label")
+        made.class_rows = tuple(made._seen(rows, "class-wise") for rows in classes)
+        return made
+
+    def _seen(self, rows: CellRows, lens: str) -> CellRows:
+        view = copy.copy(rows)
+        view.origin, view.seen_through = self, lens
+        return view
+
+    @once
+    def class_share(self) -> Array:
+        return np.array([rows.class_share[1] for rows in self.class_rows])
+
+    def __repr__(self) -> str:
+        return f"VectorRows({self.n_all:,} predictions, {self.k} classes, {self.n:,} whole rows)"
+
+    @property
+    def n_predictions(self) -> int:
+        return self.n_all
+
+    def through(self, lens: Looks) -> Views:
+        if lens.name == "top-label":
+            return self.top_rows.shown()
+        if lens.name == "class-wise":
+            shown = self.top_rows.shown()
+            return replace(
+                shown, views=self.class_rows, keys=tuple(range(self.k)), prevalence=self.class_share, several=True,
+                n_classes=self.k,
+            )  # fmt: skip
+        if lens.name == "binary" and self.k == 2:
+            return self.class_rows[1].shown()
+        known = self.losses if lens.name == "full" else {}
+        if not self.n:
+            return Views((self,), reading=_needs_rows, known=known)
+        return replace(super().through(lens), known=known)
+
+    def note_for(self, entry: Any, question: Any) -> str:
+        lens = entry.lens_for(self, question)
+        views = self.through(lens)
+        if entry.id in views.known and not question.options:
+            return "exact"
+        if lens.name not in ("top-label", "class-wise", "binary"):
+            return f"on {self.n:,} of {self.n_all:,} rows"
+        if len(views.views) > _MOST_NOTES:
+            return "from states of the classes: calibrary.scale.accuracy(id, state.classes.by('class')[k]) bounds each"
+        return str(worst([accuracy_of(view, entry, question.options) for view in views.views]))
+
+    # -- what a sample cannot do ----------------------------------------------------------------
+
+    def reweighted(self, w: Array, origin: Predictions | None = None) -> Predictions:
+        raise ValueError(_ONE_PART)
+
+    def relabelled(self, y: NDArray[Any]) -> Predictions:
+        raise ValueError(_ONE_PART)
+
+    def subset(self, keep: NDArray[Any], y: NDArray[Any], probability: Array, **extra: Any) -> Predictions:
+        if len(y) == len(self.y) and probability.shape == self.probability.shape:  # drawn again, or in another order
+            raise ValueError(_ONE_PART)
+        return super().subset(keep, y, probability, **extra)
+
+
+def _needs_rows(view: Any, entry: Any, options: Mapping[str, Any]) -> Any:
+    """Nothing but what is known already can be had without whole rows."""
+    if entry.id in view.losses and not options:
+        return view
+    raise ValueError(
+        f"{entry.id} needs whole rows, and the state keeps sums: make it with sample=100_000, or use lens='top-label' "
+        "or lens='class-wise'"
+    )
+
+
+#: Classes whose bounds are worth the time of a table.
+_MOST_NOTES = 12
+
+_ONE_PART = (
+    "uncertainty of a state of several classes is that of one of its parts: pass state.top, or "
+    "state.classes.by('class')[k] for class k"
+)
