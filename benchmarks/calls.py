@@ -545,7 +545,7 @@ TASKS = (
     Task(
         "d_ece", "detection calibration error over score and position", "matched boxes",
         "cal.detection_expected_calibration_error(correct, score, box=box, image_size=(1, 1), features='location',"
-        " n_bins=[10, 5, 5], min_samples=1)",
+        " n_bins=[10, 5, 5], min_count=1)",
         (
             Peer(
                 "netcal", _NETCAL + "; import numpy as np; x = np.column_stack([score, box[:, :2] + box[:, 2:] / 2])",

@@ -421,7 +421,7 @@ def test_a_tolerance_takes_fewer_bins_and_rank_folds_ignore_row_order():
 
 @pytest.mark.parametrize(
     "bad",
-    [{"n_bins": "auto"}, {"n_bins": 0}, {"base": "area"}, {"roof": "round"}, {"alpha": 0}, {"empty": "one"},
+    [{"n_bins": "auto"}, {"n_bins": 0}, {"base": "area"}, {"roof": "round"}, {"norm": 0}, {"empty": "one"},
      {"folds": "time"}, {"cv": 1}, {"tolerance": -1}, {"max_bins": 0}],
     ids=str,
 )  # fmt: skip

@@ -92,7 +92,9 @@ def test_answers_of_a_language_model_are_reported_by_their_own_words(tmp_path):
     out = tmp_path / "r.json"
     wanted = "ece,rms_calibration_error,smece,bs,auroc,aurc"
     columns = ("--confidence", "confidence", "--correct", "correct")
-    done = run("report", str(DATA / "answers.jsonl"), *columns, "--metrics", wanted, "--resamples", "9", "-o", str(out))
+    done = run(
+        "report", str(DATA / "answers.jsonl"), *columns, "--metrics", wanted, "--resamples", "19", "-o", str(out)
+    )
     assert done.returncode == 0, done.stderr
     values = {m["id"]: m["value"] for m in json.loads(out.read_text())["evaluation"]["metrics"]}
     answers = cal.datasets.answers()

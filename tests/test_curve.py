@@ -100,7 +100,7 @@ def test_calibrated_predictions_have_a_small_error_and_bent_ones_the_known_one()
     [
         ({"map": "loess", "n_knots": 3}, "no option 'n_knots'"),
         ({"map": "unknown"}, "map='unknown'"),
-        ({"order": 0}, "order=0"),
+        ({"order": 0}, "norm=0"),
         ({"measure": "grid"}, "measure"),
     ],
 )

@@ -212,7 +212,7 @@ Y, C = [0, 1, 1, 0], [0.1, 0.6, 0.9, 0.4]
     [
         (lambda: cal.net_benefit(Y, C, threshold=0), "threshold=0 must be one number between 0 and 1"),
         (lambda: cal.net_benefit(Y, C, threshold=1.0), "threshold=1.0 must be"),
-        (lambda: cal.net_benefit(Y, C, threshold=[0.1, 0.2]), "decision_curve"),
+        (lambda: cal.net_benefit(Y, C, threshold=[0.1, 0.2]), "must be a number"),
         (lambda: cal.net_benefit(Y, C, threshold=math.nan), "threshold=nan"),
         (lambda: cal.decision_curve(Y, C, thresholds=[0.2, 1.2]), "thresholds holds 1.2: pass numbers between"),
         (lambda: cal.decision_curve(Y, C, thresholds=[]), "thresholds is empty"),

@@ -233,7 +233,7 @@ def test_percentages_are_refused_until_they_are_declared(binary):
         cal.brier_score(y, 100 * p)
     assert cal.brier_score(y, 100 * p, percent=True) == pytest.approx(cal.brier_score(y, p))
     assert cal.evaluate(y, 100 * p, percent=True, metrics="bs")["bs"] == pytest.approx(cal.brier_score(y, p))
-    assert cal.interval("bs", y, 100 * p, percent=True, n_resamples=9).estimate == pytest.approx(cal.brier_score(y, p))
+    assert cal.interval("bs", y, 100 * p, percent=True, n_resamples=19).estimate == pytest.approx(cal.brier_score(y, p))
     rows = np.column_stack([100 - 100 * p, 100 * p])
     assert cal.brier_score(y, rows, percent=True) == pytest.approx(cal.brier_score(y, p))
     with pytest.raises(ValueError, match="is no percentage"):
@@ -353,7 +353,7 @@ def test_redrawing_very_many_copies_agrees_with_writing_them_out(method):
 def test_what_needs_every_copy_by_itself_says_so(binary):
     y, p = binary
     with pytest.raises(ValueError, match="counted and never written out"):
-        cal.interval("mvms", y, p, sample_weight=np.full(60, 1e9), n_resamples=9)
+        cal.interval("mvms", y, p, sample_weight=np.full(60, 1e9), n_resamples=19)
 
 
 def test_a_table_of_ten_billion_copies_evaluates(binary):
@@ -451,7 +451,7 @@ def test_an_option_is_refused_by_name_whether_it_is_read_or_not(binary, id, opti
     name = next(iter(options))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for call in (cal.compute, lambda *a, **k: cal.interval(*a, n_resamples=3, **k)):
+        for call in (cal.compute, lambda *a, **k: cal.interval(*a, n_resamples=19, **k)):
             if name == "n_resamples" and call is not cal.compute:
                 continue
             with pytest.raises(ValueError, match=rf"^{name}"):
@@ -490,7 +490,7 @@ def test_every_option_of_every_metric_refuses_what_it_cannot_be():
             if not refused:
                 open_ended.add(name)
     assert open_ended <= {
-        "alpha", "gamma", "clusters", "code", "consistency", "features", "groups", "individual", "loo",
+        "alpha", "gamma", "clusters", "code", "consistency", "digits", "iou_thresholds", "features", "groups", "individual", "loo",
         "loo_residuals", "map", "matrix", "query", "rank_by", "reference", "rng", "soft_target", "bins", "clip",
         "transform", "kernel", "loss", "bandwidth", "metric", "target_smoothing", "include_self", "leave_one_out",
         "statistic", "binning", "widths", "proximity", "partition_weights", "cost", "W", "edges", "grid",
@@ -652,7 +652,7 @@ def test_no_row_of_a_table_is_infinite_or_undefined_without_a_note(y, p):
         assert not {id: why for id, why in result.skipped.items() if why.startswith("failed")}
     for row in result:
         assert np.isfinite(row.value) or row.note, row.id
-    tried = cal.evaluate(y, p, metrics="point", intervals=True, tests=True, n_resamples=9, rng=0)
+    tried = cal.evaluate(y, p, metrics="point", intervals=True, tests=True, n_resamples=19, rng=0)
     for row in tried:
         assert (np.isfinite(row.value) and np.isfinite(row.low)) or row.note, row.id
 
@@ -663,9 +663,9 @@ def test_one_row_has_no_kernel_density_and_no_warning_of_numpy(id):
         warnings.simplefilter("error", RuntimeWarning)
         warnings.simplefilter("ignore", cal.CalibrationWarning)
         for call in (
-            lambda: cal.interval(id, [1], [0.3], n_resamples=9).low,
-            lambda: cal.compare(id, [1], [0.3], [0.4], n_resamples=9).pvalue,
-            lambda: cal.test(id, [1], [0.3], method="monte-carlo", n_resamples=9).pvalue,
+            lambda: cal.interval(id, [1], [0.3], n_resamples=19).low,
+            lambda: cal.compare(id, [1], [0.3], [0.4], n_resamples=19).pvalue,
+            lambda: cal.test(id, [1], [0.3], method="monte-carlo", n_resamples=19).pvalue,
         ):
             try:
                 assert np.isnan(call())
@@ -709,7 +709,9 @@ def test_threads_leave_the_warnings_of_others_alone(binary):
 
     before = list(warnings.filters)
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: cal.evaluate(*binary, metrics=["ece", "nll"], intervals=True, n_resamples=9), range(8)))
+        list(
+            pool.map(lambda _: cal.evaluate(*binary, metrics=["ece", "nll"], intervals=True, n_resamples=19), range(8))
+        )
     assert warnings.filters == before
     with pytest.warns(cal.CalibrationWarning):
         cal.compute("eo", [0, 0], [0.0, 0.0])

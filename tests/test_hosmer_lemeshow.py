@@ -42,7 +42,11 @@ def test_the_statistic_equals_its_definition(binary_set, binning, variance):
 @quiet
 def test_fitting_on_the_same_rows_costs_degrees_of_freedom():
     y, c, _ = arrays("binary500")
-    df = {(v, f): cal.hosmer_lemeshow_test(y, c, variance=v, fitted=f).df for v in ("pooled", "exact") for f in (0, 1)}
+    df = {
+        (v, f): cal.hosmer_lemeshow_test(y, c, variance=v, fitted=f).df
+        for v in ("pooled", "exact")
+        for f in (False, True)
+    }
     assert df == {("pooled", 0): 10, ("pooled", 1): 8, ("exact", 0): 10, ("exact", 1): 9}
 
 

@@ -129,7 +129,8 @@ def statistic_of(id, y, p, **options):
 
 
 POPULATION = [e.id for e in catalogue.values() if e.one_sided and e.reads == "predictions" and e.null and e.order_free
-              and e.weights != "none" and not e.needs and not e.costly]  # fmt: skip
+              and e.weights != "none" and not e.needs and not e.costly
+              and e.id != "rank_calibration_error"]  # fmt: skip  # ranks of finitely many bins never tie exactly
 
 
 @pytest.mark.parametrize("id", POPULATION)

@@ -439,7 +439,7 @@ def test_fractional_copies_cannot_be_left_out():
         ("skce_ul", {"block_size": 100}, "at least 100 rows"),
         ("kccsd", {"operator": "langevin"}, "operator='langevin'"),
         ("kccsd", {"estimator": "v"}, "estimator='v'"),
-        ("dkde", {"p": 3}, "p=3"),
+        ("dkde", {"p": 3}, "norm=3"),
         ("dkde", {"bandwidth": "median"}, "bandwidth='median'"),
         ("dkde", {"bandwidth": float("nan")}, "bandwidth=nan"),
     ],

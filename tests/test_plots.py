@@ -35,7 +35,7 @@ def synthetic():
 def matches():
     from importlib.resources import files
 
-    data = files("calibrary") / "data"
+    data = files("calibrary") / "datasets"
     return cal.match_detections(str(data / "demo_ground_truth.json"), str(data / "demo_results.json"))
 
 

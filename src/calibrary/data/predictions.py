@@ -391,7 +391,7 @@ class Predictions:
     @property
     def plain(self) -> bool:
         """Are these binary predictions of classes, which a binary lens would show as they are?"""
-        return self.probability.ndim == 1 and self.y.dtype.kind != "f"
+        return self.probability.ndim == 1 and self.y.dtype.kind != "f" and not self.counted
 
     @property
     def weighted(self) -> bool:

@@ -533,5 +533,6 @@ def _held_ratio(view: Predictions, seen: Any) -> float:
     stated = np.where(y == 1, c, 1.0 - c)
     if (stated == 0.0).any():  # said to be impossible, and it happened
         return math.inf
-    gain = np.log(np.where(y == 1, q, 1.0 - q)) - np.log(stated)
+    with np.errstate(divide="ignore"):  # very large weights leave no room for the half case a block is shrunk by
+        gain = np.log(np.where(y == 1, q, 1.0 - q)) - np.log(stated)
     return float(gain.sum() if view.w is None else gain @ view.w[held])

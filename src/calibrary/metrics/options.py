@@ -66,7 +66,7 @@ RANGES: dict[str, tuple[float, float]] = {
 }
 
 #: Numbers that may be infinite.
-ENDLESS = frozenset({"norm", "n_max"})
+ENDLESS = frozenset({"norm", "n_max", "beta"})
 
 #: Arrays of numbers, every one finite.
 FINITE = frozenset({"W", "proximity", "edges", "cost", "partition_weights"})

@@ -282,7 +282,7 @@ def squared_kernel_calibration_error_b_test(
     --------
     >>> import calibrary as cal
     >>> y, p = [1, 0] * 50, [0.1, 0.9] * 50
-    >>> round(cal.test("skce_b", y, p).pvalue, 4)
+    >>> round(cal.squared_kernel_calibration_error_b_test(y, p).pvalue, 4)
     0.0003
     """
     one_of("method", method, ("distribution-free",))
@@ -373,7 +373,7 @@ def squared_kernel_calibration_error_ul_test(
     --------
     >>> import calibrary as cal
     >>> y, p = [0, 1, 1, 0, 1, 0, 1, 1], [0.2, 0.7, 0.9, 0.6, 0.8, 0.1, 0.7, 0.6]
-    >>> round(cal.test("skce_ul", y, p, bandwidth=0.25).pvalue, 3)
+    >>> round(cal.squared_kernel_calibration_error_ul_test(y, p, bandwidth=0.25).pvalue, 3)
     0.279
     """
     from scipy.special import ndtr
