@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-#: Calls for type checkers alone: some of them would need files or more rows.
-collect_ignore = ["typed_calls.py"]
-
 import pytest
 
 from golden import arrays
+
+#: Calls for type checkers alone: some of them would need files or more rows.
+collect_ignore = ["typed_calls.py"]
 
 
 @pytest.fixture(params=["binary12", "binary500", "binary2000", "binary_ties"])

@@ -490,7 +490,8 @@ def test_every_option_of_every_metric_refuses_what_it_cannot_be():
             if not refused:
                 open_ended.add(name)
     assert open_ended <= {
-        "alpha", "gamma", "clusters", "code", "consistency", "digits", "iou_thresholds", "features", "groups", "individual", "loo",
+        "alpha", "gamma", "clusters", "code", "consistency", "features", "groups", "individual", "loo", "digits",
+        "iou_thresholds", "folds", "train", "by", "probabilities",
         "loo_residuals", "map", "matrix", "query", "rank_by", "reference", "rng", "soft_target", "bins", "clip",
         "transform", "kernel", "loss", "bandwidth", "metric", "target_smoothing", "include_self", "leave_one_out",
         "statistic", "binning", "widths", "proximity", "partition_weights", "cost", "W", "edges", "grid",

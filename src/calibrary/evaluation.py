@@ -333,7 +333,7 @@ def _no_number(value: float) -> str:
 
 
 def _no_interval(known: Inferred) -> str:
-    unknown = any(end is not None and math.isnan(end) for end in (known.low, known.high))
+    unknown = any(end is not None and not math.isfinite(end) for end in (known.low, known.high))
     return "no interval: the value is infinite or not defined on some resamples" if unknown else ""
 
 
