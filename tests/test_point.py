@@ -475,7 +475,7 @@ def test_p_norms_agree_with_their_relatives(multi_set):
     assert cal.pointwise_lp_error(y, p, p=math.inf) == cal.pointwise_lp_error(y, p, p="inf") == e.max()
     assert cal.mean_absolute_error(y, p) == pytest.approx(2 / p.shape[1] * (1 - cal.predictions(y, p).p_true.mean()))
     for bad in (0, -1, math.nan, "two"):
-        with pytest.raises(ValueError, match=f"p={bad!r}"):
+        with pytest.raises(ValueError, match=f"norm={bad!r}"):
             cal.pointwise_lp_error(y, p, p=bad)
     assert cal.pointwise_lp_error([1, 0], [1.0, 0.0], p=3) == 0.0
 
