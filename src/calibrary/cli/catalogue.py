@@ -1,0 +1,147 @@
+"""What there is and which to choose: ``calibrary list | explain | recommend``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+import calibrary as cal
+from calibrary.cli.options import err, out, plain
+from calibrary.cli.read import InputError
+from calibrary.curves import Curve, curve_named
+from calibrary.evaluation import FAMILIES
+from calibrary.lookup import catalogue
+from calibrary.metrics.declare import Entry
+
+
+def list_metrics(
+    family: Annotated[str | None, typer.Option(help=", ".join(FAMILIES))] = None,
+    task: Annotated[str | None, typer.Option(help="binary, multiclass, ordinal or detection.")] = None,
+    test: Annotated[bool, typer.Option("--test", help="Only metrics with a hypothesis test of their own.")] = False,
+    proper: Annotated[bool, typer.Option("--proper", help="Only proper scores.")] = False,
+    consistent: Annotated[bool, typer.Option("--consistent", help="Only consistent calibration measures.")] = False,
+    needs: Annotated[str | None, typer.Option(help="Only metrics that need this: features, groups, boxes, ...")] = None,
+) -> None:
+    """What there is: `calibrary list --family bin --test`."""
+    if family is not None and family not in FAMILIES:
+        raise InputError(f"--family {family!r} is not known: choose from {', '.join(FAMILIES)}")
+    table = Table("row", "id", "family", "name", "range", "ideal", "test", "proper", box=None, pad_edge=False)
+    shown = [e for e in catalogue.values() if _wanted(e, family, task, test, proper, consistent, needs)]
+    for e in shown:
+        table.add_row(
+            str(e.row or ""), e.id, e.family, plain(e.name), plain(f"[{e.range[0]:g}, {e.range[1]:g}]"),
+            "" if e.perfect is None else f"{e.perfect:g}", "yes" if e.has_test else "", e.proper.replace("no", ""),
+        )  # fmt: skip
+    out.print(table)
+    err.print(f"{len(shown)} metrics; calibrary explain ID tells more", highlight=False)
+
+
+def _wanted(
+    e: Entry, family: str | None, task: str | None, test: bool, proper: bool, consistent: bool, needs: str | None
+) -> bool:
+    fits_task = {
+        None: True,
+        "binary": e.family != "detection" and "order" not in e.needs,
+        "multiclass": e.family != "detection" and "order" not in e.needs,
+        "ordinal": e.family != "detection",
+        "detection": e.family == "detection",
+    }
+    if task not in fits_task:
+        raise InputError(f"--task {task!r} is not known: choose from binary, multiclass, ordinal, detection")
+    return (
+        fits_task[task]
+        and (family is None or e.family == family)
+        and (not test or e.has_test)
+        and (not proper or e.proper in ("strictly", "proper"))
+        and (not consistent or e.consistent)
+        and (needs is None or needs in e.needs)
+    )
+
+
+def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the name of a curve.")]) -> None:
+    """What a metric tells, when to use it and when not: `calibrary explain ece`."""
+    import inspect
+
+    curve = None if id in catalogue else curve_named(id)
+    if curve is not None:
+        _explain_curve(curve)
+        return
+    e = catalogue[id]
+    out.print(f"[bold]{plain(e.name)}[/] ({e.id})" + (f", row {e.row} of Table 2" if e.row else ""), highlight=False)
+    out.print(plain(e.meaning), highlight=False)
+    doc = inspect.getdoc(e.formula) or ""
+    formula = re.search(r"\.\. math::\s*(.+?)(?:\n\n|\n[A-Z]|\Z)", doc, flags=re.DOTALL)
+    facts = {
+        "formula": re.sub(r"\s+", " ", formula[1]).strip() if formula else "",
+        "equation in the review": e.equation,
+        "also called": ", ".join(e.aliases),
+        "range": f"{e.range[0]:g} to {e.range[1]:g}" + (f" ({e.range_note})" if e.range_note else ""),
+        "ideal": "depends on the data" if e.perfect is None else f"{e.perfect:g}",
+        "reading": e.sign,
+        "use it": e.use,
+        "do not": e.avoid,
+        "proper score": {"strictly": "strictly proper", "proper": "proper", "no": "no", "dataset": "not a row score"}[
+            e.proper
+        ],
+        "test": "has its own" if e.has_test else ("Monte Carlo" if e.null else f"none: {e.null_note}"),
+        "lenses": ", ".join(e.lenses),
+        "needs": ", ".join(e.needs),
+        "weights": e.weights_note or {"repetition": "weight 2 is the row written twice"}.get(e.weights, e.weights),
+        "options": ", ".join(e.options),
+        "cost": e.cost,
+        "references": "; ".join(e.references),
+    }
+    for name, text in facts.items():
+        if text:
+            out.print(f"[dim]{name}:[/] {plain(text)}", highlight=False)
+    for c in e.corrections:
+        out.print(
+            f"[dim]erratum, {plain(c.fact)}:[/] review: {plain(c.review)}; here: {plain(c.ours)}", highlight=False
+        )
+
+
+def _explain_curve(curve: Curve) -> None:
+    out.print(f"[bold]{plain(curve.name)}[/], a curve", highlight=False)
+    out.print(plain(curve.meaning), highlight=False)
+    facts = {
+        "figure": f"calibrary.{curve.figure}(y, p)",
+        "its points": f"calibrary.{curve.data}(y, p)",
+        "as a number": "; ".join(f"{id}: {catalogue[id].meaning}" for id in curve.metrics if id in catalogue),
+        "also called": ", ".join(curve.aliases),
+    }
+    for name, text in facts.items():
+        if text:
+            out.print(f"[dim]{name}:[/] {plain(text)}", highlight=False)
+
+
+def recommend(
+    task: Annotated[str | None, typer.Option(help="binary, multiclass, ordinal or detection.")] = None,
+    goal: Annotated[str | None, typer.Option(help="measure, compare, test, train or explain.")] = None,
+    n: Annotated[int, typer.Option(help="Number of predictions.")] = 1000,
+    rare: Annotated[float, typer.Option(help="Share of the rarest class.")] = 0.5,
+    test: Annotated[bool, typer.Option("--test", help="A hypothesis test is needed.")] = False,
+    direction: Annotated[bool, typer.Option("--direction", help="Over- or under-confidence must show.")] = False,
+    ties: Annotated[bool, typer.Option("--ties", help="The model gives few distinct scores.")] = False,
+    most: Annotated[int, typer.Option(help="Length of the list.")] = 5,
+) -> None:
+    """Which metric for which question; asks when run without flags in a terminal."""
+    from calibrary.recommendation import GOALS, TASKS
+
+    if sys.stdin.isatty() and task is None and goal is None:
+        task = typer.prompt(f"task ({', '.join(TASKS)})", default="binary")
+        goal = typer.prompt(f"goal ({', '.join(GOALS)})", default="measure")
+        n = typer.prompt("number of predictions", default=n, type=int)
+        rare = typer.prompt("share of the rarest class", default=rare, type=float)
+    found = cal.recommend(
+        task or "binary", goal or "measure", n=n, rare=rare, test=test, direction=direction, ties=ties, most=most
+    )
+    for rank, r in enumerate(found, 1):
+        out.print(f"[bold]{rank}. {r.id}[/] {plain(r.name)}", highlight=False)
+        for reason in r.reasons:
+            out.print(f"   + {plain(reason)}", highlight=False)
+        if r.caution:
+            out.print(f"   - {plain(r.caution)}", highlight=False)

@@ -1,0 +1,72 @@
+"""What the commands share: the two consoles, the options every file needs, and how a file is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from calibrary.cli.read import PredictionFile, read_predictions
+
+out = Console()
+err = Console(stderr=True)
+
+File = Annotated[str, typer.Argument(help="CSV, TSV (.gz), Parquet, Arrow, JSON lines or NPZ; - for standard input.")]
+Label = Annotated[
+    str | None, typer.Option("--label", "--correct", help="Column of the true class (guessed when obvious).")
+]
+Prob = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prob", "--confidence", help="Probability column(s), or a prefix such as p for p0, p1, ... Repeatable."
+    ),
+]
+Weight = Annotated[str | None, typer.Option(help="Column of weights: 2 is the row written twice.")]
+Positive = Annotated[str | None, typer.Option(help="The label the probabilities are of, when labels are two names.")]
+Lens = Annotated[str, typer.Option(help="auto, binary, top-label, class-wise, pairwise, full, ...")]
+Bins = Annotated[
+    int | None, typer.Option(help="Bins of every binned metric and figure; each metric's own number unless given.")
+]
+Logits = Annotated[bool, typer.Option("--logits", help="The columns hold logits, not probabilities.")]
+Drop = Annotated[bool, typer.Option("--drop-missing", help="Leave rows with missing values out.")]
+Resamples = Annotated[int | None, typer.Option(help="Bootstrap and Monte Carlo draws; 0 for point values only.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the answer.")]
+Outputs = Annotated[
+    list[Path] | None, typer.Option("--output", "-o", help="Write .html, .md, .json or .csv. Repeatable.")
+]
+Metrics = Annotated[list[str] | None, typer.Option(help="Only these metrics or families. Repeatable, or commas.")]
+
+
+def plain(text: str) -> str:
+    return text.replace("[", "\\[")
+
+
+def load(file: str, quiet: bool, **options: Any) -> PredictionFile:
+    found = read_predictions(file, **options)
+    if not quiet:
+        for note in found.notes:
+            err.print(f"[dim]{plain(note)}[/]")
+        if found.n_dropped:
+            err.print(f"[dim]{found.n_dropped:,} rows with missing values left out[/]")
+    return found
+
+
+def say(text: str, quiet: bool) -> None:
+    """One line about what takes time; the bar of the resampling itself follows it."""
+    if not quiet and err.is_terminal:
+        err.print(f"[dim]{text} ...[/]")
+
+
+def listed(values: list[str] | None) -> list[str] | None:
+    return None if not values else [part.strip() for v in values for part in v.split(",") if part.strip()]
+
+
+# -- options of the commands about detectors
+
+GroundTruth = Annotated[Path, typer.Argument(help="COCO ground truth (JSON).")]
+Results = Annotated[Path, typer.Argument(help="COCO results (JSON).")]
+Iou = Annotated[float, typer.Option(help="Overlap from which a detection counts as correct.")]
+Rule = Annotated[str, typer.Option(help="Matching rule: coco, max-iou, gt-best or independent.")]

@@ -1,0 +1,173 @@
+"""One metric, one comparison or one figure from files: ``calibrary metric | compare | plot``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+import calibrary as cal
+from calibrary.cli.options import (
+    Bins,
+    Drop,
+    File,
+    GroundTruth,
+    Iou,
+    Label,
+    Lens,
+    Logits,
+    Metrics,
+    Positive,
+    Prob,
+    Quiet,
+    Resamples,
+    Results,
+    Rule,
+    Seed,
+    Weight,
+    err,
+    listed,
+    load,
+    out,
+    plain,
+    say,
+)
+from calibrary.cli.read import InputError
+from calibrary.lookup import catalogue
+
+
+def metric(
+    id: Annotated[str, typer.Argument(help="Metric id or alias; calibrary list shows them.")],
+    file: File,
+    label: Label = None,
+    prob: Prob = None,
+    weight: Weight = None,
+    positive: Positive = None,
+    lens: Lens = "auto",
+    interval: Annotated[bool, typer.Option("--interval", help="Add a bootstrap interval.")] = False,
+    test: Annotated[bool, typer.Option("--test", help="Add a test of perfect calibration.")] = False,
+    resamples: Resamples = None,
+    seed: Seed = 0,
+    logits: Logits = False,
+    drop_missing: Drop = False,
+    quiet: Quiet = False,
+) -> None:
+    """One number: `calibrary metric ece predictions.csv --interval`."""
+    entry = catalogue[id]
+    found = load(
+        file, quiet, label=label, prob=prob, weight=weight, positive=positive, logits=logits, drop_missing=drop_missing
+    )
+    p = found.predictions()
+    draws = 999 if resamples is None else resamples
+    result = cal.evaluate(
+        p, metrics=[entry.id], lens=lens, intervals=interval, tests=test, primary=entry.id, n_resamples=draws, rng=seed
+    )
+    if not result.rows:
+        raise InputError(f"{entry.id}: {result.skipped[entry.id]}")
+    for row in result.rows:
+        text = f"{row.id}{'.' + row.part if row.part else ''} {row.value:.10g}"
+        if row.low is not None:
+            text += f"  [{row.low:.6g}, {row.high:.6g}]"
+        if row.pvalue is not None:
+            text += f"  p = {row.pvalue:.4g}"
+        out.print(plain(text), highlight=False)
+        if row.note and not quiet:
+            err.print(f"[yellow]{plain(row.note)}[/]", highlight=False)
+
+
+def compare(
+    file: File,
+    prob: Annotated[list[str], typer.Option(help="One column or prefix per model; give two or more.")],
+    label: Label = None,
+    weight: Weight = None,
+    positive: Positive = None,
+    metrics: Metrics = None,
+    resamples: Resamples = None,
+    seed: Seed = 0,
+    logits: Logits = False,
+    drop_missing: Drop = False,
+    quiet: Quiet = False,
+) -> None:
+    """Two or more models on the same rows: `calibrary compare p.csv --prob a --prob b`."""
+    from calibrary.reporting import compare_models
+
+    if len(prob) < 2:
+        raise InputError("compare needs at least two models: repeat --prob")
+    found = load(
+        file,
+        quiet,
+        label=label,
+        models=prob,
+        weight=weight,
+        positive=positive,
+        logits=logits,
+        drop_missing=drop_missing,
+    )
+    ids = tuple(catalogue[m].id for m in listed(metrics) or ["ece", "bs"])
+    say("comparing", quiet)
+    draws = 999 if resamples is None else resamples
+    found_pairs = compare_models(
+        found.y, found.models, metrics=ids, n_resamples=draws, rng=seed, sample_weight=found.weight
+    )
+    from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
+
+    table = Table(*COMPARISON_HEAD, box=None, pad_edge=False)
+    for texts in comparison_cells(found_pairs):
+        table.add_row(*(plain(t) for t in texts))
+    out.print(table)
+
+
+def plot(
+    file: File,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Figure to write: .svg, .pdf or .png.")],
+    kind: Annotated[str, typer.Option(help="overview, reliability, smooth, corp, cumulative, brier, ...")] = "overview",
+    label: Label = None,
+    prob: Prob = None,
+    weight: Weight = None,
+    positive: Positive = None,
+    bins: Bins = None,
+    logits: Logits = False,
+    drop_missing: Drop = False,
+    quiet: Quiet = False,
+) -> None:
+    """One figure: `calibrary plot predictions.csv --kind reliability -o figure.svg`."""
+    from calibrary.plots import draw
+
+    found = load(
+        file, quiet, label=label, prob=prob, weight=weight, positive=positive, logits=logits, drop_missing=drop_missing
+    )
+    p = found.predictions()
+    _save_figure(draw(kind, p, n_bins=bins or 15), output)
+
+
+def _save_figure(figure: Any, output: Path) -> None:
+    import io
+
+    from calibrary.reporting.write import write_atomically
+
+    kind = output.suffix.lstrip(".")
+    if kind not in ("svg", "pdf", "png"):
+        raise InputError(f"{output}: the ending chooses the form, one of .svg, .pdf, .png")
+    if not output.parent.is_dir():
+        raise InputError(f"{output}: the folder {output.parent} does not exist")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, bbox_inches="tight", dpi=200)
+    write_atomically(output, buffer.getvalue())
+    err.print(f"written: {output}", highlight=False)
+
+
+def detection_plot(
+    ground_truth: GroundTruth,
+    results: Results,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Figure to write: .svg, .pdf or .png.")],
+    kind: Annotated[str, typer.Option(help="detection, d-ece-map, ...")] = "detection",
+    iou_threshold: Iou = 0.5,
+    matching: Rule = "coco",
+) -> None:
+    """A figure of a detector's calibration."""
+    from calibrary.plots import draw
+
+    matches = cal.match_detections(ground_truth, results, iou_threshold=iou_threshold, matching=matching)
+    _save_figure(draw(kind, matches), output)
