@@ -276,6 +276,13 @@ def test_saturated_predictions_give_finite_gradients_where_the_loss_is_finite(me
     assert torch.isfinite(p.grad).all()
 
 
+def test_a_gradient_too_large_for_float16_is_the_largest_it_can_hold():
+    p = torch.tensor([2e-4, 0.5], dtype=torch.float16, requires_grad=True)  # d/dp of log(p (1 - p)) + ... passes 65504
+    losses.dawid_sebastiani_score(torch.tensor([1, 0]), p).backward()
+    assert torch.isfinite(p.grad).all()
+    assert float(p.grad[0]) == -torch.finfo(torch.float16).max
+
+
 @every_loss
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["float16", "bfloat16"])
 def test_half_precision_is_finite_and_near(metric, options, dtype):

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from calibrary._errors import one_of
+from calibrary.losses.finite import at_least_single
 
 #: How many numbers beyond 0 and 1 rounding may put a probability, in units of its precision.
 _ROUNDING = 16
@@ -157,7 +158,7 @@ def _probabilities(y_true: Any, y_prob: Any) -> Tensor:
         )
     if len(y_prob) == 0:
         raise ValueError("y_prob is empty: a loss needs at least one prediction; leave empty batches out")
-    return y_prob.float() if torch.finfo(y_prob.dtype).bits < 32 else y_prob
+    return at_least_single(y_prob)
 
 
 def _look_at(p: Tensor, y: Tensor) -> None:

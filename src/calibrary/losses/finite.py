@@ -3,9 +3,32 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
+
+
+class _Single(torch.autograd.Function):
+    """Half precision to single; the gradient comes back no larger than half precision can hold."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.dtype = x.dtype
+        return x.float()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+        most = torch.finfo(ctx.dtype).max
+        return gradient.clamp(-most, most).to(ctx.dtype)
+
+
+def at_least_single(x: Tensor) -> Tensor:
+    """x in single precision or better: a gradient such as 1/p^2 passes 65504 sooner than float16 has room for it."""
+    if torch.finfo(x.dtype).bits >= 32:
+        return x
+    single: Tensor = _Single.apply(x)
+    return single
 
 
 def safe_power(x: Tensor, exponent: float | Tensor) -> Tensor:
