@@ -7,13 +7,14 @@
 Needs PyTorch and what calibrary itself imports, nothing else. Single precision; the best of several runs in
 milliseconds, and the largest memory in use beyond what was there before, in MB. A size is left out when the one before
 it lets expect more than ``--limit`` seconds a run ("~12 s"), and a version that would need more memory than there is
-says so ("memory").
+says so ("no room").
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import json
 import math
 import os
@@ -21,7 +22,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,8 @@ LOSSES: list[tuple[str, str, int, dict[str, Any], int]] = [
 ]  # fmt: skip
 #: Losses whose time grows as the square of the rows.
 PAIRS = ("skce_uq, K", "skce_uq, Gaussian", "kccsd", "bkde", "dkde", "l1cbod")
+#: Losses that the other version made from a table of all pairs.
+TABLES = ("mmce", "msce", "sece", "bkde", "dkde")
 
 
 def main() -> None:
@@ -65,7 +68,15 @@ def main() -> None:
     if asked.worker:
         work(asked)
         return
-    results: dict[str, Any] = {"machine": platform.platform(), "threads": None, "versions": {}, "runs": []}
+    if asked.page:
+        write_page(Path(asked.page[0]), Path(asked.page[1]))
+        return
+    results: dict[str, Any] = {
+        "machine": asked.machine or platform.platform(),
+        "threads": None,
+        "versions": {},
+        "runs": [],
+    }
     devices = ["cpu", "cuda"] if asked.device == "all" else [asked.device]
     trees = {"this": ROOT, **({"base": Path(asked.base)} if asked.base else {})}
     for device in devices:
@@ -85,6 +96,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[], help="losses whose name holds one of these words")
     parser.add_argument("--limit", type=float, default=10.0, help="seconds a single run may take")
     parser.add_argument("--json", help="where the numbers go")
+    parser.add_argument("--machine", help="its description in the file of numbers")
+    parser.add_argument("--page", nargs=2, metavar=("JSON", "PAGE"), help="write the stored numbers into this page")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -124,9 +137,10 @@ def work(asked: argparse.Namespace) -> None:
         before = None
         for n in (n for n in asked.sizes if n <= most):
             run = {"version": asked.worker, "device": asked.device, "loss": name, "n": n}
-            quadratic = asked.worker == "base" or any(word in name for word in PAIRS)
+            full = asked.worker == "base" and name.startswith(TABLES)
+            quadratic = full or any(word in name for word in PAIRS)
             expected = before[1] * (n / before[0]) ** (2 if quadratic else 1) if before else 0.0
-            need = n * n * 4 if asked.worker == "base" else n * classes * 40
+            need = n * n * 4 if full else n * classes * 40
             if expected > asked.limit:
                 run["expected_s"] = expected
             elif need > memory(asked.device):
@@ -158,12 +172,15 @@ def measured(
 
     try:
         first = step()
-        forget_peak(asked.device)
-        held = in_use(asked.device)
         times = [step()]
-        peak = largest(asked.device) - held
         while len(times) < 5 and sum(times) < min(1.0, asked.limit):
             times.append(step())
+        with memory_given_back(asked.device):
+            logits.grad = None
+            forget_peak(asked.device)
+            held = in_use(asked.device)
+            step()
+            peak = largest(asked.device) - held
     except torch.cuda.OutOfMemoryError:
         torch.cuda.empty_cache()
         return {"memory_GB": None}
@@ -188,6 +205,22 @@ def memory(device: str) -> float:
 
         return float(torch.cuda.get_device_properties(0).total_memory)
     return 0.25 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@contextlib.contextmanager
+def memory_given_back(device: str) -> Iterator[None]:
+    """Freed memory goes back to the system at once, so that what a step needs can be seen from outside."""
+    if device == "cuda" or not sys.platform.startswith("linux"):
+        yield
+        return
+    libc = ctypes.CDLL(None)
+    threshold = -3  # M_MMAP_THRESHOLD: blocks of this size and more are pages of their own
+    libc.mallopt(threshold, 1 << 16)
+    libc.malloc_trim(0)
+    try:
+        yield
+    finally:
+        libc.mallopt(threshold, 1 << 25)
 
 
 def forget_peak(device: str) -> None:
@@ -231,8 +264,22 @@ def cell(run: dict[str, Any] | None) -> str:
     if run is None:
         return ""
     if "ms" in run:
-        return f"{run['ms']:.3g} ms {run['peak_MB']:.3g} MB" if run["ms"] < 1e4 else f"{run['ms'] / 1e3:.3g} s"
-    return f"~{run['expected_s']:.0f} s" if "expected_s" in run else "memory"
+        spent = f"{run['ms']:.2g} ms" if run["ms"] < 1e3 else f"{run['ms'] / 1e3:.2g} s"
+        room = f"{max(run['peak_MB'], 0.0):.0f} MB" if run["peak_MB"] < 1e3 else f"{run['peak_MB'] / 1e3:.2g} GB"
+        return f"{spent}, {room}"
+    return f"~{run['expected_s']:.2g} s" if "expected_s" in run else "no room"
+
+
+def write_page(numbers: Path, page: Path) -> None:
+    """Put the tables between the two marks of the page."""
+    stored = json.loads(numbers.read_text())
+    begin, end = "<!-- losses.json -->", "<!-- end -->"
+    text = page.read_text()
+    above, rest = text.split(begin)
+    tables = [table(stored["runs"], device, ["this", "base"]) for device in ("cuda", "cpu")]
+    page.write_text(
+        above + begin + f"\n\n{stored['machine']}:\n\n" + "\n\n".join(tables) + f"\n\n{end}" + rest.split(end)[1]
+    )
 
 
 def table(runs: list[dict[str, Any]], device: str, versions: list[str]) -> str:
@@ -245,7 +292,7 @@ def table(runs: list[dict[str, Any]], device: str, versions: list[str]) -> str:
         for version in versions:
             cells = [cell(here.get((name, n, version))) for n in sizes]
             if any(cells):
-                label = name if version == "this" else f"{name} ({version})"
+                label = name if version == "this" else "*0.1.0*"
                 lines.append(f"| {label} |" + "".join(f" {text} |" for text in cells))
     return "\n".join(lines)
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 
-class _Single(torch.autograd.Function):
+class _Single(torch.autograd.Function):  # type: ignore[misc]
     """Half precision to single; the gradient comes back no larger than half precision can hold."""
 
     @staticmethod
@@ -18,7 +18,7 @@ class _Single(torch.autograd.Function):
         return x.float()
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
         most = torch.finfo(ctx.dtype).max
         return gradient.clamp(-most, most).to(ctx.dtype)
 

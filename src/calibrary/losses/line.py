@@ -11,7 +11,7 @@ from calibrary.losses.nodes import Nodes
 #: Beyond this many widths exp(c / h) would overflow, and sums are made by doubling instead.
 _MOST_WIDTHS = 600.0
 #: Up to this many rows all pairs of a Gaussian kernel are written out.
-FEW_ROWS = 512
+FEW_ROWS = 2048
 
 
 def first_of_ties(c: Tensor) -> Tensor:
