@@ -22,6 +22,7 @@ from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.views import Views
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
+from calibrary.metrics.literature import cited
 
 __all__ = [
     "Alternative",
@@ -152,10 +153,7 @@ _FACTS: dict[str, Any] = {
     symmetric=True,
     cost="342 logarithms a row",
     equation="mean over alternatives k of prod q_k^y (1-q_k)^(1-y) / (c^y (1-c)^(1-y))",
-    references=(
-        "Grünwald, de Heide, Koolen (2024), Safe testing",
-        "Henzi, Puke, Dimitriadis, Ziegel (2023), A safe Hosmer-Lemeshow test",
-    ),
+    references=cited("grunwald2024", "henzi2023"),
     use="Looking after every batch, and stopping when one likes: the error rate holds however often one looks.",
     avoid="For one look at fixed data a test has more power. It is no measure of size and has no interval: it grows "
     "with the number of rows.",
@@ -430,7 +428,7 @@ def calibration_monitor(*, alpha: float = 0.05, lens: str = "auto") -> Calibrati
     order_note="rows are dealt to halves in their order; train= fixes them",
     cost="n_splits sorts of half the rows",
     equation="mean over splits of prod over the held half of q^y (1-q)^(1-y) / (c^y (1-c)^(1-y))",
-    references=("Henzi, Puke, Dimitriadis, Ziegel (2023), A safe Hosmer-Lemeshow test",),
+    references=cited("henzi2023"),
     use="An e-value that learns its alternative from half of the rows, whatever its shape.",
     avoid="Where slopes and shifts are what may be wrong, calibration_e_value has about twice the power and no split.",
     **_FACTS,

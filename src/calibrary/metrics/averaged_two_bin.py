@@ -10,6 +10,7 @@ import numpy as np
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.metrics.declare import Common, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["averaged_two_bin_error", "averaged_two_bin_null_mean"]
 
@@ -28,7 +29,7 @@ __all__ = ["averaged_two_bin_error", "averaged_two_bin_null_mean"]
     symmetric=True,
     cost="O(N log N), one sort",
     equation="integral over t of |A(t)|^norm + |R - A(t)|^norm, A(t) the mean of (y - c) [c < t], R that of y - c",
-    references=("Hartline, Hu, Wu (2026), A perfectly truthful calibration measure, COLT, arXiv:2508.13100",),
+    references=cited("hartline2026"),
     use="When predictions are scored by it: stating one's belief is best on average, while ECE pays for lying "
     "(rounding, or one constant); its null mean is known exactly.",
     avoid="On its own scale it is squared and hard to read: root=True is on the scale of probabilities. Errors that "

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, metric
+from calibrary.metrics.literature import cited
 from calibrary.metrics.point.rows import row_blocks
 
 __all__ = ["SetCoverage", "set_coverage"]
@@ -48,10 +49,7 @@ class SetCoverage(NamedTuple):
     binary_lens="full",
     cost="O(NK log K)",
     equation="beyond the review: P(y in S), S the smallest top set with sum c >= level",
-    references=(
-        "Romano, Sesia, Candes (2020), Classification with valid and adaptive coverage, NeurIPS (the sets, before "
-        "they are made conformal)",
-    ),
+    references=cited("romano2020"),
     use="Decisions by a short list: does the list that claims 90% hold the answer in 90% of the cases, and how long is "
     "it?",
     avoid="Sets are made of whole classes, so they claim more than the level: compare coverage with claimed, not with "

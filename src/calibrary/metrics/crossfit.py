@@ -21,6 +21,7 @@ from calibrary.maps.free_beta import FreeBeta
 from calibrary.maps.isotonic import Isotonic
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
+from calibrary.metrics.literature import cited
 from calibrary.metrics.scores import ProperScore
 
 __all__ = [
@@ -82,10 +83,7 @@ def _over_views(values: list[CalibrationLoss], views: Views, average: Any, optio
     default_lens="full",
     sign="what recalibration would gain; 0: nothing, negative: the map does harm at this number of rows",
     equation="mean S(c, y) - mean S(g, y), g the map fitted to the other folds",
-    references=(
-        "Berta, Holzmüller, Jordan, Bach (2025), Rethinking early stopping: refine, then calibrate",
-        "Ferrer, Ramos (2024), Evaluating posterior probabilities: decision theory, proper scoring rules, calibration",
-    ),
+    references=cited("berta2025", "ferrer2024"),
     use="Should I recalibrate? The gain in the score that matters, judged on rows the map has not seen.",
     avoid="It is what this map finds: a miscalibration no monotone map can mend stays in the refinement. Do not "
     "stratify folds by the label.",
@@ -162,7 +160,7 @@ def calibration_loss(
     range_note="[-2, 2] for whole vectors with norm=1",
     sign="never above the L1 calibration error on average; 0 or less: no error that the map could find",
     equation="mean sign(g - c) (y - c), g the map fitted to the other folds",
-    references=("Berta et al. (2026), arXiv:2602.24230",),
+    references=cited("berta2026"),
     use="The mean distance from calibration without bins and without the upward bias of ECE; splits into over- and "
     "under-confidence.",
     avoid="Below about 100 rows it falls short of the true error; do not stratify folds by the label, which makes it "

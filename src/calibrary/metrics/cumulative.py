@@ -17,6 +17,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.metrics.declare import Common, Correction, TestResult, bonferroni, calibration_test, metric
+from calibrary.metrics.literature import cited
 from calibrary.numerics.laws.brownian import (
     brownian_abs_max_log_sf,
     brownian_abs_max_sf,
@@ -42,11 +43,7 @@ _FACTS: dict[str, Any] = {
     "family": "cumulative",
     "range_note": "1 only if every label is wrong with certainty",
     "cost": "O(N log N)",
-    "references": (
-        "Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), Metrics of calibration for probabilistic predictions",
-        "Gupta et al. (2021), Calibration of neural networks using splines",
-        "Tygert (2022), Calibration of P-values for calibration and for deviation of a subpopulation",
-    ),
+    "references": cited("arrieta2022", "gupta2021", "tygert2022"),
     "use": "Default when there is no reason to choose bins: no parameters, exact tail probabilities.",
     "avoid": (
         "Neither is continuous in the predictions, so small changes of tied scores may move it; with many ties "

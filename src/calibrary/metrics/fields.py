@@ -10,6 +10,7 @@ from calibrary._errors import undefined, warn
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import UserGroups
 from calibrary.metrics.declare import Common, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["field_relative_calibration_error"]
 
@@ -24,7 +25,7 @@ __all__ = ["field_relative_calibration_error"]
     sign="0: every field's predicted total equals its events; .1 is off by a tenth of the events on average",
     cost="O(N)",
     equation="beyond the review: sum_f N_f |mean y - mean c| / mean y / N",
-    references=("Pan et al. (2020), Field-aware calibration: a simple and empirically strong method, WWW, 729-739",),
+    references=cited("pan2020"),
     use="Rates that differ by orders of magnitude (clicks, failures): an error counts in per cent of the field's own "
     "rate.",
     avoid="Fields with few events: their rate is noise and stands in the denominator; fields without any are left out.",

@@ -18,6 +18,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import UserGroups, group, nearest_windows
 from calibrary.metrics.bins.options import BINNING, Binned
 from calibrary.metrics.declare import metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["GroupingLoss", "grouping_loss"]
 
@@ -43,10 +44,7 @@ class GroupingLoss(NamedTuple):
     extra_options=BINNING,
     cost="O(N log N)",
     equation="beyond the review (its section 2.2 names it): sum_b,r n_br/N (h(p_b) - h(p_br)) less two parts",
-    references=(
-        "Perez-Lebel, Le Morvan, Varoquaux (2023), Beyond calibration: estimating the grouping loss of modern neural "
-        "networks, ICLR",
-    ),
+    references=cited("perez2023"),
     use="A calibrated model that is to be used case by case: would more features tell cases of equal confidence apart?",
     avoid="It is a lower bound: cells that do not matter read 0. Not a calibration error, and recalibration cannot "
     "lower it.",

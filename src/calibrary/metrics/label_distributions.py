@@ -14,6 +14,7 @@ import scipy
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, metric
+from calibrary.metrics.literature import cited
 from calibrary.metrics.point.rows import Score, class_mean, reduced
 
 __all__ = [
@@ -32,9 +33,7 @@ _FACTS: dict[str, Any] = {
     "null": False,
     "null_note": "shares of annotators are not single classes drawn from the predictions",
     "cost": "O(NK)",
-    "references": (
-        "Baan, Aziz, Plank, Fernandez (2022), Stop measuring calibration when humans disagree, EMNLP, 1892-1915",
-    ),
+    "references": cited("baan2022"),
     "status": "emerging",
     "since": "0.2",
 }

@@ -20,6 +20,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping.segments import Partition, columns_of, partitions
 from calibrary.metrics.declare import TestResult, calibration_test, metric
 from calibrary.metrics.entry import Averaged
+from calibrary.metrics.literature import cited
 from calibrary.numerics.compiled import LONG
 from calibrary.numerics.laws.brownian import brownian_range_sf
 
@@ -41,11 +42,7 @@ _FACTS: dict[str, Any] = {
     "needs": ("by",),
     "fractional": "binary",
     "cost": "one sort, then a pass for each way to split the rows",
-    "references": (
-        "Guy, Gorelick, Wu et al. (2025), Measuring multi-calibration, arXiv:2506.11251",
-        "Hébert-Johnson, Kim, Reingold, Rothblum (2018), Multicalibration: calibration for the "
-        "(computationally-identifiable) masses",
-    ),
+    "references": cited("guy2025", "hebert2018"),
 }
 
 

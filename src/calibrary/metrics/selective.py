@@ -20,6 +20,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
 from calibrary.metrics.bins.options import class_norm
 from calibrary.metrics.declare import Common, metric
+from calibrary.metrics.literature import cited
 
 __all__ = [
     "area_under_generalized_risk_coverage_curve",
@@ -39,8 +40,6 @@ _RANKED: dict[str, Any] = {
     "cost": "O(N log N)",
     **EMERGING,
 }
-_TRAUB = "Traub et al. (2024), Overcoming common flaws in the evaluation of selective classification systems, NeurIPS"
-_GEIFMAN = "Geifman, Uziel, El-Yaniv (2019), Bias-reduced uncertainty estimation for deep neural classifiers, ICLR"
 
 
 # -- risk and coverage -------------------------------------------------------------------------------
@@ -52,7 +51,7 @@ _GEIFMAN = "Geifman, Uziel, El-Yaniv (2019), Bias-reduced uncertainty estimation
     aliases=("area under the risk-coverage curve", "selective risk"),
     sign="lower is better: the errors are among the least confident answers; the error rate is what luck gives",
     equation="beyond the review: (1/N) sum_k errors among the k most confident / k",
-    references=(_GEIFMAN, _TRAUB),
+    references=cited("geifman2019", "traub2024"),
     use="Abstention: how often the answers are wrong if only the most confident ones are given, over all coverages.",
     avoid="It mixes accuracy and ranking, and its first few answers weigh most: compare augrc, or e_aurc for the "
     "ranking alone. Says nothing about calibration: any rising change of the confidences leaves it as it is.",
@@ -83,7 +82,7 @@ def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) 
     aliases=("excess AURC", "excess area under the risk-coverage curve"),
     sign="0 is the best order these answers allow: every right one is more confident than every wrong one",
     equation="beyond the review: aurc less that of the best order of the same answers",
-    references=(_GEIFMAN,),
+    references=cited("geifman2019"),
     use="The ranking part of aurc, for models of different accuracy.",
     avoid="Its scale still depends on the error rate (Traub et al.): for models of different accuracy prefer auroc.",
     **_RANKED,
@@ -114,7 +113,7 @@ def excess_area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Co
     range_note="at most 1/2 + 1/(2N)",
     sign="lower is better: the mean share of answers that are given and wrong",
     equation="beyond the review: (1/N) sum_k errors among the k most confident / N",
-    references=(_TRAUB,),
+    references=cited("traub2024"),
     use="Abstention in one number: the risk of an undetected error, averaged over coverages; no answer weighs more.",
     avoid="Like aurc it mixes accuracy and ranking and does not see miscalibration.",
     **_RANKED,
@@ -147,7 +146,7 @@ def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpa
     sign="higher is better: 1 if confidence tells right from wrong, 1/2 if it says nothing",
     symmetric=True,
     equation="beyond the review: P(c of a right answer > c of a wrong one), half for ties",
-    references=("Hanley, McNeil (1982), The meaning and use of the area under a ROC curve", _TRAUB),
+    references=cited("hanley1982", "traub2024"),
     use="Can the confidence be used to decide whom to trust, whatever its scale?",
     avoid="It is discrimination, not calibration: every rising change of the confidences leaves it as it is.",
     **_RANKED,
@@ -216,10 +215,7 @@ def _risk_area(f: _Falling) -> float:
     combine=class_norm(2),
     cost="O(N log N)",
     equation="beyond the review: (28) with p = 2 over bins of bin_size answers",
-    references=(
-        "Hendrycks, Mazeika, Dietterich (2019), Deep anomaly detection with outlier exposure, ICLR (its script)",
-        "Phan et al. (2025), Humanity's Last Exam, arXiv:2501.14249",
-    ),
+    references=cited("hendrycks2019", "phan2025"),
     use="To compare with Humanity's Last Exam, BrowseComp and others that print a root mean square error.",
     avoid="tail='drop' understates over-confidence: it leaves the most confident answers out. Depends on bin_size, and "
     "a calibrated model does not read 0.",
@@ -290,7 +286,7 @@ def _cut_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
     cost="O(N log N)",
     sign="0: groups of more confident answers are always more often right; larger is worse",
     equation="beyond the review: mean |rank of the accuracy of its bin - rank of the confidence|, ranks in [0, 1]",
-    references=("Huang et al. (2024), Uncertainty in language models: assessment through rank-calibration, EMNLP",),
+    references=cited("huang2024"),
     use="Confidences that are no probabilities, or graded answers: does higher confidence mean better answers?",
     avoid="Blind to the size of confidences. Noise alone reorders bins of similar accuracy: few answers read high.",
     **EMERGING,

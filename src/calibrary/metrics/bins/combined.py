@@ -11,6 +11,7 @@ from calibrary.data.lens import VECTOR_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 from calibrary.metrics.point.brier import brier_score
 
 __all__ = ["gebel_calibration_measure", "harmonic_calibration_score", "well_calibration_ratio"]
@@ -28,7 +29,7 @@ __all__ = ["gebel_calibration_measure", "harmonic_calibration_score", "well_cali
     proper="dataset",
     lenses=("binary", "top-label"),
     equation="(58)",
-    references=("The review's section 4.14, which quotes the inventors; their code was not found",),
+    references=cited("tao2024a"),
     use="Rank models by accuracy and calibration together, in one number between 0 and 1.",
     avoid="Do not read it as calibration: an inaccurate model scores low however well calibrated it is.",
 )
@@ -82,7 +83,7 @@ _WHOLE_VECTOR = ("binary", *VECTOR_LENSES)
     default_lens="full",
     cost="O(NK)",
     equation="(59)-(61)",
-    references=("Gebel (2009), Multivariate calibration of classifier scores into the probability space",),
+    references=cited("gebel2009"),
     use="See whether the class frequencies among rows predicted k match the probabilities given there.",
     avoid="Do not compare different K: with many classes every model comes close to 1.",
     corrections=(
@@ -133,7 +134,7 @@ def _well_calibration(view: Predictions) -> float:
     default_lens="full",
     cost="O(NK)",
     equation="(62)",
-    references=("Gebel (2009), Multivariate calibration of classifier scores into the probability space",),
+    references=cited("gebel2009"),
     use="One number for the Brier score and the well-calibration ratio together.",
     avoid="Do not read it as calibration alone: a calibrated but vague model scores low.",
 )

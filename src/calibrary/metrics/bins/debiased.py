@@ -16,6 +16,7 @@ from calibrary.grouping import Grouping, Groups, group
 from calibrary.grouping.edges import whole
 from calibrary.metrics.bins.options import BINNING
 from calibrary.metrics.declare import ENTRIES, Common, Correction, metric, run_test
+from calibrary.metrics.literature import cited
 
 __all__ = ["debiased_calibration_error", "debiased_calibration_test", "debiased_squared_calibration_error"]
 
@@ -57,11 +58,7 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
     range_note="negative values are legal: the bias is removed on average, not in every sample",
     sign="0 is perfect; larger is worse; below 0 is less deviation than label noise alone would give",
     equation="(50)",
-    references=(
-        "Kumar, Liang, Ma (2019), Verified uncertainty calibration",
-        "Bröcker (2012), Estimating reliability and resolution of probability forecasts",
-        "Ferro, Fricker (2012), A bias-corrected decomposition of the Brier score",
-    ),
+    references=cited("kumar2019", "brocker2012", "ferro2012"),
     use="Compare models or sample sizes: unbiased for the squared binned error when c is constant inside bins.",
     corrections=(
         Correction(
@@ -124,7 +121,7 @@ def debiased_squared_calibration_error(
     range_note="negative values are legal",
     sign="0 is perfect; larger is worse; below 0 is less deviation than label noise alone would give",
     equation="(51)",
-    references=("Kumar, Liang, Ma (2019), Verified uncertainty calibration",),
+    references=cited("kumar2019"),
     use="A correction of ECE on its own scale when bins are small.",
     corrections=(
         Correction(

@@ -16,6 +16,7 @@ from calibrary.grouping import EqualWidth, Grouping, group
 from calibrary.metrics.bins.interval import cumulative_residual
 from calibrary.metrics.bins.options import BINNING, Binned, Bins, class_norm, range_of_distance
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 
 __all__ = [
     "adaptive_calibration_error",
@@ -50,11 +51,7 @@ _BIASED = "Grows with the number of bins and falls with N: a calibrated model do
     combine=class_norm(1),
     cost="O(N)",
     equation="(28)-(34)",
-    references=(
-        "Naeini, Cooper, Hauskrecht (2015), Obtaining well calibrated probabilities using Bayesian binning",
-        "Guo et al. (2017), On calibration of modern neural networks",
-        "Kumar, Liang, Ma (2019), Verified uncertainty calibration",
-    ),
+    references=cited("naeini2015", "guo2017", "kumar2019"),
     use="The number everybody reports: the average gap between confidence and accuracy. Always with its bins.",
     avoid=_BIASED,
     corrections=(
@@ -140,7 +137,7 @@ def expected_calibration_error(
     combine=class_norm(np.inf),
     cost="O(N)",
     equation="(39)",
-    references=("Naeini, Cooper, Hauskrecht (2015), Obtaining well calibrated probabilities using Bayesian binning",),
+    references=cited("naeini2015"),
     use="Worst case: the confidence level that is most wrong, when every level matters.",
     avoid="Decided by the smallest bins: one unlucky point alone in a bin reads up to 1. Use few or equal-mass bins.",
     corrections=(Correction("name", "MCE also stands for the marginal error (34)", "MCE is the maximum (39) only"),),
@@ -177,7 +174,7 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
     combine=class_norm(1),
     cost="O(N log N)",
     equation="4.4",
-    references=("Nixon et al. (2019), Measuring calibration in deep learning",),
+    references=cited("nixon2019"),
     use="ECE where confidences are heaped: every bin holds the same number of points, so every gap is as well known.",
     avoid=_BIASED,
     corrections=(
@@ -227,7 +224,7 @@ def adaptive_calibration_error(
     combine=class_norm(1),
     cost="O(N log N)",
     equation="4.4",
-    references=("Nixon et al. (2019), Measuring calibration in deep learning",),
+    references=cited("nixon2019"),
     use="ACE with many classes, where nearly all probabilities are tiny and would wash out the rest.",
     avoid="The threshold decides what is looked at; some ports set small values to 0 instead: a different number.",
 )
@@ -279,7 +276,7 @@ def thresholded_adaptive_calibration_error(
     extra_options=BINNING,
     cost="O(N)",
     equation="(35)",
-    references=("Imbalanced calibration error of the review's [23]",),
+    references=cited("guilbert2024"),
     use="Imbalanced data, where the crowded low-confidence bins would hide the gaps of the rare class.",
     avoid="Small bins weigh more than in ECE, so noise does too. Not the interval error, also called ICE.",
 )
@@ -326,7 +323,7 @@ def _normalised_entropy(share: Array) -> float:
     weights_note="min_count counts rows, not weight",
     cost="O(N)",
     equation="(36)",
-    references=("Region-balanced ECE of the review's [13]",),
+    references=cited("dawkins2022"),
     use="Every confidence region counts the same, however few points it has, once it has enough.",
     avoid="Sparse regions are noisy; NaN when no bin has min_count rows. min_count=1 is netcal's average error.",
 )
@@ -368,7 +365,7 @@ def region_balanced_calibration_error(view: Predictions, *, min_count: int = 10,
     combine=class_norm(1),
     cost="O(N)",
     equation="(37)",
-    references=("Roelofs et al. (2022), Mitigating bias in calibration error estimation",),
+    references=cited("roelofs2022"),
     use="The error of the binned calibration map at each prediction itself, without cancelling inside a bin.",
     avoid="Not 0 for a perfect model unless bins are narrow: it adds the spread of confidences inside a bin.",
     corrections=(
@@ -420,7 +417,7 @@ def _contraharmonic(values: list[float], views: Views, average: Any, options: di
     combine=_contraharmonic,
     cost="O(NK)",
     equation="(38)",
-    references=("Contraharmonic expected calibration error of the review's [56]",),
+    references=cited("obadinma2021"),
     use="One number for several classes that leans towards the badly calibrated ones without being a maximum.",
     avoid=_BIASED,
     corrections=(
@@ -465,7 +462,7 @@ WIDTHS = tuple(i / 200 for i in range(1, 11))
     aliases=("averaged ECE", "bin-size averaged ECE"),
     cost="O(N log N)",
     equation="4.15",
-    references=("Verhaeghe et al., the review's [78]",),
+    references=cited("verhaeghe2023"),
     use="ECE without an arbitrary number of bins: the mean over many bin widths.",
     avoid=_BIASED,
 )

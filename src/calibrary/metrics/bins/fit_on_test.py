@@ -10,6 +10,7 @@ from calibrary._errors import one_of
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import CrossValidated, Grouping, bins_of_map
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["fit_on_the_test_calibration_error"]
 
@@ -27,9 +28,7 @@ __all__ = ["fit_on_the_test_calibration_error"]
     order_note="folds follow row order; folds='rank' does not",
     cost="O(cv (N + max_bins^2 log N)) after sorting",
     equation="(40)",
-    references=(
-        "Kängsepp, Valk, Kull (2022), On the usefulness of the fit-on-the-test view on evaluating calibration",
-    ),
+    references=cited("kangsepp2022"),
     use="ECE with the number of bins chosen by cross-validation instead of by hand.",
     avoid="The chosen number of bins, and so the value, can jump with small changes of the data.",
     corrections=(

@@ -18,6 +18,7 @@ from calibrary.grouping import Grouping, Groups, VectorGroups, group
 from calibrary.grouping.edges import whole
 from calibrary.metrics.bins.options import BINNING
 from calibrary.metrics.declare import BonferroniResult, Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.literature import cited
 from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
 
 __all__ = ["ClassWiseHosmerLemeshowResult", "HosmerLemeshowResult", "hosmer_lemeshow", "hosmer_lemeshow_test"]
@@ -119,13 +120,7 @@ def _mean_statistic(values: list[float], views: Views, average: Any, options: di
     extra_options=BINNING,
     cost="O(N log N)",
     equation="(54), (55)",
-    references=(
-        "Hosmer, Lemeshow (1980), Goodness of fit tests for the multiple logistic regression model",
-        "Fagerland, Hosmer, Bofin (2008), Multinomial goodness-of-fit tests for logistic regression models",
-        "Pigeon, Heyse (1999), An improved goodness of fit statistic for probability prediction models",
-        "Nattino, Pennell, Lemeshow (2020), Assessing the goodness of fit of logistic regression models in large "
-        "samples: a modification of the Hosmer-Lemeshow test",
-    ),
+    references=cited("hosmer1980", "fagerland2008", "pigeon1999", "nattino2020"),
     use="The customary test in medicine; hosmer_lemeshow_test gives its p-value and the table behind it.",
     avoid="Its power depends on the groups; with rare events use method='monte-carlo', with large N margin= (is the "
     "misfit large enough to matter?).",

@@ -12,6 +12,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.windows import prefix_sums
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 from calibrary.numerics.compiled import LONG
 
 __all__ = [
@@ -21,7 +22,6 @@ __all__ = [
 ]
 
 _LENSES = ("binary", "top-label", "class-wise")
-_BLASIOK = "Błasiok et al. (2023), A unifying theory of distance from calibration"
 #: The quadratic program of the interval error takes about a second for this many distinct confidences.
 MANY = 20_000
 
@@ -49,7 +49,7 @@ def _least_width(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     symmetric=True,
     cost="O(N log N) per bin width",
     equation="(41), (42)",
-    references=(_BLASIOK,),
+    references=cited("blasiok2023"),
     use="A binned error with a guarantee: it bounds the distance from calibration, with no bins to choose.",
     avoid="Never 0: the bin width is part of the value (a calibrated model at N = 20,000 still reads about 0.03).",
     corrections=(
@@ -143,7 +143,7 @@ def surrogate_interval_calibration_error(
     symmetric=True,
     cost="O(N log N)",
     equation="(41)",
-    references=(_BLASIOK,),
+    references=cited("blasiok2023"),
     use="ECE with bins of one width, averaged over where they start: no arbitrary bin edges.",
     avoid="Grows as the width falls, like ECE with the number of bins.",
 )
@@ -192,7 +192,7 @@ def random_interval_calibration_error(
     slow_binary=True,
     cost="O(M^2) for M distinct confidences",
     equation="4.7",
-    references=(_BLASIOK,),
+    references=cited("blasiok2023"),
     use="The best trade between binned error and bin width over all partitions: the quantity SICE stands for.",
     avoid="Quadratic in the number of distinct confidences; above 20,000 use sice.",
 )

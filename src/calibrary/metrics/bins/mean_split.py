@@ -9,6 +9,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import MeanSplit
 from calibrary.metrics.bins.options import range_of_distance
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["mean_split_calibration_error"]
 
@@ -28,7 +29,7 @@ __all__ = ["mean_split_calibration_error"]
     weights_note="min_size and min_leaf count rows, not weight",
     cost="O(N K depth)",
     equation="4.6",
-    references=("Vaicenavicius et al. (2019), Evaluating model calibration in classification",),
+    references=cited("vaicenavicius2019"),
     use="Full multi-class calibration by bins that follow the data, where a grid of bins would be empty.",
     avoid="With min_size fixed, leaves keep about that many rows however large N is: a calibrated model does not "
     "come near 0.",

@@ -11,6 +11,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import whole
 from calibrary.grouping.windows import nearest_windows, sliding_windows
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["calbin", "nearest_neighbor_calibration_error"]
 
@@ -28,10 +29,7 @@ __all__ = ["calbin", "nearest_neighbor_calibration_error"]
     symmetric=True,
     cost="O(N log N)",
     equation="(57)",
-    references=(
-        "Bella, Ferri, Hernández-Orallo, Ramírez-Quintana (2010), Calibration of machine learning models",
-        "Caruana, Niculescu-Mizil (2004), Data mining in metric space (inner='bin')",
-    ),
+    references=cited("bella2010", "caruana2004"),
     use="Avoid the arbitrary edges of fixed bins: every run of consecutive confidences is a bin.",
     avoid="Do not expect 0 from a calibrated model: confidences vary inside a window, and that counts.",
     corrections=(
@@ -94,7 +92,7 @@ def calbin(
     symmetric=True,
     cost="O(N log N)",
     equation="section 4.13",
-    references=("The review's reference [60], as the review describes it",),
+    references=cited("lane2025"),
     use="Bins that follow every prediction instead of fixed edges; look at several k with ece_knn_curve.",
     avoid="Do not compare values at different k or N: small k adds noise, large k hides what varies.",
 )

@@ -17,6 +17,7 @@ from calibrary.grouping.proximity import ProximityCells, log_proximity
 from calibrary.metrics.bins.options import BINNING, Binned, class_norm
 from calibrary.metrics.bins.test_based import rejected_share
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 
 __all__ = [
     "general_calibration_error",
@@ -39,7 +40,7 @@ __all__ = [
     weights_note="weights enter the means and shares of cells; cells and neighbours count rows",
     cost="O(N log N) for few features",
     equation="(52)",
-    references=("Xiong et al. (2023), Proximity-informed calibration for deep neural networks",),
+    references=cited("xiong2023"),
     use="Find miscalibration that differs between typical and unusual cases and cancels out in ECE.",
     avoid="Biased upwards: with 150 cells and 500 rows a calibrated model reads 0.18. Use fewer cells for small N.",
     corrections=(
@@ -118,7 +119,7 @@ def proximity_informed_calibration_error(
     weights_note="weights enter the means; groups and neighbours count rows",
     cost="O(N log N) for few features",
     equation="section 4.10, companion of (52)",
-    references=("Xiong et al. (2023), Proximity-informed calibration for deep neural networks",),
+    references=cited("xiong2023"),
     use="See in one signed number whether confidence means less for unusual cases.",
     avoid="Where the two groups share few confidences, the matching is poor and so is the number.",
 )
@@ -214,10 +215,7 @@ _LOSSES: dict[str, Callable[[Array, Array], Array]] = {
     symmetric=True,
     cost="O(NQ)",
     equation="(53)",
-    references=(
-        "Yang, Zhan, Gan (2023), Beyond probability partitions: calibrating neural networks with semantic aware "
-        "grouping",
-    ),
+    references=cited("yang2023"),
     use="Ask whether confidences are right in the groups that matter to you: hospitals, cameras, age bands.",
     avoid="Small groups read high by chance; compare with the value that redrawn labels give.",
 )
@@ -387,7 +385,7 @@ def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Ar
     combine=class_norm(1),
     cost="O(N)",
     equation="section 4.12",
-    references=("Matsubara, Tax, Mudd, Guy (2023), TCE: a test-based approach to measuring calibration error",),
+    references=cited("matsubara2023"),
     use="Build a binned error of your own: any bins, any loss inside a bin, any norm over bins.",
     avoid="Where a named metric says the same, use that: readers will know it.",
 )

@@ -10,6 +10,7 @@ from calibrary._errors import one_of
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["expected_signed_calibration_error", "weighted_subset_miscalibration_score"]
 
@@ -40,7 +41,7 @@ def _mean_gap(view: Predictions, convention: str) -> float:
     sign="below 0: over-confident; above 0: under-confident",
     cost="O(N)",
     equation="(43)",
-    references=("Verhaeghe et al., the review's [78]", "miscalibration score of the review's [1]"),
+    references=cited("verhaeghe2023", "ao2023"),
     use="Direction at a glance: are confidences too high or too low on the whole?",
     avoid="0 does not mean calibrated: over- and under-confidence cancel. It is calibration in the large.",
     corrections=(
@@ -114,7 +115,7 @@ def _weigh_groups(values: list[float], views: Views, average: Any, options: dict
     combine=_weigh_groups,
     cost="O(N)",
     equation="4.15",
-    references=("weighted sum miscalibration score of the review's [1]",),
+    references=cited("ao2023"),
     use="Do some classes hide behind others? Weighs over- and under-confident classes by how many there are.",
     avoid="A calibrated model need not score 0: rows are chosen by their true label, not by what was predicted.",
     corrections=(

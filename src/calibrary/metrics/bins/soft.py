@@ -15,6 +15,7 @@ from calibrary.grouping.edges import whole
 from calibrary.grouping.soft import SoftBins, SoftGroups
 from calibrary.metrics.bins.options import class_norm
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["differentiable_calibration_error", "soft_binned_calibration_error"]
 
@@ -32,7 +33,7 @@ _LENSES = ("binary", "top-label", "class-wise")
     symmetric=True,
     cost="O(NB)",
     equation="(44)-(47)",
-    references=("Karandikar et al. (2021), Soft calibration objectives for neural networks",),
+    references=cited("karandikar2021"),
     use="Train with it: the value changes smoothly with every prediction, unlike ECE with hard bins.",
     avoid="Do not compare with ECE: the default norm is 2 and soft bins average neighbouring gaps away.",
     corrections=(Correction("authors", "section 4.9 credits [33] to Bohdal et al.", "[33] is Karandikar et al."),),
@@ -95,10 +96,7 @@ def soft_binned_calibration_error(
     symmetric=True,
     cost="O(NB)",
     equation="(48), (49)",
-    references=(
-        "Bohdal, Yang, Hospedales (2023), Meta-calibration: learning of model calibration using differentiable "
-        "expected calibration error",
-    ),
+    references=cited("bohdal2023"),
     use="Train or tune with it: soft bins, and with accuracy='soft' also a soft notion of being right.",
     avoid="With accuracy='soft' it is no estimate of calibration: near ties are counted as partly right.",
     corrections=(

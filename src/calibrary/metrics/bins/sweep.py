@@ -8,6 +8,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import MonotonicSweep, group
 from calibrary.metrics.bins.options import class_norm
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["sweep_calibration_error"]
 
@@ -22,7 +23,7 @@ __all__ = ["sweep_calibration_error"]
     weights_note="with base='width' the largest number of bins tried is the number of rows",
     cost="O(N log N)",
     equation="4.5",
-    references=("Roelofs et al. (2022), Mitigating bias in calibration error estimation",),
+    references=cited("roelofs2022"),
     use="ECE without choosing the number of bins, and with less bias: the first choice among binned estimates.",
     avoid="Blind when accuracy falls with confidence: one bin is left and only the mean gap is seen "
     "(y = [1, 0], c = [0, 1] reads 0).",

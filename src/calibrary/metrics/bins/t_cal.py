@@ -17,6 +17,7 @@ from calibrary.grouping import group
 from calibrary.grouping.edges import whole
 from calibrary.grouping.simplex import SimplexCells, nested_cells
 from calibrary.metrics.declare import Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.literature import cited
 
 __all__ = [
     "TCalResult",
@@ -36,9 +37,7 @@ __all__ = [
     sign="0 is perfect; larger is worse; below 0 is less deviation than label noise alone would give",
     lenses=("binary", "top-label", "full"),
     equation="(56)",
-    references=(
-        "Lee, Huang, Hassani, Dobriban (2023), T-Cal: an optimal test for the calibration of predictive models",
-    ),
+    references=cited("lee2023"),
     use="Test calibration without choosing bins: the adaptive test looks at every dyadic number of bins.",
     avoid="It is on the squared scale, and conservative by Bonferroni over scales; few distinct scores: "
     "multiple_binomial_test.",

@@ -15,6 +15,7 @@ from calibrary.grouping import Edges, EqualWidth, Grouping, Groups
 from calibrary.grouping.edges import whole
 from calibrary.grouping.pava import BlockPAVA
 from calibrary.metrics.declare import Correction, Looked, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["test_based_calibration_error"]
 
@@ -33,7 +34,7 @@ _STRATEGIES = {"width": "uniform", "mass": "quantile"}
     lenses=("binary", "top-label", "class-wise"),
     cost="O(N log N)",
     equation="section 4.12",
-    references=("Matsubara, Tax, Mudd, Guy (2023), TCE: a test-based approach to measuring calibration error",),
+    references=cited("matsubara2023"),
     use="Read off which share of the predictions is incompatible with the data, in units that mean something.",
     avoid="There is no overall p-value; and with wide bins and large N even a calibrated model is rejected.",
     weights_note="whole numbers only",

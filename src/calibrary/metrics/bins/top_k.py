@@ -12,6 +12,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.windows import prefix_sums
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["average_top_k_calibration_error", "top_k_calibration_error"]
 
@@ -34,7 +35,7 @@ _BINS = Correction(
     weights_note=_NO_WEIGHTS,
     cost="O(N log N)",
     equation="4.4",
-    references=("ECE@k of the review's [23]",),
+    references=cited("guilbert2024"),
     use="Only the highest scores are acted upon (alarms, recommendations): are those calibrated?",
     avoid="Few points and few bins: noisy for small k.",
     corrections=(_BINS,),
@@ -83,7 +84,7 @@ def top_k_calibration_error(
     weights_note=_NO_WEIGHTS,
     cost="O(N log N + l B log N / step)",
     equation="4.4",
-    references=("Avg-ECE@l of the review's [23]",),
+    references=cited("guilbert2024"),
     use="ECE@k without choosing k: the mean over k = step, 2 step, ..., l.",
     avoid="The rows at the very top count in every term.",
     corrections=(_BINS,),

@@ -16,6 +16,7 @@ from calibrary.maps.base import logit
 from calibrary.maps.likelihood import beta_columns, beta_of, fit_nonnegative
 from calibrary.metrics.curve.options import one_per_view
 from calibrary.metrics.declare import Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["BetaCalibrationTestResult", "statistical_beta_calibration", "statistical_beta_calibration_test"]
 
@@ -42,7 +43,7 @@ class BetaCalibrationTestResult(TestResult):
     symmetric=True,
     cost="O(N) per Newton step",
     equation="(89)",
-    references=("Reference [36] of the review", "Kull, Silva Filho & Flach (2017), Beta calibration"),
+    references=cited("kull2017b", "kull2017a"),
     use="Test calibration against smooth curves of three parameters.",
     avoid="Fewer than about 300 rows. The closed form null='gamma' holds for roughly uniform confidences only.",
     corrections=(

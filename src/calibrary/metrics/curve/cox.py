@@ -18,6 +18,7 @@ from calibrary.maps.base import EPS
 from calibrary.maps.logits import Points, logits
 from calibrary.metrics.curve.options import one_per_view
 from calibrary.metrics.declare import Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.literature import cited
 from calibrary.numerics.solve.newton import (
     Evaluated,
     Minimum,
@@ -104,10 +105,7 @@ class CoxTestResult(TestResult):
     lenses=(*BINARY_LENSES, "full"),
     cost="O(N) per Newton step",
     equation="(88)",
-    references=(
-        "Cox (1958), Two further applications of a model for binary regression",
-        "Van Hoorde et al. (2014), Assessing calibration of multinomial risk prediction models",
-    ),
+    references=cited("cox1958", "vanhoorde2014"),
     use="The standard of clinical prediction: two numbers that say how predictions are wrong and what would mend them.",
     avoid="Do not read intercept 0 and slope 1 as calibrated: the curve may still bend. Predictions of exactly 0 or 1 "
     "have no log odds.",

@@ -13,6 +13,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map, map_at
 from calibrary.metrics.curve.options import MAP_OPTIONS, MapOptions
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 
 __all__ = [
     "calibration_error_percentile",
@@ -37,7 +38,6 @@ _LOESS_FACTS: dict[str, Any] = {
     "cost": "O(N log N)",
     "extra_options": MAP_OPTIONS,
 }
-_AUSTIN = "Austin & Steyerberg (2019), The integrated calibration index (ICI) and related metrics"
 _COST = Correction(
     "cost",
     "O(N^2)",
@@ -60,9 +60,7 @@ _FOTT_LOSS = Correction(
     fractional="binary",
     aliases=("fit-on-the-test error",),
     equation="(40)",
-    references=(
-        "Kängsepp, Valk & Kull (2022), On the usefulness of the fit-on-the-test view on evaluating calibration",
-    ),
+    references=cited("kangsepp2022"),
     use="Measure calibration error with the calibration map you believe in, built in or your own.",
     avoid="A flexible map on few rows fits noise, and the error is then too large.",
     corrections=(_FOTT_LOSS,),
@@ -145,7 +143,7 @@ def _panels(low: float, high: float) -> tuple[Array, Array]:
     fractional="binary",
     aliases=("Eavg", "ICI"),
     equation="(86)",
-    references=(_AUSTIN, "Cleveland & Devlin (1988), Locally weighted regression"),
+    references=cited("austin2019", "cleveland1988"),
     use="The clinician's calibration error: no bins, and the same number as R's loess gives.",
     avoid="Fewer than about 200 rows: the curve follows noise and the index is biased upwards.",
     corrections=(
@@ -190,7 +188,7 @@ _PERCENTILE_FACTS: dict[str, Any] = {
     **_LOESS_FACTS,
     "fractional": "binary",
     "equation": "5.8 (text)",
-    "references": (_AUSTIN, "Harrell (2015), Regression Modeling Strategies"),
+    "references": cited("austin2019", "harrell2015"),
     "avoid": "Fewer than about 200 rows; the maximum is ruled by the ends of the curve, where data are few.",
 }
 
@@ -338,9 +336,7 @@ _PIECEWISE_FACTS: dict[str, Any] = {
     "order_free": False,
     "order_note": "rows are dealt to folds in their order",
     "equation": "(40), 5.10",
-    "references": (
-        "Kängsepp, Valk & Kull (2022), On the usefulness of the fit-on-the-test view on evaluating calibration",
-    ),
+    "references": cited("kangsepp2022"),
     "cost": "O(N log N) per number of segments and fold",
 }
 
@@ -466,10 +462,7 @@ def piecewise_linear_logit_calibration_error(
     aliases=("FOTT beta", "beta calibration error"),
     symmetric=True,
     equation="(40), (85)",
-    references=(
-        "Kull, Silva Filho & Flach (2017), Beta calibration",
-        "Kängsepp, Valk & Kull (2022), On the usefulness of the fit-on-the-test view on evaluating calibration",
-    ),
+    references=cited("kull2017a", "kangsepp2022"),
     use="Few rows: a curve of three parameters has little variance, and needs no bins.",
     avoid="Miscalibration of a shape that three parameters cannot follow, such as bumps.",
     cost="O(N) per Newton step",

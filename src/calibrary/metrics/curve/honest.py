@@ -12,6 +12,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.metrics.declare import Common, metric
+from calibrary.metrics.literature import cited
 from calibrary.numerics.laws.isotonic_band import rising_lower_bound, rising_upper_bound
 
 __all__ = ["HonestError", "honest_error"]
@@ -85,9 +86,7 @@ def _over_views(values: list[HonestError], views: Views, average: Any, options: 
     symmetric=True,
     cost="m^2 / 4 beta quantiles, m at most 2000 distinct confidences (101 when rounded)",
     equation="mean max(0, L - c, c - U), mean max(|L - c|, |U - c|), and the largest of these; [L, U] the honest band",
-    references=(
-        "Dimitriadis, Dümbgen, Henzi et al. (2023), Honest calibration assessment for binary outcome predictions",
-    ),
+    references=cited("dimitriadis2023"),
     use="A certificate: holds with the confidence level for any number of rows, if frequency rises with confidence.",
     avoid="It is wide (1,000 rows: 0 to .3 where the truth is .07), and no everyday interval; an interval around it "
     "makes no sense.",

@@ -14,6 +14,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map, map_at
 from calibrary.metrics.curve.options import MAP_OPTIONS, MapOptions
 from calibrary.metrics.declare import Correction, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["estimated_calibration_index"]
 
@@ -40,11 +41,7 @@ def _scaled(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     extra_options=MAP_OPTIONS,
     cost="O(N p^2) per Newton step, p = (K-1)(1 + (K-1)(n_knots-1)) parameters",
     equation="(87)",
-    references=(
-        "Van Hoorde et al. (2015), A spline-based tool to assess and visualize the calibration of multiclass risk "
-        "predictions",
-        "Edlinger et al. (2022), Risk prediction models for discrete ordinal outcomes",
-    ),
+    references=cited("vanhoorde2015", "edlinger2022"),
     use="Calibration of all classes together, with a smooth curve instead of bins.",
     avoid="Many classes or few rows: it is biased upwards by about (parameters / N). The order of the classes "
     "matters a little, through the reference class.",

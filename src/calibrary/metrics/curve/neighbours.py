@@ -12,6 +12,7 @@ from calibrary._errors import one_of, undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["NeighborTestResult", "knn_chi_squared_reliability", "knn_chi_squared_reliability_test"]
 
@@ -41,7 +42,7 @@ class NeighborTestResult(TestResult):
     weights="repetition",
     cost="O(NK) per query",
     equation="5.12 (text)",
-    references=("Gweon, reference [26] of the review",),
+    references=cited("gweon2022"),
     use="Ask whether the model can be trusted at one given prediction.",
     avoid="Several queries need a correction for multiple tests; k must be chosen beforehand.",
 )

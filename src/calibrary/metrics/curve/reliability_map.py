@@ -12,6 +12,7 @@ from calibrary.data.lens import BINARY_LENSES, Lens, code, code_matrix
 from calibrary.data.predictions import Predictions
 from calibrary.maps.reliability import ReliabilityMap
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["reliability_map_score"]
 
@@ -37,8 +38,7 @@ __all__ = ["reliability_map_score"]
     order_note="rows of equal confidence are put in blocks and cells in their order",
     cost="O(N log N)",
     equation="(80), (81)",
-    references=("Kull & Flach (2014), Reliability maps: a tool to enhance probability estimates and improve "
-                "classification accuracy",),
+    references=cited("kull2014"),
     use="With features: see grouping loss, which calibration errors cannot. The reliability map itself says where.",
     avoid="Without features it carries no information about grouping. Below a few thousand rows raise the bandwidth.",
     corrections=(

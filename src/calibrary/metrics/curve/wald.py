@@ -14,6 +14,7 @@ from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.curve.options import one_per_view
 from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["ParabolicWaldResult", "parabolic_wald", "parabolic_wald_test"]
 
@@ -42,7 +43,7 @@ class ParabolicWaldResult(TestResult):
     symmetric=True,
     cost="O(N)",
     equation="(90)",
-    references=("Galbraith & van Norden, reference [17] of the review",),
+    references=cited("galbraith2011"),
     use="A quick test with power against bias, wrong slope and bending.",
     avoid="It sees only parabolas; with covariance='HC0' it rejects too often below about 1000 rows.",
 )  # fmt: skip

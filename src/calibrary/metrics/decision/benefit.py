@@ -10,6 +10,7 @@ import numpy as np
 from calibrary._errors import undefined
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["net_benefit"]
 
@@ -30,10 +31,7 @@ __all__ = ["net_benefit"]
     sign="true positives per row, less false ones at the threshold's exchange rate; treating nobody is 0",
     proper="proper",
     equation="TP/N - FP/N t/(1-t), acting where c >= t",
-    references=(
-        "Vickers, Elkin (2006), Decision curve analysis: a novel method for evaluating prediction models",
-        "Vickers, van Calster, Steyerberg (2019), A simple, step-by-step guide to interpreting decision curve analysis",
-    ),
+    references=cited("vickers2006", "vickers2019"),
     use="Would acting on the model at the threshold in use do more good than acting on nobody or on everybody?",
     avoid="One threshold says nothing about others: draw plots.plot_decision, with both strategies that need no model.",
 )

@@ -11,6 +11,7 @@ from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, metric
+from calibrary.metrics.literature import cited
 from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced
 
 __all__ = ["bounded_brier", "bounded_log"]
@@ -24,10 +25,7 @@ _FACTS: dict[str, Any] = {
     "since": "0.2",
     "sign": "lower is better; 0: no decision at a threshold in the range went wrong",
     "proper": "proper",
-    "references": (
-        "Flores, Schiff, Smith et al. (2025), A consequentialist critique of binary classification evaluation",
-        "Shen (2005), Loss functions for binary classification and class probability estimation",
-    ),
+    "references": cited("flores2025", "shen2005"),
 }
 
 

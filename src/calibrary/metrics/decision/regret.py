@@ -13,6 +13,7 @@ from calibrary.maps import map_at
 from calibrary.maps.cross_fitted import cross_fitted, dealt
 from calibrary.metrics.decision.cost import CostCurve, cost_curve, cost_of
 from calibrary.metrics.declare import Common, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["decision_loss"]
 
@@ -77,10 +78,7 @@ def regret_of(
     symmetric=True,
     cost="O(N log N), one sort",
     equation="max over t of (e_c(t) - e_g(t)) / max(t, 1-t), e the cost of acting above t, g the isotonic fit",
-    references=(
-        "Hu, Wu (2024), Predict to minimize swap regret for all payoff-bounded tasks",
-        "Kleinberg, Leme, Schneider, Teng (2023), U-calibration: forecasting for an unknown agent",
-    ),
+    references=cited("hu2024", "kleinberg2023"),
     use="Who decides by a threshold, and which, is not known: it bounds the loss of every such decision maker.",
     avoid="On the rows the map is fitted to it is biased upwards, up to 10,000 rows by more than its spread: compare "
     "it with null_mean of calibrary.test, or use cross_fit=True.",

@@ -16,6 +16,7 @@ from calibrary.grouping import EqualWidth
 from calibrary.grouping.edges import whole
 from calibrary.metrics.detection.front import BinnedMatching, Matching, detection_metric, no_value
 from calibrary.metrics.facts import Correction
+from calibrary.metrics.literature import cited
 
 #: Features of a box besides its score, by name.
 FEATURES: dict[str, tuple[str, ...]] = {
@@ -35,11 +36,7 @@ _EMPTY = "there are no detections, so precision is undefined"
     aliases=("d_ace", "detection_ace", "ACE"),
     cost="O(V)",
     equation="(95)",
-    references=(
-        "Neumann, Zisserman & Vedaldi (2018), Relaxed softmax: efficient confidence auto-calibration for safe "
-        "pedestrian detection",
-        "Küppers et al. (2020), Multivariate confidence calibration for object detection (netcal)",
-    ),
+    references=cited("neumann2018", "kuppers2020"),
     use="See every part of the score range alike, also where a detector has few boxes.",
     avoid="A bin of three boxes counts as much as one of three thousand: noisy with few detections.",
     corrections=(
@@ -93,7 +90,7 @@ def average_calibration_error(
     weights="rows",
     weights_note=_WEIGHTS_NOTE,
     cost="O(V log V)",
-    references=("Küppers et al. (2020), Multivariate confidence calibration for object detection",),
+    references=cited("kuppers2020"),
     use="The usual detection error; with location or shape features it shows where in the image scores fail.",
     avoid="A sparse grid pulls it towards 0 (dropped bins count as perfect): watch kept_share, use denominator='kept'.",
     corrections=(
@@ -192,11 +189,7 @@ _CLASSES_CORRECTION = Correction(
     aliases=("la_ece", "localization_aware_expected_calibration_error", "laece0"),
     cost="O(V log V)",
     equation="(96)",
-    references=(
-        "Oksuz, Joy & Dokania (2023), Towards building self-aware object detectors via reliable uncertainty "
-        "quantification and calibration",
-        "Kuzucu et al. (2024), On calibration of object detectors: pitfalls, evaluation and baselines",
-    ),
+    references=cited("oksuz2023", "kuzucu2024"),
     use="Asks that a score equal precision times overlap: one number for 'is it there' and 'is the box right'.",
     avoid="Not comparable between files that list different classes, or with D-ECE, where overlap does not count.",
     corrections=(
@@ -257,7 +250,7 @@ def localization_aware_expected_calibration_error(
     "calibrated detector",
     cost="O(V)",
     equation="(97)",
-    references=("Kuzucu et al. (2024), On calibration of object detectors: pitfalls, evaluation and baselines",),
+    references=cited("kuzucu2024"),
     use="No bins to choose; compares detectors whose scores are meant to predict the overlap of each box.",
     avoid="Never 0 for a calibrated detector: overlaps scatter around the score. It measures prediction, not bias.",
     corrections=(

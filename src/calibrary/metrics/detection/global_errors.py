@@ -14,6 +14,7 @@ from calibrary.data.matches import Flags
 from calibrary.metrics.detection.binned import Cells, bins_of
 from calibrary.metrics.detection.front import BinnedMatching, Matching, detection_metric, no_value
 from calibrary.metrics.facts import Correction
+from calibrary.metrics.literature import cited
 
 #: Facts that all three share, and those of the two scores.
 _GLOBAL: dict[str, Any] = {
@@ -21,10 +22,7 @@ _GLOBAL: dict[str, Any] = {
     "range_with": lambda options, k: (0.0, math.inf if options.get("reduction") == "sum" else 1.0),
     "null": False,
     "null_note": "missed objects have no confidence to draw from",
-    "references": (
-        "Conde, Lopes & Premebida (2023), A theoretical and practical framework for evaluating uncertainty calibration "
-        "in object detection",
-    ),
+    "references": cited("conde2023"),
 }
 _SCORE: dict[str, Any] = {
     **_GLOBAL,

@@ -13,6 +13,7 @@ from calibrary.data.checks import Array
 from calibrary.kernels import positive_width
 from calibrary.metrics.detection.front import Matching, detection_metric, no_value
 from calibrary.metrics.facts import Correction
+from calibrary.metrics.literature import cited
 
 #: The authors' bandwidths.
 BANDWIDTHS = (1e-3, 10**-2.5, 1e-2, 10**-1.5, 1e-1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -36,10 +37,7 @@ def _same_width(matches: Matches, *, bandwidth: Any = "loo-mle", **others: Any) 
     aliases=("detection_kde_error", "l1_cbod"),
     cost="O(V^2) up to 3000 distinct scores, then about O(V), per bandwidth",
     equation="(98)",
-    references=(
-        "Popordanoska, Tiulpin & Blaschko (2024), Beyond classification: definition and density-based estimation "
-        "of calibration in object detection",
-    ),
+    references=cited("popordanoska2024"),
     use="D-ECE (threshold link) or LAECE (identity link) without bins.",
     avoid="Rounded or saturated scores make the automatic bandwidth too small: give bandwidth= there.",
     corrections=(

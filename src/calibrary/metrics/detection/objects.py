@@ -11,6 +11,7 @@ from calibrary.data import Matches
 from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.matches import Overlaps
 from calibrary.metrics.detection.front import Overlapping, detection_metric, no_value
+from calibrary.metrics.literature import cited
 
 _AGGREGATIONS = ("mean", "iou", "best")
 
@@ -28,10 +29,7 @@ _AGGREGATIONS = ("mean", "iou", "best")
     null_note="redrawn outcomes say nothing about the objects that are missed",
     cost="O(overlapping pairs)",
     equation="beyond the review: mean over objects of sum_k ([k = class] - mean score_k)^2, 1 if missed",
-    references=(
-        "Park, Sobolewski, Azizan (2026), Uncertainty quantification in detection transformers: object-level "
-        "calibration and image-level reliability, IEEE TPAMI, arXiv:2412.01782",
-    ),
+    references=cited("park2026"),
     use="Choose a score threshold or a way of suppressing boxes: leftovers and misses both cost, unlike in D-ECE.",
     avoid="Not calibration alone: like a Brier score it rewards certainty. Boxes on no object cost nothing.",
     status="emerging",

@@ -11,6 +11,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.kernels import beta_bandwidth, copies
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 from calibrary.numerics.sums.beta import BetaSums, leave_one_out_beta_pairs, leave_one_out_beta_sums
 
 __all__ = ["beta_kernel_calibration_error"]
@@ -49,9 +50,7 @@ def _same_width(
     symmetric=True,
     cost="O(N log N) and a kernel between nodes, for each width",
     equation="(67)",
-    references=(
-        "Popordanoska, Sayer, Blaschko (2022), A consistent and differentiable Lp canonical calibration error",
-    ),
+    references=cited("popordanoska2022"),
     use="A smooth squared calibration error with little bias, also near 0 and 1.",
     avoid="Tied or rounded confidences with bandwidth='loo-mle': it then picks the smallest width.",
     corrections=(

@@ -7,6 +7,7 @@ from typing import Unpack
 
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 
 __all__ = ["lipschitz_calibration_error"]
@@ -23,10 +24,7 @@ __all__ = ["lipschitz_calibration_error"]
     symmetric=True,
     cost="O(N log N)",
     equation="(82)",
-    references=(
-        "Kakade and Foster (2008), Deterministic calibration and Nash equilibrium",
-        "Blasiok, Gopalan, Hu, Nakkiran (2023), A unifying theory of distance from calibration",
-    ),
+    references=cited("kakade2008", "blasiok2023"),
     use="The reference among consistent errors: within a factor of the distance from calibration, nothing to tune.",
     avoid="A direction: it has no sign; report the mean residual beside it.",
     corrections=(

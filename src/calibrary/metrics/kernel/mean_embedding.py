@@ -11,6 +11,7 @@ from calibrary._errors import one_of
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PAIR_KERNELS, median_bandwidth, positive_width
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 from calibrary.numerics.sums.pairs import gaussian_form, laplace_form
 
 __all__ = ["laplace_kernel_calibration_error", "maximum_mean_calibration_error"]
@@ -33,9 +34,7 @@ _DENSITY = Correction(
     symmetric=True,
     cost="O(N log N)",
     equation="(71)",
-    references=(
-        "Kumar, Sarawagi, Jain (2018), Trainable calibration measures for neural networks from kernel mean embeddings",
-    ),
+    references=cited("kumar2018"),
     use="A calibration error without bins that can also be trained; top-label was its inventors' use.",
     avoid="weighted=True as a calibration error: it is 0 for a calibrated model only when half of the labels are 1.",
     corrections=(_ROOT, _DENSITY),
@@ -90,7 +89,7 @@ def maximum_mean_calibration_error(
     symmetric=True,
     cost="O(N log N)",
     equation="(71)",
-    references=("Blasiok, Gopalan, Hu, Nakkiran (2023), A unifying theory of distance from calibration",),
+    references=cited("blasiok2023"),
     use="A consistent error without bins or tuning: small exactly when the model is close to calibrated.",
     avoid="Tests at small N from the value alone: its null mean is not zero; use the test.",
     corrections=(_ROOT, _DENSITY),

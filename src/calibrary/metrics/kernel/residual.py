@@ -13,6 +13,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.kernels import KERNELS, positive_width
 from calibrary.maps.logits import BLUR, Logits, logits
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 from calibrary.numerics.sums.diffusion import Diffusion
 from calibrary.numerics.sums.gaussian import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
 
@@ -36,7 +37,7 @@ _FIRST = 0.05
     symmetric=True,
     cost="O(N)",
     equation="(66)",
-    references=("Blasiok and Nakkiran (2024), Smooth ECE: principled reliability diagrams via kernel smoothing",),
+    references=cited("blasiok2024"),
     use="One number without any tuning, small exactly when the model is close to calibrated.",
     avoid="A direction: it has no sign; report the mean residual beside it.",
     corrections=(
@@ -158,7 +159,7 @@ def _next_width(here: tuple[float, float], before: tuple[float, float] | None, l
     symmetric=True,
     cost="O(N)",
     equation="(83), (84)",
-    references=("Chidambaram, Lee, McSwiggen, Rezchikov (2024), How flawed is ECE? An analysis via logit smoothing",),
+    references=cited("chidambaram2024"),
     use="A continuous ECE that follows the logits, so that saturated predictions are still told apart.",
     avoid="Confidences rounded to exactly 0 or 1: those rows form atoms of their own.",
     corrections=(

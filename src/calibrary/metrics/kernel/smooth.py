@@ -12,6 +12,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import CURVE_RULES, Kernel, copies, curve_bandwidth, density_kernel, smoothed_labels
 from calibrary.metrics.declare import Common, Correction, Options, metric
+from calibrary.metrics.literature import cited
 
 __all__ = [
     "kernel_density_calibration_error",
@@ -76,7 +77,7 @@ class CurveOptions(Common, total=False):
     symmetric=True,
     cost="O(N log N)",
     equation="(63), (64)",
-    references=("Galbraith and van Norden (2011), Kernel-based calibration diagnostics for inflation forecasts",),
+    references=cited("galbraith2011"),
     use="A smooth counterpart of the squared ECE, when single bins would decide too much.",
     avoid="Comparing sets of very different size: the bias of order 1 / (N h) differs.",
     corrections=(_DENOMINATOR,),
@@ -117,7 +118,7 @@ def mean_squared_calibration_error(
     symmetric=True,
     cost="O(N log N)",
     equation="(63), (65)",
-    references=("Wang and Golebiowski (2023), Towards unbiased calibration using meta-regularization",),
+    references=cited("wang2023"),
     use="A bin-free ECE for many thousand predictions.",
     avoid="A few hundred rows or fewer: the default width then interpolates, and the value is mean |y - c|.",
     corrections=(_DENOMINATOR, Correction("(65)", "the left side repeats MSCE", "it defines SECE")),
@@ -180,7 +181,7 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
     aliases=("kde_ece", "mix_n_match"),
     cost="O(N log N)",
     equation="(79)",
-    references=("Zhang, Kailkhura, Han (2020), Mix-n-Match: ensemble and compositional methods for calibration",),
+    references=cited("zhang2020"),
     use="The smooth ECE of the Mix-n-Match paper, with mirrored ends; comparable with its published numbers.",
     avoid="Tests (no null law; biased) and class exchange: the default width looks at the positives only.",
     corrections=(

@@ -30,6 +30,7 @@ from calibrary.metrics.kernel.pairs import (
     pair_matrix,
     u_test,
 )
+from calibrary.metrics.literature import cited
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
 __all__ = [
@@ -42,7 +43,6 @@ __all__ = [
     "squared_kernel_calibration_error_uq_test",
 ]
 
-_WIDMANN = "Widmann, Lindsten, Zachariah (2019), Calibration tests in multi-class classification: a unifying framework"
 _DISTANCE = Correction(
     "(72), (73)", "the distance between vectors is not stated", "total variation, as the inventors use"
 )
@@ -51,7 +51,7 @@ _PROPER = Correction(
     "strictly proper",
     "true of calibration errors (0 only for calibrated predictions), not of scores: predicting the base rates gets 0",
 )
-_FACTS = {**PAIR_FACTS, "references": (_WIDMANN,)}
+_FACTS = {**PAIR_FACTS, "references": cited("widmann2019")}
 _USE = "Test or compare calibration of whole probability vectors without bins."
 
 

@@ -30,6 +30,7 @@ from calibrary.metrics.kernel.pairs import (
     u_test,
     wild_bootstrap_pvalue,
 )
+from calibrary.metrics.literature import cited
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
 __all__ = [
@@ -58,10 +59,7 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     sign="0 is perfect in expectation; small negative values are chance, larger is worse",
     cost="O(N) for two classes at a given width, else O(N^2 K)",
     equation="(85)-(87)",
-    references=(
-        "Glaser, Widmann, Lindsten, Gretton (2023), Fast and scalable score-based kernel calibration tests",
-        "Yang, Liu, Rao, Neville (2018), Goodness-of-fit testing for discrete distributions via Stein discrepancy",
-    ),
+    references=cited("glaser2023", "yang2018"),
     use="For scores known only up to a factor: it sees ratios of a row's probabilities, never their sum.",
     avoid="With normalised probabilities skce_uq has more power: use that for classifiers.",
     corrections=(

@@ -14,6 +14,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.kernels import LOO_GRID, beta_bandwidth, copies, positive_width
 from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.kernel.pairs import need_pairs, on_a_line
+from calibrary.metrics.literature import cited
 from calibrary.numerics.sums.beta import leave_one_out_beta_sums
 from calibrary.numerics.sums.dirichlet import leave_one_out_shares
 
@@ -54,9 +55,7 @@ def _same_width(
     slow_binary=True,
     cost="O(N) per width for two classes, else O(N^2 K) for all widths together",
     equation="(68)-(70)",
-    references=(
-        "Popordanoska, Sayer, Blaschko (2022), A consistent and differentiable Lp canonical calibration error",
-    ),
+    references=cited("popordanoska2022"),
     use="Canonical calibration of few classes, where bins of the simplex would be empty.",
     avoid="Biased upwards, badly with many classes: compare with its value on labels redrawn from the predictions.",
     corrections=(

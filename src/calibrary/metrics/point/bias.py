@@ -12,6 +12,7 @@ from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 
 __all__ = [
     "expected_observed_ratio",
@@ -31,7 +32,6 @@ _GLOBAL: dict[str, Any] = {
     "use": "First look: is the average prediction right (calibration in the large)?",
     "avoid": "Errors of different rows cancel: 0 does not mean calibrated.",
 }
-_STEYERBERG = "Steyerberg (2019), Clinical prediction models"
 _RATIO: dict[str, Any] = {
     "family": "point",
     "measures": "bias",
@@ -56,6 +56,7 @@ _RATIO: dict[str, Any] = {
     range_note="[0, 1] for two classes, [0, 2/K] for more; [0, 2] with scale='sum'",
     range_with=lambda options, k: (0.0, 2.0 if options.get("scale") == "sum" else 1.0),
     equation="(10)",
+    references=cited("galbraith2011"),
     corrections=(
         Correction("(10)", "c_i and y_i without a class index", "c_ik and y_ik"),
         Correction("equivalence", "equivalent to ECE with one bin", "to its square; MDCA is the one-bin error"),
@@ -89,7 +90,7 @@ def global_squared_bias(view: Predictions, *, scale: str = "1/K", **common: Unpa
     aliases=("dca",),
     range_note="[0, 1] for two classes, [0, 2/K] for more",
     equation="(11)",
-    references=("Hebbalaguppe et al. (2022), A stitch in time saves nine: a train-time regularizing loss",),
+    references=cited("hebbalaguppe2022"),
     **_GLOBAL,
 )
 def multiclass_difference_of_confidence_and_accuracy(view: Predictions, **common: Unpack[Common]) -> float:
@@ -115,7 +116,7 @@ def multiclass_difference_of_confidence_and_accuracy(view: Predictions, **common
     aliases=("e_o", "expected_over_observed"),
     sign="above 1: too many events predicted (over-confident through the top-label lens); below 1: too few",
     equation="(12)",
-    references=(_STEYERBERG,),
+    references=cited("steyerberg2019"),
     **_RATIO,
 )
 def expected_observed_ratio(view: Predictions, *, inverse: bool = False, **common: Unpack[Common]) -> float:
@@ -146,7 +147,7 @@ def expected_observed_ratio(view: Predictions, *, inverse: bool = False, **commo
     aliases=("o_e", "observed_over_expected"),
     sign="below 1: too many events predicted (over-confident through the top-label lens); above 1: too few",
     equation="inverse of (12)",
-    references=(_STEYERBERG,),
+    references=cited("steyerberg2019"),
     **_RATIO,
 )
 def observed_expected_ratio(view: Predictions, **common: Unpack[Common]) -> float:

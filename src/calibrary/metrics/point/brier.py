@@ -12,6 +12,7 @@ from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, mean_square, reduced
 from calibrary.metrics.point.skill import skill_of
 
@@ -31,7 +32,7 @@ _SCALE_NOTE = "[0, 1] for two classes; [0, 2/K] by default, [0, 2] with scale='s
     proper="strictly",
     symmetric=True,
     equation="(5)",
-    references=("Brier (1950), Verification of forecasts expressed in terms of probability",),
+    references=cited("brier1950"),
     use="Compare models on the same data: rewards calibration and discrimination together.",
     avoid="Do not read it as calibration alone: a calibrated but vague model scores badly.",
     corrections=(Correction("range", "always in [0, 1]", "true, but for K > 2 the maximum is 2/K"),),
@@ -93,7 +94,7 @@ def brier_score(
     symmetric=True,
     cost="O(NK)",
     equation="square root of (5)",
-    references=("Gruber, Buettner (2022), Better uncertainty calibration via proper scores",),
+    references=cited("gruber2022"),
     use="A Brier score on the scale of probabilities; with scale='sum' it bounds the canonical calibration error.",
     avoid="It is not a mean of row scores: compare and test Brier scores instead.",
     corrections=(
@@ -145,7 +146,7 @@ def root_brier_score(
     default_lens="full",
     cost="O(NK)",
     equation="(5) over the rows of one class",
-    references=("Wallace, Dahabreh (2012), Class probability estimates are unreliable for imbalanced data",),
+    references=cited("wallace2012"),
     use="Imbalanced classes: the Brier score of the rare class is hidden in the average.",
     avoid="Within one class it rewards predicting that class, so never optimise it alone.",
 )

@@ -13,6 +13,7 @@ from calibrary._errors import one_of
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import ENTRIES, Common, Correction, metric
+from calibrary.metrics.literature import cited
 from calibrary.metrics.measure import measure
 from calibrary.metrics.point.rows import soft
 from calibrary.question import Question
@@ -40,7 +41,7 @@ _SOFT_METRICS = ("bs", "rbs", "nll", "mae", "pwe", "rps", "sarps", "l1eps", "hin
     needs=("consistency",),
     cost="that of the metric used",
     equation="(25)",
-    references=("Tao, Guo, Dong, Xu (2024), Consistency calibration",),
+    references=cited("tao2024b"),
     use="Compare confidence with how often the predicted class survives small changes of the input.",
     avoid="Stability is not truth: labels never enter, and the size of the perturbation decides the value.",
     corrections=(

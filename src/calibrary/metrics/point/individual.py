@@ -9,6 +9,7 @@ import numpy as np
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 
 __all__ = ["expected_individual_calibration_error"]
 
@@ -30,7 +31,7 @@ _CHUNK = 2**21
     needs=("model",),
     cost="O(nN) for n left-out models",
     equation="section 3.9",
-    references=("The inventors' code, CaliRare (jackknife intervals from influence functions)",),
+    references=cited("wu2023"),
     use="How much would this model's predictions move if one training row were missing?",
     avoid="Not as a calibration error: labels of the evaluated rows never enter, and any stable model gets about 0.",
     corrections=(

@@ -12,6 +12,7 @@ from calibrary._errors import one_of
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, reduced, row_blocks, soft
 from calibrary.metrics.point.skill import skill_of
@@ -36,7 +37,7 @@ _NO_1_OVER_K = "no 1/K (Lin et al., Mukhoti et al., scikit-learn); scale='1/K' k
     sign="lower is better; 0 needs certain and correct predictions, infinite if an impossible class occurs",
     proper="strictly",
     equation="(6); (7) with scale='1/K'",
-    references=("Good (1952), Rational decisions", "Roulston, Smith (2002), Evaluating probabilistic forecasts"),
+    references=cited("good1952", "roulston2002"),
     use="Compare models when certain and wrong predictions must hurt; it is what most classifiers are trained on.",
     avoid="One impossible event makes it infinite; eps= hides that, so report how many rows were limited.",
     corrections=(Correction("(7)", "divides by NK, at K = 2 half of (6)", _NO_1_OVER_K),),
@@ -105,10 +106,7 @@ def negative_log_likelihood(
     sign="lower is better; a calibrated model does not minimise it",
     proper="no",
     equation="(8) without its 1/K",
-    references=(
-        "Lin et al. (2017), Focal loss for dense object detection",
-        "Mukhoti et al. (2020), Calibrating deep neural networks using focal loss",
-    ),
+    references=cited("lin2017", "mukhoti2020"),
     use="Report the loss a network was trained with.",
     avoid="Do not choose models by it: improper, its minimiser is less extreme than the truth (0.627 for q = 0.8).",
     corrections=(
@@ -167,7 +165,7 @@ def focal_loss(
     sign="lower is better; a calibrated model does not minimise it",
     proper="no",
     equation="(8) with factor (1 - c_y + c_j)^gamma",
-    references=("Tao, Dong, Xu (2023), Dual focal loss for calibration",),
+    references=cited("tao2023"),
     use="Report the loss a network was trained with.",
     avoid="Do not choose models by it: it is improper.",
     corrections=(
@@ -229,7 +227,7 @@ def dual_focal_loss(
     sign="lower is better; a calibrated model does not minimise it",
     proper="no",
     equation="(8) + lam (5)",
-    references=("Liang et al. (2024), Calibrating deep neural network using Euclidean distance",),
+    references=cited("liang2024"),
     use="Report the loss a network was trained with.",
     avoid="Do not choose models by it: the Brier term pulls the minimiser towards the truth but never reaches it.",
     corrections=(
@@ -283,9 +281,7 @@ def focal_calibration_loss(
     proper="no",
     range_note="never below -W((K-1)/e), W the Lambert function: -0.2785 for K = 2, -1.1010 for K = 10",
     equation="(9); several classes from its definition",
-    references=(
-        "Sumler, Devlin, Maskell, Lane (2025), An entropic metric for measuring calibration of machine learning models",
-    ),
+    references=cited("sumler2025"),
     use="One signed number that says over- or under-confident, without bins.",
     avoid="Zero does not mean calibrated: uniform predictions give 0 whatever the labels.",
     corrections=(

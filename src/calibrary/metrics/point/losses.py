@@ -12,6 +12,7 @@ from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, errors, mean_of_rows, reduced, soft
 
 __all__ = [
@@ -26,7 +27,6 @@ __all__ = [
     "soft_insensitive_loss",
 ]
 
-_ISOTONE = "de Leeuw, Hornik, Mair (2009), Isotone optimization in R"
 _IMPROPER = "Do not choose models by it: it rewards predictions more extreme than the truth."
 _LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCORE}
 
@@ -38,7 +38,7 @@ _LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCO
     aliases=("mean_absolute_deviation", "l1_error"),
     range_note="[0, 1] for two classes, [0, 2/K] for more",
     equation="(16)",
-    references=("Willmott, Matsuura (2005), Advantages of the mean absolute error",),
+    references=cited("willmott2005"),
     use="Easy to explain: K/2 times it is the mean probability given to wrong classes.",
     avoid=_IMPROPER,
     **_LOSS,
@@ -83,7 +83,7 @@ def mean_absolute_error(
     symmetric=True,
     cost="O(NK)",
     equation="(17)",
-    references=(_ISOTONE,),
+    references=cited("leeuw2009"),
     use="p = 2 is the root Brier score, p = inf the worst single prediction.",
     avoid="Only p = 2 goes with a proper score; p = 1 rewards extreme predictions.",
     corrections=(Correction("root", "p-norm with its root", "the cited package leaves the root out"),),
@@ -132,7 +132,7 @@ def pointwise_lp_error(
     range_note="[sqrt eps, sqrt(1 + eps)]",
     range_with=lambda options, k: (0.0, math.sqrt(1.0 + float(options.get("eps", 1e-4)))),
     equation="(18)",
-    references=(_ISOTONE,),
+    references=cited("leeuw2009"),
     use="A differentiable stand-in for the absolute error.",
     avoid=_IMPROPER,
     corrections=(Correction("proper", "unknown", "no: for q = 0.8 the minimiser is 0.997"),),
@@ -177,7 +177,7 @@ def l1eps_error(
     range=(0.0, 2.0),
     range_note="[0, 1] by default, [0, 2] for the other variants",
     equation="(19), (20)",
-    references=("Gentile, Warmuth (1998), Linear hinge loss and average margin",),
+    references=cited("gentile1998"),
     use="Compare with classifiers trained on margins; by default it equals the mean absolute error.",
     avoid=_IMPROPER,
     corrections=(
@@ -259,7 +259,7 @@ def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, red
     fractional="rows",
     range_note="[0, 1 - eps] for eps <= 1/2",
     equation="section 3.12",
-    references=("Huber (1964), Robust estimation of a location parameter", _ISOTONE),
+    references=cited("huber1964", "leeuw2009"),
     use="Squares for small differences, absolute values for large ones.",
     avoid="Improper: its minimiser is not the true probability.",
     **_LOSS,
@@ -302,7 +302,7 @@ def huber_loss(
     fractional="rows",
     aliases=("soft_insensitive_loss_function",),
     equation="section 3.12",
-    references=("Chu, Keerthi, Ong (2004), Bayesian support vector regression", _ISOTONE),
+    references=cited("chu2004", "leeuw2009"),
     use="Ignore small differences, stay robust to large ones.",
     avoid="Improper: any prediction within (1 - beta) eps of certainty may score 0.",
     corrections=(
@@ -353,7 +353,7 @@ def soft_insensitive_loss(
     range=(0.0, math.inf),
     range_note="[0, max(under, over)]",
     equation="section 3.12",
-    references=("Efron (1991), Regression percentiles using asymmetric squared error loss", _ISOTONE),
+    references=cited("efron1991", "leeuw2009"),
     use="When predicting too little costs more (or less) than predicting too much.",
     avoid="It elicits the expectile under q/(under q + over (1 - q)), not the probability q.",
     **{**_LOSS, "symmetric": False},
@@ -410,7 +410,7 @@ def asymmetric_squared_error(
     symmetric=True,
     cost="O(N) without W, else O(entries of W)",
     equation="section 3.12",
-    references=("Aitken (1936), On least squares and linear combination of observations", _ISOTONE),
+    references=cited("aitken1936", "leeuw2009"),
     use="Errors of neighbouring rows (in time, in space) that are correlated.",
     avoid="W is not divided by N for you, and its rows must be in the order of the data.",
 )

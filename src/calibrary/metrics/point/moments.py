@@ -11,6 +11,7 @@ from calibrary._errors import undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, mean_of_rows, reduced, row_blocks
 
 __all__ = [
@@ -19,8 +20,6 @@ __all__ = [
     "normalized_squared_error_score",
     "normalized_squared_error_score_moments",
 ]
-
-_DAWID = "Dawid, Sebastiani (1999), Coherent dispersion criteria for optimal experimental design"
 
 
 @metric(
@@ -32,7 +31,7 @@ _DAWID = "Dawid, Sebastiani (1999), Coherent dispersion criteria for optimal exp
     proper="strictly",
     symmetric=True,
     equation="(14)",
-    references=(_DAWID,),
+    references=cited("dawid1999"),
     use="Scores that look only at mean and variance, when forecasts of counts or reals stand beside classes.",
     avoid="One class with probability exactly 0 makes it infinite; with eps= the value depends on eps.",
     corrections=(
@@ -84,7 +83,7 @@ def dawid_sebastiani_score(
     proper="no",
     symmetric=True,
     equation="(15)",
-    references=("Czado, Gneiting, Held (2009), Predictive model assessment for count data",),
+    references=cited("czado2009"),
     use="A signed check of the announced variance: 1 when squared errors are as large as predicted.",
     avoid="1 does not mean calibrated (c = 1/2 always gives it), and rows near certainty dominate the mean.",
     **{**ROW_SCORE, "perfect": 1.0, "measures": "calibration"},

@@ -11,6 +11,7 @@ from calibrary._errors import one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 from calibrary.metrics.point.rows import ROW_SCORE, Score, errors, reduced
 from calibrary.metrics.point.skill import skill_of
 
@@ -29,7 +30,7 @@ __all__ = ["ranked_probability_score", "squared_absolute_ranked_probability_scor
     symmetric=True,
     needs=("order",),
     equation="(26)",
-    references=("Epstein (1969), A scoring system for probability forecasts of ranked categories",),
+    references=cited("epstein1969"),
     use="Ordered classes (grades, stages, counts): a near miss costs less than a far one.",
     avoid="Classes without an order: the value depends on how the columns are arranged.",
     **ROW_SCORE,
@@ -86,7 +87,7 @@ def ranked_probability_score(
     symmetric=True,
     needs=("order",),
     equation="(27), corrected",
-    references=("Galdran (2023), Performance metrics for probabilistic ordinal classifiers",),
+    references=cited("galdran2023"),
     use="Ordered classes when only the expected distance from the true class counts.",
     avoid="Improper for K > 2: on three equally likely classes (0, 1, 0) scores 0.167, the truth 0.204.",
     corrections=(

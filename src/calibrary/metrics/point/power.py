@@ -11,14 +11,13 @@ from calibrary._errors import one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.logarithmic import surprise
 from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced, row_blocks
 from calibrary.metrics.point.skill import skill_of
 
 __all__ = ["power_score", "proper_linear_score", "pseudo_spherical_score"]
-
-_GNEITING = "Gneiting, Raftery (2007), Strictly proper scoring rules, prediction, and estimation"
 
 
 @metric(
@@ -32,7 +31,7 @@ _GNEITING = "Gneiting, Raftery (2007), Strictly proper scoring rules, prediction
     proper="strictly",
     symmetric=True,
     equation="(22)",
-    references=("Good (1971), Comment on 'Measuring information and uncertainty'", _GNEITING),
+    references=cited("good1971", "gneiting2007"),
     use="A bounded proper score that looks at the direction of the probability vector.",
     avoid="Its sign: unlike most numbers here, more is better.",
     corrections=(
@@ -97,7 +96,7 @@ def pseudo_spherical_score(
     proper="strictly",
     symmetric=True,
     equation="(23), corrected",
-    references=("Selten (1998), Axiomatic characterization of the quadratic scoring rule", _GNEITING),
+    references=cited("selten1998", "gneiting2007"),
     use="A family of proper scores around the Brier score: large alpha looks at confident rows only.",
     avoid="Values for different alpha are not comparable; use form='unit'.",
     corrections=(
@@ -161,7 +160,7 @@ def power_score(
     proper="strictly",
     symmetric=True,
     equation="(23) at alpha = 2",
-    references=(_GNEITING,),
+    references=cited("gneiting2007"),
     use="Where a paper reports it; it orders models exactly as the Brier score does.",
     avoid="Beside a Brier score it adds nothing: it is the Brier score (scale='sum') less 1.",
     corrections=(

@@ -13,6 +13,7 @@ from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.literature import cited
 from calibrary.metrics.point.rows import row_blocks
 
 __all__ = ["spiegelhalter_z", "spiegelhalter_z_test"]
@@ -39,7 +40,7 @@ __all__ = ["spiegelhalter_z", "spiegelhalter_z_test"]
     symmetric=True,
     cost="O(NK)",
     equation="(21)",
-    references=("Spiegelhalter (1986), Probabilistic prediction in patient management and clinical trials",),
+    references=cited("spiegelhalter1986"),
     use="A quick test of calibration without bins; the sign says over- or under-confident.",
     avoid="No power against errors that leave the Brier score's expectation alone; silent where c is near 1/2.",
     corrections=(Correction("proper", "unknown", "not a scoring rule: a statistic of the whole data set"),),

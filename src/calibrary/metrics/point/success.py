@@ -11,6 +11,7 @@ from calibrary._errors import undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.literature import cited
 from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced, row_blocks
 from calibrary.metrics.point.skill import skill_of
 
@@ -25,7 +26,7 @@ _DECISION: dict[str, Any] = {
     "symmetric": True,
     "cost": "O(NK), or O(NKA) with A acts",
     "equation": "(13)",
-    "references": ("Gneiting, Raftery (2007), Strictly proper scoring rules, prediction, and estimation",),
+    "references": cited("gneiting2007"),
     "use": "What a user of the decisions feels; with cost= it weighs errors as the application does.",
     "avoid": "Blind to everything but the decision: probabilities 0.51 and 0.99 count the same.",
     "corrections": (
@@ -137,7 +138,7 @@ def misclassification_loss(
     sign="HIGHER is better; it rewards caution, not calibration",
     proper="no",
     equation="(24)",
-    references=("Hendrycks, Mazeika, Dietterich (2019), Deep anomaly detection with outlier exposure",),
+    references=cited("hendrycks2019"),
     use="Does low confidence find the errors? (top-label lens: errors are the class of interest)",
     avoid="For a constant confidence it falls as c grows whatever the accuracy: best at c = 0.",
     corrections=(Correction("proper", "unknown", "no"),),
