@@ -24,8 +24,10 @@ def test_every_entry_cites_works_of_the_bibliography(entry):
 def test_a_work_has_author_year_title_and_place(key):
     work = LITERATURE[key]
     assert re.match(r"(de |van |Van |Paes )?[A-ZÀ-Ž]", work.authors)
-    assert 1900 < work.year < 2030 and str(work.year) in key
-    assert len(work.title) > 10 and not work.title.endswith(".")
+    assert 1900 < work.year < 2030
+    assert str(work.year) in key
+    assert len(work.title) > 10
+    assert not work.title.endswith(".")
     assert len(work.venue) > 2
     assert work.identifier == "" or re.match(r"doi:10\.\d{4,}/\S+$|arXiv:\d{4}\.\d{4,5}$", work.identifier)
     assert work.identifier or work.venue != "preprint", f"{key}: a preprint needs its number"
