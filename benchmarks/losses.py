@@ -221,6 +221,7 @@ def memory_given_back(device: str) -> Iterator[None]:
         yield
     finally:
         libc.mallopt(threshold, 1 << 25)
+        libc.mallopt(-1, 1 << 30)  # M_TRIM_THRESHOLD: freed memory stays with the process again, as usual
 
 
 def forget_peak(device: str) -> None:
@@ -264,10 +265,11 @@ def cell(run: dict[str, Any] | None) -> str:
     if run is None:
         return ""
     if "ms" in run:
-        spent = f"{run['ms']:.2g} ms" if run["ms"] < 1e3 else f"{run['ms'] / 1e3:.2g} s"
+        spent = f"{run['ms']:.1f} ms" if run["ms"] < 10 else f"{run['ms']:.0f} ms"
+        spent = spent if run["ms"] < 1e3 else f"{run['ms'] / 1e3:.1f} s"
         room = f"{max(run['peak_MB'], 0.0):.0f} MB" if run["peak_MB"] < 1e3 else f"{run['peak_MB'] / 1e3:.2g} GB"
         return f"{spent}, {room}"
-    return f"~{run['expected_s']:.2g} s" if "expected_s" in run else "no room"
+    return f"~{run['expected_s']:,.0f} s" if "expected_s" in run else "no room"
 
 
 def write_page(numbers: Path, page: Path) -> None:
