@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calibrary.inference.bootstrap import Bootstrap
 from calibrary.inference.comparison import Comparison, calibration_gain, compare
+from calibrary.inference.decision import Decision, DecisionRow, decide
 from calibrary.inference.interval import interval
 from calibrary.inference.inversion import Inversion
 from calibrary.inference.multiplicity import adjust_pvalues, step_down_max_t, step_down_min_p
@@ -19,6 +20,8 @@ __all__ = [
     "Comparison",
     "ConfidenceInterval",
     "Consistency",
+    "Decision",
+    "DecisionRow",
     "IntervalResult",
     "Inversion",
     "MonteCarlo",
@@ -31,6 +34,7 @@ __all__ = [
     "adjust_pvalues",
     "calibration_gain",
     "compare",
+    "decide",
     "interval",
     "null_distribution",
     "power",
