@@ -162,7 +162,11 @@ def _facts(e: Entry) -> list[tuple[str, str]]:
         ("id", f"`{e.id}`"),
         ("also called", ", ".join(e.aliases)),
         ("row in Table 2", str(e.row or "")),
-        ("equation in the review", e.equation),
+        ("in the review", e.place if e.section else ""),
+        ("newer than the review", "" if e.section else e.equation),
+        ("family", f"{e.family}, {e.subfamily}" if e.section else e.family),
+        ("pros in Table 2", "; ".join(e.table2.pros) if e.table2 else ""),
+        ("cons in Table 2", "; ".join(e.table2.cons) if e.table2 else ""),
         ("range", e.range_note or _range(e)),
         ("ideal value", _ideal(e)),
         ("reading", e.sign),
@@ -175,6 +179,7 @@ def _facts(e: Entry) -> list[tuple[str, str]]:
         ("row order", "" if e.order_free else f"matters: {e.order_note}"),
         ("classes swapped", "the same value" if e.symmetric else ""),
         ("cost", e.cost),
+        ("since", e.since + (", emerging: may still change" if e.status == "emerging" else "")),
     ]
     return [(name, text.replace("|", "\\|").replace("\n", " ")) for name, text in facts]
 

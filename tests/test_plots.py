@@ -356,11 +356,15 @@ def test_dot_plot_shows_errors_on_one_scale(synthetic):
 
 def test_tree_names_every_metric_of_the_review():
     d = plots.tree_data()
-    assert [len(v) for v in d.families.values()] == [22, 27, 13, 10, 2, 8]
+    assert [len(v) for v in d.families.values()] == [22, 27, 23, 2, 8]
+    assert [len(v) for v in d.subfamilies.values()] == [10, 10, 11, 1, 5]  # Fig. 1, less 3.12 and 3.13 without a row
+    assert d.subfamilies["Bin-based"]["interval error"] == ("sice",)
+    assert d.subfamilies["Object detection"]["with false negatives"] == ("egce", "qgc", "sgc")
     written = {t.get_text() for t in plots.plot_tree(d).texts}
     ids = {"average_ce" if id == "average_calibration_error" else id for v in d.families.values() for id in v}
     assert ids <= written
-    assert {"Point-based (22)", "Object detection (8)"} <= written
+    assert {"Point-based (22)", "Kernel or curve (23)", "Object detection (8)"} <= written
+    assert {name for branches in d.subfamilies.values() for name in branches} <= written
 
 
 def test_theory_shows_both_errors_of_one_case():

@@ -340,3 +340,12 @@ def test_pearson_does_not_lose_far_apart_rows_beside_the_diagonal(width):
     assert result.pvalue == pytest.approx(pvalue, rel=1e-6)
     assert result.z == pytest.approx(z, rel=1e-6)
     assert result.skew == pytest.approx(skew, rel=1e-6)
+
+
+def test_linear_test_redraws_labels_where_classes_are_many():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(300, 0.1), size=120)
+    y = np.array([rng.choice(300, p=row) for row in p])
+    assert cal.test("skce_ul", y, p, n_resamples=19, rng=0).law == "monte-carlo"
+    few = rng.dirichlet(np.full(5, 1.0), size=400)
+    assert cal.test("skce_ul", rng.integers(5, size=400), few).law == "asymptotic"

@@ -77,7 +77,9 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
     formula = re.search(r"\.\. math::\s*(.+?)(?:\n\n|\n[A-Z]|\Z)", doc, flags=re.DOTALL)
     facts = {
         "formula": re.sub(r"\s+", " ", formula[1]).strip() if formula else "",
-        "equation in the review": e.equation,
+        "in the review": e.place if e.section else "",
+        "newer than the review": "" if e.section else e.equation,
+        "family": f"{e.family}, {e.subfamily}" if e.section else e.family,
         "also called": ", ".join(e.aliases),
         "range": f"{e.range[0]:g} to {e.range[1]:g}" + (f" ({e.range_note})" if e.range_note else ""),
         "ideal": "depends on the data" if e.perfect is None else f"{e.perfect:g}",
@@ -93,7 +95,10 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
         "weights": e.weights_note or {"repetition": "weight 2 is the row written twice"}.get(e.weights, e.weights),
         "options": ", ".join(e.options),
         "cost": e.cost,
+        "pros in Table 2": "; ".join(e.table2.pros) if e.table2 else "",
+        "cons in Table 2": "; ".join(e.table2.cons) if e.table2 else "",
         "references": "; ".join(e.references),
+        "since": e.since + (", emerging: may still change" if e.status == "emerging" else ""),
     }
     for name, text in facts.items():
         if text:

@@ -1,7 +1,8 @@
 """How a multi-class prediction becomes smaller ones: top-label, class-wise, pairwise, top-r, grouped classes.
 
 A lens maps predictions to one or several views, each of them predictions again. The review's section 2.3
-calls the same thing a reduction; full calibration implies calibration through every lens, never the reverse.
+calls it a decomposition, section 9.4 a lens; full calibration implies calibration through every lens, never the
+reverse.
 
 ======================  =======================  ==============================  =============================
 lens                    views                    label                           confidence

@@ -21,6 +21,8 @@ from calibrary.question import Question, asked
 
 #: Rows like a coin's toss that a large-sample law needs, unless its test says otherwise.
 _UNCERTAIN_ROWS = 50.0
+#: Above this many classes the mean of skce_ul over pairs is far from normal: most pairs are of distant predictions.
+_MANY_CLASSES = 100
 #: Above this many rows labels are not redrawn for a metric over all pairs.
 _FEW_ROWS = 2000
 
@@ -139,12 +141,17 @@ def _expected(view: Predictions, question: Question) -> bool:
     return smallest_expected_count(view, **question.options) >= 5.0 and _uncertain(view, question)
 
 
+def _few_classes(view: Predictions, question: Question) -> bool:
+    return view.k <= _MANY_CLASSES and _uncertain(view, question)
+
+
 #: Tests with a rule of their own: the bound of skce_b has no power; others simulate their law, or hold for any sample.
 _ANY_SAMPLE = (
     "sbct", "calibration_e_value", "ehl", "variational_error", "multicalibration_error", "multiaccuracy_error"
 )  # fmt: skip
 _RULES: dict[str, Callable[[Predictions, Question], bool]] = {
     "skce_b": lambda view, question: False,
+    "skce_ul": _few_classes,
     "hl": _expected,
     **dict.fromkeys(_ANY_SAMPLE, lambda view, question: True),
 }

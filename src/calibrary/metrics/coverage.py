@@ -48,7 +48,7 @@ class SetCoverage(NamedTuple):
     default_lens="full",
     binary_lens="full",
     cost="O(NK log K)",
-    equation="beyond the review: P(y in S), S the smallest top set with sum c >= level",
+    equation="P(y in S), S the smallest top set with sum c >= level",
     references=cited("romano2020"),
     use="Decisions by a short list: does the list that claims 90% hold the answer in 90% of the cases, and how long is "
     "it?",

@@ -78,7 +78,7 @@ _ERRATA = (
     fractional="binary",
     aliases=("ks", "kolmogorov_smirnov", "ks_error", "ecce_ks"),
     sign="largest |sum of y - c| over a lower set of scores, per row; 0 is no deviation anywhere",
-    equation="(91), (92)",
+    equation="(91), (92); test (94)",
     corrections=_ERRATA,
     **_FACTS,
 )
@@ -115,7 +115,7 @@ def kolmogorov_smirnov_calibration_error(
     aliases=("kuiper", "ecce_kuiper", "cutoff calibration error", "cutoff error"),
     sign="largest |sum of y - c| over an interval of scores, per row; 0 is no deviation anywhere",
     symmetric=True,
-    equation="(91), (93)",
+    equation="(91), (93); test (94)",
     corrections=(
         *_ERRATA,
         Correction("name of the range", "range of the CDF", "range of the cumulative difference plot (CDP)"),

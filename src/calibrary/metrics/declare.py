@@ -120,9 +120,10 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
 
 
 def _named(formula: Callable[..., Any], facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts with the name Table 2 uses, or for a metric beyond it the one given, or the function's."""
+    """The facts with the name and section Table 2 has, or for a metric beyond it the one given, or the function's."""
     if facts.get("row") is not None:
-        return {**facts, "name": TABLE_2[facts["row"]][1]}
+        row = TABLE_2[facts["row"]]
+        return {**facts, "name": row.name, "section": row.section}
     return {"name": formula.__name__.replace("_", " "), **facts}
 
 

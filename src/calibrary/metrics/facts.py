@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from calibrary.data.lens import BINARY_LENSES
+from calibrary.metrics.table2 import SUBFAMILIES, TABLE_2, Row
 
 __all__ = [
     "Correction",
@@ -40,6 +41,7 @@ class Facts:
     ----------
     id, name, aliases : the short name for ``compute``, the full one, and the others it is known by
     row : number in the review's Table 2, or None
+    section : where the review describes it; "" for metrics newer than the review
     family : "point", "bin", "kernel", "curve", "cumulative" or "detection"
     range, perfect : lowest and highest value; the value of a calibrated model as N grows (None: depends on data)
     range_note : how the range depends on options or the number of classes
@@ -73,7 +75,8 @@ class Facts:
         because its cost is quadratic
     costly : one value takes a cross-validation, a bandwidth search or all pairs, so that a table of many metrics gives
         it no interval and no p-value unless it is named
-    cost, equation, references, use, avoid, corrections : for people
+    cost, equation, references, use, avoid, corrections : for people; ``equation`` holds the review's numbers, "in
+        words" where the review has none, and the formula of a metric newer than the review
     status, since : "stable" or "emerging" (newer than the review, may still change); the first version that has it
     """
 
@@ -81,6 +84,7 @@ class Facts:
     name: str
     family: str
     row: int | None = None
+    section: str = ""
     aliases: tuple[str, ...] = ()
     range: tuple[float, float] = (0.0, 1.0)
     range_note: str = ""
@@ -125,7 +129,25 @@ class Facts:
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain dictionaries, lists, numbers and text."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(Facts)}
+        facts = {f.name: _plain(getattr(self, f.name)) for f in fields(Facts)}
+        return {**facts, "subfamily": self.subfamily, "table2": None if self.table2 is None else self.table2._asdict()}
+
+    @property
+    def subfamily(self) -> str:
+        """The sub-family of the review's Fig. 1 that its section describes."""
+        return SUBFAMILIES.get(self.section, "newer than the review")
+
+    @property
+    def place(self) -> str:
+        """Where the review defines it; for a metric newer than the review, its formula."""
+        if not self.section:
+            return f"newer than the review: {self.equation}"
+        return f"section {self.section}, {'equation ' if self.equation.startswith('(') else ''}{self.equation}"
+
+    @property
+    def table2(self) -> Row | None:
+        """Its row of the review's Table 2, with pros and cons; None for metrics that have none."""
+        return None if self.row is None else TABLE_2[self.row]
 
     @property
     def judges(self) -> bool:

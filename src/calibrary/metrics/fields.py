@@ -24,7 +24,7 @@ __all__ = ["field_relative_calibration_error"]
     needs=("groups",),
     sign="0: every field's predicted total equals its events; .1 is off by a tenth of the events on average",
     cost="O(N)",
-    equation="beyond the review: sum_f N_f |mean y - mean c| / mean y / N",
+    equation="sum_f N_f |mean y - mean c| / mean y / N",
     references=cited("pan2020"),
     use="Rates that differ by orders of magnitude (clicks, failures): an error counts in per cent of the field's own "
     "rate.",

@@ -6,80 +6,113 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrary.lookup import catalogue
+from calibrary.metrics.declare import Entry
+from calibrary.metrics.table2 import SUBFAMILIES
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
 
+#: The families of the review, each with the families of the catalogue it holds.
 _FAMILIES = {
-    "point": "Point-based",
-    "bin": "Bin-based",
-    "kernel": "Kernel",
-    "curve": "Fitted curve",
-    "cumulative": "Cumulative",
-    "detection": "Object detection",
+    "Point-based": ("point",),
+    "Bin-based": ("bin",),
+    "Kernel or curve": ("kernel", "curve"),
+    "Cumulative": ("cumulative",),
+    "Object detection": ("detection",),
 }
-#: Inches: width of the page, where the metrics start, height of a line, space around a metric and between families.
-_WIDTH, _START, _STEP, _PAD, _SPACE = 8.8, 2.05, 0.3, 0.11, 0.17
+#: Inches: width of the page; where sub-families and metrics start; height of a line, space around a metric and between
+#: families.
+_WIDTH, _BRANCH, _START, _STEP, _PAD, _SPACE = 8.8, 1.95, 4.0, 0.27, 0.11, 0.2
 
 
 @dataclass(frozen=True)
 class TreeData(FigureData):
-    """Ids of each family, in the order of Table 2; and which of them test, and which are proper scores."""
+    """Ids of each family and sub-family in the order of the review; which of them test, which are proper scores."""
 
     families: dict[str, tuple[str, ...]]
+    subfamilies: dict[str, dict[str, tuple[str, ...]]]
     tests: tuple[str, ...]
     proper: tuple[str, ...]
 
 
 def tree_data(*, beyond: bool = False) -> TreeData:
-    """The metrics of Table 2 by family; ``beyond=True`` adds the variants."""
+    """The metrics of Table 2 by family and sub-family (Fig. 1); ``beyond=True`` adds the variants and newer ones."""
     entries = [e for e in catalogue.values() if beyond or e.row is not None]
-    families = {name: tuple(e.id for e in entries if e.family == name) for name in _FAMILIES}
+    branches = {name: [e for e in entries if e.family in within] for name, within in _FAMILIES.items()}
     return TreeData(
-        families,
+        {name: tuple(e.id for e in found) for name, found in branches.items()},
+        {name: _by_subfamily(found) for name, found in branches.items()},
         tuple(e.id for e in entries if e.has_test),
         tuple(e.id for e in entries if e.proper in ("strictly", "proper")),
     )
 
 
+def _by_subfamily(entries: list[Entry]) -> dict[str, tuple[str, ...]]:
+    """Ids by sub-family, in the order of the review's sections; what is newer than the review comes last."""
+    names = (*SUBFAMILIES.values(), "newer than the review")
+    found = {name: tuple(e.id for e in entries if e.subfamily == name) for name in names}
+    return {name: ids for name, ids in found.items() if ids}
+
+
 def plot_tree(
     data: Any = None, *, ax: Any = None, caption: bool = True, theme: str = "light", beyond: bool = False
 ) -> Any:
-    """Every metric under its family; shaded: it has a test of its own, bold: a proper score.
+    """Every metric under its family and sub-family; shaded: it has a test of its own, bold: a proper score.
 
     Returns the matplotlib Axes.
     """
     data = data if isinstance(data, TreeData) else tree_data(beyond=beyond)
-    layout = {family: _lines(ids, data.proper) for family, ids in data.families.items()}
-    deep = sum(_STEP * len(lines) + _SPACE for lines in layout.values())
+    layout = {
+        family: {name: _lines(ids, data.proper) for name, ids in branches.items()}
+        for family, branches in data.subfamilies.items()
+    }
+    deep = sum(_STEP * _height(branches) + _SPACE for branches in layout.values())
     ax, look = style.new_axes(ax, theme, size=(_WIDTH, deep + 0.75))
     ax.set(xlim=(0, _WIDTH), ylim=(deep, 0))
     ax.axis("off")
-    y = _SPACE / 2
-    trunk = 0.12
-    for i, (family, lines) in enumerate(layout.items()):
+    top, trunk = _SPACE / 2, 0.12
+    for i, (family, branches) in enumerate(layout.items()):
         colour = look.colours[i % len(look.colours)]
-        badge = y + _STEP / 2
+        badge = top + _STEP / 2
         ax.plot([trunk, trunk, trunk + 0.2], [0, badge, badge], color=look.grey, lw=1.2, zorder=1)
         ax.text(
-            trunk + 0.2, badge, f"{_FAMILIES[family]} ({len(data.families[family])})", ha="left", va="center",
+            trunk + 0.2, badge, f"{family} ({len(data.families[family])})", ha="left", va="center",
             fontsize=9, color=look.paper, fontweight="bold",
             bbox={"boxstyle": "round,pad=0.35", "fc": colour, "ec": colour},
         )  # fmt: skip
-        for line in lines:
-            for x, id in line:
-                _metric(ax, look, x, y + _STEP / 2, id, colour, data)
-            y += _STEP
-        y += _SPACE
+        _branches(ax, look, top, branches, colour, data)
+        top += _STEP * _height(branches) + _SPACE
     total = sum(map(len, data.families.values()))
+    twigs = sum(map(len, data.subfamilies.values()))
     style.finish(
         ax,
         look,
-        f"Calibration metrics: {total} in {len(data.families)} families",
+        f"Calibration metrics: {total} in {len(data.families)} families and {twigs} sub-families",
         "Shaded: comes with a hypothesis test of its own. Bold: a proper score.",
         "",
         caption=caption,
     )
     return ax
+
+
+_Lines = list[list[tuple[float, str]]]
+
+
+def _height(branches: dict[str, _Lines]) -> int:
+    """Number of lines."""
+    return sum(map(len, branches.values()))
+
+
+def _branches(ax: Any, look: style.Look, top: float, branches: dict[str, _Lines], colour: str, data: TreeData) -> None:
+    """The sub-families of one family, one below the other, each with its metrics."""
+    first = top + _STEP / 2
+    for name, lines in branches.items():
+        y = top + _STEP / 2
+        ax.plot([0.4, _BRANCH - 0.12, _BRANCH - 0.12, _BRANCH], [first, first, y, y], color=colour, lw=1.0, zorder=0)
+        ax.text(_BRANCH + 0.06, y, name, ha="left", va="center", fontsize=8.5, color=look.ink)
+        for line in lines:
+            for x, id in line:
+                _metric(ax, look, x, top + _STEP / 2, id, colour, data)
+            top += _STEP
 
 
 def _metric(ax: Any, look: style.Look, x: float, y: float, id: str, colour: str, data: TreeData) -> None:
@@ -93,11 +126,11 @@ def _metric(ax: Any, look: style.Look, x: float, y: float, id: str, colour: str,
     )  # fmt: skip
 
 
-def _lines(ids: tuple[str, ...], proper: tuple[str, ...]) -> list[list[tuple[float, str]]]:
-    """The metrics of a family broken into lines: where each starts, and its id."""
+def _lines(ids: tuple[str, ...], proper: tuple[str, ...]) -> _Lines:
+    """The metrics of a sub-family broken into lines: where each starts, and its id."""
     from matplotlib.textpath import TextPath
 
-    lines: list[list[tuple[float, str]]] = [[]]
+    lines: _Lines = [[]]
     x = _START
     for id in ids:
         font: Any = {"weight": "bold" if id in proper else "normal"}

@@ -154,7 +154,7 @@ def _metric_row(row: Any, texts: Sequence[str]) -> str:
     about = (
         f"<p><b>{escape(entry.meaning)}</b></p><p>{escape(entry.sign)}.</p>"
         f"<dl><dt>Use it</dt><dd>{escape(entry.use)}</dd><dt>Do not</dt><dd>{escape(entry.avoid)}</dd>"
-        f"<dt>Equation</dt><dd>{escape(entry.equation)}</dd><dt>Cost</dt><dd>{escape(entry.cost)}</dd>"
+        f"<dt>Defined in</dt><dd>{escape(entry.place)}</dd><dt>Cost</dt><dd>{escape(entry.cost)}</dd>"
     )
     if row.null_mean is not None:
         about += f"<dt>If calibrated</dt><dd>about {number(row.null_mean)} on these confidences</dd>"

@@ -32,6 +32,7 @@ __all__ = ["gebel_calibration_measure", "harmonic_calibration_score", "well_cali
     references=cited("tao2024a"),
     use="Rank models by accuracy and calibration together, in one number between 0 and 1.",
     avoid="Do not read it as calibration: an inaccurate model scores low however well calibrated it is.",
+    corrections=(Correction("proper", "no", "no score of rows at all: made of an accuracy and an ECE"),),
 )
 def harmonic_calibration_score(
     view: Predictions, *, beta: float = 1.0, n_bins: int = 15, **common: Unpack[Common]
@@ -84,8 +85,10 @@ _WHOLE_VECTOR = ("binary", *VECTOR_LENSES)
     cost="O(NK)",
     equation="(59)-(61)",
     references=cited("gebel2009"),
-    use="See whether the class frequencies among rows predicted k match the probabilities given there.",
-    avoid="Do not compare different K: with many classes every model comes close to 1.",
+    use="To compare with its inventor's numbers: class frequencies among rows predicted k against the probabilities "
+    "given there.",
+    avoid="The review advises against it: nobody but its inventor has used or studied it. Do not compare different K: "
+    "with many classes every model comes close to 1.",
     corrections=(
         Correction("range", "[0, 1]", "[1 - 2/K, 1]: each row of |CF - CR| sums to at most 2, so 0 needs K = 2"),
         Correction("(60)", "the index is printed i", "it is t, the row of the partition"),
@@ -122,6 +125,7 @@ def _well_calibration(view: Predictions) -> float:
 
 @metric(
     "cal",
+    section="4.14",
     measures="calibration and sharpness",
     family="bin",
     aliases=("gebel", "gebel_cal"),
@@ -135,8 +139,9 @@ def _well_calibration(view: Predictions) -> float:
     cost="O(NK)",
     equation="(62)",
     references=cited("gebel2009"),
-    use="One number for the Brier score and the well-calibration ratio together.",
-    avoid="Do not read it as calibration alone: a calibrated but vague model scores low.",
+    use="To compare with its inventor's numbers: the Brier score and the well-calibration ratio in one.",
+    avoid="The review advises against it: nobody but its inventor has used or studied it. Not calibration alone: a "
+    "calibrated but vague model scores low.",
 )
 def gebel_calibration_measure(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Gebel's Cal: geometric mean of 1 - root Brier score and the well-calibration ratio.

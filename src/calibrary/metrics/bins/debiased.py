@@ -31,6 +31,11 @@ _FACTS: dict[str, Any] = {
         "or weight_type='importance', because the correction depends on how many rows a bin has."
     ),
 }
+_NO_LAW = Correction(
+    "hypothesis test",
+    "yes",
+    "no null law of its own is known: debiased_calibration_test redraws the labels, as can be done for any metric",
+)
 
 
 class _Bins(Common, total=False):
@@ -61,11 +66,13 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
     references=cited("kumar2019", "brocker2012", "ferro2012"),
     use="Compare models or sample sizes: unbiased for the squared binned error when c is constant inside bins.",
     corrections=(
+        Correction("proper", "unknown", "no: a difference of means over the whole data set, no score of rows"),
+        _NO_LAW,
         Correction(
             "(50)",
             "subtracts the confidence variance, mean c (1 - mean c) / (n - 1)",
             "the label variance, mean y (1 - mean y) / (n - 1), as the inventors' package does: only that makes it "
-            "unbiased; variance='confidence' gives the printed form",
+            "unbiased; definition='review' gives the printed form",
         ),
     ),
     combine=_root_mean,
@@ -129,6 +136,7 @@ def debiased_squared_calibration_error(
             "yes",
             "no: at the null (N = 300, 15 bins) it keeps about 60% of the bias of the plain estimate",
         ),
+        _NO_LAW,
         Correction("Monte Carlo", "needed", "not needed: the expectation has a closed form"),
     ),
     **_FACTS,

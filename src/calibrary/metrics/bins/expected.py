@@ -173,13 +173,10 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
     extra_options=BINNING,
     combine=class_norm(1),
     cost="O(N log N)",
-    equation="4.4",
+    equation="in words",
     references=cited("nixon2019"),
     use="ECE where confidences are heaped: every bin holds the same number of points, so every gap is as well known.",
     avoid=_BIASED,
-    corrections=(
-        Correction("weights", "1/R for each of R bins", "the bin's share, the same when bins are exactly equal"),
-    ),
 )
 def adaptive_calibration_error(
     view: Predictions,
@@ -201,7 +198,8 @@ def adaptive_calibration_error(
 
     Notes
     -----
-    The inventors' code is ``mass_rule="round", n_bins=30`` and drops probabilities that are exactly 0 (then it
+    A bin weighs its share of the rows; the inventors' 1/R is the same when the R bins are exactly equal. Their
+    code is ``mass_rule="round", n_bins=30`` and drops probabilities that are exactly 0 (then it
     equals :func:`thresholded_adaptive_calibration_error` with ``threshold=0``).
 
     Examples
@@ -223,7 +221,7 @@ def adaptive_calibration_error(
     extra_options=BINNING,
     combine=class_norm(1),
     cost="O(N log N)",
-    equation="4.4",
+    equation="in words",
     references=cited("nixon2019"),
     use="ACE with many classes, where nearly all probabilities are tiny and would wash out the rest.",
     avoid="The threshold decides what is looked at; some ports set small values to 0 instead: a different number.",
@@ -369,7 +367,7 @@ def region_balanced_calibration_error(view: Predictions, *, min_count: int = 10,
     use="The error of the binned calibration map at each prediction itself, without cancelling inside a bin.",
     avoid="Not 0 for a perfect model unless bins are narrow: it adds the spread of confidences inside a bin.",
     corrections=(
-        Correction("p", "p = 1", "the authors' code defaults to 2; ours to 1. Their class-wise code forgets the 1/K"),
+        Correction("p", "any p", "1 by default; the authors' code takes 2, and its class-wise form forgets the 1/K"),
     ),
 )
 def label_binned_calibration_error(
@@ -457,11 +455,12 @@ WIDTHS = tuple(i / 200 for i in range(1, 11))
 
 @metric(
     "ece_averaged",
+    section="4.8",
     family="bin",
     fractional="binary",
     aliases=("averaged ECE", "bin-size averaged ECE"),
     cost="O(N log N)",
-    equation="4.15",
+    equation="in words",
     references=cited("verhaeghe2023"),
     use="ECE without an arbitrary number of bins: the mean over many bin widths.",
     avoid=_BIASED,

@@ -136,6 +136,7 @@ def surrogate_interval_calibration_error(
 
 @metric(
     "rice",
+    section="4.7",
     family="bin",
     fractional="binary",
     aliases=("RICE", "random interval CE", "randomised interval calibration error"),
@@ -181,6 +182,7 @@ def random_interval_calibration_error(
 
 @metric(
     "intce",
+    section="4.7",
     fractional="binary",
     costly=True,
     family="bin",
@@ -191,7 +193,7 @@ def random_interval_calibration_error(
     slow_above=MANY,
     slow_binary=True,
     cost="O(M^2) for M distinct confidences",
-    equation="4.7",
+    equation="in words",
     references=cited("blasiok2023"),
     use="The best trade between binned error and bin width over all partitions: the quantity SICE stands for.",
     avoid="Quadratic in the number of distinct confidences; above 20,000 use sice.",

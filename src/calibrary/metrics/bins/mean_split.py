@@ -28,10 +28,10 @@ __all__ = ["mean_split_calibration_error"]
     weights="rows",
     weights_note="min_size and min_leaf count rows, not weight",
     cost="O(N K depth)",
-    equation="4.6",
+    equation="in words",
     references=cited("vaicenavicius2019"),
     use="Full multi-class calibration by bins that follow the data, where a grid of bins would be empty.",
-    avoid="With min_size fixed, leaves keep about that many rows however large N is: a calibrated model does not "
+    avoid="With min_count fixed, leaves keep about that many rows however large N is: a calibrated model does not "
     "come near 0.",
     corrections=(
         Correction(

@@ -37,7 +37,7 @@ __all__ = ["calbin", "nearest_neighbor_calibration_error"]
             "(57)",
             "sum over the window without 1/s, windows b = 1..N-s",
             "mean over the window (else the range is [0, s], against Table 2) and N-s+1 windows (else the largest "
-            "confidence is never used, against the text); literal=True gives the printed form",
+            "confidence is never used, against the text); definition='review' gives the printed form",
         ),
     ),
 )
@@ -91,7 +91,7 @@ def calbin(
     lenses=("binary", "top-label", "class-wise"),
     symmetric=True,
     cost="O(N log N)",
-    equation="section 4.13",
+    equation="in words",
     references=cited("lane2025"),
     use="Bins that follow every prediction instead of fixed edges; look at several k with ece_knn_curve.",
     avoid="Do not compare values at different k or N: small k adds noise, large k hides what varies.",

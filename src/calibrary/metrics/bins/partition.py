@@ -106,6 +106,7 @@ def proximity_informed_calibration_error(
 
 @metric(
     "proximity_bias",
+    section="4.10",
     measures="bias",
     family="bin",
     aliases=("bias index", "proximity bias index"),
@@ -118,7 +119,7 @@ def proximity_informed_calibration_error(
     weights="rows",
     weights_note="weights enter the means; groups and neighbours count rows",
     cost="O(N log N) for few features",
-    equation="section 4.10, companion of (52)",
+    equation="companion of (52)",
     references=cited("xiong2023"),
     use="See in one signed number whether confidence means less for unusual cases.",
     avoid="Where the two groups share few confidences, the matching is poor and so is the number.",
@@ -375,6 +376,7 @@ def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Ar
 
 @metric(
     "gce",
+    section="4.12",
     family="bin",
     fractional="binary",
     aliases=("general calibration error",),
@@ -384,7 +386,7 @@ def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Ar
     extra_options=BINNING,
     combine=class_norm(1),
     cost="O(N)",
-    equation="section 4.12",
+    equation="in words",
     references=cited("matsubara2023"),
     use="Build a binned error of your own: any bins, any loss inside a bin, any norm over bins.",
     avoid="Where a named metric says the same, use that: readers will know it.",

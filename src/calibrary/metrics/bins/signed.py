@@ -114,7 +114,7 @@ def _weigh_groups(values: list[float], views: Views, average: Any, options: dict
     binary_lens="true-class",
     combine=_weigh_groups,
     cost="O(N)",
-    equation="4.15",
+    equation="in words",
     references=cited("ao2023"),
     use="Do some classes hide behind others? Weighs over- and under-confident classes by how many there are.",
     avoid="A calibrated model need not score 0: rows are chosen by their true label, not by what was predicted.",

@@ -22,7 +22,7 @@ __all__ = ["sweep_calibration_error"]
     combine=class_norm(1),
     weights_note="with base='width' the largest number of bins tried is the number of rows",
     cost="O(N log N)",
-    equation="4.5",
+    equation="in words",
     references=cited("roelofs2022"),
     use="ECE without choosing the number of bins, and with less bias: the first choice among binned estimates.",
     avoid="Blind when accuracy falls with confidence: one bin is left and only the mean gap is seen "
@@ -34,7 +34,7 @@ __all__ = ["sweep_calibration_error"]
             "the largest such that every smaller number is monotonic too: the authors' code stops at the first "
             "failure, and a later number may be monotonic by chance",
         ),
-        Correction("p", "p = 1", "the authors' code defaults to 2; ours to 1"),
+        Correction("p", "as in standard ECE, so 1", "the same; the authors' code defaults to 2"),
     ),
 )
 def sweep_calibration_error(

@@ -20,7 +20,7 @@ _LENSES = ("binary", "top-label", "class-wise")
 _NO_WEIGHTS = "the k highest rows are counted; repeat the rows instead"
 _BINS = Correction(
     "bins",
-    "not stated",
+    "log10 k of them, as a heuristic",
     "max(1, floor(log10 k)) equal-width bins between the smallest selected confidence and 1, ranking by the "
     "uncalibrated score (the inventors' code)",
 )
@@ -28,13 +28,14 @@ _BINS = Correction(
 
 @metric(
     "ece_at_k",
+    section="4.5",
     family="bin",
     aliases=("ECE@k", "ECE@%k", "top-k ECE"),
     lenses=_LENSES,
     weights="none",
     weights_note=_NO_WEIGHTS,
     cost="O(N log N)",
-    equation="4.4",
+    equation="in words",
     references=cited("guilbert2024"),
     use="Only the highest scores are acted upon (alarms, recommendations): are those calibrated?",
     avoid="Few points and few bins: noisy for small k.",
@@ -77,13 +78,14 @@ def top_k_calibration_error(
 
 @metric(
     "avg_ece_at_l",
+    section="4.5",
     family="bin",
     aliases=("Avg-ECE@l", "average ECE@k"),
     lenses=_LENSES,
     weights="none",
     weights_note=_NO_WEIGHTS,
     cost="O(N log N + l B log N / step)",
-    equation="4.4",
+    equation="in words",
     references=cited("guilbert2024"),
     use="ECE@k without choosing k: the mean over k = step, 2 step, ..., l.",
     avoid="The rows at the very top count in every term.",

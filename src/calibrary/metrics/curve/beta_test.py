@@ -57,7 +57,8 @@ class BetaCalibrationTestResult(TestResult):
             "4.74",
             "4.84, as in the authors' code; simulation gives 4.837 +- 0.028 (N=300) and 4.857 +- 0.029 (N=1000)",
         ),
-        Correction("hypothesis test", "marked as none in Table 2", "it is one"),
+        Correction("hypothesis test", "no (Table 2, against section 5.12)", "it is one"),
+        Correction("range", "[0, 1]", "[0, 1/2]: a rising curve leaves at most half of the square on one side"),
     ),
 )  # fmt: skip
 def statistical_beta_calibration(view: Predictions, *, measure: str = "uniform", **common: Unpack[Common]) -> float:

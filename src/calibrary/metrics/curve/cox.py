@@ -120,6 +120,7 @@ class CoxTestResult(TestResult):
             "a > 0 over-confidence, a < 0 under-confidence",
             "the reverse: a > 0 means that events are more frequent than predicted. The statement on b is right",
         ),
+        Correction("hypothesis test", "no", "intercept 0 and slope 1 are tested by the likelihood ratio"),
         Correction(
             "calibration in the large",
             "the jointly fitted intercept",

@@ -56,6 +56,7 @@ _FOTT_LOSS = Correction(
 
 @metric(
     "map_error",
+    section="5.10",
     renamed={"order": "norm"},
     fractional="binary",
     aliases=("fit-on-the-test error",),
@@ -142,7 +143,7 @@ def _panels(low: float, high: float) -> tuple[Array, Array]:
     row=64,
     fractional="binary",
     aliases=("Eavg", "ICI"),
-    equation="(86)",
+    equation="(85), (86)",
     references=cited("austin2019", "cleveland1988"),
     use="The clinician's calibration error: no bins, and the same number as R's loess gives.",
     avoid="Fewer than about 200 rows: the curve follows noise and the index is biased upwards.",
@@ -150,8 +151,8 @@ def _panels(low: float, high: float) -> tuple[Array, Array]:
         _COST,
         Correction(
             "LOESS",
-            "equals Savitzky-Golay filtering",
-            "only for equally spaced points and uniform weights",
+            "is the Savitzky-Golay filter where points are a fixed width apart",
+            "the weights must be uniform besides, and those of LOESS are tricube",
         ),
     ),
     **_LOESS_FACTS,
@@ -187,7 +188,8 @@ def integrated_calibration_index(
 _PERCENTILE_FACTS: dict[str, Any] = {
     **_LOESS_FACTS,
     "fractional": "binary",
-    "equation": "5.8 (text)",
+    "section": "5.8",
+    "equation": "in words",
     "references": cited("austin2019", "harrell2015"),
     "avoid": "Fewer than about 200 rows; the maximum is ruled by the ends of the curve, where data are few.",
 }
@@ -335,7 +337,7 @@ _PIECEWISE_FACTS: dict[str, Any] = {
     "weights_note": "cross-validation folds are made of rows",
     "order_free": False,
     "order_note": "rows are dealt to folds in their order",
-    "equation": "(40), 5.10",
+    "equation": "(40)",
     "references": cited("kangsepp2022"),
     "cost": "O(N log N) per number of segments and fold",
 }
@@ -461,7 +463,7 @@ def piecewise_linear_logit_calibration_error(
     fractional="binary",
     aliases=("FOTT beta", "beta calibration error"),
     symmetric=True,
-    equation="(40), (85)",
+    equation="(40)",
     references=cited("kull2017a", "kangsepp2022"),
     use="Few rows: a curve of three parameters has little variance, and needs no bins.",
     avoid="Miscalibration of a shape that three parameters cannot follow, such as bumps.",

@@ -29,6 +29,7 @@ class NeighborTestResult(TestResult):
 
 @metric(
     "knn_reliability",
+    section="5.12",
     family="curve",
     aliases=("nearest-neighbour chi-squared test",),
     range=(0.0, np.inf),
@@ -41,7 +42,7 @@ class NeighborTestResult(TestResult):
     order_note="among rows equally far from the query, the first ones count as neighbours",
     weights="repetition",
     cost="O(NK) per query",
-    equation="5.12 (text)",
+    equation="in words",
     references=cited("gweon2022"),
     use="Ask whether the model can be trusted at one given prediction.",
     avoid="Several queries need a correction for multiple tests; k must be chosen beforehand.",

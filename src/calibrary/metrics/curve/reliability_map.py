@@ -42,6 +42,8 @@ __all__ = ["reliability_map_score"]
     use="With features: see grouping loss, which calibration errors cannot. The reliability map itself says where.",
     avoid="Without features it carries no information about grouping. Below a few thousand rows raise the bandwidth.",
     corrections=(
+        Correction("type", "Kernel", "a curve: the map is fitted, and the kernel only smooths it"),
+        Correction("range", "[0, 1]", "[0.001, 0.999], where section 5.5 clips the map"),
         Correction(
             "r = 1",
             "the true probability equals c",

@@ -38,7 +38,8 @@ _EMPTY = "there are no detections, so precision is undefined"
     equation="(95)",
     references=cited("neumann2018", "kuppers2020"),
     use="See every part of the score range alike, also where a detector has few boxes.",
-    avoid="A bin of three boxes counts as much as one of three thousand: noisy with few detections.",
+    avoid="A bin of three boxes counts as much as one of three thousand: noisy with few detections. Missed objects do "
+    "not count: see egce, qgc.",
     corrections=(
         Correction(
             "(95)", "divides by the number of bins B", "an empty bin has no precision: non-empty bins are counted"
@@ -86,17 +87,18 @@ def average_calibration_error(
     renamed={"min_samples": "min_count"},
     extra_options=("bins",),
     aliases=("detection_ece",),
-    equation="section 7.3 (in words)",
+    equation="(28) in bins of more dimensions, in words",
     weights="rows",
     weights_note=_WEIGHTS_NOTE,
     cost="O(V log V)",
     references=cited("kuppers2020"),
     use="The usual detection error; with location or shape features it shows where in the image scores fail.",
-    avoid="A sparse grid pulls it towards 0 (dropped bins count as perfect): watch kept_share, use denominator='kept'.",
+    avoid="A sparse grid pulls it towards 0 (dropped bins count as perfect): watch kept_share, use denominator='kept'. "
+    "Missed objects do not count: see egce, qgc.",
     corrections=(
         Correction(
             "value when no bin has min_count detections",
-            "0 in the authors' code",
+            "not said",
             "undefined (NaN): 0 would read as perfect",
         ),
     ),
@@ -191,7 +193,8 @@ _CLASSES_CORRECTION = Correction(
     equation="(96)",
     references=cited("oksuz2023", "kuzucu2024"),
     use="Asks that a score equal precision times overlap: one number for 'is it there' and 'is the box right'.",
-    avoid="Not comparable between files that list different classes, or with D-ECE, where overlap does not count.",
+    avoid="Not comparable between files that list different classes, or with D-ECE, where overlap does not count. "
+    "Missed objects do not count: see egce, qgc.",
     corrections=(
         Correction("(96)", "mean IoU for bin b and class k", "over true positives only, else precision counts twice"),
         Correction("IoU threshold", "left open", "0.10, the authors' default; LAECE0 is iou_threshold=0"),
@@ -252,10 +255,11 @@ def localization_aware_expected_calibration_error(
     equation="(97)",
     references=cited("kuzucu2024"),
     use="No bins to choose; compares detectors whose scores are meant to predict the overlap of each box.",
-    avoid="Never 0 for a calibrated detector: overlaps scatter around the score. It measures prediction, not bias.",
+    avoid="Never 0 for a calibrated detector: overlaps scatter around the score. It measures prediction, not bias. "
+    "Missed objects do not count: see egce, qgc.",
     corrections=(
         Correction("Table 2", "does not take a balanced view over all classes", "(97) averages over classes as (96)"),
-        Correction("detections on crowds", "counted with IoU 0 in the authors' code", "dropped, as everywhere"),
+        Correction("detections on crowds", "not said", "dropped, as everywhere; the authors' code gives them IoU 0"),
         _CLASSES_CORRECTION,
     ),
 )

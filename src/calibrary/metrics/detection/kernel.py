@@ -39,7 +39,8 @@ def _same_width(matches: Matches, *, bandwidth: Any = "loo-mle", **others: Any) 
     equation="(98)",
     references=cited("popordanoska2024"),
     use="D-ECE (threshold link) or LAECE (identity link) without bins.",
-    avoid="Rounded or saturated scores make the automatic bandwidth too small: give bandwidth= there.",
+    avoid="Rounded or saturated scores make the automatic bandwidth too small: give bandwidth= there. Missed objects "
+    "do not count: see egce, qgc.",
     corrections=(
         Correction("(98)", "arguments of k in the opposite order of (67)-(70)", "density at c_v, shape from c_u"),
         Correction(

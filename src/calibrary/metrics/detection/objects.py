@@ -28,7 +28,7 @@ _AGGREGATIONS = ("mean", "iou", "best")
     null=False,
     null_note="redrawn outcomes say nothing about the objects that are missed",
     cost="O(overlapping pairs)",
-    equation="beyond the review: mean over objects of sum_k ([k = class] - mean score_k)^2, 1 if missed",
+    equation="mean over objects of sum_k ([k = class] - mean score_k)^2, 1 if missed",
     references=cited("park2026"),
     use="Choose a score threshold or a way of suppressing boxes: leftovers and misses both cost, unlike in D-ECE.",
     avoid="Not calibration alone: like a Brier score it rewards certainty. Boxes on no object cost nothing.",

@@ -49,7 +49,7 @@ def _same_width(
     sign="0 is perfect; larger is worse; small negative values are the noise of an unbiased estimate",
     symmetric=True,
     cost="O(N log N) and a kernel between nodes, for each width",
-    equation="(67)",
+    equation="(67), (68)",
     references=cited("popordanoska2022"),
     use="A smooth squared calibration error with little bias, also near 0 and 1.",
     avoid="Tied or rounded confidences with bandwidth='loo-mle': it then picks the smallest width.",

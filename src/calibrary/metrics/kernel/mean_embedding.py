@@ -18,8 +18,12 @@ __all__ = ["laplace_kernel_calibration_error", "maximum_mean_calibration_error"]
 
 _ROOT = Correction("(71)", "the mean over pairs is the metric itself", "that is its square: squared=True returns it")
 _DENSITY = Correction(
-    "text before (72)", "kernels integrate to one", "kernels of pairs do not: they are one at distance zero"
+    "section 5.1",
+    "kernel functions integrate to one",
+    "those of (71), which weigh pairs, do not: they are one at distance zero",
 )
+
+_TEST = Correction("hypothesis test", "no", "the mean over pairs has a known null law, so there is one")
 
 
 @metric(
@@ -33,11 +37,11 @@ _DENSITY = Correction(
     sign="0 is perfect; larger is worse; biased up by the diagonal, mean c (1 - c) / N in the square",
     symmetric=True,
     cost="O(N log N)",
-    equation="(71)",
+    equation="(71), (72)",
     references=cited("kumar2018"),
     use="A calibration error without bins that can also be trained; top-label was its inventors' use.",
     avoid="weighted=True as a calibration error: it is 0 for a calibrated model only when half of the labels are 1.",
-    corrections=(_ROOT, _DENSITY),
+    corrections=(_ROOT, _DENSITY, _TEST),
 )
 def maximum_mean_calibration_error(
     view: Predictions,
@@ -88,11 +92,11 @@ def maximum_mean_calibration_error(
     sign="0 is perfect; larger is worse; biased up by the diagonal, mean c (1 - c) / N in the square",
     symmetric=True,
     cost="O(N log N)",
-    equation="(71)",
+    equation="(71), (72)",
     references=cited("blasiok2023"),
     use="A consistent error without bins or tuning: small exactly when the model is close to calibrated.",
     avoid="Tests at small N from the value alone: its null mean is not zero; use the test.",
-    corrections=(_ROOT, _DENSITY),
+    corrections=(_ROOT, _DENSITY, _TEST),
 )
 def laplace_kernel_calibration_error(
     view: Predictions,

@@ -121,7 +121,7 @@ def mean_squared_calibration_error(
     references=cited("wang2023"),
     use="A bin-free ECE for many thousand predictions.",
     avoid="A few hundred rows or fewer: the default width then interpolates, and the value is mean |y - c|.",
-    corrections=(_DENOMINATOR, Correction("(65)", "the left side repeats MSCE", "it defines SECE")),
+    corrections=(_DENOMINATOR, Correction("(65)", "the left side is SCE, the name of (82)", "it defines SECE")),
 )
 def smooth_label_calibration_error(
     view: Predictions, *, bandwidth: float | str = 0.01, **curve: Unpack[CurveOptions]
@@ -180,7 +180,7 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
     row=59,
     aliases=("kde_ece", "mix_n_match"),
     cost="O(N log N)",
-    equation="(79)",
+    equation="(78), (79)",
     references=cited("zhang2020"),
     use="The smooth ECE of the Mix-n-Match paper, with mirrored ends; comparable with its published numbers.",
     avoid="Tests (no null law; biased) and class exchange: the default width looks at the positives only.",

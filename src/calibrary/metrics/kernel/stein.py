@@ -58,7 +58,7 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     range_with=_jumps,
     sign="0 is perfect in expectation; small negative values are chance, larger is worse",
     cost="O(N) for two classes at a given width, else O(N^2 K)",
-    equation="(85)-(87)",
+    equation="in words",
     references=cited("glaser2023", "yang2018"),
     use="For scores known only up to a factor: it sees ratios of a row's probabilities, never their sum.",
     avoid="With normalised probabilities skce_uq has more power: use that for classifiers.",
@@ -66,8 +66,9 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
         Correction("range", "[0, 1]", "a U-statistic takes small negative values; [-K(K-1)/(N-1), K(K-1)]"),
         Correction(
             "form",
-            "a Langevin Stein operator, which needs gradients in the outcome",
-            "class labels have no gradient: discrete Stein operators take its place, barker by default",
+            "no equation is given, and classification is said not to have been analysed",
+            "the inventors' Langevin operator needs gradients in the outcome, which class labels do not have: discrete "
+            "Stein operators take its place, barker by default",
         ),
     ),
 )

@@ -32,6 +32,9 @@ _GLOBAL: dict[str, Any] = {
     "use": "First look: is the average prediction right (calibration in the large)?",
     "avoid": "Errors of different rows cancel: 0 does not mean calibrated.",
 }
+_NO_SCORE = Correction(
+    "proper", "unknown", "no score of rows: a function of two means, perfect for any predictions with the right mean"
+)
 _RATIO: dict[str, Any] = {
     "family": "point",
     "measures": "bias",
@@ -43,7 +46,7 @@ _RATIO: dict[str, Any] = {
     "cost": "O(N)",
     "use": "Clinical validation: total predicted against total observed events.",
     "avoid": "1 does not mean calibrated, errors cancel; with few events the ratio is noisy: ask for its interval.",
-    "corrections": (Correction("perfect value", "can be zero if errors cancel", "can be one if errors cancel"),),
+    "corrections": (_NO_SCORE, Correction("perfect value", "0 if errors cancel (Table 2)", "1 if errors cancel")),
 }
 
 
@@ -58,6 +61,7 @@ _RATIO: dict[str, Any] = {
     equation="(10)",
     references=cited("galbraith2011"),
     corrections=(
+        _NO_SCORE,
         Correction("(10)", "c_i and y_i without a class index", "c_ik and y_ik"),
         Correction("equivalence", "equivalent to ECE with one bin", "to its square; MDCA is the one-bin error"),
     ),
@@ -91,6 +95,7 @@ def global_squared_bias(view: Predictions, *, scale: str = "1/K", **common: Unpa
     range_note="[0, 1] for two classes, [0, 2/K] for more",
     equation="(11)",
     references=cited("hebbalaguppe2022"),
+    corrections=(_NO_SCORE,),
     **_GLOBAL,
 )
 def multiclass_difference_of_confidence_and_accuracy(view: Predictions, **common: Unpack[Common]) -> float:
@@ -143,6 +148,7 @@ def expected_observed_ratio(view: Predictions, *, inverse: bool = False, **commo
 
 @metric(
     "oe",
+    section="3.5",
     fractional="binary",
     aliases=("o_e", "observed_over_expected"),
     sign="below 1: too many events predicted (over-confident through the top-label lens); above 1: too few",

@@ -95,9 +95,13 @@ def brier_score(
     cost="O(NK)",
     equation="square root of (5)",
     references=cited("gruber2022"),
-    use="A Brier score on the scale of probabilities; with scale='sum' it bounds the canonical calibration error.",
+    use="A Brier score on the scale of probabilities; with scale='sum' it bounds the canonical calibration error. The "
+    "review advises to report it beside binned and kernel errors when rows are few and those are noisy.",
     avoid="It is not a mean of row scores: compare and test Brier scores instead.",
     corrections=(
+        Correction(
+            "proper", "yes", "it orders models as the Brier score does, but the root of a mean is no mean of row scores"
+        ),
         Correction(
             "upper bound",
             "the root of (5) is an upper bound of the canonical calibration error",
@@ -133,6 +137,7 @@ def root_brier_score(
 
 @metric(
     "stratified_bs",
+    section="3.3",
     measures="calibration and sharpness",
     family="point",
     aliases=("stratified_brier",),

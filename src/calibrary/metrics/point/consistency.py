@@ -27,6 +27,7 @@ _SOFT_METRICS = ("bs", "rbs", "nll", "mae", "pwe", "rps", "sarps", "l1eps", "hin
 
 @metric(
     "consistency",
+    section="3.13",
     measures="consistency",
     family="point",
     aliases=("consistency_calibration",),

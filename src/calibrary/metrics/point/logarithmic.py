@@ -160,6 +160,7 @@ def focal_loss(
 
 @metric(
     "dual_fl",
+    section="3.4",
     renamed={"variant": ("definition", {"inventor": "authors", "top2": "review"})},
     aliases=("dual_focal",),
     sign="lower is better; a calibrated model does not minimise it",
@@ -172,7 +173,7 @@ def focal_loss(
         Correction(
             "classes",
             "uses the two most confident classes",
-            "the true class and the largest probability below it (authors' code); variant='top2' is the other",
+            "the true class and the largest probability below it (authors' code); definition='review' is the other",
         ),
     ),
     **_LOG,
@@ -223,6 +224,7 @@ def dual_focal_loss(
 
 @metric(
     "fcl",
+    section="3.4",
     aliases=("focal_calibration",),
     sign="lower is better; a calibrated model does not minimise it",
     proper="no",

@@ -84,8 +84,9 @@ def mean_absolute_error(
     cost="O(NK)",
     equation="(17)",
     references=cited("leeuw2009"),
-    use="p = 2 is the root Brier score, p = inf the worst single prediction.",
-    avoid="Only p = 2 goes with a proper score; p = 1 rewards extreme predictions.",
+    use="Where a paper reports it: norm=1 is the mean absolute error, norm=2 the root Brier score.",
+    avoid="Only p = 2 goes with a proper score; p = 1 rewards extreme predictions; p = inf hangs on a single row, and "
+    "the review advises against it.",
     corrections=(Correction("root", "p-norm with its root", "the cited package leaves the root out"),),
 )
 def pointwise_lp_error(
@@ -172,6 +173,7 @@ def l1eps_error(
 
 @metric(
     "hinge",
+    section="3.8",
     fractional="rows",
     aliases=("hinge_error",),
     range=(0.0, 2.0),
@@ -256,9 +258,10 @@ def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, red
 
 @metric(
     "huber",
+    section="3.12",
     fractional="rows",
     range_note="[0, 1 - eps] for eps <= 1/2",
-    equation="section 3.12",
+    equation="in words",
     references=cited("huber1964", "leeuw2009"),
     use="Squares for small differences, absolute values for large ones.",
     avoid="Improper: its minimiser is not the true probability.",
@@ -299,9 +302,10 @@ def huber_loss(
 
 @metric(
     "silf",
+    section="3.12",
     fractional="rows",
     aliases=("soft_insensitive_loss_function",),
-    equation="section 3.12",
+    equation="in words",
     references=cited("chu2004", "leeuw2009"),
     use="Ignore small differences, stay robust to large ones.",
     avoid="Improper: any prediction within (1 - beta) eps of certainty may score 0.",
@@ -348,11 +352,12 @@ def soft_insensitive_loss(
 
 @metric(
     "asymmetric_ls",
+    section="3.12",
     fractional="rows",
     aliases=("asymmetric_least_squares",),
     range=(0.0, math.inf),
     range_note="[0, max(under, over)]",
-    equation="section 3.12",
+    equation="in words",
     references=cited("efron1991", "leeuw2009"),
     use="When predicting too little costs more (or less) than predicting too much.",
     avoid="It elicits the expectile under q/(under q + over (1 - q)), not the probability q.",
@@ -395,6 +400,7 @@ def asymmetric_squared_error(
 
 @metric(
     "general_ls",
+    section="3.12",
     measures="calibration and sharpness",
     family="point",
     fractional="binary",
@@ -409,7 +415,7 @@ def asymmetric_squared_error(
     default_lens="binary",
     symmetric=True,
     cost="O(N) without W, else O(entries of W)",
-    equation="section 3.12",
+    equation="in words",
     references=cited("aitken1936", "leeuw2009"),
     use="Errors of neighbouring rows (in time, in space) that are correlated.",
     avoid="W is not divided by N for you, and its rows must be in the order of the data.",

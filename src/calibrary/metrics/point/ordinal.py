@@ -81,7 +81,7 @@ def ranked_probability_score(
     fractional="rows",
     aliases=("sa_rps",),
     range=(0.0, math.inf),
-    range_note="[0, 1]; [0, K-1] with form='literal'",
+    range_note="[0, 1]; [0, K-1] with definition='review'",
     sign="lower is better; 0 needs certain and correct predictions",
     proper="no",
     symmetric=True,
@@ -91,7 +91,9 @@ def ranked_probability_score(
     use="Ordered classes when only the expected distance from the true class counts.",
     avoid="Improper for K > 2: on three equally likely classes (0, 1, 0) scores 0.167, the truth 0.204.",
     corrections=(
-        Correction("(27)", "1/(K-1) outside the square", "inside, else the range is [0, K-1]; form='literal' keeps it"),
+        Correction(
+            "(27)", "1/(K-1) outside the square", "inside, else the range is [0, K-1]; definition='review' keeps it"
+        ),
         Correction("proper", "unknown", "no for K > 2"),
     ),
     **ROW_SCORE,

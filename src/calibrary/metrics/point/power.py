@@ -162,7 +162,7 @@ def power_score(
     equation="(23) at alpha = 2",
     references=cited("gneiting2007"),
     use="Where a paper reports it; it orders models exactly as the Brier score does.",
-    avoid="Beside a Brier score it adds nothing: it is the Brier score (scale='sum') less 1.",
+    avoid="Beside a Brier score it adds nothing: it is the Brier score, summed over classes, less 1.",
     corrections=(
         Correction("range", "[0, 1]", "[-1, 1]"),
         Correction("equivalence", "equivalent to the Brier score for two classes", "BS(sum) - 1 for every K"),

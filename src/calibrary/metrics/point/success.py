@@ -93,6 +93,7 @@ def success_rate(
 
 @metric(
     "misclassification_loss",
+    section="3.6",
     aliases=("zero_one_loss", "error_rate"),
     range_note="[min cost, max cost] with cost",
     range_with=lambda options, k: _costs(options),
