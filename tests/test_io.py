@@ -125,8 +125,8 @@ def test_a_pickle_in_an_npz_is_not_opened(tmp_path):
         ("a,b\n1,0.5\n", {}, "name it with --label; the columns are a, b"),
         ("y,truth,p\n1,1,0.5\n", {}, "several columns may be the label"),
         ("y,x\n1,0.5\n", {}, "name it with --prob"),
-        ("y,p\n1,50\n0,0.2\n1,70\n", {}, r"row 1: 50; row 3: 70.*--logits"),
-        ("y,p\n1,abc\n", {}, "'abc', which is not a number"),
+        ("y,p\n1,50\n0,0.2\n1,70\n", {}, r"row 1: 50; row 3: 70.*mixed.*--percent"),
+        ("y,p\n1,abc\n", {}, "'abc' in row 1, which is not a number"),
         ("y,p\n3,0.2\n1,0.3\n2,0.1\n", {}, "3 different labels"),
         ("y,p\nsick,0.2\nwell,0.3\n", {}, "--positive"),
         ("y,p\nsick,0.2\nwell,0.3\n", {"positive": "ill"}, "is not a label"),
@@ -145,8 +145,9 @@ def test_files_that_are_not_there_or_not_readable(tmp_path):
     (tmp_path / "scores.csv").write_text("y,p\n1,0.5\n")
     with pytest.raises(InputError, match=r"did you mean 'scores.csv'"):
         read_predictions(tmp_path / "score.csv")
-    with pytest.raises(InputError, match="is a folder"):
-        read_predictions(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="is a folder without files of predictions"):
+        read_predictions(tmp_path / "empty")
     bad = tmp_path / "x.parquet"
     bad.write_bytes(b"PAR1 but not really")
     with pytest.raises(InputError, match="cannot be read as Parquet"):

@@ -104,10 +104,10 @@ _ROOMS = (
 
 #: What people call besides the metrics themselves.
 _VERBS = (
-    "adjust_pvalues", "averaged_two_bin_null_mean", "boxes", "calibration_gain", "calibration_monitor", "catalogue",
-    "compare", "compute", "evaluate", "horizon", "interval", "match_detections", "matched_detections",
-    "null_distribution", "power", "predictions", "read_yolo", "recalibration_gain", "recommend", "report",
-    "sample_size", "segmentation", "sigmoid", "softmax", "test", "verdict",
+    "adjust_pvalues", "assert_calibrated", "averaged_two_bin_null_mean", "boxes", "calibration_gain",
+    "calibration_monitor", "catalogue", "compare", "compute", "evaluate", "horizon", "interval", "match_detections",
+    "matched_detections", "null_distribution", "power", "predictions", "read_yolo", "recalibration_gain", "recommend",
+    "report", "sample_size", "segmentation", "sigmoid", "softmax", "test", "verdict",
 )  # fmt: skip
 
 #: Tables and curves.

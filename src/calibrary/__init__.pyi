@@ -75,6 +75,7 @@ from calibrary.inference.comparison import calibration_gain as calibration_gain
 from calibrary.inference.comparison import compare as compare
 from calibrary.inference.decision import Decision as Decision
 from calibrary.inference.decision import DecisionRow as DecisionRow
+from calibrary.inference.gate import assert_calibrated as assert_calibrated
 from calibrary.inference.interval import interval as interval
 from calibrary.inference.inversion import Inversion as Inversion
 from calibrary.inference.multiplicity import adjust_pvalues as adjust_pvalues

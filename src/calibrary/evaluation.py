@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import Any
 
-from calibrary._errors import heard, suggest
+from calibrary._errors import UnknownMetricError, heard, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import as_lens
 from calibrary.data.sample import Sample, sample_of
@@ -78,8 +78,11 @@ class Evaluation:
         entry = catalogue[id]
         if entry.id != id:
             return self.row(entry.id, part)
-        reason = self.skipped.get(id, "it was not asked for")
-        raise KeyError(f"{id} was not computed: {reason}")
+        parts = [row.part for row in self.rows if row.id == id and row.part]
+        if parts or any(row.id == id for row in self.rows):
+            known = suggest(part, parts) if parts else "it is one number"
+            raise UnknownMetricError(f"{id} has no part {part!r}: {known}")
+        raise UnknownMetricError(f"{id} was not computed: {self.skipped.get(id, 'it was not asked for')}")
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)

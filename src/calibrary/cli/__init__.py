@@ -15,4 +15,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         print(f"calibrary: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        print("calibrary: stopped", file=sys.stderr)
+        raise SystemExit(130) from None
     run()

@@ -10,8 +10,8 @@ import typer
 from rich.table import Table
 
 import calibrary as cal
+from calibrary.cli.files import InputError
 from calibrary.cli.options import err, out, plain
-from calibrary.cli.read import InputError
 from calibrary.curves import Curve, curve_named
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue

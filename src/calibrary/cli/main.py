@@ -6,16 +6,18 @@ Each command lives in the file named for it; this one puts them together and tur
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated, NoReturn
 
 import typer
 
 import calibrary as cal
 from calibrary.cli import catalogue, recalibrate, report, single
 from calibrary.cli.options import Resamples, err, out, plain, say
-from calibrary.cli.read import InputError
 
 app = typer.Typer(
     help="Can these predicted probabilities be believed? Start with: calibrary demo, or calibrary report FILE.",
@@ -35,23 +37,68 @@ app.add_typer(detection, name="detection")
 app.add_typer(recalibrate.app, name="recalibrate")
 
 
+#: The exit status where nothing could be computed; 1 is a gate that did not hold and nothing else.
+FAILURE = 2
+
+
 def main() -> None:
-    """Run the command line; a user's mistake is one sentence and exit status 2, never a traceback."""
+    """Run the command line; whatever goes wrong is one sentence and exit status 2, never a traceback of a mistake."""
     try:
         status = app(standalone_mode=False)
-        sys.exit(status if isinstance(status, int) else 0)
-    except (InputError, ValueError, TypeError) as error:
-        err.print(f"[red]calibrary:[/] {plain(str(error))}", highlight=False, soft_wrap=True)
-        sys.exit(2)
-    except (KeyboardInterrupt, typer.Abort):
-        err.print("stopped")
-        sys.exit(130)
+        sys.stdout.flush()  # a full disk shows here and not when Python ends
+    except SystemExit as ended:  # click's way to say that the reader of a pipe went away
+        _quiet_end(str(ended.code) if ended.code not in (0, 1, None) else "nobody reads the output any more")
+    except BrokenPipeError:
+        _quiet_end("nobody reads the output any more")
+    except (KeyboardInterrupt, typer.Abort) as error:
+        cut = isinstance(error.__cause__, EOFError)  # which click takes for a wish to stop
+        _fail("a file ends in the middle: it was cut off" if cut else "stopped", FAILURE if cut else 130)
     except Exception as error:
-        # click's usage errors know how to show themselves; anything else is a bug and keeps its traceback
-        if hasattr(error, "show") and hasattr(error, "exit_code"):
-            error.show()
-            sys.exit(error.exit_code)
-        raise
+        if type(error).__name__ == "NoArgsIsHelpError":
+            error.show()  # type: ignore[attr-defined]
+            sys.exit(FAILURE)
+        _fail(*_sentence(error))
+    else:
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def _sentence(error: Exception) -> tuple[str, int]:
+    """What is said about an error, and the exit status."""
+    if hasattr(error, "format_message"):  # click's own, which typer brings along under other names
+        return str(error.format_message()), FAILURE
+    if isinstance(error, ValueError | TypeError | ModuleNotFoundError):
+        return str(error), FAILURE
+    if isinstance(error, OSError):
+        reason = (error.strerror or str(error)).lower()
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return f"{place}{reason}", FAILURE
+    if isinstance(error, MemoryError):
+        return "the memory does not suffice: use fewer rows, fewer --resamples or fewer --metrics", FAILURE
+    traceback.print_exception(error)
+    return "this is a fault of calibrary and not of yours: please report it with the lines above", FAILURE
+
+
+def _fail(sentence: str, status: int) -> NoReturn:
+    try:
+        err.print(f"[red]calibrary:[/] {plain(sentence)}", soft_wrap=True)
+    except OSError:  # nowhere left to say it; the status says enough
+        _discard(sys.stderr)
+    _discard(sys.stdout)
+    sys.exit(status)
+
+
+def _quiet_end(sentence: str) -> NoReturn:
+    _discard(sys.stdout)
+    _fail(sentence, FAILURE)
+
+
+def _discard(stream: IO[str]) -> None:
+    """Let what is left in a stream that cannot be written to go nowhere, so that Python ends in silence."""
+    with contextlib.suppress(OSError, ValueError):
+        stream.flush()
+        return
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @app.command()
@@ -62,9 +109,13 @@ def demo(
     """Evaluate the embedded data: a binary and a ten-class model and a detector; write demo/report.html."""
     from importlib.resources import files
 
-    from calibrary.reporting.write import save
+    from calibrary.reporting.write import check_paths, save
 
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"{output} is a file: name a folder")
     output.mkdir(parents=True, exist_ok=True)
+    paths = [output / "report.html", output / "report.json"]
+    check_paths(paths)
     data = files("calibrary") / "datasets"
     say("evaluating three models", False)
     y, p, about = cal.datasets.breast_cancer()
@@ -73,6 +124,6 @@ def demo(
     reports.append(cal.report(y, p, n_resamples=resamples, title=about))
     matches = cal.match_detections(str(data / "demo_ground_truth.json"), str(data / "demo_results.json"))
     reports.append(cal.report(matches, n_resamples=resamples, primary="d_ece", title="synthetic detector"))
-    save(reports, [output / "report.html", output / "report.json"])
+    save(reports, paths)
     report.show(reports, (), False)
-    out.print(f"\nThe full report, with figures: [bold]{output / 'report.html'}[/]", highlight=False)
+    out.print(f"\nThe full report, with figures: [bold]{plain(paths[0])}[/]")

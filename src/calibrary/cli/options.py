@@ -1,4 +1,7 @@
-"""What the commands share: the two consoles, the options every file needs, and how a file is read."""
+"""What the commands share: the two consoles, the options every file needs, and how a file is read.
+
+Text that people supply is printed through :func:`plain`, which is the one way to a terminal.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,16 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from calibrary._text import for_terminal as plain
 from calibrary.cli.read import PredictionFile, read_predictions
 
-out = Console()
-err = Console(stderr=True)
+#: No colon becomes a picture and no number a color: what is printed is what was said.
+out = Console(emoji=False, highlight=False)
+err = Console(stderr=True, emoji=False, highlight=False)
 
-File = Annotated[str, typer.Argument(help="CSV, TSV (.gz), Parquet, Arrow, JSON lines or NPZ; - for standard input.")]
+_KINDS = "CSV, TSV, JSON lines (.gz), Parquet, Arrow, NPZ, Excel, torch, or a folder of parts; - for standard input."
+File = Annotated[str, typer.Argument(help=_KINDS)]
+Files = Annotated[list[str], typer.Argument(help=f"{_KINDS} Several files: one per model, on the same rows.")]
 Label = Annotated[
     str | None, typer.Option("--label", "--correct", help="Column of the true class (guessed when obvious).")
 ]
@@ -24,15 +31,24 @@ Prob = Annotated[
     ),
 ]
 Weight = Annotated[str | None, typer.Option(help="Column of weights: 2 is the row written twice.")]
+WeightType = Annotated[
+    str, typer.Option("--weight-type", help="frequency: weights count rows; importance: how much a row counts.")
+]
+Unit = Annotated[str | None, typer.Option(help="Column of patients, images or prompts: their rows are drawn together.")]
 Positive = Annotated[str | None, typer.Option(help="The label the probabilities are of, when labels are two names.")]
 Lens = Annotated[str, typer.Option(help="auto, binary, top-label, class-wise, pairwise, full, ...")]
 Bins = Annotated[
-    int | None, typer.Option(help="Bins of every binned metric and figure; each metric's own number unless given.")
+    int | None,
+    typer.Option(min=1, help="Bins of every binned metric and figure; each metric's own number unless given."),
 ]
 Logits = Annotated[bool, typer.Option("--logits", help="The columns hold logits, not probabilities.")]
+Percent = Annotated[bool, typer.Option("--percent", help="The columns hold percentages, also written 85%.")]
+Id = Annotated[str | None, typer.Option(help="Column that says which rows of several files or models are the same.")]
+ModelColumn = Annotated[str | None, typer.Option(help="Long table: column of the model; one row for each of them.")]
+ClassColumn = Annotated[str | None, typer.Option(help="Long table: column of the class (with --id); one row for each.")]
 Drop = Annotated[bool, typer.Option("--drop-missing", help="Leave rows with missing values out.")]
-Resamples = Annotated[int | None, typer.Option(help="Bootstrap and Monte Carlo draws; 0 for point values only.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Resamples = Annotated[int | None, typer.Option(min=0, help="Bootstrap and Monte Carlo draws; 0 for point values only.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the answer.")]
 Outputs = Annotated[
     list[Path] | None, typer.Option("--output", "-o", help="Write .html, .md, .json or .csv. Repeatable.")
@@ -40,11 +56,11 @@ Outputs = Annotated[
 Metrics = Annotated[list[str] | None, typer.Option(help="Only these metrics or families. Repeatable, or commas.")]
 
 
-def plain(text: str) -> str:
-    return text.replace("[", "\\[")
+__all__ = ["err", "listed", "load", "out", "plain", "say", "written"]
 
 
-def load(file: str, quiet: bool, **options: Any) -> PredictionFile:
+def load(file: str | list[str], quiet: bool, **options: Any) -> PredictionFile:
+    """Read the file (or one file per model) and say what was guessed."""
     found = read_predictions(file, **options)
     if not quiet:
         for note in found.notes:
@@ -58,6 +74,11 @@ def say(text: str, quiet: bool) -> None:
     """One line about what takes time; the bar of the resampling itself follows it."""
     if not quiet and err.is_terminal:
         err.print(f"[dim]{text} ...[/]")
+
+
+def written(path: Path) -> None:
+    """Where something was written."""
+    err.print(f"written: {plain(path)}", soft_wrap=True)
 
 
 def listed(values: list[str] | None) -> list[str] | None:

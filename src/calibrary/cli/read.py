@@ -1,41 +1,39 @@
-"""Files of predictions: CSV, TSV, Parquet, Arrow, JSON lines, NPZ and standard input, through PyArrow."""
+"""Which column of a file is what: labels, probabilities of one or several models, weights; every guess is said."""
 
 from __future__ import annotations
 
-import gzip
-import io
 import re
-import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import extra, suggest
+from calibrary._errors import suggest
+from calibrary.cli.files import Columns, InputError, Table, open_table
 from calibrary.data.checks import Array, sigmoid, softmax
 from calibrary.data.columns import matched_names
 from calibrary.data.predictions import Predictions, predictions
 
-#: Beyond this a file is not one row per prediction; better a sentence than an hour of work.
-MOST_COLUMNS = 20_000
-
-_LABEL_NAMES = ("label", "labels", "y", "y_true", "target", "truth", "true_label", "outcome", "class", "actual")
+_LABEL_NAMES = (
+    "label", "labels", "y", "y_true", "target", "targets", "truth", "true_label", "ground_truth", "outcome", "class",
+    "actual", "correct", "is_correct",
+)  # fmt: skip
 _PROB_NAMES = ("prob", "p", "y_prob", "probability", "score", "confidence", "prediction", "pred", "c", "y_pred")
-_POSITIVE_NAMES = ("true", "yes", "positive", "pos", "case", "event")
+_POSITIVE_NAMES = ("true", "yes", "positive", "pos", "case", "event", "correct", "right")
 
-
-class InputError(ValueError):
-    """Something about the file or its columns that the user can put right; the text says how."""
+#: Names a table is asked for before they are known to exist.
+Names = Sequence[str]
 
 
 @dataclass(frozen=True)
 class PredictionFile:
-    """What a file of predictions holds: labels, one set of probabilities per model, weights, groups.
+    """What a file of predictions holds: labels, one set of probabilities per model, weights, other columns.
 
-    ``notes`` states every guess that was made, ``classes`` the class names in column order.
+    ``notes`` states every guess that was made, ``classes`` the class names in column order, ``others`` the columns
+    asked for by name beside them (units, groups, dates).
     """
 
     source: str
@@ -47,6 +45,7 @@ class PredictionFile:
     notes: tuple[str, ...] = ()
     n_dropped: int = 0
     columns: dict[str, Any] = field(default_factory=dict)
+    others: Columns = field(default_factory=dict)
 
     def predictions(self, model: str | None = None) -> Predictions:
         """The checked predictions of one model (the first by default), with the class names of the file."""
@@ -55,24 +54,33 @@ class PredictionFile:
         return named if self.weight is None else predictions(named, sample_weight=self.weight)
 
 
-def read_predictions(
-    source: str | Path,
-    *,
-    label: str | None = None,
-    prob: Sequence[str] | None = None,
-    models: Sequence[str] | None = None,
-    weight: str | None = None,
-    group: str | None = None,
-    positive: str | None = None,
-    logits: bool = False,
-    drop_missing: bool = False,
-) -> PredictionFile:
-    """Read labels and probabilities from a file.
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read: which column is what, and what its numbers are."""
+
+    label: str | None = None
+    prob: Names | None = None
+    models: Names | None = None
+    weight: str | None = None
+    group: str | None = None
+    positive: str | None = None
+    logits: bool = False
+    percent: bool = False
+    drop_missing: bool = False
+    others: Names = ()
+    id: str | None = None
+    model_column: str | None = None
+    class_column: str | None = None
+
+
+def read_predictions(source: str | Path | Sequence[str | Path], **options: Any) -> PredictionFile:
+    """Read labels and probabilities from a file, or from one file per model.
 
     Parameters
     ----------
-    source : path, or "-" for standard input
-        CSV, TSV (also gzip), Parquet, Arrow/Feather, JSON lines or NPZ, told apart by name or content.
+    source : path, several paths, or "-" for standard input
+        CSV, TSV, JSON (lines) (each also gzip), Parquet, Arrow, NPZ, Excel or torch, told apart by name or content; a
+        folder holds parts of one table. Several files hold one model each, on the same rows.
     label, weight, group : column names
         ``label`` is guessed when obvious ("label", "y", "target", ...) and the guess is stated in ``notes``.
     prob : column names or a prefix
@@ -81,210 +89,213 @@ def read_predictions(
         Several models to compare: one column or prefix each. Replaces ``prob``.
     positive : str
         The label that counts as class 1 when the labels are two names.
-    logits : bool
-        The columns hold logits, not probabilities.
+    logits, percent : bool
+        The columns hold logits, or percentages (also written 85%), not probabilities.
     drop_missing : bool
         Leave rows with missing values out instead of refusing them.
+    others : column names
+        Columns to bring along.
+    id : column name
+        What says which rows of several files, models or classes belong together.
+    model_column, class_column : column names
+        A long table: one row for each model, or for each class, of a prediction.
     """
-    table = read_table(source)
-    notes: list[str] = []
-    label = _label_column(table, label, notes)
-    columns = _model_columns(table, label, prob, models, {weight, group}, notes)
-    used = [label, *(c for cs in columns.values() for c in cs), *(c for c in (weight, group) if c)]
-    for name in (weight, group):
-        if name is not None:
-            _require(table, name)
-    keep = _complete_rows(table, used, str(source), drop_missing)
-    values = {name: table[name][keep] for name in used}
-    probabilities = {model: _matrix(values, cs, logits) for model, cs in columns.items()}
+    how = Reading(**options)
+    if how.logits and how.percent:
+        raise InputError("--logits and --percent exclude each other: columns hold one or the other")
+    if isinstance(source, str | Path):
+        return _read(open_table(source), str(source), how)
+    if len(source) == 1:
+        return read_predictions(source[0], **options)
+    if "-" in map(str, source):
+        raise InputError("standard input is one file: name it alone")
+    return _one_file_per_model([str(s) for s in source], how)
+
+
+def _read(table: Table, source: str, how: Reading) -> PredictionFile:
+    notes = list(table.notes)
+    names = list(table.names)
+    label = _label_column(names, how.label, notes)
+    beside = [c for c in (how.weight, how.group, how.id, how.model_column, how.class_column, *how.others) if c]
+    for name in beside:
+        _require(names, name)
+    columns = _model_columns(names, label, how.prob, how.models, set(beside), notes)
+    used = list(dict.fromkeys([label, *(c for cs in columns.values() for c in cs), *beside]))
+    values = table.columns(used)
+    keep = _complete_rows(values, used, table.name, how.drop_missing)
+    dropped = int(len(keep) - keep.sum())
+    if dropped:
+        values = {name: column[keep] for name, column in values.items()}
+    if how.model_column or how.class_column:
+        values, columns = _wide(values, label, columns, how)
+    probabilities = {model: _matrix(values, cs, how, notes) for model, cs in columns.items()}
     n_columns = {1 if p.ndim == 1 else p.shape[1] for p in probabilities.values()}
     if len(n_columns) > 1:
         raise InputError(f"the models have different numbers of probability columns: {sorted(n_columns)}")
-    y, classes = _class_labels(values[label], label, columns, n_columns.pop(), positive, notes)
+    y, classes = _class_labels(values[label], label, columns, n_columns.pop(), how.positive, notes)
     return PredictionFile(
-        str(source),
+        source,
         y,
         probabilities,
         classes,
-        None if weight is None else _numbers(values[weight], weight),
-        None if group is None else values[group],
+        None if how.weight is None else _numbers(values[how.weight], how.weight),
+        None if how.group is None else values[how.group],
         tuple(notes),
-        int(len(keep) - keep.sum()),
-        {"label": label, "models": columns, "weight": weight, "group": group},
+        dropped,
+        {"label": label, "models": columns, "weight": how.weight, "group": how.group},
+        {name: values[name] for name in (*how.others, *([how.id] if how.id else []))},
     )
 
 
-# -- tables -----------------------------------------------------------------------------------------
+# -- one file per model, and long tables ------------------------------------------------------------
 
 
-def read_table(source: str | Path) -> dict[str, NDArray[Any]]:
-    """A file as named numpy columns; missing values are NaN or None."""
-    if str(source) == "-":
-        return _checked_table(_read_stream(sys.stdin.buffer.read(), "standard input"), "standard input")
-    path = Path(source)
-    if not path.exists():
-        near = suggest(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else ""
-        hint = f": {near}" if near.startswith("did you mean") else ""
-        raise InputError(f"no such file: {path}{hint}")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: name a file")
-    if path.stat().st_size == 0:
-        raise InputError(f"{path} is empty")
-    return _checked_table(_read_stream(path.read_bytes(), str(path)), str(path))
+def _one_file_per_model(sources: list[str], how: Reading) -> PredictionFile:
+    """Several files on the same rows, as one: in the same order, or brought into it by ``id``."""
+    read = [_read(open_table(source), source, how) for source in sources]
+    if how.id is not None:
+        read = [_in_order_of(found, how.id) for found in read]
+    first = read[0]
+    models: dict[str, Array] = {}
+    stems = [Path(s).name for s in sources]
+    for stem, found in zip(stems, read, strict=True):
+        if found.classes != first.classes or not np.array_equal(found.y, first.y):
+            why = "number of rows" if len(found.y) != len(first.y) else "labels"
+            remedy = "" if how.id else ", name the column that says which row is which with --id"
+            raise InputError(
+                f"{found.source} and {first.source} differ in their {why}: files of several models hold the same rows"
+                f"{remedy}, or give each file a report of its own with --folder"
+            )
+        if how.id and not np.array_equal(found.others[how.id], first.others[how.id]):
+            raise InputError(f"{found.source} and {first.source} hold different rows: their {how.id!r} differ")
+        for name, p in found.models.items():
+            models[stem if len(found.models) == 1 else f"{stem} {name}"] = p
+    if len(models) < sum(len(found.models) for found in read):
+        raise InputError(f"two files have the same name ({_some(stems)}): rename one, it is the name of its model")
+    notes = dict.fromkeys(note for found in read for note in found.notes)
+    return replace(
+        first, source=", ".join(sources), models=models, notes=tuple(notes), n_dropped=sum(f.n_dropped for f in read)
+    )
 
 
-def _read_stream(data: bytes, name: str) -> dict[str, NDArray[Any]]:
-    if not data:
-        raise InputError(f"{name} is empty")
-    if data[:2] == b"\x1f\x8b":
-        data = gzip.decompress(data)
-        name = name.removesuffix(".gz")
-    kind = _kind(data, name)
-    try:
-        if kind == "npz":
-            return _read_npz(data, name)
-        return _as_columns(_read_arrow(io.BytesIO(data), kind, name))
-    except InputError:
-        raise
-    except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{name} cannot be read as {_KIND_NAMES[kind]}: {reason}") from error
+def _in_order_of(found: PredictionFile, id: str) -> PredictionFile:
+    ids = found.others[id].astype(str)
+    order = np.argsort(ids, kind="stable")
+    if len(ids) and (ids[order][1:] == ids[order][:-1]).any():
+        twice = ids[order][1:][ids[order][1:] == ids[order][:-1]][0]
+        raise InputError(f"{found.source}: {id} {twice!r} occurs twice: it must say which row is which")
+    return replace(
+        found,
+        y=found.y[order],
+        models={name: p[order] for name, p in found.models.items()},
+        weight=None if found.weight is None else found.weight[order],
+        group=None if found.group is None else found.group[order],
+        others={name: values[order] for name, values in found.others.items()},
+    )
 
 
-_KIND_NAMES = {
-    "npz": "NPZ", "parquet": "Parquet", "arrow": "Arrow", "json": "JSON lines", "tsv": "TSV", "csv": "CSV",
-}  # fmt: skip
-_KIND_ENDINGS = {
-    "npz": (".npz",), "parquet": (".parquet", ".pq"), "arrow": (".arrow", ".feather", ".ipc"),
-    "json": (".jsonl", ".ndjson", ".json"), "tsv": (".tsv", ".tab"), "csv": (".csv", ".txt"),
-}  # fmt: skip
+def _wide(
+    values: Columns, label: str, columns: dict[str, list[str]], how: Reading
+) -> tuple[Columns, dict[str, list[str]]]:
+    """A long table with one row for each model (or class) of a prediction, as one row for each prediction."""
+    key = how.model_column or how.class_column
+    assert key is not None
+    if how.model_column and how.class_column:
+        raise InputError("--model-column and --class-column together are not read: write one file per model")
+    if how.class_column and not how.id:
+        raise InputError("--class-column needs --id: the column that says which rows are one prediction")
+    given = [c for cs in columns.values() for c in cs]
+    if len(given) != 1:
+        raise InputError(f"a long table has its probabilities in one column: name it with --prob, beside {key!r}")
+    kinds, member = _factor(values[key])
+    places = [np.flatnonzero(member == k) for k in range(len(kinds))]
+    if how.id:
+        ids = values[how.id].astype(str)
+        places = [rows[np.argsort(ids[rows], kind="stable")] for rows in places]
+    _refuse_unequal(values, kinds, places, key, label, how.id)
+    wide = {name: column[places[0]] for name, column in values.items()}
+    taken = {label, *values}
+    new = [kind if kind not in taken else f"{kind} ({key})" for kind in kinds]
+    wide.update({name: values[given[0]][rows] for name, rows in zip(new, places, strict=True)})
+    if how.class_column:
+        return wide, {given[0]: new}
+    return wide, {name: [name] for name in new}
 
 
-def _kind(data: bytes, name: str) -> str:
-    for kind, endings in _KIND_ENDINGS.items():
-        if name.lower().endswith(endings):
-            return kind
-    magic = {b"PK\x03\x04": "npz", b"PAR1": "parquet", b"ARRO": "arrow"}
-    if data[:4] in magic:
-        return magic[data[:4]]
-    head = data[:4096].lstrip()
-    if head[:1] == b"{":
-        return "json"
-    return "tsv" if head.split(b"\n", 1)[0].count(b"\t") else "csv"
-
-
-def _read_arrow(data: IO[bytes], kind: str, name: str) -> Any:
-    with extra("files", "reading files"):
-        import pyarrow as pa  # noqa: F401
-
-    if kind == "parquet":
-        import pyarrow.parquet as pq
-
-        return pq.read_table(data)
-    if kind == "arrow":
-        import pyarrow.feather as feather
-
-        return feather.read_table(data)
-    if kind == "json":
-        import pyarrow.json as pj
-
-        return pj.read_json(data)
-    import pyarrow.csv as pc
-
-    first = data.readline()
-    data.seek(0)
-    delimiter = "\t" if kind == "tsv" else ","
-    if first.count(delimiter.encode()) >= MOST_COLUMNS:
-        raise InputError(_too_wide(name, first.count(delimiter.encode()) + 1))
-    return pc.read_csv(data, parse_options=pc.ParseOptions(delimiter=delimiter))
-
-
-def _read_npz(data: bytes, name: str) -> dict[str, NDArray[Any]]:
-    # allow_pickle stays off: a pickle in a downloaded file could run any code
-    columns: dict[str, NDArray[Any]] = {}
-    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-        for key in arrays.files:
-            array = arrays[key]
-            if array.ndim == 2:
-                columns.update({f"{key}{j}": array[:, j] for j in range(array.shape[1])})
-            elif array.ndim == 1:
-                columns[key] = array
-    if not columns:
-        raise InputError(f"{name} holds no one- or two-dimensional arrays")
-    return columns
-
-
-def _as_columns(table: Any) -> dict[str, NDArray[Any]]:
-    if table.num_columns > MOST_COLUMNS:
-        raise InputError(_too_wide("the file", table.num_columns))
-    return {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
-
-
-def _too_wide(name: str, columns: int) -> str:
-    return f"{name} has {columns:,} columns: one row per prediction is expected (is it transposed?)"
-
-
-def _checked_table(table: dict[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any]]:
-    lengths = {len(v) for v in table.values()}
-    if len(lengths) > 1:
-        raise InputError(f"the columns of {name} have different lengths: {sorted(lengths)}")
-    if not table or not lengths.pop():
-        raise InputError(f"{name} has no rows")
-    return table
+def _refuse_unequal(
+    values: Columns, kinds: list[str], places: list[NDArray[np.intp]], key: str, label: str, id: str | None
+) -> None:
+    for kind, rows in zip(kinds, places, strict=True):
+        same = len(rows) == len(places[0])
+        if same and id is not None:
+            same = bool(np.array_equal(values[id][rows].astype(str), values[id][places[0]].astype(str)))
+        if not same:
+            hint = "" if id else "; name the column that says which row is which with --id"
+            raise InputError(f"{key} {kind!r} and {kinds[0]!r} are not given for the same rows{hint}")
+        if not np.array_equal(values[label][rows], values[label][places[0]]):
+            hint = "" if id else "; name the column that says which row is which with --id"
+            raise InputError(
+                f"{key} {kind!r} and {kinds[0]!r} have different labels in {label!r} for the same row{hint}"
+            )
 
 
 # -- which column is what ---------------------------------------------------------------------------
 
 
-def _require(table: dict[str, NDArray[Any]], name: str) -> str:
-    if name in table:
+def _require(names: Names, name: str) -> str:
+    if name in names:
         return name
-    raise InputError(f"no column is called {name!r}: {suggest(name, table)}")
+    raise InputError(f"no column is called {name!r}: {suggest(name, names)}")
 
 
-def _label_column(table: dict[str, NDArray[Any]], label: str | None, notes: list[str]) -> str:
+def _label_column(names: Names, label: str | None, notes: list[str]) -> str:
     if label is not None:
-        return _require(table, label)
-    found = [name for name in table if name.lower() in _LABEL_NAMES]
+        return _require(names, label)
+    found = [name for name in names if name.lower() in _LABEL_NAMES]
     if len(found) != 1:
         what = (
             "no column looks like the label" if not found else f"several columns may be the label ({', '.join(found)})"
         )
-        raise InputError(f"{what}: name it with --label; the columns are {_some(table)}")
+        raise InputError(f"{what}: name it with --label; the columns are {_some(names)}")
     notes.append(f"label column guessed: {found[0]}")
     return found[0]
 
 
 def _model_columns(
-    table: dict[str, NDArray[Any]],
+    names: Names,
     label: str,
-    prob: Sequence[str] | None,
-    models: Sequence[str] | None,
-    taken: set[str | None],
+    prob: Names | None,
+    models: Names | None,
+    taken: set[str],
     notes: list[str],
 ) -> dict[str, list[str]]:
-    free = [name for name in table if name != label and name not in taken]
+    free = [name for name in names if name != label and name not in taken]
     if models:
-        return {name.rstrip("_-. "): _columns_named(table, free, name) for name in models}
+        found = {name.rstrip("_-. ") or name: _columns_named(names, free, name) for name in models}
+        if len(found) < len(models):
+            raise InputError(f"--model names the same columns twice: {_some(models)}")
+        return found
     if prob:
-        names = [part.strip() for value in prob for part in ([value] if value in table else value.split(","))]
-        columns = [c for name in names for c in _columns_named(table, free, name)]
-        return {names[0] if len(names) == 1 else "model": columns}
-    found = [name for name in free if name.lower() in _PROB_NAMES]
-    if len(found) != 1:
-        found = _numbered(free)
-    if not found:
-        raise InputError(f"no column looks like a probability: name it with --prob; the columns are {_some(table)}")
-    notes.append("probability columns guessed: " + (found[0] if len(found) == 1 else f"{found[0]} ... {found[-1]}"))
-    return {_prefix(found[0]) if len(found) > 1 else found[0]: found}
+        asked = [part.strip() for value in prob for part in ([value] if value in names else value.split(","))]
+        columns = [c for name in asked for c in _columns_named(names, free, name)]
+        if len(set(columns)) < len(columns):
+            raise InputError(f"--prob names the same column twice: {_some(asked)}")
+        return {asked[0] if len(asked) == 1 else "model": columns}
+    guess = [name for name in free if name.lower() in _PROB_NAMES]
+    if len(guess) != 1:
+        guess = _numbered(free)
+    if not guess:
+        raise InputError(f"no column looks like a probability: name it with --prob; the columns are {_some(names)}")
+    notes.append("probability columns guessed: " + (guess[0] if len(guess) == 1 else f"{guess[0]} ... {guess[-1]}"))
+    return {_prefix(guess[0]) if len(guess) > 1 else guess[0]: guess}
 
 
-def _columns_named(table: dict[str, NDArray[Any]], free: list[str], name: str) -> list[str]:
-    if name in table:
+def _columns_named(names: Names, free: list[str], name: str) -> list[str]:
+    if name in names:
         return [name]
     matching = [c for c in free if c.startswith(name) and c != name]
     if len(matching) < 2:
-        raise InputError(f"no column, and no prefix of several columns, is called {name!r}: {suggest(name, table)}")
+        raise InputError(f"no column, and no prefix of several columns, is called {name!r}: {suggest(name, names)}")
     numbers = [re.fullmatch(r"\d+", c[len(name) :].lstrip("_-. ")) for c in matching]
     if all(numbers):
         matching.sort(key=lambda c: int(c[len(name) :].lstrip("_-. ")))
@@ -326,7 +337,7 @@ def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.zeros(len(values), dtype=bool)
 
 
-def _complete_rows(table: dict[str, NDArray[Any]], used: list[str], name: str, drop: bool) -> NDArray[np.bool_]:
+def _complete_rows(table: Columns, used: list[str], name: str, drop: bool) -> NDArray[np.bool_]:
     keep = np.ones(len(table[used[0]]), dtype=bool)
     for column in dict.fromkeys(used):
         gone = _missing(table[column])
@@ -342,36 +353,63 @@ def _complete_rows(table: dict[str, NDArray[Any]], used: list[str], name: str, d
     return keep
 
 
-def _numbers(values: NDArray[Any], column: str) -> Array:
+def _numbers(values: NDArray[Any], column: str, percent: bool = False) -> Array:
+    if values.dtype.kind in "cmM":
+        raise InputError(f"column {column!r} holds {values.dtype} values, not numbers")
     try:
         return np.asarray(values, dtype=np.float64)
-    except (ValueError, TypeError) as error:
-        bad = next((v for v in values if not _is_number(v)), None)
-        raise InputError(f"column {column!r} holds {bad!r}, which is not a number") from error
+    except (ValueError, TypeError, OverflowError):
+        pass
+    numbers = np.empty(len(values))
+    for i, value in enumerate(values):
+        try:
+            numbers[i] = float(value.strip().removesuffix("%") if percent and isinstance(value, str) else value)
+        except (ValueError, TypeError, OverflowError):
+            hint = ": say --percent" if isinstance(value, str) and value.strip().endswith("%") else ""
+            raise InputError(f"column {column!r} holds {value!r} in row {i + 1}, which is not a number{hint}") from None
+    return numbers
 
 
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (ValueError, TypeError):
-        return False
-    return True
-
-
-def _matrix(values: dict[str, NDArray[Any]], columns: list[str], logits: bool) -> Array:
-    numbers = [_numbers(values[c], c) for c in columns]
+def _matrix(values: Columns, columns: list[str], how: Reading, notes: list[str]) -> Array:
+    numbers = [_numbers(values[c], c, how.percent) for c in columns]
     p = numbers[0] if len(numbers) == 1 else np.column_stack(numbers)
-    if logits:
+    if how.logits:
+        _refuse_infinite(p, columns)
         return sigmoid(p) if p.ndim == 1 else softmax(p)
-    wrong = ~((p >= 0) & (p <= 1))
+    top = 100.0 if how.percent else 1.0
+    wrong = ~((p >= 0) & (p <= top))
     if wrong.any():
         rows = np.flatnonzero(wrong if p.ndim == 1 else wrong.any(axis=1))[:3]
         shown = "; ".join(f"row {i + 1}: {np.atleast_1d(p[i])[np.atleast_1d(wrong[i])][0]:g}" for i in rows)
-        raise InputError(
-            f"column {columns[0] if p.ndim == 1 else ', '.join(columns[:3]) + ' ...'} holds values outside [0, 1] "
-            f"({shown}): use --logits if they are logits, divide by 100 if they are percentages"
-        )
-    return p
+        raise InputError(f"column {_shown(columns)} holds values outside [0, {top:g}] ({shown}): {_remedy(p, how)}")
+    if not how.percent:
+        return p
+    below = int(((p > 0) & (p < 1)).sum()) if p.ndim == 1 else 0
+    if p.ndim == 1 and p.max() <= 1.0:
+        notes.append(f"--percent, and no value of {_shown(columns)} is above 1: are these probabilities already?")
+    elif below:
+        notes.append(f"{below:,} values of {_shown(columns)} between 0 and 1 read as less than 1 percent")
+    return p / 100.0
+
+
+def _refuse_infinite(z: Array, columns: list[str]) -> None:
+    bad = np.argwhere(~np.isfinite(z))
+    if len(bad) and z.ndim == 2:
+        raise InputError(f"column {columns[bad[0][1]]!r} holds {z[tuple(bad[0])]:g} in row {bad[0][0] + 1}: no logit")
+
+
+def _shown(columns: list[str]) -> str:
+    return columns[0] if len(columns) == 1 else ", ".join(columns[:3]) + " ..."
+
+
+def _remedy(p: Array, how: Reading) -> str:
+    if how.percent:
+        return "percentages go from 0 to 100"
+    if p.min() >= 0.0 and p.max() <= 100.0:
+        if ((p > 0.0) & (p < 1.0)).any() and p.ndim == 1:
+            return "percentages mixed with fractions? bring them to one scale; --percent reads all as percentages"
+        return "use --percent if they are percentages, --logits if they are logits"
+    return "use --logits if they are logits"
 
 
 def _class_labels(
@@ -385,6 +423,8 @@ def _class_labels(
     """Labels as class numbers, and the class names in column order."""
     distinct, member = _factor(values)
     if n_columns > 1:
+        if positive is not None:
+            raise InputError("--positive is for one probability column: here every class has its own")
         candidate = _classes_of_columns(next(iter(columns.values())), distinct, label)
         return _positions(distinct, member, candidate), tuple(candidate)
     if len(distinct) > 2:
@@ -400,7 +440,7 @@ def _factor(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
     if values.dtype.kind == "O":
         place: dict[Any, int] = {}
         codes = np.fromiter((place.setdefault(v, len(place)) for v in values), dtype=np.intp, count=len(values))
-        words = [str(v) for v in place]
+        words = [_as_word(v) for v in place]
     else:
         distinct, codes = np.unique(values, return_inverse=True)
         words = [_as_word(v) for v in distinct.tolist()]
@@ -410,7 +450,7 @@ def _factor(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
 
 
 def _as_word(value: Any) -> str:
-    if isinstance(value, bool):
+    if isinstance(value, bool | np.bool_):
         return str(int(value))
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 

@@ -9,22 +9,32 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from calibrary._errors import suggest
-from calibrary.cli.read import InputError, PredictionFile, read_predictions
+from calibrary._files import beside, check_writable
+from calibrary.cli.files import InputError
+from calibrary.cli.options import (
+    Drop,
+    Label,
+    Percent,
+    Positive,
+    Prob,
+    Quiet,
+    Weight,
+    err,
+    load,
+    out,
+    plain,
+    written,
+)
 from calibrary.cli.stream import Job, kind_of, run
 from calibrary.data.checks import Array
 from calibrary.data.matching import match_detections
 from calibrary.recalibrate import RecalibrationGain, Recalibrator, recalibration_gain
 from calibrary.recalibrate.candidates import NAMES
-from calibrary.recalibrate.file import beside
 
 app = typer.Typer(help="What would help: fit a recalibration map, and apply it to other files.", no_args_is_help=True)
-
-out = Console()
-err = Console(stderr=True)
 
 
 @app.command()
@@ -34,13 +44,11 @@ def fit(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The map to write (.json).")],
     map: Annotated[str, typer.Option(help=f"auto, or {', '.join(NAMES)}.")] = "auto",
-    label: Annotated[str | None, typer.Option(help="Column of the true class (guessed when obvious).")] = None,
-    prob: Annotated[
-        list[str] | None, typer.Option(help="Probability column(s), or a prefix such as p for p0, p1, ... Repeatable.")
-    ] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of weights: 2 is the row written twice.")] = None,
+    label: Label = None,
+    prob: Prob = None,
+    weight: Weight = None,
     unit: Annotated[str | None, typer.Option(help="Column of patients, images or prompts that stay together.")] = None,
-    positive: Annotated[str | None, typer.Option(help="The label the probabilities are of, if two names.")] = None,
+    positive: Positive = None,
     results: Annotated[
         Path | None, typer.Option(help="COCO results of a detector: the map is then one of their scores.")
     ] = None,
@@ -49,28 +57,24 @@ def fit(
     folds: Annotated[int, typer.Option(help="Folds of the cross-fitting.")] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
     logits: Annotated[bool, typer.Option("--logits", help="The columns hold logits, here and when applied.")] = False,
-    drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Leave rows with missing values out.")] = False,
+    percent: Percent = False,
+    drop_missing: Drop = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the gain table as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the answer.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Fit a map and say what it would gain: `calibrary recalibrate fit valid.csv -o map.json`."""
     if output.suffix != ".json":
         raise InputError(f"{output}: a map is a JSON file, name it .json")
-    if not output.parent.is_dir():
-        raise InputError(f"{output}: the folder {output.parent} does not exist")
+    check_writable(output)
     columns: list[str] = ["score"]
     units: Any = None
     if results is not None:
-        try:
-            data: Any = match_detections(file, results, iou_threshold=iou_threshold)
-        except OSError as error:
-            raise InputError(str(error)) from error
+        data: Any = match_detections(file, results, iou_threshold=iou_threshold)
     else:
-        found = read_predictions(
-            file, label=label, prob=prob, weight=weight, group=unit, positive=positive, logits=logits,
-            drop_missing=drop_missing,
+        found = load(
+            file, quiet, label=label, prob=prob, weight=weight, group=unit, positive=positive, logits=logits,
+            percent=percent, drop_missing=drop_missing,
         )  # fmt: skip
-        _say(found, quiet)
         data, units = found.predictions(), found.group
         columns = next(iter(found.columns["models"].values()))
     fitted = Recalibrator(map, logits=logits, scoring=score, folds=folds, rng=seed).fit(data, units=units)
@@ -79,41 +83,28 @@ def fit(
     fitted.save(output)
     _show(gain, as_json, quiet)
     if fitted.map_ == "identity":
-        err.print("the map leaves predictions as they are", highlight=False)
-    err.print(f"written: {output}", highlight=False, soft_wrap=True)
-
-
-def _say(found: PredictionFile, quiet: bool) -> None:
-    if quiet:
-        return
-    for note in found.notes:
-        err.print(f"[dim]{_plain(note)}[/]")
-    if found.n_dropped:
-        err.print(f"[dim]{found.n_dropped:,} rows with missing values left out[/]")
+        err.print("the map leaves predictions as they are")
+    written(output)
 
 
 def _show(gain: RecalibrationGain, as_json: bool, quiet: bool) -> None:
     if as_json:
         out.print_json(json.dumps(gain.to_dict()))
         return
-    out.print(_plain(gain.sentence), highlight=False, soft_wrap=True)
+    out.print(plain(gain.sentence), soft_wrap=True)
     if quiet:
         return
     for note in gain.notes:
-        out.print(_plain(note), highlight=False, soft_wrap=True)
+        out.print(plain(note), soft_wrap=True)
     head, body = gain.table()
     table = Table(box=None, pad_edge=False)
     for j, name in enumerate(head):
         table.add_column(name, justify="left" if j in (0, len(head) - 1) else "right")
     for line in body:
-        table.add_row(*map(_plain, line), style="bold" if line[-1] else "")
+        table.add_row(*map(plain, line), style="bold" if line[-1] else "")
     out.print(table)
     if gain.advice is not None:
-        out.print("Test it on other data than it was fitted on.", highlight=False)
-
-
-def _plain(text: str) -> str:
-    return text.replace("[", "\\[")
+        out.print("Test it on other data than it was fitted on.")
 
 
 @app.command()
@@ -168,7 +159,7 @@ def apply(
                 "was written; use other rows, or --fitted-rows to look at them all the same"
             )
     if not quiet:
-        err.print(f"written: {output} ({n:,} rows, {recalibrator.map_})", highlight=False, soft_wrap=True)
+        err.print(f"written: {plain(output)} ({n:,} rows, {recalibrator.map_})", soft_wrap=True)
 
 
 def _columns(names: list[str], prob: list[str] | None, recalibrator: Recalibrator, map: Path) -> list[str]:

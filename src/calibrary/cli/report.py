@@ -84,7 +84,7 @@ def report(
         file, quiet, label=label, prob=prob, models=model, weight=weight, group=group, positive=positive,
         logits=logits, drop_missing=drop_missing,
     )  # fmt: skip
-    wanted = [*(listed(metrics) or []), *(listed(family) or []), *(rule[0] for rule in rules)]
+    wanted = [*(listed(metrics) or []), *(listed(family) or []), *(rule.metric for rule in rules)]
     say("computing every metric that applies", quiet)
     reports = [
         cal.report(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,8 @@ import typer
 from rich.table import Table
 
 import calibrary as cal
+from calibrary._files import check_writable, write_atomically
+from calibrary.cli.files import InputError
 from calibrary.cli.options import (
     Bins,
     Drop,
@@ -19,6 +22,7 @@ from calibrary.cli.options import (
     Lens,
     Logits,
     Metrics,
+    Percent,
     Positive,
     Prob,
     Quiet,
@@ -27,14 +31,15 @@ from calibrary.cli.options import (
     Rule,
     Seed,
     Weight,
+    WeightType,
     err,
     listed,
     load,
     out,
     plain,
     say,
+    written,
 )
-from calibrary.cli.read import InputError
 from calibrary.lookup import catalogue
 
 
@@ -44,6 +49,7 @@ def metric(
     label: Label = None,
     prob: Prob = None,
     weight: Weight = None,
+    weight_type: WeightType = "frequency",
     positive: Positive = None,
     lens: Lens = "auto",
     interval: Annotated[bool, typer.Option("--interval", help="Add a bootstrap interval.")] = False,
@@ -51,18 +57,35 @@ def metric(
     resamples: Resamples = None,
     seed: Seed = 0,
     logits: Logits = False,
+    percent: Percent = False,
     drop_missing: Drop = False,
     quiet: Quiet = False,
 ) -> None:
     """One number: `calibrary metric ece predictions.csv --interval`."""
     entry = catalogue[id]
     found = load(
-        file, quiet, label=label, prob=prob, weight=weight, positive=positive, logits=logits, drop_missing=drop_missing
+        file,
+        quiet,
+        label=label,
+        prob=prob,
+        weight=weight,
+        positive=positive,
+        logits=logits,
+        percent=percent,
+        drop_missing=drop_missing,
     )
     p = found.predictions()
     draws = 999 if resamples is None else resamples
     result = cal.evaluate(
-        p, metrics=[entry.id], lens=lens, intervals=interval, tests=test, primary=entry.id, n_resamples=draws, rng=seed
+        p,
+        metrics=[entry.id],
+        lens=lens,
+        weight_type=weight_type,
+        intervals=interval,
+        tests=test,
+        primary=entry.id,
+        n_resamples=draws,
+        rng=seed,
     )
     if not result.rows:
         raise InputError(f"{entry.id}: {result.skipped[entry.id]}")
@@ -72,9 +95,9 @@ def metric(
             text += f"  [{row.low:.6g}, {row.high:.6g}]"
         if row.pvalue is not None:
             text += f"  p = {row.pvalue:.4g}"
-        out.print(plain(text), highlight=False)
+        out.print(plain(text))
         if row.note and not quiet:
-            err.print(f"[yellow]{plain(row.note)}[/]", highlight=False)
+            err.print(f"[yellow]{plain(row.note)}[/]")
 
 
 def compare(
@@ -82,11 +105,13 @@ def compare(
     prob: Annotated[list[str], typer.Option(help="One column or prefix per model; give two or more.")],
     label: Label = None,
     weight: Weight = None,
+    weight_type: WeightType = "frequency",
     positive: Positive = None,
     metrics: Metrics = None,
     resamples: Resamples = None,
     seed: Seed = 0,
     logits: Logits = False,
+    percent: Percent = False,
     drop_missing: Drop = False,
     quiet: Quiet = False,
 ) -> None:
@@ -103,13 +128,20 @@ def compare(
         weight=weight,
         positive=positive,
         logits=logits,
+        percent=percent,
         drop_missing=drop_missing,
     )
     ids = tuple(catalogue[m].id for m in listed(metrics) or ["ece", "bs"])
     say("comparing", quiet)
     draws = 999 if resamples is None else resamples
     found_pairs = compare_models(
-        found.y, found.models, metrics=ids, n_resamples=draws, rng=seed, sample_weight=found.weight
+        found.y,
+        found.models,
+        metrics=ids,
+        n_resamples=draws,
+        rng=seed,
+        sample_weight=found.weight,
+        weight_type=weight_type,
     )
     from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 
@@ -129,33 +161,41 @@ def plot(
     positive: Positive = None,
     bins: Bins = None,
     logits: Logits = False,
+    percent: Percent = False,
     drop_missing: Drop = False,
     quiet: Quiet = False,
 ) -> None:
     """One figure: `calibrary plot predictions.csv --kind reliability -o figure.svg`."""
     from calibrary.plots import draw
 
+    _check_figure(output)
     found = load(
-        file, quiet, label=label, prob=prob, weight=weight, positive=positive, logits=logits, drop_missing=drop_missing
+        file,
+        quiet,
+        label=label,
+        prob=prob,
+        weight=weight,
+        positive=positive,
+        logits=logits,
+        percent=percent,
+        drop_missing=drop_missing,
     )
     p = found.predictions()
     _save_figure(draw(kind, p, n_bins=bins or 15), output)
 
 
-def _save_figure(figure: Any, output: Path) -> None:
-    import io
-
-    from calibrary.reporting.write import write_atomically
-
-    kind = output.suffix.lstrip(".")
-    if kind not in ("svg", "pdf", "png"):
+def _check_figure(output: Path) -> None:
+    """Refuse, before any work is done, what could not be written at its end."""
+    if output.suffix not in (".svg", ".pdf", ".png"):
         raise InputError(f"{output}: the ending chooses the form, one of .svg, .pdf, .png")
-    if not output.parent.is_dir():
-        raise InputError(f"{output}: the folder {output.parent} does not exist")
+    check_writable(output)
+
+
+def _save_figure(figure: Any, output: Path) -> None:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, bbox_inches="tight", dpi=200)
+    figure.savefig(buffer, format=output.suffix[1:], bbox_inches="tight", dpi=200)
     write_atomically(output, buffer.getvalue())
-    err.print(f"written: {output}", highlight=False)
+    written(output)
 
 
 def detection_plot(
@@ -169,5 +209,6 @@ def detection_plot(
     """A figure of a detector's calibration."""
     from calibrary.plots import draw
 
+    _check_figure(output)
     matches = cal.match_detections(ground_truth, results, iou_threshold=iou_threshold, matching=matching)
     _save_figure(draw(kind, matches), output)

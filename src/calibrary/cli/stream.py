@@ -9,6 +9,7 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -18,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from calibrary._errors import extra
-from calibrary.cli.read import InputError
+from calibrary.cli.files import InputError, delimiter_of, objects_of_lines
 from calibrary.data.checks import Array
 
 #: Rows in memory at a time.
@@ -28,7 +29,6 @@ _ENDINGS = {
     ".csv": "csv", ".txt": "csv", ".tsv": "csv", ".tab": "csv", ".jsonl": "lines", ".ndjson": "lines", ".json": "json",
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
 }  # fmt: skip
-_DELIMITERS = ",\t;|"
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,9 @@ def run(job: Job) -> int:
         raise InputError(f"{job.target}: rows are written in the kind they are read in, here {ending}")
     try:
         return _KINDS[kind](job)
+    except (RecursionError, zlib.error) as error:
+        why = "is nested too deeply" if isinstance(error, RecursionError) else f"is damaged: {error}; copy it again"
+        raise InputError(f"{job.source} {why}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{job.source} is not UTF-8 text: {error.reason} at byte {error.start}") from error
     except (OSError, EOFError) as error:
@@ -127,7 +130,7 @@ def _csv(job: Job) -> int:
         head_line = source.readline()
         if not head_line.strip():
             raise InputError(f"{job.source} is empty, or its first line is: name the columns there")
-        delimiter = max(_DELIMITERS, key=head_line.count)
+        delimiter = delimiter_of(head_line)
         ending = "\r\n" if head_line.endswith("\r\n") else "\n"
         head = next(csv.reader([head_line], delimiter=delimiter))
         columns = job.find(head)
@@ -177,23 +180,11 @@ def _numbers(cells: list[Any], job: Job, first: int, column: str) -> Array:
 def _lines(job: Job) -> int:
     with _opened(job.source, "r") as source, _opened(job.target, "w") as target:
         n = 0
-        for objects in _chunks(_objects_of_lines(source, job)):
+        for objects in _chunks(objects_of_lines(source, str(job.source))):
             _change_objects(objects, job, n)
             target.writelines(json.dumps(o, ensure_ascii=False) + "\n" for o in objects)
             n += len(objects)
     return n
-
-
-def _objects_of_lines(source: IO[str], job: Job) -> Iterator[dict[str, Any]]:
-    for i, line in enumerate(source):
-        if line.strip():
-            try:
-                found = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise InputError(f"{job.source}: line {i + 1:,} is not JSON ({error.msg})") from error
-            if not isinstance(found, dict):
-                raise InputError(f"{job.source}: line {i + 1:,} is not an object such as {{...}}")
-            yield found
 
 
 def _array(job: Job) -> int:

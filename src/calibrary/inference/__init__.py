@@ -5,6 +5,7 @@ from __future__ import annotations
 from calibrary.inference.bootstrap import Bootstrap
 from calibrary.inference.comparison import Comparison, calibration_gain, compare
 from calibrary.inference.decision import Decision, DecisionRow, decide
+from calibrary.inference.gate import assert_calibrated
 from calibrary.inference.interval import interval
 from calibrary.inference.inversion import Inversion
 from calibrary.inference.multiplicity import adjust_pvalues, step_down_max_t, step_down_min_p
@@ -32,6 +33,7 @@ __all__ = [
     "Triangle",
     "Verdict",
     "adjust_pvalues",
+    "assert_calibrated",
     "calibration_gain",
     "compare",
     "decide",

@@ -6,12 +6,12 @@ import math
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from calibrary._errors import one_of, warn
+from calibrary._errors import one_of, suggest, warn
 from calibrary.inference.interval import interval
 from calibrary.inference.result import IntervalResult
 from calibrary.lookup import catalogue
@@ -25,16 +25,37 @@ _CONDITION = re.compile(
 )
 
 
+#: What a condition may be about, beside the interval: one number, which then always decides.
+FIELDS = ("value", "low", "high", "pvalue", "pvalue_adjusted")
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
 @dataclass(frozen=True)
 class Condition:
-    """A bound on a metric, such as ``ece < 0.05``."""
+    """A bound on a metric, such as ``ece < 0.05``; on one of its parts (``cis.slope > 0.8``); on one number alone.
+
+    ``field`` is "" for the interval, or one of "value" (the plain estimate), "low", "high", "pvalue" and
+    "pvalue_adjusted".
+    """
 
     metric: str
     sign: str
     bound: float
+    part: str = ""
+    field: str = ""
+
+    @property
+    def name(self) -> str:
+        """The metric, its part and the field, with dots between."""
+        return ".".join(word for word in (self.metric, self.part, self.field) if word)
 
     def __str__(self) -> str:
-        return f"{self.metric}{self.sign}{self.bound:g}"
+        return f"{self.name}{self.sign}{self.bound:g}"
+
+    @property
+    def opposite(self) -> Condition:
+        """What holds exactly when this does not."""
+        return replace(self, sign=_OPPOSITE[self.sign])
 
     def holds(self, value: float) -> bool:
         """Does a value meet the bound?"""
@@ -42,7 +63,10 @@ class Condition:
 
 
 def condition(text: str) -> Condition:
-    """A condition read from text: a metric's id, one of < <= > >=, and a number (5% is 0.05)."""
+    """A condition read from text: a metric's id, one of < <= > >=, and a number (5% is 0.05).
+
+    After the id may stand one of its parts and one of ``FIELDS``: "cis.slope>0.8", "ece.value<0.05".
+    """
     found = _CONDITION.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise ValueError(f"condition={text!r} is not read: write a metric, < <= > or >=, and a number, as 'ece<0.05'")
@@ -50,7 +74,13 @@ def condition(text: str) -> Condition:
         bound = float(found["bound"]) / (100.0 if found["percent"] else 1.0)
     except ValueError:
         raise ValueError(f"condition={text!r}: {found['bound']!r} is no number") from None
-    return Condition(catalogue[found["metric"]].id, found["sign"], bound)
+    metric, part, field = found["metric"], "", ""
+    if metric not in catalogue:
+        metric, _, rest = metric.partition(".")
+        words = rest.split(".") if rest else []
+        field = words.pop() if words and words[-1] in FIELDS else ""
+        part = ".".join(words)
+    return Condition(catalogue[metric].id, found["sign"], bound, part, field)
 
 
 @dataclass(frozen=True)
@@ -120,45 +150,95 @@ def verdict(
     one_of("by", by, ("interval", "estimate"))
     wanted = asked if isinstance(asked, Condition) else condition(asked)
     result = interval(wanted.metric, y_true, y_prob, **options)
-    if np.ndim(result.estimate):
-        raise ValueError(f"{wanted.metric} has {np.size(result.estimate)} numbers here: a bound needs one")
-    n = len(y_true)
-    status = _status(wanted, result, by)
-    needed = _rows_needed(wanted, result, n) if status == "undecided" else math.nan
-    passed = on_undecided == "pass" if status == "undecided" else status == "pass"
-    sentence = _sentence(wanted, result, status, needed, by)
-    if status == "undecided":
-        warn(sentence)
-    return Verdict(
-        status, passed, str(wanted), float(result.estimate), float(result.low), float(result.high),
-        result.confidence_level, result.method, n, needed, sentence,
+    place = _place(wanted, result)
+    numbers = (result.estimate, result.low, result.high, result.bias, result.pvalue)
+    estimate, low, high, bias, pvalue = (float(x if np.ndim(x) == 0 else x[place]) for x in map(np.asarray, numbers))
+    if by == "estimate" and not wanted.field:
+        wanted = replace(wanted, field="value")
+    answer = judged(
+        wanted, estimate, low, high, n=len(y_true), bias=bias, pvalue=pvalue, method=result.method,
+        confidence_level=result.confidence_level, on_undecided=on_undecided,
     )  # fmt: skip
+    if answer.status == "undecided":
+        warn(answer.sentence)
+    return answer
 
 
-def _status(wanted: Condition, result: IntervalResult, by: str) -> str:
-    ends = [result.estimate] if by == "estimate" else [result.low, result.high]
-    if not np.isfinite(result.estimate) or np.isnan(ends).any():
+def _place(wanted: Condition, result: IntervalResult) -> int:
+    """Which of several numbers is meant."""
+    if not np.ndim(result.estimate):
+        if wanted.part:
+            raise ValueError(f"{wanted.metric} has no part {wanted.part!r}: it is one number")
+        return 0
+    if not wanted.part:
+        named = f": name one of {', '.join(result.parts)}" if result.parts else ""
+        raise ValueError(f"{wanted.metric} has {np.size(result.estimate)} numbers here: a bound needs one{named}")
+    if wanted.part not in result.parts:
+        raise ValueError(f"{wanted.metric} has no part {wanted.part!r}: {suggest(wanted.part, result.parts)}")
+    return result.parts.index(wanted.part)
+
+
+def judged(
+    wanted: Condition,
+    estimate: float,
+    low: float,
+    high: float,
+    *,
+    n: int,
+    confidence_level: float,
+    method: str,
+    bias: float = math.nan,
+    pvalue: float = math.nan,
+    pvalue_adjusted: float = math.nan,
+    on_undecided: str = "pass",
+) -> Verdict:
+    """The verdict on numbers that are known already, such as those of a row of a table."""
+    fields = {"value": estimate, "low": low, "high": high, "pvalue": pvalue, "pvalue_adjusted": pvalue_adjusted}
+    alone = fields[wanted.field] if wanted.field else None
+    if alone is not None and math.isnan(alone):
+        raise ValueError(f"{wanted.name} has no value on these data: {wanted} cannot be decided")
+    if alone is None and math.isnan(estimate):
+        raise ValueError(f"{wanted.name} is not defined on these data: {wanted} cannot be decided")
+    status = _status(wanted, estimate, [low, high] if alone is None else [alone])
+    truth = _most_plausible(estimate, low, high, bias, method)
+    needed = _rows_needed(wanted, truth, low, high, n) if status == "undecided" else math.nan
+    passed = on_undecided == "pass" if status == "undecided" else status == "pass"
+    sentence = _sentence(wanted, estimate, low, high, status, needed, alone)
+    return Verdict(status, passed, str(wanted), estimate, low, high, confidence_level, method, n, needed, sentence)
+
+
+def _status(wanted: Condition, estimate: float, ends: list[float]) -> str:
+    if wanted.field:
+        return "pass" if wanted.holds(ends[0]) else "fail"
+    if not np.isfinite(estimate) or np.isnan(ends).any():
         return "undecided"
-    met = [wanted.holds(float(x)) for x in ends]
+    met = [wanted.holds(x) for x in ends]
     return "pass" if all(met) else "undecided" if any(met) else "fail"
 
 
-def _rows_needed(wanted: Condition, result: IntervalResult, n: int) -> float:
+def _most_plausible(estimate: float, low: float, high: float, bias: float, method: str) -> float:
+    """Errors read high: inversion knows by how much; without that, the middle of its interval."""
+    if method == "inversion":
+        estimate = (low + high) / 2 if math.isnan(bias) else estimate - bias
+    return float(np.clip(estimate, low, high))
+
+
+def _rows_needed(wanted: Condition, truth: float, low: float, high: float, n: int) -> float:
     """Widths shrink like 1/sqrt(n): rows at which the interval would no longer hold the bound."""
-    truth = result.estimate - result.bias if result.method == "inversion" else result.estimate
-    truth = float(np.clip(truth, result.low, result.high))
-    reach = result.high - truth if truth < wanted.bound else truth - result.low
+    reach = high - truth if truth < wanted.bound else truth - low
     away = abs(truth - wanted.bound)
     if not (np.isfinite(reach) and away > 0.0):
         return math.inf
     return float(math.ceil(n * max(1.0, reach / away) ** 2))
 
 
-def _sentence(wanted: Condition, result: IntervalResult, status: str, needed: float, by: str) -> str:
-    reads = f"{wanted.metric} reads {result.estimate:.3g}"
-    if by == "estimate":
-        return f"{reads}, which {'meets' if status == 'pass' else 'does not meet'} {wanted}"
-    lies = f"{reads}; the true value lies between {result.low:.3g} and {result.high:.3g}"
+def _sentence(
+    wanted: Condition, estimate: float, low: float, high: float, status: str, needed: float, alone: float | None
+) -> str:
+    if alone is not None:
+        what = wanted.name.removesuffix(".value")
+        return f"{what} reads {alone:.3g}, which {'meets' if status == 'pass' else 'does not meet'} {wanted}"
+    lies = f"{wanted.name} reads {estimate:.3g}; the true value lies between {low:.3g} and {high:.3g}"
     if status != "undecided":
         return f"{lies}: {wanted} {'holds' if status == 'pass' else 'does not hold'}"
     if not math.isfinite(needed) or needed > 1e9:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrary._files import write_atomically
 from calibrary.recalibrate.candidates import NAMES
 from calibrary.recalibrate.fitted import IDENTITY, FittedMap
 from calibrary.recalibrate.rows import FittedRows
@@ -117,8 +115,7 @@ def _plain_class(name: Any) -> Any:
 def save(kept: Kept, path: str | Path) -> None:
     """Write the file beside its place and move it there."""
     text = json.dumps(as_dict(kept), indent=1, allow_nan=False)
-    with beside(Path(path)) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+    write_atomically(path, f"{text}\n".encode())
 
 
 def load(path: str | Path) -> Kept:
@@ -132,22 +129,3 @@ def load(path: str | Path) -> Kept:
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}") from error
     return from_dict(given, str(path))
-
-
-@contextmanager
-def beside(path: Path) -> Iterator[Path]:
-    """A file to write to in the same folder, moved to its place at the end: nobody ever sees half of it."""
-    if not path.parent.is_dir():
-        raise ValueError(f"{path}: the folder {path.parent} does not exist")
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder: name a file")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=f".{path.name}")
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from calibrary._files import check_writable, write_atomically
 from calibrary.reporting import html, text
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.text import Comparisons
@@ -15,12 +14,11 @@ ENDINGS = (".html", ".md", ".json", ".csv")
 
 
 def check_paths(paths: Sequence[str | Path]) -> None:
-    """Refuse endings we cannot write and folders that are not there, before any work is done."""
+    """Refuse endings we cannot write and places where nothing can be written, before any work is done."""
     for path in map(Path, paths):
         if path.suffix not in ENDINGS:
             raise ValueError(f"{path}: the ending chooses the form, one of {', '.join(ENDINGS)}")
-        if not path.parent.is_dir():
-            raise ValueError(f"{path}: the folder {path.parent} does not exist")
+        check_writable(path)
 
 
 @form("save")
@@ -36,17 +34,4 @@ def save(reports: Sequence[Report], paths: Sequence[str | Path], comparisons: Co
             content = text.as_json(reports, comparisons)
         else:
             content = text.as_csv(reports)
-        write_atomically(path, content.encode())
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write beside the target, then rename: nobody ever sees half a file."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as f:
-            f.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        write_atomically(path, content.encode("utf-8", "replace"))

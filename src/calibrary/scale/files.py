@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary._files import beside
 from calibrary.numerics.cells import POSITIONS, Grid
 
 Integers = NDArray[np.int64]
@@ -93,12 +93,8 @@ def _whole(column: Any, name: str) -> Integers:
 
 def write_parquet(table: Any, path: str | os.PathLike[str]) -> None:
     """Write beside the file, then rename: a reader never sees half a file."""
-    beside = Path(f"{os.fspath(path)}.part-{os.getpid()}")
-    try:
-        _write(table, beside)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with beside(os.fspath(path)) as temporary:
+        _write(table, temporary)
 
 
 def parquet_bytes(table: Any) -> bytes:

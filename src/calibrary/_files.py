@@ -1,0 +1,95 @@
+"""Files that the library writes: whole or not there, with the rights the user's system gives, found out beforehand.
+
+Every file is written beside its place and moved there at the end. What already stands there keeps its rights, a link
+keeps pointing where it did, and a pipe is written to.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def check_writable(path: str | Path) -> None:
+    """Refuse, before any work is done, what could not be written at its end."""
+    path = Path(path)
+    try:
+        place = _place(path)
+        if _is_special(place):
+            return
+        if place.exists() and not os.access(place, os.W_OK):
+            raise ValueError(f"{path} cannot be written: it may only be read")
+        temporary = _new_file(place)
+        temporary.unlink()
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+@contextmanager
+def beside(path: str | Path) -> Iterator[Path]:
+    """A file to write to in the same folder, moved to its place at the end: nobody ever sees half of it."""
+    path = Path(path)
+    try:
+        place = _place(path)
+        special = _is_special(place)
+        temporary = _new_file(Path(tempfile.gettempdir()) / place.name if special else place)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        yield temporary
+        try:
+            _move(temporary, place, special)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_atomically(path: str | Path, content: bytes) -> None:
+    """Write a file whole; a full disk leaves what was there as it was."""
+    with beside(path) as temporary:
+        try:
+            temporary.write_bytes(content)
+        except OSError as error:
+            raise _unwritable(Path(path), error) from error
+
+
+def _place(path: Path) -> Path:
+    """Where the bytes go: what a link points to, in a folder that exists."""
+    place = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if not place.parent.is_dir():
+        raise ValueError(f"{path}: the folder {place.parent} does not exist")
+    if place.is_dir():
+        raise ValueError(f"{path} is a folder: name a file")
+    return place
+
+
+def _is_special(place: Path) -> bool:
+    """Pipes and devices cannot be replaced: they are written to."""
+    return place.exists() and not place.is_file()
+
+
+def _new_file(place: Path) -> Path:
+    # os.open and not tempfile: files made by the latter are closed to others whatever the umask says
+    name = place.parent / f".{secrets.token_hex(6)}{place.name[-100:]}"
+    os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    return name
+
+
+def _move(temporary: Path, place: Path, special: bool) -> None:
+    if special:
+        with temporary.open("rb") as content, place.open("wb") as target:
+            shutil.copyfileobj(content, target)
+        return
+    if place.exists():
+        temporary.chmod(place.stat().st_mode & 0o777)
+    temporary.replace(place)
+
+
+def _unwritable(path: Path, error: OSError) -> ValueError:
+    return ValueError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}")

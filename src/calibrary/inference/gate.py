@@ -1,0 +1,56 @@
+"""A gate for tests and builds: conditions on metrics that must hold, or the test fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calibrary._errors import one_of
+from calibrary.inference.verdict import Verdict, verdict
+
+
+def assert_calibrated(
+    y_true: Any, y_prob: Any = None, *conditions: str, undecided: str = "pass", **options: Any
+) -> tuple[Verdict, ...]:
+    """Fail a test unless every condition holds: for pytest, and anything else that catches ``AssertionError``.
+
+    A condition is judged by the metric's interval, because the estimate alone fails good models on few rows: it passes
+    when the whole interval meets the bound, fails when none of it does, and is undecided between. What is undecided
+    passes with a warning that says how many rows would decide it.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for every metric. Matched detections stand alone: ``assert_calibrated(matches, None, "d_ece<0.1")``.
+    *conditions : str
+        What must hold: ``"ece<0.05"``, ``"cis.slope>0.8"`` (a part), ``"bs <= 12%"``. One number alone, which always
+        decides: ``"ece.value<0.05"`` (the plain estimate), ``"ece.high<0.1"``, ``"ece.pvalue>0.01"``.
+    undecided : "pass" or "fail"
+        What counts where the data cannot tell.
+    **options
+        Those of :func:`calibrary.interval`, and of the metrics.
+
+    Returns
+    -------
+    tuple of Verdict
+        One for each condition, each with its sentence.
+
+    Raises
+    ------
+    AssertionError
+        With one line for each condition that does not hold.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 1, 0, 1, 0, 1, 1] * 10, [0.2, 0.7, 0.9, 0.4, 0.6, 0.1, 0.8, 0.3] * 10
+    >>> [v.status for v in cal.assert_calibrated(y, p, "ece<0.5", "bs.value<0.2", rng=0)]
+    ['pass', 'pass']
+    """
+    one_of("undecided", undecided, ("pass", "fail"))
+    if not conditions or not all(isinstance(text, str) for text in conditions):
+        raise ValueError('assert_calibrated needs what must hold: assert_calibrated(y, p, "ece<0.05")')
+    answers = tuple(verdict(text, y_true, y_prob, on_undecided=undecided, **options) for text in conditions)
+    lines = [answer.sentence for answer in answers if not answer.passed]
+    if lines:
+        raise AssertionError("\n".join(lines))
+    return answers
