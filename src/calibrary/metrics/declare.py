@@ -112,8 +112,12 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
             return measure(entry, p)
         data = read(first, second, keywords)
         entry.check(keywords)
-        if plain and data.plain and (any_weight or not data.weighted) and looking.isdisjoint(keywords):
-            return formula(data, **keywords)
+        if plain and data.plain and (any_weight or not data.weighted):
+            looked = looking.intersection(keywords)
+            if not looked:
+                return formula(data, **keywords)
+            if looked == {"lens"} and keywords["lens"] in ("auto", "binary"):  # the lens shows p itself
+                return formula(data, **{name: value for name, value in keywords.items() if name != "lens"})
         return measure(entry, data, asked(keywords, entry.options))
 
     return call
