@@ -75,9 +75,9 @@ class Evaluation:
         for row in self.rows:
             if row.id == id and part in ("", row.part):
                 return row
-        entry = catalogue[id]
-        if entry.id != id:
-            return self.row(entry.id, part)
+        key = catalogue[id].key
+        if key != id:
+            return self.row(key, part)
         parts = [row.part for row in self.rows if row.id == id and row.part]
         if parts or any(row.id == id for row in self.rows):
             known = suggest(part, parts) if parts else "it is one number"
@@ -251,7 +251,7 @@ def evaluate_data(
     """The same for data and a question that are made already: each metric is measured once."""
     chosen, by_name = _chosen(metrics)
     if primary is not None:
-        primary = catalogue[primary].id
+        primary = catalogue[primary].key
         by_name.add(primary)
         if catalogue[primary] not in chosen:
             chosen.append(catalogue[primary])
@@ -262,15 +262,18 @@ def evaluate_data(
     rows: list[Row] = []
     skipped: dict[str, str] = {}
     done: list[Statistic] = []
+    apart: set[str] = set()  # boxes matched again for a metric's name are other data than the table's
     for entry in chosen:
         reason = _not_applicable(entry, data, question, ordinal, by_name)
         if reason is None:
-            reason = _measured(entry, sample, question, rows, done)
+            own = _own_sample(entry, sample)
+            reason = _measured(entry, own, question, rows, done if own is sample else [])
+            apart |= {entry.key} if own is not sample else set()
         if reason is not None:
-            skipped[entry.id] = reason
+            skipped[entry.key] = reason
     if intervals or tests:
         taken = [s for s in done if s.entry is not None and (not s.entry.costly or s.name in by_name)]
-        rows = _inferred(rows, taken, question, intervals=intervals, tests=tests, primary=primary)
+        rows = _inferred(rows, taken, question, intervals=intervals, tests=tests, primary=primary, apart=apart)
     settings: dict[str, Any] = {}
     if intervals or tests:
         settings = {"n_resamples": question.n_resamples, "confidence_level": question.confidence_level}
@@ -279,11 +282,19 @@ def evaluate_data(
     return Evaluation(tuple(rows), skipped, p.n_predictions, p.k, seen, settings)
 
 
+def _own_sample(entry: Entry, sample: Sample) -> Sample:
+    """The sample, or another one where the metric's name says how boxes are matched."""
+    if entry.reads != "matches":
+        return sample
+    seen = entry.seen(sample.data)
+    return sample if seen is sample.data else sample_of(seen, sample.weight_type)
+
+
 def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row], done: list[Statistic]) -> str | None:
     """Measure one metric and write its rows; the reason where it fails, which leaves the others alone."""
     try:
         with heard() as said:
-            own = question.of(entry.options)
+            own = entry.settled(question.of(entry.options))
             entry.check(own.options)
             statistic = as_statistic(entry, sample, own)
             named = statistic.named
@@ -292,7 +303,7 @@ def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row],
         sentence = str(error) or "no reason given"
         return sentence if isinstance(error, ValueError) else f"failed with {type(error).__name__}: {sentence}"
     facts: dict[str, Any] = {
-        "id": entry.id, "name": entry.name, "family": entry.family, "range": statistic.range, "better": entry.better,
+        "id": entry.key, "name": entry.title, "family": entry.family, "range": statistic.range, "better": entry.better,
     }  # fmt: skip
     note = _joined(known, *dict.fromkeys(said))
     rows += [
@@ -311,6 +322,7 @@ def _inferred(
     intervals: bool,
     tests: bool,
     primary: str | None,
+    apart: set[str],
 ) -> list[Row]:
     """The rows with intervals and p-values; costly metrics that nobody named keep their value alone."""
     found: dict[tuple[str, str], Inferred] = {}
@@ -321,7 +333,7 @@ def _inferred(
     for row in rows:
         known = found.get((row.id, row.part))
         if known is None:
-            filled.append(replace(row, note=_joined(row.note, _COSTLY)))
+            filled.append(replace(row, note=_joined(row.note, _APART if row.id in apart else _COSTLY)))
         else:
             note = row.note or _no_interval(known)
             filled.append(replace(row, **vars(known), primary=row.id == primary, note=note))
@@ -343,6 +355,9 @@ def _no_interval(known: Inferred) -> str:
 _COSTLY = "no interval and no test: each draw is costly; name the metric to get them"
 
 
+_APART = "no interval and no test here: its boxes are matched anew; ask interval or test for it alone"
+
+
 def _joined(*notes: str) -> str:
     return "; ".join(note for note in notes if note)
 
@@ -358,8 +373,8 @@ def _chosen(metrics: str | Iterable[str] | None) -> tuple[list[Entry], set[str]]
             wanted.update({e.id: e for e in catalogue.values() if e.family == name})
         else:
             entry = catalogue[name]
-            wanted[entry.id] = entry
-            by_name.add(entry.id)
+            wanted[entry.key] = entry
+            by_name.add(entry.key)
     return sorted(wanted.values(), key=_place), by_name
 
 
@@ -390,8 +405,8 @@ def _refuse_everywhere(name: str, value: Any, takers: list[Entry]) -> None:
 def _not_applicable(entry: Entry, data: Data, question: Question, ordinal: bool, by_name: set[str]) -> str | None:
     """Why this metric cannot or should not be computed here, or None."""
     try:
-        seen = data.read_as(entry.reads, entry.id)
-        entry.lens_for(seen, question)
+        seen = entry.seen(data)
+        entry.lens_for(seen, entry.settled(question.of(entry.options)))
     except ValueError as error:
         return str(error)
     if entry.weights == "none" and seen.weighted:
@@ -407,13 +422,13 @@ def _missing_input(entry: Entry, data: Data, question: Question, ordinal: bool) 
             return "is for ordered classes: pass ordinal=True if yours are"
         if need == "distributions" and data.read_as("predictions", entry.id).fractional:
             continue
-        if need not in question.options:
+        if need not in question.options and need not in entry.settings:
             return f"needs {need}" + (f": pass {need}=" if need in entry.options else "")
     return None
 
 
 def _too_slow(entry: Entry, data: Data, by_name: set[str]) -> str | None:
-    if entry.slow_above is None or entry.id in by_name:
+    if entry.slow_above is None or entry.key in by_name:
         return None
     p = data.read_as("predictions", entry.id)
     if (p.k > 2 or entry.slow_binary) and p.n > entry.slow_above:

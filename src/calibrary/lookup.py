@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -26,27 +27,57 @@ def _names(entry: Entry) -> tuple[str, ...]:
     return (entry.id, entry.name, *entry.aliases, entry.function.__name__)
 
 
+@functools.lru_cache(maxsize=1)
+def _index(ids: tuple[str, ...]) -> dict[str, list[Entry]]:
+    """Every squeezed name with what it may mean: metrics, with the settings that the name carries."""
+    meanings: dict[str, list[Entry]] = {}
+    for entry in map(ENTRIES.__getitem__, ids):
+        for name in _names(entry):
+            meant = meanings.setdefault(_squeezed(name), [])
+            if entry.under(name) not in meant:
+                meant.append(entry.under(name))
+    return meanings
+
+
+def _meanings(name: str) -> list[Entry]:
+    """What a name may mean. Of "smooth ECE (SECE)" both the words and the letters must mean it."""
+    index = _index(tuple(ENTRIES))
+    found = index.get(_squeezed(name), [])
+    both = re.fullmatch(r"(.*)\(([^()]+)\)(.*)", name)
+    if found or both is None:
+        return found
+    words, letters = index.get(_squeezed(both[1] + both[3]), []), index.get(_squeezed(both[2]), [])
+    return [e for e in words if e in letters] or words or letters
+
+
+def _candidate(entry: Entry) -> str:
+    carried = "" if entry.called is None else f" (with {entry.called.words})"
+    return f"{entry.id!r}: {entry.meaning}{carried}"
+
+
 class Catalogue(Mapping[str, Entry]):
     """Every metric by its short name: a read-only mapping that prints as a table.
 
-    Look-up takes the exact id first, then any name or alias, whatever its case, dashes and underscores.
+    Look-up takes the exact id first, then any name or alias, whatever its case, dashes and underscores. A name that
+    carries settings gives the metric with them; one that may mean several metrics is refused with the candidates.
 
     Examples
     --------
     >>> import calibrary as cal
     >>> cal.catalogue["Brier-Score"].id
     'bs'
+    >>> cal.catalogue["RMSCE"].id, dict(cal.catalogue["RMSCE"].settings)
+    ('ece', {'norm': 2})
     """
 
     def __getitem__(self, name: str) -> Entry:
         if name in ENTRIES:
             return ENTRIES[name]
-        wanted = _squeezed(str(name))
-        found = [e for e in self.values() if wanted in map(_squeezed, _names(e))]
+        found = _meanings(str(name))
         if len(found) == 1:
             return found[0]
         if found:
-            candidates = "; ".join(f"{e.id!r}: {e.meaning}" for e in found)
+            candidates = "; ".join(_candidate(e) for e in found)
             raise UnknownMetricError(f"{name!r} may mean several metrics, use an id: {candidates}")
         curve = curve_named(str(name))
         if curve is not None:
@@ -87,10 +118,15 @@ catalogue = Catalogue()
 def compute(id: str, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Compute one metric by its short name or any alias.
 
+    A name may carry settings: "RMSCE" is ece with ``norm=2``, "class-wise ECE" with ``lens="class-wise"``; an option
+    that contradicts the name is refused. ``calibrary.catalogue[name].settings`` says what a name carries.
+
     Examples
     --------
     >>> import calibrary as cal
     >>> round(cal.compute("bs", [0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.0467
+    >>> cal.compute("RMSCE", [0, 1, 1], [0.2, 0.7, 0.9]) == cal.compute("ece", [0, 1, 1], [0.2, 0.7, 0.9], norm=2)
+    True
     """
     return catalogue[id](y_true, y_prob, **options)

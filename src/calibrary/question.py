@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from calibrary._errors import one_of
-from calibrary.data.lens import Lens
+from calibrary.data.lens import Lens, lens_name
 
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
@@ -63,6 +63,23 @@ class Question:
     def with_options(self, **options: Any) -> Question:
         """The same question with further options."""
         return replace(self, options={**self.options, **options}) if options else self
+
+
+#: Words that mean the same value of a setting.
+_SAME: dict[str, dict[Any, Any]] = {
+    "average": {"macro": "uniform", "weighted": "prevalence"},
+    "norm": {"l1": 1, "l2": 2, "max": float("inf")},
+}
+
+
+def same_setting(name: str, a: Any, b: Any) -> bool:
+    """Do two values of a setting mean the same?"""
+    if name == "lens":
+        return lens_name(a) == lens_name(b)
+    if not all(isinstance(value, str | float | int | None) for value in (a, b)):
+        return a is b
+    same = _SAME.get(name, {})
+    return bool(same.get(a, a) == same.get(b, b))
 
 
 #: What a plain call asks.

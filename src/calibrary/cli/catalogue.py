@@ -15,7 +15,7 @@ from calibrary.cli.options import err, out, plain
 from calibrary.curves import Curve, curve_named
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
-from calibrary.metrics.declare import Entry
+from calibrary.metrics.declare import Alias, Entry
 
 
 def list_metrics(
@@ -72,6 +72,8 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
         return
     e = catalogue[id]
     out.print(f"[bold]{plain(e.name)}[/] ({e.id})" + (f", row {e.row} of Table 2" if e.row else ""), highlight=False)
+    if e.called is not None:
+        out.print(f"[bold]{plain(e.called)}[/] means {e.id} with {plain(e.called.words)}", highlight=False)
     out.print(plain(e.meaning), highlight=False)
     doc = inspect.getdoc(e.formula) or ""
     formula = re.search(r"\.\. math::\s*(.+?)(?:\n\n|\n[A-Z]|\Z)", doc, flags=re.DOTALL)
@@ -80,7 +82,9 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
         "in the review": e.place if e.section else "",
         "newer than the review": "" if e.section else e.equation,
         "family": f"{e.family}, {e.subfamily}" if e.section else e.family,
-        "also called": ", ".join(e.aliases),
+        "also called": ", ".join(a for a in e.aliases if not isinstance(a, Alias)),
+        "with settings called": "; ".join(f"{words}: {', '.join(names)}" for words, names in _presets(e).items()),
+        "not to be confused": "; ".join(f"{name} may also mean {other}" for name, other in e.homonyms.items()),
         "range": f"{e.range[0]:g} to {e.range[1]:g}" + (f" ({e.range_note})" if e.range_note else ""),
         "ideal": "depends on the data" if e.perfect is None else f"{e.perfect:g}",
         "reading": e.sign,
@@ -107,6 +111,15 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
         out.print(
             f"[dim]erratum, {plain(c.fact)}:[/] review: {plain(c.review)}; here: {plain(c.ours)}", highlight=False
         )
+
+
+def _presets(e: Entry) -> dict[str, list[str]]:
+    """The names that carry settings, by what they carry."""
+    named: dict[str, list[str]] = {}
+    for alias in e.aliases:
+        if isinstance(alias, Alias):
+            named.setdefault(alias.words, []).append(str(alias))
+    return named
 
 
 def _explain_curve(curve: Curve) -> None:

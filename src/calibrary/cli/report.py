@@ -106,7 +106,7 @@ def report(
     comparisons: Any = ()
     if len(reports) > 1 and draws > 0:
         comparisons = compare_models(
-            found.y, found.models, metrics=(catalogue[primary].id, "bs"), n_resamples=draws, rng=seed,
+            found.y, found.models, metrics=(catalogue[primary].key, "bs"), n_resamples=draws, rng=seed,
             sample_weight=found.weight,
         )  # fmt: skip
     save(reports, output or [], comparisons)

@@ -78,17 +78,17 @@ def metric(
     draws = 999 if resamples is None else resamples
     result = cal.evaluate(
         p,
-        metrics=[entry.id],
+        metrics=[entry.key],
         lens=lens,
         weight_type=weight_type,
         intervals=interval,
         tests=test,
-        primary=entry.id,
+        primary=entry.key,
         n_resamples=draws,
         rng=seed,
     )
     if not result.rows:
-        raise InputError(f"{entry.id}: {result.skipped[entry.id]}")
+        raise InputError(f"{entry.key}: {result.skipped[entry.key]}")
     for row in result.rows:
         text = f"{row.id}{'.' + row.part if row.part else ''} {row.value:.10g}"
         if row.low is not None:
@@ -131,7 +131,7 @@ def compare(
         percent=percent,
         drop_missing=drop_missing,
     )
-    ids = tuple(catalogue[m].id for m in listed(metrics) or ["ece", "bs"])
+    ids = tuple(catalogue[m].key for m in listed(metrics) or ["ece", "bs"])
     say("comparing", quiet)
     draws = 999 if resamples is None else resamples
     found_pairs = compare_models(

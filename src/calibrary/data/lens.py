@@ -29,6 +29,7 @@ lens                    views                    label                          
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -115,9 +116,17 @@ def as_lens(lens: str | Lens, r: int | None = None) -> Lens:
     return _named(lens, None if r is None else whole("r", r))
 
 
+def lens_name(lens: str | Lens) -> str:
+    """The name of a lens here, whichever of its words was given; an unknown word comes back as it is."""
+    if isinstance(lens, Lens):
+        return lens.name
+    word = re.sub(r"[\s_-]+", "-", lens.strip().lower())
+    return _SYNONYMS.get(word, word)
+
+
 @functools.cache
 def _named(lens: str, r: int | None) -> Lens:
-    name = _SYNONYMS.get(lens.lower().replace("_", "-"), lens.lower().replace("_", "-"))
+    name = lens_name(lens)
     if name not in _LOOKS:
         raise ValueError(f"lens={lens!r} is not known: {suggest(name, [*_LOOKS, *_SYNONYMS])}")
     if name in ("rth", "within-top-r", "ranked"):
@@ -187,10 +196,18 @@ def code_matrix(n_classes: int, kind: str = "one-vs-rest") -> NDArray[np.int64]:
     return matrix
 
 
+#: What others call a lens.
 _SYNONYMS = {
-    "confidence": "top-label", "toplabel": "top-label", "canonical": "full", "ovr": "class-wise",
-    "one-vs-rest": "class-wise", "classwise": "class-wise", "marginal": "class-wise", "pair": "pairwise",
-    "top-r": "within-top-r", "k-largest": "within-top-r", "multilabel": "class-wise", "multi-label": "class-wise",
+    "confidence": "top-label", "toplabel": "top-label", "most-likely-class": "top-label",
+    "canonical": "full", "multiclass": "full", "multi-class": "full", "joint": "full", "strong": "full",
+    "ovr": "class-wise", "one-vs-rest": "class-wise", "one-versus-rest": "class-wise", "one-vs-all": "class-wise",
+    "one-versus-all": "class-wise", "classwise": "class-wise", "marginal": "class-wise", "static": "class-wise",
+    "multilabel": "class-wise", "multi-label": "class-wise",
+    "pair": "pairwise", "pair-wise": "pairwise", "comprehensive-pairwise": "pairwise", "one-vs-one": "pairwise",
+    "one-versus-one": "pairwise", "ovo": "pairwise",
+    "top-r": "within-top-r", "top-k": "within-top-r", "k-largest": "within-top-r",
+    "k-largest-predictions": "within-top-r", "rth-most-likely": "rth",
+    "fixed-partition": "partition", "code-matrix": "code",
     "ordinal": "cumulative", "token-level": "pooled", "flattened": "pooled",
 }  # fmt: skip
 

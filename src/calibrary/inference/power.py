@@ -110,7 +110,7 @@ def power(
     rejected = np.array([pvalues(np.array([x]), null, statistic.tail)[0] <= alpha for x in other[:, 0]])
     share = float(rejected.mean())
     return Power(
-        share, math.sqrt(share * (1.0 - share) / n_resamples), n, error, alpha, entry.id, line,
+        share, math.sqrt(share * (1.0 - share) / n_resamples), n, error, alpha, entry.key, line,
         float(np.nanmean(other)), float(np.nanmean(null)),
     )  # fmt: skip
 

@@ -80,7 +80,7 @@ def condition(text: str) -> Condition:
         words = rest.split(".") if rest else []
         field = words.pop() if words and words[-1] in FIELDS else ""
         part = ".".join(words)
-    return Condition(catalogue[metric].id, found["sign"], bound, part, field)
+    return Condition(catalogue[metric].key, found["sign"], bound, part, field)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from calibrary.metrics.entry import (
     listed,
     own_options,
 )
-from calibrary.metrics.facts import Correction, Options
+from calibrary.metrics.facts import Alias, Correction, Options
 from calibrary.metrics.measure import each_view, measure, usual_average, views_of
 from calibrary.metrics.options import check_options
 from calibrary.metrics.table2 import TABLE_2
@@ -43,6 +43,7 @@ __all__ = [
     "METHODS",
     "REDRAWING",
     "TESTS",
+    "Alias",
     "BonferroniResult",
     "Common",
     "Correction",
@@ -242,7 +243,7 @@ class OwnTest:
 
     def run(self, entry: Entry, data: Data, question: Question) -> Any:
         """The test by its own law."""
-        seen = data.read_as(entry.reads, entry.id)
+        seen, question = entry.seen(data), entry.settled(question)
         seen.check_law(entry.lens_for(seen, question))
         views = views_of(entry, data, question)
         if not views.several:

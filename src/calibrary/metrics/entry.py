@@ -11,9 +11,9 @@ from typing import Any, Protocol, TypedDict
 from calibrary._errors import deprecated, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import Lens, as_lens
-from calibrary.metrics.facts import Facts
+from calibrary.metrics.facts import Alias, Facts
 from calibrary.metrics.options import check_options
-from calibrary.question import Question, asked
+from calibrary.question import LOOKING, Question, asked, same_setting
 
 
 class _Named(TypedDict, total=False):
@@ -114,6 +114,7 @@ class Entry(Facts):
         every resample, because rows drawn twice mislead the choice (a leave-one-out bandwidth); with ``redrawn=True``
         only those that depend on the confidences alone, which redrawn labels do not change
     front : how data enter the public function
+    called : the name by which it was found, if that name carries settings: they go with it wherever it is measured
     """
 
     formula: Callable[..., Any] = field(default=len, repr=False, compare=False)
@@ -123,6 +124,26 @@ class Entry(Facts):
         default=None, repr=False, compare=False
     )
     front: Front = field(default=CLASSIFIER, repr=False, compare=False)
+    called: Alias | None = None
+
+    @property
+    def key(self) -> str:
+        """The name by which the catalogue finds it again as it is: its id, or the name that carries settings."""
+        return self.id if self.called is None else str(self.called)
+
+    @property
+    def title(self) -> str:
+        """Its name for a table or a sentence, with what the name it was asked by carries."""
+        return self.name if self.called is None else f"{self.name} ({self.called.words})"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What its name carries."""
+        return {} if self.called is None else self.called.settings
+
+    def under(self, name: str) -> Entry:
+        """The metric as this name means it: with the settings the name carries, if any."""
+        return _called(self.id, name) if isinstance(name, Alias) else self
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -146,6 +167,7 @@ class Entry(Facts):
 
     def lens_for(self, data: Any, question: Question) -> Lens:
         """The lens to use on these data; "auto" depends on the number of classes."""
+        question = self.settled(question)
         lens, r = question.lens, question.r
         if isinstance(lens, str) and lens in ("auto", ""):
             given = question.average
@@ -160,10 +182,49 @@ class Entry(Facts):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the metric: ``catalogue["ece"](y, p)``."""
-        return self.function(*args, **kwargs)
+        return self.function(*args, **(self.settled_keywords(kwargs) if self.settings else kwargs))
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.called is not None:
+            return _called, (self.id, self.called)
         return _entry, (self.id,)  # found again by its id: an entry is part of the library, not of the data
+
+    # -- settings that its name carries -----------------------------------------------------------
+
+    def settled_keywords(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
+        """The keywords of a call with the settings its name carries; one that contradicts them is refused."""
+        merged = dict(keywords)
+        for name, carried in self.settings.items():
+            given = merged.get(name, carried)
+            if name in LOOKING and isinstance(given, str) and given == "auto":
+                given = carried
+            if not same_setting(name, given, carried):
+                assert self.called is not None
+                raise ValueError(
+                    f"{name}={given!r} contradicts the name {str(self.called)!r}, which means {self.id} with "
+                    f"{self.called.words}: leave {name} out, or ask for {self.id!r}"
+                )
+            merged[name] = carried
+        return merged
+
+    def settled(self, question: Question) -> Question:
+        """The question with the settings that the metric's name carries."""
+        if not self.settings:
+            return question
+        looking = {name: getattr(question, name) for name in LOOKING if name in self.settings}
+        if looking.get("r", 0) is None:
+            del looking["r"]
+        merged = self.settled_keywords({**question.options, **looking})
+        options = {name: value for name, value in merged.items() if name in self.options or name in question.options}
+        return question.changed(options=options, **{name: merged[name] for name in LOOKING if name in self.settings})
+
+    def seen(self, data: Data) -> Data:
+        """The data as the metric reads them, matched as its name says."""
+        seen = data.read_as(self.reads, self.id)
+        matching = {n: v for n, v in self.settings.items() if n not in LOOKING and n not in self.options}
+        if all(getattr(seen, name) == value for name, value in matching.items()):
+            return seen  # type: ignore[no-any-return]
+        return seen.rematched(**matching)  # type: ignore[no-any-return]
 
     def renewed(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
         """The keywords of a call with old names of options turned into today's, with a warning for each."""
@@ -182,6 +243,7 @@ class Entry(Facts):
 
     def read(self, first: Any, second: Any, keywords: dict[str, Any]) -> Data:
         """The data of a call, whose keywords are taken out; a keyword the metric has as an option is left to it."""
+        keywords.update(self.settled_keywords(keywords))
         own = {name: keywords.pop(name) for name in ("percent",) if name in keywords and name in self.options}
         data = self.front.read(first, second, keywords)
         keywords.update(own)
@@ -196,7 +258,7 @@ class Entry(Facts):
                 known = [*self.options, *self.front.common]
                 raise TypeError(f"{self.id} has no option {name!r}: {suggest(name, known)}")
         self.check(keywords)
-        return asked(keywords, self.options)
+        return self.settled(asked(keywords, self.options))
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Refuse values that the metric's options cannot have, whether the chosen variant reads them or not."""
@@ -205,6 +267,11 @@ class Entry(Facts):
 
 def _entry(id: str) -> Entry:
     return ENTRIES[id]
+
+
+@functools.cache
+def _called(id: str, name: Alias) -> Entry:
+    return replace(ENTRIES[id], called=name)
 
 
 @functools.cache

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any
 
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.metrics.table2 import SUBFAMILIES, TABLE_2, Row
 
 __all__ = [
+    "Alias",
     "Correction",
     "Facts",
     "Options",
@@ -22,6 +24,32 @@ class Options(dict[str, Any]):
     def __init__(self, doc: str, **defaults: Any) -> None:
         super().__init__(defaults)
         self.doc = doc
+
+
+class Alias(str):
+    """A name that carries settings: ``Alias("RMSCE", norm=2)`` among the aliases of ece is ece with ``norm=2``.
+
+    Settings are options of the metric, ``lens``, ``average``, ``r``, or (of detections) how boxes are matched.
+    """
+
+    settings: Mapping[str, Any]
+
+    def __new__(cls, name: str, **settings: Any) -> Alias:
+        alias = super().__new__(cls, name)
+        alias.settings = MappingProxyType(settings)
+        return alias
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _alias, (str(self), dict(self.settings))
+
+    @property
+    def words(self) -> str:
+        """The settings as a call writes them."""
+        return ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+
+
+def _alias(name: str, settings: dict[str, Any]) -> Alias:
+    return Alias(name, **settings)
 
 
 @dataclass(frozen=True)
@@ -39,7 +67,9 @@ class Facts:
 
     Attributes
     ----------
-    id, name, aliases : the short name for ``compute``, the full one, and the others it is known by
+    id, name, aliases : the short name for ``compute``, the full one, and the others it is known by; an :class:`Alias`
+        among these carries settings
+    homonyms : names of this metric by which people also mean something else: name -> what that is called here
     row : number in the review's Table 2, or None
     section : where the review describes it; "" for metrics newer than the review
     family : "point", "bin", "kernel", "curve", "cumulative" or "detection"
@@ -86,6 +116,7 @@ class Facts:
     row: int | None = None
     section: str = ""
     aliases: tuple[str, ...] = ()
+    homonyms: Mapping[str, str] = field(default_factory=dict, hash=False)
     range: tuple[float, float] = (0.0, 1.0)
     range_note: str = ""
     perfect: float | None = 0.0
@@ -130,7 +161,12 @@ class Facts:
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain dictionaries, lists, numbers and text."""
         facts = {f.name: _plain(getattr(self, f.name)) for f in fields(Facts)}
-        return {**facts, "subfamily": self.subfamily, "table2": None if self.table2 is None else self.table2._asdict()}
+        return {
+            **facts,
+            "subfamily": self.subfamily,
+            "table2": None if self.table2 is None else self.table2._asdict(),
+            "presets": {str(a): _plain(dict(a.settings)) for a in self.aliases if isinstance(a, Alias)},
+        }
 
     @property
     def subfamily(self) -> str:
@@ -172,4 +208,6 @@ def _plain(value: Any) -> Any:
         return {name: _plain(v) for name, v in value.items()}
     if isinstance(value, tuple):
         return [_plain(v) for v in value]
+    if isinstance(value, Alias):
+        return str(value)
     return value

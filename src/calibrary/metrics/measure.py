@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 
 def measure(entry: Entry, data: Data, question: Question = PLAIN) -> Any:
     """The metric on data, as the question asks: a number, an array of one for each view, or a result object."""
+    if entry.settings:
+        data, question = entry.seen(data), entry.settled(question)
     if question.by is not None:
         whole = question.changed(by=None)
         return over_parts(entry, data, question.by, lambda part: numbers(measure(entry, part, whole), entry.fields))
@@ -40,7 +42,7 @@ def views_of(entry: Entry, data: Data, question: Question) -> Views:
     """What the metric is shown: the data in the form it reads, through the lens it is asked to use."""
     if question.by is not None:
         raise ValueError("by= splits the rows for a metric; for a test or a table pass the rows of one part")
-    seen = data.read_as(entry.reads, entry.id)
+    seen, question = entry.seen(data), entry.settled(question)
     if entry.weights == "none" and seen.weighted:
         raise ValueError(f"{entry.id} does not take sample_weight: {entry.weights_note or 'leave it out'}")
     lens = entry.lens_for(seen, question)

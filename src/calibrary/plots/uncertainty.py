@@ -34,9 +34,9 @@ def null_data(
     checked = {k: options.pop(k) for k in ("sample_weight", "labels", "pos_label") if k in options}
     p = predictions(y_true, y_prob, **checked)
     entry = catalogue[metric]
-    result = test(entry.id, p, method="monte-carlo", n_resamples=n_resamples, rng=rng, **options)
+    result = test(entry.key, p, method="monte-carlo", n_resamples=n_resamples, rng=rng, **options)
     return NullData(
-        np.asarray(result.null.values), float(result.statistic), float(result.pvalue), entry.id, entry.name, p.total
+        np.asarray(result.null.values), float(result.statistic), float(result.pvalue), entry.key, entry.title, p.total
     )
 
 

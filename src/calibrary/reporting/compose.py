@@ -81,7 +81,7 @@ def report(
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
     data = as_data(y_true, y_prob, given)
     p = data.read_as("predictions", "report")
-    primary = catalogue[primary].id
+    primary = catalogue[primary].key
     draws = default_resamples(p.n) if n_resamples is None else n_resamples
     question = Question(
         options=inputs if n_bins is None else {**inputs, "n_bins": n_bins}, lens=lens, average=average, r=r,

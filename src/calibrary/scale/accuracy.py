@@ -72,7 +72,8 @@ def accuracy(metric: str, state: Any, **options: Any) -> Accuracy:
     'refused'
     """
     rows = state.as_predictions() if hasattr(state, "as_predictions") else state
-    return accuracy_of(rows, catalogue[metric], options)
+    entry = catalogue[metric]
+    return accuracy_of(rows, entry, entry.settled_keywords(options))
 
 
 def worst(found: Sequence[Accuracy]) -> Accuracy:

@@ -104,7 +104,10 @@ def checked_losses(ids: str | Iterable[str]) -> tuple[str, ...]:
     known = [e.id for e in catalogue.values() if "reduction" in e.options and e.reads == "predictions"]
     chosen = []
     for name in [ids] if isinstance(ids, str) else ids:
-        id = catalogue[name].id
+        entry = catalogue[name]
+        id = entry.id
+        if entry.called is not None:
+            raise ValueError(f"losses has {name!r}, which means {id} with {entry.called.words}: use an id, {id!r}")
         if id not in known:
             raise ValueError(f"losses has {name!r}, which is not a mean of row losses: {suggest(name, known)}")
         chosen.append(id)

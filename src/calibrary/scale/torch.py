@@ -62,7 +62,7 @@ class CalibrationMetric:
         **options: Any,
     ) -> None:
         one_of("lens", lens, ("binary", "top-label"))
-        self.metrics = tuple(catalogue[name].id for name in metrics)
+        self.metrics = tuple(catalogue[name].key for name in metrics)
         self.options = options
         self.lens = lens
         self.grid = Grid(resolution)

@@ -68,11 +68,11 @@ def null_reading(
     True
     """
     found = test(
-        catalogue[metric].id, y_true, y_prob, method="monte-carlo", n_resamples=n_resamples, rng=rng, **options
+        catalogue[metric].key, y_true, y_prob, method="monte-carlo", n_resamples=n_resamples, rng=rng, **options
     )
     n = len(y_true)
     return NullReading(
-        catalogue[metric].name,
+        catalogue[metric].title,
         float(found.statistic),
         float(found.null_mean),
         float(found.null_sd),

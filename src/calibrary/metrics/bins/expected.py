@@ -15,7 +15,7 @@ from calibrary.data.views import Views
 from calibrary.grouping import EqualWidth, Grouping, group
 from calibrary.metrics.bins.interval import cumulative_residual
 from calibrary.metrics.bins.options import BINNING, Binned, Bins, class_norm, range_of_distance
-from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.declare import Alias, Common, Correction, metric
 from calibrary.metrics.literature import cited
 
 __all__ = [
@@ -33,17 +33,37 @@ __all__ = [
 _BIASED = "Grows with the number of bins and falls with N: a calibrated model does not read 0; see null_reading."
 
 
+#: Names of the expected calibration error. Most carry a setting: bins, norm, or how classes are looked at.
+_NAMES = (
+    "estimated calibration error", "empirical calibration error", "mean absolute calibration error", "lp-ECE",
+    "lp calibration error", "CE", "mean calibration error", "estimated CE", "empirical CE", "mean absolute CE",
+    *(Alias(n, binning="width") for n in ("ECE-EW", "equal-width ECE", "width binning")),
+    *(Alias(n, binning="area") for n in ("ECE-EA", "equal-area ECE", "equiareal ECE")),
+    Alias("l1-ECE", norm=1),
+    *(Alias(n, norm=2) for n in ("l2-ECE", "RMSCE", "root mean-square calibration error", "plugin estimator", "PL")),
+    Alias("binary-ECE", lens="binary"),
+    Alias("multiclass-ECE", lens="full"),
+    *(Alias(n, lens="top-label") for n in (
+        "confidence-ECE", "top-label ECE", "top-label calibration error", "top-label classification error",
+    )),
+    *(Alias(n, lens="class-wise") for n in (
+        "CWCE", "CECE", "class-wise ECE", "class-wise calibration error", "static calibration error", "SCE",
+        "marginal calibration error", "marginal classification error", "marginal CE",
+    )),
+    *(Alias(n, lens="class-wise", average="uniform") for n in ("MSECE", "macro subset ECE")),
+    *(Alias(n, lens="class-wise", average="prevalence") for n in (
+        "WSECE", "weighted subset ECE", "weighted subset expected calibration error",
+    )),
+    Alias("class-stratified ECE", lens="class-wise", average=None),
+)  # fmt: skip
+
+
 @metric(
     "ece",
     family="bin",
     row=23,
     fractional="binary",
-    aliases=(
-        "ECE-EW", "estimated calibration error", "empirical calibration error", "mean absolute calibration error",
-        "lp-ECE", "CE", "mean calibration error", "confidence-ECE", "top-label calibration error", "CWCE", "CECE",
-        "class-wise ECE", "static calibration error", "SCE", "MSECE", "WSECE", "marginal calibration error", "RMSCE",
-        "estimated CE", "empirical CE", "mean absolute CE", "marginal CE",
-    ),
+    aliases=_NAMES,
     range_note="[0, 1]; with lens='full' [0, 2] for distance='l1' and [0, sqrt 2] for 'l2'",
     range_with=range_of_distance,
     lenses=ALL_LENSES,
@@ -129,7 +149,16 @@ def expected_calibration_error(
     family="bin",
     row=31,
     fractional="binary",
-    aliases=("l-infinity calibration error", "Chebyshev calibration error", "l_inf", "Chebyshev"),
+    aliases=(
+        "l-infinity calibration error",
+        "Chebyshev calibration error",
+        "l_inf",
+        "Chebyshev",
+        "Chebyshev norm",
+    ),
+    homonyms={
+        "MCE": "the marginal error over classes: ask for 'marginal classification error' (ece with lens='class-wise')"
+    },
     range_note="[0, 1]; with lens='full' [0, 2] for distance='l1' and [0, sqrt 2] for 'l2'",
     range_with=range_of_distance,
     lenses=ALL_LENSES,
@@ -168,7 +197,13 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
     family="bin",
     row=24,
     fractional="binary",
-    aliases=("ECE-EM", "equal-mass calibration error", "quantile binning", "frequency binning"),
+    aliases=(
+        Alias("ECE-EM", binning="mass"),
+        Alias("equal-mass ECE", binning="mass"),
+        Alias("equal-mass calibration error", binning="mass"),
+        Alias("quantile binning", binning="mass"),
+        Alias("frequency binning", binning="mass"),
+    ),
     default_lens="class-wise",
     extra_options=BINNING,
     combine=class_norm(1),
@@ -271,6 +306,7 @@ def thresholded_adaptive_calibration_error(
     row=26,
     fractional="binary",
     aliases=("imbalanced ECE", "ICE"),
+    homonyms={"ICE": "the interval calibration error, which is 'intce' here; its surrogate is 'sice'"},
     extra_options=BINNING,
     cost="O(N)",
     equation="(35)",
@@ -315,7 +351,10 @@ def _normalised_entropy(share: Array) -> float:
     "rbece",
     family="bin",
     row=27,
-    aliases=("region-balanced ECE", "RBECE"),
+    aliases=(
+        "region-balanced ECE",
+        "RBECE",
+    ),
     extra_options=BINNING,
     weights="rows",
     weights_note="min_count counts rows, not weight",
@@ -358,7 +397,10 @@ def region_balanced_calibration_error(view: Predictions, *, min_count: int = 10,
     family="bin",
     row=28,
     fractional="binary",
-    aliases=("ECE-LB", "label-binned ECE"),
+    aliases=(
+        "ECE-LB",
+        "label-binned ECE",
+    ),
     extra_options=BINNING,
     combine=class_norm(1),
     cost="O(N)",
@@ -409,7 +451,10 @@ def _contraharmonic(values: list[float], views: Views, average: Any, options: di
     family="bin",
     row=30,
     fractional="binary",
-    aliases=("contraharmonic ECE",),
+    aliases=(
+        "contraharmonic ECE",
+        "contraharmonic expected calibration error",
+    ),
     default_lens="class-wise",
     extra_options=BINNING,
     combine=_contraharmonic,

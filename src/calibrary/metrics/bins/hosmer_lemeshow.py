@@ -17,7 +17,7 @@ from calibrary.data.views import Views
 from calibrary.grouping import Grouping, Groups, VectorGroups, group
 from calibrary.grouping.edges import whole
 from calibrary.metrics.bins.options import BINNING
-from calibrary.metrics.declare import BonferroniResult, Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.declare import Alias, BonferroniResult, Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.literature import cited
 from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
 
@@ -111,7 +111,17 @@ def _mean_statistic(values: list[float], views: Views, average: Any, options: di
     "hl",
     family="bin",
     row=43,
-    aliases=("C-statistic", "H-statistic", "hosmer_lemeshow_c", "hosmer_lemeshow_h"),
+    aliases=(
+        "Hosmer-Lemeshow",
+        "Hosmer-Lemeshow statistic",
+        "HL statistic",
+        "Hosmer-Lemeshow (HL) statistic",
+        Alias("C-statistic", binning="mass"),
+        Alias("hosmer_lemeshow_c", binning="mass"),
+        Alias("H-statistic", binning="width"),
+        Alias("hosmer_lemeshow_h", binning="width"),
+    ),
+    homonyms={"HL": "the hinge loss, which is 'hinge' here"},
     range=(0.0, math.inf),
     perfect=None,
     sign="about its degrees of freedom (the number of groups) when calibrated; larger is worse",

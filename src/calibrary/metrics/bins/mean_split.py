@@ -20,7 +20,12 @@ __all__ = ["mean_split_calibration_error"]
     family="bin",
     row=32,
     fractional="binary",
-    aliases=("MVMS", "maximum variance mean split", "data-dependent binning"),
+    aliases=(
+        "MVMS",
+        "max-variance mean-split",
+        "maximum variance mean split",
+        "data-dependent binning",
+    ),
     range_note="[0, 1] for distance='tv', [0, 2] for 'l1', [0, sqrt 2] for 'l2'",
     range_with=range_of_distance,
     lenses=ALL_LENSES,

@@ -10,7 +10,7 @@ from calibrary._errors import one_of, undefined
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import whole
 from calibrary.grouping.windows import nearest_windows, sliding_windows
-from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.declare import Alias, Common, Correction, metric
 from calibrary.metrics.literature import cited
 
 __all__ = ["calbin", "nearest_neighbor_calibration_error"]
@@ -21,7 +21,10 @@ __all__ = ["calbin", "nearest_neighbor_calibration_error"]
     renamed={"literal": ("definition", {True: "review", False: "authors"})},
     family="bin",
     row=46,
-    aliases=("CAL", "calibration_by_overlapping_bins"),
+    aliases=(
+        "calibration_by_overlapping_bins",
+        Alias("Caruana's CAL", inner="bin"),
+    ),
     perfect=None,
     sign="0 needs labels that equal their confidences; larger is worse",
     lenses=("binary", "class-wise", "top-label"),
@@ -87,7 +90,13 @@ def calbin(
     family="bin",
     row=47,
     fractional="binary",
-    aliases=("knn_ece", "nearest_neighbor_calibration_error"),
+    aliases=(
+        "knn_ece",
+        "nearest_neighbor_calibration_error",
+        "k-nearest neighbours ECE",
+        "k-nearest neighbors ECE",
+        "KNN-ECE",
+    ),
     lenses=("binary", "top-label", "class-wise"),
     symmetric=True,
     cost="O(N log N)",

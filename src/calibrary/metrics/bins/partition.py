@@ -32,6 +32,7 @@ __all__ = [
 
 @metric(
     "piece",
+    aliases=("proximity-informed ECE",),
     family="bin",
     row=41,
     lenses=("binary", "top-label"),

@@ -101,7 +101,11 @@ def _weigh_groups(values: list[float], views: Views, average: Any, options: dict
     measures="calibration and sharpness",
     family="bin",
     row=36,
-    aliases=("WSMCS", "weighted sum miscalibration score"),
+    aliases=(
+        "WSMCS",
+        "weighted sum miscalibration score",
+        "weighted subset MCS",
+    ),
     range=(-1.0, 1.0),
     range_note="[-1, 1]; grows with K for group='sum'",
     range_with=lambda options, k: (-float(k), float(k)) if options.get("group") == "sum" else (-1.0, 1.0),

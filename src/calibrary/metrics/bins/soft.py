@@ -14,7 +14,7 @@ from calibrary.grouping import norm_order, power_mean
 from calibrary.grouping.edges import whole
 from calibrary.grouping.soft import SoftBins, SoftGroups
 from calibrary.metrics.bins.options import class_norm
-from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.declare import Alias, Common, Correction, metric
 from calibrary.metrics.literature import cited
 
 __all__ = ["differentiable_calibration_error", "soft_binned_calibration_error"]
@@ -90,7 +90,11 @@ def soft_binned_calibration_error(
     family="bin",
     row=38,
     fractional="binary",
-    aliases=("differentiable ECE", "LogSumExp DECE"),
+    aliases=(
+        "differentiable ECE",
+        Alias("LogSumExp DECE", confidence="logsumexp", lens="top-label"),
+        Alias("LogSumExp ECE", confidence="logsumexp", lens="top-label"),
+    ),
     lenses=_LENSES,
     combine=class_norm(1),
     symmetric=True,

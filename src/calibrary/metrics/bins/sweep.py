@@ -7,7 +7,7 @@ from typing import Unpack
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import MonotonicSweep, group
 from calibrary.metrics.bins.options import class_norm
-from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.declare import Alias, Common, Correction, metric
 from calibrary.metrics.literature import cited
 
 __all__ = ["sweep_calibration_error"]
@@ -18,7 +18,12 @@ __all__ = ["sweep_calibration_error"]
     family="bin",
     row=29,
     fractional="binary",
-    aliases=("ECE-SWEEP", "monotonic sweep calibration error", "EM-sweep"),
+    aliases=(
+        "ECE-SWEEP",
+        "monotonic sweep calibration error",
+        "MSCE",
+        Alias("EM-sweep", base="mass"),
+    ),
     combine=class_norm(1),
     weights_note="with base='width' the largest number of bins tried is the number of rows",
     cost="O(N log N)",

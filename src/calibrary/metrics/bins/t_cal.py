@@ -31,7 +31,12 @@ __all__ = [
     square="yes",
     family="bin",
     row=44,
-    aliases=("dpe", "T-Cal"),
+    aliases=(
+        "dpe",
+        "T-Cal",
+        "test for calibration",
+        "de-biased plugin estimator",
+    ),
     range=(-1.0, 2.0),
     range_note="at most 1 for pairs and 2 for whole vectors; a little below 0 by chance",
     sign="0 is perfect; larger is worse; below 0 is less deviation than label noise alone would give",

@@ -24,6 +24,7 @@ _STRATEGIES = {"width": "uniform", "mass": "quantile"}
 
 @metric(
     "tce",
+    homonyms={"TCE": "the top-label calibration error: ask for that name (ece with lens='top-label')"},
     renamed={"n_min": "min_count"},
     family="bin",
     row=45,

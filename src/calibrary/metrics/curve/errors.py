@@ -270,7 +270,19 @@ def e90(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
     return _error_percentile(view, 90.0, map, measure, options)
 
 
-@metric("emax", aliases=("E-max",), use="The worst error over the predictions made.", **_PERCENTILE_FACTS)
+@metric(
+    "emax",
+    aliases=(
+        "E-max",
+        "Harrell's Emax",
+        "maximum absolute error",
+    ),
+    homonyms={
+        "maximum absolute error": "the largest error of a single prediction, which is 'pwe' here (with norm=inf)"
+    },
+    use="The worst error over the predictions made.",
+    **_PERCENTILE_FACTS,
+)
 def emax(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
     """The largest distance between confidence and the fitted curve over the predictions made.
 
@@ -350,7 +362,14 @@ _PIECEWISE_FACTS: dict[str, Any] = {
     slow_above=100_000,
     slow_binary=True,
     row=67,
-    aliases=("ECE-PL",),
+    aliases=(
+        "ECE-PL",
+        "PL",
+        "piecewise linear ECE",
+    ),
+    homonyms={
+        "ECE-PL": "the plug-in estimate of the calibration error, which is 'plugin estimator' here (ece with norm=2)"
+    },
     use="A curve of a few straight pieces whose number the data choose: less noise than bins.",
     avoid="Fewer than about 200 rows: one piece cannot be steeper than the diagonal, so under-confidence is missed.",
     corrections=(_FOTT_LOSS,),
@@ -409,7 +428,12 @@ def piecewise_linear_calibration_error(
     slow_above=100_000,
     slow_binary=True,
     row=68,
-    aliases=("ECE-PL3",),
+    aliases=(
+        "ECE-PL3",
+        "PL3",
+        "piecewise linear in logit-logit space",
+        "piecewise linear in logit-logit space ECE",
+    ),
     use="As ECE-PL, but straight in log odds: one piece already shows over- and under-confidence.",
     avoid="Where confidences of exactly 0 and 1 abound, whose log odds are set by convention.",
     corrections=(
@@ -461,7 +485,12 @@ def piecewise_linear_logit_calibration_error(
     family="curve",
     row=69,
     fractional="binary",
-    aliases=("FOTT beta", "beta calibration error"),
+    aliases=(
+        "FOTT beta",
+        "FOTT beta scaling",
+        "beta scaling",
+        "beta calibration error",
+    ),
     symmetric=True,
     equation="(40)",
     references=cited("kull2017a", "kangsepp2022"),

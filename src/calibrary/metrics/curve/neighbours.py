@@ -31,7 +31,11 @@ class NeighborTestResult(TestResult):
     "knn_reliability",
     section="5.12",
     family="curve",
-    aliases=("nearest-neighbour chi-squared test",),
+    aliases=(
+        "nearest-neighbour chi-squared test",
+        "Pearson chi-squared reliability statistic",
+        "chi-squared reliability statistic",
+    ),
     range=(0.0, np.inf),
     perfect=None,
     sign="about K - 1 for calibrated predictions; larger is worse",

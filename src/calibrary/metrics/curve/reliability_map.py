@@ -23,7 +23,10 @@ __all__ = ["reliability_map_score"]
     costly=True,
     family="curve",
     row=60,
-    aliases=("LS-ECOC-R",),
+    aliases=(
+        "LS-ECOC-R", "LS-ECOC-Reliability", "reliability map",
+        "least squares error correcting output codes reliability",
+    ),
     range=(0.001, 0.999),
     perfect=None,
     better="higher",

@@ -15,7 +15,7 @@ from calibrary.data.views import Views
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.edges import whole
 from calibrary.metrics.detection.front import BinnedMatching, Matching, detection_metric, no_value
-from calibrary.metrics.facts import Correction
+from calibrary.metrics.facts import Alias, Correction
 from calibrary.metrics.literature import cited
 
 #: Features of a box besides its score, by name.
@@ -86,7 +86,15 @@ def average_calibration_error(
     row=76,
     renamed={"min_samples": "min_count"},
     extra_options=("bins",),
-    aliases=("detection_ece",),
+    aliases=(
+        "detection_ece",
+        Alias("confidence-based D-ECE", features="confidence"),
+        Alias("confidence-only D-ECE", features="confidence"),
+        Alias("object detection ECE", features="confidence"),
+        Alias("location-based D-ECE", features="location"),
+        Alias("shape-based D-ECE", features="shape"),
+        Alias("full D-ECE", features="full"),
+    ),
     equation="(28) in bins of more dimensions, in words",
     weights="rows",
     weights_note=_WEIGHTS_NOTE,
@@ -188,7 +196,13 @@ _CLASSES_CORRECTION = Correction(
     combine=_over_classes,
     iou_threshold=0.1,
     link="identity",
-    aliases=("la_ece", "localization_aware_expected_calibration_error", "laece0"),
+    aliases=(
+        "la_ece",
+        "localization_aware_expected_calibration_error",
+        "localisation-aware calibration error",
+        "localization-aware calibration error",
+        Alias("LAECE0", iou_threshold=0.0),
+    ),
     cost="O(V log V)",
     equation="(96)",
     references=cited("oksuz2023", "kuzucu2024"),
@@ -245,7 +259,11 @@ def localization_aware_expected_calibration_error(
     lenses=("class-wise",),
     combine=_over_classes,
     iou_threshold=0.0,
-    aliases=("la_ace", "localization_aware_adaptive_calibration_error", "laace0"),
+    aliases=(
+        "la_ace",
+        "localization_aware_adaptive_calibration_error",
+        Alias("LAACE0", iou_threshold=0.0),
+    ),
     perfect=None,
     sign="0 needs every overlap to equal its score; larger is worse",
     null=False,

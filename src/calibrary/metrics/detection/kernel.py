@@ -34,7 +34,11 @@ def _same_width(matches: Matches, *, bandwidth: Any = "loo-mle", **others: Any) 
     fixed=_same_width,
     row=79,
     link="option",
-    aliases=("detection_kde_error", "l1_cbod"),
+    aliases=(
+        "detection_kde_error",
+        "l1_cbod",
+        "estimator of L1 calibration error for a binary object detector",
+    ),
     cost="O(V^2) up to 3000 distinct scores, then about O(V), per bandwidth",
     equation="(98)",
     references=cited("popordanoska2024"),

@@ -35,6 +35,11 @@ def _same_width(
 
 @metric(
     "bkde",
+    aliases=(
+        "ECE-BKDE",
+        "beta kernel density estimator",
+        "beta kernel density calibration error",
+    ),
     renamed={"p": "norm"},
     square="yes",
     costly=True,

@@ -10,7 +10,7 @@ import numpy as np
 from calibrary._errors import one_of
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PAIR_KERNELS, median_bandwidth, positive_width
-from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.declare import Alias, Common, Correction, metric
 from calibrary.metrics.literature import cited
 from calibrary.numerics.sums.pairs import gaussian_form, laplace_form
 
@@ -28,6 +28,7 @@ _TEST = Correction("hypothesis test", "no", "the mean over pairs has a known nul
 
 @metric(
     "mmce",
+    aliases=(Alias("weighted MMCE", weighted=True),),
     square="option",
     family="kernel",
     row=55,

@@ -25,7 +25,13 @@ _SCALE_NOTE = "[0, 1] for two classes; [0, 2/K] by default, [0, 2] with scale='s
     "bs",
     row=1,
     fractional="rows",
-    aliases=("mean_squared_error", "quadratic_score"),
+    aliases=(
+        "Brier",
+        "mean_squared_error",
+        "mean square error",
+        "MSE",
+        "quadratic_score",
+    ),
     range=(0.0, 2.0),
     range_note=_SCALE_NOTE,
     sign="lower is better; 0 needs certain and correct predictions",
@@ -79,6 +85,11 @@ def brier_score(
 
 @metric(
     "rbs",
+    aliases=(
+        "root mean-square error",
+        "root mean squared error",
+        "RMSE",
+    ),
     measures="calibration and sharpness",
     family="point",
     row=2,

@@ -11,7 +11,7 @@ from calibrary._errors import one_of
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.declare import Alias, Common, Correction, metric
 from calibrary.metrics.literature import cited
 from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, errors, mean_of_rows, reduced, soft
 
@@ -36,6 +36,7 @@ _LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCO
     row=12,
     fractional="rows",
     aliases=("mean_absolute_deviation", "l1_error"),
+    homonyms={"MAE": "the maximum absolute error of a fitted curve, which is 'emax' here"},
     range_note="[0, 1] for two classes, [0, 2/K] for more",
     equation="(16)",
     references=cited("willmott2005"),
@@ -73,7 +74,13 @@ def mean_absolute_error(
     family="point",
     row=14,
     fractional="rows",
-    aliases=("pointwise_error", "pointwise_lp"),
+    aliases=(
+        "pointwise_error",
+        "pointwise_lp",
+        Alias("total variation", norm=1),
+        Alias("Chebyshev norm", norm=math.inf),
+        Alias("Chebyshev", norm=math.inf),
+    ),
     perfect=None,
     tail="two-sided",
     lenses=ALL_LENSES,
@@ -128,7 +135,13 @@ def pointwise_lp_error(
     "l1eps",
     row=15,
     fractional="rows",
-    aliases=("l1_eps", "l1_epsilon"),
+    aliases=(
+        "l1_eps",
+        "l1_epsilon",
+        "L1eps error",
+        "pseudo Huber",
+        "pseudo Huber loss",
+    ),
     range=(0.0, math.sqrt(2.0)),
     range_note="[sqrt eps, sqrt(1 + eps)]",
     range_with=lambda options, k: (0.0, math.sqrt(1.0 + float(options.get("eps", 1e-4)))),
@@ -175,7 +188,7 @@ def l1eps_error(
     "hinge",
     section="3.8",
     fractional="rows",
-    aliases=("hinge_error",),
+    aliases=("hinge_error", "mean hinge loss"),
     range=(0.0, 2.0),
     range_note="[0, 1] by default, [0, 2] for the other variants",
     equation="(19), (20)",

@@ -79,7 +79,10 @@ def ranked_probability_score(
     renamed={"form": ("definition", {"corrected": "authors", "literal": "review"})},
     row=22,
     fractional="rows",
-    aliases=("sa_rps",),
+    aliases=(
+        "sa_rps",
+        "squared absolute RPS",
+    ),
     range=(0.0, math.inf),
     range_note="[0, 1]; [0, K-1] with definition='review'",
     sign="lower is better; 0 needs certain and correct predictions",

@@ -10,7 +10,7 @@ import numpy as np
 from calibrary._errors import one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.declare import Alias, Common, Correction, metric
 from calibrary.metrics.literature import cited
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.logarithmic import surprise
@@ -23,7 +23,11 @@ __all__ = ["power_score", "proper_linear_score", "pseudo_spherical_score"]
 @metric(
     "pss",
     row=17,
-    aliases=("spherical_score", "pseudospherical_score"),
+    aliases=(
+        "pseudospherical_score",
+        Alias("spherical score", alpha=2.0),
+        Alias("SS", alpha=2.0),
+    ),
     better="higher",
     range_note="form='loss' is not bounded above by 1 for alpha < 2",
     range_with=lambda options, k: (0.0, 1.0 if options.get("form", "score") == "score" else math.inf),
@@ -152,6 +156,7 @@ def power_score(
 
 @metric(
     "pls",
+    aliases=("quadratic_score",),
     row=19,
     fractional="rows",
     range=(-1.0, 1.0),

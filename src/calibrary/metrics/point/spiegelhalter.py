@@ -26,6 +26,8 @@ __all__ = ["spiegelhalter_z", "spiegelhalter_z_test"]
     aliases=(
         "spiegelhalter_test",
         "spiegelhalter_z_test",
+        "Spiegelhalter z statistic",
+        "z statistic",
         "USS",
         "unweighted sum of squares test",
         "le Cessie-Copas test",

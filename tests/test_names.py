@@ -1,0 +1,338 @@
+"""Every name means what it says: the names of the review, the settings they carry, and the words for lenses."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+import definitions
+from calibrary.cli.main import app
+from calibrary.data.lens import as_lens
+from calibrary.metrics.entry import ENTRIES, FUNCTIONS
+from calibrary.metrics.facts import Alias
+from review_names import QUICK, data, explicit, inputs, numbers, rows
+
+NAMES = rows()
+MEANT = [row for row in NAMES if row["id"]]
+REFUSED = [row for row in NAMES if not row["id"]]
+#: One name for every metric with settings: the others are only looked up.
+ONE_EACH = list({(row["id"], row["settings"]): row for row in MEANT}.values())
+quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
+
+
+def settings(row):
+    return json.loads(row["settings"] or "{}")
+
+
+def told(row):
+    return {kind: np.ravel(value) for kind, value in json.loads(row["value"]).items()}
+
+
+def read_carefully(name):
+    """The same name as other people write it."""
+    return {name, name.upper(), name.lower(), name.replace("-", " "), name.replace(" ", "_"), name.replace(" ", "-")}
+
+
+# -- the names of the review -------------------------------------------------------------------------
+
+
+def test_the_list_holds_the_names_of_the_review():
+    in_table = [row for row in NAMES if row["where"] == "Table 2"]
+    assert len(in_table) >= 175
+    assert len(NAMES) >= 337
+    assert len({row["name"] for row in NAMES}) == len(NAMES)
+    assert {e.id for e in cal.catalogue.values() if e.row} <= {row["id"] for row in NAMES}
+
+
+@pytest.mark.parametrize("row", MEANT, ids=lambda row: row["name"])
+def test_a_name_finds_its_metric_and_its_settings(row):
+    for name in read_carefully(row["name"]):
+        entry = cal.catalogue[name]
+        assert (entry.id, dict(entry.settings)) == (row["id"], settings(row)), name
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row["name"])
+def test_a_name_of_several_metrics_is_refused_with_the_candidates(row):
+    for name in read_carefully(row["name"]) - set(ENTRIES):  # an exact id is never ambiguous
+        with pytest.raises(cal.UnknownMetricError, match="may mean several metrics") as caught:
+            cal.compute(name, [0, 1], [0.2, 0.9])
+        offered = [part.split("'")[1] for part in str(caught.value).split(": ", 1)[1].split("; ") if "'" in part]
+        assert set(row["candidates"].split()) == {id for id in offered if id in ENTRIES}
+
+
+@quiet
+@pytest.mark.parametrize("row", ONE_EACH, ids=lambda row: row["name"])
+def test_a_name_gives_the_value_of_the_explicit_call(row):
+    """The stored value, the metric's own function with the settings spelled out, and the name agree."""
+    given = {**inputs(row["id"]), **QUICK.get(row["id"], {})}
+    for kind, value in told(row).items():
+        np.testing.assert_allclose(explicit(row["id"], row["settings"] or "{}", kind), value, rtol=1e-7, atol=1e-10)
+        by_name = cal.compute(row["name"], *data(kind), **given)
+        np.testing.assert_allclose(numbers(by_name), value, rtol=1e-7, atol=1e-10)
+
+
+#: Names whose value comes from the slow definitions, which know no names at all.
+BY_DEFINITION = {
+    "RMSCE": lambda y, p: definitions.value("ece", y, p, norm=2),
+    "root mean-square calibration error": lambda y, p: definitions.value("ece", y, p, norm=2),
+    "ECE": lambda y, p: definitions.value("ece", y, p),
+    "confidence-ECE": lambda y, p: definitions.value("ece", y, p, lens="top-label"),
+    "CWCE": lambda y, p: definitions.value("ece", y, p, lens="class-wise"),
+    "class-wise ECE": lambda y, p: definitions.value("ece", y, p, lens="class-wise"),
+    "static calibration error": lambda y, p: definitions.value("ece", y, p, lens="class-wise"),
+    "MSECE": lambda y, p: np.mean(each_class("ece", y, p)),
+    "WSECE": lambda y, p: np.bincount(y, minlength=width(p)) @ each_class("ece", y, p) / len(y),
+    "class-stratified ECE": lambda y, p: each_class("ece", y, p),
+    "multiclass-ECE": lambda y, p: definitions.value("ece", y, p, lens="full"),
+    "ECE-EM": lambda y, p: definitions.value("ace", y, p),
+    "MCE": lambda y, p: definitions.value("mce", y, p),
+    "MSE": lambda y, p: definitions.value("bs", y, p),
+    "RMSE": lambda y, p: math.sqrt(definitions.value("bs", y, p)),
+    "total variation": lambda y, p: definitions.value("mae", y, p),
+    "spherical score": lambda y, p: definitions.value("pss", y, p, alpha=2.0),
+    "OE ratio": lambda y, p: 1.0 / definitions.value("eo", y, p),
+    "KS": lambda y, p: definitions.value("ecce_mad", y, p),
+    "Kuiper": lambda y, p: definitions.value("ecce_r", y, p),
+}
+
+
+def width(p):
+    return p.shape[1] if p.ndim == 2 else 2
+
+
+def each_class(id, y, p):
+    pairs = definitions.class_wise(y, definitions.columns(p))
+    return np.array([definitions.DEFINITIONS[id].function(*pair) for pair in pairs])
+
+
+@quiet
+@pytest.mark.parametrize("kind", ["breast_cancer", "digits"])
+@pytest.mark.parametrize("name", BY_DEFINITION)
+def test_a_famous_name_gives_the_value_of_its_definition(name, kind):
+    y, p = data(kind)
+    np.testing.assert_allclose(cal.compute(name, y, p), BY_DEFINITION[name](y, p), rtol=1e-9)
+
+
+def test_the_h_statistic_sums_over_bins_of_equal_width():
+    y, p = data("breast_cancer")
+    which = np.ceil(10 * p).astype(int)
+    parts = [which == b for b in set(which)]
+    value = sum(m.sum() * (y[m].mean() - p[m].mean()) ** 2 / (p[m].mean() * (1 - p[m].mean())) for m in parts)
+    assert cal.compute("H-statistic", y, p) == pytest.approx(value)
+
+
+def test_laece0_matches_every_touching_pair():
+    matches = cal.match_detections(*data("boxes"), iou_threshold=0.5)
+    value = FUNCTIONS["laece"](*data("boxes"), iou_threshold=0.0)
+    assert cal.compute("LAECE0", *data("boxes")) == value
+    assert cal.compute("LAECE0", matches) == value  # matched again
+    assert cal.compute("laece", matches) != value
+    with pytest.raises(ValueError, match="iou_threshold"):
+        cal.compute("LAECE0", [1, 0], [0.9, 0.4], iou=[0.8, 0.0])
+
+
+# -- everywhere a name is taken ----------------------------------------------------------------------
+
+#: A name that carries an option, a lens, a lens and an average.
+CARRYING = [
+    ("RMSCE", "ece", {"norm": 2}),
+    ("CWCE", "ece", {"lens": "class-wise"}),
+    ("WSECE", "ece", {"lens": "class-wise", "average": "prevalence"}),
+    ("ECE-EW", "ece", {"binning": "width"}),
+]
+carrying = pytest.mark.parametrize(("name", "id", "given"), CARRYING, ids=[name for name, _, _ in CARRYING])
+
+
+@quiet
+@carrying
+def test_interval_test_and_compare_ask_what_the_name_says(name, id, given):
+    y, p = data("digits")
+    q = 0.5 * p + 0.05
+    draws = {"n_resamples": 39, "rng": 0, "confidence_level": 0.9}
+    mine, plain = (cal.interval(m, y, p, **draws, **kw) for m, kw in ((name, {}), (id, given)))
+    assert (mine.estimate, mine.low, mine.high) == (plain.estimate, plain.low, plain.high)
+    mine, plain = (cal.test(m, y, p, n_resamples=39, rng=0, **kw) for m, kw in ((name, {}), (id, given)))
+    assert (mine.statistic, mine.pvalue) == (plain.statistic, plain.pvalue)
+    mine, plain = (cal.compare(m, y, p, q, method="basic", **draws, **kw) for m, kw in ((name, {}), (id, given)))
+    assert (mine.difference, mine.low, mine.high) == (plain.difference, plain.low, plain.high)
+
+
+@quiet
+def test_the_own_test_of_a_metric_takes_what_the_name_says():
+    y, p = data("breast_cancer")
+    for method in ("auto", "asymptotic", "monte-carlo"):
+        settings = {"method": method} | ({"rng": 0, "n_resamples": 39} if method == "monte-carlo" else {})
+        mine, plain = cal.test("H-statistic", y, p, **settings), cal.test("hl", y, p, binning="width", **settings)
+        assert mine.statistic == plain.statistic != cal.test("hl", y, p, **settings).statistic
+
+
+def test_a_table_shows_each_name_with_its_own_value():
+    y, p = data("digits")
+    names = ["RMSCE", "ece", "cwce", "WSECE"]
+    table = cal.evaluate(y, p, metrics=names, intervals=True, tests=True, n_resamples=39, confidence_level=0.9, rng=0)
+    assert [row.id for row in table] == ["RMSCE", "ece", "CWCE", "WSECE"]
+    for name, (id, given) in zip(names, [("ece", {"norm": 2}), ("ece", {}), *((i, g) for _, i, g in CARRYING[1:3])],
+                                 strict=True):  # fmt: skip
+        value = FUNCTIONS[id](y, p, **given)
+        assert table[name] == value
+        assert table.row(name).pvalue is not None
+    assert "norm=2" in table.row("RMSCE").name
+    assert table.row("CWCE").low < table.row("CWCE").high < table["ece"]
+    assert cal.evaluate(y, p, metrics=["ece"], primary="RMSCE")["RMSCE"] == table["RMSCE"]
+    report = cal.report(y, p, metrics=["CWCE"], primary="RMSCE", n_resamples=0)
+    assert report.evaluation["RMSCE"] == table["RMSCE"]
+    assert f"{table['RMSCE']:.3g}" in report.headline
+    assert cal.verdict("RMSCE<0.9", y, p, n_resamples=39, confidence_level=0.9, rng=0).estimate == table["RMSCE"]
+
+
+def test_a_name_that_matches_boxes_anew_keeps_to_itself_in_a_table():
+    matches = cal.match_detections(*data("boxes"))
+    table = cal.evaluate(
+        matches, metrics=["LAECE0", "laece"], intervals=True, n_resamples=39, confidence_level=0.9, rng=0
+    )
+    assert table["LAECE0"] == FUNCTIONS["laece"](*data("boxes"), iou_threshold=0.0) != table["laece"]
+    assert table.row("LAECE0").low is None
+    assert "matched anew" in table.row("LAECE0").note
+    assert table.row("laece").low is not None
+    alone = cal.interval("LAECE0", matches, n_resamples=39, confidence_level=0.9, rng=0)
+    assert alone.estimate == table["LAECE0"]
+
+
+@carrying
+def test_a_setting_that_contradicts_the_name_is_refused_with_a_sentence(name, id, given):
+    y, p = data("digits")
+    other = {"norm": 1, "lens": "top-label", "average": "uniform", "binning": "mass"}
+    for option in given:
+        for call in (
+            lambda **kw: cal.compute(name, y, p, **kw),
+            lambda **kw: cal.catalogue[name](y, p, **kw),
+            lambda **kw: cal.interval(name, y, p, n_resamples=39, confidence_level=0.9, **kw),
+            lambda **kw: cal.test(name, y, p, n_resamples=39, **kw),
+        ):
+            with pytest.raises(ValueError, match=f"{option}='?{other[option]}'? contradicts the name '{name}'"):
+                call(**{option: other[option]})
+        skipped = cal.evaluate(y, p, metrics=[name], **{option: other[option]}).skipped
+        assert "contradicts the name" in skipped[name]
+
+
+def test_the_same_setting_in_other_words_is_no_contradiction():
+    y, p = data("digits")
+    assert cal.compute("RMSCE", y, p, norm="l2") == cal.compute("RMSCE", y, p)
+    assert cal.compute("CWCE", y, p, lens="one-vs-rest") == cal.compute("CWCE", y, p, lens="auto")
+    assert cal.compute("WSECE", y, p, average="weighted") == cal.compute("WSECE", y, p)
+    assert cal.compute("CWCE", y, p, n_bins=5) == cal.compute("ece", y, p, lens="class-wise", n_bins=5)
+
+
+def test_an_entry_under_a_name_travels():
+    entry = cal.catalogue["RMSCE"]
+    assert entry is cal.catalogue["rmsce"]
+    assert entry != cal.catalogue["ece"]
+    assert entry.key == "RMSCE"
+    assert pickle.loads(pickle.dumps(entry)) is entry
+    assert pickle.loads(pickle.dumps(cal.catalogue["ece"])) is cal.catalogue["ece"]
+    assert entry.to_dict()["presets"]["RMSCE"] == {"norm": 2}
+    json.dumps(entry.to_dict()["presets"])
+
+
+@pytest.mark.parametrize("entry", cal.catalogue.values(), ids=lambda e: e.id)
+def test_what_a_name_carries_exists_on_its_metric(entry):
+    for alias in entry.aliases:
+        if isinstance(alias, Alias):
+            entry.check({n: v for n, v in alias.settings.items() if n in entry.options})
+            assert set(alias.settings) <= {*entry.options, *entry.front.common}
+            assert not alias.settings.get("lens") or as_lens(alias.settings["lens"]).name in entry.lenses
+
+
+# -- names with another use, and what the command line says ------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "id", "other"),
+    [
+        ("MCE", "mce", "marginal classification error"),
+        ("TCE", "tce", "top-label calibration error"),
+        ("ICE", "ice", "intce"),
+        ("HL", "hl", "hinge"),
+        ("MAE", "mae", "emax"),
+        ("ECE-PL", "ece_pl", "plugin estimator"),
+    ],
+)
+def test_a_word_the_review_uses_twice_means_the_metric_of_that_id_and_names_the_other(name, id, other):
+    assert cal.catalogue[name].id == id
+    assert other in cal.catalogue[name].homonyms[name]
+    assert other in explained(name)
+    assert other in cal.catalogue
+
+
+@pytest.mark.parametrize("entry", cal.catalogue.values(), ids=lambda e: e.id)
+def test_a_homonym_is_one_of_the_metric_s_own_names(entry):
+    for name in entry.homonyms:
+        assert cal.catalogue[name].id == entry.id
+
+
+def explained(name):
+    from typer.testing import CliRunner
+
+    result = CliRunner().invoke(app, ["explain", name], env={"COLUMNS": "5000"})
+    assert result.exit_code == 0
+    return " ".join(result.stdout.split())  # whatever the width of the terminal
+
+
+def test_explain_says_what_a_name_carries():
+    assert "RMSCE means ece with norm=2" in explained("RMSCE")
+    plain = explained("ece")
+    assert "means ece with" not in plain
+    assert "norm=2: l2-ECE, RMSCE" in plain
+    assert "lens='class-wise', average='prevalence': WSECE" in plain
+
+
+def test_the_command_line_computes_what_the_name_says(tmp_path):
+    from typer.testing import CliRunner
+
+    y, p = data("breast_cancer")
+    file = tmp_path / "p.csv"
+    file.write_text("label,prob\n" + "".join(f"{a},{b!r}\n" for a, b in zip(y.tolist(), p.tolist(), strict=True)))
+    result = CliRunner().invoke(app, ["metric", "H-statistic", str(file), "--quiet"])
+    assert result.exit_code == 0
+    assert float(result.stdout.split()[-1]) == pytest.approx(cal.compute("hl", y, p, binning="width"))
+    refused = CliRunner().invoke(app, ["metric", "confidence-ECE", str(file), "--lens", "class-wise", "--quiet"])
+    assert refused.exit_code != 0
+
+
+# -- words for lenses --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lens", "words"),
+    [
+        ("top-label", ("confidence", "top label", "Top-Label", "top_label")),
+        ("class-wise", ("class wise", "one-vs-rest", "OVR", "marginal", "static", "one versus rest", "one-vs-all")),
+        ("full", ("multiclass", "Multi-class", "joint", "canonical", "strong")),
+        ("pairwise", ("comprehensive pairwise", "one-vs-one", "pair", "OVO")),
+    ],
+)  # fmt: skip
+def test_words_for_a_lens(lens, words):
+    y, p = data("digits")
+    value = cal.compute("ece", y, p, lens=lens)
+    assert [cal.compute("ece", y, p, lens=word) for word in words] == [value] * len(words)
+
+
+def test_words_for_a_lens_that_needs_more():
+    y, p = data("digits")
+    value = cal.compute("ece", y, p, lens="within-top-r", r=2)
+    for word in ("k-largest", "k-largest-predictions", "k largest predictions", "top-k"):
+        assert cal.compute("ece", y, p, lens=word, r=2) == value
+    with pytest.raises(ValueError, match=r"lens='fixed partition' needs its groups or matrix"):
+        cal.compute("ece", y, p, lens="fixed partition")
+    with pytest.raises(ValueError, match=r"lens='weak' is not known"):
+        cal.compute("ece", y, p, lens="weak")
+
+
+def test_no_value_of_the_list_is_nothing():
+    for row in MEANT:
+        assert all(np.isfinite(value).all() for value in told(row).values()), row["name"]
