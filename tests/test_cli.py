@@ -58,7 +58,7 @@ def test_report_prints_the_answer_and_writes_every_form(tmp_path):
     outputs = [tmp_path / f"r.{e}" for e in ("html", "md", "json", "csv")]
     done = run("report", *BINARY, "--prob", "naive_bayes", *FAST, *(a for o in outputs for a in ("-o", str(o))))
     assert done.returncode == 0, done.stderr
-    assert "not calibrated" in done.stdout.replace("\n", " ")
+    assert "Not calibrated" in done.stdout.replace("\n", " ")
     assert all(o.stat().st_size > 300 for o in outputs)
     y, p, _ = cal.datasets.breast_cancer()
     values = {m["id"]: m["value"] for m in json.loads(outputs[2].read_text())["evaluation"]["metrics"]}

@@ -152,7 +152,7 @@ def detections(rng, n_images, over=0.0):
 def test_detections_are_decided_with_images_as_units():
     rng = np.random.default_rng(7)
     fair, over = decide(detections(rng, 200), Q), decide(detections(rng, 200, 0.15), Q)
-    assert (fair.rejected, fair.path, fair.lens) == (False, "units", "pooled")
+    assert (fair.rejected, fair.path, fair.lens) == (False, "units", "detections")
     assert (over.rejected, over.defect) == (True, "direction")
     assert [r.id for r in over.rows] == ["smooth", "slope", "mean", "spiegelhalter"]
 

@@ -55,6 +55,10 @@ _GRID = Grid(400)
 #: Numbers drawn at a time.
 _AT_ONCE = 4_000_000
 _FEW_UNITS = 30
+#: A range or class with fewer units than this has too few signs for a bound.
+_LEAST_UNITS = 8
+#: What would be found: how often, and by how many samples that is estimated.
+_POWER, _POWER_DRAWS = 0.8, 299
 #: The plainest first: for rare events Spiegelhalter's z is nearly the mean, and "too low" says more than "too sure".
 _PLAIN, _AS_STRONG = ("mean", "slope", "classes", "smooth", "spiegelhalter"), 0.9
 #: Up to so many classes it shows that they exclude each other.
@@ -104,11 +108,13 @@ class Decision(Result):
     defect : what that means, where it is rejected: "where", "spread", "direction", "too sure", "not sure enough" or
         "class bias"; else ""
     rows : one for each statistic, in a fixed order
-    n_resamples, level, lens : redraws, confidence level, how several classes were looked at
+    n_resamples, level, lens : redraws, confidence level, how several classes were looked at ("detections" for matches)
     path : what was drawn: "rows", "cells" of nearly equal confidence, or "units" with all their rows
     worst_class : the class of the largest residual, where there are several
     impossible : cases of probability exactly 0 or 1 that came out otherwise, which calibration excludes (but rounding
         does not: they are reported and do not decide by themselves)
+    detectable : where nothing was found: how far off probabilities must be on average, by being too extreme, to be
+        found out in 4 of 5 such samples; infinite if none would be; NaN where rejected, or rows belong together
     """
 
     calibrated: str
@@ -124,6 +130,7 @@ class Decision(Result):
     path: str
     worst_class: str = ""
     impossible: float = 0.0
+    detectable: float = math.nan
 
     def row(self, id: str) -> DecisionRow:
         """The row of one statistic."""
@@ -158,14 +165,17 @@ def decide(data: Data, question: Question, *, units: Any = None, blocks: Any = N
     """
     level = check_level(question.confidence_level)
     n_resamples = check_draws(max(int(question.n_resamples), LEAST_DRAWS), alpha_of(level))
-    seen = _seen(data, question, units, blocks)
+    look = look_at(data, question, units, blocks)
     rng = np.random.default_rng(question.rng)
-    null, path = _null(seen, n_resamples, rng)
-    read = _Reading(seen, null.spread)
-    observed, redrawn = seen.observed, list(null.draws)
+    null, path = _null(look, n_resamples, rng)
+    read = _Reading(look, null.spread)
+    observed, redrawn = look.observed, list(null.draws)
     drawn = np.vstack([read(sums) for sums in redrawn])
     pattern = read.pattern(observed.places[0], np.vstack([sums.places for sums in redrawn]))
-    return _decided(seen, read, read(observed)[0], drawn, pattern, level, path)
+    decision = _decided(look, read, read(observed)[0], drawn, pattern, level, path)
+    if decision.rejected or look.unit is not None or not decision.decisive:
+        return decision
+    return replace(decision, detectable=_detectable(look, read, drawn, alpha_of(level), rng))
 
 
 def headline_view(p: Predictions, question: Question) -> tuple[Predictions, str]:
@@ -216,9 +226,17 @@ class _Classes:
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """The rows that decide: confidence, weighted residual, weight, the weight that enters variances, and what belongs
-    together (None: each row by itself)."""
+class Look:
+    """The rows that decide.
+
+    Attributes
+    ----------
+    view, lens : the one binary view, and how it was made
+    c, w, v : confidence, weight, and the weight that enters variances
+    unit : what belongs together; None: each row by itself
+    p, classes : the predictions of all classes and their sums, where there are several
+    importance : are weights how much a row counts, rather than copies?
+    """
 
     view: Predictions
     lens: str
@@ -244,6 +262,12 @@ class _Seen:
         """Variance of each row's label."""
         result: Array = self.c * (1.0 - self.c)
         return result
+
+    @property
+    def design_effect(self) -> float:
+        """How many times more the sum of all residuals varies by unit than it would by row."""
+        assert self.unit is not None
+        return float((np.bincount(self.unit, self.residual) ** 2).sum()) / (float(self.v @ self.spread) or 1.0)
 
     @property
     def place(self) -> Indices:
@@ -272,7 +296,7 @@ def _place(c: Array) -> Indices:
     return np.minimum((c * PLACES).astype(np.intp), PLACES - 1)
 
 
-def _seen(data: Data, question: Question, units: Any, blocks: Any) -> _Seen:
+def look_at(data: Data, question: Question, units: Any, blocks: Any) -> Look:
     """The one binary view with its weights and units."""
     importance = question.weight_type == "importance"
     sample = in_units(sample_of(data, question.weight_type), units, blocks)
@@ -290,20 +314,20 @@ def _seen(data: Data, question: Question, units: Any, blocks: Any) -> _Seen:
     elif unit is None and (view.fractional or p.y.ndim == 2):
         unit = np.arange(view.n)  # labels that are shares, or several a row, cannot be drawn: they are flipped
     classes = _classes(p, view, importance) if lens == "top-label" and p.y.ndim == 1 and not p.fractional else None
-    return _Seen(view, lens, view.c, view.weight, v, unit, p if classes else None, classes, importance)
+    return Look(view, lens, view.c, view.weight, v, unit, p if classes else None, classes, importance)
 
 
-def _of_images(sample: ImageSample, importance: bool) -> _Seen:
+def _of_images(sample: ImageSample, importance: bool) -> Look:
     """Was a detection right, and how sure was it? Detections of an image belong together; copies of one do not."""
     view, image = sample.p, sample.found.image
     if view.w is None or importance:
-        return _Seen(view, "pooled", view.c, view.weight, view.weight**2, image, None, None, importance)
+        return Look(view, "detections", view.c, view.weight, view.weight**2, image, None, None, importance)
     copies = view.counts("the decision")
     row = np.repeat(np.arange(view.n), copies)
     copy = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
     unit = np.unique(np.column_stack([image[row], copy]), axis=0, return_inverse=True)[1].ravel()
     written = Predictions(view.y[row], view.c[row])
-    return _Seen(written, "pooled", written.c, written.weight, written.weight, unit, None, None, False)
+    return Look(written, "detections", written.c, written.weight, written.weight, unit, None, None, False)
 
 
 def _classes(p: Predictions, view: Predictions, importance: bool) -> _Classes | None:
@@ -331,15 +355,15 @@ def _classes(p: Predictions, view: Predictions, importance: bool) -> _Classes | 
 class _Reading:
     """The statistics of sums: columns smooth, slope, mean, Spiegelhalter, and classes where there are several."""
 
-    def __init__(self, seen: _Seen, spread: tuple[Array, Array] | None) -> None:
-        self.total = seen.total
+    def __init__(self, look: Look, spread: tuple[Array, Array] | None) -> None:
+        self.total = look.total
         self.kernel = _reflected_gaussian()
-        self.classes = seen.classes
-        own = np.sqrt((seen.v * seen.spread) @ seen.lean**2)
+        self.classes = look.classes
+        own = np.sqrt((look.v * look.spread) @ look.lean**2)
         # with units, the spread of the flipped sums; by rows, what calibrated labels have
         self.sd: Array = own if spread is None else spread[0]
         self.class_sd: Array | None = None if spread is None else spread[1]
-        self.ids = ("smooth", *_LINEAR, *(() if seen.classes is None else ("classes",)))
+        self.ids = ("smooth", *_LINEAR, *(() if look.classes is None else ("classes",)))
         self.tails = ["greater", *("two-sided" for _ in _LINEAR), *("greater" for _ in self.ids[4:])]
 
     def __call__(self, sums: _Sums) -> Array:
@@ -394,18 +418,18 @@ class _Null(NamedTuple):
     spread: tuple[Array, Array] | None = None
 
 
-def _null(seen: _Seen, n_resamples: int, rng: np.random.Generator) -> tuple[_Null, str]:
+def _null(look: Look, n_resamples: int, rng: np.random.Generator) -> tuple[_Null, str]:
     """The redraws and what is drawn in them."""
-    if seen.unit is not None:
-        return _flips(seen, n_resamples, rng), "units"
-    if seen.classes is None:
-        atoms = _atoms(seen)
+    if look.unit is not None:
+        return _flips(look, n_resamples, rng), "units"
+    if look.classes is None:
+        atoms = _atoms(look)
         return _Null(_counts(atoms, n_resamples, rng)), atoms.path
-    copies = 1 if seen.importance else seen.w.sum() / len(seen.w)
-    if seen.p is not None and seen.p.n == seen.view.n and seen.p.n * copies <= _MOST_DRAWN:
-        return _Null(_labels(seen, n_resamples, rng)), "rows"
-    atoms = _atoms(seen)
-    return _Null(_with_class_counts(seen, _counts(atoms, n_resamples, rng), rng)), atoms.path
+    copies = 1 if look.importance else look.w.sum() / len(look.w)
+    if look.p is not None and look.p.n == look.view.n and look.p.n * copies <= _MOST_DRAWN:
+        return _Null(_labels(look, n_resamples, rng)), "rows"
+    atoms = _atoms(look)
+    return _Null(_with_class_counts(look, _counts(atoms, n_resamples, rng), rng)), atoms.path
 
 
 @dataclass(frozen=True)
@@ -419,10 +443,10 @@ class _Atoms:
     path: str
 
 
-def _atoms(seen: _Seen) -> _Atoms:
-    order = np.argsort(seen.c, kind="stable")
-    c, w, lean = seen.c[order], seen.w[order], seen.lean[order]
-    if seen.importance:
+def _atoms(look: Look) -> _Atoms:
+    order = np.argsort(look.c, kind="stable")
+    c, w, lean = look.c[order], look.w[order], look.lean[order]
+    if look.importance:
         if len(c) <= _MOST_DRAWN:
             return _Atoms(np.ones(len(c), dtype=np.int64), w, c, lean, "rows")
     else:
@@ -432,18 +456,19 @@ def _atoms(seen: _Seen) -> _Atoms:
             return _Atoms(copies, np.ones(len(first)), c[first], lean[first], "rows")
     cell = _GRID.locate(c)[0]
     first = np.flatnonzero(np.concatenate(([True], cell[1:] != cell[:-1])))
-    total, square = np.add.reduceat(w, first), np.add.reduceat(seen.v[order], first)
+    total, square = np.add.reduceat(w, first), np.add.reduceat(look.v[order], first)
     q = np.add.reduceat(w * c, first) / total
-    pull = seen.v[order] * c * (1.0 - c)
+    pull = look.v[order] * c * (1.0 - c)
     pulled = np.add.reduceat(pull, first)
     leaning = np.add.reduceat(pull[:, None] * lean, first, axis=0) / np.where(pulled > 0.0, pulled, 1.0)[:, None]
     # weights that are no counts: as many cases as have the same variance
-    n = np.maximum(np.rint(total**2 / square if seen.importance else total), 1.0)
+    n = np.maximum(np.rint(total**2 / square if look.importance else total), 1.0)
     return _Atoms(n.astype(np.int64), total / n, np.clip(q, 0.0, 1.0), leaning, "cells")
 
 
-def _counts(atoms: _Atoms, n_resamples: int, rng: np.random.Generator) -> Iterator[_Sums]:
-    """Labels drawn from the confidences, counted for each atom."""
+def _counts(atoms: _Atoms, n_resamples: int, rng: np.random.Generator, truth: Array | None = None) -> Iterator[_Sums]:
+    """Labels drawn from the confidences (or from other probabilities), counted for each atom."""
+    q = atoms.q if truth is None else truth
     place = _place(atoms.q)
     first = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
     single = np.flatnonzero(atoms.n == 1)
@@ -451,25 +476,25 @@ def _counts(atoms: _Atoms, n_resamples: int, rng: np.random.Generator) -> Iterat
     lean = atoms.weight[:, None] * atoms.lean
     for size in _chunks(n_resamples, len(atoms.q)):
         events = np.empty((size, len(atoms.q)))
-        events[:, single] = rng.random((size, len(single))) < atoms.q[single]
-        events[:, several] = rng.binomial(atoms.n[several], atoms.q[several], (size, len(several)))
+        events[:, single] = rng.random((size, len(single))) < q[single]
+        events[:, several] = rng.binomial(atoms.n[several], q[several], (size, len(several)))
         residual = events - atoms.n * atoms.q
         places = np.zeros((size, PLACES))
         places[:, place[first]] = np.add.reduceat(residual * atoms.weight, first, axis=1)
         yield _Sums(places, residual @ lean, None)
 
 
-def _labels(seen: _Seen, n_resamples: int, rng: np.random.Generator) -> Iterator[_Sums]:
+def _labels(look: Look, n_resamples: int, rng: np.random.Generator) -> Iterator[_Sums]:
     """Classes drawn from whole rows of probabilities, each copy by itself."""
-    assert seen.p is not None
-    assert seen.classes is not None
-    p = seen.p
-    order = np.lexsort([*p.p.T[:8], p.top, seen.c])  # so that the order of the rows does not matter
-    if not seen.importance:
-        order = np.repeat(order, np.rint(seen.w[order]).astype(np.intp))
-    w = seen.w[order] if seen.importance else np.ones(len(order))
-    c, top, k = seen.c[order], p.top[order], p.k
-    lean, place = w[:, None] * seen.lean[order], _place(c)
+    assert look.p is not None
+    assert look.classes is not None
+    p = look.p
+    order = np.lexsort([*p.p.T[:8], p.top, look.c])  # so that the order of the rows does not matter
+    if not look.importance:
+        order = np.repeat(order, np.rint(look.w[order]).astype(np.intp))
+    w = look.w[order] if look.importance else np.ones(len(order))
+    c, top, k = look.c[order], p.top[order], p.k
+    lean, place = w[:, None] * look.lean[order], _place(c)
     first = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
     row = np.arange(len(order))
     upto = np.minimum(np.cumsum(p.p[order], axis=1), 1.0)
@@ -483,55 +508,56 @@ def _labels(seen: _Seen, n_resamples: int, rng: np.random.Generator) -> Iterator
         places[:, place[first]] = np.add.reduceat(residual * w, first, axis=1)
         code = (label + k * np.arange(size)[:, None]).ravel()
         counts = np.bincount(code, np.tile(w, size), minlength=size * k).reshape(size, k)
-        yield _Sums(places, residual @ lean, counts - seen.classes.expected)
+        yield _Sums(places, residual @ lean, counts - look.classes.expected)
 
 
-def _with_class_counts(seen: _Seen, sums: Iterator[_Sums], rng: np.random.Generator) -> Iterator[_Sums]:
+def _with_class_counts(look: Look, sums: Iterator[_Sums], rng: np.random.Generator) -> Iterator[_Sums]:
     """Large samples: how often each class occurs is drawn from the binomial law of its mean and variance.
 
     Classes exclude each other, which shows where there are few: their counts are then drawn as correlated as they are.
     """
-    assert seen.classes is not None
-    classes = seen.classes
+    assert look.classes is not None
+    classes = look.classes
     n = classes.trials
     q = np.clip(classes.expected / classes.scale / n, 0.0, 1.0)
-    root = _root_of_correlation(seen)
+    root = _root_of_correlation(look)
     for some in sums:
         z = rng.standard_normal((len(some.linear), len(q))) @ root
         counts = coupled_counts(scipy.special.ndtr(z), z, n, q)
         yield some._replace(classes=classes.scale * (counts - n * q))
 
 
-def _root_of_correlation(seen: _Seen) -> Array:
+def _root_of_correlation(look: Look) -> Array:
     """A matrix that gives independent normal numbers the correlations of the classes' residuals."""
-    p = seen.p
+    p = look.p
     assert p is not None
-    if p.k > _FEW_CLASSES or p.n != seen.view.n:
+    if p.k > _FEW_CLASSES or p.n != look.view.n:
         return np.eye(p.k)
-    covariance = -(p.p * seen.v[:, None]).T @ p.p
-    covariance[np.diag_indices(p.k)] += seen.v @ p.p
+    covariance = -(p.p * look.v[:, None]).T @ p.p
+    covariance[np.diag_indices(p.k)] += look.v @ p.p
     sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     values, vectors = np.linalg.eigh(covariance / np.where(sd > 0.0, np.outer(sd, sd), 1.0))
     root: Array = (vectors * np.sqrt(np.maximum(values, 0.0))).T
     return root
 
 
-def _flips(seen: _Seen, n_resamples: int, rng: np.random.Generator) -> _Null:
+def _flips(look: Look, n_resamples: int, rng: np.random.Generator) -> _Null:
     """The residuals of whole units with random signs."""
-    assert seen.unit is not None
-    n = int(seen.unit.max()) + 1
+    assert look.unit is not None
+    n = int(look.unit.max()) + 1
     if n < _FEW_UNITS:
         warn(f"there are {n} units only: below {_FEW_UNITS} the decision is rough")
-    unit = seen.unit % _MOST_DRAWN  # many units: some share a sign, which is as good
+    unit = look.unit % _MOST_DRAWN  # many units: some share a sign, which is as good
     n = min(n, _MOST_DRAWN)
-    r = seen.residual
-    places = scipy.sparse.csr_array((r, (unit, seen.place)), shape=(n, PLACES))
-    linear = np.column_stack([np.bincount(unit, r * column, minlength=n) for column in seen.lean.T])
+    r, own = look.residual, look.v * look.spread
+    every = scipy.sparse.csr_array((r, (unit, look.place)), shape=(n, PLACES))
+    places = every * _widened(every.power(2).sum(axis=0), np.bincount(look.place, own, PLACES).astype(np.float64), look)
+    flat = np.column_stack([np.bincount(unit, r * column, minlength=n) for column in look.lean.T])
+    linear = flat * _widened((flat**2).sum(axis=0), own @ look.lean**2, look)
     classes = None
-    if seen.classes is not None and seen.p is not None:
-        p = seen.p
-        member = scipy.sparse.csr_array((p.weight, (unit, np.arange(p.n))), shape=(n, p.n))
-        classes = member @ ((p.y[:, None] == np.arange(p.k)) - p.p)
+    if look.classes is not None:
+        classes = _of_classes_by_unit(look, unit, n)
+        classes = classes * _widened((classes**2).sum(axis=0), look.classes.variance, look)
 
     def draws() -> Iterator[_Sums]:
         for size in _chunks(n_resamples, n):
@@ -542,6 +568,29 @@ def _flips(seen: _Seen, n_resamples: int, rng: np.random.Generator) -> _Null:
     return _Null(draws(), (np.sqrt((linear**2).sum(axis=0)), of_classes))
 
 
+def _widened(flipped: Array, own: Array, look: Look) -> Array:
+    """By how much flipped sums must be stretched to vary at least as much as labels of calibrated units would.
+
+    Where nearly every prediction is right, residuals are many and small but for a rare large one; a sample without any
+    of those has small residuals only, and signs alone would make them look certain. ``own`` is the variance of
+    independent labels; that of units is larger by the design effect, which all rows together show.
+    """
+    if look.view.fractional:  # shares vary less than labels do
+        return np.ones_like(flipped)
+    least = max(look.design_effect, 1.0) * own
+    short = (flipped > 0.0) & (flipped < least)
+    return np.where(short, np.sqrt(least / np.where(short, flipped, 1.0)), 1.0)
+
+
+def _of_classes_by_unit(look: Look, unit: Indices, n: int) -> Array:
+    """The residual of each class in each unit."""
+    p = look.p
+    assert p is not None
+    member = scipy.sparse.csr_array((p.weight, (unit, np.arange(p.n))), shape=(n, p.n))
+    result: Array = member @ ((p.y[:, None] == np.arange(p.k)) - p.p)
+    return result
+
+
 def _chunks(n_resamples: int, numbers: int) -> Iterator[int]:
     """Redraws at a time, so that memory stays small."""
     size = max(1, _AT_ONCE // max(numbers, 1))
@@ -549,17 +598,137 @@ def _chunks(n_resamples: int, numbers: int) -> Iterator[int]:
         yield min(size, n_resamples - done)
 
 
+# -- what would be found -----------------------------------------------------------------------------
+
+
+def _detectable(look: Look, read: _Reading, null: Array, alpha: float, rng: np.random.Generator) -> float:
+    """The mean error, by probabilities too extreme, at which the decision has a power of 4 in 5."""
+    atoms = _atoms(look)
+    tails = np.array(read.tails)
+    center, spread = null.mean(axis=0), null.std(axis=0, ddof=1)
+    tested = spread > 0.0
+
+    def largest(table: Array) -> Array:
+        z = (table - center)[:, tested] / spread[tested]
+        result: Array = np.where(tails[tested] == "two-sided", np.abs(z), z).max(axis=1)
+        return result
+
+    bound = np.quantile(largest(null), 1.0 - alpha)
+    odds = logit(np.clip(atoms.q, 1e-12, 1.0 - 1e-12))
+    copies = atoms.n * atoms.weight
+
+    def truth(t: float) -> Array:
+        bent = scipy.special.expit(odds / (1.0 + t))
+        return np.where((atoms.q > 0.0) & (atoms.q < 1.0), bent, atoms.q)
+
+    def power(t: float) -> float:
+        table = np.vstack([read(sums) for sums in _counts(atoms, _POWER_DRAWS, rng, truth(t))])
+        if table.shape[1] < null.shape[1]:  # classes are drawn from whole rows: as if they were calibrated
+            table = np.hstack([table, null[rng.integers(0, len(null), len(table)), 4:]])
+        return float((largest(table) > bound).mean())
+
+    low, high = 0.0, 0.25
+    while power(high) < _POWER:
+        low, high = high, 2.0 * high
+        if high > 64.0:
+            return math.inf
+    for _ in range(5):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if power(middle) >= _POWER else (middle, high)
+    return float(copies @ np.abs(truth(high) - atoms.q)) / float(copies.sum())
+
+
+# -- ranges and classes ------------------------------------------------------------------------------
+
+
+def beyond_chance(
+    look: Look, member: NDArray[np.intp] | None, alpha: float, rng: Any = 0
+) -> tuple[NDArray[np.bool_], Array, Array, Array]:
+    """Which groups of rows (or classes, if ``member`` is None) err by more than chance, all of them at once.
+
+    By rows the bound is exact: a sum of independent labels is beyond a count no more often than the binomial law of
+    their mean probability says (Hoeffding), here at alpha / (2 groups) on either side. With units it is the largest
+    standardized residual when the residuals of whole units are flipped.
+
+    Returns
+    -------
+    beyond, size, confidence, frequency : for each group
+    """
+    size, expected, occurred, scale = _groups(look, member)
+    count = np.where(size > 0.0, size, 1.0)
+    if look.unit is None:
+        beyond = _beyond_binomial(occurred / scale, expected / scale, size / scale, alpha / max(len(size), 1))
+    else:
+        beyond = _beyond_flips(look, member, len(size), alpha, rng)
+    return beyond & (size > 0.0), size, expected / count, occurred / count
+
+
+def _groups(look: Look, member: NDArray[np.intp] | None) -> tuple[Array, Array, Array, Array]:
+    """Total weight, expected and occurred of each group, and what one case weighs there."""
+    if member is None:
+        assert look.classes is not None
+        classes = look.classes
+        return np.full(len(classes.expected), look.total), classes.expected, classes.occurred, classes.scale
+    n = int(member.max()) + 1
+
+    def total(x: Array) -> Array:
+        result: Array = np.bincount(member, x, n).astype(np.float64)
+        return result
+
+    size = total(look.w)
+    scale = total(look.w**2) / np.where(size > 0.0, size, 1.0) if look.importance else np.ones(n)
+    return size, total(look.w * look.c), total(look.w * look.view.y), np.where(size > 0.0, scale, 1.0)
+
+
+def _beyond_binomial(k: Array, mean: Array, n: Array, alpha: float) -> NDArray[np.bool_]:
+    beta = scipy.special.betainc
+    q = np.clip(mean / np.where(n > 0.0, n, 1.0), 0.0, 1.0)
+    some, fewer = k > 1e-9, k < n - 1e-9
+    k_up, k_down = np.where(some, k, 1.0), np.where(fewer, k, 0.0)
+    up = np.where(some, beta(k_up, np.maximum(n - k_up, 0.0) + 1.0, q), 1.0)
+    down = np.where(fewer, beta(np.maximum(n - k_down, 1e-9), k_down + 1.0, 1.0 - q), 1.0)
+    result: NDArray[np.bool_] = np.minimum(up, down) <= alpha / 2.0
+    return result
+
+
+def _beyond_flips(
+    look: Look, member: NDArray[np.intp] | None, groups: int, alpha: float, rng: Any
+) -> NDArray[np.bool_]:
+    assert look.unit is not None
+    n = int(look.unit.max()) + 1
+    if member is None:
+        assert look.classes is not None
+        parts, own = _of_classes_by_unit(look, look.unit, n), look.classes.variance
+    else:
+        parts = scipy.sparse.csr_array((look.residual, (look.unit, member)), shape=(n, groups)).toarray()
+        own = np.bincount(member, look.v * look.spread, groups).astype(np.float64)
+    square = (parts**2).sum(axis=0)
+    sure = 1.0 / _widened(square, own, look)  # the observed sum counts for less where flips are stretched
+    spread = np.sqrt(square)
+    each = parts / np.where(spread > 0.0, spread, 1.0)
+    # a group that rests on a few units has a handful of signs: it is never beyond chance
+    enough = (parts != 0.0).sum(axis=0) >= _LEAST_UNITS
+    generator = np.random.default_rng(rng)
+    drawn = [
+        np.abs((2.0 * generator.integers(0, 2, (size, n)) - 1.0) @ each[:, enough]).max(axis=1, initial=0.0)
+        for size in _chunks(LEAST_DRAWS, n)
+    ]
+    bound = np.quantile(np.concatenate(drawn), 1.0 - alpha)
+    result: NDArray[np.bool_] = enough & (np.abs(each.sum(axis=0)) * sure > bound)
+    return result
+
+
 # -- the decision ------------------------------------------------------------------------------------
 
 
 def _decided(
-    seen: _Seen, read: _Reading, observed: Array, drawn: Array, pattern: float, level: float, path: str
+    look: Look, read: _Reading, observed: Array, drawn: Array, pattern: float, level: float, path: str
 ) -> Decision:
     raw, adjusted = step_down_max_t(observed, drawn, read.tails)
     with np.errstate(invalid="ignore", divide="ignore"):
         away = (observed - drawn.mean(axis=0)) / drawn.std(axis=0, ddof=1)
     values = observed.copy()
-    values[2] = float(seen.residual.sum()) / seen.total
+    values[2] = float(look.residual.sum()) / look.total
     law = [2.0 * float(scipy.special.ndtr(-abs(observed[j]))) if id in _LINEAR else math.nan
            for j, id in enumerate(read.ids)]  # fmt: skip
     rows = tuple(
@@ -569,8 +738,8 @@ def _decided(
     tested = np.flatnonzero(~np.isnan(adjusted))
     undecided = Decision(
         NO_EVIDENCE, False, math.nan, "no test: every prediction is certain", "", "", rows, len(drawn), level,
-        seen.lens, path, "" if seen.classes is None else _worst_class(seen.classes, read),
-        float(seen.w[np.abs(seen.view.y - seen.c) >= 1.0].sum()),
+        look.lens, path, "" if look.classes is None else _worst_class(look.classes, read),
+        float(look.w[np.abs(look.view.y - look.c) >= 1.0].sum()),
     )  # fmt: skip
     if not len(tested):
         return undecided

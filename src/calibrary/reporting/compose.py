@@ -13,11 +13,10 @@ import numpy as np
 from calibrary._errors import heard
 from calibrary._version import __version__
 from calibrary.data import as_data
-from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
-from calibrary.evaluation import Evaluation, Row, evaluate_data
-from calibrary.grouping import group
-from calibrary.inference import Comparison, adjust_pvalues, compare
+from calibrary.evaluation import evaluate_data
+from calibrary.inference import Comparison, adjust_pvalues, compare, decide
+from calibrary.inference.decision import headline_view
 from calibrary.lookup import catalogue
 from calibrary.metrics.measure import measure
 from calibrary.question import Question
@@ -60,7 +59,8 @@ def report(
     metrics : ids or families, optional
         What goes into the table; default everything that applies.
     primary : str
-        The metric of the headline, chosen before looking at the data.
+        The metric whose size the headline quotes, chosen before looking at the data. What decides is a fixed set of
+        statistics (:class:`calibrary.Decision`).
     lens, average, r, weight_type
         As in :func:`calibrary.evaluate`; the same for the headline, the table and the figures.
     n_bins : int, optional
@@ -75,7 +75,7 @@ def report(
     >>> import calibrary as cal
     >>> y, p, _ = cal.datasets.breast_cancer()
     >>> answer = cal.report(y, p, metrics=["ece", "bs"], n_resamples=99)
-    >>> answer.headline.startswith("The probabilities are not calibrated")
+    >>> answer.headline.startswith("Not calibrated (p < .005)")
     True
     """
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
@@ -91,14 +91,15 @@ def report(
         data, question, metrics=_with_primary(metrics, primary), ordinal=ordinal, intervals=draws > 0, tests=draws > 0,
         primary=primary,
     )  # fmt: skip
-    view, name = headline_view(p, question)
-    way = words.direction(view, name)
-    row = evaluation.row(primary)
+    view, _ = headline_view(p, question)
+    decision = decide(data, question) if draws > 0 else None
+    answer = words.answer(data, question, evaluation.row(primary), decision)
     class_rows = _class_rows(p, question) if p.k > 2 else ()
     return Report(
         title=title,
-        headline=words.headline(row, way, view.total, row.null_mean, row.null_high, confidence_level),
-        findings=_findings(view, way, row, evaluation, class_rows, question),
+        headline=answer.headline,
+        findings=answer.findings,
+        decision=decision,
         evaluation=evaluation,
         primary=primary,
         data=_summary(p, view),
@@ -109,21 +110,6 @@ def report(
         groups=() if groups is None else _group_rows(p, groups, primary, question, draws > 0),
         notes=notes,
     )
-
-
-def headline_view(p: Predictions, question: Question) -> tuple[Predictions, str]:
-    """The one binary view that sentences and figures are about, and its lens."""
-    lens = as_lens(usual_lens(p)) if question.lens == "auto" else as_lens(question.lens, question.r)
-    views = p.through(lens)
-    if views.several or not views.views[0].binary:
-        lens = as_lens("top-label")
-        views = p.through(lens)
-    return views.views[0], lens.name
-
-
-def usual_lens(p: Predictions) -> str:
-    """The lens of one picture: the positive class, or the predicted one of several."""
-    return "binary" if p.k == 2 else "top-label"
 
 
 def default_resamples(n: int) -> int:
@@ -138,60 +124,14 @@ def _with_primary(metrics: Any, primary: str) -> Any:
     return [*named, primary]
 
 
-def _findings(
-    view: Predictions,
-    way: words.Direction,
-    row: Row,
-    evaluation: Evaluation,
-    classes: tuple[ClassRow, ...],
-    question: Question,
-) -> tuple[str, ...]:
-    lines = [f"Direction: {way.words}" + ("." if way.clear else "; the difference is within chance.")]
-    lines += _slope(evaluation)
-    bins = group(view, "width", n_bins=question.options.get("n_bins", 15))
-    variance = bins.mean(view.c * (1 - view.c)) / bins.weight
-    assert bins.lower is not None
-    assert bins.upper is not None
-    worst = words.where(bins.lower, bins.upper, bins.weight, bins.confidence, bins.label, variance)
-    if worst:
-        lines.append("Where: " + "; ".join(worst) + ".")
-    elif row.pvalue is not None:
-        lines.append("Where: no single range of confidence stands out beyond chance.")
-    off = [c for c in classes if c.clear]
-    if off:
-        named = sorted(off, key=lambda c: -abs(c.mean_prediction - c.frequency))[:4]
-        said = "; ".join(f"{c.name} predicted {c.mean_prediction:.1%}, occurred {c.frequency:.1%}" for c in named)
-        lines.append(f"Classes: {said}.")
-    elif classes:
-        lines.append("Classes: no class is predicted more or less often than it occurs, beyond chance.")
-    if row.null_mean is not None and row.null_high is not None:
-        lines.append(
-            f"Enough data: on {view.total:,.0f} cases with these confidences a perfectly calibrated model reads "
-            f"{row.name} {row.null_mean:.3g} on average, and up to {row.null_high:.3g} in 95% of samples."
-        )
-    return tuple(lines)
-
-
-def _slope(evaluation: Evaluation) -> list[str]:
-    rows = [r for r in evaluation.rows if r.id == "cis" and r.part == "slope" and not math.isnan(r.value)]
-    if not rows:
-        return []
-    slope = rows[0].value
-    if 0.9 <= slope <= 1.1:
-        return [f"Spread: about right (Cox slope {slope:.2f}; 1 is ideal)."]
-    how = "too extreme, too close to 0 and 1" if slope < 1 else "too timid, too close to the middle"
-    return [f"Spread: {how} (Cox slope {slope:.2f}; 1 is ideal)."]
-
-
 def _class_rows(p: Predictions, question: Question) -> tuple[ClassRow, ...]:
     entry = catalogue["ece"]
     ece = np.atleast_1d(measure(entry, p, question.of(entry.options).changed(lens="class-wise", average=None)))
     mean, share = p.mean(p.p), p.class_share
-    sd = np.sqrt(p.weight**2 @ (p.p * (1 - p.p))) / p.total
-    bound = 3.0 + 0.2 * math.log10(p.k)  # near the Bonferroni bound of a 1% family-wise level, without scipy.stats
+    off = words.off_classes(p, question)
     return tuple(
         ClassRow(str(name), float(share[k] * p.total), float(mean[k]), float(share[k]), float(ece[k]),
-                 bool(abs(mean[k] - share[k]) > bound * sd[k] > 0))
+                 off is not None and bool(off[k]))
         for k, name in enumerate(p.classes)
     )  # fmt: skip
 

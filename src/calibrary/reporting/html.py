@@ -11,9 +11,9 @@ from typing import Any
 
 from calibrary._text import for_html as escape
 from calibrary.data import Matches, Predictions
+from calibrary.inference.decision import headline_view
 from calibrary.lookup import catalogue
 from calibrary.question import Question
-from calibrary.reporting.compose import headline_view
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.text import (
     CLASS_HEAD,

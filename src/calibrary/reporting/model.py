@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from calibrary.evaluation import Evaluation
+from calibrary.inference.decision import Decision
 from calibrary.question import Question
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,6 +62,7 @@ class Report:
     Attributes
     ----------
     headline : the answer in a paragraph
+    decision : what the headline rests on; None where nothing was redrawn
     findings : further sentences: direction, where, which classes, whether the data suffice
     evaluation : every metric that applies, with intervals and p-values, and what was left out and why
     data : summary of the predictions
@@ -82,6 +84,7 @@ class Report:
     classes: tuple[ClassRow, ...] = ()
     groups: tuple[GroupRow, ...] = ()
     notes: tuple[str, ...] = ()
+    decision: Decision | None = None
 
     def __repr__(self) -> str:
         text: str = FORMS["plain"](self)

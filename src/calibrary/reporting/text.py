@@ -145,6 +145,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "title": report.title,
         "headline": report.headline,
         "findings": list(report.findings),
+        "decision": None if report.decision is None else report.decision.to_dict(),
         "primary": report.primary,
         "data": report.data,
         "settings": report.settings,
