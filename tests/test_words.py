@@ -392,7 +392,8 @@ def test_benjamini_hochberg_takes_the_smaller_of_later_steps():
 
 
 GATES = [
-    ("ece.value>0.25", False), ("ece.value>=0.25", True), ("ece.value>0.24", True), ("ece.value<0.25", False), ("ece.value<=0.25", True),
+    ("ece.value>0.25", False), ("ece.value>=0.25", True), ("ece.value>0.24", True), ("ece.value<0.25", False),
+    ("ece.value<=0.25", True),
     ("ece.value<0.26", True), ("ece.value>0.3", False), ("cis.slope.value<100", True), ("cis.slope.value>100", False),
     ("cis.intercept.value>0", True), ("ece.high>0.25", True), ("ece.high>0.4", False), ("ece.low<0.25", True),
     ("ece.low>0.25", False), ("ECE-EM.value>0.24", True), ("KS.value>=0.25", True), ("KS.value>0.25", False),
