@@ -43,7 +43,7 @@ Bins = Annotated[
 ]
 Logits = Annotated[bool, typer.Option("--logits", help="The columns hold logits, not probabilities.")]
 Percent = Annotated[bool, typer.Option("--percent", help="The columns hold percentages, also written 85%.")]
-Id = Annotated[str | None, typer.Option(help="Column that says which rows of several files or models are the same.")]
+Id = Annotated[str | None, typer.Option("--id", help="Column that says which rows of files or models are the same.")]
 ModelColumn = Annotated[str | None, typer.Option(help="Long table: column of the model; one row for each of them.")]
 ClassColumn = Annotated[str | None, typer.Option(help="Long table: column of the class (with --id); one row for each.")]
 Drop = Annotated[bool, typer.Option("--drop-missing", help="Leave rows with missing values out.")]

@@ -14,14 +14,18 @@ from calibrary._files import check_writable, write_atomically
 from calibrary.cli.files import InputError
 from calibrary.cli.options import (
     Bins,
+    ClassColumn,
     Drop,
     File,
+    Files,
     GroundTruth,
+    Id,
     Iou,
     Label,
     Lens,
     Logits,
     Metrics,
+    ModelColumn,
     Percent,
     Positive,
     Prob,
@@ -58,6 +62,8 @@ def metric(
     seed: Seed = 0,
     logits: Logits = False,
     percent: Percent = False,
+    id_column: Id = None,
+    class_column: ClassColumn = None,
     drop_missing: Drop = False,
     quiet: Quiet = False,
 ) -> None:
@@ -73,6 +79,8 @@ def metric(
         logits=logits,
         percent=percent,
         drop_missing=drop_missing,
+        id=id_column,
+        class_column=class_column,
     )
     p = found.predictions()
     draws = 999 if resamples is None else resamples
@@ -101,8 +109,10 @@ def metric(
 
 
 def compare(
-    file: File,
-    prob: Annotated[list[str], typer.Option(help="One column or prefix per model; give two or more.")],
+    files: Files,
+    prob: Annotated[
+        list[str] | None, typer.Option(help="One column or prefix per model; of several files, the one in each.")
+    ] = None,
     label: Label = None,
     weight: Weight = None,
     weight_type: WeightType = "frequency",
@@ -112,25 +122,21 @@ def compare(
     seed: Seed = 0,
     logits: Logits = False,
     percent: Percent = False,
+    id_column: Id = None,
+    model_column: ModelColumn = None,
     drop_missing: Drop = False,
     quiet: Quiet = False,
 ) -> None:
-    """Two or more models on the same rows: `calibrary compare p.csv --prob a --prob b`."""
+    """Models on the same rows: `calibrary compare p.csv --prob a --prob b`, or `calibrary compare a.csv b.csv`."""
     from calibrary.reporting import compare_models
 
-    if len(prob) < 2:
-        raise InputError("compare needs at least two models: repeat --prob")
+    beside = len(files) > 1 or model_column is not None  # the models are in files or rows, not in columns
     found = load(
-        file,
-        quiet,
-        label=label,
-        models=prob,
-        weight=weight,
-        positive=positive,
-        logits=logits,
-        percent=percent,
-        drop_missing=drop_missing,
-    )
+        files, quiet, label=label, weight=weight, positive=positive, logits=logits, percent=percent, id=id_column,
+        drop_missing=drop_missing, model_column=model_column, **{"prob" if beside else "models": prob},
+    )  # fmt: skip
+    if len(found.models) < 2:
+        raise InputError("compare needs at least two models: repeat --prob, name several files, or a --model-column")
     ids = tuple(catalogue[m].key for m in listed(metrics) or ["ece", "bs"])
     say("comparing", quiet)
     draws = 999 if resamples is None else resamples

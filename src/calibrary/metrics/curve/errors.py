@@ -359,7 +359,7 @@ _PIECEWISE_FACTS: dict[str, Any] = {
     "ece_pl",
     renamed={"order": "norm"},
     costly=True,
-    slow_above=100_000,
+    slow_above=30_000,
     slow_binary=True,
     row=67,
     aliases=(
@@ -425,7 +425,7 @@ def piecewise_linear_calibration_error(
     "ece_pl3",
     renamed={"order": "norm"},
     costly=True,
-    slow_above=100_000,
+    slow_above=30_000,
     slow_binary=True,
     row=68,
     aliases=(

@@ -1,0 +1,254 @@
+"""Every format of file that people have, read from the command line; what is guessed is said."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+import calibrary as cal
+
+RNG = np.random.default_rng(0)
+P = np.round(RNG.random(40), 3)
+Y = (RNG.random(40) < P).astype(int)
+Q = RNG.dirichlet(np.ones(3), 40)
+K = np.array([RNG.choice(3, p=row) for row in Q])
+NAMES = ["cat", "dog", "eel"]
+
+
+def run(*args, stdin=None):
+    """Exit status, what was printed, and what was said beside it."""
+    from calibrary.cli.main import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr("sys.argv", ["calibrary", *map(str, args)])
+        if stdin is not None:
+            patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return ended.value.code or 0, out.getvalue(), err.getvalue()
+
+
+def value(*args, id="bs", stdin=None):
+    """The number that ``calibrary metric`` prints."""
+    status, out, err = run("metric", id, *args, stdin=stdin)
+    assert status == 0, err
+    return float(out.split()[1])
+
+
+def refused(sentence, *args):
+    status, _, err = run("metric", "bs", *args)
+    assert status == 2, err
+    assert sentence in err, err
+
+
+def columns(**more):
+    return {"y": Y.tolist(), "p": P.tolist(), **more}
+
+
+def csv_text(table, sep=","):
+    rows = zip(*table.values(), strict=True)
+    return "\n".join([sep.join(table), *(sep.join(map(str, row)) for row in rows)]) + "\n"
+
+
+def lines(table):
+    return "".join(json.dumps(dict(zip(table, row, strict=True))) + "\n" for row in zip(*table.values(), strict=True))
+
+
+def excel(path, table):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for row in [list(table), *zip(*table.values(), strict=True)]:
+        book.active.append(list(row))
+    book.create_sheet("notes")
+    book.save(path)
+
+
+def torch_file(path, table):
+    torch = pytest.importorskip("torch")
+    torch.save({name: torch.tensor(values) for name, values in table.items()}, path)
+
+
+WRITERS = {
+    "p.csv": lambda path, t: path.write_text(csv_text(t)),
+    "p.tsv": lambda path, t: path.write_text(csv_text(t, "\t")),
+    "semicolons.csv": lambda path, t: path.write_text(csv_text(t, ";")),
+    "commas.csv": lambda path, t: path.write_text(csv_text(t, ";").replace(".", ",")),
+    "p.csv.gz": lambda path, t: path.write_bytes(gzip.compress(csv_text(t).encode())),
+    "bom.csv": lambda path, t: path.write_bytes(b"\xef\xbb\xbf" + csv_text(t).encode()),
+    "p.jsonl": lambda path, t: path.write_text(lines(t)),
+    "p.jsonl.gz": lambda path, t: path.write_bytes(gzip.compress(lines(t).encode())),
+    "list.json": lambda path, t: path.write_text(f"[{lines(t).strip().replace(chr(10), ',')}]"),
+    "columns.json": lambda path, t: path.write_text(json.dumps(t, indent=1)),
+    "inside.json": lambda path, t: path.write_text(f'{{"run": 1, "rows": [{lines(t).strip().replace(chr(10), ",")}]}}'),
+    "p.parquet": lambda path, t: pq.write_table(pa.table(t), path),
+    "p.feather": lambda path, t: feather.write_feather(pa.table(t), path),
+    "p.npz": lambda path, t: np.savez(path, **t),
+    "p.xlsx": excel,
+    "p.pt": torch_file,
+    "unnamed": lambda path, t: pq.write_table(pa.table(t), path),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_gives_the_same_number(tmp_path, name):
+    WRITERS[name](tmp_path / name, columns())
+    assert value(tmp_path / name) == pytest.approx(cal.brier_score(Y, P), rel=1e-6 if name == "p.pt" else 1e-9)
+
+
+def test_guesses_are_said_and_quiet_is_quiet(tmp_path):
+    excel(tmp_path / "p.xlsx", columns())
+    _, _, said = run("metric", "bs", tmp_path / "p.xlsx")
+    assert "first of 2 sheets" in said
+    assert "label column guessed: y" in said
+    (tmp_path / "p.csv").write_text(csv_text(columns(), ";").replace(".", ","))
+    _, _, said = run("metric", "bs", tmp_path / "p.csv")
+    assert "separated by ';'" in said
+    assert "decimal commas" in said
+    assert run("metric", "bs", tmp_path / "p.csv", "-q")[2] == ""
+
+
+def test_json_lines_of_a_language_model(tmp_path):
+    table = {"ok": (Y == 1).tolist(), "conf": P.tolist(), "answer": ['a [[ " {'] * 40, "usage": [{"n": 3}] * 40}
+    (tmp_path / "a.jsonl").write_text(lines(table))
+    assert value(tmp_path / "a.jsonl", "--confidence", "conf", "--correct", "ok") == pytest.approx(
+        cal.brier_score(Y, P)
+    )
+    nested = [{"graded": {"correct": bool(a)}, "said": {"confidence": b}} for a, b in zip(Y, P, strict=True)]
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(r) + "\n" for r in nested))
+    found = value(tmp_path / "b.jsonl", "--confidence", "said.confidence", "--correct", "graded.correct")
+    assert found == pytest.approx(cal.brier_score(Y, P))
+
+
+def test_verbalised_percentages_are_declared_never_guessed(tmp_path):
+    words = [f"{100 * p:.1f}%" if i % 2 else round(100 * p, 1) for i, p in enumerate(P.tolist())]
+    right = ["correct" if a else "incorrect" for a in Y]
+    path = tmp_path / "a.jsonl"
+    path.write_text(lines({"ok": right, "conf": words}))
+    names = ("--confidence", "conf", "--correct", "ok")
+    assert value(path, *names, "--percent") == pytest.approx(cal.brier_score(Y, P), abs=1e-12)
+    assert "class of interest guessed: correct" in run("metric", "bs", path, *names, "--percent")[2]
+    refused("say --percent", path, *names)
+    path.write_text(lines({"ok": right, "conf": [round(100 * p, 1) for p in P.tolist()]}))
+    refused("--percent", path, *names)
+    path.write_text(lines({"ok": right, "conf": ["high"] * 40}))
+    refused("'high' in row 1, which is not a number", path, *names, "--percent")
+    path.write_text(lines({"ok": right, "conf": [140] * 40}))
+    refused("percentages go from 0 to 100", path, *names, "--percent")
+
+
+def test_labels_as_words_ask_which_one_is_meant(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text(csv_text({"y": ["ill" if a else "well" for a in Y], "p": P}))
+    refused("--positive", path)
+    assert value(path, "--positive", "ill") == pytest.approx(cal.brier_score(Y, P))
+    path.write_text(csv_text({"y": [str(a + 1) for a in Y], "p": P}))
+    refused("--positive 2", path)
+    assert value(path, "--positive", "2") == pytest.approx(cal.brier_score(Y, P))
+    path.write_text(csv_text({"y": ["yes" if a else "no" for a in Y], "p": P}))
+    assert value(path) == pytest.approx(cal.brier_score(Y, P))
+
+
+def test_wide_and_long_tables_of_classes_give_the_same_number(tmp_path):
+    words = [NAMES[k] for k in K]
+    wide = tmp_path / "wide.csv"
+    wide.write_text(csv_text({"y": words, **{f"p_{n}": Q[:, j] for j, n in enumerate(NAMES)}}))
+    right = cal.brier_score(K, Q)
+    assert value(wide, "--prob", "p_") == pytest.approx(right)
+    rows = [(i, words[i], name, Q[i, j]) for i in range(40) for j, name in enumerate(NAMES)]
+    order = RNG.permutation(len(rows))
+    long = tmp_path / "long.csv"
+    long.write_text("case,y,class,p\n" + "".join(",".join(map(str, rows[i])) + "\n" for i in order))
+    long_way = ("--label", "y", "--prob", "p", "--class-column", "class")
+    assert value(long, *long_way, "--id", "case") == pytest.approx(right)
+    refused("needs --id", long, *long_way)
+    long.write_text("case,y,class,p\n" + "".join(",".join(map(str, row)) + "\n" for row in rows[:-1]))
+    refused("are not given for the same rows", long, *long_way, "--id", "case")
+
+
+@pytest.mark.parametrize("ending", ["npz", "pt"])
+def test_logits_of_several_classes(tmp_path, ending):
+    z = np.log(Q) + 3.0
+    path = tmp_path / f"z.{ending}"
+    if ending == "npz":
+        np.savez(path, logits=z, labels=K)
+    else:
+        torch_file(path, {"logits": z, "labels": K})
+    assert value(path, "--logits") == pytest.approx(cal.brier_score(K, Q))
+    refused("--logits", path)
+
+
+def test_a_folder_holds_parts_of_one_table(tmp_path):
+    (tmp_path / "parts").mkdir()
+    for i in range(4):
+        part = {name: values[10 * i : 10 * i + 10] for name, values in columns().items()}
+        pq.write_table(pa.table(part), tmp_path / "parts" / f"part-{i}.parquet")
+    (tmp_path / "parts" / "_SUCCESS").write_text("")
+    assert value(tmp_path / "parts") == pytest.approx(cal.brier_score(Y, P))
+    assert "4 files of" in run("metric", "bs", tmp_path / "parts")[2]
+    (tmp_path / "parts" / "x.csv").write_text("a,b\n1,2\n")
+    refused("are not parts of one table", tmp_path / "parts")
+
+
+def compared(*args):
+    status, out, err = run("compare", *args, "--resamples", "19", "--metrics", "bs")
+    return status, out, err
+
+
+def difference(table):
+    return float(table.splitlines()[-1].split()[3])
+
+
+def test_one_file_per_model_and_a_long_table_of_models(tmp_path):
+    other = np.round(np.sqrt(P), 4)
+    (tmp_path / "first.csv").write_text(csv_text({"y": Y, "p": P, "row": np.arange(40)}))
+    shuffled = RNG.permutation(40)
+    (tmp_path / "second.csv").write_text(csv_text({"y": Y, "p": other, "row": np.arange(40)}))
+    (tmp_path / "mixed.csv").write_text(
+        csv_text({"y": Y[shuffled], "p": other[shuffled], "row": np.arange(40)[shuffled]})
+    )
+    first, second, mixed = (tmp_path / f"{n}.csv" for n in ("first", "second", "mixed"))
+    status, out, err = compared(first, second)
+    assert status == 0, err
+    assert "first.csv" in out
+    assert "second.csv" in out
+    status, _, err = compared(first, mixed)
+    assert status == 2
+    assert "--id" in err
+    status, out, err = compared(first, mixed, "--id", "row", "--prob", "p")
+    assert status == 0, err
+    rows = [(i, Y[i], m, q[i]) for m, q in (("a", P), ("b", other)) for i in range(40)]
+    long = tmp_path / "long.csv"
+    long.write_text("row,y,model,p\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    again, out_long, err = compared(long, "--model-column", "model", "--prob", "p")
+    assert again == 0, err
+    right = cal.brier_score(Y, P) - cal.brier_score(Y, other)
+    assert difference(out) == difference(out_long) == pytest.approx(right, abs=1e-4)
+
+
+def test_objects_of_other_packages_come_in():
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    right = cal.brier_score(Y, P)
+    assert cal.brier_score(pd.Series(Y), pd.Series(P)) == right
+    assert cal.brier_score(pl.Series(Y), pl.Series(P)) == right
+    assert cal.brier_score(pa.array(Y), pa.chunked_array([P[:9], P[9:]])) == right
+    named = np.array(NAMES)[K]
+    frame = {n: Q[:, j] for j, n in reversed(list(enumerate(NAMES)))}
+    for table in (pd.DataFrame(frame), pl.DataFrame(frame), pa.table(frame)):
+        assert cal.brier_score(named, table) == pytest.approx(cal.brier_score(K, Q))
+
+
+def test_a_missing_package_is_named(tmp_path, monkeypatch):
+    excel(tmp_path / "p.xlsx", columns())
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    refused("pip install 'calibrary[excel]'", tmp_path / "p.xlsx")
