@@ -448,7 +448,7 @@ def test_captions_state_n_lens_bins_metric_and_interval(synthetic):
         f"ECE {d.ece:.3f} [{d.ece_low:.3f}, {d.ece_high:.3f}]",
     ):
         assert said in text
-    assert "one standard error" in text
+    assert "95% Wilson" in text
     s = plots.smooth_data(y, c, n_resamples=20)
     text = words(plots.plot_smooth_reliability(s).figure)
     assert f"smECE {s.smece:.3f} [{s.smece_low:.3f}, {s.smece_high:.3f}]" in text

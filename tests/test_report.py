@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
-import shutil
-import subprocess
+import re
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import calibrary as cal
+from calibrary.cli.main import app
+from calibrary.reporting.discrimination import discrimination
+from calibrary.reporting.numbers import number
+from calibrary.reporting.rows import grouped, label
+from calibrary.reporting.sections import SECTIONS, Section, Table
+from calibrary.reporting.stored import from_json
 from calibrary.reporting.words import verdict
 
 METRICS = ["ece", "bs", "cis", "ecce_mad"]
@@ -142,44 +149,130 @@ def test_nothing_half_written_and_bad_endings_refused(wrong, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.fixture(scope="module")
-def browser():
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if not found:
-        pytest.skip("no browser")
-    return found
+def test_the_page_is_made_again_from_its_json_alone(wrong, tmp_path):
+    path = tmp_path / "saved.json"
+    wrong.save(path)
+    reports, _ = from_json(path)
+    assert reports[0].predictions is None
+    assert reports[0].to_html() == wrong.to_html()
+    assert cal.Report.from_dict(wrong.to_dict()).to_html() == wrong.to_html()
+    again = CliRunner().invoke(app, ["report", str(path), "-o", str(tmp_path / "page.html"), "-q"])
+    assert again.exit_code == 0, again.output
+    assert (tmp_path / "page.html").read_text() == wrong.to_html()
 
 
-def _dom(browser, page, tmp_path, script=""):
-    path = tmp_path / "page.html"
-    path.write_text(page.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--virtual-time-budget=3000",
-               f"--user-data-dir={tmp_path / 'profile'}", path.as_uri()]  # fmt: skip
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+def test_a_stored_figure_with_a_script_is_refused(wrong):
+    saved = wrong.to_dict()
+    for evil in ("<script>alert(1)</script>", "<path onload='x()'/>", "<foreignObject/>"):
+        saved["figures"] = [{"name": "bad", "caption": "", "svg": f"<svg>{evil}</svg>"}]
+        with pytest.raises(ValueError, match="make it again"):
+            cal.Report.from_dict(saved)
 
 
-def test_in_a_browser_rows_unfold_sort_and_filter(browser, wrong, tmp_path):
-    script = """
-    const name = row => row.querySelector("button").textContent;
-    const rows = () => [...document.querySelectorAll("tr.row")].filter(r => !r.hidden).map(name);
-    const out = {};
-    document.querySelector(".more").click();
-    out.open = !document.querySelector("tr.about").hidden;
-    document.querySelectorAll("table.metrics th button")[1].click();
-    out.sorted = rows();
-    const search = document.querySelector("input[type=search]");
-    search.value = "cox"; search.dispatchEvent(new Event("input"));
-    out.filtered = rows();
-    document.body.setAttribute("data-out", JSON.stringify(out));
-    """
-    dom = _dom(browser, wrong.to_html(), tmp_path, script)
-    import html
-    import re
+def test_something_else_is_no_saved_report(tmp_path):
+    path = tmp_path / "other.json"
+    path.write_text('{"headline": 1}')
+    with pytest.raises(ValueError, match="is no saved report"):
+        from_json(path)
+    path.write_text("not json")
+    with pytest.raises(ValueError, match="does not hold JSON"):
+        from_json(path)
 
-    out = json.loads(html.unescape(re.search(r'data-out="([^"]*)"', dom)[1]))
-    assert out["open"]
-    values = {r.id + (f".{r.part}" if r.part else ""): r.value for r in wrong.evaluation}
-    order = [values[name.replace(" ★", "")] for name in out["sorted"]]
-    assert order == sorted(order)
-    assert out["filtered"]
-    assert all("cis" in name for name in out["filtered"])
+
+def test_a_number_is_the_same_wherever_the_page_shows_it():
+    y, p, _ = cal.datasets.breast_cancer("logistic")
+    ids = ["ece", "smece", "bs", "ecce_mad", "cis", "ace"]
+    answer = cal.report(y, p, metrics=ids, n_resamples=99, n_bins=12, confidence_level=0.9)
+    page = html.unescape(re.sub(r"<[^>]+>", " ", answer.to_html().split("<main>")[1].split("<template")[0]))
+    names = {"ece": "ECE", "smece": "smooth ECE", "bs": "Brier score", "ecce_mad": "Kolmogorov-Smirnov error"}
+    for id, name in names.items():
+        row = answer.evaluation.row(id)
+        said = f"{number(row.value)} ({number(row.low)} to {number(row.high)})"
+        captions = re.findall(rf"(?<!smooth )\b{name} (\d\S* \([^)]*\))", page)
+        assert captions, name
+        assert set(captions) == {said}, name
+    short = {k.label: (k.value, k.low, k.high) for k in answer.short_list}
+    for row in answer.evaluation.rows:
+        if label(row) in short:
+            assert short[label(row)] == (row.value, row.low, row.high)
+    assert "12 bins of equal width" in page
+    assert "90% Wilson" in page
+
+
+def test_the_short_list_is_short_and_led_by_the_metric_chosen_in_advance(wrong):
+    assert 6 <= len(wrong.short_list) <= 8
+    assert wrong.short_list[0].id == wrong.primary
+    assert wrong.short_list[-1].id == "auc"
+    ece = wrong.short_list[0]
+    assert ece.ideal == 0
+    assert ece.useless > ece.value > ece.calibrated
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_area_under_the_curve_is_scikit_learns(n_classes):
+    from sklearn.metrics import roc_auc_score
+
+    rng = np.random.default_rng(5)
+    z = np.round(rng.normal(size=(300, n_classes)), 1)
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    y = (rng.random(300)[:, None] > p.cumsum(axis=1)).sum(axis=1)
+    w = rng.integers(1, 4, 300)
+    given, several = (p[:, 1], {}) if n_classes == 2 else (p, {"multi_class": "ovr", "average": "macro"})
+    found = discrimination(cal.predictions(y, given, sample_weight=w), 0.95)
+    assert found.value == pytest.approx(roc_auc_score(y, given, sample_weight=w, **several), abs=1e-12)
+    repeated = discrimination(cal.predictions(np.repeat(y, w), np.repeat(given, w, axis=0)), 0.95)
+    assert vars(found) == pytest.approx(vars(repeated), abs=1e-12)
+    assert found.low < found.value < found.high
+
+
+def test_the_interval_of_the_area_has_the_width_of_a_bootstrap():
+    rng = np.random.default_rng(1)
+    p = rng.random(400)
+    y = (rng.random(400) < p).astype(int)
+    found = discrimination(cal.predictions(y, p), 0.95)
+    drawn = [discrimination(cal.predictions(y[i], p[i]), 0.95).value for i in rng.integers(0, 400, (200, 400))]
+    assert (found.high - found.low) / 3.92 == pytest.approx(np.std(drawn), rel=0.15)
+    assert found.calibrated == pytest.approx(found.value, abs=0.05)
+
+
+def test_numbers_that_are_the_same_take_one_row():
+    y, p, _ = cal.datasets.breast_cancer()
+    table = grouped(cal.evaluate(y, p, metrics=["bs", "rps", "sarps", "mae", "hinge", "ece", "nll"]))
+    scores = {f.label: f.same for f in table["Scores: calibration and sharpness together"]}
+    assert scores == {"bs": ("rps", "sarps"), "nll": (), "mae": ("hinge",)}
+    assert next(iter(table)) == "Calibration error"
+
+
+def test_the_terminal_shows_the_verdict_in_words_at_80_columns(wrong, tmp_path, monkeypatch):
+    from calibrary.cli import report as command
+
+    path = tmp_path / "saved.json"
+    wrong.save(path)
+    monkeypatch.setattr(command.out, "_width", 80)
+    shown = CliRunner().invoke(app, ["report", str(path)]).output
+    assert max(map(len, shown.splitlines())) <= 80
+    assert len(shown.splitlines()) < 40
+    for k in wrong.short_list:
+        line = next(line for line in shown.splitlines() if line.startswith(k.label + " "))
+        assert line.split(number(k.calibrated))[-1].strip() in k.verdict
+        assert set(k.verdict.split()) <= set(shown.split())  # a long one goes on in the next line, whole
+        assert number(k.value) in line
+
+
+def test_sections_are_shown_in_every_form(monkeypatch, tmp_path):
+    said = Section(
+        "help", "What would help", ("Scale it: <b>.",), (Table(("map", "gain"), (("beta|x", 0.0123), ("none", None))),)
+    )
+    monkeypatch.setitem(SECTIONS, "help", lambda context: said)
+    y, p, _ = cal.datasets.breast_cancer()
+    answer = cal.report(y, p, metrics=["ece"], n_resamples=0, thresholds=[0.3])
+    assert said in answer.sections
+    page = answer.to_html()
+    for text in ("What would help", "Scale it:</b> &lt;b&gt;.", "beta|x", "0.012"):
+        assert text in page
+    answer.save(tmp_path / "r.md", tmp_path / "r.json")
+    text = (tmp_path / "r.md").read_text()
+    assert "## What would help" in text
+    assert "| beta\\|x | 0.012 |" in text
+    assert "What would help" in repr(answer)
+    assert cal.Report.from_dict(json.loads((tmp_path / "r.json").read_text())).to_html() == page

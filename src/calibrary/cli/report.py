@@ -40,6 +40,8 @@ from calibrary.cli.read import PredictionFile
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
 
+Everything = Annotated[bool, typer.Option("--all", help="Print every metric, not only the short list.")]
+
 
 def report(
     file: File,
@@ -66,17 +68,22 @@ def report(
         list[str] | None,
         typer.Option("--fail-if", help='Exit with status 1 if this holds, e.g. "ece>0.05". Repeatable.'),
     ] = None,
+    everything: Everything = False,
     quiet: Quiet = False,
 ) -> None:
     """Is it calibrated, by how much, which way, where, and how sure is that?
 
     Examples: `calibrary report predictions.csv`, `calibrary report p.parquet --label y --prob p -o report.html`,
-    `calibrary report p.csv --model a --model b --fail-if "ece>0.05"`.
+    `calibrary report p.csv --model a --model b --fail-if "ece>0.05"`. A report saved as JSON makes its page again:
+    `calibrary report saved.json -o page.html`.
     """
     from calibrary.reporting import compare_models
     from calibrary.reporting.compose import default_resamples
     from calibrary.reporting.write import check_paths, save
 
+    if _is_saved(file):
+        _show_saved(Path(file), output or [], fail_if or [], quiet, everything)
+        return
     rules = [rule_of(text) for text in fail_if or []]
     check_paths(output or [])
     catalogue[primary]
@@ -110,7 +117,7 @@ def report(
             sample_weight=found.weight,
         )  # fmt: skip
     save(reports, output or [], comparisons)
-    show(reports, comparisons, quiet)
+    show(reports, comparisons, quiet, everything)
     for path in output or []:
         err.print(f"written: {path}", highlight=False)
     apply_rules(rules, reports)
@@ -127,6 +134,7 @@ def detection_report(
     seed: Seed = 0,
     output: Outputs = None,
     fail_if: Annotated[list[str] | None, typer.Option("--fail-if", help='e.g. "d_ece>0.1". Repeatable.')] = None,
+    everything: Everything = False,
     quiet: Quiet = False,
 ) -> None:
     """A detector's calibration from the two COCO files: `calibrary detection report gt.json results.json`."""
@@ -140,7 +148,7 @@ def detection_report(
         matches, metrics=listed(metrics), primary=primary, n_resamples=resamples, rng=seed, title=results.name
     )
     save([answer], output or [])
-    show([answer], (), quiet)
+    show([answer], (), quiet, everything)
     for path in output or []:
         err.print(f"written: {path}", highlight=False)
     apply_rules(rules, [answer])
@@ -150,8 +158,38 @@ def _title(found: PredictionFile, model: str) -> str:
     return f"{Path(found.source).name if found.source != '-' else 'standard input'}: {model}"
 
 
-def show(reports: list[Any], comparisons: Any, quiet: bool) -> None:
-    from calibrary.reporting.text import COMPARISON_HEAD, HEAD, comparison_cells
+def _is_saved(file: str) -> bool:
+    """Is it a report that was saved, rather than rows of predictions?"""
+    path = Path(file)
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    with path.open(encoding="utf-8", errors="replace") as opened:
+        beginning = opened.read(400)
+    return '"headline"' in beginning or ('"models"' in beginning and '"title"' in beginning)
+
+
+def _show_saved(path: Path, output: list[Path], fail_if: list[str], quiet: bool, everything: bool) -> None:
+    """A page made again from its JSON: nothing is computed."""
+    from calibrary.reporting.stored import from_json
+    from calibrary.reporting.write import check_paths, save
+
+    rules = [rule_of(text) for text in fail_if]
+    check_paths(output)
+    reports, comparisons = from_json(path)
+    save(reports, output, comparisons)
+    show(reports, comparisons, quiet, everything)
+    for written in output:
+        err.print(f"written: {written}", highlight=False)
+    apply_rules(rules, reports)
+
+
+#: What the terminal shows of the short list, and how wide each column may be in a window of 80.
+_SHORT = (("metric", 14), ("value", 7), ("interval", 17), ("calibrated", 10), ("verdict", 24))
+
+
+def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = False) -> None:
+    """The answer in the terminal: sentences and the short list; every metric only when asked."""
+    from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 
     for r in reports:
         out.print(f"\n[bold]{plain(r.title)}[/]", highlight=False)
@@ -159,10 +197,17 @@ def show(reports: list[Any], comparisons: Any, quiet: bool) -> None:
         if quiet:
             continue
         for finding in r.findings:
-            out.print(f"  - {plain(finding)}", highlight=False)
-        _show_table(r, [HEAD.index(name) for name in (HEAD if out.width >= 130 else _NARROW)])
-        if r.evaluation.skipped:
-            out.print(f"[dim]not computed ({len(r.evaluation.skipped)}): {', '.join(r.evaluation.skipped)}[/]")
+            out.print(_item(finding))
+        out.print(_short_table(r))
+        for section in r.sections:
+            for sentence in section.sentences[:1]:
+                out.print(_item(f"{section.title}: {sentence}"))
+        if everything:
+            _show_everything(r)
+        else:
+            more = f"{len(r.evaluation.rows)} numbers computed: --all prints them"
+            left = f", {len(r.evaluation.skipped)} left out" if r.evaluation.skipped else ""
+            out.print(f"[dim]{more}{left}[/]", highlight=False)
     if comparisons:
         table = Table(*COMPARISON_HEAD, title="comparison", title_justify="left", box=None, pad_edge=False)
         for texts in comparison_cells(comparisons):
@@ -170,20 +215,41 @@ def show(reports: list[Any], comparisons: Any, quiet: bool) -> None:
         out.print(table)
 
 
-#: What a table shows in a terminal too narrow for every column.
-_NARROW = ("metric", "value", "interval", "p adjusted", "ideal", "verdict")
+def _item(text: str) -> Any:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    return Padding(Text(f"- {text}"), (0, 0, 0, 2))
 
 
-def _show_table(r: Any, columns: list[int]) -> None:
-    from calibrary.reporting.text import HEAD, cells
+def _short_table(r: Any) -> Table:
+    from calibrary.reporting.text import short_cells
 
-    rows = list(zip(r.evaluation.rows, cells(r), strict=True))
-    widths = [max(len(HEAD[j]), *(len(texts[j]) for _, texts in rows)) for j in columns]
-    for family in dict.fromkeys(row.family for row, _ in rows):
-        table = Table(title=f"{family} family", title_justify="left", box=None, pad_edge=False)
-        for j, width in zip(columns, widths, strict=True):
-            table.add_column(HEAD[j], min_width=min(width, 40))
-        for row, texts in rows:
-            if row.family == family:
-                table.add_row(*(plain(texts[j]) for j in columns), style="bold" if row.primary else "")
+    table = Table(box=None, pad_edge=False)
+    for name, width in _SHORT:
+        table.add_column(name, max_width=width if out.width < 100 else None, overflow="fold")
+    for texts in short_cells(r):
+        table.add_row(*(plain(t) for t in texts[:5]))
+    return table
+
+
+def _show_everything(r: Any) -> None:
+    """Every metric by what it measures; a narrow window leaves columns out, never the verdict."""
+    from calibrary.reporting.rows import grouped
+    from calibrary.reporting.text import HEAD, folded_cells
+
+    columns = [HEAD.index(name) for name in (HEAD if out.width >= 130 else _NARROW)]
+    for title, rows in grouped(r.evaluation).items():
+        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+        for j in columns:
+            table.add_column(HEAD[j], overflow="fold")
+        for folded in rows:
+            texts = folded_cells(folded, r.evaluation)
+            table.add_row(*(plain(texts[j]) for j in columns), style="bold" if folded.row.primary else "")
         out.print(table)
+    if r.evaluation.skipped:
+        out.print(f"[dim]not computed ({len(r.evaluation.skipped)}): {', '.join(r.evaluation.skipped)}[/]")
+
+
+#: What a table shows in a terminal too narrow for every column.
+_NARROW = ("metric", "value", "interval", "p adjusted", "verdict")

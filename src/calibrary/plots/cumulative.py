@@ -79,7 +79,7 @@ def plot_cumulative(
         at = style.corners(data.sigma, 300)
         ax.fill_between(data.share[at], -2 * data.sigma[at], 2 * data.sigma[at], color=look.grey, alpha=0.18, lw=0)
     ax.plot(data.share[shown], data.value[shown], color=look.model, lw=1.5, zorder=3)
-    _marks(ax, look, data)
+    _marks(ax, look, data, numbers=caption)
     _scores_on_top(ax, look, data)
     style.finish(
         ax,
@@ -106,13 +106,13 @@ def _frame(ax: Any, look: style.Look, walks: list[CumulativeData]) -> None:
     ax.fill([0, 0.022, 0], [-2 * end, 0, 2 * end], color=look.grey, alpha=0.75, lw=0, zorder=2)
 
 
-def _marks(ax: Any, look: style.Look, data: CumulativeData) -> None:
-    """The point of largest deviation and the range, with their values and p-values."""
+def _marks(ax: Any, look: style.Look, data: CumulativeData, numbers: bool) -> None:
+    """The point of largest deviation and the range, with their values and p-values unless the page gives them."""
     top = int(np.abs(data.value).argmax())
-    ks = f"ECCE-MAD (KS) {data.ks:.4f}, {style.pvalue(data.ks_pvalue)}"
+    ks = "ECCE-MAD (KS)" + (f" {data.ks:.4f}, {style.pvalue(data.ks_pvalue)}" if numbers else "")
     ax.plot(data.share[top], data.value[top], "o", color=look.gap, ms=6, zorder=5, label=ks, clip_on=False)
     low, high = int(data.value.argmin()), int(data.value.argmax())
-    kuiper = f"ECCE-R (Kuiper) {data.kuiper:.4f}, {style.pvalue(data.kuiper_pvalue)}"
+    kuiper = "ECCE-R (Kuiper)" + (f" {data.kuiper:.4f}, {style.pvalue(data.kuiper_pvalue)}" if numbers else "")
     ax.vlines(1.015, data.value[low], data.value[high], color=look.good, lw=3.5, label=kuiper, zorder=4)
     for i in (low, high):
         ax.plot([data.share[i], 1.015], [data.value[i]] * 2, color=look.good, lw=0.8, ls=":", zorder=2)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrary._errors import one_of
 from calibrary._text import for_figure
@@ -20,6 +21,8 @@ from calibrary.plots.data import FigureData, axis_names, binary_view, direction,
 KINDS = ("line", "bar", "tilted-roof")
 ERRORS = ("se", "wilson", "clopper-pearson", "consistency")
 HISTOGRAMS = ("auto", "strip", "panel", "none")
+#: Bins with fewer cases are drawn faintly: their frequency says next to nothing.
+FEW = 5
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ def reliability_data(
     n_bins: int = 15,
     binning: Any = "width",
     lens: Any = "auto",
-    error: str | None = "se",
+    error: str | None = "wilson",
     confidence_level: float = 0.95,
     n_resamples: int = 499,
     rng: Any = 0,
@@ -73,7 +76,7 @@ def reliability_data(
     y_true, y_prob : as everywhere
     n_bins, binning : number and kind of bins; ``closed``, ``edges``, ``mass_rule``, ``strategy`` as for ECE
     error : "se", "wilson", "clopper-pearson", "consistency" or None
-        One standard error (default); Wilson or Clopper-Pearson intervals of the frequency; or the range in
+        Wilson (default) or Clopper-Pearson intervals of the frequency; one standard error; or the range in
         which the frequencies of a calibrated model would lie, drawn around the diagonal.
     confidence_level : float
         Of these ranges, and of the interval of ECE.
@@ -282,14 +285,59 @@ def draw_line(ax: Any, look: style.Look, data: ReliabilityData, colour: str, lab
             zorder=2,
             label=f"{data.level:.0%} if calibrated",
         )
-    elif data.error is not None:
-        error = np.maximum([data.outcome - data.low, data.high - data.outcome], 0.0)
-        ax.errorbar(
-            data.confidence, data.outcome, yerr=error, fmt="none", ecolor=colour, elinewidth=1.2, capsize=2.5, zorder=3
+    few = data.weight < FEW
+    _segments(ax, data, few, colour)
+    for chosen, strength in ((few, 0.3), (~few, 1.0)):
+        _points(ax, look, data, chosen, colour, strength)
+    if label is not None:
+        ax.plot([], [], "o-", color=colour, label=label)
+    ax.calibrary_tips = _tips(ax, data)
+
+
+def _points(
+    ax: Any, look: style.Look, data: ReliabilityData, chosen: NDArray[np.bool_], colour: str, strength: float
+) -> None:
+    """The markers of some bins, with their error bars."""
+    if not chosen.any():
+        return
+    x, y = data.confidence[chosen], data.outcome[chosen]
+    if data.error not in (None, "consistency"):
+        error = np.maximum([y - data.low[chosen], data.high[chosen] - y], 0.0)
+        ax.errorbar(x, y, yerr=error, fmt="none", ecolor=colour, elinewidth=1.2, capsize=2.5, zorder=3, alpha=strength)
+    size = 16 + 50 * data.weight[chosen] / data.weight.max()
+    ax.scatter(x, y, s=size, color=colour, edgecolor=look.paper, lw=0.8, zorder=4, alpha=strength)
+
+
+def _segments(ax: Any, data: ReliabilityData, few: NDArray[np.bool_], colour: str) -> None:
+    """The line through the bins, faint where it leads to a bin with few cases."""
+    from matplotlib.collections import LineCollection
+
+    if len(data) < 2:
+        return
+    points = np.column_stack([data.confidence, data.outcome])
+    strength = np.where(few[:-1] | few[1:], 0.15, 0.7)
+    pieces = LineCollection(
+        list(np.stack([points[:-1], points[1:]], axis=1)), colors=colour, linewidths=1.3, alpha=strength, zorder=3
+    )
+    ax.add_collection(pieces)
+
+
+def _tips(ax: Any, data: ReliabilityData) -> dict[str, str]:
+    """An unseen field over each bin and what a page says when it is pointed at, by the field's id."""
+    from matplotlib.patches import Rectangle
+
+    said = {}
+    for i in range(len(data)):
+        field = Rectangle((data.lower[i], 0.0), data.upper[i] - data.lower[i], 1.0, fill=False, lw=0, zorder=6)
+        field.set_gid(f"bin-{i}")
+        ax.add_patch(field)
+        cases = f"{data.weight[i]:,.0f} case{'' if data.weight[i] == 1 else 's'}"
+        limits = f" ({data.low[i]:.1%} to {data.high[i]:.1%})" if data.error not in (None, "consistency") else ""
+        said[f"bin-{i}"] = (
+            f"{data.lower[i]:.3g} to {data.upper[i]:.3g}: {cases}\npredicted {data.confidence[i]:.1%}\n"
+            f"observed {data.outcome[i]:.1%}{limits}"
         )
-    size = 16 + 50 * data.weight / data.weight.max()
-    ax.plot(data.confidence, data.outcome, color=colour, lw=1.3, alpha=0.7, zorder=3)
-    ax.scatter(data.confidence, data.outcome, s=size, color=colour, edgecolor=look.paper, lw=0.8, zorder=4, label=label)
+    return said
 
 
 def _bars(ax: Any, look: style.Look, data: ReliabilityData, colour: str, label: str | None) -> None:

@@ -36,6 +36,7 @@ class SmoothData(FigureData):
     grid, curve : the curve; NaN where no prediction is near
     low, high : pointwise band of bootstrap curves
     density, density_1, density_0 : of all predictions, and its parts with label 1 and 0
+    support : how far the curve rests on predictions near its place, from 0 (on others only) to 1
     smece, smece_low, smece_high : the smooth calibration error and its basic bootstrap interval, at this width
     sigma : width of the kernel
     """
@@ -47,6 +48,7 @@ class SmoothData(FigureData):
     density: Array
     density_1: Array
     density_0: Array
+    support: Array
     smece: float
     smece_low: float
     smece_high: float
@@ -100,10 +102,20 @@ def smooth_data(
         low, high = np.nanquantile(curves(*drawn), [tail, 1 - tail], axis=0) if n_resamples else (curve, curve)
     ones, zeros = kernel @ some.positive / view.total, kernel @ some.negative / view.total
     return SmoothData(
-        t, curve, low, high, ones + zeros, ones, zeros,
+        t, curve, low, high, ones + zeros, ones, zeros, _support(t, some, kernel, sigma),
         smece, *_smece_interval(some, smece, drawn, confidence_level),
         sigma, view.total, name, map if isinstance(map, str) else type(map).__name__, confidence_level,
     )  # fmt: skip
+
+
+def _support(t: Array, some: Cells, kernel: Array, sigma: float) -> Array:
+    """1 where at least five predictions lie within one width and carry their due of the smoothing, 0 where none do."""
+    near = np.abs(t[:, None] - some.c) <= sigma
+    cases = near @ some.weight
+    whole = kernel @ some.weight
+    carried = (kernel * near) @ some.weight / np.where(whole > 0, whole, 1.0)
+    # predictions spread evenly carry 68% of the smoothing within one width
+    return np.asarray(np.minimum(cases / 5.0, 1.0) * np.minimum(carried / 0.5, 1.0))
 
 
 def _smece_interval(some: Cells, smece: float, drawn: tuple[Array, Array], level: float) -> tuple[float, float]:
@@ -195,9 +207,7 @@ def plot_smooth_reliability(
     data = y_true if isinstance(y_true, SmoothData) else smooth_data(y_true, y_prob, **options)
     ax, look = style.new_axes(ax, theme)
     style.unit_square(ax, look, *axis_names(data.lens))
-    ax.fill_between(
-        data.grid, data.low, data.high, color=look.model, alpha=0.2, lw=0, label=f"{data.level:.0%} bootstrap band"
-    )
+    _fading_band(ax, data, look.model, 0.2, f"{data.level:.0%} bootstrap band")
     _weighted_line(ax, look, data)
     _split_densities(ax, look, data)
     width = f" (width {data.sigma:.3f})" if data.map == "smece" else f" · map {data.map}"
@@ -216,6 +226,23 @@ def plot_smooth_reliability(
     return ax
 
 
+#: The band is drawn in steps: as strong as that, where the curve rests on the data at least so far.
+_STEPS = ((0.9, 1.0), (0.5, 0.6), (0.15, 0.25))
+
+
+def _fading_band(ax: Any, data: SmoothData, colour: str, alpha: float, label: str | None = None) -> None:
+    """The band, weaker where fewer predictions carry it and gone where none do."""
+    above = np.inf
+    for least, strength in _STEPS:
+        here = (data.support >= least) & (data.support < above)
+        joined = here | np.concatenate([[False], here[:-1]]) | np.concatenate([here[1:], [False]])
+        ax.fill_between(
+            data.grid, data.low, data.high, where=joined & (data.support >= _STEPS[-1][0]), color=colour,
+            alpha=alpha * strength, lw=0, label=label,
+        )  # fmt: skip
+        above, label = least, None
+
+
 def _weighted_line(ax: Any, look: style.Look, data: SmoothData) -> None:
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgb
@@ -224,8 +251,9 @@ def _weighted_line(ax: Any, look: style.Look, data: SmoothData) -> None:
     segments = np.stack([points[:-1], points[1:]], axis=1)
     strength = np.sqrt(data.density / max(float(data.density.max()), np.finfo(float).tiny))
     middle = (strength[:-1] + strength[1:]) / 2
-    colours = np.column_stack([np.tile(to_rgb(look.model), (len(middle), 1)), 0.3 + 0.7 * middle])
-    there = np.isfinite(segments).all(axis=(1, 2))
+    fade = np.minimum(data.support[:-1], data.support[1:])
+    colours = np.column_stack([np.tile(to_rgb(look.model), (len(middle), 1)), (0.4 + 0.6 * middle) * fade])
+    there = np.isfinite(segments).all(axis=(1, 2)) & (fade > 0.02)
     ax.add_collection(
         LineCollection(
             list(segments[there]),
@@ -251,9 +279,10 @@ def _several(models: dict[str, SmoothData], ax: Any, caption: bool, theme: str) 
     style.unit_square(ax, look, *axis_names(first.lens))
     for i, (name, data) in enumerate(models.items()):
         line = look.nth(i)
-        ax.fill_between(data.grid, data.low, data.high, color=line["color"], alpha=0.14, lw=0)
+        _fading_band(ax, data, line["color"], 0.14)
         text = f"{for_figure(name)}: smECE {style.bracket(data.smece, data.smece_low, data.smece_high)}"
-        ax.plot(data.grid, data.curve, lw=1.8, label=text, zorder=3, **line)
+        shown = np.where(data.support >= _STEPS[-1][0], data.curve, np.nan)
+        ax.plot(data.grid, shown, lw=1.8, label=text, zorder=3, **line)
     sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
     style.finish(
         ax,

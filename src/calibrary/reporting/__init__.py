@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrary.reporting import html, text, write  # each enters the forms it can give a report
+from calibrary.reporting import html, stored, text, write  # each enters the forms it can give a report
 from calibrary.reporting.compose import compare_models, report
 from calibrary.reporting.model import ClassRow, GroupRow, Report
 

@@ -21,7 +21,10 @@ from calibrary.lookup import catalogue
 from calibrary.metrics.measure import measure
 from calibrary.question import Question
 from calibrary.reporting import words
+from calibrary.reporting.figures import figures_of
 from calibrary.reporting.model import ClassRow, GroupRow, Report
+from calibrary.reporting.sections import Context, made
+from calibrary.reporting.short import short_list
 
 
 def report(
@@ -33,6 +36,12 @@ def report(
     pos_label: Any = None,
     percent: bool = False,
     groups: Any = None,
+    by: Any = None,
+    time: Any = None,
+    thresholds: Any = None,
+    units: Any = None,
+    source: Any = None,
+    command: str | None = None,
     metrics: Any = None,
     primary: str = "ece",
     lens: Any = "auto",
@@ -55,7 +64,17 @@ def report(
     y_true, y_prob, sample_weight, labels, pos_label, percent
         As in :func:`calibrary.predictions`; a ``Matches`` object works too.
     groups : array-like of shape (N,), optional
-        Subgroups to report one by one.
+        Subgroups to report one by one; the older spelling of ``by``.
+    by : column or dict of columns, optional
+        Columns that split the rows: who is affected.
+    time : array-like of shape (N,), optional
+        Dates or order of the rows: calibration over time.
+    thresholds : list of float, optional
+        Probabilities above which someone acts: what miscalibration costs there.
+    units : array-like of shape (N,), optional
+        Rows of one patient, image or prompt, which are drawn together.
+    source, command
+        Where the rows came from and how the report was asked for, for its provenance.
     metrics : ids or families, optional
         What goes into the table; default everything that applies.
     primary : str
@@ -92,9 +111,14 @@ def report(
         primary=primary,
     )  # fmt: skip
     view, _ = headline_view(p, question)
-    decision = decide(data, question) if draws > 0 else None
+    decision = decide(data, question, units=units) if draws > 0 else None
     answer = words.answer(data, question, evaluation.row(primary), decision)
     class_rows = _class_rows(p, question) if p.k > 2 else ()
+    asked = {
+        "by": groups if by is None else by, "time": time, "thresholds": thresholds, "units": units, "source": source,
+        "command": command, "primary": primary,
+    }  # fmt: skip
+    context = Context(data, question, evaluation, draws, {k: v for k, v in asked.items() if v is not None})
     return Report(
         title=title,
         headline=answer.headline,
@@ -108,8 +132,17 @@ def report(
         question=question,
         classes=class_rows,
         groups=() if groups is None else _group_rows(p, groups, primary, question, draws > 0),
-        notes=notes,
+        notes=(*notes, _UNITS) if units is not None else notes,
+        sections=made(context),
+        short_list=short_list(data, question, evaluation, primary),
+        figures=figures_of(data, question, evaluation),
     )
+
+
+_UNITS = (
+    "Rows of one unit were drawn together for the decision; the intervals and p-values of the tables take rows as "
+    "independent: calibrary.interval(..., units=) gives them by unit."
+)
 
 
 def default_resamples(n: int) -> int:
@@ -186,7 +219,7 @@ def _settings(primary: str, question: Question, draws: int, metrics: Any) -> dic
     return {
         "primary": primary,
         "lens": str(getattr(question.lens, "name", question.lens)),
-        "metrics": "all that apply" if metrics is None else metrics,
+        "metrics": "all that apply" if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics),
         "n_bins": question.options.get("n_bins", "each metric's own"),
         "n_resamples": draws,
         "confidence_level": question.confidence_level,

@@ -2,59 +2,81 @@
 
 from __future__ import annotations
 
-import functools
-import io
+import base64
+import hashlib
+import itertools
+import math
 import re
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from calibrary._text import content_security_policy
 from calibrary._text import for_html as escape
-from calibrary.data import Matches, Predictions
-from calibrary.inference.decision import headline_view
+from calibrary.evaluation import Evaluation
 from calibrary.lookup import catalogue
-from calibrary.question import Question
+from calibrary.reporting.figures import placed, theme_variables
 from calibrary.reporting.model import Report, form
+from calibrary.reporting.numbers import number
+from calibrary.reporting.rows import Folded, grouped
+from calibrary.reporting.scale import picture_of
+from calibrary.reporting.sections import Figure, Section, Table
+from calibrary.reporting.short import KeyNumber
+from calibrary.reporting.stored import Comparisons
 from calibrary.reporting.text import (
     CLASS_HEAD,
-    COMPARISON_HEAD,
     GROUP_HEAD,
     HEAD,
-    Comparisons,
-    cells,
+    SHORT_HEAD,
+    cell_text,
     class_cells,
-    comparison_cells,
+    folded_cells,
     group_cells,
-    number,
+    short_cells,
 )
 
 #: The page writes a metric's name under its id, not in a column of its own.
 _COLUMNS = HEAD[:-1]
+#: Tables of more rows than this get a search box and scroll within their frame.
+_LONG = 15
+_NOTEBOOK = itertools.count()
 
 
 @form("page")
 def page(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     """A whole HTML document for one model or several."""
-    style = _resource("report.css")
     script = _resource("report.js")
-    title = escape(reports[0].title if len(reports) == 1 else "Calibration of " + ", ".join(r.title for r in reports))
-    body = "\n".join(_model(r, f"m{i}", several=len(reports) > 1) for i, r in enumerate(reports))
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = content_security_policy(f"'sha256-{digest}'")
+    several = len(reports) > 1
+    title = escape(reports[0].title if not several else "Calibration of " + ", ".join(r.title for r in reports))
+    body = "\n".join(_model(r, f"m{i}", several) for i, r in enumerate(reports))
+    ids = dict.fromkeys(row.id for r in reports for row in r.evaluation.rows)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n"
-        f"{_models_nav(reports, comparisons)}{body}\n"
-        "<footer>Made with calibrary. Every number can be computed again from the settings above.</footer>\n"
-        f"</main>\n<script>{script}</script>\n</body>\n</html>\n"
+        f"<title>{title}</title>\n<style>{_style()}</style>\n</head>\n<body>\n"
+        f'<a class="skip" href="#m0">Skip to the answer</a>\n{_bar(reports)}<main>\n'
+        f"{body}\n<footer>Made with calibrary. The JSON of this report makes the same page again: "
+        "<code>calibrary report saved.json -o page.html</code>.</footer>\n</main>\n"
+        f'{"".join(map(_about, ids))}<div id="tip" role="tooltip" hidden></div>\n{_KEYS}\n'
+        f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
 @form("fragment")
 def fragment(report: Report) -> str:
-    """The headline and the table, for a notebook."""
+    """The answer, the short list and the figures, for a notebook."""
+    anchor = f"cal{next(_NOTEBOOK)}"
+    drawn = "".join(
+        f'<div style="flex:1 1 20rem;max-width:28rem">{placed(f, f"{anchor}f{i}")}</div>'
+        for i, f in enumerate(report.figures)
+    )
     return (
         f"<h3>{escape(report.title)}</h3><p>{escape(report.headline)}</p>"
-        f"<ul>{''.join(f'<li>{escape(f)}</li>' for f in report.findings)}</ul>{_table(HEAD, cells(report))}"
+        f"<ul>{''.join(f'<li>{escape(f)}</li>' for f in report.findings)}</ul>{_table(SHORT_HEAD, short_cells(report))}"
+        f'<div style="display:flex;flex-wrap:wrap;gap:1rem">{drawn}</div>'
     )
 
 
@@ -62,41 +84,84 @@ def _resource(name: str) -> str:
     return (files("calibrary") / "reporting" / name).read_text(encoding="utf-8")
 
 
-def _models_nav(reports: Sequence[Report], comparisons: Comparisons) -> str:
-    if len(reports) == 1:
-        return ""
-    links = "".join(f'<a href="#m{i}">{escape(r.title)}</a>' for i, r in enumerate(reports))
-    table = _table(COMPARISON_HEAD, comparison_cells(comparisons)) if comparisons else ""
-    note = (
-        "<p class='hint'>Differences are model a minus model b on the same rows. Plug-in calibration errors are biased "
-        "differently for well and badly calibrated models: decide with the proper score where the two disagree.</p>"
-        if comparisons
-        else ""
+def _style() -> str:
+    """The style sheet; its dark half serves those whose system is dark and those who choose it here."""
+    light, dark = theme_variables("light"), theme_variables("dark")
+    sheet = re.sub(
+        r"@dark\{(.*?)\}",
+        rf":root[data-theme=dark]{{\1{dark}}}"
+        rf"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{\1{dark}}}}}",
+        _resource("report.css"),
     )
+    return f":root{{{light}}}\n{sheet}"
+
+
+# -- what stands above ------------------------------------------------------------------------------
+
+_KEYS = """<dialog id="keys"><h2>Keys</h2><dl><dt>j, k</dt><dd>next and previous part</dd><dt>1 to 9</dt>
+<dd>jump to a part</dd><dt>/</dt><dd>search the metrics</dd><dt>[, ]</dt><dd>previous and next model</dd><dt>d</dt>
+<dd>dark or light</dd><dt>?</dt><dd>these keys</dd></dl><button type="button" class="close">close</button></dialog>"""
+
+
+def _bar(reports: Sequence[Report]) -> str:
+    models = ""
+    if len(reports) > 1:
+        options = "".join(f'<option value="m{i}">{escape(r.title)}</option>' for i, r in enumerate(reports))
+        models = f'<label>model <select id="model"><option value="">all</option>{options}</select></label>'
     return (
-        f"<header><h1>Calibration of {len(reports)} models</h1><nav>{links}</nav>"
-        f"<div class='scroll'>{table}</div>{note}</header>"
+        f'<div class="bar"><nav id="jump" aria-label="parts of the page"></nav>{models}'
+        '<button type="button" id="fold">fold all</button><button type="button" id="theme">dark</button>'
+        '<button type="button" id="help" aria-label="keys">?</button></div>\n'
     )
+
+
+# -- one model --------------------------------------------------------------------------------------
 
 
 def _model(report: Report, anchor: str, several: bool) -> str:
-    level = "h2" if several else "h1"
-    findings = "".join(f"<li>{_finding(f)}</li>" for f in report.findings)
+    tail = [s for s in report.sections if s.key == "provenance"]
+    body = [s for s in report.sections if s.key != "provenance"]
+    keys = {s.key for s in report.sections}
     parts = [
-        f'<section id="{anchor}" class="model"><{level}>{escape(report.title)}</{level}>',
-        f'<p class="headline">{escape(report.headline)}</p>',
-        f'<ul class="findings">{findings}</ul>',
-        '<div class="figures">' + "".join(f"<figure>{svg}</figure>" for svg in _figures(report, anchor)) + "</div>",
+        f'<article id="{anchor}" class="model" data-name="{escape(report.title)}">',
+        f"<{'h2' if several else 'h1'}>{escape(report.title)}</{'h2' if several else 'h1'}>",
+        _answer(report),
+        _part(anchor, "numbers", "Key numbers", _short(report)),
+        _part(anchor, "figures", "Figures", _figures(report.figures, f"{anchor}f")),
+        *(_section(s, anchor) for s in body),
     ]
-    if report.groups:
-        parts.append("<h3>Groups</h3>" + _scrolling(_table(GROUP_HEAD, group_cells(report))))
-    if report.classes:
-        parts.append("<h3>Classes</h3>" + _scrolling(_table(CLASS_HEAD, class_cells(report))))
-    parts += [_metrics(report), _skipped(report), _facts("Data", report.data)]
-    parts.append(_facts("Settings, to make this report again", report.settings))
+    if report.groups and "affected" not in keys:
+        parts.append(_part(anchor, "groups", "Groups", _long_table(GROUP_HEAD, group_cells(report))))
+    if report.classes and "classes" not in keys:
+        parts.append(_part(anchor, "classes", "Classes", _long_table(CLASS_HEAD, class_cells(report))))
+    n = len(report.evaluation.rows)
+    parts.append(_part(anchor, "metrics", f"Every metric ({n} numbers)", _metrics(report), shut=True))
+    made = "".join(_section_body(s, anchor) for s in tail) + _facts("Data", report.data)
+    made += _facts("Settings", report.settings) + _skipped(report)
     if report.notes:
-        parts.append("<h3>Notes</h3><ul>" + "".join(f"<li>{escape(n)}</li>" for n in report.notes) + "</ul>")
-    return "\n".join([*parts, "</section>"])
+        made += "<h3>Notes</h3><ul>" + "".join(f"<li>{escape(n)}</li>" for n in report.notes) + "</ul>"
+    parts.append(_part(anchor, "provenance", "Where this comes from", made))
+    return "\n".join([*parts, "</article>"])
+
+
+def _part(anchor: str, key: str, title: str, inside: str, shut: bool = False) -> str:
+    return (
+        f'<details class="part part-{key}" id="{anchor}-{key}"{"" if shut else " open"}>'
+        f"<summary><h2>{escape(title)}</h2></summary>{inside}</details>"
+    )
+
+
+def _answer(report: Report) -> str:
+    first, mark, rest = re.match(r"([^:.(]*)([:.]?)(.*)", report.headline, re.S).groups()  # type: ignore[union-attr]
+    said = f"<strong>{escape(first)}{mark}</strong>{escape(rest)}"
+    findings = "".join(f"<li>{_finding(f)}</li>" for f in report.findings)
+    return f'<p class="headline {_mood(report.headline)}">{said}</p><ul class="findings">{findings}</ul>'
+
+
+def _mood(headline: str) -> str:
+    if headline.startswith(("Not calibrated", "The probabilities are not")):
+        return "bad"
+    return "ok" if headline.startswith("No evidence") else "none"
 
 
 def _finding(text: str) -> str:
@@ -104,73 +169,170 @@ def _finding(text: str) -> str:
     return f"<b>{escape(head)}:</b> {escape(rest)}" if colon else escape(text)
 
 
-def _scrolling(table: str) -> str:
-    return f'<div class="scroll">{table}</div>'
+# -- the short list ---------------------------------------------------------------------------------
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    top = "".join(f'<th scope="col">{escape(h)}</th>' for h in head)
-    body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+def _short(report: Report) -> str:
+    rows = "".join(_short_row(k, texts) for k, texts in zip(report.short_list, short_cells(report), strict=True))
+    heads = ("number", "value", "interval", "between calibrated and useless", "if calibrated", "verdict")
+    top = "".join(f'<th scope="col">{h}</th>' for h in heads)
+    return (
+        f'<div class="scroll"><table class="short"><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table></div>'
+        '<p class="hint">"If calibrated": what a calibrated model with these very predictions would read on average; '
+        "grey, where most such models lie. Useless: predictions that have nothing to do with the outcomes.</p>"
+    )
+
+
+def _short_row(k: KeyNumber, texts: Sequence[str]) -> str:
+    shown = (
+        ("number", f"<b>{escape(_capital(k.name))}</b>{_part_of(k)}<span class='name'>{escape(k.meaning)}</span>"),
+        ("value", f'<span class="big" title="{k.value!r}">{texts[1]}</span>'),
+        ("interval", escape(texts[2])),
+        ("scale", picture_of(k)),
+        ("if calibrated", escape(texts[3])),
+        ("verdict", f'<span class="v {_verdict_class(k.verdict)}">{escape(k.verdict)}</span>' if k.verdict else ""),
+    )
+    tds = "".join(f'<td data-label="{name}">{inside}</td>' for name, inside in shown)
+    return f'<tr data-id="{escape(k.label)}">{tds}</tr>'
+
+
+def _part_of(k: KeyNumber) -> str:
+    return f" ({escape(k.part)})" if k.part else ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# -- figures, sections, tables ----------------------------------------------------------------------
+
+
+def _figures(figures: Sequence[Figure], anchor: str) -> str:
+    drawn = "".join(
+        f"<figure>{placed(f, f'{anchor}{i}')}<figcaption><b>{escape(f.name)}.</b> {escape(f.caption)}</figcaption>"
+        "</figure>"
+        for i, f in enumerate(figures)
+    )
+    return f'<div class="figures">{drawn}</div>' if drawn else ""
+
+
+def _section(section: Section, anchor: str) -> str:
+    return _part(anchor, section.key, section.title, _section_body(section, anchor))
+
+
+def _section_body(section: Section, anchor: str) -> str:
+    said = "".join(f"<li>{_finding(s)}</li>" for s in section.sentences)
+    parts = [f'<ul class="findings">{said}</ul>' if said else ""]
+    parts += [_section_table(t) for t in section.tables]
+    parts.append(_figures(section.figures, f"{anchor}{section.key}"))
+    return "".join(parts)
+
+
+def _section_table(table: Table) -> str:
+    inside = _long_table(table.head, [[cell_text(c) for c in row] for row in table.rows], table.rows)
+    if getattr(table, "folded", False):
+        return f"<details><summary>{escape(table.caption)}</summary>{inside}</details>"
+    return (f"<p class='caption'>{escape(table.caption)}</p>" if table.caption else "") + inside
+
+
+def _long_table(head: Sequence[str], rows: Sequence[Sequence[str]], keys: Sequence[Sequence[Any]] = ()) -> str:
+    """A sortable table; a long one with a search box of its own, scrolling within its frame."""
+    table = _table(head, rows, keys or rows, sortable=True)
+    if len(rows) <= _LONG:
+        return f'<div class="scroll">{table}</div>'
+    box = (
+        f'<div class="tools"><input type="search" placeholder="search {len(rows)} rows" aria-label="search rows"></div>'
+    )
+    return f'<div class="filtered">{box}<div class="scroll long">{table}</div></div>'
+
+
+def _table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], keys: Sequence[Sequence[Any]] = (), sortable: bool = False
+) -> str:
+    button = '<button type="button">{}</button>' if sortable else "{}"
+    top = "".join(f'<th scope="col">{button.format(escape(h))}</th>' for h in head)
+    body = "".join(
+        "<tr>" + "".join(_td(text, key) for text, key in zip(row, own, strict=True)) + "</tr>"
+        for row, own in zip(rows, keys or rows, strict=True)
+    )
+    kind = ' class="sortable"' if sortable else ""
+    return f"<table{kind}><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _td(text: str, key: Any) -> str:
+    return f"<td{_sort_key(key)}>{escape(text)}</td>"
+
+
+def _sort_key(key: Any) -> str:
+    """What a number is sorted by; text is sorted by itself."""
+    if isinstance(key, bool) or not isinstance(key, int | float) or math.isnan(key):
+        return ""
+    return f' data-key="{repr(key).replace("inf", "Infinity")}"'
+
+
+# -- every metric -----------------------------------------------------------------------------------
 
 
 def _metrics(report: Report) -> str:
     """The table of every metric: sortable, filterable, each row unfolding to its explanation."""
-    families = list(dict.fromkeys(r.family for r in report.evaluation.rows))
-    options = "".join(f'<option value="{f}">{f}</option>' for f in families)
+    groups = grouped(report.evaluation)
+    options = "".join(f"<option>{escape(title)}</option>" for title in groups)
     head = "".join(f'<th scope="col"><button type="button">{escape(h)}</button></th>' for h in _COLUMNS)
-    rows = list(zip(report.evaluation.rows, cells(report), strict=True))
     body = "".join(
-        f'<tr class="family"><th colspan="{len(_COLUMNS)}" scope="rowgroup">{f} family</th></tr>'
-        + "".join(_metric_row(row, texts) for row, texts in rows if row.family == f)
-        for f in families
+        f'<tr class="group"><th colspan="{len(_COLUMNS)}" scope="rowgroup">{escape(title)}</th></tr>'
+        + "".join(_metric_row(folded, title, report.evaluation) for folded in rows)
+        for title, rows in groups.items()
     )
     return (
-        '<h3>Every metric that applies</h3>\n<div class="tools"><input type="search" placeholder="filter: ece, proper, '
-        'miscalibrated …" aria-label="filter metrics"><select aria-label="family">'
-        f'<option value="">all families</option>{options}</select></div>\n'
-        '<p class="hint">Click a metric for its meaning, a heading to sort. p-values are adjusted for testing many '
-        "metrics at once; the primary metric, marked ★, was chosen in advance and is not.</p>\n"
-        f'<div class="scroll"><table class="metrics"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        '<div class="filtered"><div class="tools"><input type="search" placeholder="search: ece, proper, slope …" '
+        'aria-label="search metrics"><select aria-label="what it measures">'
+        f'<option value="">all groups</option>{options}</select></div>\n'
+        '<p class="hint">Click a metric for its meaning, a heading to sort. Intervals are of each number alone; '
+        "p-values are adjusted for testing many at once, but for the one chosen in advance (★). Scores that also "
+        "measure sharpness get no verdict.</p>\n"
+        f'<div class="scroll"><table class="sortable metrics"><thead><tr>{head}</tr></thead><tbody>{body}</tbody>'
+        "</table></div></div>"
     )
 
 
-def _metric_row(row: Any, texts: Sequence[str]) -> str:
-    entry = catalogue[row.id]
+def _metric_row(folded: Folded, group: str, evaluation: Evaluation) -> str:
+    row, texts = folded.row, folded_cells(folded, evaluation)
     p = row.pvalue if row.primary else row.pvalue_adjusted
     start = row.value if row.low is None else row.low
-    values = [texts[0], row.value, start, p, row.range[0], row.perfect, texts[6]]
+    keys: list[Any] = [None, row.value, start, row.null_mean, p, row.perfect, None]
     tds = []
-    for i, (text, key) in enumerate(zip(texts[: len(_COLUMNS)], values, strict=True)):
-        sort = "" if key is None else escape(str(key))
+    for i, (text, key) in enumerate(zip(texts[: len(_COLUMNS)], keys, strict=True)):
         shown = escape(text)
         if i == 0:
             star = " ★" if row.primary else ""
             shown = f'<button type="button" class="more" aria-expanded="false">{shown}{star}</button>'
-            shown += f'<span class="name">{escape(row.name)}</span>'
+            shown += f'<span class="name">{escape(texts[-1])}</span>'
         if i == 6 and text:
             shown = f'<span class="v {_verdict_class(text)}">{shown}</span>'
-        tds.append(f'<td data-label="{escape(HEAD[i])}" data-key="{sort}">{shown}</td>')
-    about = (
+        tds.append(f'<td data-label="{escape(HEAD[i])}"{_sort_key(key)}>{shown}</td>')
+    note = f' data-note="{escape(row.note)}"' if row.note else ""
+    return (
+        f'<tr class="row" data-id="{escape(folded.label)}" data-about="about-{escape(row.id)}" '
+        f'data-group="{escape(group)}"{note}>{"".join(tds)}</tr>'
+    )
+
+
+def _about(id: str) -> str:
+    """What a metric means, once per page; a row clones it when it is unfolded."""
+    entry = catalogue[id]
+    said = (
         f"<p><b>{escape(entry.meaning)}</b></p><p>{escape(entry.sign)}.</p>"
         f"<dl><dt>Use it</dt><dd>{escape(entry.use)}</dd><dt>Do not</dt><dd>{escape(entry.avoid)}</dd>"
         f"<dt>Defined in</dt><dd>{escape(entry.place)}</dd><dt>Cost</dt><dd>{escape(entry.cost)}</dd>"
     )
-    if row.null_mean is not None:
-        about += f"<dt>If calibrated</dt><dd>about {number(row.null_mean)} on these confidences</dd>"
     for c in entry.corrections:
-        about += f"<dt>Erratum: {escape(c.fact)}</dt><dd>review: {escape(c.review)}; here: {escape(c.ours)}</dd>"
-    about += "</dl>"
-    if row.note:
-        about += f"<p class='caution'>{escape(row.note)}</p>"
-    return (
-        f'<tr class="row" data-family="{escape(row.family)}">{"".join(tds)}</tr>'
-        f'<tr class="about" hidden><td colspan="{len(_COLUMNS)}">{about}</td></tr>'
-    )
+        said += f"<dt>Erratum: {escape(c.fact)}</dt><dd>review: {escape(c.review)}; here: {escape(c.ours)}</dd>"
+    return f'<template id="about-{escape(id)}">{said}</dl></template>\n'
 
 
 def _verdict_class(text: str) -> str:
-    return {"miscalibrated": "bad", "probably miscalibrated": "warn", "no evidence against": "ok"}.get(text, "none")
+    said = {"miscalibrated": "bad", "probably miscalibrated": "warn", "no evidence against": "ok"}
+    return "ok" if text.endswith("within chance") else said.get(text, "none")
 
 
 def _skipped(report: Report) -> str:
@@ -183,72 +345,7 @@ def _skipped(report: Report) -> str:
 
 def _facts(title: str, facts: dict[str, Any]) -> str:
     rows = "".join(
-        f"<dt>{escape(k)}</dt><dd>{escape(f'{v:.4g}' if isinstance(v, float) else str(v))}</dd>"
+        f"<dt>{escape(k)}</dt><dd>{escape(number(v) if isinstance(v, float) else str(v))}</dd>"
         for k, v in facts.items()
     )
     return f"<details><summary>{escape(title)}</summary><dl>{rows}</dl></details>"
-
-
-def _figures(report: Report, anchor: str) -> list[str]:
-    """The telling figures one by one, so that a narrow screen can stack them."""
-    from calibrary import plots
-
-    with plots.embedded():
-        return [
-            _inline_svg(getattr(made, "figure", made), f"{anchor}f{i}") for i, made in enumerate(_drawn(report)) if made
-        ]
-
-
-def _drawn(report: Report) -> list[Any]:
-    return _figures_of(report.predictions, report.question)
-
-
-@functools.singledispatch
-def _figures_of(data: Any, question: Question) -> list[Any]:
-    """The telling figures of one kind of data, all about the view the headline is about."""
-    raise TypeError(f"{type(data).__name__} has no figures")
-
-
-@_figures_of.register
-def _(data: Predictions, question: Question) -> list[Any]:
-    from calibrary import plots
-
-    _, lens = headline_view(data, question)
-    seen: dict[str, Any] = {"lens": lens, "confidence_level": question.confidence_level}
-    drawn = [
-        plots.plot_reliability(data, n_bins=question.options.get("n_bins", 15), **seen),
-        plots.plot_smooth_reliability(data, **seen),
-        plots.plot_cumulative(data, lens=lens),
-        plots.plot_corp(data, **seen),
-    ]
-    return [*drawn, plots.small_multiples(data)] if 2 < data.k <= 36 else drawn
-
-
-@_figures_of.register
-def _(data: Matches, question: Question) -> list[Any]:
-    from calibrary import plots
-
-    return [
-        plots.plot_detection_reliability(data),
-        _map_if_possible(data),
-        plots.plot_smooth_reliability(data),
-        plots.plot_cumulative(data),
-    ]
-
-
-def _map_if_possible(matches: Any) -> Any:
-    from calibrary import plots
-
-    return plots.plot_d_ece_map(matches) if matches.image_size is not None and matches.box is not None else None
-
-
-def _inline_svg(figure: Any, anchor: str) -> str:
-    """A figure as inline SVG whose ids cannot meet those of another figure on the page."""
-    out = io.StringIO()
-    figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
-    svg = out.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r'\bid="([^"]+)"', rf'id="{anchor}-\1"', svg)
-    svg = re.sub(r'(href="#|url\(#)', rf"\1{anchor}-", svg)
-    svg = re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', r"<svg \1", svg, count=1)
-    return svg.replace("<svg ", '<svg role="img" aria-label="calibration figure" ', 1)

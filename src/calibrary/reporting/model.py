@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from calibrary.evaluation import Evaluation
 from calibrary.inference.decision import Decision
 from calibrary.question import Question
+from calibrary.reporting.sections import Figure, Section
+from calibrary.reporting.short import KeyNumber
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,13 +64,16 @@ class Report:
     Attributes
     ----------
     headline : the answer in a paragraph
-    decision : what the headline rests on; None where nothing was redrawn
+    decision : what the headline rests on; None where nothing was redrawn, a dict in a report read from its JSON
     findings : further sentences: direction, where, which classes, whether the data suffice
+    short_list : the six to eight numbers that suit these data
+    figures : the figures of the page
+    sections : what would help, who is affected, over time, decisions, provenance
     evaluation : every metric that applies, with intervals and p-values, and what was left out and why
     data : summary of the predictions
     classes, groups : one row per class (several classes) and per subgroup (when asked for)
     settings : everything needed to make the report again, with versions
-    predictions : what was evaluated, for the figures
+    predictions : what was evaluated; None in a report read from its JSON
     question : what was asked of it, the same for headline, table and figures
     """
 
@@ -84,7 +89,10 @@ class Report:
     classes: tuple[ClassRow, ...] = ()
     groups: tuple[GroupRow, ...] = ()
     notes: tuple[str, ...] = ()
-    decision: Decision | None = None
+    sections: tuple[Section, ...] = field(repr=False, default=())
+    short_list: tuple[KeyNumber, ...] = ()
+    figures: tuple[Figure, ...] = field(repr=False, default=())
+    decision: Decision | Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
         text: str = FORMS["plain"](self)
@@ -95,9 +103,15 @@ class Report:
         return fragment
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the figures, as plain dictionaries."""
+        """Everything the page shows as plain dictionaries, figures as SVG: :meth:`from_dict` makes the page again."""
         plain: dict[str, Any] = FORMS["dict"](self)
         return plain
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Report:
+        """The report that :meth:`to_dict` gave, also after a way through JSON; its page is the same."""
+        report: Report = FORMS["from_dict"](saved)
+        return report
 
     def to_html(self) -> str:
         """One self-contained page."""

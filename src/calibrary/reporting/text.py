@@ -1,131 +1,186 @@
-"""The report as text, Markdown, plain dictionaries and CSV."""
+"""The report as text, Markdown and CSV; ``as_json`` is in ``stored``."""
 
 from __future__ import annotations
 
 import csv
 import io
-import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from calibrary._text import for_csv
-from calibrary.inference import Comparison
+from calibrary.evaluation import Evaluation, Row
 from calibrary.reporting.model import Report, form
+from calibrary.reporting.numbers import draws_of, ends, number, pvalue
+from calibrary.reporting.rows import Folded, grouped, label
+from calibrary.reporting.sections import Section
+from calibrary.reporting.stored import Comparisons, as_json
 from calibrary.reporting.words import verdict
 
-#: Pairs of models: the metric and what comparing them by it gave.
-Comparisons = Sequence[tuple[str, Comparison]]
+__all__ = [
+    "CLASS_HEAD",
+    "COMPARISON_HEAD",
+    "GROUP_HEAD",
+    "HEAD",
+    "SHORT_HEAD",
+    "Comparisons",
+    "as_csv",
+    "as_json",
+    "cell_text",
+    "class_cells",
+    "comparison_cells",
+    "folded_cells",
+    "group_cells",
+    "markdown",
+    "plain",
+    "short_cells",
+]
 
-#: Column heads of the metric table, shared by every form of the report.
-HEAD = ("metric", "value", "interval", "p adjusted", "range", "ideal", "verdict", "name")
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """A number as a table shows it."""
-    if value is None or math.isnan(value):
-        return "" if value is None else "undefined"
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:.{digits}f}"
-    return f"{value:.3g}"
-
-
-def pvalue(p: float | None) -> str:
-    """A p-value as a table shows it."""
-    if p is None or math.isnan(p):
-        return ""
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def ends(low: float | None, high: float | None) -> str:
-    """An interval as a table shows it; nothing where there is none."""
-    if low is None or high is None or math.isnan(low) or math.isnan(high):
-        return ""
-    return f"{number(low)} to {number(high)}"
+#: Column heads of the table of every metric, shared by every form of the report.
+HEAD = ("metric", "value", "interval", "if calibrated", "p adjusted", "ideal", "verdict", "name")
+SHORT_HEAD = ("metric", "value", "interval", "if calibrated", "verdict", "name")
+GROUP_HEAD = ("group", "rows", "mean confidence", "observed", "error", "interval", "p adjusted", "note")
+CLASS_HEAD = ("class", "cases", "mean prediction", "frequency", "ECE", "beyond chance")
+COMPARISON_HEAD = ("metric", "model a", "model b", "a - b", "interval", "p", "p adjusted")
 
 
-def cells(report: Report) -> list[tuple[str, ...]]:
-    """The metric table: one tuple of texts per row, in the order of HEAD."""
+# -- cells, the same in every form ------------------------------------------------------------------
+
+
+def short_cells(report: Report) -> list[tuple[str, ...]]:
+    """The short list, in the order of SHORT_HEAD."""
     return [
-        (
-            row.id + (f".{row.part}" if row.part else ""),
-            number(row.value),
-            ends(row.low, row.high),
-            pvalue(row.pvalue if row.primary else row.pvalue_adjusted),
-            f"{number(row.range[0], 2)} to {number(row.range[1], 2)}",
-            "" if row.perfect is None else f"{row.perfect:g}",
-            verdict(row),
-            row.name,
-        )
-        for row in report.evaluation.rows
+        (k.label, number(k.value), ends(k.low, k.high), number(k.calibrated), k.verdict, k.name)
+        for k in report.short_list
     ]
 
 
-@form("plain")
-def plain(report: Report) -> str:
-    """For the terminal and the notebook's plain output."""
-    lines = [report.title, "=" * len(report.title), "", *textwrap.wrap(report.headline, 100), ""]
-    for finding in report.findings:
-        lines += textwrap.wrap(finding, 100, initial_indent="- ", subsequent_indent="  ")
-    return "\n".join([*lines, "", repr(report.evaluation)])
+def row_cells(row: Row, evaluation: Evaluation) -> tuple[str, ...]:
+    """One number of the big table, in the order of HEAD."""
+    tested = sum(r.pvalue is not None for r in evaluation.rows)
+    return (
+        label(row),
+        number(row.value),
+        ends(row.low, row.high),
+        number(row.null_mean),
+        pvalue(row.pvalue if row.primary else row.pvalue_adjusted, draws_of(evaluation)),
+        "" if row.perfect is None else f"{row.perfect:g}",
+        verdict(row, tested),
+        row.name,
+    )
 
 
-def markdown(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
-    """For a review or an issue."""
-    parts: list[str] = []
-    for report in reports:
-        parts += [f"# {_md(report.title)}", report.headline, "\n".join(f"- {_md(f)}" for f in report.findings)]
-        if report.groups:
-            parts += ["## Groups", _md_table(GROUP_HEAD, group_cells(report))]
-        if report.classes:
-            parts += ["## Classes", _md_table(CLASS_HEAD, class_cells(report))]
-        parts += ["## Metrics", _md_table(HEAD, cells(report))]
-        if report.evaluation.skipped:
-            left = "\n".join(f"- `{id}`: {_md(why)}" for id, why in report.evaluation.skipped.items())
-            parts += ["## Not computed", left]
-        parts += ["## Data", "\n".join(f"- {k}: {_md(str(v))}" for k, v in report.data.items())]
-        parts += ["## Settings", "\n".join(f"- {k}: {_md(str(v))}" for k, v in report.settings.items())]
-    if comparisons:
-        parts += ["## Comparison of models", _md_table(COMPARISON_HEAD, comparison_cells(comparisons))]
-    return "\n\n".join(parts) + "\n"
-
-
-GROUP_HEAD = ("group", "rows", "mean confidence", "observed", "value", "interval", "p adjusted", "note")
-CLASS_HEAD = ("class", "cases", "mean prediction", "frequency", "ECE", "beyond chance")
-COMPARISON_HEAD = ("metric", "model a", "model b", "a - b", "interval", "p", "p adjusted")
+def folded_cells(folded: Folded, evaluation: Evaluation) -> tuple[str, ...]:
+    """The same for a row that stands for several metrics."""
+    texts = row_cells(folded.row, evaluation)
+    return (*texts[:-1], texts[-1] + (f" (the same number: {', '.join(folded.same)})" if folded.same else ""))
 
 
 def group_cells(report: Report) -> list[tuple[str, ...]]:
     return [
         (g.name, f"{g.n:,}", number(g.mean_confidence), number(g.frequency), number(g.value),
-         ends(g.low, g.high), pvalue(g.pvalue_adjusted), g.note)
+         ends(g.low, g.high), pvalue(g.pvalue_adjusted, draws_of(report.evaluation)), g.note)
         for g in report.groups
     ]  # fmt: skip
 
 
 def class_cells(report: Report) -> list[tuple[str, ...]]:
     return [
-        (
-            c.name,
-            f"{c.n:,.0f}",
-            number(c.mean_prediction),
-            number(c.frequency),
-            number(c.value),
-            "yes" if c.clear else "",
-        )
+        (c.name, f"{c.n:,.0f}", number(c.mean_prediction), number(c.frequency), number(c.value),
+         "yes" if c.clear else "")
         for c in report.classes
-    ]
+    ]  # fmt: skip
 
 
 def comparison_cells(comparisons: Comparisons) -> list[tuple[str, ...]]:
     return [
-        (metric, c.a, c.b, number(c.difference), ends(c.low, c.high), pvalue(c.pvalue),
-         pvalue(c.pvalue_adjusted))
+        (metric, c.a, c.b, number(c.difference), ends(c.low, c.high), pvalue(c.pvalue, c.n_resamples or 10**6),
+         pvalue(c.pvalue_adjusted, c.n_resamples or 10**6))
         for metric, c in comparisons
     ]  # fmt: skip
+
+
+def cell_text(value: Any) -> str:
+    """A plain value of a section's table as text."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return number(value) if isinstance(value, float) else str(value)
+
+
+# -- text -------------------------------------------------------------------------------------------
+
+
+@form("plain")
+def plain(report: Report) -> str:
+    """For the terminal and the notebook's plain output: the answer and the short list, 80 columns wide."""
+    lines = [report.title, "=" * min(len(report.title), 80), "", *textwrap.wrap(report.headline, 80), ""]
+    for finding in report.findings:
+        lines += textwrap.wrap(finding, 80, initial_indent="- ", subsequent_indent="  ")
+    lines += ["", *_columns(SHORT_HEAD[:-1], [row[:-1] for row in short_cells(report)])]
+    for section in report.sections:
+        lines += _section_lines(section)
+    n = len(report.evaluation.rows)
+    return "\n".join([*lines, "", f"{n} numbers in .evaluation; save('report.html') writes the page with figures."])
+
+
+def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[j]) for row in [head, *rows]) for j in range(len(head))]
+    return ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]]
+
+
+def _section_lines(section: Section) -> list[str]:
+    lines = ["", section.title]
+    for sentence in section.sentences:
+        lines += textwrap.wrap(sentence, 80, initial_indent="- ", subsequent_indent="  ")
+    return lines
+
+
+# -- Markdown ---------------------------------------------------------------------------------------
+
+
+def markdown(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
+    """For a review or an issue."""
+    parts: list[str] = []
+    for report in reports:
+        parts += [f"# {_md(report.title)}", _md(report.headline), "\n".join(f"- {_md(f)}" for f in report.findings)]
+        parts += ["## Key numbers", _md_table(SHORT_HEAD, short_cells(report))]
+        for section in report.sections:
+            parts += _md_section(section)
+        if report.groups and not _has(report, "affected"):
+            parts += ["## Groups", _md_table(GROUP_HEAD, group_cells(report))]
+        if report.classes and not _has(report, "classes"):
+            parts += ["## Classes", _md_table(CLASS_HEAD, class_cells(report))]
+        parts.append("## Every metric")
+        for title, rows in grouped(report.evaluation).items():
+            parts += [f"### {title}", _md_table(HEAD, [folded_cells(f, report.evaluation) for f in rows])]
+        if report.evaluation.skipped:
+            left = "\n".join(f"- `{id}`: {_md(why)}" for id, why in report.evaluation.skipped.items())
+            parts += ["## Not computed", left]
+        parts += ["## Data", "\n".join(f"- {k}: {_md(str(v))}" for k, v in report.data.items())]
+        parts += ["## Settings", "\n".join(f"- {k}: {_md(str(v))}" for k, v in report.settings.items())]
+        if report.notes:
+            parts += ["## Notes", "\n".join(f"- {_md(n)}" for n in report.notes)]
+    if comparisons:
+        parts += ["## Comparison of models", _md_table(COMPARISON_HEAD, comparison_cells(comparisons))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _has(report: Report, key: str) -> bool:
+    return any(section.key == key for section in report.sections)
+
+
+def _md_section(section: Section) -> list[str]:
+    parts = [f"## {_md(section.title)}"]
+    parts += ["\n".join(f"- {_md(s)}" for s in section.sentences)] if section.sentences else []
+    for table in section.tables:
+        parts += [_md(table.caption)] if table.caption else []
+        parts.append(_md_table(table.head, [[cell_text(c) for c in row] for row in table.rows]))
+    return parts
 
 
 def _md(text: str) -> str:
@@ -133,48 +188,12 @@ def _md(text: str) -> str:
 
 
 def _md_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    lines = ["| " + " | ".join(map(_md, head)) + " |", "|" + " --- |" * len(head)]
     lines += ["| " + " | ".join(_md(c) for c in row) + " |" for row in rows]
     return "\n".join(lines)
 
 
-@form("dict")
-def as_dict(report: Report) -> dict[str, Any]:
-    """Everything but the figures and the raw predictions."""
-    return {
-        "title": report.title,
-        "headline": report.headline,
-        "findings": list(report.findings),
-        "decision": None if report.decision is None else report.decision.to_dict(),
-        "primary": report.primary,
-        "data": report.data,
-        "settings": report.settings,
-        "evaluation": report.evaluation.to_dict(),
-        "classes": [asdict(c) for c in report.classes],
-        "groups": [asdict(g) for g in report.groups],
-        "notes": list(report.notes),
-    }
-
-
-def as_json(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
-    """JSON with full precision; NaN and infinities become null and strings, so that any reader takes it."""
-    import json
-
-    models = [as_dict(r) for r in reports]
-    whole = models[0] if len(models) == 1 else {"models": models}
-    if comparisons:
-        whole = {**whole, "comparisons": [{"metric": m, **asdict(c)} for m, c in comparisons]}
-    return json.dumps(_plain_numbers(whole), indent=2, default=str) + "\n"
-
-
-def _plain_numbers(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(k): _plain_numbers(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain_numbers(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
-    return value
+# -- CSV --------------------------------------------------------------------------------------------
 
 
 def as_csv(reports: Sequence[Report]) -> str:

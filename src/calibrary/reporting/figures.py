@@ -1,0 +1,194 @@
+"""The figures of a page: drawn from the page's own question, with captions that quote the page's own table."""
+
+from __future__ import annotations
+
+import functools
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from calibrary._text import for_html
+from calibrary.data import Matches, Predictions
+from calibrary.evaluation import Evaluation
+from calibrary.inference.decision import headline_view
+from calibrary.question import Question
+from calibrary.reporting.numbers import quoted
+from calibrary.reporting.sections import Figure
+
+#: Figures that were drawn already, so that a page and its JSON draw each once.
+_DRAWN: WeakKeyDictionary[Callable[[], Any], str] = WeakKeyDictionary()
+#: What a picture must not hold, wherever it was stored meanwhile.
+_UNSAFE = re.compile(
+    r"<\s*(script|foreignObject|iframe|image[^>]*href=\"(?!data:image/png))|\son\w+\s*=|javascript:", re.I
+)
+#: More classes than this are read in the table of classes, not in small diagrams.
+_MOST_DIAGRAMS = 36
+
+
+@functools.singledispatch
+def figures_of(data: Any, question: Question, evaluation: Evaluation) -> tuple[Figure, ...]:
+    """The telling figures of one kind of data, all about the view that the headline is about."""
+    raise TypeError(f"{type(data).__name__} has no figures")
+
+
+@figures_of.register
+def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Figure, ...]:
+    from calibrary import plots
+    from calibrary.plots.data import direction
+
+    view, lens = headline_view(data, question)
+    level = question.confidence_level
+    seen: dict[str, Any] = {"lens": lens, "confidence_level": level, "caption": False}
+    n_bins = question.options.get("n_bins", 15)
+    side = "Above" if view.mean(view.residual) > 0 else "Below"
+    way = direction(lens, side)
+    drawn = [
+        Figure(
+            "Reliability diagram",
+            f"{quoted(evaluation, 'ece', 'ECE')}{n_bins} bins of equal width; a point is a bin, with its {level:.0%} "
+            f"Wilson limits, faint below five cases. {way}",
+            functools.partial(plots.plot_reliability, data, n_bins=n_bins, error="wilson", n_resamples=0, **seen),
+        ),
+        Figure(
+            "Smooth reliability diagram",
+            f"{quoted(evaluation, 'smece', 'smooth ECE')}No bins: a curve with its {level:.0%} band, which fades where "
+            f"there are no predictions. Strip: where predictions with outcome 1 (up) and 0 (down) lie. {way}",
+            functools.partial(plots.plot_smooth_reliability, data, n_resamples=200, **seen),
+        ),
+        Figure(
+            "Reliability diagram without choices (CORP)",
+            f"{quoted(evaluation, 'bs', 'Brier score')}The best monotone curve through the outcomes, with the band in "
+            f"which {level:.0%} of calibrated models would lie.",
+            functools.partial(plots.plot_corp, data, **seen),
+        ),
+        Figure(
+            "Cumulative difference",
+            f"{quoted(evaluation, 'ecce_mad', 'Kolmogorov-Smirnov error')}Slope is miscalibration: it rises where "
+            "events are more frequent than predicted and falls where they are less. Grey: two standard deviations of a "
+            "calibrated model.",
+            functools.partial(plots.plot_cumulative, data, lens=lens, caption=False),
+        ),
+    ]
+    if 2 < data.k <= _MOST_DIAGRAMS:
+        drawn.append(
+            Figure(
+                "Reliability by class",
+                "One diagram for each class against the rest, most frequent first.",
+                functools.partial(plots.small_multiples, data),
+            )
+        )
+    return tuple(drawn)
+
+
+@figures_of.register
+def _(data: Matches, question: Question, evaluation: Evaluation) -> tuple[Figure, ...]:
+    from calibrary import plots
+
+    drawn = [
+        Figure(
+            "Reliability of detections",
+            f"{quoted(evaluation, 'd_ece', 'D-ECE')}{quoted(evaluation, 'laece', 'LaECE')}A calibrated detector's "
+            "precision (D-ECE) or precision times overlap (LaECE) follows the diagonal. The bar at the right is the "
+            "share of missed objects among all boxes.",
+            functools.partial(plots.plot_detection_reliability, data, caption=False),
+        ),
+        Figure(
+            "Smooth reliability diagram",
+            f"{quoted(evaluation, 'smece', 'smooth ECE')}Precision against the score, without bins; it fades where "
+            "there are no detections.",
+            functools.partial(plots.plot_smooth_reliability, data, caption=False),
+        ),
+        Figure(
+            "Cumulative difference",
+            f"{quoted(evaluation, 'ecce_mad', 'Kolmogorov-Smirnov error')}Slope is miscalibration. Grey: two standard "
+            "deviations of a calibrated detector.",
+            functools.partial(plots.plot_cumulative, data, caption=False),
+        ),
+    ]
+    if data.image_size is not None and data.box is not None:
+        places = max(2, min(8, int((len(data) / 40) ** 0.5)))
+        drawn.append(
+            Figure(
+                "Where in the image",
+                "D-ECE by the place of the box; hatched: too few detections to say.",
+                functools.partial(plots.plot_d_ece_map, data, n_bins=[5, places, places], caption=False),
+            )
+        )
+    return tuple(drawn)
+
+
+# -- pictures ---------------------------------------------------------------------------------------
+
+
+def picture(figure: Figure) -> str:
+    """A figure as SVG that follows the page's colours; drawn once, however many forms of the report show it."""
+    if figure.draw not in _DRAWN:
+        from calibrary import plots
+
+        with plots.embedded():
+            made = figure.draw()
+        _DRAWN[figure.draw] = made if isinstance(made, str) else _svg(made)
+    return _DRAWN[figure.draw]
+
+
+def stored(name: str, caption: str, svg: str) -> Figure:
+    """A figure from its picture, as a saved report holds it."""
+    if _UNSAFE.search(svg):
+        raise ValueError(f"the stored figure {name!r} holds a script or something from the network: make it again")
+
+    def draw() -> str:
+        return svg
+
+    return Figure(name, caption, draw)
+
+
+def _svg(made: Any) -> str:
+    """SVG without fixed colours, sizes and random ids; letters stay letters, so that it can be searched and read."""
+    from matplotlib import rc_context
+
+    figure = getattr(made, "figure", made)
+    for ax in figure.axes:
+        if hasattr(ax, "calibrary_header"):  # the page writes the title itself
+            ax.set_title("", loc="left")
+    out = io.StringIO()
+    with rc_context({"svg.hashsalt": "calibrary", "svg.fonttype": "none"}):
+        figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+    svg = out.getvalue()
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.S)
+    svg = re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', r"<svg \1", svg, count=1)
+    svg = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "system-ui, sans-serif", svg)
+    for name, colour in _colours().items():
+        svg = re.sub(colour, f"var(--{name},{colour.upper()})", svg, flags=re.I)
+    for ax in figure.axes:
+        for id, tip in getattr(ax, "calibrary_tips", {}).items():
+            svg = svg.replace(f'id="{id}"', f'id="{id}" class="tip" tabindex="-1" data-tip="{for_html(tip)}"', 1)
+    return re.sub(r"\n\s*", "\n", svg).strip()
+
+
+@functools.cache
+def _colours() -> dict[str, str]:
+    """The page's names for the colours that figures are drawn with."""
+    from calibrary.plots.style import look
+
+    light = look("light")
+    named = {"f-ink": light.ink, "f-paper": light.paper, "f-grey": light.grey, "f-light": light.light}
+    return named | {f"f-c{i}": colour for i, colour in enumerate(light.colours)}
+
+
+def theme_variables(theme: str) -> str:
+    """The same names with the colours of a theme, for a style sheet."""
+    from calibrary.plots.style import look
+
+    chosen = look(theme)
+    values = (chosen.ink, chosen.paper, chosen.grey, chosen.light, *chosen.colours)
+    return "".join(f"--{name}:{value};" for name, value in zip(_colours(), values, strict=True))
+
+
+def placed(figure: Figure, anchor: str) -> str:
+    """The picture on a page, its ids apart from those of every other."""
+    svg = picture(figure)
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{anchor}-\1"', svg)
+    svg = re.sub(r'(href="#|url\(#)', rf"\1{anchor}-", svg)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{for_html(figure.name)}" ', 1)

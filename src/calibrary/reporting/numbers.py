@@ -1,0 +1,55 @@
+"""How numbers are written: one rule for the headline, the tables, the captions and the terminal."""
+
+from __future__ import annotations
+
+import math
+
+from calibrary.evaluation import Evaluation
+from calibrary.inference.decision import pvalue_text
+
+
+def number(value: float | None) -> str:
+    """A number as every form of the report shows it: three decimals, or three digits below 0.01."""
+    if value is None:
+        return ""
+    if math.isnan(value):
+        return "undefined"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    size = 0.0 if abs(value) < 1e-12 else abs(value)  # rounding
+    if size == 0.0:
+        return "0"
+    if size < 0.01:
+        return f"{value:.3g}"
+    return f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 100 else f"{value:.3f}"
+
+
+def pvalue(p: float | None, draws: int = 10**6) -> str:
+    """A p-value as a table shows it: a bound where so many draws can say no more."""
+    if p is None or math.isnan(p):
+        return ""
+    return pvalue_text(p, draws).removeprefix("p ").removeprefix("= ")
+
+
+def draws_of(evaluation: Evaluation) -> int:
+    """How many draws the p-values of a table rest on."""
+    return int(evaluation.settings.get("n_resamples", 10**6))
+
+
+def ends(low: float | None, high: float | None) -> str:
+    """An interval as a table shows it; nothing where there is none."""
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return ""
+    return f"{number(low)} to {number(high)}"
+
+
+def with_interval(value: float, low: float | None, high: float | None) -> str:
+    """A number and its interval in running text."""
+    between = ends(low, high)
+    return f"{number(value)} ({between})" if between else number(value)
+
+
+def quoted(evaluation: Evaluation, id: str, name: str) -> str:
+    """A number of the table as the beginning of a caption, or nothing where the table has none."""
+    rows = [row for row in evaluation.rows if row.id == id and not row.part]
+    return "".join(f"{name} {with_interval(row.value, row.low, row.high)}. " for row in rows)

@@ -1,0 +1,61 @@
+"""The table of every metric: grouped by what the numbers measure, with one row for numbers that are the same."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from calibrary.evaluation import Evaluation, Row
+from calibrary.lookup import catalogue
+
+#: What the groups of the table are called, in their order on the page; by the fact ``measures`` of the entries.
+GROUPS = {
+    "calibration": "Calibration error",
+    "bias": "Bias: calibration on the whole",
+    "calibration and sharpness": "Scores: calibration and sharpness together",
+    "fit": "Fit of a map",
+    "consistency": "Consistency of repeated predictions",
+}
+
+
+@dataclass(frozen=True)
+class Folded:
+    """One row of the table and the labels of the other metrics that read the very same number here."""
+
+    row: Row
+    same: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return label(self.row)
+
+
+def label(row: Row) -> str:
+    """The name by which gates and tables know a number: ``ece``, ``cis.slope``."""
+    return f"{row.id}.{row.part}" if row.part else row.id
+
+
+def grouped(evaluation: Evaluation) -> dict[str, list[Folded]]:
+    """The rows by what they measure, each number once; the metric chosen in advance stands for its twins."""
+    by_group: dict[str, list[Row]] = {title: [] for title in GROUPS.values()}
+    for row in sorted(evaluation.rows, key=lambda row: not row.primary):
+        by_group[GROUPS[catalogue[row.id].measures]].append(row)
+    return {title: _folded(rows) for title, rows in by_group.items() if rows}
+
+
+def _folded(rows: list[Row]) -> list[Folded]:
+    found: list[Folded] = []
+    for row in rows:
+        twin = next((i for i, f in enumerate(found) if _same(f.row, row)), None)
+        if twin is None:
+            found.append(Folded(row))
+        else:
+            found[twin] = Folded(found[twin].row, (*found[twin].same, label(row)))
+    return found
+
+
+def _same(a: Row, b: Row) -> bool:
+    """Are they one number? Not where it is a plain 0 or 1, on which different metrics meet by chance."""
+    if a.id == b.id or not math.isfinite(a.value) or a.value in (0.0, 1.0, -1.0):
+        return False
+    return math.isclose(a.value, b.value, rel_tol=1e-12) and a.perfect == b.perfect and a.better == b.better

@@ -1,0 +1,100 @@
+"""The small picture beside a number: where it lies between "calibrated" and "useless"."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from calibrary.lookup import catalogue
+from calibrary.reporting.numbers import number
+from calibrary.reporting.short import KeyNumber
+
+_WIDTH, _HEIGHT, _LINE = 200.0, 30.0, 10.0
+#: Values further out than this (0 is calibrated, 1 useless) stand at the edge with an arrow.
+_NEAREST, _FURTHEST = -1.0, 1.6
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A number line on which 0 is calibrated and 1 useless, or twice as far as anything shown where that is unknown."""
+
+    start: float
+    unit: float
+    known: bool
+    left: float
+    right: float
+
+    def at(self, value: float) -> float:
+        """Pixels from the left edge."""
+        place = min(max((value - self.start) / self.unit, self.left), self.right)
+        return 6.0 + (_WIDTH - 12.0) * (place - self.left) / (self.right - self.left)
+
+    def outside(self, value: float) -> bool:
+        return not self.left <= (value - self.start) / self.unit <= self.right
+
+
+def scale_of(k: KeyNumber) -> Scale | None:
+    """The number line for one number; None where nothing says what a calibrated model reads."""
+    start = k.ideal if k.ideal is not None else k.calibrated
+    if start is None or not math.isfinite(k.value):
+        return None
+    shown = [k.value, *(x for x in (k.low, k.high, k.calibrated_high) if x is not None and math.isfinite(x))]
+    reach = max(abs(x - start) for x in shown)
+    known = k.useless is not None and abs(k.useless - start) > max(0.2 * reach, 1e-12)
+    unit = k.useless - start if known and k.useless is not None else 2.0 * reach or 1.0
+    places = [(x - start) / unit for x in shown]
+    left, right = max(min(0.0, *places), _NEAREST), min(max(1.0, *places), _FURTHEST)
+    return Scale(start, unit, known, left - 0.04, right + 0.04)
+
+
+def picture_of(k: KeyNumber) -> str:
+    """The number line as inline SVG, in the page's colours; its title says the same in words."""
+    line = scale_of(k)
+    if line is None:
+        return ""
+    said = f"calibrated {number(line.start)}, " + (f"useless {number(k.useless)}, " if line.known else "")
+    said += f"here {number(k.value)}"
+    parts = [
+        f'<svg class="scale" viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{said}">',
+        f'<line class="track" x1="2" x2="{_WIDTH - 2:g}" y1="{_LINE}" y2="{_LINE}"/>',
+        _band(k, line),
+        *_ticks(line),
+    ]
+    if k.low is not None and k.high is not None and math.isfinite(k.low) and math.isfinite(k.high):
+        x = sorted((line.at(k.low), line.at(k.high)))
+        parts.append(f'<line class="interval" x1="{x[0]:.1f}" x2="{x[1]:.1f}" y1="{_LINE}" y2="{_LINE}"/>')
+    x0 = line.at(k.value)
+    if line.outside(k.value):
+        tip = 5.0 if x0 > _WIDTH / 2 else -5.0
+        parts.append(f'<path class="value" d="M{x0 + tip:.1f} {_LINE}l{-2 * tip:g} -5v10z"/>')
+    else:
+        parts.append(f'<circle class="value" cx="{x0:.1f}" cy="{_LINE}" r="4.5"/>')
+    return "".join([*parts, "</svg>"])
+
+
+def _band(k: KeyNumber, line: Scale) -> str:
+    """Where most calibrated models would lie: up to the end of 95% of them, or as far to both sides of a signed one."""
+    if k.calibrated_high is None or not math.isfinite(k.calibrated_high):
+        return ""
+    signed = k.id in catalogue and catalogue[k.id].better == "perfect"
+    middle = k.calibrated if k.calibrated is not None else line.start
+    near = 2.0 * middle - k.calibrated_high if signed else (line.start if k.ideal is not None else middle)
+    x = sorted((line.at(near), line.at(k.calibrated_high)))
+    return f'<rect class="chance" x="{x[0]:.1f}" y="{_LINE - 6}" width="{max(x[1] - x[0], 1.5):.1f}" height="12"/>'
+
+
+def _ticks(line: Scale) -> list[str]:
+    """The two marks; their words stay inside the picture and apart from each other."""
+    marks = [(line.at(line.start), "calibrated")]
+    marks += [(line.at(line.start + line.unit), "useless")] if line.known else []
+    marks.sort()
+    near = len(marks) == 2 and marks[1][0] - marks[0][0] < 95.0
+    found = []
+    for i, (x, text) in enumerate(marks):
+        right = x < _WIDTH / 2 if not near else i == 1
+        right = (right or x < 48.0) and x < _WIDTH - 48.0
+        found.append(
+            f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="3" y2="17"/>'
+            f'<text x="{x:.1f}" y="27" text-anchor="{"start" if right else "end"}">{text}</text>'
+        )
+    return found

@@ -1,0 +1,149 @@
+"""The short list: the six to eight numbers that suit these data, each between "calibrated" and "useless"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrary._errors import heard
+from calibrary.data import Data
+from calibrary.data.predictions import Predictions
+from calibrary.evaluation import Evaluation, Row
+from calibrary.lookup import catalogue
+from calibrary.metrics.measure import measure, numbers
+from calibrary.question import Question
+from calibrary.recommendation import recommend
+from calibrary.reporting import words
+from calibrary.reporting.discrimination import discrimination
+
+#: How many numbers the list has at most, the area under the ROC curve among them.
+MOST = 8
+#: What the list must tell, in this order: the goal as ``recommend`` knows it, and how many metrics for it.
+ROLES = (("measure", 2), ("explain", 2), ("compare", 1))
+
+
+@dataclass(frozen=True)
+class KeyNumber:
+    """One number of the short list.
+
+    Attributes
+    ----------
+    id, part, name : the metric, which of its numbers, and what it is called
+    value, low, high : the number and its interval
+    ideal : what a calibrated model reads as data grow (None: it depends on the data)
+    calibrated, calibrated_high : what one reads on average on so many rows, and in 95% of samples at most
+    useless : what it would read if the predictions had nothing to do with the outcomes (labels shuffled)
+    verdict, meaning : in words
+    """
+
+    id: str
+    name: str
+    value: float
+    part: str = ""
+    low: float | None = None
+    high: float | None = None
+    ideal: float | None = None
+    calibrated: float | None = None
+    calibrated_high: float | None = None
+    useless: float | None = None
+    verdict: str = ""
+    meaning: str = ""
+
+    @property
+    def label(self) -> str:
+        """The id by which tables and gates know it."""
+        return f"{self.id}.{self.part}" if self.part else self.id
+
+
+def short_list(data: Data, question: Question, evaluation: Evaluation, primary: str) -> tuple[KeyNumber, ...]:
+    """The primary metric, then what ``recommend`` puts first for measuring, explaining and comparing; last AUC."""
+    p = data.read_as("predictions", "report")
+    area = discrimination(p, question.confidence_level)
+    most = MOST - (area is not None)
+    rows: list[Row] = []
+    for id in _candidates(data, p, evaluation, primary):
+        rows += [r for r in evaluation.rows if r.id == id and r not in rows and math.isfinite(r.value)]
+        if len(rows) >= most:
+            break
+    useless = _useless(data, question, list(dict.fromkeys(r.id for r in rows[:most])))
+    tested = sum(row.pvalue is not None for row in evaluation.rows)
+    found = [_key_number(row, useless.get((row.id, row.part), row.value), tested) for row in rows[:most]]
+    if area is not None:
+        name = "area under the ROC curve" if p.k == 2 else "area under the ROC curve, mean of classes against the rest"
+        found.append(
+            KeyNumber("auc", name, area.value, low=area.low, high=area.high, calibrated=area.calibrated, useless=0.5,
+                      meaning="how well the predictions rank; says nothing about calibration")
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _candidates(data: Data, p: Predictions, evaluation: Evaluation, primary: str) -> Iterator[str]:
+    """Ids in the order in which they enter: no two of a family for the same goal, then whatever was asked for."""
+    yield primary
+    there = {row.id for row in evaluation.rows if math.isfinite(row.value)}
+    rare = float(p.class_share.min())
+    for goal, several in ROLES:
+        taken = {catalogue[primary].family} if goal == "measure" else set()
+        for id in _recommended(_tasks(data, p), goal, p.n, rare):
+            entry = catalogue[id]
+            if len(taken) >= several + (goal == "measure"):
+                break
+            fits = goal != "measure" or (_plain_error(id) and entry.family not in taken)
+            if id in there and id != primary and fits:
+                taken.add(entry.family if goal == "measure" else id)
+                yield id
+    yield from there_in_order(evaluation)
+
+
+def there_in_order(evaluation: Evaluation) -> Iterator[str]:
+    """Every metric of the table that judges calibration, in its order."""
+    yield from dict.fromkeys(row.id for row in evaluation.rows if catalogue[row.id].judges)
+
+
+def _tasks(data: Data, p: Predictions) -> tuple[str, ...]:
+    if data is not p:  # detections first by their own metrics
+        return ("detection", "binary")
+    return ("binary",) if p.k == 2 else ("multiclass",)
+
+
+def _recommended(tasks: tuple[str, ...], goal: str, n: int, rare: float) -> Iterator[str]:
+    for task in tasks:
+        yield from (r.id for r in recommend(task, goal, n=n, rare=rare, most=30))
+
+
+def _plain_error(id: str) -> bool:
+    """Is it an error on the scale of probabilities, which a reader can take literally?"""
+    entry = catalogue[id]
+    return entry.square == "no" and entry.range == (0.0, 1.0) and entry.perfect == 0.0 and entry.judges
+
+
+def _key_number(row: Row, shuffled: float, tested: int) -> KeyNumber:
+    # a number that shuffling leaves alone (the ratio of means) does not see whether predictions are useless
+    useless = None if math.isclose(shuffled, row.value, rel_tol=1e-6, abs_tol=1e-12) else shuffled
+    return KeyNumber(
+        row.id, row.name, row.value, row.part, row.low, row.high, row.perfect, row.null_mean, row.null_high,
+        useless, words.verdict(row, tested), catalogue[row.id].sign.split(";")[0],
+    )  # fmt: skip
+
+
+def _useless(data: Data, question: Question, ids: list[str]) -> dict[tuple[str, str], float]:
+    """Each number on shuffled labels: the same predictions, which then tell nothing about the outcomes."""
+    if not isinstance(data, Predictions):
+        return {}
+    rng = np.random.default_rng(0)
+    times = 1 if data.n >= 2000 else 5
+    shuffled = [data.relabelled(data.y[rng.permutation(data.n)]) for _ in range(times)]
+    found: dict[tuple[str, str], float] = {}
+    for id in ids:
+        entry = catalogue[id]
+        own = entry.settled(question.of(entry.options))
+        with heard():
+            each = [numbers(measure(entry, p, own), entry.fields) for p in shuffled]
+        for part in each[0]:
+            value = float(np.mean([named[part] for named in each]))
+            if math.isfinite(value):
+                found[id, part] = value
+    return found

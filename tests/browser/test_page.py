@@ -1,0 +1,161 @@
+"""The page as its readers use it: sort, search, fold, hover, switch models and colours, jump by keys."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from calibrary.reporting.html import page
+
+METRICS = ["ece", "bs", "cis", "ecce_mad", "smece", "nll", "mae", "hinge"]
+
+
+@pytest.fixture(scope="module")
+def wrong():
+    y, p, _ = cal.datasets.breast_cancer()
+    return cal.report(y, p, metrics=METRICS, n_resamples=99, title="naive Bayes")
+
+
+def script(driver, body):
+    return driver.execute_script(body)
+
+
+def rows(driver):
+    return script(driver, "return all('table.metrics tr.row').filter(r => !r.hidden).map(r => r.dataset.id)")
+
+
+def click(driver, selector):
+    script(driver, f"one({selector!r}).click()")
+
+
+def press(driver, keys):
+    from selenium.webdriver.common.by import By
+
+    driver.find_element(By.TAG_NAME, "body").send_keys(keys)
+
+
+def test_every_metric_is_folded_until_asked_for_and_sorts_and_unfolds(opened, wrong):
+    driver = opened(wrong.to_html())
+    assert script(driver, "return one('.part-metrics').open") is False
+    click(driver, ".part-metrics summary")
+    assert script(driver, "return one('.part-metrics').open") is True
+    script(driver, "all('table.metrics th button')[1].click()")
+    values = {r.id + (f".{r.part}" if r.part else ""): r.value for r in wrong.evaluation}
+    shown = rows(driver)
+    assert "hinge" not in shown  # the same number as mae
+    order = [values[id] for id in shown]
+    assert order == sorted(order)
+    script(driver, "all('table.metrics th button')[1].click()")
+    assert rows(driver) == shown[::-1]
+    click(driver, "tr[data-id=ece] .more")
+    assert "calibration" in script(driver, "return one('tr[data-id=ece] + tr.about').textContent")
+    click(driver, "tr[data-id=ece] .more")
+    assert script(driver, "return one('tr.about')") is None
+
+
+def test_search_and_groups_leave_what_fits(opened, wrong):
+    driver = opened(wrong.to_html())
+    press(driver, "/")
+    assert script(driver, "return document.activeElement.type") == "search"
+    script(driver, "document.activeElement.value = 'cox'; document.activeElement.dispatchEvent(new Event('input'))")
+    assert rows(driver) == ["cis.intercept", "cis.slope"]
+    script(driver, "const s = one('.part-metrics input'); s.value = ''; s.dispatchEvent(new Event('input'))")
+    script(driver, "const s = one('.part-metrics select'); s.selectedIndex = 2; s.dispatchEvent(new Event('change'))")
+    assert rows(driver) == ["bs", "nll", "mae"]
+
+
+def test_a_bin_tells_its_counts(opened, wrong):
+    driver = opened(wrong.to_html())
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+
+    first = driver.find_element(By.CSS_SELECTOR, ".tip")
+    script(driver, "one('figure').scrollIntoView()")
+    ActionChains(driver).move_to_element(first).perform()
+    said = script(driver, "return [one('#tip').hidden, one('#tip').textContent]")
+    y, p, _ = cal.datasets.breast_cancer()
+    inside = p <= 1 / 15
+    assert said[0] is False
+    assert f"{inside.sum():,} cases" in said[1]
+    assert f"observed {y[inside].mean():.1%}" in said[1]
+    ActionChains(driver).move_to_element(driver.find_element(By.ID, "theme")).perform()
+    assert script(driver, "return one('#tip').hidden")
+
+
+def test_dark_mode_is_chosen_and_the_figures_follow(opened, wrong):
+    driver = opened(wrong.to_html())
+    look = "return [getComputedStyle(document.body).backgroundColor, getComputedStyle(one('figure text')).fill]"
+    script(driver, "document.documentElement.dataset.theme = 'light'")
+    light = script(driver, look)
+    press(driver, "d")
+    dark = script(driver, look)
+    assert light != dark
+    assert light[0] != dark[0]
+    assert light[1] != dark[1]
+    press(driver, "d")
+    assert script(driver, look) == light
+
+
+def test_keys_jump_from_part_to_part_and_parts_fold(opened, wrong):
+    driver = opened(wrong.to_html())
+    press(driver, "2")
+    assert script(driver, "return document.activeElement.textContent") == "Figures"
+    press(driver, "3")
+    assert script(driver, "return document.activeElement.closest('.part').className") == "part part-metrics"
+    press(driver, "?")
+    assert script(driver, "return one('#keys').open")
+    click(driver, "#keys .close")
+    click(driver, "#fold")
+    assert script(driver, "return all('.part').some(part => part.open)") is False
+    click(driver, "#fold")
+    assert script(driver, "return all('.part').every(part => part.open)")
+
+
+@pytest.mark.parametrize("size", ["wide", "narrow"])
+def test_nothing_is_wider_than_the_window(opened, wrong, size):
+    driver = opened(wrong.to_html(), size)
+    click(driver, ".part-metrics summary")
+    width, window = script(driver, "return [document.documentElement.scrollWidth, innerWidth]")
+    assert width <= window
+
+
+def test_labels_that_try_to_run_script_do_not(opened):
+    evil = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 60)
+    labels = [evil, "</style></template><script>document.title='owned'</script>", "'\"><svg onload=document.title=1>"]
+    y = [labels[k] for k in rng.integers(0, 3, 60)]
+    answer = cal.report(y, p, labels=labels, metrics=["ece"], n_resamples=0, title=evil, groups=y, notes=(evil,))
+    driver = opened(page([answer, answer]))
+    assert "owned" not in script(driver, "return document.title").replace("='owned'", "")
+    assert script(driver, "return all('img, main script').length") == 0
+
+
+def test_a_hundred_classes_and_twenty_models_are_usable(opened):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(100), 400)
+    y = (rng.random(400)[:, None] > p.cumsum(axis=1)).sum(axis=1)
+    labels = [f"class-{k}" for k in range(100)]
+    answer = cal.report([labels[k] for k in y], p, labels=labels, metrics=["ece"], n_resamples=0, title="a hundred")
+    driver = opened(page([answer] * 20))
+    assert script(driver, "return all('article:not([hidden])').length") == 1
+    press(driver, "]")
+    assert script(driver, "return one('article:not([hidden])').id") == "m1"
+    assert script(driver, "return one('#model').value") == "m1"
+    search = "const s = one('#m1 .part-classes input'); s.value = 'class-77'; s.dispatchEvent(new Event('input'))"
+    script(driver, search)
+    assert script(driver, "return all('#m1 .part-classes tbody tr:not([hidden])').length") == 1
+    height = script(driver, "return one('#m1 .part-classes').getBoundingClientRect().height")
+    assert height < 900
+
+
+def test_on_paper_everything_is_open_and_the_tools_are_gone(opened, wrong):
+    driver = opened(wrong.to_html())
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    script(driver, "dispatchEvent(new Event('beforeprint'))")
+    assert script(driver, "return getComputedStyle(one('.bar')).display") == "none"
+    assert script(driver, "return one('table.metrics').getBoundingClientRect().height") > 100
+    script(driver, "dispatchEvent(new Event('afterprint'))")
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert script(driver, "return one('.part-metrics').open") is False
