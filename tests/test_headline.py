@@ -8,7 +8,8 @@ from scipy.special import expit, logit
 
 import calibrary as cal
 from calibrary._errors import heard
-from calibrary.inference.decision import LEAST_DRAWS, PLACES, decide, pvalue_text
+from calibrary.inference.decision import LEAST_DRAWS, decide, pvalue_text
+from calibrary.inference.look import PLACES, look_at
 
 Q = cal.Question(rng=0)
 
@@ -158,13 +159,13 @@ def test_detections_are_decided_with_images_as_units():
 
 
 def test_cells_decide_like_rows(monkeypatch):
-    from calibrary.inference import decision
+    from calibrary.inference import redraws
 
     rng = np.random.default_rng(8)
     c = rng.beta(0.5, 2, 8000)
     data = cal.predictions(drawn(rng, c, expit(0.93 * logit(c))), c)
     rows = decide(data, Q)
-    monkeypatch.setattr(decision, "_MOST_DRAWN", 1000)
+    monkeypatch.setattr(redraws, "MOST_DRAWN", 1000)
     cells = decide(data, Q)
     assert (rows.path, cells.path) == ("rows", "cells")
     for a, b in zip(rows.rows, cells.rows, strict=True):
@@ -174,13 +175,13 @@ def test_cells_decide_like_rows(monkeypatch):
 
 
 def test_class_counts_of_large_samples_have_the_spread_of_drawn_classes(monkeypatch):
-    from calibrary.inference import decision
+    from calibrary.inference import redraws
 
     rng = np.random.default_rng(9)
     p = rng.dirichlet([3, 1, 0.3, 0.02], 4000)
     data = cal.predictions(categories(rng, p), p)
     joint = decide(data, Q)
-    monkeypatch.setattr(decision, "_MOST_DRAWN", 1000)
+    monkeypatch.setattr(redraws, "MOST_DRAWN", 1000)
     apart = decide(data, Q)
     assert joint.row("classes").value == pytest.approx(apart.row("classes").value)
     assert joint.row("classes").pvalue == pytest.approx(apart.row("classes").pvalue, abs=0.06)
@@ -245,3 +246,51 @@ def test_a_million_rows_cost_cells():
     c = rng.random(10**6)
     answer = decide(cal.predictions(drawn(rng, c, expit(0.98 * logit(c))), c), Q)
     assert (answer.path, answer.rejected, answer.defect) == ("cells", True, "spread")
+
+
+def test_what_would_be_found_is_found_four_times_in_five():
+    rng = np.random.default_rng(14)
+    c = rng.uniform(0.02, 0.98, 400)
+    x = decide(cal.predictions(drawn(rng, c), c), Q).detectable
+    assert 0.02 < x < 0.1
+    low, high = 0.0, 8.0  # the over-confidence whose mean error is x
+    for _ in range(50):
+        middle = (low + high) / 2
+        error = np.abs(expit(logit(c) / (1 + middle)) - c).mean()
+        low, high = (middle, high) if error < x else (low, middle)
+    truth = expit(logit(c) / (1 + low))
+    asked = [(cal.predictions(drawn(rng, c, truth), c), Q.changed(rng=i)) for i in range(100)]
+    found = [decide(data, question, detectable=False).rejected for data, question in asked]
+    assert 0.66 <= np.mean(found) <= 0.92  # 4 of 5, three standard errors either way
+    many = decide(cal.predictions(np.tile(drawn(rng, c), 16), np.tile(c, 16)), Q, detectable=False)
+    assert np.isnan(many.detectable)
+
+
+LAWS = {
+    "uniform": lambda rng: rng.random(200),
+    "sure": lambda rng: rng.beta(30, 1, 200),
+    "rare": lambda rng: rng.beta(0.5, 20, 200),
+    "tenths": lambda rng: rng.integers(1, 10, 200) / 10,
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("units", [False, True])
+def test_sentences_about_calibrated_samples_are_seldom_false(law, units):
+    from calibrary.reporting import words
+
+    rng = np.random.default_rng(15)
+    claims = {"headline": 0, "direction": 0, "spread": 0, "where": 0}
+    unit = np.arange(200) // 2 if units else None
+    for i in range(40):
+        c = LAWS[law](rng)
+        data, asked = cal.predictions(drawn(rng, c), c), Q.changed(rng=i)
+        with heard():
+            decision = decide(data, asked, units=unit, detectable=False)
+            look = look_at(data, asked, unit, None)
+            spread = words.spread_of(look, decision)
+            claims["headline"] += decision.rejected
+            claims["direction"] += words.direction(look, decision).clear
+            claims["spread"] += spread is not None and spread.clear
+            claims["where"] += bool(words.where(look, asked))
+    assert max(claims.values()) <= 6, claims  # more has a chance of 1 in 70 at 5%, and the seeds are fixed

@@ -13,8 +13,10 @@ import calibrary as cal
 from calibrary.cli.main import app
 from calibrary.data import as_data
 from calibrary.evaluation import Row
-from calibrary.inference.decision import beyond_chance, decide, look_at
+from calibrary.inference import decide
+from calibrary.inference.look import look_at
 from calibrary.inference.multiplicity import adjust_pvalues
+from calibrary.inference.simultaneous import beyond_chance
 from calibrary.reporting import words
 
 

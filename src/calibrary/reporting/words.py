@@ -14,8 +14,10 @@ from calibrary.data import Data
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Row
 from calibrary.grouping import group
-from calibrary.inference.decision import Decision, Look, beyond_chance, look_at, pvalue_text
+from calibrary.inference.decision import Decision, pvalue_text
+from calibrary.inference.look import Look, look_at
 from calibrary.inference.resampling import alpha_of
+from calibrary.inference.simultaneous import beyond_chance
 from calibrary.lookup import catalogue
 from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
 from calibrary.question import Question

@@ -1,0 +1,177 @@
+"""The rows a decision about calibration looks at: one binary view of the data, weights, and what belongs together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary.data import Data
+from calibrary.data.checks import Array, Indices
+from calibrary.data.lens import as_lens
+from calibrary.data.predictions import Predictions
+from calibrary.data.sample import ImageSample, UnitSample, in_units, sample_of
+from calibrary.data.views import Views
+from calibrary.lookup import catalogue
+from calibrary.maps.base import logit
+from calibrary.question import Question
+
+#: Places on the scale at which the smooth error is read.
+PLACES = 100
+
+
+@dataclass(frozen=True)
+class Look:
+    """The rows that decide.
+
+    Attributes
+    ----------
+    view, lens : the one binary view, and how it was made
+    c, w, v : confidence, weight, and the weight that enters variances
+    unit : what belongs together; None: each row by itself
+    p, classes : the predictions of all classes and their sums, where there are several
+    importance : are weights how much a row counts, rather than copies?
+    """
+
+    view: Predictions
+    lens: str
+    c: Array
+    w: Array
+    v: Array
+    unit: Indices | None
+    p: Predictions | None
+    classes: Classes | None
+    importance: bool
+
+    @property
+    def residual(self) -> Array:
+        result: Array = self.w * (self.view.y - self.c)
+        return result
+
+    @property
+    def total(self) -> float:
+        return float(self.w.sum())
+
+    @property
+    def spread(self) -> Array:
+        """Variance of each row's label."""
+        result: Array = self.c * (1.0 - self.c)
+        return result
+
+    @property
+    def design_effect(self) -> float:
+        """How many times more the sum of all residuals varies by unit than it would by row."""
+        assert self.unit is not None
+        return float((np.bincount(self.unit, self.residual) ** 2).sum()) / (float(self.v @ self.spread) or 1.0)
+
+    @property
+    def place(self) -> Indices:
+        return place_of(self.c)
+
+    @property
+    def lean(self) -> Array:
+        """The weights of slope, mean and Spiegelhalter, one column each."""
+        inside = (self.c > 0.0) & (self.c < 1.0)
+        odds = np.where(inside, logit(np.where(inside, self.c, 0.5)), 0.0)
+        weight = self.v * self.spread
+        middle = float(weight @ odds) / (weight.sum() or 1.0)
+        # rows of probability 0 or 1 have no log odds: like Cox's slope, this one leaves them out
+        slope = np.where(inside, odds - middle, 0.0)
+        return np.column_stack([slope, np.ones_like(self.c), 1.0 - 2.0 * self.c])
+
+
+def place_of(c: Array) -> Indices:
+    return np.minimum((c * PLACES).astype(np.intp), PLACES - 1)
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Sums over rows of each class: occurred, expected, and of squares; ``scale`` is what one case weighs."""
+
+    names: tuple[Any, ...]
+    occurred: Array
+    expected: Array
+    variance: Array
+    scale: Array
+
+    @property
+    def trials(self) -> Array:
+        """Trials of the binomial law with the same mean and variance, in cases."""
+        mean, variance = self.expected / self.scale, self.variance / self.scale**2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            n = mean / np.maximum(1.0 - variance / mean, 1e-9)
+        return np.where(mean > 0.0, np.maximum(np.rint(n), np.ceil(mean)), 1.0)
+
+
+# -- looking ---------------------------------------------------------------------------------------
+
+
+def headline_view(p: Predictions, question: Question) -> tuple[Predictions, str]:
+    """The one binary view that decision, sentences and figures are about, and its lens."""
+    views, lens = _one_view(p, question)
+    return views.views[0], lens
+
+
+def _one_view(p: Predictions, question: Question) -> tuple[Views, str]:
+    """What the question's lens shows if that is one binary view, else the top label."""
+    usual = "binary" if p.k == 2 else "top-label"
+    lens = as_lens(usual) if question.lens == "auto" else as_lens(question.lens, question.r)
+    views = p.through(lens)
+    if views.several or not views.views[0].binary:
+        lens = as_lens("top-label")
+        views = p.through(lens)
+    return views, lens.name
+
+
+def look_at(data: Data, question: Question, units: Any, blocks: Any) -> Look:
+    """The one binary view with its weights and units."""
+    importance = question.weight_type == "importance"
+    sample = in_units(sample_of(data, question.weight_type), units, blocks)
+    if isinstance(sample, ImageSample):
+        return _of_images(sample, importance)
+    p = sample.p
+    views, lens = _one_view(p, question)
+    # rows of a state that differ in their label only have one confidence: so do cumulative metrics read them
+    view = views.read_by(catalogue["ecce_mad"], {}).views[0]
+    v = view.variance_weight(question.weight_type, "the decision")
+    unit = sample.unit if isinstance(sample, UnitSample) else None
+    if lens == "pooled":  # the classes of a row belong together
+        case = np.repeat(np.arange(p.n), p.k)
+        unit = case if unit is None else unit[case]
+    elif unit is None and (view.fractional or p.y.ndim == 2):
+        unit = np.arange(view.n)  # labels that are shares, or several a row, cannot be drawn: they are flipped
+    classes = _classes(p, view, importance) if lens == "top-label" and p.y.ndim == 1 and not p.fractional else None
+    return Look(view, lens, view.c, view.weight, v, unit, p if classes else None, classes, importance)
+
+
+def _of_images(sample: ImageSample, importance: bool) -> Look:
+    """Was a detection right, and how sure was it? Detections of an image belong together; copies of one do not."""
+    view, image = sample.p, sample.found.image
+    if view.w is None or importance:
+        return Look(view, "detections", view.c, view.weight, view.weight**2, image, None, None, importance)
+    copies = view.counts("the decision")
+    row = np.repeat(np.arange(view.n), copies)
+    copy = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
+    unit = np.unique(np.column_stack([image[row], copy]), axis=0, return_inverse=True)[1].ravel()
+    written = Predictions(view.y[row], view.c[row])
+    return Look(written, "detections", written.c, written.weight, written.weight, unit, None, None, False)
+
+
+def _classes(p: Predictions, view: Predictions, importance: bool) -> Classes | None:
+    """How often each class occurred, and how often it was expected."""
+    if p.n_predictions != p.n or abs(view.total - p.total) > 1e-9 * p.total:  # a state: its classes were kept apart
+        views = p.through(as_lens("class-wise")).views
+        if len(views) != p.k or any(abs(one.total - view.total) > 1e-9 * view.total for one in views):
+            return None
+        sums = [(one.sum(one.y), one.sum(one.c), one.sum(one.c * (1.0 - one.c))) for one in views]
+        occurred, expected, variance = (np.array(column, dtype=np.float64) for column in zip(*sums, strict=True))
+        return Classes(p.classes, occurred, expected, variance, np.ones(p.k))
+    w = p.weight
+    occurred, expected = p.class_share * p.total, w @ p.p
+    squares = expected - np.einsum("n,nk,nk->k", w, p.p, p.p)
+    if not importance:
+        return Classes(p.classes, occurred, expected, squares, np.ones(p.k))
+    variance = w**2 @ p.p - np.einsum("n,nk,nk->k", w**2, p.p, p.p)
+    scale = np.where(squares > 0.0, variance / np.where(squares > 0.0, squares, 1.0), 1.0)
+    return Classes(p.classes, occurred, expected, variance, scale)

@@ -1,0 +1,230 @@
+"""Sums of residuals and the same sums redrawn: labels from the confidences, or the signs of whole units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from calibrary._errors import warn
+from calibrary.data.checks import Array, Indices
+from calibrary.inference.look import PLACES, Look, place_of
+from calibrary.numerics.cells import Grid
+from calibrary.numerics.laws.coupled import coupled_counts
+
+#: Above so many different confidences (or units) they are drawn in cells (or together).
+MOST_DRAWN = 20_000
+#: Cells of 1/400: each lies in one place of the smooth error.
+_GRID = Grid(400)
+#: Numbers drawn at a time.
+_AT_ONCE = 4_000_000
+_FEW_UNITS = 30
+#: Up to so many classes it shows that they exclude each other.
+_FEW_CLASSES = 30
+
+
+class Sums(NamedTuple):
+    """Sums of residuals, one row for each redraw: by place, with the linear weights, and of each class (or None)."""
+
+    places: Array
+    linear: Array
+    classes: Array | None
+
+
+def observed_sums(look: Look) -> Sums:
+    """The sums of the data themselves."""
+    r = look.residual
+    places: Array = np.bincount(look.place, r, minlength=PLACES).astype(np.float64)
+    classes = None if look.classes is None else (look.classes.occurred - look.classes.expected)[None]
+    return Sums(places[None], (r @ look.lean)[None], classes)
+
+
+class Null(NamedTuple):
+    """Redrawn sums a few at a time, and their spread where it is not that of labels drawn one by one."""
+
+    draws: Iterator[Sums]
+    spread: tuple[Array, Array] | None = None
+
+
+def null_of(look: Look, n_resamples: int, rng: np.random.Generator) -> tuple[Null, str]:
+    """The redraws and what is drawn in them."""
+    if look.unit is not None:
+        return _flips(look, n_resamples, rng), "units"
+    if look.classes is None:
+        atoms = atoms_of(look)
+        return Null(counts_of(atoms, n_resamples, rng)), atoms.path
+    copies = 1 if look.importance else look.w.sum() / len(look.w)
+    if look.p is not None and look.p.n == look.view.n and look.p.n * copies <= MOST_DRAWN:
+        return Null(_labels(look, n_resamples, rng)), "rows"
+    atoms = atoms_of(look)
+    return Null(_with_class_counts(look, counts_of(atoms, n_resamples, rng), rng)), atoms.path
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """Rows of one confidence (or cell), ascending: copies, weight of a copy, probability, linear weights."""
+
+    n: NDArray[np.int64]
+    weight: Array
+    q: Array
+    lean: Array
+    path: str
+
+
+def atoms_of(look: Look) -> Atoms:
+    order = np.argsort(look.c, kind="stable")
+    c, w, lean = look.c[order], look.w[order], look.lean[order]
+    if look.importance:
+        if len(c) <= MOST_DRAWN:
+            return Atoms(np.ones(len(c), dtype=np.int64), w, c, lean, "rows")
+    else:
+        first = np.flatnonzero(np.concatenate(([True], c[1:] != c[:-1])))
+        if len(first) <= MOST_DRAWN:
+            copies = np.rint(np.add.reduceat(w, first)).astype(np.int64)
+            return Atoms(copies, np.ones(len(first)), c[first], lean[first], "rows")
+    cell = _GRID.locate(c)[0]
+    first = np.flatnonzero(np.concatenate(([True], cell[1:] != cell[:-1])))
+    total, square = np.add.reduceat(w, first), np.add.reduceat(look.v[order], first)
+    q = np.add.reduceat(w * c, first) / total
+    pull = look.v[order] * c * (1.0 - c)
+    pulled = np.add.reduceat(pull, first)
+    leaning = np.add.reduceat(pull[:, None] * lean, first, axis=0) / np.where(pulled > 0.0, pulled, 1.0)[:, None]
+    # weights that are no counts: as many cases as have the same variance
+    n = np.maximum(np.rint(total**2 / square if look.importance else total), 1.0)
+    return Atoms(n.astype(np.int64), total / n, np.clip(q, 0.0, 1.0), leaning, "cells")
+
+
+def counts_of(atoms: Atoms, n_resamples: int, rng: np.random.Generator, truth: Array | None = None) -> Iterator[Sums]:
+    """Labels drawn from the confidences (or from other probabilities), counted for each atom."""
+    q = atoms.q if truth is None else truth
+    place = place_of(atoms.q)
+    first = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
+    single = np.flatnonzero(atoms.n == 1)
+    several = np.flatnonzero(atoms.n > 1)
+    lean = atoms.weight[:, None] * atoms.lean
+    for size in chunks(n_resamples, len(atoms.q)):
+        events = np.empty((size, len(atoms.q)))
+        events[:, single] = rng.random((size, len(single))) < q[single]
+        events[:, several] = rng.binomial(atoms.n[several], q[several], (size, len(several)))
+        residual = events - atoms.n * atoms.q
+        places = np.zeros((size, PLACES))
+        places[:, place[first]] = np.add.reduceat(residual * atoms.weight, first, axis=1)
+        yield Sums(places, residual @ lean, None)
+
+
+def _labels(look: Look, n_resamples: int, rng: np.random.Generator) -> Iterator[Sums]:
+    """Classes drawn from whole rows of probabilities, each copy by itself."""
+    assert look.p is not None
+    assert look.classes is not None
+    p = look.p
+    order = np.lexsort([*p.p.T[:8], p.top, look.c])  # so that the order of the rows does not matter
+    if not look.importance:
+        order = np.repeat(order, np.rint(look.w[order]).astype(np.intp))
+    w = look.w[order] if look.importance else np.ones(len(order))
+    c, top, k = look.c[order], p.top[order], p.k
+    lean, place = w[:, None] * look.lean[order], place_of(c)
+    first = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
+    row = np.arange(len(order))
+    upto = np.minimum(np.cumsum(p.p[order], axis=1), 1.0)
+    upto[:, -1] = 1.0
+    ends = (upto + row[:, None]).ravel()
+    for size in chunks(n_resamples, len(order)):
+        u = rng.random((size, len(order))) + row
+        label = np.minimum(np.searchsorted(ends, u.ravel(), side="right").reshape(u.shape) - k * row, k - 1)
+        residual = (label == top).astype(np.float64) - c
+        places = np.zeros((size, PLACES))
+        places[:, place[first]] = np.add.reduceat(residual * w, first, axis=1)
+        code = (label + k * np.arange(size)[:, None]).ravel()
+        counts = np.bincount(code, np.tile(w, size), minlength=size * k).reshape(size, k)
+        yield Sums(places, residual @ lean, counts - look.classes.expected)
+
+
+def _with_class_counts(look: Look, sums: Iterator[Sums], rng: np.random.Generator) -> Iterator[Sums]:
+    """Large samples: how often each class occurs is drawn from the binomial law of its mean and variance.
+
+    Classes exclude each other, which shows where there are few: their counts are then drawn as correlated as they are.
+    """
+    assert look.classes is not None
+    classes = look.classes
+    n = classes.trials
+    q = np.clip(classes.expected / classes.scale / n, 0.0, 1.0)
+    root = _root_of_correlation(look)
+    for some in sums:
+        z = rng.standard_normal((len(some.linear), len(q))) @ root
+        counts = coupled_counts(scipy.special.ndtr(z), z, n, q)
+        yield some._replace(classes=classes.scale * (counts - n * q))
+
+
+def _root_of_correlation(look: Look) -> Array:
+    """A matrix that gives independent normal numbers the correlations of the classes' residuals."""
+    p = look.p
+    assert p is not None
+    if p.k > _FEW_CLASSES or p.n != look.view.n:
+        return np.eye(p.k)
+    covariance = -(p.p * look.v[:, None]).T @ p.p
+    covariance[np.diag_indices(p.k)] += look.v @ p.p
+    sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    values, vectors = np.linalg.eigh(covariance / np.where(sd > 0.0, np.outer(sd, sd), 1.0))
+    root: Array = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    return root
+
+
+def _flips(look: Look, n_resamples: int, rng: np.random.Generator) -> Null:
+    """The residuals of whole units with random signs."""
+    assert look.unit is not None
+    n = int(look.unit.max()) + 1
+    if n < _FEW_UNITS:
+        warn(f"there are {n} units only: below {_FEW_UNITS} the decision is rough")
+    unit = look.unit % MOST_DRAWN  # many units: some share a sign, which is as good
+    n = min(n, MOST_DRAWN)
+    r, own = look.residual, look.v * look.spread
+    every = scipy.sparse.csr_array((r, (unit, look.place)), shape=(n, PLACES))
+    places = every * widened(every.power(2).sum(axis=0), np.bincount(look.place, own, PLACES).astype(np.float64), look)
+    flat = np.column_stack([np.bincount(unit, r * column, minlength=n) for column in look.lean.T])
+    linear = flat * widened((flat**2).sum(axis=0), own @ look.lean**2, look)
+    classes = None
+    if look.classes is not None:
+        classes = of_classes_by_unit(look, unit, n)
+        classes = classes * widened((classes**2).sum(axis=0), look.classes.variance, look)
+
+    def draws() -> Iterator[Sums]:
+        for size in chunks(n_resamples, n):
+            signs = 2.0 * rng.integers(0, 2, (size, n)) - 1.0
+            yield Sums(signs @ places, signs @ linear, None if classes is None else signs @ classes)
+
+    of_classes = np.empty(0) if classes is None else np.sqrt((classes**2).sum(axis=0))
+    return Null(draws(), (np.sqrt((linear**2).sum(axis=0)), of_classes))
+
+
+def widened(flipped: Array, own: Array, look: Look) -> Array:
+    """By how much flipped sums must be stretched to vary at least as much as labels of calibrated units would.
+
+    Where nearly every prediction is right, residuals are many and small but for a rare large one; a sample without any
+    of those has small residuals only, and signs alone would make them look certain. ``own`` is the variance of
+    independent labels; that of units is larger by the design effect, which all rows together show.
+    """
+    if look.view.fractional:  # shares vary less than labels do
+        return np.ones_like(flipped)
+    least = max(look.design_effect, 1.0) * own
+    short = (flipped > 0.0) & (flipped < least)
+    return np.where(short, np.sqrt(least / np.where(short, flipped, 1.0)), 1.0)
+
+
+def of_classes_by_unit(look: Look, unit: Indices, n: int) -> Array:
+    """The residual of each class in each unit."""
+    p = look.p
+    assert p is not None
+    member = scipy.sparse.csr_array((p.weight, (unit, np.arange(p.n))), shape=(n, p.n))
+    result: Array = member @ ((p.y[:, None] == np.arange(p.k)) - p.p)
+    return result
+
+
+def chunks(n_resamples: int, numbers: int) -> Iterator[int]:
+    """Redraws at a time, so that memory stays small."""
+    size = max(1, _AT_ONCE // max(numbers, 1))
+    for done in range(0, n_resamples, size):
+        yield min(size, n_resamples - done)

@@ -1,0 +1,95 @@
+"""Which ranges of confidence, or which classes, err by more than chance: one bound for all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from calibrary.data.checks import Array
+from calibrary.inference.look import Look
+from calibrary.inference.redraws import chunks, of_classes_by_unit, widened
+
+#: Signs drawn where rows belong together.
+_DRAWS = 999
+#: A range or class with fewer units than this has too few signs for a bound.
+_LEAST_UNITS = 8
+
+
+def beyond_chance(
+    look: Look, member: NDArray[np.intp] | None, alpha: float, rng: Any = 0
+) -> tuple[NDArray[np.bool_], Array, Array, Array]:
+    """Which groups of rows (or classes, if ``member`` is None) err by more than chance, all of them at once.
+
+    By rows the bound is exact: a sum of independent labels is beyond a count no more often than the binomial law of
+    their mean probability says (Hoeffding), here at alpha / (2 groups) on either side. With units it is the largest
+    standardized residual when the residuals of whole units are flipped.
+
+    Returns
+    -------
+    beyond, size, confidence, frequency : for each group
+    """
+    size, expected, occurred, scale = _groups(look, member)
+    count = np.where(size > 0.0, size, 1.0)
+    if look.unit is None:
+        beyond = _beyond_binomial(occurred / scale, expected / scale, size / scale, alpha / max(len(size), 1))
+    else:
+        beyond = _beyond_flips(look, member, len(size), alpha, rng)
+    return beyond & (size > 0.0), size, expected / count, occurred / count
+
+
+def _groups(look: Look, member: NDArray[np.intp] | None) -> tuple[Array, Array, Array, Array]:
+    """Total weight, expected and occurred of each group, and what one case weighs there."""
+    if member is None:
+        assert look.classes is not None
+        classes = look.classes
+        return np.full(len(classes.expected), look.total), classes.expected, classes.occurred, classes.scale
+    n = int(member.max()) + 1
+
+    def total(x: Array) -> Array:
+        result: Array = np.bincount(member, x, n).astype(np.float64)
+        return result
+
+    size = total(look.w)
+    scale = total(look.w**2) / np.where(size > 0.0, size, 1.0) if look.importance else np.ones(n)
+    return size, total(look.w * look.c), total(look.w * look.view.y), np.where(size > 0.0, scale, 1.0)
+
+
+def _beyond_binomial(k: Array, mean: Array, n: Array, alpha: float) -> NDArray[np.bool_]:
+    beta = scipy.special.betainc
+    q = np.clip(mean / np.where(n > 0.0, n, 1.0), 0.0, 1.0)
+    some, fewer = k > 1e-9, k < n - 1e-9
+    k_up, k_down = np.where(some, k, 1.0), np.where(fewer, k, 0.0)
+    up = np.where(some, beta(k_up, np.maximum(n - k_up, 0.0) + 1.0, q), 1.0)
+    down = np.where(fewer, beta(np.maximum(n - k_down, 1e-9), k_down + 1.0, 1.0 - q), 1.0)
+    result: NDArray[np.bool_] = np.minimum(up, down) <= alpha / 2.0
+    return result
+
+
+def _beyond_flips(
+    look: Look, member: NDArray[np.intp] | None, groups: int, alpha: float, rng: Any
+) -> NDArray[np.bool_]:
+    assert look.unit is not None
+    n = int(look.unit.max()) + 1
+    if member is None:
+        assert look.classes is not None
+        parts, own = of_classes_by_unit(look, look.unit, n), look.classes.variance
+    else:
+        parts = scipy.sparse.csr_array((look.residual, (look.unit, member)), shape=(n, groups)).toarray()
+        own = np.bincount(member, look.v * look.spread, groups).astype(np.float64)
+    square = (parts**2).sum(axis=0)
+    sure = 1.0 / widened(square, own, look)  # the observed sum counts for less where flips are stretched
+    spread = np.sqrt(square)
+    each = parts / np.where(spread > 0.0, spread, 1.0)
+    # a group that rests on a few units has a handful of signs: it is never beyond chance
+    enough = (parts != 0.0).sum(axis=0) >= _LEAST_UNITS
+    generator = np.random.default_rng(rng)
+    drawn = [
+        np.abs((2.0 * generator.integers(0, 2, (size, n)) - 1.0) @ each[:, enough]).max(axis=1, initial=0.0)
+        for size in chunks(_DRAWS, n)
+    ]
+    bound = np.quantile(np.concatenate(drawn), 1.0 - alpha)
+    result: NDArray[np.bool_] = enough & (np.abs(each.sum(axis=0)) * sure > bound)
+    return result
