@@ -259,9 +259,9 @@ def test_what_would_be_found_is_found_four_times_in_five():
         error = np.abs(expit(logit(c) / (1 + middle)) - c).mean()
         low, high = (middle, high) if error < x else (low, middle)
     truth = expit(logit(c) / (1 + low))
-    asked = [(cal.predictions(drawn(rng, c, truth), c), Q.changed(rng=i)) for i in range(100)]
+    asked = [(cal.predictions(drawn(rng, c, truth), c), Q.changed(rng=i)) for i in range(60)]
     found = [decide(data, question, detectable=False).rejected for data, question in asked]
-    assert 0.66 <= np.mean(found) <= 0.92  # 4 of 5, three standard errors either way
+    assert 0.64 <= np.mean(found) <= 0.95  # 4 of 5, three standard errors either way
     many = decide(cal.predictions(np.tile(drawn(rng, c), 16), np.tile(c, 16)), Q, detectable=False)
     assert np.isnan(many.detectable)
 

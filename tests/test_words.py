@@ -283,6 +283,29 @@ def test_direction_with_ten_copies_of_each_row_is_as_sure_as_the_rows():
     assert ten.findings[0] == "Direction: on average too low (mean prediction 50%, observed 65%)."
 
 
+def test_units_reach_every_sentence_of_the_report():
+    y, p = several(140, 200, 0.8)
+    y, p = np.repeat(y, 5), np.repeat(p, 5, axis=0)
+    rows = cal.report(y, p, metrics=["ece"], n_resamples=39)
+    assert rows.decision.rejected
+    assert all(c.clear for c in rows.classes)
+    units = cal.report(y, p, metrics=["ece"], n_resamples=39, units=np.repeat(np.arange(200), 5))
+    ten = cal.report(y, p, metrics=["ece"], n_resamples=39, units=np.arange(1000) // 100)
+    assert units.decision.path == ten.decision.path == "units"
+    assert units.decision.pvalue < ten.decision.pvalue
+    assert not any(c.clear for c in ten.classes)
+    assert "Classes: no class is predicted more or less often than it occurs, beyond chance." in ten.findings
+
+
+def test_weights_that_are_no_counts_weigh():
+    rng = np.random.default_rng(0)
+    w = rng.random(600)
+    plain = cal.report(*TOO_LOW, sample_weight=w, metrics=["ece"], n_resamples=0)
+    scaled = cal.report(*TOO_LOW, sample_weight=1000 * w, metrics=["ece"], n_resamples=0)
+    assert plain.findings[0] == scaled.findings[0]
+    assert plain.findings[0].startswith("Direction: on average too low")
+
+
 def row_of(id, p, adjusted, value=0.1, primary=False):
     facts = {"id": id, "name": "", "family": "bin", "value": value}
     return Row(**facts, pvalue=p, pvalue_adjusted=adjusted, primary=primary)

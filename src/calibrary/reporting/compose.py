@@ -112,8 +112,8 @@ def report(
     )  # fmt: skip
     view, _ = headline_view(p, question)
     decision = decide(data, question, units=units) if draws > 0 else None
-    answer = words.answer(data, question, evaluation.row(primary), decision)
-    class_rows = _class_rows(p, question) if p.k > 2 else ()
+    answer = words.answer(data, question, evaluation.row(primary), decision, units)
+    class_rows = _class_rows(p, question, units) if p.k > 2 else ()
     asked = {
         "by": groups if by is None else by, "time": time, "thresholds": thresholds, "units": units, "source": source,
         "command": command, "primary": primary,
@@ -157,11 +157,11 @@ def _with_primary(metrics: Any, primary: str) -> Any:
     return [*named, primary]
 
 
-def _class_rows(p: Predictions, question: Question) -> tuple[ClassRow, ...]:
+def _class_rows(p: Predictions, question: Question, units: Any) -> tuple[ClassRow, ...]:
     entry = catalogue["ece"]
     ece = np.atleast_1d(measure(entry, p, question.of(entry.options).changed(lens="class-wise", average=None)))
     mean, share = p.mean(p.p), p.class_share
-    off = words.off_classes(p, question)
+    off = words.off_classes(p, question, units)
     return tuple(
         ClassRow(str(name), float(share[k] * p.total), float(mean[k]), float(share[k]), float(ece[k]),
                  off is not None and bool(off[k]))

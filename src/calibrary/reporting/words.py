@@ -85,8 +85,7 @@ class Answer:
 
 def answer(data: Data, question: Question, row: Row, decision: Decision | None = None, units: Any = None) -> Answer:
     """What is said of these data: the decision, the size of the error (``row``), and each defect by its own test."""
-    with heard():  # said when the decision was made
-        look = look_at(data, question, units, None)
+    look = _look(data, question, units)
     alpha = alpha_of(question.confidence_level)
     way, spread = direction(look, decision, alpha), spread_of(look, decision, alpha)
     worst = where(look, question, alpha)
@@ -266,11 +265,19 @@ def classes(look: Look, alpha: float = 0.05) -> list[str]:
     return [f"Classes: {said}{more}."]
 
 
-def off_classes(data: Data, question: Question, alpha: float = 0.05) -> NDArray[np.bool_] | None:
+def off_classes(data: Data, question: Question, units: Any = None) -> NDArray[np.bool_] | None:
     """For each class: is it predicted more or less often than it occurs, beyond chance? None without classes."""
-    with heard():
-        look = look_at(data, question.changed(lens="top-label"), None, None)
+    look, alpha = _look(data, question.changed(lens="top-label"), units), alpha_of(question.confidence_level)
     return None if look.classes is None else beyond_chance(look, None, alpha)[0]
+
+
+def _look(data: Data, question: Question, units: Any) -> Look:
+    """The rows that sentences are about. Weights that are no counts have no copies to count: they weigh."""
+    p = data.read_as("predictions", "report")
+    if p.w is not None and (p.w != np.rint(p.w)).any():
+        question = question.changed(weight_type="importance")
+    with heard():  # said when the decision was made
+        return look_at(data, question, units, None)
 
 
 def _cox(look: Look) -> CoxResult | None:
