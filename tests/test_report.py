@@ -7,6 +7,7 @@ import html
 import io
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -15,12 +16,16 @@ from typer.testing import CliRunner
 
 import calibrary as cal
 from calibrary.cli.main import app
+from calibrary.reporting import together
+from calibrary.reporting.compose import comparable, compare_models
 from calibrary.reporting.discrimination import discrimination
-from calibrary.reporting.numbers import number
+from calibrary.reporting.html import page
+from calibrary.reporting.numbers import number, with_interval
 from calibrary.reporting.rows import grouped, label
 from calibrary.reporting.sections import SECTIONS, Section, Table
 from calibrary.reporting.stored import from_json
 from calibrary.reporting.words import verdict
+from calibrary.reporting.write import save
 
 METRICS = ["ece", "bs", "cis", "ecce_mad"]
 
@@ -183,20 +188,20 @@ def test_a_number_is_the_same_wherever_the_page_shows_it():
     y, p, _ = cal.datasets.breast_cancer("logistic")
     ids = ["ece", "smece", "bs", "ecce_mad", "cis", "ace"]
     answer = cal.report(y, p, metrics=ids, n_resamples=99, n_bins=12, confidence_level=0.9)
-    page = html.unescape(re.sub(r"<[^>]+>", " ", answer.to_html().split("<main>")[1].split("<template")[0]))
+    words = html.unescape(re.sub(r"<[^>]+>", " ", answer.to_html().split("<main>")[1].split("<template")[0]))
     names = {"ece": "ECE", "smece": "smooth ECE", "bs": "Brier score", "ecce_mad": "Kolmogorov-Smirnov error"}
     for id, name in names.items():
         row = answer.evaluation.row(id)
         said = f"{number(row.value)} ({number(row.low)} to {number(row.high)})"
-        captions = re.findall(rf"(?<!smooth )\b{name} (\d\S* \([^)]*\))", page)
+        captions = re.findall(rf"(?<!smooth )\b{name} (\d\S* \([^)]*\))", words)
         assert captions, name
         assert set(captions) == {said}, name
     short = {k.label: (k.value, k.low, k.high) for k in answer.short_list}
     for row in answer.evaluation.rows:
         if label(row) in short:
             assert short[label(row)] == (row.value, row.low, row.high)
-    assert "12 bins of equal width" in page
-    assert "90% Wilson" in page
+    assert "12 bins of equal width" in words
+    assert "90% Wilson" in words
 
 
 def test_the_short_list_is_short_and_led_by_the_metric_chosen_in_advance(wrong):
@@ -276,3 +281,38 @@ def test_sections_are_shown_in_every_form(monkeypatch, tmp_path):
     assert "| beta\\|x | 0.012 |" in text
     assert "What would help" in repr(answer)
     assert cal.Report.from_dict(json.loads((tmp_path / "r.json").read_text())).to_html() == page
+
+
+@pytest.fixture(scope="module")
+def two_models():
+    y, p, _ = cal.datasets.breast_cancer()
+    _, q, _ = cal.datasets.breast_cancer("logistic")
+    models = {"bayes": p, "logistic": q}
+    reports = [cal.report(y, m, metrics=METRICS, n_resamples=99, title=f"x.csv: {name}") for name, m in models.items()]
+    found = compare_models(y, models, metrics=comparable(reports[0]), n_resamples=99, rng=0, reference="bayes")
+    return reports, found
+
+
+def test_several_models_stand_side_by_side_with_their_differences(two_models):
+    reports, comparisons = two_models
+    assert {m for m, _ in comparisons} == {k.id for k in reports[0].short_list if not k.part and k.id != "auc"}
+    shown = dict(
+        zip([id for id, _ in together.heads(reports)], together.cells(reports[1], reports, comparisons), strict=True)
+    )
+    for metric, c in comparisons:
+        assert (c.a, c.b) == ("logistic", "bayes")
+        assert c.difference == pytest.approx(reports[1].evaluation[metric] - reports[0].evaluation[metric], abs=1e-12)
+        assert shown[metric].difference.lstrip("+") == with_interval(c.difference, c.low, c.high)
+    assert shown["bs"].mood == "better"
+    turned = [(m, replace(c, a=c.b, b=c.a, difference=-c.difference, low=-c.high, high=-c.low)) for m, c in comparisons]
+    assert together.cells(reports[1], reports, turned) == together.cells(reports[1], reports, comparisons)
+    assert not any(c.difference for c in together.cells(reports[0], reports, comparisons))
+
+
+def test_the_page_of_several_models_is_made_again_too(two_models, tmp_path):
+    reports, comparisons = two_models
+    save(reports, [tmp_path / "r.json", tmp_path / "r.html", tmp_path / "r.md"], comparisons)
+    text = (tmp_path / "r.html").read_text()
+    assert page(*from_json(tmp_path / "r.json")) == text
+    assert text.count('class="tip curve"') == 2
+    assert "| logistic |" in (tmp_path / "r.md").read_text()

@@ -159,3 +159,16 @@ def test_on_paper_everything_is_open_and_the_tools_are_gone(opened, wrong):
     script(driver, "dispatchEvent(new Event('afterprint'))")
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert script(driver, "return one('.part-metrics').open") is False
+
+
+def test_a_row_lights_its_curve_and_its_name_opens_the_model(opened, wrong):
+    y, q, _ = cal.datasets.breast_cancer("logistic")
+    other = cal.report(y, q, metrics=["ece"], n_resamples=0, title="<logistic>")
+    driver = opened(page([wrong, other]))
+    assert script(driver, "return all('article:not([hidden])').length") == 2
+    script(driver, "one('tr[data-curve=m1]').dispatchEvent(new PointerEvent('pointerenter'))")
+    assert script(driver, "return all('.overlay .lit').map(g => g.dataset.tip)") == ["<logistic>"]
+    script(driver, "one('tr[data-curve=m1]').dispatchEvent(new PointerEvent('pointerleave'))")
+    assert script(driver, "return all('.lit').length") == 0
+    click(driver, "a[data-model=m1]")
+    assert script(driver, "return all('article:not([hidden])').map(a => a.id)") == ["m1"]

@@ -78,7 +78,7 @@ def report(
     `calibrary report saved.json -o page.html`.
     """
     from calibrary.reporting import compare_models
-    from calibrary.reporting.compose import default_resamples
+    from calibrary.reporting.compose import comparable, default_resamples
     from calibrary.reporting.write import check_paths, save
 
     if _is_saved(file):
@@ -113,8 +113,8 @@ def report(
     comparisons: Any = ()
     if len(reports) > 1 and draws > 0:
         comparisons = compare_models(
-            found.y, found.models, metrics=(catalogue[primary].key, "bs"), n_resamples=draws, rng=seed,
-            sample_weight=found.weight,
+            found.y, found.models, metrics=comparable(reports[0]), n_resamples=draws, rng=seed,
+            sample_weight=found.weight, reference=next(iter(found.models)),
         )  # fmt: skip
     save(reports, output or [], comparisons)
     show(reports, comparisons, quiet, everything)

@@ -6,6 +6,7 @@ import math
 import platform
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from calibrary.lookup import catalogue
 from calibrary.metrics.measure import measure
 from calibrary.question import Question
 from calibrary.reporting import words
-from calibrary.reporting.figures import figures_of
+from calibrary.reporting.figures import curve_of, figures_of
 from calibrary.reporting.model import ClassRow, GroupRow, Report
 from calibrary.reporting.sections import Context, made
 from calibrary.reporting.short import short_list
@@ -136,6 +137,7 @@ def report(
         sections=made(context),
         short_list=short_list(data, question, evaluation, primary),
         figures=figures_of(data, question, evaluation),
+        curve=curve_of(view),
     )
 
 
@@ -232,13 +234,30 @@ def _settings(primary: str, question: Question, draws: int, metrics: Any) -> dic
 
 
 def compare_models(
-    y_true: Any, models: Mapping[str, Any], *, metrics: tuple[str, ...], n_resamples: int, rng: Any, **options: Any
+    y_true: Any,
+    models: Mapping[str, Any],
+    *,
+    metrics: tuple[str, ...],
+    n_resamples: int,
+    rng: Any,
+    reference: str | None = None,
+    **options: Any,
 ) -> tuple[tuple[str, Comparison], ...]:
-    """Every pair of models by every metric given, as (metric, comparison); p-values adjusted by Holm over them all."""
+    """Pairs of models by every metric given, as (metric, comparison); p-values adjusted by Holm over them all.
+
+    Every pair, or each model against the ``reference``.
+    """
+    pairs = combinations(models, 2) if reference is None else ((m, reference) for m in models if m != reference)
+    seed = rng if isinstance(rng, int | np.integer) else int(np.random.default_rng(rng).integers(2**63))
     found: list[tuple[str, Comparison]] = []
-    for metric in metrics:
+    for (a, b), metric in product(pairs, metrics):
         with heard():  # the caution stands in the report itself
-            pairs = compare(metric, y_true, models, n_resamples=n_resamples, rng=rng, **options)
-        found += [(metric, pair) for pair in pairs]
+            compared = compare(metric, y_true, models[a], models[b], n_resamples=n_resamples, rng=seed, **options)
+        found.append((metric, replace(compared, a=str(a), b=str(b))))
     adjusted = adjust_pvalues(np.array([c.pvalue for _, c in found]), "holm")
     return tuple((m, replace(c, pvalue_adjusted=float(p))) for (m, c), p in zip(found, adjusted, strict=True))
+
+
+def comparable(report: Report) -> tuple[str, ...]:
+    """The metrics of a short list by which models can be compared: those that are one number."""
+    return tuple(k.id for k in report.short_list if not k.part and k.id in catalogue and catalogue[k.id].key == k.id)

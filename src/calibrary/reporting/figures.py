@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from calibrary._text import for_html
 from calibrary.data import Matches, Predictions
 from calibrary.evaluation import Evaluation
@@ -117,6 +119,16 @@ def _(data: Matches, question: Question, evaluation: Evaluation) -> tuple[Figure
             )
         )
     return tuple(drawn)
+
+
+def curve_of(view: Predictions) -> tuple[tuple[float, float | None], ...]:
+    """The smooth reliability curve in points, None where there are no predictions."""
+    from calibrary.plots import smooth_data
+
+    found = smooth_data(view, grid=101, n_resamples=0)
+    shown = (found.support >= 0.5) & np.isfinite(found.curve)
+    points = zip(found.grid, found.curve, shown, strict=True)
+    return tuple((round(float(x), 4), round(float(y), 5) if there else None) for x, y, there in points)
 
 
 # -- pictures ---------------------------------------------------------------------------------------

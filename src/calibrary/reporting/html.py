@@ -15,6 +15,7 @@ from calibrary._text import content_security_policy
 from calibrary._text import for_html as escape
 from calibrary.evaluation import Evaluation
 from calibrary.lookup import catalogue
+from calibrary.reporting import together
 from calibrary.reporting.figures import placed, theme_variables
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.numbers import number
@@ -50,7 +51,8 @@ def page(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     policy = content_security_policy(f"'sha256-{digest}'")
     several = len(reports) > 1
     title = escape(reports[0].title if not several else "Calibration of " + ", ".join(r.title for r in reports))
-    body = "\n".join(_model(r, f"m{i}", several) for i, r in enumerate(reports))
+    body = _together(reports, comparisons) if several else ""
+    body += "\n".join(_model(r, f"m{i}", several) for i, r in enumerate(reports))
     ids = dict.fromkeys(row.id for r in reports for row in r.evaluation.rows)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -112,6 +114,54 @@ def _bar(reports: Sequence[Report]) -> str:
         f'<div class="bar"><nav id="jump" aria-label="parts of the page"></nav>{models}'
         '<button type="button" id="fold">fold all</button><button type="button" id="theme">dark</button>'
         '<button type="button" id="help" aria-label="keys">?</button></div>\n'
+    )
+
+
+# -- several models ---------------------------------------------------------------------------------
+
+
+def _together(reports: Sequence[Report], comparisons: Comparisons) -> str:
+    """What is read first of several models: the short list of each, differences from the first, all curves."""
+    names = together.short_names(reports)
+    top = "".join(
+        f'<th scope="col" title="{escape(name)}"><button type="button">{escape(id)}</button></th>'
+        for id, name in together.heads(reports)
+    )
+    rows = "".join(_together_row(i, names[i], r, reports, comparisons) for i, r in enumerate(reports))
+    figure = together.overlay(reports)
+    drawn = (
+        f"<figure>{figure}<figcaption><b>All models.</b> Smooth reliability curves, drawn where there are predictions. "
+        "Closer to the diagonal is better. Point at a curve or a row to tell which is which.</figcaption></figure>"
+        if figure
+        else ""
+    )
+    differences = (
+        f"Last line: the difference from {escape(names[0])} on the same rows, with its interval; green is better, "
+        "red worse, beyond chance. Where errors and proper scores disagree, decide by the score."
+        if comparisons
+        else ""
+    )
+    return (
+        f'<header class="together"><h1>Calibration of {len(reports)} models</h1><div class="filtered">'
+        f'<div class="scroll{" long" if len(reports) > _LONG else ""}"><table class="sortable models"><thead><tr>'
+        f'<th scope="col"><button type="button">model</button></th>{top}<th scope="col">answer</th></tr></thead>'
+        f'<tbody>{rows}</tbody></table></div></div><p class="hint">{differences}</p>{drawn}</header>'
+    )
+
+
+def _together_row(i: int, name: str, report: Report, reports: Sequence[Report], comparisons: Comparisons) -> str:
+    tds = "".join(
+        f'<td data-label="{escape(id)}"{_sort_key(c.value)}><b>{c.text}</b><span class="ends">{c.interval}</span>'
+        + (f'<span class="difference {c.mood}">{escape(c.difference)}</span>' if c.difference else "")
+        + "</td>"
+        for (id, _), c in zip(together.heads(reports), together.cells(report, reports, comparisons), strict=True)
+    )
+    verdict = re.match(r"[^:.(]*", report.headline)
+    said = verdict[0].strip() if verdict else ""
+    kind = ' class="reference"' if i == 0 and comparisons else ""
+    return (
+        f'<tr data-curve="m{i}"{kind}><td>{together.swatch(i)}<a href="#m{i}" data-model="m{i}">{escape(name)}</a></td>'
+        f'{tds}<td><span class="v {_mood(report.headline)}">{escape(said)}</span></td></tr>'
     )
 
 
@@ -298,7 +348,7 @@ def _metrics(report: Report) -> str:
 def _metric_row(folded: Folded, group: str, evaluation: Evaluation) -> str:
     row, texts = folded.row, folded_cells(folded, evaluation)
     p = row.pvalue if row.primary else row.pvalue_adjusted
-    start = row.value if row.low is None else row.low
+    start = row.value if row.low is None or math.isnan(row.low) else row.low
     keys: list[Any] = [None, row.value, start, row.null_mean, p, row.perfect, None]
     tds = []
     for i, (text, key) in enumerate(zip(texts[: len(_COLUMNS)], keys, strict=True)):

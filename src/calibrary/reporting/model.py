@@ -68,6 +68,7 @@ class Report:
     findings : further sentences: direction, where, which classes, whether the data suffice
     short_list : the six to eight numbers that suit these data
     figures : the figures of the page
+    curve : points of the smooth reliability curve, None where there are no predictions; to draw several models together
     sections : what would help, who is affected, over time, decisions, provenance
     evaluation : every metric that applies, with intervals and p-values, and what was left out and why
     data : summary of the predictions
@@ -92,6 +93,7 @@ class Report:
     sections: tuple[Section, ...] = field(repr=False, default=())
     short_list: tuple[KeyNumber, ...] = ()
     figures: tuple[Figure, ...] = field(repr=False, default=())
+    curve: tuple[tuple[float, float | None], ...] = field(repr=False, default=())
     decision: Decision | Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:

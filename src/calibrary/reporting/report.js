@@ -99,6 +99,17 @@ const hideTip = event => { if (event.target.closest?.(".tip")) tip.hidden = true
 for (const kind of ["pointerover", "pointermove", "focusin", "click"]) document.addEventListener(kind, showTip);
 for (const kind of ["pointerout", "focusout"]) document.addEventListener(kind, hideTip);
 
+// -- which curve is which --------------------------------------------------------------------------
+const overlay = one(".overlay");
+for (const element of overlay ? all("[data-curve]") : []) {
+  const light = on => {
+    overlay.classList.toggle("one", on);
+    for (const same of all("[data-curve]")) same.classList.toggle("lit", on && same.dataset.curve === element.dataset.curve);
+  };
+  element.addEventListener("pointerenter", () => light(true));
+  element.addEventListener("pointerleave", () => light(false));
+}
+
 // -- dark and light --------------------------------------------------------------------------------
 const root = document.documentElement;
 const remembered = { get() { try { return localStorage.getItem("calibrary-theme"); } catch { return null; } },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ class KeyNumber:
 def short_list(data: Data, question: Question, evaluation: Evaluation, primary: str) -> tuple[KeyNumber, ...]:
     """The primary metric, then what ``recommend`` puts first for measuring, explaining and comparing; last AUC."""
     p = data.read_as("predictions", "report")
-    area = discrimination(p, question.confidence_level)
+    area = _area(p, question, evaluation)
     most = MOST - (area is not None)
     rows: list[Row] = []
     for id in _candidates(data, p, evaluation, primary):
@@ -71,13 +72,20 @@ def short_list(data: Data, question: Question, evaluation: Evaluation, primary: 
     useless = _useless(data, question, list(dict.fromkeys(r.id for r in rows[:most])))
     tested = sum(row.pvalue is not None for row in evaluation.rows)
     found = [_key_number(row, useless.get((row.id, row.part), row.value), tested) for row in rows[:most]]
-    if area is not None:
-        name = "area under the ROC curve" if p.k == 2 else "area under the ROC curve, mean of classes against the rest"
-        found.append(
-            KeyNumber("auc", name, area.value, low=area.low, high=area.high, calibrated=area.calibrated, useless=0.5,
-                      meaning="how well the predictions rank; says nothing about calibration")
-        )  # fmt: skip
-    return tuple(found)
+    return (*found, area) if area is not None else tuple(found)
+
+
+def _area(p: Predictions, question: Question, evaluation: Evaluation) -> KeyNumber | None:
+    """How well the predictions rank, from the table where it has just that (of two classes)."""
+    facts: dict[str, Any] = {"useless": 0.5, "meaning": "how well the predictions rank; says nothing about calibration"}
+    row = next((r for r in evaluation.rows if r.id == "auroc" and p.k == 2), None)
+    if row is not None and math.isfinite(row.value):
+        return KeyNumber(row.id, row.name, row.value, low=row.low, high=row.high, calibrated=row.null_mean, **facts)
+    area = discrimination(p, question.confidence_level)
+    if area is None:
+        return None
+    name = "area under the ROC curve" if p.k == 2 else "area under the ROC curve, mean of classes against the rest"
+    return KeyNumber("auc", name, area.value, low=area.low, high=area.high, calibrated=area.calibrated, **facts)
 
 
 def _candidates(data: Data, p: Predictions, evaluation: Evaluation, primary: str) -> Iterator[str]:

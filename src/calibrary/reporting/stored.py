@@ -37,6 +37,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "groups": [asdict(g) for g in report.groups],
         "sections": [_section(s) for s in report.sections],
         "figures": [_figure(f) for f in report.figures],
+        "curve": [list(point) for point in report.curve],
         "notes": list(report.notes),
     }
 
@@ -126,6 +127,7 @@ def from_dict(saved: Mapping[str, Any]) -> Report:
         sections=tuple(_section_of(s) for s in saved.get("sections", ())),
         short_list=tuple(KeyNumber(**_filled(KeyNumber, k)) for k in saved.get("short_list", ())),
         figures=tuple(stored(**f) for f in saved.get("figures", ())),
+        curve=tuple((float(x), y) for x, y in saved.get("curve", ())),
         decision=_numbers(saved.get("decision")),
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from calibrary._text import for_csv
 from calibrary.evaluation import Evaluation, Row
+from calibrary.reporting import together
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.numbers import draws_of, ends, number, pvalue
 from calibrary.reporting.rows import Folded, grouped, label
@@ -165,6 +166,9 @@ def markdown(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
         parts += ["## Settings", "\n".join(f"- {k}: {_md(str(v))}" for k, v in report.settings.items())]
         if report.notes:
             parts += ["## Notes", "\n".join(f"- {_md(n)}" for n in report.notes)]
+    if len(reports) > 1:
+        head, models = together.plain_cells(reports, comparisons)
+        parts = [f"# Calibration of {len(reports)} models", _md_table(head, models), *parts]
     if comparisons:
         parts += ["## Comparison of models", _md_table(COMPARISON_HEAD, comparison_cells(comparisons))]
     return "\n\n".join(parts) + "\n"
