@@ -1554,6 +1554,15 @@ def skce_ul(y, p, kernel="laplace", metric=None, bandwidth="median", matrix=None
     return weighted([h[i, j] for i, j in pairs], [w[i] * w[j] for i, j in pairs])
 
 
+@defines("vectors", least=2)
+def skce(y, p, estimator="uq", kernel="laplace", metric=None, bandwidth="median", matrix=None, include_self=False):
+    given = (kernel, metric, bandwidth, matrix)
+    return skce_ul(y, p, *given) if estimator == "ul" else ESTIMATOR[estimator](y, p, *given, include_self)
+
+
+ESTIMATOR = {"uq": skce_uq, "b": skce_b}
+
+
 def stein_features(y, p, operator="barker"):
     """g_i = sum over z != y_i of b_i(z) (e_z - e_yi); "difference" is the cyclic finite difference."""
     n, k = p.shape

@@ -248,6 +248,40 @@ def test_what_a_name_carries_exists_on_its_metric(entry):
             assert not alias.settings.get("lens") or as_lens(alias.settings["lens"]).name in entry.lenses
 
 
+PRESETS = [e for e in cal.catalogue.values() if e.preset_of is not None]
+
+
+@quiet
+@pytest.mark.parametrize("entry", PRESETS, ids=lambda e: e.id)
+@pytest.mark.parametrize("kind", ["breast_cancer", "digits"])
+def test_a_preset_is_its_metric_with_a_setting(entry, kind):
+    y, p = data(kind)
+    base, fixed = str(entry.preset_of), dict(entry.preset_of.settings)
+    assert cal.compute(entry.id, y, p) == cal.compute(base, y, p, **fixed)
+    assert f"{base} with {entry.preset_of.words}" in explained(entry.id)
+    assert cal.catalogue[base].specialized(fixed) == (entry, {})
+    if kind == "breast_cancer" and entry.family == "kernel":
+        draws = {"n_resamples": 39, "rng": 0}
+        mine, its = cal.test(entry.id, y, p, **draws), cal.test(base, y, p, **fixed, **draws)
+        assert (mine.statistic, mine.pvalue, type(mine)) == (its.statistic, its.pvalue, type(its))
+        mine, its = (
+            cal.interval(m, y, p, confidence_level=0.9, **draws, **kw) for m, kw in ((entry.id, {}), (base, fixed))
+        )
+        assert (mine.low, mine.high, mine.method) == (its.low, its.high, its.method)
+
+
+def test_the_presets_are_those_people_ask_for_by_name():
+    assert {e.id for e in PRESETS} == {"skce_b", "skce_uq", "skce_ul", "e50", "e90", "emax"}
+    everything = [row.id for row in cal.evaluate(*data("breast_cancer"), metrics="kernel")]
+    assert "skce" not in everything  # its three estimators are there already
+    assert {"skce_b", "skce_uq", "skce_ul"} <= set(everything)
+    y, p = data("breast_cancer")
+    assert cal.evaluate(y, p, metrics="skce", estimator="b")["skce"] == cal.compute("skce_b", y, p)
+    with pytest.raises(ValueError, match="are for estimator='ul'"):
+        cal.compute("skce", y, p, block_size=4)
+    assert cal.compute("skce", y, p, estimator="ul", block_size=4) == cal.compute("skce_ul", y, p, block_size=4)
+
+
 # -- names with another use, and what the command line says ------------------------------------------
 
 

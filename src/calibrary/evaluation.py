@@ -365,12 +365,12 @@ def _joined(*notes: str) -> str:
 def _chosen(metrics: str | Iterable[str] | None) -> tuple[list[Entry], set[str]]:
     """The entries asked for, in catalogue order of families, and the ids named one by one."""
     if metrics is None:
-        return sorted(catalogue.values(), key=_place), set()
+        return sorted((e for e in catalogue.values() if not e.covered), key=_place), set()
     wanted: dict[str, Entry] = {}
     by_name = set()
     for name in [metrics] if isinstance(metrics, str) else metrics:
         if name in FAMILIES:
-            wanted.update({e.id: e for e in catalogue.values() if e.family == name})
+            wanted.update({e.id: e for e in catalogue.values() if e.family == name and not e.covered})
         else:
             entry = catalogue[name]
             wanted[entry.key] = entry

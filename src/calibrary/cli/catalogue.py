@@ -74,6 +74,8 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
     out.print(f"[bold]{plain(e.name)}[/] ({e.id})" + (f", row {e.row} of Table 2" if e.row else ""), highlight=False)
     if e.called is not None:
         out.print(f"[bold]{plain(e.called)}[/] means {e.id} with {plain(e.called.words)}", highlight=False)
+    if e.preset_of is not None:
+        out.print(f"a preset: {e.preset_of} with {plain(e.preset_of.words)}", highlight=False)
     out.print(plain(e.meaning), highlight=False)
     doc = inspect.getdoc(e.formula) or ""
     formula = re.search(r"\.\. math::\s*(.+?)(?:\n\n|\n[A-Z]|\Z)", doc, flags=re.DOTALL)

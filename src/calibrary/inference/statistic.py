@@ -191,7 +191,9 @@ def as_statistic(
         return replace(_of_callable(metric, sample, question), given_perfect=perfect)
     if perfect is not None:
         raise TypeError(f"perfect={perfect!r} is for functions of your own: {entry.id} knows its own")
-    question = entry.settled(question)
+    name, question = entry.key, entry.settled(question)
+    entry, options = entry.specialized(question.options)
+    question = question.changed(options=options)
     own = inspect.signature(entry.formula).parameters.get("rng")
     if own is not None and own.default is None:
         question = question.with_options(rng=_INNER_SEED)
@@ -205,7 +207,7 @@ def as_statistic(
     link = str(question.options.get("link", "threshold")) if entry.link == "option" else entry.link
     question = _fixed(entry, question, sample, redrawn)
     return Statistic(
-        entry.key, lambda data: measure(entry, data, question), sample, question, entry, listed, entry.reads, link
+        name, lambda data: measure(entry, data, question), sample, question, entry, listed, entry.reads, link
     )
 
 

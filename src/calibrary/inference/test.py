@@ -67,7 +67,7 @@ def test(id: str, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     'monte-carlo'
     """
     entry = catalogue[id]
-    options = entry.settled_keywords(options)
+    entry, options = entry.specialized(entry.settled_keywords(options))
     own = TESTS.get(entry.id)
     if options.get("units") is not None or options.get("blocks") is not None:
         return _of_units(entry, y_true, y_prob, dict(options))

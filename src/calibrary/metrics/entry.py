@@ -158,7 +158,7 @@ class Entry(Facts):
     @property
     def has_test(self) -> bool:
         """Does it come with a hypothesis test of its own (any metric has a Monte Carlo one)?"""
-        return self.id in TESTS
+        return self.specialized({})[0].id in TESTS
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -188,6 +188,26 @@ class Entry(Facts):
         if self.called is not None:
             return _called, (self.id, self.called)
         return _entry, (self.id,)  # found again by its id: an entry is part of the library, not of the data
+
+    # -- presets --------------------------------------------------------------------------------------
+
+    def specialized(self, options: Mapping[str, Any]) -> tuple[Entry, dict[str, Any]]:
+        """The metric of the catalogue that these options make of it, whose facts then hold, and the other options."""
+        for preset in _presets(self.id):
+            assert preset.preset_of is not None
+            fixed = preset.preset_of.settings
+            given = {**{name: _default(self.formula, name) for name in fixed}, **options}
+            if all(same_setting(name, given[name], value) for name, value in fixed.items()):
+                kept = {name: value for name, value in options.items() if name not in fixed}
+                own = TESTS[preset.id].formula if preset.id in TESTS else preset.formula
+                foreign = set(kept) & set(self.options) - {*preset.options, *own_options(own)}
+                return (self, dict(options)) if foreign else (preset, kept)  # the formula refuses what is foreign
+        return self, dict(options)
+
+    @property
+    def covered(self) -> bool:
+        """Is it only another spelling of metrics that a table of everything holds already?"""
+        return self.row is None and self.specialized({})[0] is not self
 
     # -- settings that its name carries -----------------------------------------------------------
 
@@ -267,6 +287,19 @@ class Entry(Facts):
 
 def _entry(id: str) -> Entry:
     return ENTRIES[id]
+
+
+def _presets(id: str) -> tuple[Entry, ...]:
+    return _presets_among(id, len(ENTRIES))
+
+
+@functools.cache
+def _presets_among(id: str, size: int) -> tuple[Entry, ...]:
+    return tuple(e for e in ENTRIES.values() if e.preset_of == id)
+
+
+def _default(formula: Callable[..., Any], name: str) -> Any:
+    return inspect.signature(formula).parameters[name].default
 
 
 @functools.cache

@@ -69,6 +69,8 @@ class Facts:
     ----------
     id, name, aliases : the short name for ``compute``, the full one, and the others it is known by; an :class:`Alias`
         among these carries settings
+    preset_of : the metric of which it is a preset: ``Alias("skce", estimator="ul")`` says that it is skce with that
+        estimator; it has an id because people ask for it by that name
     homonyms : names of this metric by which people also mean something else: name -> what that is called here
     row : number in the review's Table 2, or None
     section : where the review describes it; "" for metrics newer than the review
@@ -116,6 +118,7 @@ class Facts:
     row: int | None = None
     section: str = ""
     aliases: tuple[str, ...] = ()
+    preset_of: Alias | None = None
     homonyms: Mapping[str, str] = field(default_factory=dict, hash=False)
     range: tuple[float, float] = (0.0, 1.0)
     range_note: str = ""

@@ -104,6 +104,8 @@ _REFUSED = {
 
 def fact_of(entry: Entry, options: Mapping[str, Any]) -> Fact:
     """The class of a metric with these options; bins by mass depend on the order, whatever the metric."""
+    entry, rest = entry.specialized(options)
+    options = rest
     fact = FACTS.get(entry.id)
     if fact is None:  # a metric of the user's, or newer than this table
         return Fact("smooth" if entry.weights == "repetition" and entry.order_free else "counts")

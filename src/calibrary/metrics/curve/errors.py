@@ -12,7 +12,7 @@ from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map, map_at
 from calibrary.metrics.curve.options import MAP_OPTIONS, MapOptions
-from calibrary.metrics.declare import Common, Correction, metric
+from calibrary.metrics.declare import Alias, Common, Correction, metric
 from calibrary.metrics.literature import cited
 
 __all__ = [
@@ -234,7 +234,7 @@ def calibration_error_percentile(
     return _error_percentile(view, percentile, map, measure, options)
 
 
-@metric("e50", use="The error of a typical prediction.", **_PERCENTILE_FACTS)
+@metric("e50", preset_of=Alias("ep", percentile=50.0), use="The error of a typical prediction.", **_PERCENTILE_FACTS)
 def e50(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
     """The median calibration error: half of the predictions are off by no more than this.
 
@@ -249,10 +249,15 @@ def e50(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
     >>> round(cal.e50(y, p), 4)
     0.1835
     """
-    return _error_percentile(view, 50.0, map, measure, options)
+    return _percentile(view, percentile=50.0, map=map, measure=measure, **options)
 
 
-@metric("e90", use="The error that nine predictions in ten stay below.", **_PERCENTILE_FACTS)
+@metric(
+    "e90",
+    preset_of=Alias("ep", percentile=90.0),
+    use="The error that nine predictions in ten stay below.",
+    **_PERCENTILE_FACTS,
+)
 def e90(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
     """The calibration error that nine predictions in ten do not exceed.
 
@@ -267,11 +272,12 @@ def e90(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
     >>> round(cal.e90(y, p), 4)
     0.2896
     """
-    return _error_percentile(view, 90.0, map, measure, options)
+    return _percentile(view, percentile=90.0, map=map, measure=measure, **options)
 
 
 @metric(
     "emax",
+    preset_of=Alias("ep", percentile=100.0),
     aliases=(
         "E-max",
         "Harrell's Emax",
@@ -297,7 +303,12 @@ def emax(view: Predictions, *, map: Any = "loess", measure: str = "sample", **op
     >>> round(cal.emax(y, p), 4)
     0.4593
     """
-    return _error_percentile(view, 100.0, map, measure, options)
+    return _percentile(view, percentile=100.0, map=map, measure=measure, **options)
+
+
+def _percentile(view: Predictions, **options: Any) -> float:
+    """The one formula, of which the metrics with a percentile in their name are presets."""
+    return float(calibration_error_percentile.entry.formula(view, **options))
 
 
 def _error_percentile(view: Predictions, percentile: float, map: Any, measure: str, options: Any) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from calibrary._errors import one_of
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import ENTRIES, Correction, calibration_test, metric
+from calibrary.metrics.declare import Alias, Correction, calibration_test, metric
 from calibrary.metrics.kernel.pairs import (
     PAIR_FACTS,
     PairOptions,
@@ -52,6 +52,7 @@ _USE = "Test or compare calibration of whole probability vectors without bins."
 
 @metric(
     "skce_b",
+    preset_of=Alias("skce", estimator="b"),
     section="5.3",
     square="yes",
     **_FACTS,
@@ -102,16 +103,16 @@ def squared_kernel_calibration_error_b(
     >>> round(cal.squared_kernel_calibration_error_b(y, p, bandwidth=0.25), 4)
     0.0198
     """
-    return mean_over_all(*_matrix(view, kernel, matrix, options))
+    return _estimate(view, estimator="b", kernel=kernel, matrix=matrix, **options)
 
 
 @metric(
     "skce_uq",
+    preset_of=Alias("skce", estimator="uq"),
     square="yes",
     **_FACTS,
     row=58,
     aliases=(
-        "SKCE",
         "SKCE-UQ",
         "unbiased quadratic SKCE",
         "unbiased quadratic squared kernel calibration error",
@@ -157,13 +158,12 @@ def squared_kernel_calibration_error_uq(
     >>> round(cal.squared_kernel_calibration_error_uq(y, p, bandwidth=0.25), 4)
     -0.0129
     """
-    weight_type = options.get("weight_type", "frequency")
-    need_pairs(view, weight_type, "skce_uq")
-    return mean_over_distinct(*_matrix(view, kernel, matrix, options), weight_type)
+    return _estimate(view, estimator="uq", kernel=kernel, matrix=matrix, **options)
 
 
 @metric(
     "skce_ul",
+    preset_of=Alias("skce", estimator="ul"),
     square="yes",
     **_FACTS,
     row=57,
@@ -232,25 +232,55 @@ def squared_kernel_calibration_error_ul(
     >>> round(cal.squared_kernel_calibration_error_ul(y, p, bandwidth=0.25), 4)
     -0.0183
     """
-    terms, weight = _block_terms(view, kernel, matrix, block_size, shuffle, rng, options)
-    return float(np.dot(weight, terms))
+    return _estimate(
+        view, estimator="ul", kernel=kernel, matrix=matrix, block_size=block_size, shuffle=shuffle, rng=rng, **options
+    )
 
 
-_ESTIMATORS = {"b": "skce_b", "uq": "skce_uq", "ul": "skce_ul"}
-
-
+@metric(
+    "skce",
+    section="5.3",
+    square="yes",
+    **_FACTS,
+    aliases=("SKCE",),
+    range=(-2.0, 2.0),
+    range_note="[-2, 2] with the identity matrix; [0, 2] with estimator='b'",
+    range_with=lambda options, k: (-np.inf, np.inf) if options.get("matrix") is not None else (-2.0, 2.0),
+    sign="0 is perfect in expectation; small negative values are chance, larger is worse",
+    weights_note="weight 2 is the row written twice; with estimator='ul' pairs weigh the product",
+    order_note="any order; with estimator='ul' row 1 is paired with row 2, row 3 with row 4, ...",
+    cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K); O(N K) with estimator='ul'",
+    equation="(73)-(76)",
+    use=_USE + " One metric, three estimators, which are also there by name: skce_uq, skce_ul, skce_b.",
+    avoid="Quadratic for three classes or more; above some 10^5 rows use two-class lenses, or estimator='ul' up to 100 "
+    "classes.",
+    corrections=(_DISTANCE,),
+)
 def squared_kernel_calibration_error(
-    y_true: Any, y_prob: Any = None, *, estimator: str = "uq", **options: Any
+    view: Predictions,
+    *,
+    estimator: str = "uq",
+    kernel: str = "laplace",
+    matrix: Any = None,
+    block_size: int = 2,
+    shuffle: bool = False,
+    rng: Any = None,
+    **options: Unpack[PairOptions],
 ) -> float:
-    """Squared kernel calibration error by the estimator of your choice.
+    r"""How far residuals of similar predictions point the same way, squared, by the estimator of your choice.
+
+    The expectation of :math:`(e_y - c)^\top M (e_{y'} - c')\, k(c, c')` over two independent rows.
 
     Parameters
     ----------
-    y_true, y_prob : labels and probabilities, as in every metric
     estimator : "uq", "ul" or "b"
         Unbiased over all pairs, unbiased over consecutive pairs, or biased and never negative.
-    **options
-        Those of the estimator: see ``squared_kernel_calibration_error_uq``, ``_ul`` and ``_b``.
+    kernel : "laplace" or "gaussian"
+        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
+    matrix : array-like of shape (K, K), optional
+        A positive semi-definite M that compares residuals; the identity by default.
+    block_size, shuffle, rng
+        Of ``estimator="ul"``: see ``squared_kernel_calibration_error_ul``.
 
     Examples
     --------
@@ -259,8 +289,25 @@ def squared_kernel_calibration_error(
     >>> round(cal.squared_kernel_calibration_error(y, p, estimator="b", bandwidth=0.25), 4)
     0.0198
     """
-    one_of("estimator", estimator, _ESTIMATORS)
-    return float(ENTRIES[_ESTIMATORS[estimator]](y_true, y_prob, **options))
+    one_of("estimator", estimator, ("uq", "ul", "b"))
+    if estimator == "ul":
+        terms, weight = _block_terms(view, kernel, matrix, block_size, shuffle, rng, options)
+        return float(np.dot(weight, terms))
+    if block_size != 2 or shuffle or rng is not None:
+        raise ValueError(
+            f"block_size, shuffle and rng are for estimator='ul', which pairs consecutive rows, not {estimator!r}: "
+            "leave them out"
+        )
+    if estimator == "b":
+        return mean_over_all(*_matrix(view, kernel, matrix, options))
+    weight_type = options.get("weight_type", "frequency")
+    need_pairs(view, weight_type, "skce_uq")
+    return mean_over_distinct(*_matrix(view, kernel, matrix, options), weight_type)
+
+
+def _estimate(view: Predictions, **options: Any) -> float:
+    """The one formula, of which the metrics with an estimator in their name are presets."""
+    return float(squared_kernel_calibration_error.entry.formula(view, **options))
 
 
 # -- tests ------------------------------------------------------------------------------------------
