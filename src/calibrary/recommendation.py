@@ -1,8 +1,14 @@
-"""Which metric for which question: a short ranked list with reasons, from the facts in the catalogue."""
+"""Which metric for which question: a short ranked list with reasons, from the facts in the catalogue.
+
+Nothing here names a metric. What is known of one stands on its entry: what it measures, whether it is proper, how often
+its test finds an error, how it reads on a calibrated model. A metric is first asked whether it suits the goal; then
+whether it was made for the situation; then how many facts speak for it, less those that speak against it; then what
+was measured of it; and last whether readers know it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from calibrary._errors import one_of
@@ -17,14 +23,18 @@ __all__ = [
 TASKS = ("binary", "multiclass", "ordinal", "detection")
 GOALS = ("measure", "compare", "test", "train", "explain")
 
+#: A class is rare below this share; rows are few below the first number, and reading high matters below the second.
+_RARE = 0.1
+_FEW_ROWS, _ROWS_THAT_READ_HIGH = 500, 2000
+#: What a calibrated model may read and still be called near 0.
+_LITTLE = 0.035
+#: Classes are very many above this number.
+_MANY_CLASSES = 100
+
 
 @dataclass(frozen=True)
 class Need:
-    """The user's situation.
-
-    ``goal``: "measure" how far off, "compare" models, "test" for miscalibration, "train" a model, or "explain" the
-    direction and shape of the error. ``rare`` is the share of the rarest class, ``n`` the number of predictions.
-    """
+    """The user's situation; see :func:`recommend`."""
 
     task: str = "binary"
     goal: str = "measure"
@@ -33,11 +43,20 @@ class Need:
     test: bool = False
     direction: bool = False
     ties: bool = False
+    safety: bool = False
+    assurance: bool = False
+    label_noise: bool = False
+    n_classes: int | None = None
+    features: bool = False
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A metric, how well it fits, and why (and what to watch)."""
+    """A metric, how well it fits, and why (and what to watch).
+
+    ``points`` only serve to rank: how well it suits the goal (hundreds), how much it was made for the situation (tens),
+    facts for it less facts against it (units), and what was measured of it (the fraction).
+    """
 
     id: str
     name: str
@@ -56,118 +75,229 @@ def recommend(
     direction: bool = False,
     ties: bool = False,
     most: int = 5,
+    safety: bool = False,
+    assurance: bool = False,
+    label_noise: bool = False,
+    n_classes: int | None = None,
+    features: bool = False,
 ) -> list[Recommendation]:
-    """Recommend metrics for a task and a goal.
+    """Recommend metrics for a task and a goal, from the facts in the catalogue.
+
+    Parameters
+    ----------
+    task : "binary", "multiclass", "ordinal" or "detection"
+    goal : "measure", "compare", "test", "train" or "explain"
+        How far off; which of several models; whether there is any miscalibration; a training loss or penalty; the
+        direction and shape of the error.
+    n : int
+        Number of predictions.
+    rare : float
+        Share of the rarest class.
+    test, direction, ties : bool
+        A hypothesis test is needed; over- and under-confidence must show; the model gives few distinct scores.
+    most : int
+        Length of the list.
+    safety : bool
+        The worst error matters, not the usual one.
+    assurance : bool
+        The number must be repeatable: no random numbers, no choices, no dependence on the order of rows.
+    label_noise : bool
+        Some labels are wrong.
+    n_classes : int, optional
+        Number of classes, where there are very many.
+    features : bool
+        Features or groups of the cases are at hand.
 
     Examples
     --------
     >>> import calibrary as cal
     >>> [r.id for r in cal.recommend("binary", "compare", most=2)]
     ['bs', 'nll']
+    >>> [r.id for r in cal.recommend("detection", "train")]
+    ['l1cbod']
     """
     one_of("task", task, TASKS)
     one_of("goal", goal, GOALS)
-    need = Need(task, goal, n, rare, test or goal == "test", direction or goal == "explain", ties)
-    found = [_judged(e, need) for e in catalogue.values() if _possible(e, need)]
-    return sorted(found, key=lambda r: -r.points)[:most]
+    need = Need(
+        task, goal, n, rare, test or goal == "test", direction or goal == "explain", ties, safety, assurance,
+        label_noise, n_classes, features,
+    )  # fmt: skip
+    judged = [(_judged(e, need), e) for e in catalogue.values() if _possible(e, need)]
+    ranked = sorted(judged, key=lambda found: (-found[0].points, not found[1].familiar, found[1].status != "stable"))
+    return [found for found, _ in ranked[:most]]
+
+
+# -- what can be used at all, and what suits the goal -------------------------------------------------
 
 
 def _possible(entry: Entry, need: Need) -> bool:
-    if (entry.family == "detection") != (need.task == "detection"):
+    at_hand = {"ordinal": {"order"}, "detection": {"boxes"}}.get(need.task, set())
+    if need.features:
+        at_hand = at_hand | {"features", "groups", "by"}
+    if entry.covered or not set(entry.needs) <= at_hand:
         return False
-    if any(n in ("model", "consistency", "query", "groups", "features") for n in entry.needs):
+    if entry.most_classes is not None and (need.n_classes or 0) > entry.most_classes:
         return False
-    return not ("order" in entry.needs and need.task != "ordinal")
+    if need.task in ("binary", "detection") and entry.binary_lens == "full":
+        return False
+    if need.task == "detection" and entry.reads != "matches" and not (need.direction and _signed(entry)):
+        return False
+    return _suits(entry, need) is not None
+
+
+def _signed(entry: Entry) -> bool:
+    return entry.better == "perfect" and entry.judges
+
+
+#: How well a metric suits, and why.
+Suits = tuple[int, str] | None
+
+
+def _measures(entry: Entry) -> Suits:
+    vanishes = entry.perfect is not None or (entry.orders is not None and not entry.has_test)
+    if entry.measures != "calibration" or entry.better != "lower" or entry.fields or not vanishes:
+        return None
+    return 1, "0 for a calibrated model as data grow" if entry.perfect == 0 else "a size of the error"
+
+
+def _compares(entry: Entry) -> Suits:
+    if entry.proper == "strictly":
+        return 2, "strictly proper: no model gains by misstating its probabilities"
+    if entry.unbiased and entry.square == "yes":
+        return 1, "an unbiased square: its differences between models are unbiased too"
+    return (0, "a size of the error, biased alike for models on the same rows") if _measures(entry) else None
+
+
+def _tests(entry: Entry) -> Suits:
+    if not entry.has_test:
+        return (0, "tested by redrawing labels") if entry.null and entry.measures == "calibration" else None
+    return 1, "has a hypothesis test of its own"
+
+
+def _trains(entry: Entry) -> Suits:
+    if not entry.differentiable:
+        return None
+    return (2 if entry.proper == "strictly" else 1), "differentiable: usable as a training loss or penalty"
+
+
+def _explains(entry: Entry) -> Suits:
+    if _signed(entry):
+        return 1, "its sign says which way the predictions err"
+    return (0, "can be shown over the image") if "features" in entry.options and entry.reads == "matches" else None
+
+
+def _suits(entry: Entry, need: Need) -> Suits:
+    """Does it suit the goal; or, where direction must show, has it a sign?"""
+    wanted = need.direction and need.goal == "measure" and _signed(entry)
+    return (1, "a size of the error with a sign") if wanted else _SUITS[need.goal](entry)
+
+
+_SUITS: dict[str, Callable[[Entry], Suits]] = {
+    "measure": _measures, "compare": _compares, "test": _tests, "train": _trains, "explain": _explains,
+}  # fmt: skip
+
+
+# -- what the situation asks for ----------------------------------------------------------------------
+
+#: What is said of a metric: made for the situation, a fact for it, or a fact against it; and the sentence.
+MADE, FOR, AGAINST = "made", "for", "against"
+Said = tuple[str, str]
+_GRADES = {"made": MADE, "keeps": FOR}
+_WHEN_RARE = {"made": "made for unequal classes", "keeps": "keeps its meaning when one class is rare"}
+
+
+def _of_task(entry: Entry, need: Need) -> Iterator[Said]:
+    if need.task == "ordinal" and "order" in entry.needs:
+        yield MADE, "knows that the classes are ordered"
+    if need.task == "multiclass" and entry.default_lens == "full":
+        yield FOR, "sees the whole probability vector"
+    if need.task == "detection" and entry.misses:
+        yield MADE, "counts missed objects"
+    if need.features and entry.needs:
+        yield MADE, f"uses the {entry.needs[0]} at hand: errors of different groups do not cancel"
+
+
+def _of_goal(entry: Entry, need: Need) -> Iterator[Said]:
+    if need.goal == "measure" and entry.consistent:
+        yield FOR, "small exactly when the predictions are close to calibrated ones"
+    if need.goal == "explain" and entry.fields:
+        yield FOR, "tells more than one side of the error"
+    if need.test and need.goal != "test":
+        yield (FOR, "has a hypothesis test of its own") if entry.has_test else (AGAINST, "has no test of its own")
+    if need.direction and need.goal != "explain" and _signed(entry):
+        yield MADE, "signed: shows over- or under-confidence"
+
+
+def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
+    reading = None if entry.null_reading is None else entry.null_reading * (1000.0 / need.n) ** 0.5
+    if need.n < _FEW_ROWS and (entry.unbiased or (reading is not None and reading <= _LITTLE)):
+        yield FOR, "reads near 0 on few rows of a calibrated model"
+    if need.n < _ROWS_THAT_READ_HIGH and entry.at_its_end and (reading is None or reading > _LITTLE):
+        about = "" if reading is None else f" (about {reading:.2g} when calibrated)"
+        yield AGAINST, f"reads high on {need.n:,} predictions{about}: compare it with its value for a calibrated model"
+    if entry.slow_above is not None and need.n > entry.slow_above and (need.task == "multiclass" or entry.slow_binary):
+        yield AGAINST, f"costs {entry.cost}"
+
+
+def _of_classes(entry: Entry, need: Need) -> Iterator[Said]:
+    if need.rare < _RARE:
+        if entry.imbalance:
+            yield _GRADES[entry.imbalance], _WHEN_RARE[entry.imbalance]
+        elif _bins_by_width(entry):
+            yield AGAINST, "most predictions fall in one bin when a class is rare"
+    if (need.n_classes or 0) > _MANY_CLASSES and entry.many_classes:
+        yield _GRADES[entry.many_classes], "holds for very many classes"
+
+
+def _bins_by_width(entry: Entry) -> bool:
+    return bool(getattr(entry.extra_options, "get", lambda name: None)("binning") == "width")
+
+
+def _of_trust(entry: Entry, need: Need) -> Iterator[Said]:
+    if need.safety and entry.worst_case:
+        yield MADE, "tells the worst error, not the usual one"
+    if need.assurance:
+        if entry.parameter_free:
+            yield FOR, "nothing to choose: everybody gets the same number"
+        if entry.costly or not entry.order_free:
+            yield AGAINST, entry.order_note or "depends on folds, widths or draws that somebody must choose"
+    if need.label_noise and entry.label_noise:
+        robust = entry.label_noise == "robust"
+        yield (FOR, "a few wrong labels hardly move it") if robust else (AGAINST, "single wrong labels move it far")
+
+
+def _of_ties(entry: Entry, need: Need) -> Iterator[Said]:
+    if need.ties and entry.family in ("kernel", "curve"):
+        yield AGAINST, "smooths over the few distinct scores"
+    elif need.ties and entry.family in ("bin", "cumulative"):
+        yield FOR, "natural for few distinct scores"
+
+
+_RULES = (_of_task, _of_goal, _of_size, _of_classes, _of_trust, _of_ties)
 
 
 def _judged(entry: Entry, need: Need) -> Recommendation:
-    said = [(points, reason) for rule in _RULES for points, reason in rule(entry, need)]
-    reasons = tuple(reason for points, reason in said if points > 0 and reason)
-    cautions = [reason for points, reason in said if points < 0 and reason]
-    points = sum(p for p, _ in said)
-    return Recommendation(entry.id, entry.name, points, reasons, "; ".join(cautions) or entry.avoid)
+    suits = _suits(entry, need)
+    assert suits is not None
+    said = [each for rule in _RULES for each in rule(entry, need)]
+    count = {kind: sum(grade == kind for grade, _ in said) for kind in (MADE, FOR, AGAINST)}
+    measured, how = _measured(entry, need)
+    points = 100 * suits[0] + 10 * count[MADE] + count[FOR] - count[AGAINST] + measured
+    reasons = [suits[1], *(text for grade, text in said if grade != AGAINST), how]
+    if entry.familiar:
+        reasons.append("widely known, so readers can compare")
+    cautions = [text for grade, text in said if grade == AGAINST]
+    return Recommendation(
+        entry.id, entry.name, points, tuple(filter(None, reasons)), "; ".join(cautions) or entry.avoid
+    )
 
 
-Rule = Callable[[Entry, Need], list[tuple[float, str]]]
-
-
-def _goal(entry: Entry, need: Need) -> list[tuple[float, str]]:
-    if need.goal == "compare" and entry.proper == "strictly":
-        return [(5, "strictly proper: no model gains by misstating its probabilities")]
-    if need.goal == "measure" and entry.consistent:
-        return [(4, "small exactly when the predictions are close to calibrated ones")]
-    if need.goal == "measure" and entry.proper == "no" and entry.perfect == 0 and entry.better == "lower":
-        return [(2, "0 for a calibrated model as data grow")]
-    if need.goal == "train" and entry.id in _DIFFERENTIABLE:
-        return [(6 if entry.proper == "strictly" else 4, "differentiable: usable as a training loss or penalty")]
-    if need.goal == "explain" and entry.better == "perfect":
-        return [(4, "its sign says which way the predictions err")]
-    return []
-
-
-def _test(entry: Entry, need: Need) -> list[tuple[float, str]]:
-    if not need.test:
-        return []
-    if entry.has_test:
-        return [(4, "has a hypothesis test of its own")]
-    return [(-3, "")] if not entry.null else []
-
-
-def _direction(entry: Entry, need: Need) -> list[tuple[float, str]]:
-    if need.direction and need.goal != "explain" and entry.better == "perfect":
-        return [(3, "signed: shows over- or under-confidence")]
-    return []
-
-
-def _size(entry: Entry, need: Need) -> list[tuple[float, str]]:
-    said: list[tuple[float, str]] = []
-    if need.n < 2000 and entry.id in _BIASED_SMALL:
-        said.append((-2, f"biased upward on {need.n:,} predictions: compare it with its value for a calibrated model"))
-    if need.n < 2000 and entry.id in _UNBIASED:
-        said.append((2, "unbiased (or nearly) for a calibrated model at any number of predictions"))
-    if entry.slow_above is not None and need.n > entry.slow_above and need.task == "multiclass":
-        said.append((-4, f"costs {entry.cost}"))
-    return said
-
-
-def _imbalance(entry: Entry, need: Need) -> list[tuple[float, str]]:
-    if need.rare >= 0.1:
-        return []
-    if entry.id in _FOR_IMBALANCE:
-        return [(2, "keeps its meaning when one class is rare")]
-    if entry.family == "bin" and entry.id in ("ece", "mce", "rbece"):
-        return [(-1, "most predictions fall in one bin when a class is rare")]
-    return []
-
-
-def _ties(entry: Entry, need: Need) -> list[tuple[float, str]]:
-    if need.ties and entry.id in ("bkde", "dkde", "smece", "lsece"):
-        return [(-1, "smooths over the few distinct scores")]
-    return [(1, "natural for few distinct scores")] if need.ties and entry.id in ("ece", "hl", "cumulative") else []
-
-
-def _known(entry: Entry, need: Need) -> list[tuple[float, str]]:
-    points = _FAMILIAR.get(entry.id, 0.0)
-    return [(points, "widely reported, so readers can compare" if points >= 1.5 else "")] if points else []
-
-
-def _task(entry: Entry, need: Need) -> list[tuple[float, str]]:
-    if need.task == "ordinal" and "order" in entry.needs:
-        return [(5, "knows that the classes are ordered")]
-    if need.task == "multiclass" and entry.default_lens == "full":
-        return [(1, "sees the whole probability vector")]
-    return []
-
-
-_RULES: tuple[Rule, ...] = (_goal, _test, _direction, _size, _imbalance, _ties, _task, _known)
-
-_DIFFERENTIABLE = {"bs", "nll", "fl", "dual_fl", "mdca", "sbece", "dece", "mmce", "sf1", "dkde", "bkde", "rps"}
-_BIASED_SMALL = {"ece", "ace", "tace", "mce", "rbece", "ece_lb", "sece", "msce", "dkde", "piece", "ece_knn", "calbin"}
-_UNBIASED = {"skce_uq", "skce_ul", "ce2_db", "dpe", "kccsd"}
-_FOR_IMBALANCE = {"ace", "ice", "ecce_mad", "ecce_r", "cis", "ici", "eo", "stratified_bs", "hl"}
-#: How often the literature reports a metric: a small bonus, so that equals are ranked by what readers know.
-_FAMILIAR = {
-    "bs": 2.0, "nll": 1.8, "ece": 2.0, "smece": 1.6, "cis": 1.6, "ici": 1.5, "ecce_mad": 1.5, "ecce_r": 1.2, "hl": 1.2,
-    "spiegelhalter": 1.5, "ace": 1.2, "skce_uq": 1.2, "mmce": 1.0, "rps": 1.5, "eo": 1.2, "esce": 1.0, "sce": 1.0,
-    "d_ece": 2.0, "laece": 1.8, "qgc": 1.0, "ce2_db": 1.0, "mce": 0.5, "fl": 1.0, "sbece": 1.0, "l1cbod": 1.0,
-}  # fmt: skip
+def _measured(entry: Entry, need: Need) -> tuple[float, str]:
+    """What simulations say of the metric for this goal, from 0 to 1, and in words."""
+    if need.goal == "test" and entry.power is not None:
+        return entry.power, f"finds a temperature of 1.3 in {entry.power:.0%} of samples of 500"
+    if need.safety:
+        return 0.0, ""  # the usual order of models is not what is asked
+    if need.goal in ("measure", "compare") and entry.proper != "strictly" and entry.orders is not None:
+        return entry.orders, f"puts {entry.orders:.0%} of pairs of models in the right order"
+    return 0.0, ""

@@ -147,6 +147,11 @@ def recommend(
     direction: Annotated[bool, typer.Option("--direction", help="Over- or under-confidence must show.")] = False,
     ties: Annotated[bool, typer.Option("--ties", help="The model gives few distinct scores.")] = False,
     most: Annotated[int, typer.Option(help="Length of the list.")] = 5,
+    safety: Annotated[bool, typer.Option("--safety", help="The worst error matters, not the usual one.")] = False,
+    assurance: Annotated[bool, typer.Option("--assurance", help="The number must be repeatable by anybody.")] = False,
+    label_noise: Annotated[bool, typer.Option("--label-noise", help="Some labels are wrong.")] = False,
+    classes: Annotated[int | None, typer.Option(help="Number of classes, where there are very many.")] = None,
+    features: Annotated[bool, typer.Option("--features", help="Features or groups of the cases are at hand.")] = False,
 ) -> None:
     """Which metric for which question; asks when run without flags in a terminal."""
     from calibrary.recommendation import GOALS, TASKS
@@ -157,8 +162,9 @@ def recommend(
         n = typer.prompt("number of predictions", default=n, type=int)
         rare = typer.prompt("share of the rarest class", default=rare, type=float)
     found = cal.recommend(
-        task or "binary", goal or "measure", n=n, rare=rare, test=test, direction=direction, ties=ties, most=most
-    )
+        task or "binary", goal or "measure", n=n, rare=rare, test=test, direction=direction, ties=ties, most=most,
+        safety=safety, assurance=assurance, label_noise=label_noise, n_classes=classes, features=features,
+    )  # fmt: skip
     for rank, r in enumerate(found, 1):
         out.print(f"[bold]{rank}. {r.id}[/] {plain(r.name)}", highlight=False)
         for reason in r.reasons:

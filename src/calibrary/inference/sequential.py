@@ -147,6 +147,8 @@ _FACTS: dict[str, Any] = {
 
 @metric(
     "calibration_e_value",
+    parameter_free=True,
+    power=0.19,
     family="curve",
     name="calibration e-value",
     aliases=("mixture e-value", "mixture_e", "anytime-valid calibration test"),
@@ -419,6 +421,7 @@ def calibration_monitor(*, alpha: float = 0.05, lens: str = "auto") -> Calibrati
 
 @metric(
     "ehl",
+    power=0.1,
     family="curve",
     name="e-value of Hosmer and Lemeshow",
     aliases=("eHL", "safe Hosmer-Lemeshow test"),

@@ -17,6 +17,10 @@ __all__ = ["averaged_two_bin_error", "averaged_two_bin_null_mean"]
 
 @metric(
     "atb",
+    imbalance="keeps",
+    parameter_free=True,
+    orders=0.88,
+    null_reading=0.0092,
     family="cumulative",
     name="averaged two-bin error",
     aliases=("averaged two-bin calibration error",),

@@ -74,6 +74,12 @@ _ERRATA = (
 
 @metric(
     "ecce_mad",
+    imbalance="keeps",
+    parameter_free=True,
+    familiar=True,
+    power=0.14,
+    orders=0.88,
+    null_reading=0.0126,
     row=73,
     fractional="binary",
     aliases=(
@@ -124,6 +130,11 @@ def kolmogorov_smirnov_calibration_error(
 
 @metric(
     "ecce_r",
+    imbalance="keeps",
+    parameter_free=True,
+    power=0.19,
+    orders=0.9,
+    null_reading=0.0157,
     row=74,
     fractional="binary",
     aliases=(

@@ -48,6 +48,7 @@ _FACTS: dict[str, Any] = {
 
 @metric(
     "multicalibration_error",
+    worst_case=True,
     family="cumulative",
     name="multicalibration error",
     aliases=("MCE of segments", "multi-calibration error", "worst-segment calibration error"),

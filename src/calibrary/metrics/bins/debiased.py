@@ -56,6 +56,8 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
 
 @metric(
     "ce2_db",
+    unbiased=True,
+    orders=0.91,
     renamed={"variance": ("definition", {"label": "authors", "confidence": "review"})},
     square="yes",
     row=39,
@@ -132,6 +134,8 @@ def debiased_squared_calibration_error(
 
 @metric(
     "ece_db",
+    orders=0.93,
+    null_reading=0.0172,
     row=40,
     aliases=(
         "ECE-DB",

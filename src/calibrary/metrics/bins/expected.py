@@ -60,6 +60,8 @@ _NAMES = (
 
 @metric(
     "ece",
+    familiar=True, orders=0.93, null_reading=0.0266,
+
     family="bin",
     row=23,
     fractional="binary",
@@ -146,6 +148,10 @@ def expected_calibration_error(
 
 @metric(
     "mce",
+    worst_case=True,
+    familiar=True,
+    orders=0.5,
+    null_reading=0.232,
     family="bin",
     row=31,
     fractional="binary",
@@ -194,6 +200,11 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
 
 @metric(
     "ace",
+    imbalance="keeps",
+    label_noise="robust",
+    familiar=True,
+    orders=0.93,
+    null_reading=0.0285,
     family="bin",
     row=24,
     fractional="binary",
@@ -248,6 +259,9 @@ def adaptive_calibration_error(
 
 @metric(
     "tace",
+    imbalance="keeps",
+    label_noise="robust",
+    many_classes="made",
     family="bin",
     row=25,
     fractional="binary",
@@ -302,6 +316,7 @@ def thresholded_adaptive_calibration_error(
 
 @metric(
     "ice",
+    imbalance="made",
     family="bin",
     row=26,
     fractional="binary",
@@ -349,6 +364,7 @@ def _normalised_entropy(share: Array) -> float:
 
 @metric(
     "rbece",
+    imbalance="made",
     family="bin",
     row=27,
     aliases=(
@@ -394,6 +410,8 @@ def region_balanced_calibration_error(view: Predictions, *, min_count: int = 10,
 
 @metric(
     "ece_lb",
+    orders=0.92,
+    null_reading=0.0321,
     family="bin",
     row=28,
     fractional="binary",
@@ -448,6 +466,8 @@ def _contraharmonic(values: list[float], views: Views, average: Any, options: di
 
 @metric(
     "cece",
+    orders=0.93,
+    null_reading=0.0266,
     family="bin",
     row=30,
     fractional="binary",
@@ -500,6 +520,8 @@ WIDTHS = tuple(i / 200 for i in range(1, 11))
 
 @metric(
     "ece_averaged",
+    orders=0.87,
+    null_reading=0.0442,
     section="4.8",
     family="bin",
     fractional="binary",

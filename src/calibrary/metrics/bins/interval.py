@@ -35,6 +35,8 @@ def _least_width(options: Mapping[str, Any], k: int) -> tuple[float, float]:
 
 @metric(
     "sice",
+    orders=0.85,
+    null_reading=0.0608,
     family="bin",
     row=34,
     fractional="binary",
@@ -141,6 +143,8 @@ def surrogate_interval_calibration_error(
 
 @metric(
     "rice",
+    orders=0.93,
+    null_reading=0.0224,
     section="4.7",
     family="bin",
     fractional="binary",
@@ -187,6 +191,7 @@ def random_interval_calibration_error(
 
 @metric(
     "intce",
+    parameter_free=True,
     section="4.7",
     fractional="binary",
     costly=True,

@@ -30,6 +30,8 @@ def _mean_gap(view: Predictions, convention: str) -> float:
 
 @metric(
     "esce",
+    parameter_free=True,
+    orders=0.74,
     measures="bias",
     family="bin",
     row=35,

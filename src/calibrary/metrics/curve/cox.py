@@ -86,6 +86,10 @@ class CoxTestResult(TestResult):
 
 @metric(
     "cis",
+    imbalance="keeps",
+    parameter_free=True,
+    familiar=True,
+    power=0.6,
     family="curve",
     row=70,
     combine=one_per_view,

@@ -32,6 +32,8 @@ class ParabolicWaldResult(TestResult):
 
 @metric(
     "pws",
+    parameter_free=True, power=0.62, orders=0.87,
+
     family="curve",
     row=72,
     combine=one_per_view,

@@ -74,6 +74,7 @@ def bounded_brier(
 
 @metric(
     "bounded_log",
+    label_noise="fragile",
     name="bounded log score",
     aliases=("bounded threshold log score",),
     range=(0.0, math.inf),

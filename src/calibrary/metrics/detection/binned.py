@@ -83,6 +83,7 @@ def average_calibration_error(
 
 @detection_metric(
     "d_ece",
+    familiar=True,
     row=76,
     renamed={"min_samples": "min_count"},
     extra_options=("bins",),
@@ -253,6 +254,7 @@ def localization_aware_expected_calibration_error(
 
 @detection_metric(
     "laace",
+    parameter_free=True,
     measures="calibration and sharpness",
     row=78,
     default_average="uniform",

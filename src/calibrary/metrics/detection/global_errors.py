@@ -38,6 +38,7 @@ _NOTHING = "there are neither detections nor objects"
 
 @detection_metric(
     "egce",
+    misses=True,
     row=80,
     equation="in words",
     extra_options=("bins",),
@@ -99,6 +100,8 @@ def expected_global_calibration_error(
 
 @detection_metric(
     "qgc",
+    parameter_free=True,
+    misses=True,
     row=81,
     **_SCORE,
     equation="(99)",
@@ -130,6 +133,8 @@ def quadratic_global_calibration(matches: Matches, *, reduction: str = "mean", *
 
 @detection_metric(
     "sgc",
+    parameter_free=True,
+    misses=True,
     row=82,
     **_SCORE,
     equation="(100), (101)",

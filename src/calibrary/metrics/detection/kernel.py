@@ -31,6 +31,7 @@ def _same_width(matches: Matches, *, bandwidth: Any = "loo-mle", **others: Any) 
 
 @detection_metric(
     "l1cbod",
+    differentiable=True,
     fixed=_same_width,
     row=79,
     link="option",

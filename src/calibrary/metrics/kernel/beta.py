@@ -35,6 +35,7 @@ def _same_width(
 
 @metric(
     "bkde",
+    differentiable=True,
     aliases=(
         "ECE-BKDE",
         "beta kernel density estimator",

@@ -15,6 +15,10 @@ __all__ = ["lipschitz_calibration_error"]
 
 @metric(
     "sce",
+    imbalance="keeps",
+    parameter_free=True,
+    orders=0.84,
+    null_reading=0.0095,
     family="kernel",
     row=61,
     fractional="binary",

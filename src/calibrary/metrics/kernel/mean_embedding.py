@@ -28,6 +28,12 @@ _TEST = Correction("hypothesis test", "no", "the mean over pairs has a known nul
 
 @metric(
     "mmce",
+    differentiable=True,
+    imbalance="keeps",
+    familiar=True,
+    power=0.27,
+    orders=0.89,
+    null_reading=0.0095,
     aliases=(Alias("weighted MMCE", weighted=True),),
     square="option",
     family="kernel",
@@ -85,6 +91,10 @@ def maximum_mean_calibration_error(
 
 @metric(
     "lkce",
+    imbalance="keeps",
+    power=0.09,
+    orders=0.86,
+    null_reading=0.0091,
     square="option",
     family="kernel",
     row=56,

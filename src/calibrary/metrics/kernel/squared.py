@@ -52,6 +52,7 @@ _USE = "Test or compare calibration of whole probability vectors without bins."
 
 @metric(
     "skce_b",
+    power=0.0,
     preset_of=Alias("skce", estimator="b"),
     section="5.3",
     square="yes",
@@ -108,6 +109,11 @@ def squared_kernel_calibration_error_b(
 
 @metric(
     "skce_uq",
+    unbiased=True,
+    imbalance="keeps",
+    many_classes="keeps",
+    power=0.25,
+    orders=0.88,
     preset_of=Alias("skce", estimator="uq"),
     square="yes",
     **_FACTS,
@@ -163,6 +169,9 @@ def squared_kernel_calibration_error_uq(
 
 @metric(
     "skce_ul",
+    unbiased=True,
+    most_classes=100,
+    power=0.05,
     preset_of=Alias("skce", estimator="ul"),
     square="yes",
     **_FACTS,
@@ -239,6 +248,7 @@ def squared_kernel_calibration_error_ul(
 
 @metric(
     "skce",
+    unbiased=True,
     section="5.3",
     square="yes",
     **_FACTS,

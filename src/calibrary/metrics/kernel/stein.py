@@ -49,6 +49,8 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
 
 @metric(
     "kccsd",
+    unbiased=True,
+    power=0.25,
     square="yes",
     **PAIR_FACTS,
     row=63,

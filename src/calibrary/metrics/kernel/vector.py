@@ -39,6 +39,8 @@ def _same_width(
 
 @metric(
     "dkde",
+    differentiable=True,
+    most_classes=10,
     renamed={"p": "norm"},
     square="option",
     costly=True,

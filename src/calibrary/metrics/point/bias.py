@@ -52,6 +52,7 @@ _RATIO: dict[str, Any] = {
 
 @metric(
     "gsb",
+    orders=0.74,
     square="yes",
     row=6,
     fractional="rows",
@@ -89,6 +90,9 @@ def global_squared_bias(view: Predictions, *, scale: str = "1/K", **common: Unpa
 
 @metric(
     "mdca",
+    differentiable=True,
+    orders=0.74,
+    null_reading=0.0082,
     row=7,
     fractional="rows",
     aliases=("dca",),
@@ -116,6 +120,10 @@ def multiclass_difference_of_confidence_and_accuracy(view: Predictions, **common
 
 @metric(
     "eo",
+    imbalance="keeps",
+    parameter_free=True,
+    familiar=True,
+    orders=0.58,
     row=8,
     fractional="binary",
     aliases=(

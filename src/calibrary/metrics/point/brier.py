@@ -23,6 +23,11 @@ _SCALE_NOTE = "[0, 1] for two classes; [0, 2/K] by default, [0, 2] with scale='s
 
 @metric(
     "bs",
+    differentiable=True,
+    label_noise="robust",
+    parameter_free=True,
+    familiar=True,
+    orders=0.74,
     row=1,
     fractional="rows",
     aliases=(
@@ -85,6 +90,8 @@ def brier_score(
 
 @metric(
     "rbs",
+    label_noise="robust",
+    parameter_free=True,
     aliases=(
         "root mean-square error",
         "root mean squared error",
@@ -148,6 +155,7 @@ def root_brier_score(
 
 @metric(
     "stratified_bs",
+    imbalance="made",
     section="3.3",
     measures="calibration and sharpness",
     family="point",

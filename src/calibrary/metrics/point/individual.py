@@ -19,6 +19,7 @@ _CHUNK = 2**21
 
 @metric(
     "eice",
+    imbalance="made",
     family="point",
     row=13,
     range=(0.0, 1.5),

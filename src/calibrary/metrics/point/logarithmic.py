@@ -31,6 +31,11 @@ _NO_1_OVER_K = "no 1/K (Lin et al., Mukhoti et al., scikit-learn); scale='1/K' k
 
 @metric(
     "nll",
+    differentiable=True,
+    label_noise="fragile",
+    parameter_free=True,
+    familiar=True,
+    orders=0.75,
     row=3,
     fractional="rows",
     aliases=(
@@ -111,6 +116,8 @@ def negative_log_likelihood(
 
 @metric(
     "fl",
+    differentiable=True,
+    familiar=True,
     row=4,
     sign="lower is better; a calibrated model does not minimise it",
     proper="no",
@@ -169,6 +176,7 @@ def focal_loss(
 
 @metric(
     "dual_fl",
+    differentiable=True,
     section="3.4",
     renamed={"variant": ("definition", {"inventor": "authors", "top2": "review"})},
     aliases=("dual_focal",),
@@ -233,6 +241,7 @@ def dual_focal_loss(
 
 @metric(
     "fcl",
+    differentiable=True,
     section="3.4",
     aliases=("focal_calibration",),
     sign="lower is better; a calibrated model does not minimise it",
@@ -285,6 +294,9 @@ def focal_calibration_loss(
 
 @metric(
     "ecd",
+    label_noise="fragile",
+    many_classes="keeps",
+    orders=0.77,
     row=5,
     aliases=("entropic_calibration",),
     better="perfect",

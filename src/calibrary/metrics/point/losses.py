@@ -33,6 +33,7 @@ _LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCO
 
 @metric(
     "mae",
+    orders=0.7,
     row=12,
     fractional="rows",
     aliases=("mean_absolute_deviation", "l1_error"),
@@ -133,6 +134,7 @@ def pointwise_lp_error(
 
 @metric(
     "l1eps",
+    label_noise="robust",
     row=15,
     fractional="rows",
     aliases=(

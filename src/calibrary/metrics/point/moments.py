@@ -24,6 +24,7 @@ __all__ = [
 
 @metric(
     "dss",
+    label_noise="fragile",
     row=10,
     aliases=("dawid_sebastiani",),
     range=(-math.inf, math.inf),
@@ -75,6 +76,8 @@ def dawid_sebastiani_score(
 
 @metric(
     "nses",
+    label_noise="fragile",
+    orders=0.67,
     row=11,
     aliases=("nses_score", "normalized_squared_error_score"),
     range=(0.0, math.inf),

@@ -20,6 +20,8 @@ __all__ = ["ranked_probability_score", "squared_absolute_ranked_probability_scor
 
 @metric(
     "rps",
+    differentiable=True,
+    familiar=True,
     row=21,
     fractional="rows",
     aliases=("discrete_crps",),

@@ -21,6 +21,12 @@ __all__ = ["spiegelhalter_z", "spiegelhalter_z_test"]
 
 @metric(
     "spiegelhalter",
+    imbalance="keeps",
+    many_classes="keeps",
+    parameter_free=True,
+    familiar=True,
+    power=0.71,
+    orders=0.78,
     family="point",
     row=16,
     aliases=(

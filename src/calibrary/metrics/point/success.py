@@ -128,6 +128,7 @@ def misclassification_loss(
 
 @metric(
     "sf1",
+    differentiable=True,
     measures="calibration and sharpness",
     family="point",
     row=20,

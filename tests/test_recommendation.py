@@ -1,0 +1,150 @@
+"""Which metric for which question: a table of situations, and the facts the advice rests on."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from calibrary import recommendation
+from calibrary.metrics.facts import Facts
+from calibrary.metrics.table2 import TABLE_2
+
+#: Task, goal, what else is known; who must come first; who must be among the first six; who must not.
+SITUATIONS = [
+    ("binary", "measure", {}, ["smece"], ["ece"], ["mce", "hl", "bs"]),
+    ("binary", "measure", {"n": 200}, [], ["fott_beta", "ce2_db"], ["ece", "mce", "sice"]),
+    ("binary", "measure", {"rare": 0.01}, ["tce"], ["rbece", "ice"], ["hl", "ece", "mce"]),
+    ("multiclass", "measure", {"rare": 0.01, "n": 5000}, ["tce"], ["rbece", "ice"], ["hl", "ece"]),
+    ("multiclass", "measure", {"n_classes": 200}, ["tace"], ["skce_uq"], ["dkde", "skce_ul", "mvms"]),
+    ("binary", "measure", {"safety": True}, ["mce"], ["emax"], []),
+    ("binary", "measure", {"assurance": True}, [], ["smece", "ecce_mad", "ecce_r"], ["ece_pl", "ece_fott", "lsece"]),
+    ("binary", "measure", {"label_noise": True}, [], ["ace"], ["ecd"]),
+    ("binary", "measure", {"features": True}, ["piece"], ["pce"], []),
+    ("binary", "measure", {"ties": True}, ["ece"], [], ["smece", "bkde"]),
+    ("binary", "measure", {"direction": True}, [], ["cis", "esce"], ["ece", "smece"]),
+    ("binary", "compare", {}, ["bs", "nll"], [], ["ece", "mce"]),
+    ("binary", "compare", {"label_noise": True}, ["bs"], [], ["ece"]),
+    ("ordinal", "compare", {}, ["rps"], ["bs"], ["ece"]),
+    ("detection", "compare", {}, ["qgc", "sgc"], ["egce"], []),
+    ("binary", "test", {}, ["spiegelhalter"], ["cis", "pws"], ["skce_ul", "skce_b", "kccsd", "ece"]),
+    ("multiclass", "test", {"n_classes": 1000}, ["spiegelhalter"], ["skce_uq"], ["skce_ul"]),
+    ("multiclass", "test", {"n": 100_000}, ["spiegelhalter"], ["cis"], ["skce_ul", "skce_b"]),
+    ("binary", "test", {"assurance": True}, ["spiegelhalter"], ["ecce_mad", "ecce_r"], ["skce_uq", "mmce"]),
+    ("binary", "train", {}, ["bs", "nll"], ["fl"], ["ece", "smece", "mce"]),
+    ("multiclass", "train", {}, ["bs", "nll"], ["fl", "mdca"], ["ece"]),
+    ("ordinal", "train", {}, ["rps"], ["nll"], []),
+    ("detection", "train", {}, ["l1cbod"], [], ["d_ece", "laece"]),
+    ("detection", "measure", {}, ["egce"], ["d_ece", "laece"], ["laace"]),
+    ("detection", "explain", {}, ["cis"], ["eo"], ["laece", "l1cbod"]),
+    ("binary", "explain", {}, ["cis"], ["eo", "spiegelhalter"], ["ece", "smece"]),
+]
+
+
+@pytest.mark.parametrize(("task", "goal", "known", "first", "among", "not_among"), SITUATIONS)
+def test_situations(task, goal, known, first, among, not_among):
+    found = [r.id for r in cal.recommend(task, goal, most=6, **known)]
+    assert found[: len(first)] == first
+    assert set(among) <= set(found)
+    assert not set(not_among) & set(found)
+
+
+def test_every_recommendation_says_why():
+    for task, goal, known, *_ in SITUATIONS:
+        found = cal.recommend(task, goal, **known)
+        assert found
+        assert all(r.reasons and r.caution for r in found)
+        assert [r.points for r in found] == sorted((r.points for r in found), reverse=True)
+    assert len({r.id for r in cal.recommend(most=500)}) == len(cal.recommend(most=500))
+
+
+def test_the_advice_names_no_metric():
+    """Facts live on the entries: no id, alive or dead, is spelled out where advice is made."""
+    source = inspect.getsource(recommendation)
+    source = re.sub(r'""".*?"""', "", source, flags=re.DOTALL)
+    assert not set(re.findall(r'"([a-z0-9_]+)"', source)) & (set(cal.catalogue) - {"consistency"})
+
+
+# -- the facts ---------------------------------------------------------------------------------------
+
+#: What Table 2 says for or against a metric, and the fact that must go with it.
+OF_TABLE_2 = {
+    "copes with unequal classes": lambda e: e.imbalance == "made",
+    "lets rare classes be studied": lambda e: e.imbalance == "made",
+    "differentiable, so it can be optimised": lambda e: e.differentiable,
+    "as a training loss it calibrates better than the log loss": lambda e: e.differentiable,
+    "gives the worst case, as safety may ask": lambda e: e.worst_case,
+    "counts false negatives": lambda e: e.misses,
+    "works for any number of classes": lambda e: e.many_classes != "",
+    "gets worse with the number of classes, from somewhere between 100 and 1000": lambda e: e.most_classes == 100,
+    "a few outliers or wrong labels move it far": lambda e: e.label_noise == "fragile",
+    "outliers have little weight": lambda e: e.label_noise == "robust",
+    "in wide use": lambda e: e.familiar,
+}
+
+
+@pytest.mark.parametrize("said", OF_TABLE_2)
+def test_the_advice_of_table_2_holds(said):
+    rows = [row for row in TABLE_2.values() if said in (*row.pros, *row.cons)]
+    assert rows
+    for row in rows:
+        assert OF_TABLE_2[said](cal.catalogue[row.id]), row.id
+
+
+def test_facts_are_of_their_kind():
+    words = {"imbalance": ("", "made", "keeps"), "many_classes": ("", "made", "keeps"),
+             "label_noise": ("", "robust", "fragile")}  # fmt: skip
+    known = {f.name for f in dataclasses.fields(Facts)}
+    for entry in cal.catalogue.values():
+        for name, allowed in words.items():
+            assert name in known
+            assert getattr(entry, name) in allowed
+        for share in (entry.power, entry.orders):
+            assert share is None or 0.0 <= share <= 1.0
+        assert entry.power is None or entry.has_test
+        assert not entry.misses or entry.reads == "matches"
+
+
+def test_measured_power_ranks_the_tests():
+    power = {e.id: e.power for e in cal.catalogue.values() if e.power is not None}
+    assert (power["spiegelhalter"], power["cis"], power["skce_uq"], power["skce_ul"]) == (0.71, 0.60, 0.25, 0.05)
+    binary = [e.id for e in cal.catalogue.values() if e.has_test and not e.needs and not e.covered and e.id != "skce_b"]
+    assert {id for id in binary if cal.catalogue[id].power is None} <= {"variational_error"}
+    found = [r.id for r in cal.recommend("binary", "test", most=12)]
+    assert sorted(found, key=lambda id: -power.get(id, 0.0)) == found
+
+
+def test_unbiased_metrics_are():
+    """The mean over many small calibrated samples is 0, within its error."""
+    rng = np.random.default_rng(0)
+    draws = []
+    for _ in range(300):
+        c = rng.random(30)
+        draws.append(((rng.random(30) < c).astype(int), c))
+    for id in ("ce2_db", "skce_uq", "skce_ul", "tcal", "kccsd"):
+        assert cal.catalogue[id].unbiased
+        options = {"n_bins": 4} if id in ("ce2_db", "tcal") else {"bandwidth": 0.3}
+        values = np.array([cal.compute(id, y, c, **options) for y, c in draws])
+        assert abs(values.mean()) < 3.5 * values.std() / np.sqrt(len(values)), id
+
+
+def test_what_trains_has_a_loss():
+    losses = pytest.importorskip("calibrary.losses")
+    for entry in cal.catalogue.values():
+        if entry.differentiable and entry.reads == "predictions":
+            assert losses.loss_of(entry.id).metric == entry.id
+
+
+def test_repeatable_metrics_repeat_themselves():
+    rng = np.random.default_rng(3)
+    c = rng.random(80)
+    y = (rng.random(80) < c).astype(int)
+    order = rng.permutation(80)
+    for r in cal.recommend("binary", "measure", assurance=True, most=8):
+        assert (
+            cal.compute(r.id, y, c) == cal.compute(r.id, y, c) == pytest.approx(cal.compute(r.id, y[order], c[order]))
+        )
