@@ -365,12 +365,12 @@ def _joined(*notes: str) -> str:
 def _chosen(metrics: str | Iterable[str] | None) -> tuple[list[Entry], set[str]]:
     """The entries asked for, in catalogue order of families, and the ids named one by one."""
     if metrics is None:
-        return sorted((e for e in catalogue.values() if not e.covered), key=_place), set()
+        return sorted(catalogue.values(), key=_place), set()
     wanted: dict[str, Entry] = {}
     by_name = set()
     for name in [metrics] if isinstance(metrics, str) else metrics:
         if name in FAMILIES:
-            wanted.update({e.id: e for e in catalogue.values() if e.family == name and not e.covered})
+            wanted.update({e.id: e for e in catalogue.values() if e.family == name})
         else:
             entry = catalogue[name]
             wanted[entry.key] = entry
@@ -404,6 +404,8 @@ def _refuse_everywhere(name: str, value: Any, takers: list[Entry]) -> None:
 
 def _not_applicable(entry: Entry, data: Data, question: Question, ordinal: bool, by_name: set[str]) -> str | None:
     """Why this metric cannot or should not be computed here, or None."""
+    if entry.covered and entry.key not in by_name:
+        return "is here already by the names of its presets"
     try:
         seen = entry.seen(data)
         entry.lens_for(seen, entry.settled(question.of(entry.options)))
