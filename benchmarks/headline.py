@@ -1,6 +1,6 @@
 """Does the decision of the headline keep its level, what does it find, and how often is a sentence false?
 
-    python benchmarks/headline.py [--samples 100] [--minutes 3] [--part 1/2] [--only level] [--show]
+    python benchmarks/headline.py [--samples 100] [--minutes 3] [--part 1/2] [--only level] [--cell TEXT] [--show]
 
 Each cell is simulated sample by sample; counts are stored every few seconds in ``benchmarks/headline.json`` (or
 ``--store``) and never repeated, so that a run can be stopped and taken up again. A cell is
@@ -160,7 +160,7 @@ def run(args: argparse.Namespace) -> None:
     stored = json.loads(args.store.read_text()) if args.store.exists() else {"cells": {}}
     until = time.monotonic() + 60 * args.minutes
     part, parts = (int(x) for x in args.part.split("/"))
-    listed = cells(args.only)[part - 1 :: parts]
+    listed = [cell for cell in cells(args.only) if args.cell in "/".join(cell)][part - 1 :: parts]
     for i, cell in enumerate(listed, 1):
         key = "/".join(cell)
         if cell[0] == "named":
@@ -222,6 +222,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0, help="stop after so long; a later run goes on")
     parser.add_argument("--part", default="1/1", help="i/n: every n-th cell")
     parser.add_argument("--only", choices=("level", "power", "named"))
+    parser.add_argument("--cell", default="", help="only cells whose name holds this, such as uniform/300")
     parser.add_argument("--store", type=Path, default=STORE)
     parser.add_argument("--show", action="store_true", help="print what is stored")
     args = parser.parse_args()

@@ -374,12 +374,16 @@ def test_where_and_classes_count_units_once():
 def test_the_bound_of_a_range_is_the_binomial_tail():
     from scipy.stats import binom
 
-    for k in range(31):
-        look = look_at(cal.predictions(*exact({0.2: (k, 30), 0.9: (45, 50)})), cal.Question(), None, None)
-        beyond = beyond_chance(look, (look.c > 0.5).astype(np.intp), 0.05)[0]
-        tail = min(binom.sf(k - 1, 30, 0.2), binom.cdf(k, 30, 0.2))
-        assert beyond[0] == (tail <= 0.05 / 4)
-        assert not beyond[1]
+    between = 0
+    for n in (30, 41):
+        for k in range(n + 1):
+            look = look_at(cal.predictions(*exact({0.2: (k, n), 0.9: (45, 50)})), cal.Question(), None, None)
+            beyond = beyond_chance(look, (look.c > 0.5).astype(np.intp), 0.05)[0]
+            tail = min(binom.sf(k - 1, n, 0.2), binom.cdf(k, n, 0.2))
+            assert beyond[0] == (tail <= 0.05 / 4)
+            assert not beyond[1]
+            between += 0.05 / 4 < tail <= 0.05 / 2
+    assert between  # so that a bound for one side only would have failed
 
 
 def test_classes_are_flagged_when_predicted_more_often_than_they_occur_and_only_then():
