@@ -332,8 +332,8 @@ def test_a_number_that_is_within_chance_among_many_says_both():
 
 @pytest.mark.parametrize("id", ["bs", "nll", "mae"])
 def test_scores_that_mix_in_sharpness_are_never_called_miscalibrated(id):
-    assert words.verdict(row_of(id, 0.001, 0.001)) == "not as it expects of itself"
-    assert words.verdict(row_of(id, 0.03, 0.4)) == "as it expects of itself"
+    assert words.verdict(row_of(id, 0.001, 0.001)) == "not as expected of itself"
+    assert words.verdict(row_of(id, 0.03, 0.4)) == "as expected of itself"
 
 
 def places(gaps: dict[int, float], n: int = 400) -> tuple[np.ndarray, np.ndarray]:

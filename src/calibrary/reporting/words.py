@@ -334,7 +334,7 @@ def verdict(row: Row, among: int = 0) -> str:
     if p is None or math.isnan(p):
         return ""
     if not catalogue[row.id].judges:
-        return "as it expects of itself" if p > 0.05 else "not as it expects of itself"
+        return "as expected of itself" if p > 0.05 else "not as expected of itself"
     if p <= 0.01:
         return "miscalibrated"
     if p <= 0.05:
