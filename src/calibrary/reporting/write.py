@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from calibrary._files import check_writable, write_atomically
-from calibrary.reporting import html, text
+from calibrary.reporting import html, pdf, text
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.text import Comparisons
 
-ENDINGS = (".html", ".md", ".json", ".csv")
+ENDINGS = (".html", ".pdf", ".md", ".json", ".csv")
 
 
 def check_paths(paths: Sequence[str | Path]) -> None:
@@ -19,6 +19,8 @@ def check_paths(paths: Sequence[str | Path]) -> None:
         if path.suffix not in ENDINGS:
             raise ValueError(f"{path}: the ending chooses the form, one of {', '.join(ENDINGS)}")
         check_writable(path)
+        if path.suffix == ".pdf":
+            pdf.browser()
 
 
 @form("save")
@@ -26,12 +28,18 @@ def save(reports: Sequence[Report], paths: Sequence[str | Path], comparisons: Co
     """Write the report(s) to every path."""
     check_paths(paths)
     for path in map(Path, paths):
-        if path.suffix == ".html":
-            content = html.page(reports, comparisons)
-        elif path.suffix == ".md":
-            content = text.markdown(reports, comparisons)
-        elif path.suffix == ".json":
-            content = text.as_json(reports, comparisons)
-        else:
-            content = text.as_csv(reports)
-        write_atomically(path, content.encode("utf-8", "replace"))
+        write_atomically(path, _content(path.suffix, reports, comparisons))
+
+
+def _content(ending: str, reports: Sequence[Report], comparisons: Comparisons) -> bytes:
+    if ending == ".pdf":
+        return pdf.pdf(html.page(reports, comparisons))
+    if ending == ".html":
+        content = html.page(reports, comparisons)
+    elif ending == ".md":
+        content = text.markdown(reports, comparisons)
+    elif ending == ".json":
+        content = text.as_json(reports, comparisons)
+    else:
+        content = text.as_csv(reports)
+    return content.encode("utf-8", "replace")  # names may hold halves of characters
