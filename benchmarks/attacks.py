@@ -22,8 +22,8 @@ from typing import Any
 #: Seconds of work and bytes that an attack may take.
 TIME, MEMORY = 20, 6 << 30
 
-START = """
-import pathlib, pickle, tempfile, warnings, numpy as np, pandas as pd
+START = r"""
+import gzip, io, os, pathlib, pickle, subprocess, sys, tempfile, warnings, numpy as np, pandas as pd
 import calibrary as cal
 rng = np.random.default_rng(0)
 p = rng.random(60); y = (rng.random(60) < p).astype(int)
@@ -39,6 +39,29 @@ def yolo(label, result):
     for name, line in (("labels", label), ("results", result)):
         (here / name).mkdir(); (here / name / "a.txt").write_bytes(line.encode("latin-1"))
     return here / "labels", here / "results"
+def sh(line, stdin=None, env={}, **files):
+    # the command line in a new folder with these files: its status and what it said last
+    here = pathlib.Path(tempfile.mkdtemp())
+    for name, content in files.items():
+        path = here / name.replace("__", ".")
+        path.write_bytes(content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content)
+    call = f"{sys.executable} -P -c 'from calibrary.cli import main; main()'"
+    line = line.replace("calibrary ", f"{call} ") if "calibrary " in line else f"{call} {line}"
+    done = subprocess.run(["bash", "-c", line], cwd=here, input=stdin, capture_output=True, env={**os.environ, **env})
+    said = (done.stderr + done.stdout).decode(errors="replace").strip().splitlines()
+    broke = "TRACEBACK, " if any(l.startswith("Traceback") for l in said) else ""
+    return f"{broke}status {done.returncode}: {said[-1].strip() if said else ''}"
+FOUR = "y,p\n1,0.9\n0,0.2\n1,0.7\n0,0.4\n"
+FAST = "--resamples 19 --metrics ece,bs -q"
+def npz(**arrays):
+    made = io.BytesIO(); np.savez(made, **arrays); return made.getvalue()
+def threads():
+    # is CalibrationWarning ignored for good after evaluate ran in threads?
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(4) as pool:
+        each = lambda _: cal.evaluate(y, p, metrics=["ece", "eo"], intervals=True, n_resamples=39, rng=0)
+        list(pool.map(each, range(8)))
+    return any(f[0] == "ignore" and f[2] is cal.CalibrationWarning for f in warnings.filters)
 """
 
 
@@ -123,6 +146,107 @@ ATTACKS = [
     Attack("D10", "boxes of 1e160", "int(cal.match_detections(*coco(bbox=[0, 0, 1e160, 1e160])).correct.sum())"),
     Attack("D10", "iou_threshold=None", "cal.match_detections(*coco(), iou_threshold=None)"),
     Attack("D10", "YOLO in latin-1", "cal.match_detections(*yolo('\\xe9 .5 .5 .2 .4', '0 .5 .5 .2 .4 .9'))"),
+    Attack("A1", "the same from a file (right: .025)",
+           "sh('metric bs f.csv --prob cat,car -q', f__csv='y,cat,car\\ncat,0.9,0.1\\ncar,0.2,0.8\\n')"),
+    Attack("A5", "masked labels", "cal.compute('nll', np.ma.masked_array(y, p > .5), p)"),
+    Attack("A6", "the same from a file", "sh('metric bs f.csv -q', f__csv='y,p\\n1,0.1\\n2,0.9\\n')"),
+    Attack("A7", "the same from a file",
+           "sh('metric bs f.csv --prob p_ -q', f__csv='y,p_cat,p_dog,p_eel\\n1,1,0,0\\n2,0,1,0\\n')"),
+    Attack("A8", "complex numbers in a file",
+           "sh('metric bs f.npz -q', f__npz=npz(y=[0, 1], p=np.array([.2 + .5j, .7])))"),
+    Attack("A10", "weights that sum to one, ece_db", "cal.compute('ece_db', y, p, sample_weight=np.full(60, 1 / 60))"),
+    Attack("A12", "r='1'", "cal.compute('ece', Y, P, lens='rth', r='1')"),
+    Attack("A12", "pairwise(-1, 0)", "cal.compute('ece', Y, P, lens=cal.lens.pairwise(-1, 0))"),
+    Attack("A12", "weight_type='foo'", "cal.compute('mmce', y, p, weight_type='foo')"),
+    Attack("B1", "interval through class-wise",
+           "cal.interval('cis', Y[:200], P[:200], lens='class-wise', n_resamples=9).low"),
+    Attack("B4", "threads silence warnings for all (right: False)", "threads()"),
+    Attack("B5", "a missing file of a detector", "sh('detection report gt.json r.json')"),
+    Attack("B6", "--fail-if piece>0.1", "sh(f'report f.csv {FAST} --fail-if \"piece>0.1\"', f__csv=FOUR)"),
+    Attack("B6", "--fail-if ece.foo>0.1", "sh(f'report f.csv {FAST} --fail-if \"ece.foo>0.1\"', f__csv=FOUR)"),
+    Attack("B6", "--fail-if cis.slop<.8", "sh(f'report f.csv {FAST} --fail-if \"cis.slop<.8\"', f__csv=FOUR)"),
+    Attack("B6", "--primary piece", "sh(f'report f.csv {FAST} --primary piece', f__csv=FOUR)"),
+    Attack("B7", "half a character as a class",
+           "cal.plots.small_multiples(cal.predictions(np.array(['\\ud800', 'b', 'c']), np.eye(3), "
+           "labels=['\\ud800', 'b', 'c'])).canvas.draw()"),
+    Attack("B7", "a class that no font has",
+           "cal.plots.small_multiples(cal.predictions(np.array(['\\u732b', 'b', 'c']), np.eye(3), "
+           "labels=['\\u732b', 'b', 'c'])).canvas.draw()"),
+    Attack("B7", "a class of 10,000 letters",
+           "cal.plots.small_multiples(cal.predictions(np.array(['x' * 10000, 'b', 'c']), np.eye(3), "
+           "labels=['x' * 10000, 'b', 'c'])).canvas.draw()"),
+    Attack("C1", "10^15 copies in windows", "cal.calbin([0, 1, 0, 1], [.1, .2, .3, .4], sample_weight=[1e15] * 4)"),
+    Attack("C5", "evaluate 100,000 rows",
+           "len(cal.evaluate((lambda q: (rng.random(10**5) < q).astype(int))(big := rng.random(10**5)), big))"),
+    Attack("C6", "smece of 20 tiny confidences", "cal.compute('smece', [0] * 19 + [1], rng.random(20) * 1e-4)"),
+    Attack("C6", "class-wise smece of 1000 classes",
+           "cal.compute('smece', rng.integers(0, 1000, 20), rng.dirichlet(np.ones(1000), 20), lens='class-wise')"),
+    Attack("C6", "pairwise ece of 1000 classes",
+           "cal.compute('ece', rng.integers(0, 1000, 20), rng.dirichlet(np.ones(1000), 20), lens='pairwise')"),
+    Attack("C7", "a gzip bomb",
+           "sh('metric bs f.csv.gz -q', f__csv__gz=gzip.compress(b'y,p\\n' + b'0,0.1\\n' * (220 << 20)))"),
+    Attack("C7", "an array of one row and 3,000,000 columns",
+           "sh('metric bs f.npz', f__npz=npz(p=np.zeros((1, 3 * 10**6))))"),
+    Attack("C7", "JSON of 50,000 levels", "sh('metric bs f.jsonl', f__jsonl='{\"y\": ' * 50000)"),
+    Attack("D1", "weights 1e-300", "len(cal.evaluate(y, p, sample_weight=np.full(60, 1e-300)))"),
+    Attack("D2", "subnormal confidences, kccsd",
+           "cal.compute('kccsd', [0, 1, 1] * 10, [5e-324, 1e-323, 1.5e-323] * 10)"),
+    Attack("D5", "ece_pl(tolerance=-1)", "cal.compute('ece_pl', y, p, tolerance=-1)"),
+    Attack("D5", "skce_ul(block_size=inf)", "cal.compute('skce_ul', y, p, block_size=np.inf)"),
+    Attack("D5", "tce(n_min=inf)", "cal.compute('tce', y, p, n_min=np.inf)"),
+    Attack("D5", "r=inf", "cal.compute('ece', Y, P, lens='rth', r=np.inf)"),
+    Attack("D5", "general_ls(W=nan)", "cal.compute('general_ls', y, p, W=np.nan)"),
+    Attack("D5", "sice(k_max=10^9)", "cal.compute('sice', y, p, k_max=10**9)"),
+    Attack("D6", "labels=5", "cal.brier_score(y, p, labels=5)"),
+    Attack("D6", "pos_label=[1]", "cal.brier_score(y, p, pos_label=[1])"),
+    Attack("D6", "labels 1e300", "cal.brier_score(np.array([0, 1e300]), [.1, .2])"),
+    Attack("D6", "a matrix of one column", "cal.brier_score(np.matrix(y).T, p)"),
+    Attack("D7", "sbct of the other class (right: 0)",
+           "cal.compute('sbct', [1] * 4, [1, 1, 1, .9873046875]) "
+           "- cal.compute('sbct', [0] * 4, [0, 0, 0, 1 - .9873046875])"),
+    Attack("D9", "a cache cut short",
+           "(lambda d: [sh('metric skde f.csv -q', env={'NUMBA_CACHE_DIR': d}, f__csv=FOUR), "
+           "[f.write_bytes(f.read_bytes()[:50]) for f in pathlib.Path(d).rglob('*.nb?')] and None, "
+           "sh('metric skde f.csv -q', env={'NUMBA_CACHE_DIR': d}, f__csv=FOUR)][-1])(tempfile.mkdtemp())"),
+    Attack("E", "an output that is a folder",
+           "sh(f'mkdir r.html; calibrary report f.csv {FAST} -o r.html', f__csv=FOUR)"),
+    Attack("E", "an output in /sys", "sh(f'report f.csv {FAST} -o /sys/r.html', f__csv=FOUR)"),
+    Attack("E", "an output with a name of 300 letters",
+           "sh(f'report f.csv {FAST} -o ' + 'x' * 300 + '.html', f__csv=FOUR)"),
+    Attack("E", "a full disk", "sh(f'ulimit -f 1; calibrary report f.csv {FAST} -o r.html', f__csv=FOUR)"),
+    Attack("E", "standard output full", "sh('metric bs f.csv -q > /dev/full', f__csv=FOUR)"),
+    Attack("E", "a path of 5,000 letters", "sh('metric bs ' + 'x' * 5000)"),
+    Attack("E", "a damaged gzip", "sh('metric bs f.csv.gz', f__csv__gz=gzip.compress(FOUR.encode())[:12] + bytes(30))"),
+    Attack("E", "standard input closed", "sh('metric bs - <&-')"),
+    Attack("E", "demo -o of a file", "sh('demo -o f.csv --resamples 0', f__csv=FOUR)"),
+    Attack("E", "a column a\\\\[/red]", "sh('metric bs f.csv', f__csv='y,a\\\\[/red]\\n1,0.5\\n')"),
+    Attack("E", "a name that is not UTF-8", "sh('metric bs $\\'a\\\\xff.csv\\'')"),
+    Attack("E1", "a gzip cut short", "sh('metric bs f.csv.gz', f__csv__gz=gzip.compress(FOUR.encode() * 99)[:60])"),
+    Attack("E2", "a pipe (right: .075)", "sh('metric bs <(cat f.csv) -q', f__csv=FOUR)"),
+    Attack("E3", "umask 077 (right: 600)",
+           "sh(f'umask 077; calibrary report f.csv {FAST} -o r.json >/dev/null 2>&1; stat -c %a r.json', f__csv=FOUR)"),
+    Attack("E3", "an output that is a link (right: link)",
+           "sh(f'touch t.json; ln -s t.json r.json; calibrary report f.csv {FAST} -o r.json >/dev/null 2>&1; "
+           "test -L r.json && echo link', f__csv=FOUR)"),
+    Attack("E4", "text called .npz", "sh('metric bs f.npz', f__npz='hello')"),
+    Attack("E5", "a column of lists", "sh('metric bs f.jsonl', f__jsonl='{\"y\": 1, \"p\": [1, 2]}\\n')"),
+    Attack("E5", "text within an NPZ", "sh('metric bs f.npz', f__npz=npz(y=[0, 1], p=['a', 'b']))"),
+    Attack("E5", "--seed -1", "sh(f'report f.csv {FAST} --seed -1', f__csv=FOUR)"),
+    Attack("E5", "--fail-if ece>1e", "sh(f'report f.csv {FAST} --fail-if \"ece>1e\"', f__csv=FOUR)"),
+    Attack("E6", "an escape code in a column (right: none)",
+           "'escaped' if chr(27) + ']' in "
+           "sh('metric bs f.csv', f__csv='y,' + chr(27) + ']0;owned' + chr(7) + 'q\\n1,0.5\\n') else 'none'"),
+    Attack("E6", ":x: in a text (right: :x:)", "sh('metric bs :x:.csv')"),
+    Attack("E7", "--resamples -5", "sh('report f.csv --metrics ece,bs -q --resamples -5', f__csv=FOUR)"),
+    Attack("E7", "recommend --n -1", "sh('recommend --task binary --goal measure --n -1')"),
+    Attack("E7", "the same model twice", "sh(f'report f.csv {FAST} --model p --model p', f__csv=FOUR)"),
+    Attack("E7", "--positive with several columns",
+           "sh('metric bs f.csv --prob a,b --positive a -q', f__csv='y,a,b\\na,0.9,0.1\\nb,0.2,0.8\\n')"),
+    Attack("E7", "--metrics d_ece of a classifier", "sh('report f.csv --resamples 0 --metrics d_ece -q', f__csv=FOUR)"),
+    Attack("E8", "a title that begins with - in CSV (right: quoted)",
+           "(lambda f: (cal.report(y, p, metrics='ece', n_resamples=0, title='-1+1').save(f), "
+           "'quoted' if chr(39) + '-1+1' in f.read_text() else 'formula')[1])"
+           "(pathlib.Path(tempfile.mkdtemp()) / 'r.csv')"),
 ]  # fmt: skip
 
 
