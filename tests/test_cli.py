@@ -320,6 +320,8 @@ def test_a_fault_of_ours_keeps_its_traceback_and_is_not_status_one(four, monkeyp
         (["--bins", "0"], "--bins"),
         (["--model", "p", "--model", "p"], "twice"),
         (["--prob", "p,p"], "twice"),
+        (["--weight-type", "copies"], "weight_type"),
+        (["--logits", "--percent"], "exclude each other"),
         (["--nonsense"], "No such option"),
     ],
 )

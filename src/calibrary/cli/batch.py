@@ -12,7 +12,7 @@ from calibrary._files import check_writable, write_atomically
 from calibrary.cli.files import InputError
 from calibrary.cli.options import err, plain, written
 from calibrary.reporting.index import Line, index
-from calibrary.reporting.text import ends, number
+from calibrary.reporting.numbers import ends, number
 from calibrary.reporting.write import ENDINGS, save
 
 Folder = Annotated[Path | None, typer.Option(help="One report for each file, in this folder, with an index page.")]

@@ -7,18 +7,20 @@ Status 1: a gate did not hold. Status 2: it could not be computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from calibrary._errors import one_of
+from calibrary._errors import heard, one_of
 from calibrary._files import check_writable, write_atomically
 from calibrary.cli.files import InputError
 from calibrary.cli.options import err, plain, written
 from calibrary.evaluation import Row
-from calibrary.inference.verdict import Condition, Verdict, condition, judged
+from calibrary.inference.verdict import Condition, Verdict, condition, judged, verdict
+from calibrary.lookup import catalogue
 from calibrary.reporting.junit import Case, junit
 
 FailIf = Annotated[
@@ -43,58 +45,87 @@ def rule_of(text: str) -> Condition:
         raise InputError(f"--fail-if {text!r}: {reason}") from None
 
 
-def check_gates(undecided: str, junit_file: Path | None) -> None:
-    """Refuse, before any work is done, what could not be used at its end."""
-    one_of("--undecided", undecided, ("pass", "fail"))
-    if junit_file is not None:
-        check_writable(junit_file)
+@dataclass(frozen=True)
+class Gates:
+    """The gates of a call: what fails it, what the undecided do, and where build servers read about it.
 
+    What could not be used at the end of the work is refused when they are made.
+    """
 
-def apply_rules(
-    rules: Sequence[Condition], reports: Sequence[Any], undecided: str = "pass", junit_file: Path | None = None
-) -> None:
-    """Judge every rule on every report by the table it shows; say what did not hold and what is undecided."""
-    cases = [_case(rule, report, undecided) for rule in rules for report in reports]
-    for case in cases:
-        if case.status != "pass":
+    rules: Sequence[Condition]
+    undecided: str = "pass"
+    junit_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        one_of("--undecided", self.undecided, ("pass", "fail"))
+        if self.junit_file is not None:
+            check_writable(self.junit_file)
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that must be in the table."""
+        return [rule.metric for rule in self.rules]
+
+    def apply(self, reports: Sequence[Any], units: Mapping[str, Any]) -> None:
+        """Judge every rule on every report; say what did not hold and what is undecided.
+
+        ``units`` holds, by the title of a report, what belongs together in it: the intervals are then by unit.
+        """
+        cases = [self._case(rule, report, units.get(report.title)) for rule in self.rules for report in reports]
+        for case in cases:
             _tell(case)
-    if junit_file is not None:
-        write_atomically(junit_file, junit(cases).encode())
-        written(junit_file)
-    broken = next((case for case in cases if case.status == "error"), None)
-    if broken is not None:
-        raise InputError(f"--fail-if: {broken.sentence}")
-    if not all(case.passed for case in cases):
-        raise typer.Exit(1)
+        if self.junit_file is not None:
+            write_atomically(self.junit_file, junit(cases).encode())
+            written(self.junit_file)
+        broken = next((case for case in cases if case.status == "error"), None)
+        if broken is not None:
+            raise InputError(f"--fail-if: {broken.sentence}")
+        if not all(case.passed for case in cases):
+            raise typer.Exit(1)
+
+    def _case(self, rule: Condition, report: Any, units: Any) -> Case:
+        gate = f"fails if {rule}"
+        try:
+            by_unit = units is not None and rule.field != "value"
+            judge = _by_unit if by_unit else _by_table
+            answer = judge(rule.opposite, report, self.undecided, units)
+        except ValueError as error:
+            return Case(report.title, gate, "error", False, str(error))
+        return Case(report.title, gate, answer.status, answer.passed, answer.sentence)
 
 
-def _case(rule: Condition, report: Any, undecided: str) -> Case:
-    gate = f"fails if {rule}"
-    try:
-        answer = _verdict(rule, report, undecided)
-    except ValueError as error:
-        return Case(report.title, gate, "error", False, str(error))
-    return Case(report.title, gate, answer.status, answer.passed, answer.sentence)
-
-
-def _verdict(rule: Condition, report: Any, undecided: str) -> Verdict:
-    row: Row = report.evaluation.row(rule.metric, rule.part)
+def _by_table(wanted: Condition, report: Any, undecided: str, units: Any = None) -> Verdict:
+    """By the row of the table that the report shows."""
+    row: Row = report.evaluation.row(wanted.metric, wanted.part)
     several = [r.part for r in report.evaluation.rows if r.id == row.id]
-    if len(several) > 1 and not rule.part:
-        raise InputError(f"{rule.metric} has {len(several)} numbers: name one, as {rule.metric}.{several[0]}")
-    if row.low is None and rule.field not in ("value", "pvalue", "pvalue_adjusted"):
+    if len(several) > 1 and not wanted.part:
+        raise InputError(f"{wanted.metric} has {len(several)} numbers: name one, as {wanted.metric}.{several[0]}")
+    if row.low is None and wanted.field not in ("value", "pvalue", "pvalue_adjusted"):
         why = "--resamples 0 makes none" if not report.evaluation.settings else row.note or "it has none here"
-        raise InputError(f"{rule.name} needs an interval ({why}): compare the estimate with {rule.metric}.value")
+        raise InputError(f"{wanted.name} needs an interval ({why}): compare the estimate with {wanted.metric}.value")
     numbers = (row.low, row.high, row.pvalue, row.pvalue_adjusted)
     low, high, pvalue, adjusted = (math.nan if x is None else x for x in numbers)
     return judged(
-        rule.opposite, row.value, low, high, n=report.evaluation.n, method=row.method or "", pvalue=pvalue,
+        wanted, row.value, low, high, n=report.evaluation.n, method=row.method or "", pvalue=pvalue,
         pvalue_adjusted=adjusted, confidence_level=report.evaluation.settings.get("confidence_level", math.nan),
         on_undecided=undecided,
     )  # fmt: skip
 
 
+def _by_unit(wanted: Condition, report: Any, undecided: str, units: Any) -> Verdict:
+    """By an interval of its own: the table takes rows as independent."""
+    if not report.evaluation.settings:
+        raise InputError(f"{wanted.name} needs an interval (--resamples 0 makes none): compare {wanted.metric}.value")
+    question = report.question
+    with heard():  # what is undecided is told below
+        return verdict(
+            wanted, report.predictions, units=units, on_undecided=undecided, n_resamples=question.n_resamples,
+            confidence_level=question.confidence_level, rng=question.rng, lens=question.lens, average=question.average,
+            weight_type=question.weight_type, **question.of(catalogue[wanted.metric].options).options,
+        )  # fmt: skip
+
+
 def _tell(case: Case) -> None:
-    word = {"undecided": "[yellow]undecided:[/]", "error": "[red]not computed:[/]"}.get(case.status, "[red]failed:[/]")
-    if case.status != "error":  # said once, at the end
+    if case.status in ("fail", "undecided"):
+        word = "[yellow]undecided:[/]" if case.status == "undecided" else "[red]failed:[/]"
         err.print(f"{word} {plain(case.sentence)} ({plain(case.model)})", soft_wrap=True)

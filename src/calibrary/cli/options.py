@@ -51,7 +51,7 @@ Resamples = Annotated[int | None, typer.Option(min=0, help="Bootstrap and Monte 
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the answer.")]
 Outputs = Annotated[
-    list[Path] | None, typer.Option("--output", "-o", help="Write .html, .md, .json or .csv. Repeatable.")
+    list[Path] | None, typer.Option("--output", "-o", help="Write .html, .pdf, .md, .json or .csv. Repeatable.")
 ]
 Metrics = Annotated[list[str] | None, typer.Option(help="Only these metrics or families. Repeatable, or commas.")]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,18 +10,23 @@ import typer
 from rich.table import Table
 
 import calibrary as cal
-from calibrary.cli.gates import apply_rules, rule_of
+from calibrary.cli.batch import Folder, Forms, batch, check_folder
+from calibrary.cli.gates import FailIf, Gates, Junit, Undecided, rule_of
 from calibrary.cli.options import (
     Bins,
+    ClassColumn,
     Drop,
-    File,
+    Files,
     GroundTruth,
+    Id,
     Iou,
     Label,
     Lens,
     Logits,
     Metrics,
+    ModelColumn,
     Outputs,
+    Percent,
     Positive,
     Prob,
     Quiet,
@@ -28,29 +34,35 @@ from calibrary.cli.options import (
     Results,
     Rule,
     Seed,
+    Unit,
     Weight,
+    WeightType,
     err,
     listed,
     load,
     out,
     plain,
     say,
+    written,
 )
 from calibrary.cli.read import PredictionFile
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON, for the next program of a pipe.")]
 Everything = Annotated[bool, typer.Option("--all", help="Print every metric, not only the short list.")]
 
 
 def report(
-    file: File,
+    files: Files,
     label: Label = None,
     prob: Prob = None,
     model: Annotated[
         list[str] | None, typer.Option(help="Compare several models: a column or prefix each. Repeatable.")
     ] = None,
     weight: Weight = None,
+    weight_type: WeightType = "frequency",
+    unit: Unit = None,
     group: Annotated[str | None, typer.Option(help="Column of subgroups to report one by one.")] = None,
     positive: Positive = None,
     lens: Lens = "auto",
@@ -62,65 +74,107 @@ def report(
     seed: Seed = 0,
     ordinal: Annotated[bool, typer.Option("--ordinal", help="The classes are in order.")] = False,
     logits: Logits = False,
+    percent: Percent = False,
     drop_missing: Drop = False,
+    id_column: Id = None,
+    model_column: ModelColumn = None,
+    class_column: ClassColumn = None,
     output: Outputs = None,
-    fail_if: Annotated[
-        list[str] | None,
-        typer.Option("--fail-if", help='Exit with status 1 if this holds, e.g. "ece>0.05". Repeatable.'),
-    ] = None,
+    folder: Folder = None,
+    form: Forms = None,
+    as_json: AsJson = False,
+    fail_if: FailIf = None,
+    undecided: Undecided = "pass",
+    junit: Junit = None,
     everything: Everything = False,
     quiet: Quiet = False,
 ) -> None:
     """Is it calibrated, by how much, which way, where, and how sure is that?
 
     Examples: `calibrary report predictions.csv`, `calibrary report p.parquet --label y --prob p -o report.html`,
-    `calibrary report p.csv --model a --model b --fail-if "ece>0.05"`. A report saved as JSON makes its page again:
+    `calibrary report p.csv --model a --model b --fail-if "ece>0.05"`, `calibrary report a.csv b.csv` (one per model),
+    `calibrary report runs/*.parquet --folder reports` (a report per file). A report saved as JSON makes its page again:
     `calibrary report saved.json -o page.html`.
     """
     from calibrary.reporting import compare_models
     from calibrary.reporting.compose import comparable, default_resamples
     from calibrary.reporting.write import check_paths, save
 
-    if _is_saved(file):
-        _show_saved(Path(file), output or [], fail_if or [], quiet, everything)
-        return
-    rules = [rule_of(text) for text in fail_if or []]
+    gates = Gates([rule_of(text) for text in fail_if or []], undecided, junit)
     check_paths(output or [])
     catalogue[primary]
-    found = load(
-        file, quiet, label=label, prob=prob, models=model, weight=weight, group=group, positive=positive,
-        logits=logits, drop_missing=drop_missing,
-    )  # fmt: skip
-    wanted = [*(listed(metrics) or []), *(listed(family) or []), *(rule.metric for rule in rules)]
-    say("computing every metric that applies", quiet)
-    reports = [
-        cal.report(
-            found.predictions(name),
-            groups=found.group,
-            metrics=wanted if metrics or family else None,
-            primary=primary,
-            lens=lens,
-            ordinal=ordinal,
-            n_bins=bins,
-            n_resamples=resamples,
-            rng=seed,
-            title=_title(found, name),
-            notes=found.notes,
-        )
-        for name in found.models
-    ]
-    draws = default_resamples(len(found.y)) if resamples is None else resamples
-    comparisons: Any = ()
-    if len(reports) > 1 and draws > 0:
-        comparisons = compare_models(
-            found.y, found.models, metrics=comparable(reports[0]), n_resamples=draws, rng=seed,
-            sample_weight=found.weight, reference=next(iter(found.models)),
+    if len(files) == 1 and _is_saved(files[0]):
+        _show_saved(Path(files[0]), output or [], gates, quiet, everything)
+        return
+    units: dict[str, Any] = {}
+
+    def answered(source: str | list[str]) -> tuple[list[Any], Any]:
+        found = load(
+            source, quiet, label=label, prob=prob, models=model, weight=weight, group=group, positive=positive,
+            logits=logits, percent=percent, drop_missing=drop_missing, id=id_column, model_column=model_column,
+            class_column=class_column, others=[unit] if unit else [],
         )  # fmt: skip
+        named = [*(listed(metrics) or []), *(listed(family) or [])]
+        say("computing every metric that applies", quiet)
+        reports = [
+            cal.report(
+                found.predictions(name),
+                groups=found.group,
+                units=found.others[unit] if unit else None,
+                weight_type=weight_type,
+                metrics=[*(named or FAMILIES), *gates.metrics] if named or gates.rules else None,
+                primary=primary,
+                lens=lens,
+                ordinal=ordinal,
+                n_bins=bins,
+                n_resamples=resamples,
+                rng=seed,
+                title=_title(found, name),
+                notes=found.notes,
+            )
+            for name in found.models
+        ]
+        if unit:
+            units.update({r.title: found.others[unit] for r in reports})
+        for r in reports:
+            say_left_out(r, listed(metrics) or [])
+        draws = default_resamples(len(found.y)) if resamples is None else resamples
+        if len(reports) == 1 or draws == 0:
+            return reports, ()
+        return reports, compare_models(
+            found.y, found.models, metrics=comparable(reports[0]), n_resamples=draws, rng=seed,
+            sample_weight=found.weight, weight_type=weight_type, reference=next(iter(found.models)),
+        )  # fmt: skip
+
+    if folder is not None:
+        forms = form or ["html", "json"]
+        check_folder(folder, output or [], forms)
+        gates.apply(batch(files, folder, forms, answered, quiet), units)
+        return
+    reports, comparisons = answered(files)
     save(reports, output or [], comparisons)
-    show(reports, comparisons, quiet, everything)
+    if as_json:
+        show_json(reports, comparisons)
+    else:
+        show(reports, comparisons, quiet, everything)
     for path in output or []:
-        err.print(f"written: {path}", highlight=False)
-    apply_rules(rules, reports)
+        written(path)
+    gates.apply(reports, units)
+
+
+def say_left_out(report: Any, named: list[str]) -> None:
+    """A metric that was asked for by name and left out is named with its reason, whatever else is printed."""
+    for name in named:
+        key = catalogue[name].key if name not in FAMILIES else ""
+        if key in report.evaluation.skipped:
+            err.print(f"{plain(key)} not computed: {plain(report.evaluation.skipped[key])}", soft_wrap=True)
+
+
+def show_json(reports: list[Any], comparisons: Any) -> None:
+    """The report as JSON on standard output, for the next program of a pipe."""
+    from calibrary.reporting.stored import as_json
+
+    sys.stdout.write(as_json(reports, comparisons))
 
 
 def detection_report(
@@ -133,25 +187,33 @@ def detection_report(
     resamples: Resamples = None,
     seed: Seed = 0,
     output: Outputs = None,
-    fail_if: Annotated[list[str] | None, typer.Option("--fail-if", help='e.g. "d_ece>0.1". Repeatable.')] = None,
+    as_json: AsJson = False,
+    fail_if: FailIf = None,
+    undecided: Undecided = "pass",
+    junit: Junit = None,
     everything: Everything = False,
     quiet: Quiet = False,
 ) -> None:
     """A detector's calibration from the two COCO files: `calibrary detection report gt.json results.json`."""
     from calibrary.reporting.write import check_paths, save
 
-    rules = [rule_of(text) for text in fail_if or []]
+    gates = Gates([rule_of(text) for text in fail_if or []], undecided, junit)
     check_paths(output or [])
     say("matching and computing", quiet)
     matches = cal.match_detections(ground_truth, results, iou_threshold=iou_threshold, matching=matching)
     answer = cal.report(
-        matches, metrics=listed(metrics), primary=primary, n_resamples=resamples, rng=seed, title=results.name
-    )
+        matches,
+        metrics=[*(listed(metrics) or FAMILIES), *gates.metrics] if metrics or gates.rules else None,
+        primary=primary, n_resamples=resamples, rng=seed, title=results.name,
+    )  # fmt: skip
     save([answer], output or [])
-    show([answer], (), quiet, everything)
+    if as_json:
+        show_json([answer], ())
+    else:
+        show([answer], (), quiet, everything)
     for path in output or []:
-        err.print(f"written: {path}", highlight=False)
-    apply_rules(rules, [answer])
+        written(path)
+    gates.apply([answer], {})
 
 
 def _title(found: PredictionFile, model: str) -> str:
@@ -168,19 +230,17 @@ def _is_saved(file: str) -> bool:
     return '"headline"' in beginning or ('"models"' in beginning and '"title"' in beginning)
 
 
-def _show_saved(path: Path, output: list[Path], fail_if: list[str], quiet: bool, everything: bool) -> None:
+def _show_saved(path: Path, output: list[Path], gates: Gates, quiet: bool, everything: bool) -> None:
     """A page made again from its JSON: nothing is computed."""
     from calibrary.reporting.stored import from_json
-    from calibrary.reporting.write import check_paths, save
+    from calibrary.reporting.write import save
 
-    rules = [rule_of(text) for text in fail_if]
-    check_paths(output)
     reports, comparisons = from_json(path)
     save(reports, output, comparisons)
     show(reports, comparisons, quiet, everything)
-    for written in output:
-        err.print(f"written: {written}", highlight=False)
-    apply_rules(rules, reports)
+    for made in output:
+        written(made)
+    gates.apply(reports, {})
 
 
 #: What the terminal shows of the short list, and how wide each column may be in a window of 80.
@@ -192,8 +252,8 @@ def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = F
     from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 
     for r in reports:
-        out.print(f"\n[bold]{plain(r.title)}[/]", highlight=False)
-        out.print(plain(r.headline), highlight=False)
+        out.print(f"\n[bold]{plain(r.title)}[/]")
+        out.print(plain(r.headline))
         if quiet:
             continue
         for finding in r.findings:
@@ -207,7 +267,7 @@ def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = F
         else:
             more = f"{len(r.evaluation.rows)} numbers computed: --all prints them"
             left = f", {len(r.evaluation.skipped)} left out" if r.evaluation.skipped else ""
-            out.print(f"[dim]{more}{left}[/]", highlight=False)
+            out.print(f"[dim]{more}{left}[/]")
     if comparisons:
         table = Table(*COMPARISON_HEAD, title="comparison", title_justify="left", box=None, pad_edge=False)
         for texts in comparison_cells(comparisons):
@@ -219,7 +279,7 @@ def _item(text: str) -> Any:
     from rich.padding import Padding
     from rich.text import Text
 
-    return Padding(Text(f"- {text}"), (0, 0, 0, 2))
+    return Padding(Text.from_markup(f"- {plain(text)}", emoji=False), (0, 0, 0, 2))
 
 
 def _short_table(r: Any) -> Table:

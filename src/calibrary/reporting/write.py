@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from calibrary._files import check_writable, write_atomically
-from calibrary.reporting import html, pdf, text
+from calibrary.reporting import html, pdf, stored, text
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.text import Comparisons
 
@@ -39,7 +39,7 @@ def _content(ending: str, reports: Sequence[Report], comparisons: Comparisons) -
     elif ending == ".md":
         content = text.markdown(reports, comparisons)
     elif ending == ".json":
-        content = text.as_json(reports, comparisons)
+        content = stored.as_json(reports, comparisons)
     else:
         content = text.as_csv(reports)
     return content.encode("utf-8", "replace")  # names may hold halves of characters
