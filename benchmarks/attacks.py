@@ -48,7 +48,7 @@ def sh(line, stdin=None, env={}, **files):
     call = f"{sys.executable} -P -c 'from calibrary.cli import main; main()'"
     line = line.replace("calibrary ", f"{call} ") if "calibrary " in line else f"{call} {line}"
     done = subprocess.run(["bash", "-c", line], cwd=here, input=stdin, capture_output=True, env={**os.environ, **env})
-    said = (done.stderr + done.stdout).decode(errors="replace").strip().splitlines()
+    said = (done.stderr if done.returncode else done.stdout).decode(errors="replace").strip().splitlines()
     broke = "TRACEBACK, " if any(l.startswith("Traceback") for l in said) else ""
     return f"{broke}status {done.returncode}: {said[-1].strip() if said else ''}"
 FOUR = "y,p\n1,0.9\n0,0.2\n1,0.7\n0,0.4\n"

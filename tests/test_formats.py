@@ -305,7 +305,7 @@ def test_one_file_per_model_in_a_report(tmp_path):
     assert status == 0, err
     found = json.loads(out)
     assert len(found["models"]) == 2
-    assert {c["a"] for c in found["comparisons"]} == {"a.csv"}
+    assert {name for c in found["comparisons"] for name in (c["a"], c["b"])} == {"a.csv", "b.csv"}
 
 
 def test_a_metric_asked_for_and_left_out_is_named(tmp_path):
