@@ -1,4 +1,4 @@
-"""The path of a monitor: evidence against calibration as rows came in."""
+"""Calibration over time: the path of a monitor as rows came in, and a metric period by period."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrary._errors import whole
 from calibrary.data.checks import Array
@@ -24,6 +25,7 @@ class MonitorData(FigureData):
     n, log_e : rows seen, and natural logarithm of the e-value then
     alpha, alarm_at : chance of a false alarm; rows seen when the e-value reached 1 / alpha, or None
     words : what the monitor says at the end
+    times, alarm_time : when each look was, and that of the alarm, where that is known
     """
 
     n: Array
@@ -32,6 +34,8 @@ class MonitorData(FigureData):
     alarm_at: int | None
     pvalue: float
     words: str
+    times: tuple[str, ...] = ()
+    alarm_time: str = ""
 
 
 def monitor_data(
@@ -86,6 +90,8 @@ def plot_monitor(
     if data.alarm_at is not None:
         _alarm(ax, look, data, shown)
     ax.set(xlabel="Rows seen", ylabel="E-value")
+    if data.times:
+        _time_axis(ax, data)
     _powers_of_ten(ax)
     style.finish(
         ax,
@@ -106,9 +112,19 @@ def _alarm(ax: Any, look: style.Look, data: MonitorData, height: Array) -> None:
     ax.plot(data.alarm_at, at, "o", color=look.gap, ms=7, mec=look.paper, zorder=5)
     left = data.alarm_at > 0.6 * data.n[-1]
     ax.annotate(  # beside the path, which rises there
-        f"row {data.alarm_at:,}", (data.alarm_at, at), xytext=(-8, 8) if left else (8, -6), textcoords="offset points",
+        data.alarm_time or f"row {data.alarm_at:,}",
+        (data.alarm_at, at), xytext=(-8, 8) if left else (8, -6), textcoords="offset points",
         ha="right" if left else "left", va="bottom" if left else "top", fontsize=8, color=look.ink,
     )  # fmt: skip
+
+
+def _time_axis(ax: Any, data: MonitorData) -> None:
+    """Rows seen stay the scale; the ticks say when."""
+    last = float(data.n[-1])
+    places = np.unique(np.searchsorted(data.n, np.linspace(0.0, last, 5)[1:]))
+    places = places[places < len(data.times)]
+    ax.set_xticks(data.n[places], [data.times[i].replace(" ", "\n") for i in places])
+    ax.set_xlabel("Rows seen, in order of time")
 
 
 def _powers_of_ten(ax: Any) -> None:
@@ -117,3 +133,74 @@ def _powers_of_ten(ax: Any) -> None:
     step = max(1, math.ceil((high - low) / 7))
     ticks = [k for k in range(math.ceil(low), math.floor(high) + 1) if k % step == 0]
     ax.set_yticks(ticks, [f"{10.0**k:g}" if -3 <= k <= 4 else f"$10^{{{k}}}$" for k in ticks])
+
+
+# -- period by period ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PeriodsData(FigureData):
+    """A metric in every period, in order.
+
+    Attributes
+    ----------
+    period, n : what each period is called, and its rows
+    value, low, high : the metric and its interval; NaN where a period has too few rows
+    null_mean, null_high : what a calibrated model reads there on average, and exceeds in 5% of samples
+    clear : where it is miscalibrated beyond chance, given the number of periods
+    """
+
+    period: tuple[str, ...]
+    n: Array
+    value: Array
+    low: Array
+    high: Array
+    null_mean: Array
+    null_high: Array
+    clear: NDArray[np.bool_]
+    metric: str
+    level: float
+
+
+def plot_periods(data: PeriodsData, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
+    """A metric period by period with its interval, above the grey area that chance gives. Returns the Axes."""
+    ax, look = style.new_axes(ax, theme, size=(max(6.4, 2.0 + 0.32 * len(data.period)), 4.6))
+    place = np.arange(len(data.period))
+    known = np.isfinite(data.value)
+    if np.isfinite(data.null_high).any():
+        for k in place[np.isfinite(data.null_high)]:
+            label = "95% if calibrated" if k == place[np.isfinite(data.null_high)][0] else None
+            ax.fill_between([k - 0.4, k + 0.4], 0, data.null_high[k], color=look.grey, alpha=0.16, lw=0, label=label)
+            ax.plot([k - 0.4, k + 0.4], [data.null_mean[k]] * 2, color=look.grey, lw=1.1, zorder=2)
+    ends = np.isfinite(data.low) & np.isfinite(data.high)
+    # the ends may lie on one side of an estimate that is biased upwards
+    ax.vlines(place[ends], data.low[ends], data.high[ends], color=look.ink, lw=1.3, zorder=3)
+    for some, colour, marker, words in (
+        (known & ~data.clear, look.model, "o", "no evidence of miscalibration"),
+        (known & data.clear, look.gap, "s", "miscalibrated beyond chance"),
+    ):
+        if some.any():
+            look_of = {"color": colour, "marker": marker, "ec": look.paper, "lw": 0.8}
+            ax.scatter(place[some], data.value[some], s=38, zorder=4, label=words, **look_of)
+    for k in place[~known]:
+        ax.annotate("too few", (k, 0), xytext=(0, 4), textcoords="offset points", ha="center", rotation=90, fontsize=7,
+                    color=look.grey)  # fmt: skip
+    every = max(1, -(-len(place) // 12))
+    ax.set_xticks(place[::every], data.period[::every], rotation=30, ha="right", rotation_mode="anchor", fontsize=8)
+    top = np.nanmax(
+        np.concatenate([data.value[known], data.high[ends], data.null_high[np.isfinite(data.null_high)], [0.0]])
+    )
+    bottom = min(0.0, float(np.nanmin(np.concatenate([data.value[known], data.low[ends], [0.0]]))))
+    ax.set(xlim=(-0.6, len(place) - 0.4), ylim=(1.1 * bottom, 1.1 * top or 1.0), ylabel=data.metric)
+    n = data.n
+    style.finish(
+        ax,
+        look,
+        "Calibration by period",
+        f"{len(place)} periods · {n.sum():,.0f} rows, {n.min():,.0f} to {n.max():,.0f} a period",
+        f"Lines: {data.level:.0%} interval of the truth, which the value itself may lie above. Grey: where 95% of "
+        "calibrated models would read, the line their mean.",
+        caption=caption,
+        legend="above",
+    )
+    return ax

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from calibrary.data.checks import Array
-from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, axis_names
+from calibrary.plots.data import FigureData, axis_names, binary_view
 from calibrary.plots.reliability import wilson
 from calibrary.recalibrate import RecalibrationGain, recalibration_gain
 from calibrary.recalibrate.table import number
@@ -30,7 +29,8 @@ class RecalibrationData(FigureData):
     confidence, outcome, low, high, weight : of each bin as it is, with a Wilson interval
     after_confidence, after_outcome, after_low, after_high, after_weight : the same after the map
     histogram, after_histogram : share of the predictions in 40 equal parts of [0, 1]
-    ece, after_ece, calibrated_ece : before, after, and what a calibrated model reads
+    ece, after_ece, calibrated_ece : before, after, and what a calibrated model reads (NaN: not known)
+    metric : what these three are, if not the ECE of the bins drawn
     map, name, advised : the map, what it is called, and whether it is worth it
     """
 
@@ -58,10 +58,18 @@ class RecalibrationData(FigureData):
     n_bins: int
     lens: str
     level: float
+    metric: str = "ECE"
 
 
 def recalibration_data(
-    y_true: Any, y_prob: Any = None, *, map: str | None = None, confidence_level: float = 0.95, **options: Any
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    map: str | None = None,
+    confidence_level: float = 0.95,
+    lens: Any = "auto",
+    r: int | None = None,
+    **options: Any,
 ) -> RecalibrationData:
     """What :func:`plot_recalibration` shows.
 
@@ -71,6 +79,7 @@ def recalibration_data(
     map : str, optional
         Which map; by default the advised one, or the best where there is nothing to gain.
     confidence_level : of the Wilson intervals
+    lens, r : the one view of several classes that is drawn; the top label by default
     **options : those of :func:`calibrary.recalibration_gain`
 
     Examples
@@ -85,13 +94,13 @@ def recalibration_data(
     gain = y_true if isinstance(y_true, RecalibrationGain) else recalibration_gain(y_true, y_prob, **options)
     row = gain[map or gain.advice or gain.best.map]
     p = gain.predictions
-    lens = "binary" if p.binary else "top-label"
-    before = _bins(p, p.probability, lens, gain.n_bins, confidence_level)
-    after = _bins(p, gain.cross_fitted[row.map], lens, gain.n_bins, confidence_level)
+    before, name = _bins(p, p.probability, lens, r, gain.n_bins, confidence_level)
+    after, _ = _bins(p, gain.cross_fitted[row.map], lens, r, gain.n_bins, confidence_level)
     names = ("confidence", "outcome", "low", "high", "weight", "histogram")
+    curves: dict[str, Any] = dict(zip(names, before, strict=True))
+    curves |= {f"after_{name}": value for name, value in zip(names, after, strict=True)}
     return RecalibrationData(
-        **dict(zip(names, before, strict=True)),
-        **{f"after_{name}": value for name, value in zip(names, after, strict=True)},
+        **curves,
         ece=gain.ece_before,
         after_ece=row.ece,
         calibrated_ece=row.ece_calibrated,
@@ -102,17 +111,20 @@ def recalibration_data(
         n=p.total,
         n_folds=gain.n_folds,
         n_bins=gain.n_bins,
-        lens=lens,
+        lens=name,
         level=confidence_level,
     )
 
 
-def _bins(p: Predictions, probability: Array, lens: str, n_bins: int, level: float) -> tuple[Array, ...]:
-    view = p.view(p.y, probability).through(as_lens(lens)).views[0]
+def _bins(
+    p: Predictions, probability: Array, lens: Any, r: int | None, n_bins: int, level: float
+) -> tuple[tuple[Array, ...], str]:
+    """The bins drawn of these probabilities, and the name of the lens."""
+    view, name = binary_view(p.view(p.y, probability), lens=lens, r=r)
     bins = group(view, n_bins=n_bins)
     low, high = wilson(bins.label, bins.weight, level)
     histogram = np.histogram(view.c, bins=40, range=(0.0, 1.0), weights=view.w)[0] / view.total
-    return bins.confidence, bins.label, low, high, bins.weight, histogram
+    return (bins.confidence, bins.label, low, high, bins.weight, histogram), name
 
 
 def plot_recalibration(
@@ -147,8 +159,9 @@ def plot_recalibration(
     style.unit_square(ax, look, *axis_names(data.lens))
     before = (data.confidence, data.outcome, data.low, data.high, data.weight)
     after = (data.after_confidence, data.after_outcome, data.after_low, data.after_high, data.after_weight)
-    _curve(ax, look, *before, look.gap, style.DASHED, "s", f"as it is: ECE {number(data.ece)}")
-    words = f"after {data.name}: ECE {number(data.after_ece)} (calibrated: {number(data.calibrated_ece)})"
+    _curve(ax, look, *before, look.gap, style.DASHED, "s", f"as it is: {data.metric} {number(data.ece)}")
+    chance = "" if np.isnan(data.calibrated_ece) else f" (calibrated: {number(data.calibrated_ece)})"
+    words = f"after {data.name}: {data.metric} {number(data.after_ece)}{chance}"
     _curve(ax, look, *after, look.model, "-", "o", words)
     above = style.strip(ax)
     edges = np.linspace(0, 1, 41)

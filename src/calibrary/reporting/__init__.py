@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from calibrary.reporting import html, stored, text, write  # each enters the forms it can give a report
+from calibrary.reporting import (  # each enters the sections, or the forms, that it can give a report
+    affected,
+    decisions,
+    help,
+    html,
+    period,
+    provenance,
+    stored,
+    text,
+    write,
+)
 from calibrary.reporting.compose import compare_models, report
 from calibrary.reporting.model import ClassRow, GroupRow, Report
 

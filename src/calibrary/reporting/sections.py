@@ -10,7 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from calibrary.evaluation import Evaluation
+from calibrary._once import once
+from calibrary.data.predictions import Predictions
+from calibrary.evaluation import Evaluation, Row
+from calibrary.inference.decision import headline_view
 from calibrary.question import Question
 
 #: The order on the page, whatever the order of entering.
@@ -19,11 +22,15 @@ ORDER = ("help", "affected", "classes", "time", "decisions", "provenance")
 
 @dataclass(frozen=True)
 class Table:
-    """A small table: plain values, one tuple per row; a renderer formats and escapes them."""
+    """A small table: plain values, one tuple per row; a renderer formats and escapes them.
+
+    One that is ``folded`` holds what few will read: a page that can fold shows its caption alone until asked.
+    """
 
     head: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     caption: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,8 @@ class Context:
     """What a section may read: the data, the one question of the page, its table, and what the user asked for.
 
     ``asked`` holds the inputs of single sections by name: ``by`` (columns by name), ``time``, ``thresholds``,
-    ``units``, ``source`` (where the rows came from), ``command``. ``draws`` is 0 when nothing is resampled.
+    ``units``, ``source`` (where the rows came from), ``command``; and ``primary``, the metric of the headline, where
+    the table does not mark it. ``draws`` is 0 when nothing is resampled.
     """
 
     data: Any
@@ -60,6 +68,29 @@ class Context:
     evaluation: Evaluation
     draws: int
     asked: Mapping[str, Any] = field(default_factory=dict)
+
+    @once
+    def p(self) -> Predictions:
+        """The data as predictions; of a detector, its detections."""
+        read: Predictions = self.data.read_as("predictions", "a report")
+        return read
+
+    @once
+    def looked_at(self) -> tuple[Predictions, str]:
+        """The binary view that sentences are about, and the name of its lens."""
+        return headline_view(self.p, self.question)
+
+    @property
+    def view(self) -> Predictions:
+        """The binary view that sentences are about."""
+        return self.looked_at[0]
+
+    @property
+    def primary(self) -> Row | None:
+        """The row of the headline's metric; None where it has none."""
+        marked = [row for row in self.evaluation.rows if row.primary]
+        named = [row for row in self.evaluation.rows if row.id == self.asked.get("primary", "ece")]
+        return next(iter([*marked, *named]), None)
 
 
 Maker = Callable[[Context], Section | None]

@@ -1,0 +1,405 @@
+"""Who is affected: segments by the columns given, with the worst of all by an honest test; and the single classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import combinations, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary._errors import heard
+from calibrary.data.checks import Indices, as_array
+from calibrary.data.matches import Matches
+from calibrary.data.predictions import Predictions
+from calibrary.grouping.segments import FEW_VALUES, Column, partitions
+from calibrary.inference.decision import beyond_chance, look_at
+from calibrary.lookup import catalogue
+from calibrary.metrics.measure import measure
+from calibrary.metrics.segments import SegmentsTestResult, multicalibration_error_test
+from calibrary.question import Question
+from calibrary.reporting.model import ClassRow
+from calibrary.reporting.parts import LEAST_ROWS, Part, aligned, each_part, split, units_words
+from calibrary.reporting.phrases import counted, metric_words, p_words, percent, whole_number
+from calibrary.reporting.sections import Context, Figure, Section, Table, section
+from calibrary.reporting.words import off_classes
+
+#: Segments that are measured at most, a third of a second each: single columns, then the largest intersections.
+MOST_SEGMENTS = 15
+#: Segments and classes named in one sentence.
+NAMED = 3
+#: Classes listed at the top; the others are folded.
+FIRST_CLASSES = 10
+#: Rows up to which the test of the worst segment can afford more draws than the page.
+_FEW_ROWS = 5_000
+#: Parts into which a column of many numbers is cut.
+N_CUTS = 3
+
+
+@section("affected")
+def affected(context: Context) -> Section | None:
+    """The segments of the columns in ``by``, and the worst of all intersections of two."""
+    by, metric = context.asked.get("by"), context.primary
+    if by is None or metric is None:
+        return None
+    columns = levels_by_name(by, context)
+    chosen = _segments(columns, context)
+    parts = each_part(context, [(s.name, part) for s, part in _split(chosen.measured, context)], metric)
+    test, reason = _worst(columns, context)
+    name = metric_words(metric.id, metric.name)
+    sentences = [
+        *([] if test is None else [worst_words(test)]),
+        *([] if not reason else [f"No test of the worst segment was made: {reason}"]),
+        segments_words(parts, name, test is not None and bool(test.pvalue < 0.05)),
+        *chosen.left_out,
+        *units_words(context),
+    ]
+    figures = () if test is None else (_figure(test),)
+    return Section(
+        "affected",
+        "Who is affected",
+        tuple(sentences),
+        (_table(parts, name),),
+        figures,
+        {"segments": [asdict(p) for p in parts], "worst": None if test is None else _plain(test)},
+    )
+
+
+# -- the columns -----------------------------------------------------------------------------------------
+
+
+class Levels(NamedTuple):
+    """A column as words: what each level is called, in order, and the level of every row of the input (or image)."""
+
+    words: tuple[str, ...]
+    level: Indices
+
+    @property
+    def text(self) -> NDArray[np.str_]:
+        """The words of every row."""
+        return np.array(self.words)[self.level]
+
+
+def levels_by_name(by: Any, context: Context) -> dict[str, Levels]:
+    """The columns as words: numbers and dates cut at quantiles, what is missing a level of its own."""
+    if not isinstance(by, Mapping) and not hasattr(by, "columns"):
+        by = {"group": by}
+    names = list(by) if isinstance(by, Mapping) else list(by.columns)
+    if not names:
+        raise ValueError("by holds no column: pass columns by name, such as by={'site': site, 'age': age}")
+    columns = {}
+    for name in names:
+        values, called = as_array(by[name], f"by[{name!r}]"), f"by[{str(name)!r}]"
+        if values.ndim != 1:
+            raise ValueError(f"{called} has {values.ndim} dimensions: give one value per row")
+        aligned(context, values, called)  # the right length, or a sentence
+        columns[str(name)] = levels_of(values)
+    return columns
+
+
+def levels_of(values: NDArray[Any]) -> Levels:
+    """One column as words; more than a few numbers or dates are cut at quantiles."""
+    missing = np.array([v is None or v != v for v in values.tolist()], dtype=bool)
+    known = values[~missing]
+    if known.dtype.kind == "O" and len(known) and all(type(v) in (int, float) for v in known.tolist()):
+        known = known.astype(np.float64)  # numbers with gaps, as tables hold them
+    if known.dtype.kind in "fiuM" and len(np.unique(known)) > FEW_VALUES:
+        words, level = _cut(known)
+    else:
+        if known.dtype.kind == "O":
+            known = np.array([str(v) for v in known.tolist()])
+        distinct, level = np.unique(known, return_inverse=True)
+        words = tuple(f"{v:g}" if isinstance(v, float) else str(v) for v in distinct.tolist())
+    every = np.full(len(values), len(words), dtype=np.intp)
+    every[~missing] = level.ravel()
+    return Levels((*words, "missing") if missing.any() else words, every)
+
+
+def _cut(values: NDArray[Any]) -> tuple[tuple[str, ...], Indices]:
+    """Numbers or dates by the quantiles they lie between; equal values lie together."""
+    edges = np.unique(np.quantile(values, np.arange(1, N_CUTS) / N_CUTS, method="higher"))
+    edges = edges[edges < values.max()]
+    digits = next((d for d in (3, 4, 6, 9) if len({_shown(e, d) for e in edges}) == len(edges)), 17)
+    said = [_shown(edge, digits) for edge in edges]
+    between = [f"above {a} up to {b}" for a, b in pairwise(said)]
+    return (f"up to {said[0]}", *between, f"above {said[-1]}"), np.searchsorted(edges, values, side="left")
+
+
+def _shown(value: Any, digits: int) -> str:
+    return str(value) if isinstance(value, np.datetime64) else f"{float(value):.{digits}g}"
+
+
+# -- the segments ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Rows that share a value of a column, or of two: its name, how many columns, and which rows (or images)."""
+
+    name: str
+    depth: int
+    rows: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The segments to be measured, and in words those that are not."""
+
+    measured: list[Segment]
+    left_out: list[str]
+
+
+def _segments(columns: dict[str, Levels], context: Context) -> Chosen:
+    """Every column by itself, then the largest intersections of two: chosen by size, never by what was found."""
+    rows = _row_stand_in(context)
+    made = [
+        Column(name, aligned(context, c.level, name), tuple(f"{name} = {word}" for word in c.words))
+        for name, c in columns.items()
+    ]
+    depths = [0] + [1] * len(made) + [2] * len(list(combinations(made, 2)))
+    found: list[Segment] = []
+    for depth, partition in zip(depths, partitions(made, rows, 2, 0.0), strict=True):
+        order = np.argsort(partition.segment, kind="stable")
+        ends = np.searchsorted(partition.segment[order], np.arange(len(partition.words) + 1))
+        here = [Segment(w, depth, order[a:b]) for w, a, b in zip(partition.words, ends[:-1], ends[1:], strict=True)]
+        found += here if depth else []
+    single = [s for s in found if s.depth == 1]
+    crossed = [s for s in found if s.depth == 2]
+    large = sorted((s for s in crossed if len(s.rows) >= LEAST_ROWS), key=lambda s: -len(s.rows))
+    if len(single) > MOST_SEGMENTS:
+        kept = sorted(single, key=lambda s: -len(s.rows))[:MOST_SEGMENTS]
+    else:
+        kept = [*single, *large[: MOST_SEGMENTS - len(single)]]
+    return Chosen(kept, _left_out(found, kept, len(crossed) - len(large)))
+
+
+def _left_out(found: list[Segment], kept: list[Segment], small: int) -> list[str]:
+    said = []
+    if small:
+        said.append(f"{counted(small, 'intersection')} of fewer than {LEAST_ROWS} rows cannot be judged.")
+    rest = len(found) - len(kept) - small
+    if rest:
+        said.append(
+            f"{counted(rest, 'further segment')} (the smallest) are not listed; the test of the worst looks at all of "
+            f"at least {LEAST_ROWS} rows."
+        )
+    return said
+
+
+def _row_stand_in(context: Context) -> Predictions:
+    """What columns belong to: the rows, or of a detector the images."""
+    if not isinstance(context.data, Matches):
+        return context.p
+    n = context.data.n_images
+    return Predictions(np.zeros(n, dtype=np.intp), np.zeros(n))
+
+
+def _split(segments: list[Segment], context: Context) -> list[tuple[Segment, Any]]:
+    n = _row_stand_in(context).n
+    found = []
+    for segment in segments:
+        number = np.full(n, -1, dtype=np.intp)
+        number[segment.rows] = 0
+        found.append((segment, split(context, number)[0][1]))
+    return found
+
+
+def _worst(columns: dict[str, Levels], context: Context) -> tuple[SegmentsTestResult | None, str]:
+    """The test of the worst segment, or why there is none."""
+    if not context.draws:
+        return None, ""
+    data = context.data
+    by = {name: c.text[data.image] if isinstance(data, Matches) else c.text for name, c in columns.items()}
+    draws = max(context.draws, 999) if context.p.n <= _FEW_ROWS else context.draws
+    try:
+        with heard():
+            test = multicalibration_error_test(
+                context.view, by=by, depth=2, min_rows=LEAST_ROWS, n_resamples=draws, rng=context.question.rng,
+                lens="binary",
+            )  # fmt: skip
+    except ValueError as error:
+        return None, str(error)
+    return (None, f"no segment holds {LEAST_ROWS} rows.") if test.n_segments == 1 else (test, "")
+
+
+# -- what is said ----------------------------------------------------------------------------------------
+
+
+def worst_words(test: SegmentsTestResult) -> str:
+    """Which segment is furthest from calibration, and whether chance makes the worst of so many as bad."""
+    table, n = test.table, test.n_segments - 1
+    how = p_words(float(test.pvalue), test.n_resamples)
+    allowing = f"{how}, allowing for all {counted(n, 'segment')} and the whole"
+    if test.pvalue >= 0.05:
+        return (
+            f"No segment stands out: the worst of {n}, {_other(test)}, is no further from calibration than chance "
+            f"makes the worst of so many ({allowing})."
+        )
+    if test.worst == "all rows":
+        return (
+            f"All rows together are further from calibration, measured by their noise, than any of "
+            f"{counted(n, 'segment')} ({allowing}): nothing shows that one segment is hit harder than the others."
+        )
+    stated, happened = float(table["mean_confidence"][0]), float(table["mean_label"][0])
+    noise = float(table["kuiper"][0] / table["sigma"][0]) if math.isfinite(float(table["sigma"][0])) else 0.0
+    off = f"mean confidence {percent(stated)}, observed {percent(happened)}"
+    if abs(happened - stated) <= 2.0 * noise:
+        off = f"right on average ({off}) but not at every confidence"
+    rows = counted(float(table["n"][0]), "row")
+    return f"Worst of {counted(n, 'segment')}: {test.worst} ({rows}), {off} ({allowing})."
+
+
+def _other(test: SegmentsTestResult) -> str:
+    """The worst segment that is not the whole."""
+    return str(next(word for word in test.table["segment"] if word != "all rows"))
+
+
+def segments_words(parts: list[Part], metric: str, worst_found: bool = False) -> str:
+    """Which of the segments are miscalibrated beyond chance, each by its own test, which sees less than that of all."""
+    measured = [p for p in parts if p.measured]
+    small = len(parts) - len(measured)
+    few = f" {counted(small, 'segment')} had too few rows." if small else ""
+    tested = [p for p in measured if not math.isnan(p.pvalue_adjusted)]
+    if not measured:
+        return f"No segment had the {LEAST_ROWS} rows it takes to judge it."
+    if not tested:
+        many = counted(len(measured), "segment")
+        return f"{many} measured; no test was made, so this says how large, not how sure.{few}"
+    clear = sorted((p for p in tested if p.clear), key=lambda p: (p.pvalue_adjusted, -p.value))
+    if not clear and worst_found:
+        many = counted(len(tested), "segment")
+        return f"Tested one by one by their {metric}, none of {many} shows it: that test sees less.{few}"
+    if not clear:
+        return f"None of {counted(len(tested), 'segment')} is miscalibrated beyond chance by its {metric}.{few}"
+    named = "; ".join(f"{p.name} ({metric} {p.value:.3f}, {p.p_words})" for p in clear[:NAMED])
+    more = "" if len(clear) <= NAMED else f"; and {len(clear) - NAMED} more"
+    return f"Miscalibrated beyond chance: {len(clear)} of {counted(len(tested), 'segment')}: {named}{more}.{few}"
+
+
+def _table(parts: list[Part], metric: str) -> Table:
+    rows = tuple(
+        (p.name, whole_number(p.n), _number(p.mean_confidence), _number(p.frequency), _number(p.value),
+         _ends(p.low, p.high), p.p_words.removeprefix("p = ").removeprefix("p "), p.note)
+        for p in parts
+    )  # fmt: skip
+    head = ("segment", "rows", "mean confidence", "observed", metric, "interval", "p adjusted", "note")
+    return Table(head, rows, "p-values are adjusted for the number of segments (Holm); each segment has its own test.")
+
+
+def _number(x: float) -> float | None:
+    return None if math.isnan(x) else x
+
+
+def _ends(low: float, high: float) -> str:
+    return "" if math.isnan(low) or math.isnan(high) else f"{low:.4f} to {high:.4f}"
+
+
+def _figure(test: SegmentsTestResult) -> Figure:
+    from calibrary.plots.segments import plot_segments
+
+    return Figure("segments", "The worst segments, beside what chance makes of the worst of all.",
+                  lambda: plot_segments(test, most=15).figure)  # fmt: skip
+
+
+def _plain(test: SegmentsTestResult) -> dict[str, Any]:
+    table = {name: list(v) if isinstance(v, tuple) else v.tolist() for name, v in test.table.items()}
+    return {
+        "segment": test.worst, "pvalue": float(test.pvalue), "statistic": float(test.statistic), "error": test.error,
+        "n_segments": test.n_segments, "n_resamples": test.n_resamples, "table": table,
+    }  # fmt: skip
+
+
+# -- the classes -----------------------------------------------------------------------------------------
+
+
+@section("classes")
+def classes(context: Context) -> Section | None:
+    """How often each class was predicted and how often it occurred; of a detector, its categories."""
+    detector = isinstance(context.data, Matches)
+    rows = category_rows(context) if detector else class_rows(context.p, context.question)
+    if len(rows) < 2:
+        return None
+    noun, happened = ("category", "precision") if detector else ("class", "observed")
+    many = "categories" if detector else "classes"
+    metric = context.primary if detector else None
+    value = "class-wise ECE" if metric is None else metric_words(metric.id, metric.name)
+    head = (noun, "detections" if detector else "rows", "mean confidence", happened, value, "mean confidence is")
+    ranked = sorted(rows, key=lambda r: (not r.clear, -abs(r.mean_prediction - r.frequency)))
+    cells = [_class_cells(r) for r in ranked]
+    first, rest = cells[:FIRST_CLASSES], cells[FIRST_CLASSES:]
+    caption = (
+        f"Those off on average beyond chance (all {len(rows)} {many} at once) first, then by size of the difference."
+    )
+    tables = [Table(head, tuple(first), caption)]
+    if rest:
+        tables.append(Table(head, tuple(rest), f"The other {len(rest)} {many}", folded=True))
+    return Section(
+        "classes", f"The single {many}", (classes_words(ranked, many, detector),), tuple(tables),
+        data={"classes": [asdict(r) for r in rows]},
+    )  # fmt: skip
+
+
+def _class_cells(row: ClassRow) -> tuple[Any, ...]:
+    off = "" if not row.clear else "too low" if row.frequency > row.mean_prediction else "too high"
+    return row.name, whole_number(row.n), row.mean_prediction, row.frequency, _number(row.value), off
+
+
+def classes_words(ranked: list[ClassRow], many: str, detector: bool) -> str:
+    """Which classes are predicted more or less often than they occur, beyond chance."""
+    clear = [r for r in ranked if r.clear]
+    if not clear:
+        return f"None of {len(ranked)} {many} is predicted more or less often than it occurs, beyond chance."
+    verb = ("stated", "right") if detector else ("predicted", "occurred")
+    said = "; ".join(
+        f"{r.name} {verb[0]} {percent(r.mean_prediction)}, {verb[1]} {percent(r.frequency)}" for r in clear[:NAMED]
+    )
+    more = "" if len(clear) <= NAMED else f"; and {len(clear) - NAMED} more"
+    return f"{len(clear)} of {len(ranked)} {many} are off on average, beyond chance: {said}{more}."
+
+
+def class_rows(p: Predictions, question: Question) -> tuple[ClassRow, ...]:
+    """Every class of several; ``clear`` where it is predicted more or less often than it occurs, beyond chance."""
+    if p.k < 3:
+        return ()
+    entry = catalogue["ece"]
+    with heard():
+        ece = measure(entry, p, question.of(entry.options).changed(lens="class-wise", average=None))
+    mean, share, off = p.mean(p.p), p.class_share, off_classes(p, question)
+    return tuple(
+        ClassRow(str(name), round(float(share[k] * p.total), 6), float(mean[k]), float(share[k]),
+                 float(np.atleast_1d(ece)[k]), off is not None and bool(off[k]))
+        for k, name in enumerate(p.classes)
+    )  # fmt: skip
+
+
+def category_rows(context: Context) -> tuple[ClassRow, ...]:
+    """Every category that has a detection: how sure the detector was of it, and how often it was right."""
+    metric, question, matches = context.primary, context.question, context.data
+    present = [k for k, n in enumerate(matches.n_detections) if n]
+    off = _off_categories(matches, present, question)
+    by_category = matches.by_category()
+    rows = []
+    for k, clear in zip(present, off, strict=True):
+        part = by_category[matches.categories[k]]
+        p = part.as_predictions()
+        value = math.nan
+        if metric is not None and p.total >= LEAST_ROWS:
+            entry = catalogue[metric.id]
+            with heard():
+                value = float(measure(entry, part, question.of(entry.options)))
+        stated, right = float(p.mean(p.c)), float(p.mean(p.y))
+        rows.append(ClassRow(str(matches.names[k]), float(p.total), stated, right, value, bool(clear)))
+    return tuple(rows)
+
+
+def _off_categories(matches: Matches, present: list[int], question: Question) -> NDArray[np.bool_]:
+    """Which categories are right more or less often than stated, beyond chance: all at once, images kept together."""
+    with heard():
+        look = look_at(matches, question, None, None)
+    member = np.searchsorted(present, matches.category)
+    if look.view.n > len(matches):  # copies are written out
+        member = np.repeat(member, matches.as_predictions().counts("the categories"))
+    return beyond_chance(look, member, 1.0 - question.confidence_level)[0]

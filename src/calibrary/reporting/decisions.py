@@ -1,0 +1,203 @@
+"""Decisions at the thresholds in use: is acting on the model worth it, and what does trusting its numbers cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from calibrary._errors import heard
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.diagnostics.decisions import checked_thresholds, decision_curve
+from calibrary.maps.cross_fitted import cross_fitted, dealt
+from calibrary.recalibrate.scores import MeanWithError
+from calibrary.reporting.phrases import counted, percent
+from calibrary.reporting.sections import Context, Figure, Section, Table, section
+
+#: Fewer rows, or fewer of either outcome, say nothing about decisions.
+LEAST_ROWS, LEAST_EVENTS = 30, 5
+#: Rows up to which the figure shows the regret that chance gives, for which labels are redrawn.
+_DRAWN_ROWS = 200_000
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Acting at one threshold.
+
+    Attributes
+    ----------
+    threshold, acted : the threshold, and the share of rows at or above it
+    net_benefit, low, high : true positives less false ones at the threshold's exchange rate, per row, with interval
+    treat_all : net benefit of acting on every row; acting on none is 0
+    advantage, advantage_low, advantage_high : net benefit less that of the better of the two
+    regret, regret_low, regret_high : cost saved by acting on recalibrated probabilities, on rows the map has not seen
+    """
+
+    threshold: float
+    acted: float
+    net_benefit: float
+    low: float
+    high: float
+    treat_all: float
+    advantage: float
+    advantage_low: float
+    advantage_high: float
+    regret: float
+    regret_low: float
+    regret_high: float
+
+
+@section("decisions")
+def decisions(context: Context) -> Section | None:
+    """Net benefit and regret at every threshold in use, against acting on every row and on none."""
+    asked = context.asked.get("thresholds")
+    if asked is None or not np.size(asked):
+        return None
+    thresholds, view = np.unique(checked_thresholds(asked)), context.view
+    why = too_little(view)
+    title = "Decisions"
+    if why:
+        return Section("decisions", title, (f"Decisions were not judged: {why}.",))
+    level = context.question.confidence_level
+    question = context.question
+    found = judged(view, thresholds, level, question.weight_type, question.rng, context.asked.get("units"))
+    return Section(
+        "decisions",
+        title,
+        tuple(decision_words(d, level) for d in found),
+        (_table(found, level),),
+        (_figure(context, thresholds),),
+        {"decisions": [asdict(d) for d in found], "confidence_level": level, "lens": context.looked_at[1]},
+    )
+
+
+def too_little(view: Predictions) -> str:
+    """Why decisions cannot be judged; empty where they can."""
+    if view.fractional:
+        return "the labels are shares, and whoever acts is right or wrong"
+    if view.n < LEAST_ROWS and view.total < LEAST_ROWS:
+        return f"{counted(view.n, 'row')} are too few (at least {LEAST_ROWS})"
+    events = view.total * float(view.mean(view.y))
+    rarer = min(events, view.total - events)
+    return f"only {rarer:.3g} rows have the rarer outcome (at least {LEAST_EVENTS})" if rarer < LEAST_EVENTS else ""
+
+
+def judged(
+    view: Predictions, thresholds: Array, level: float, weight_type: str = "frequency", rng: Any = 0, units: Any = None
+) -> list[Decision]:
+    """Every threshold with its numbers; intervals are normal, from the rows' own parts in each difference."""
+    curve = decision_curve(view, thresholds=thresholds, confidence_level=level, lens="binary")
+    with heard():
+        fitted = _recalibrated(view, rng)
+    mean = _interval_of_mean(view, level, weight_type, units)
+    found = []
+    for t, all_rows in zip(curve.threshold.tolist(), curve.treat_all.tolist(), strict=True):
+        worth = np.where(view.y == 1, 1.0, -t / (1.0 - t))  # of acting on a row
+        acts = view.c >= t
+        benefit = mean(np.where(acts, worth, 0.0))
+        other = worth if all_rows > 0.0 else np.zeros(view.n)
+        advantage = mean(np.where(acts, worth, 0.0) - other)
+        regret = mean((1.0 - t) * worth * ((fitted >= t) * 1.0 - acts))
+        found.append(Decision(t, float(view.mean(acts)), *benefit, all_rows, *advantage, *regret))
+    return found
+
+
+def _interval_of_mean(
+    view: Predictions, level: float, weight_type: str, units: Any
+) -> Callable[[Array], tuple[float, float, float]]:
+    """A function that gives the mean of a number per row, and its normal interval over rows or units."""
+    whole = view.w is None or bool((view.w == np.rint(view.w)).all())
+    of_rows = MeanWithError(view, units, weight_type if whole else "importance")  # no counts: factors
+    z = float(scipy.special.ndtri(0.5 + level / 2.0))
+
+    def mean(x: Array) -> tuple[float, float, float]:
+        value, error = of_rows(x)
+        return value, value - z * error, value + z * error
+
+    return mean
+
+
+def _recalibrated(view: Predictions, rng: Any) -> Array:
+    """Every row's probability by the isotonic map of the other folds."""
+    return np.clip(cross_fitted(view, "isotonic", dealt(view, 5, rng)), 0.0, 1.0)
+
+
+# -- what is said ------------------------------------------------------------------------------------
+
+
+def decision_words(d: Decision, level: float) -> str:
+    """One threshold: better than acting on everybody or nobody, worse, or not to be told; and what trusting costs."""
+    other = "acting on every row" if d.treat_all > 0.0 else "acting on none"
+    if d.advantage_low > 0.0:
+        more, size = "worth more than", (d.advantage, d.advantage_low, d.advantage_high)
+    elif d.advantage_high < 0.0:
+        more, size = "worth less than", (-d.advantage, -d.advantage_high, -d.advantage_low)
+    else:
+        more, size = "not shown to be worth more or less than", (d.advantage, d.advantage_low, d.advantage_high)
+    value, low, high = map(_thousand, size)
+    return (
+        f"At {d.threshold:g}: acting on the model is {more} {other}: by {value} net true positives per 1,000 rows "
+        f"({percent(level)} interval {low} to {high}). {_regret_words(d)}"
+    )
+
+
+def _regret_words(d: Decision) -> str:
+    """Whether deciding by recalibrated probabilities would be cheaper."""
+    if d.regret_low > 0.0:
+        return (
+            f"Recalibrated probabilities would decide better there: they would save {_thousand(d.regret)} per 1,000 "
+            f"rows, a miss costing {1.0 - d.threshold:.4g} and a false alarm {d.threshold:g}."
+        )
+    return "Recalibrated probabilities are not shown to decide better there."
+
+
+def _thousand(x: float) -> str:
+    return f"{1000.0 * x:.1f}"
+
+
+def _table(found: list[Decision], level: float) -> Table:
+    rows = tuple(
+        (d.threshold, d.acted, d.net_benefit, _ends(d.low, d.high), d.treat_all, d.advantage,
+         _ends(d.advantage_low, d.advantage_high), d.regret, _ends(d.regret_low, d.regret_high))
+        for d in found
+    )  # fmt: skip
+    head = (
+        "threshold", "acted on", "net benefit", "interval", "acting on all", "more than the better default", "interval",
+        "regret", "interval",
+    )  # fmt: skip
+    return Table(
+        head,
+        rows,
+        "Net benefit: true positives per row, less false ones at the threshold's exchange rate t/(1-t); acting on none "
+        "is 0. Regret: what acting on recalibrated probabilities would save per row, a miss costing 1-t and a false "
+        f"alarm t, on rows the map was not fitted to. {percent(level)} intervals.",
+    )
+
+
+def _ends(low: float, high: float) -> str:
+    return f"{low:.4f} to {high:.4f}"
+
+
+def _figure(context: Context, thresholds: Array) -> Figure:
+    from calibrary.plots.decision import plot_decision
+
+    view = context.view
+    draws = 0 if view.n > _DRAWN_ROWS else min(context.draws, 99)
+    return Figure(
+        "decision",
+        "Net benefit over thresholds, those in use marked, beside acting on everybody and nobody; below, the regret.",
+        lambda: plot_decision(
+            view, thresholds=thresholds, n_resamples=draws, lens="binary", axis=_axis(view),
+            confidence_level=context.question.confidence_level,
+        ).figure,
+    )  # fmt: skip
+
+
+def _axis(view: Predictions) -> str:
+    """Thresholds of rare events lie close to 0: in log odds they have room."""
+    share = float(view.mean(view.y))
+    return "logit" if min(share, 1.0 - share) < 0.05 else "linear"

@@ -1,0 +1,209 @@
+"""What would help: what recalibration gains on rows that the map has not seen, or that there is nothing to gain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calibrary._errors import heard
+from calibrary.data.checks import Array
+from calibrary.data.matches import Matches
+from calibrary.data.predictions import Predictions
+from calibrary.data.sample import sample_of
+from calibrary.inference.null import MonteCarlo
+from calibrary.inference.statistic import as_statistic
+from calibrary.lookup import catalogue
+from calibrary.metrics.measure import measure
+from calibrary.question import Question
+from calibrary.recalibrate import MapGain, RecalibrationGain, recalibration_gain
+from calibrary.recalibrate.scores import spoken_score
+from calibrary.recalibrate.table import number
+from calibrary.reporting.phrases import metric_words
+from calibrary.reporting.sections import Context, Figure, Section, Table, section
+
+TITLE = "What would help"
+
+#: Fewer rows, or fewer of the rarer outcome, teach no map anything that could be trusted.
+LEAST_ROWS, LEAST_EVENTS = 50, 10
+#: Numbers (rows times classes) up to which there are ten folds, and five; beyond, two halves teach enough.
+_TEN_FOLDS, _FIVE_FOLDS = 100_000, 400_000
+#: Rows above which fewer labels are redrawn: there their mean is known well from a few.
+_MANY_ROWS, _FEW_DRAWS = 100_000, 39
+
+
+@section("help")
+def recalibration(context: Context) -> Section:
+    """The gain of every map, the advice in a sentence, and the curve before and after the map."""
+    why = too_little(context.p)
+    if why:
+        return Section("help", TITLE, (f"Whether recalibration would help was not judged: {why}.",))
+    gain = _gain(context)
+    error = PageError.of(context)
+    row = gain[gain.advice or gain.best.map]
+    reads = _readings(context, gain, row, error)
+    return Section(
+        "help",
+        TITLE,
+        (advice(gain, row, reads), *_notes(context, gain)),
+        (_table(context, gain, error),),
+        (_figure(context, gain, row, reads),),
+        {**gain.to_dict(), "sentence": advice(gain, row, reads), "error": reads.to_dict()},
+    )
+
+
+def too_little(p: Predictions) -> str:
+    """Why no map can be judged on these predictions; empty where one can."""
+    if p.fractional or p.y.ndim == 2:
+        return "the labels are shares or several a row, and a map is fitted to single outcomes"
+    if p.counted:
+        return "the rows are cells that stand for many predictions each; recalibrate with a sample of the rows"
+    if p.n < LEAST_ROWS:
+        return f"{p.n} rows are too few (at least {LEAST_ROWS})"
+    share = np.sort(p.class_share)[-2:] * p.n
+    if share[0] < LEAST_EVENTS:
+        return f"only {share[0]:.3g} rows are not of the commonest class (at least {LEAST_EVENTS})"
+    return ""
+
+
+def _gain(context: Context) -> RecalibrationGain:
+    question, size = context.question, context.p.n * (1 if context.p.binary else context.p.k)
+    # one probability is fitted in a moment at any size
+    folds = 10 if size <= _TEN_FOLDS or context.p.k == 2 else 5 if size <= _FIVE_FOLDS else 2
+    with heard():  # what is to be known stands in the notes of the gain
+        return recalibration_gain(
+            context.data if isinstance(context.data, Matches) else context.p,
+            folds=folds,
+            units=context.asked.get("units"),
+            n_bins=question.options.get("n_bins", 15),
+            weight_type=question.weight_type,
+            rng=question.rng,
+        )
+
+
+# -- the page's own error before and after --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PageError:
+    """The calibration error of the page's headline, to be read again after a map: same lens, same bins."""
+
+    id: str
+    name: str
+    question: Question
+    value: float
+    null_mean: float | None
+
+    @classmethod
+    def of(cls, context: Context) -> PageError | None:
+        """The headline's metric if it is an error with 0 as its best, else the (detection) ECE of the table."""
+        rows = [context.primary, *(row for row in context.evaluation.rows if row.id in ("ece", "d_ece"))]
+        for row in rows:
+            if row is not None and row.perfect == 0.0 and row.better == "lower" and not row.part:
+                question = context.question.of(catalogue[row.id].options)
+                return cls(row.id, metric_words(row.id, row.name), question, row.value, row.null_mean)
+        return None
+
+    def read(self, data: Any) -> float:
+        """The error of other probabilities for the same rows."""
+        with heard():
+            return float(measure(catalogue[self.id], data, self.question))
+
+    def if_calibrated(self, data: Any, draws: int) -> float:
+        """Its mean were these probabilities calibrated; NaN where nothing is drawn."""
+        if not draws:
+            return math.nan
+        sample = sample_of(data, self.question.weight_type)
+        with heard():
+            statistic = as_statistic(catalogue[self.id], sample, self.question)
+            drawn = MonteCarlo(n_resamples=draws, rng=self.question.rng).redraw([statistic.when_redrawn()])[1]
+        return float(np.mean(drawn.values[:, 0]))
+
+
+@dataclass(frozen=True)
+class Readings:
+    """The page's error before and after a map, and what a calibrated model with the new probabilities reads."""
+
+    metric: str
+    before: float
+    after: float
+    calibrated: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: None if value != value else value for name, value in vars(self).items()}
+
+
+def _readings(context: Context, gain: RecalibrationGain, row: MapGain, error: PageError | None) -> Readings:
+    if error is None:
+        return Readings("", math.nan, math.nan, math.nan)
+    data = mapped(context.data, gain, gain.cross_fitted[row.map])
+    draws = min(context.draws, _FEW_DRAWS) if context.p.n > _MANY_ROWS else context.draws
+    return Readings(error.name, error.value, error.read(data), error.if_calibrated(data, draws))
+
+
+def mapped(data: Any, gain: RecalibrationGain, probability: Array) -> Any:
+    """The same rows, or detections, with other probabilities."""
+    if isinstance(data, Matches):  # matched as they are: a map of the confidence moves no box
+        return replace(data, score=probability, again=None, overlapping=None)
+    p = gain.predictions
+    return p.view(p.y, probability, p._classes)
+
+
+# -- what is said ------------------------------------------------------------------------------------
+
+
+def advice(gain: RecalibrationGain, row: MapGain, reads: Readings) -> str:
+    """The advice in words: what the map gains, and what it does to the error; or that nothing is to be gained."""
+    if gain.advice is None:
+        return gain.sentence
+    name = row.name[:1].upper() + row.name[1:]
+    lowers = f"{name} would lower the {spoken_score(gain.score)} by {number(row.gain)} (se {number(row.se)})"
+    if math.isnan(reads.after):
+        return lowers + "."
+    chance = "" if math.isnan(reads.calibrated) else f"; a calibrated model reads {number(reads.calibrated)}"
+    ends = f"from {number(reads.before)} to {number(reads.after)}"
+    if reads.after < reads.before:
+        return f"{lowers} and bring the {reads.metric} {ends}{chance}."
+    return f"{lowers}, though the {reads.metric} would go {ends}{chance}."
+
+
+def _notes(context: Context, gain: RecalibrationGain) -> list[str]:
+    what = "maps of the confidence of matched detections, the images of a fold left out together"
+    rows = what if isinstance(context.data, Matches) else "every row judged by a map fitted to other rows"
+    notes = [f"Judged in {gain.n_folds} folds: {rows}.", *gain.notes]
+    if gain.advice is not None:
+        notes.insert(1, "Fit the map on other data than you test on.")
+    return notes
+
+
+def _table(context: Context, gain: RecalibrationGain, error: PageError | None) -> Table:
+    """One row for the predictions as they are and one for every map."""
+    spoken = spoken_score(gain.score)
+    read = (
+        [] if error is None else [error.read(mapped(context.data, gain, gain.cross_fitted[m.map])) for m in gain.rows]
+    )
+    after: list[tuple[float, ...]] = [(value,) for value in read] or [()] * len(gain.rows)
+    rows: list[tuple[Any, ...]] = [
+        ("as it is", gain.before, None, None, *(() if error is None else (error.value,)), "")
+    ]
+    for m, reading in zip(gain.rows, after, strict=True):
+        rows.append((m.name, m.after, m.gain, m.se, *reading, "use this" if m.map == gain.advice else ""))
+    head = ("map", spoken, "gain", "standard error", *(() if error is None else (error.name,)), "advice")
+    return Table(head, tuple(rows), "Each map on rows it was not fitted to; a gain below two standard errors is noise.")
+
+
+def _figure(context: Context, gain: RecalibrationGain, row: MapGain, reads: Readings) -> Figure:
+    from calibrary.plots.recalibration import plot_recalibration, recalibration_data
+
+    level = context.question.confidence_level
+    data = recalibration_data(
+        gain, map=row.map, lens=context.looked_at[1], r=context.question.r, confidence_level=level
+    )
+    data = replace(data, sentence=advice(gain, row, reads))
+    if reads.metric:
+        named: dict[str, Any] = {"ece": reads.before, "after_ece": reads.after, "calibrated_ece": reads.calibrated}
+        data = replace(data, **named, metric=reads.metric)
+    after = f"after {row.name}" if gain.advice else f"after {row.name}, the best of the maps, which is not worth it"
+    return Figure("recalibration", f"Reliability as it is and {after}.", lambda: plot_recalibration(data).figure)

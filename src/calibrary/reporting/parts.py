@@ -1,0 +1,178 @@
+"""Parts of the data one by one: a segment or a period, with the page's primary metric, its interval and its p-value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary._errors import heard
+from calibrary.data.checks import Indices
+from calibrary.data.matches import Matches
+from calibrary.data.sample import sample_of
+from calibrary.evaluation import Row, evaluate_data
+from calibrary.inference import adjust_pvalues
+from calibrary.inference.decision import headline_view
+from calibrary.inference.interval import as_way, chosen
+from calibrary.inference.large import takes_cells
+from calibrary.inference.null import MonteCarlo
+from calibrary.inference.statistic import as_statistic
+from calibrary.lookup import catalogue
+from calibrary.question import Question
+from calibrary.reporting.phrases import p_words
+from calibrary.reporting.sections import Context
+
+#: Parts with fewer rows are named with their size, and nothing is computed.
+LEAST_ROWS = 30
+#: Rows of a part up to which its interval is inverted like the page's; above, two sets of draws give nearly the same.
+_INVERTED_ROWS = 5_000
+#: Labels drawn at most for one test of rows that cannot be merged into cells.
+_MOST_LABELS = 200_000_000
+_NAN = math.nan
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part: its size, what was stated and what happened, and the page's primary metric.
+
+    ``low`` to ``high`` is the interval of the value, ``null_mean`` and ``null_high`` what a calibrated model reads on
+    average and exceeds in 5% of samples; ``pvalue_adjusted`` allows for the number of parts (Holm). NaN where there is
+    none, and then ``note`` says why.
+    """
+
+    name: str
+    n: float
+    mean_confidence: float = _NAN
+    frequency: float = _NAN
+    value: float = _NAN
+    low: float = _NAN
+    high: float = _NAN
+    pvalue: float = _NAN
+    pvalue_adjusted: float = _NAN
+    null_mean: float = _NAN
+    null_high: float = _NAN
+    draws: int = 0
+    note: str = ""
+
+    @property
+    def measured(self) -> bool:
+        """Was the metric computed?"""
+        return not math.isnan(self.value)
+
+    @property
+    def p_words(self) -> str:
+        """The adjusted p-value in words; a bound where no draw was as bad. Empty where there is none."""
+        if math.isnan(self.pvalue_adjusted):
+            return ""
+        if self.pvalue <= (1.0 + 1e-9) / (self.draws + 1.0):
+            return p_words(self.pvalue_adjusted).replace("=", "≤")
+        return p_words(self.pvalue_adjusted)
+
+    @property
+    def clear(self) -> bool:
+        """Is it miscalibrated beyond chance, given how many parts were looked at?"""
+        return self.pvalue_adjusted < 0.05
+
+
+def each_part(context: Context, parts: Sequence[tuple[str, Any]], metric: Row) -> list[Part]:
+    """Every part with the page's metric; p-values are adjusted for their number."""
+    sized = [(name, part, _size(part)) for name, part in parts]
+    enough = sum(n >= LEAST_ROWS for _, _, n in sized)
+    # so many draws that the smallest p-value, times the parts, can still be small
+    draws = max(context.draws, 100 * enough - 1) if context.draws else 0
+    found = [_part(name, part, n, metric.id, context, draws) for name, part, n in sized]
+    raw = np.array([part.pvalue for part in found])
+    adjusted = np.full(len(found), math.nan)
+    tested = ~np.isnan(raw)
+    if tested.any():
+        adjusted[tested] = adjust_pvalues(raw[tested], "holm")
+    return [replace(part, pvalue_adjusted=float(a)) for part, a in zip(found, adjusted, strict=True)]
+
+
+def units_words(context: Context) -> tuple[str, ...]:
+    """What must be said where rows hang together: the tests of parts do not know it."""
+    if context.asked.get("units") is None:
+        return ()
+    return (
+        "Rows are taken as independent here, not by unit: these intervals may be too narrow, and p-values too small.",
+    )
+
+
+def _size(part: Any) -> float:
+    """Rows, or detections, of a part; copies count."""
+    if isinstance(part, Matches):
+        return float(part.weights.sum())
+    return float(part.read_as("predictions", "a report").total)
+
+
+def _part(name: str, part: Any, n: float, id: str, context: Context, draws: int) -> Part:
+    if n < LEAST_ROWS:
+        return Part(name, n, note=f"too few rows (at least {LEAST_ROWS})")
+    question = context.question.of(catalogue[id].options)
+    view, _ = headline_view(part.read_as("predictions", "a report"), question)
+    stated, happened = float(view.mean(view.c)), float(view.mean(view.y))
+    inverted = context.draws > 0 and view.n <= _INVERTED_ROWS
+    result = evaluate_data(part, question, metrics=[id], intervals=inverted, primary=id)
+    if not result.rows:
+        return Part(name, n, stated, happened, note=next(iter(result.skipped.values())))
+    row = result.rows[0]
+    low, high = (_NAN if end is None else end for end in (row.low, row.high))
+    if draws and not inverted and not row.part:
+        low, high = _quick_interval(part, id, question)
+    made = Part(name, n, stated, happened, row.value, low, high, note=row.note)
+    return _tested(made, part, id, question, draws, view.n) if draws and not row.part else made
+
+
+def _quick_interval(part: Any, id: str, question: Question) -> tuple[float, float]:
+    """The interval of a large part, for which inversion would take seconds."""
+    settings = {"n_resamples": question.n_resamples, "rng": question.rng}
+    with heard():
+        statistic = as_statistic(catalogue[id], sample_of(part, question.weight_type), question)
+        method = chosen(statistic, of_many=True)[0]
+        way, note = as_way("triangle" if method == "inversion" else method, statistic, **settings)
+        found = way.interval(statistic, question.confidence_level, note=note)
+    return float(found.low), float(found.high)
+
+
+def _tested(made: Part, part: Any, id: str, question: Question, draws: int, n: int) -> Part:
+    try:
+        with heard():
+            statistic = as_statistic(catalogue[id], sample_of(part, question.weight_type), question)
+            if not takes_cells(statistic):  # cells cost the same whatever the rows
+                draws = min(draws, max(_MOST_LABELS // n, 19))
+            test = MonteCarlo(n_resamples=draws, rng=question.rng).test(catalogue[id], part, question)
+    except ValueError as error:  # labels that cannot be drawn: shares, weights that are no counts
+        return replace(made, note=made.note or f"no test: {error}")
+    high = float(test.null.quantile(0.95))
+    return replace(
+        made, pvalue=float(test.pvalue), null_mean=float(test.null_mean), null_high=high, draws=test.n_resamples
+    )
+
+
+# -- columns that belong to the rows --------------------------------------------------------------------
+
+
+def aligned(context: Context, values: NDArray[Any], name: str) -> NDArray[Any]:
+    """A column for the rows that are here; of a detector, one value for each image, or its name to be looked up."""
+    if isinstance(context.data, Matches):
+        if values.shape != (context.data.n_images,):
+            raise ValueError(
+                f"{name} has shape {values.shape}: for detections give one value for each of the "
+                f"{context.data.n_images} images, in their order"
+            )
+        return values
+    return context.p.align(values, name)
+
+
+def split(context: Context, number: Indices) -> list[tuple[int, Any]]:
+    """The data split by a number for each row that is here (or image); rows with a negative number are left out."""
+    if isinstance(context.data, Matches):
+        codes = number
+    else:
+        codes = np.full(context.p.n_input, -1, dtype=np.intp)
+        codes[slice(None) if context.p.rows is None else context.p.rows] = number
+    return [(int(key), part) for key, part in context.data.parts(codes) if int(key) >= 0]

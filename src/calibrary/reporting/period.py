@@ -1,0 +1,407 @@
+"""Calibration over time: the page's metric by period, and an alarm that may be looked at after every batch."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.matches import Matches
+from calibrary.data.predictions import Predictions
+from calibrary.inference.drift import Drift, drift
+from calibrary.inference.sequential import log_ratios
+from calibrary.numerics.cells import Grid
+from calibrary.reporting.parts import LEAST_ROWS, Part, aligned, each_part, split, units_words
+from calibrary.reporting.phrases import counted, metric_words, percent, whole_number
+from calibrary.reporting.sections import Context, Figure, Section, Table, section
+
+#: A period needs so many rows, and so many of either outcome, to be chosen.
+ENOUGH_ROWS, ENOUGH_EVENTS = 100, 5
+#: Periods on a page, at most.
+MOST_PERIODS = 24
+#: Looks of the monitor, and rows of a look above which rows of nearly one confidence are taken together.
+_LOOKS, _MANY_ROWS = 200, 2_000
+_GRID = Grid(4800)
+_UNITS = ("day", "week", "month", "quarter", "year")
+
+
+@section("time")
+def over_time(context: Context) -> Section | None:
+    """The page's metric in every period, and when the monitor would have raised an alarm."""
+    asked, metric = context.asked.get("time"), context.primary
+    if asked is None or metric is None:
+        return None
+    time = Times.of(asked, context)
+    periods = periods_of(time, _outcomes(context))
+    title, notes = "Over time", _notes(time)
+    if len(periods.names) < 2:
+        why = f"fewer than two periods of {ENOUGH_ROWS} rows and {ENOUGH_EVENTS} of either outcome"
+        return Section("time", title, (f"Calibration over time was not judged: {why}.", *notes))
+    parts = each_part(context, [(periods.names[k], part) for k, part in split(context, periods.number)], metric)
+    name = metric_words(metric.id, metric.name)
+    watch = watched(context, time)
+    return Section(
+        "time",
+        title,
+        (periods_words(parts, periods.unit, name), alarm_words(watch), *notes, *units_words(context)),
+        (_table(parts, periods.unit, name),),
+        _figures(parts, name, watch, context.question.confidence_level),
+        {
+            "unit": periods.unit,
+            "periods": [asdict(p) for p in parts],
+            "alarm": None if watch is None else watch.to_dict(),
+        },
+    )
+
+
+# -- when the rows were ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Times:
+    """The time of every row that is here (or image): dates to the microsecond, or numbers; NaT or NaN where missing."""
+
+    value: NDArray[Any]
+
+    @classmethod
+    def of(cls, given: Any, context: Context) -> Times:
+        """Dates, datetimes, text in ISO form, or numbers such as years and batches."""
+        return cls(as_times(aligned(context, as_array(given, "time"), "time")))
+
+    @property
+    def dated(self) -> bool:
+        return self.value.dtype.kind == "M"
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        gaps: NDArray[np.bool_] = np.isnat(self.value) if self.dated else np.isnan(self.value)
+        return gaps
+
+    def words(self, value: Any) -> str:
+        """One time: a date, with its hour only where there is one."""
+        if not self.dated:
+            return f"{float(value):g}"
+        day = np.datetime64(value, "D")
+        return str(day) if day == value else str(np.datetime64(value, "s")).replace("T", " ")
+
+
+def as_times(values: NDArray[Any]) -> NDArray[Any]:
+    """Times as dates to the microsecond or as numbers; a sentence names what is neither."""
+    if values.ndim != 1:
+        raise ValueError(f"time has {values.ndim} dimensions: give one date or number per row")
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]")
+    if values.dtype.kind in "fiu":
+        return values.astype(np.float64)
+    if values.dtype.kind == "b":
+        raise ValueError("time holds True and False: give dates, text such as 2026-11-15, or numbers")
+    listed = values.tolist()
+    kept = [v for v in listed if not _gap(v)]
+    if kept and all(isinstance(v, int | float) for v in kept):
+        return np.array([math.nan if _gap(v) else float(v) for v in listed])
+    return np.array([np.datetime64("NaT") if _gap(v) else _date(v, i) for i, v in enumerate(listed)], "datetime64[us]")
+
+
+def _gap(v: Any) -> bool:
+    return v is None or v != v or type(v).__name__ in ("NAType", "NaTType") or (isinstance(v, str) and not v.strip())
+
+
+def _date(value: Any, row: int) -> np.datetime64:
+    """One date; those with a time zone are brought to universal time."""
+    if isinstance(value, str):
+        try:
+            value = datetime.datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise ValueError(
+                f"time[{row}] = {value!r} is no date in ISO form: write 2026-11-15 or 2026-11-15T08:30"
+            ) from None
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        return np.datetime64(value, "us")
+    if isinstance(value, datetime.date):
+        return np.datetime64(value, "us")
+    raise ValueError(f"time[{row}] = {value!r} is no date: give dates, text such as 2026-11-15, or numbers")
+
+
+def _notes(time: Times) -> list[str]:
+    gaps = int(time.missing.sum())
+    return [f"{counted(gaps, 'row')} without a time were left out here."] if gaps else []
+
+
+# -- the periods -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Periods:
+    """The period of every row (-1: none), what the periods are called in order, and what they are."""
+
+    number: Indices
+    names: tuple[str, ...]
+    unit: str
+
+
+def _outcomes(context: Context) -> tuple[Array, Array]:
+    """Rows and events of each row that is here, or image."""
+    view = context.view
+    if not isinstance(context.data, Matches):
+        return view.weight, view.weight * view.y
+    image, n = context.data.image, context.data.n_images
+    weight = context.data.weights
+    return np.bincount(image, weight, n).astype(np.float64), np.bincount(image, weight * view.y, n).astype(np.float64)
+
+
+def periods_of(time: Times, outcomes: tuple[Array, Array]) -> Periods:
+    """The finest calendar unit whose periods have enough rows, all but the first and last; else equal counts.
+
+    Numbers are taken value by value where each has enough rows. The choice looks at counts alone, never at errors.
+    """
+    known = ~time.missing
+    units: list[tuple[str, Callable[[], NDArray[Any]]]] = (
+        [(unit, lambda unit=unit: _starts(time.value, unit)) for unit in _UNITS]  # type: ignore[misc]
+        if time.dated
+        else [("value", lambda: time.value)]
+    )
+    for unit, starts in units:
+        begin = starts()
+        distinct, number = np.unique(begin[known], return_inverse=True)
+        if 2 <= len(distinct) <= MOST_PERIODS and _enough(number.ravel(), len(distinct), known, outcomes):
+            names = tuple(_period_words(start, unit, time) for start in distinct)
+            return Periods(_filled(known, number.ravel()), names, unit)
+    return _equal_counts(time, known, outcomes)
+
+
+def _starts(times: NDArray[Any], unit: str) -> NDArray[Any]:
+    """The day on which each date's period begins; weeks begin on Monday."""
+    day = times.astype("datetime64[D]")
+    if unit == "day":
+        return day
+    if unit == "week":
+        number = day.astype(np.int64)
+        monday = np.where(np.isnat(day), day, (number - (number + 3) % 7).astype("datetime64[D]"))
+        return monday.astype("datetime64[D]")
+    if unit == "quarter":
+        month = times.astype("datetime64[M]").astype(np.int64)
+        return (month - month % 3).astype("datetime64[M]").astype("datetime64[D]")
+    return times.astype("datetime64[M]" if unit == "month" else "datetime64[Y]").astype("datetime64[D]")
+
+
+def _enough(number: Indices, n: int, known: NDArray[np.bool_], outcomes: tuple[Array, Array]) -> bool:
+    """Have all periods enough rows and outcomes of both kinds? The first and last may be cut short."""
+    rows, events = (np.bincount(number, x[known], n) for x in outcomes)
+    fine = (rows >= ENOUGH_ROWS) & (np.minimum(events, rows - events) >= ENOUGH_EVENTS)
+    inner = fine[1:-1]
+    return bool(inner.all() and fine.sum() >= 2)
+
+
+def _equal_counts(time: Times, known: NDArray[np.bool_], outcomes: tuple[Array, Array]) -> Periods:
+    """Runs of rows in order of time, of about equal size; rows of one moment stay together."""
+    rows, events = (x[known] for x in outcomes)
+    total = float(rows.sum())
+    rarer = min(float(events.sum()), total - float(events.sum()))
+    n = int(min(12, total // ENOUGH_ROWS, rarer // ENOUGH_EVENTS))
+    moments, place = np.unique(time.value[known], return_inverse=True)
+    if n < 2 or len(moments) < 2:
+        return Periods(np.full(len(known), -1, dtype=np.intp), (), "")
+    reached = np.cumsum(np.bincount(place.ravel(), rows))
+    run = np.minimum((reached - 0.5) * n // total, n - 1).astype(np.intp)
+    run = np.unique(run, return_inverse=True)[1].ravel()
+    first = np.flatnonzero(np.diff(run, prepend=-1))
+    last = np.append(first[1:], len(moments)) - 1
+    names = tuple(
+        time.words(moments[a]) if a == b else f"{time.words(moments[a])} to {time.words(moments[b])}"
+        for a, b in zip(first, last, strict=True)
+    )
+    return Periods(_filled(known, run[place.ravel()]), names, "equal counts")
+
+
+def _filled(known: NDArray[np.bool_], number: Indices) -> Indices:
+    every = np.full(len(known), -1, dtype=np.intp)
+    every[known] = number
+    return every
+
+
+def _period_words(start: Any, unit: str, time: Times) -> str:
+    if unit == "value":
+        return time.words(start)
+    day = str(start)
+    if unit == "week":
+        return f"week of {day}"
+    if unit == "quarter":
+        return f"{day[:4]} Q{(int(day[5:7]) + 2) // 3}"
+    return {"day": day, "month": day[:7], "year": day[:4]}[unit]
+
+
+# -- the alarm -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Watch:
+    """The evidence after every look of somebody who looked all the time, and when each look was.
+
+    ``rows`` are those seen by each look, ``first`` and ``last`` its first and last moment in words.
+    """
+
+    found: Drift
+    rows: Array
+    first: tuple[str, ...]
+    last: tuple[str, ...]
+
+    @property
+    def alarm(self) -> str | None:
+        """When the alarm came; None if it did not."""
+        return None if self.found.alarm is None else self.last[self.found.alarm]
+
+    @property
+    def alarm_rows(self) -> int | None:
+        return None if self.found.alarm is None else int(self.rows[self.found.alarm])
+
+    @property
+    def since(self) -> str | None:
+        """When what has the most evidence began; None where it is the whole stream."""
+        return self.first[self.found.start] if self.found.start else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "at": self.alarm, "rows": self.alarm_rows, "since": self.since, "alpha": self.found.alpha,
+            "pvalue": self.found.pvalue, "words": self.found.alternative.words,
+        }  # fmt: skip
+
+
+def watched(context: Context, time: Times) -> Watch | None:
+    """The page's view looked at after every moment, day or run of rows; None where labels are shares."""
+    view = context.view
+    if view.fractional:
+        return None
+    when = time.value[context.data.image] if isinstance(context.data, Matches) else time.value
+    known = ~(np.isnat(when) if time.dated else np.isnan(when))
+    number, n = _looks(when[known], time)
+    order = np.flatnonzero(known)[np.argsort(number, kind="stable")]
+    ends = np.searchsorted(np.sort(number), np.arange(n + 1))
+    # weights that are no counts leave every row its one bet
+    counts = view.w is not None and context.question.weight_type == "frequency" and bool((view.w % 1.0 == 0.0).all())
+    looks = [order[a:b] for a, b in pairwise(ends)]
+    found = drift(np.array([log_ratios(_bets(view, rows, counts)) for rows in looks]))
+    seen = np.cumsum([view.w[rows].sum() if counts and view.w is not None else len(rows) for rows in looks])
+    first, last = (tuple(time.words(end(when[rows])) for rows in looks) for end in (np.min, np.max))
+    return Watch(found, seen.astype(np.float64), first, last)
+
+
+def _looks(when: NDArray[Any], time: Times) -> tuple[Indices, int]:
+    """The look that each row belongs to, and how many there are: moments, days, or runs of moments."""
+    for value in (when, when.astype("datetime64[D]")) if time.dated else (when,):
+        moments, number = np.unique(value, return_inverse=True)
+        if len(moments) <= _LOOKS:
+            return number.ravel(), len(moments)
+    reached = np.cumsum(np.bincount(number.ravel()))
+    run = np.unique(np.minimum((reached - 1) * _LOOKS // reached[-1], _LOOKS - 1), return_inverse=True)[1].ravel()
+    return run[number.ravel()], int(run[-1]) + 1
+
+
+def _bets(view: Predictions, rows: Indices, counts: bool) -> Predictions:
+    """The rows of a look; many of nearly one confidence and one label are taken together at their mean."""
+    c, y = view.c[rows], view.y[rows]
+    w = view.w[rows] if counts and view.w is not None else None
+    if len(rows) > _MANY_ROWS:
+        c, y, w = _merged(c, y, w)
+    return Predictions(y, c, w)
+
+
+def _merged(c: Array, y: NDArray[Any], w: Array | None) -> tuple[Array, NDArray[Any], Array]:
+    """Rows of nearly one confidence and one label as one row at their mean; 0 and 1 stay what they are."""
+    key, number = np.unique(2 * _GRID.locate(c)[0] + y, return_inverse=True)
+    weight = np.ones(len(c)) if w is None else w
+    copies: Array = np.bincount(number.ravel(), weight).astype(np.float64)
+    return np.bincount(number.ravel(), weight * c) / copies, (key % 2).astype(np.intp), copies
+
+
+# -- what is said ----------------------------------------------------------------------------------------
+
+
+def periods_words(parts: list[Part], unit: str, metric: str) -> str:
+    """In which periods the predictions are miscalibrated beyond chance, given how many were looked at."""
+    measured = [p for p in parts if p.measured]
+    few = len(parts) - len(measured)
+    short = f" {counted(few, 'period')} had too few rows." if few else ""
+    what = counted(len(parts), "period") + (f" (by {unit})" if unit not in ("equal counts", "value") else "")
+    if not measured:
+        return f"None of {what} had the {LEAST_ROWS} rows it takes to judge it."
+    tested = [p for p in measured if not math.isnan(p.pvalue_adjusted)]
+    if not tested:
+        return f"{what[:1].upper() + what[1:]} measured; no test was made, so this says how large, not how sure.{short}"
+    clear = [p for p in tested if p.clear]
+    if not clear:
+        return f"In none of {what} are the predictions miscalibrated beyond chance by the {metric}.{short}"
+    shown = clear if len(clear) <= 4 else [clear[0], max(clear, key=lambda p: p.value), clear[-1]]
+    shown = list(dict.fromkeys(shown))
+    named = "; ".join(f"{p.name} ({metric} {p.value:.3f}, {p.p_words})" for p in shown)
+    some = "" if len(shown) == len(clear) else ", among them the first, the worst and the last"
+    return f"Miscalibrated beyond chance in {len(clear)} of {what}{some}: {named}.{short}"
+
+
+def alarm_words(watch: Watch | None) -> str:
+    """When somebody who looked all the time would have been alarmed, and since when; or that no alarm came."""
+    if watch is None:
+        return "No alarm was computed: the labels are shares, and the bets are on single outcomes."
+    rate = percent(watch.found.alpha)
+    often = f"on calibrated predictions one comes in at most {rate} of streams, however often one looks"
+    if watch.alarm is None:
+        return f"No alarm for whoever looks all the time, up to {watch.last[-1]} ({often})."
+    since = "all rows" if watch.since is None else f"the rows from {watch.since} on"
+    return (
+        f"Whoever looks all the time is alarmed at {watch.alarm}, after {counted(watch.alarm_rows or 0, 'row')} "
+        f"({often}). At the end the evidence is strongest for {since}: {watch.found.alternative.words}."
+    )
+
+
+def _table(parts: list[Part], unit: str, metric: str) -> Table:
+    rows = tuple(
+        (p.name, whole_number(p.n), _number(p.mean_confidence), _number(p.frequency), _number(p.value),
+         "" if math.isnan(p.low) else f"{p.low:.4f} to {p.high:.4f}", _number(p.null_mean),
+         p.p_words.removeprefix("p = ").removeprefix("p "), p.note)
+        for p in parts
+    )  # fmt: skip
+    head = ("period", "rows", "mean confidence", "observed", metric, "interval", "if calibrated", "p adjusted", "note")
+    how = "of equal counts" if unit == "equal counts" else f"by {unit}"
+    return Table(head, rows, f"Periods {how}; p-values are adjusted for their number (Holm).")
+
+
+def _number(x: float) -> float | None:
+    return None if math.isnan(x) else x
+
+
+def _figures(parts: list[Part], metric: str, watch: Watch | None, level: float) -> tuple[Figure, ...]:
+    from calibrary.plots.monitor import MonitorData, PeriodsData, plot_monitor, plot_periods
+
+    names = ("value", "low", "high", "null_mean", "null_high")
+    columns = {name: np.array([getattr(p, name) for p in parts]) for name in names}
+    data = PeriodsData(
+        tuple(p.name for p in parts), np.array([p.n for p in parts]), **columns, metric=metric, level=level,
+        clear=np.array([p.clear for p in parts]),
+    )  # fmt: skip
+    caption = (
+        f"The {metric} of every period with its {percent(level)} interval, and what a calibrated model reads there."
+    )
+    figures = [Figure("periods", caption, lambda: plot_periods(data).figure)]
+    if watch is not None:
+        path = MonitorData(
+            np.append(0.0, watch.rows), np.append(0.0, watch.found.log_e), watch.found.alpha, watch.alarm_rows,
+            watch.found.pvalue, _short(watch), ("", *watch.last), watch.alarm or "",
+        )  # fmt: skip
+        caption = "Evidence against calibration as the rows came in; above the line it is an alarm."
+        figures.append(Figure("monitor", caption, lambda: plot_monitor(path).figure))
+    return tuple(figures)
+
+
+def _short(watch: Watch) -> str:
+    if watch.alarm is None:
+        return "no alarm"
+    since = "" if watch.since is None else f"from {watch.since} on: "
+    return f"alarm at {watch.alarm}; {since}{watch.found.alternative.words}"

@@ -1,0 +1,177 @@
+"""Where a report comes from: what went in and what was left out, how it was looked at, and how to make it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrary._version import __version__
+from calibrary.data.matches import Matches
+from calibrary.data.predictions import Predictions
+from calibrary.reporting.phrases import counted
+from calibrary.reporting.sections import Context, Section, Table, section
+
+#: Bytes of a file that are read at a time.
+_BLOCK = 1 << 20
+
+
+@section("provenance")
+def provenance(context: Context) -> Section:
+    """What must be known to check the page, as a table of words."""
+    facts = {**_input(context), **_looking(context), **_made(context)}
+    known = {name: value for name, value in facts.items() if value not in (None, "")}
+    table = Table(("what", "value"), tuple((name, _shown(value)) for name, value in known.items()))
+    return Section("provenance", "Provenance", (digest_words(known),), (table,), data=known)
+
+
+def digest_words(facts: Mapping[str, Any]) -> str:
+    """How many rows the page is about, what is missing from it, and the digest that tells these rows from others."""
+    rows, dropped = facts["rows"], facts.get("rows dropped") or {}
+    gone = "; ".join(f"{counted(n, 'row')} left out: {why}" for why, n in dropped.items())
+    noun = "detection" if "images" in facts else "row"
+    return f"{counted(rows, noun)} with digest {facts['digest'][:12]}" + (f" ({gone})." if gone else ".")
+
+
+# -- what went in ------------------------------------------------------------------------------------
+
+
+def _input(context: Context) -> dict[str, Any]:
+    given = source_of(context.asked.get("source"))
+    p = context.p
+    dropped = dict(given.get("dropped") or {})
+    if p.n_input > p.n:
+        dropped["weight 0"] = p.n_input - p.n
+    facts: dict[str, Any] = {"source": given.get("name"), "digest of the file": given.get("digest")}
+    facts |= {"rows read": given.get("rows_read"), "rows": p.n, "rows dropped": dropped or None}
+    facts |= {"total weight": p.total if p.w is not None else None, "digest": digest(context.data)}
+    if isinstance(context.data, Matches):
+        facts |= {"images": context.data.n_images, "categories": len(context.data.categories)}
+    else:
+        facts["classes"] = [str(c) for c in p.classes]
+    return facts
+
+
+def source_of(source: Any) -> dict[str, Any]:
+    """What is known about where the rows came from.
+
+    ``source`` is a path, or a mapping with ``name`` (or ``path``), ``rows_read`` and ``dropped`` ({reason: rows}). The
+    digest of a file is that of its bytes.
+    """
+    if source is None:
+        return {}
+    given: dict[str, Any] = dict(source) if isinstance(source, Mapping) else {"name": str(source)}
+    if "path" in given:
+        given["name"] = str(given.pop("path"))
+    name = given.get("name")
+    if name and "digest" not in given and Path(str(name)).is_file():
+        given["digest"] = "sha256:" + _digest_of_file(Path(str(name)))
+    return given
+
+
+def _digest_of_file(path: Path) -> str:
+    running = hashlib.sha256()
+    with path.open("rb") as opened:
+        while block := opened.read(_BLOCK):
+            running.update(block)
+    return running.hexdigest()
+
+
+def digest(data: Any) -> str:
+    """sha256 of what was judged: the same labels, probabilities and weights in the same order give the same.
+
+    Bytes in this order: the classes as JSON, then the labels (8-byte integers, or floats where they are shares), the
+    probabilities and the weights (8-byte floats; none where every row counts once), all little-endian, row by row. Of
+    detections: the categories as JSON, then score, overlap, whether correct, category, image and weight.
+    """
+    arrays = _matched(data) if isinstance(data, Matches) else _judged(data.read_as("predictions", "a digest"))
+    names = data.names if isinstance(data, Matches) else data.read_as("predictions", "a digest").classes
+    running = hashlib.sha256(json.dumps([str(name) for name in names]).encode())
+    for array in arrays:
+        kind = "<f8" if array.dtype.kind == "f" else "<i8"
+        running.update(np.ascontiguousarray(array + 0, dtype=kind).data)  # + 0: no -0.0
+    return running.hexdigest()
+
+
+def _judged(p: Predictions) -> Iterable[Any]:
+    return (p.y, p.probability, *(() if p.w is None else (p.w,)))
+
+
+def _matched(m: Matches) -> Iterable[Any]:
+    whole = (m.score, m.iou, m.correct.astype(np.int64), m.category, m.image)
+    return (*whole, *(() if m.weight is None else (m.weight,)))
+
+
+# -- how it was looked at ----------------------------------------------------------------------------
+
+
+def _looking(context: Context) -> dict[str, Any]:
+    question, p = context.question, context.p
+    facts: dict[str, Any] = {"lens of the headline and the figures": context.looked_at[1]}
+    if isinstance(context.data, Matches):
+        m = context.data
+        facts |= {"matching rule": m.matching or "matched before", "IoU threshold": m.iou_threshold}
+    elif p.k == 2:
+        facts["positive class"] = str(p.classes[1])
+    primary = context.primary
+    facts["primary metric"] = None if primary is None else primary.id
+    facts["options"] = {name: _word(value) for name, value in question.options.items()} or None
+    facts["weights are"] = None if p.w is None else question.weight_type
+    for name in ("by", "time", "thresholds", "units"):
+        if context.asked.get(name) is not None:
+            facts[name] = _word(context.asked[name]) if name != "by" else _names(context.asked["by"])
+    return facts
+
+
+def _names(by: Any) -> Any:
+    if isinstance(by, Mapping):
+        return [str(name) for name in by]
+    return [str(name) for name in by.columns] if hasattr(by, "columns") else _word(by)
+
+
+def _word(value: Any) -> Any:
+    """A setting as it was given; of a long column only that there was one."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if np.ndim(value) and len(value) > 20:
+        return f"one value for each of {len(value):,} rows"
+    listed = value.tolist() if hasattr(value, "tolist") else value
+    return (
+        listed
+        if isinstance(listed, int | float | str)
+        else [str(v) if not isinstance(v, int | float) else v for v in listed]
+    )
+
+
+# -- how it was made ---------------------------------------------------------------------------------
+
+
+def _made(context: Context) -> dict[str, Any]:
+    import scipy
+
+    question, command = context.question, context.asked.get("command")
+    return {
+        "seed": question.rng,
+        "draws": context.draws,
+        "confidence level": question.confidence_level,
+        "command": command if command is None or isinstance(command, str) else shlex.join(map(str, command)),
+        "versions": {
+            "calibrary": __version__, "numpy": np.__version__, "scipy": scipy.__version__,
+            "python": platform.python_version(),
+        },
+    }  # fmt: skip
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {n}" for name, n in value.items())
+    if isinstance(value, list):
+        more = f", ... ({len(value)} in all)" if len(value) > 20 else ""
+        return ", ".join(str(v) for v in value[:20]) + more
+    return value
