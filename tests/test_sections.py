@@ -25,6 +25,7 @@ from calibrary.metrics.segments import SegmentsTestResult
 from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain
 from calibrary.reporting import affected, decisions, help, parts, period, phrases, provenance
+from calibrary.reporting.numbers import number
 from calibrary.reporting.sections import ORDER, SECTIONS, Context, made
 
 # -- data ------------------------------------------------------------------------------------------------
@@ -112,30 +113,31 @@ def gain_of(advice, gain=0.083, se=0.016):
         # false if the gain, its error or any of the three errors were another number
         (
             "platt", help.Readings("ECE", 0.048, 0.012, 0.011),
-            "Platt scaling would lower the log loss by .083 (se .016) and bring the ECE from .048 to .012; a "
-            "calibrated model reads .011.",
+            "Platt scaling would lower the log loss by 0.083 (se 0.016) and bring the ECE from 0.048 to 0.012; a "
+            "calibrated model reads 0.011.",
         ),
         # false if it said "bring": the error does not fall
         (
             "platt", help.Readings("ECE", 0.010, 0.012, 0.011),
-            "Platt scaling would lower the log loss by .083 (se .016), though the ECE would go from .010 to .012; a "
-            "calibrated model reads .011.",
+            "Platt scaling would lower the log loss by 0.083 (se 0.016), though the ECE would go from 0.010 to 0.012; "
+            "a "
+            "calibrated model reads 0.011.",
         ),
         # nothing was drawn, so that nothing is said about calibrated models
         (
             "platt", help.Readings("D-ECE", 0.048, 0.012, math.nan),
-            "Platt scaling would lower the log loss by .083 (se .016) and bring the D-ECE from .048 to .012.",
+            "Platt scaling would lower the log loss by 0.083 (se 0.016) and bring the D-ECE from 0.048 to 0.012.",
         ),
         # the page has no error to speak of
         (
             "platt", help.Readings("", math.nan, math.nan, math.nan),
-            "Platt scaling would lower the log loss by .083 (se .016).",
+            "Platt scaling would lower the log loss by 0.083 (se 0.016).",
         ),
         # false if a map gained more than two standard errors
         (
             None, help.Readings("ECE", 0.048, 0.012, 0.011),
             "Nothing to gain at this N: no map lowers the log loss by more than two standard errors (best: Platt "
-            "scaling, .083, se .016).",
+            "scaling, 0.083, se 0.016).",
         ),
     ],
 )  # fmt: skip
@@ -174,8 +176,8 @@ def test_the_figure_of_the_map_shows_the_pages_numbers():
     asked = context(cal.predictions(*several(400, 3, 0.4)), lens="class-wise")
     found = help.recalibration(asked)
     shown = texts(found.figures[0].draw())
-    assert f"as it is: ECE {help.number(asked.evaluation['ece'])}" in shown
-    assert f"ECE {help.number(found.data['error']['after'])}" in shown
+    assert f"as it is: ECE {number(asked.evaluation['ece'])}" in shown
+    assert f"ECE {number(found.data['error']['after'])}" in shown
 
 
 def test_what_a_calibrated_model_reads_is_the_mean_over_redrawn_labels():
@@ -263,9 +265,11 @@ def segments_test(worst="site = west", p=0.003, mean=(0.3, 0.5), n=4, kuiper=0.2
         # false if a segment were further off than the whole
         (
             segments_test(worst="all rows"),
-            "All rows together are further from calibration, measured by their noise, than any of 4 segments (p = "
-            ".003, "
-            "allowing for all 4 segments and the whole): nothing shows that one segment is hit harder than the others.",
+            "No segment stands out: all rows together are further from calibration, measured by their noise, than any "
+            "of 4 "
+            "segments (p = .003, allowing for all 4 segments and the whole), and nothing shows that one is hit harder "
+            "than "
+            "the others.",
         ),
     ],
 )
@@ -665,9 +669,10 @@ def test_the_evidence_of_one_look_is_the_plain_e_value_and_what_is_impossible_is
         ([part("2026-01", 0.3), part("2026-02", 1.0)], "month",
          "In none of 2 periods (by month) are the predictions miscalibrated beyond chance by the ECE."),
         ([part("2020", 0.3), part("2021", 0.02, 0.2)], "value",
-         "Miscalibrated beyond chance in 1 of 2 periods: 2021 (ECE 0.200, p = .02)."),
+         "Periods: miscalibrated beyond chance in 1 of 2 periods: 2021 (ECE 0.200, p = .02)."),
         ([part(f"2026-0{i}", 0.02, 0.1 + (i == 3)) for i in range(1, 7)], "month",
-         "Miscalibrated beyond chance in 6 of 6 periods (by month), among them the first, the worst and the last: "
+         "Periods: miscalibrated beyond chance in 6 of 6 periods (by month), among them the first, the worst and the "
+         "last: "
          "2026-01 "
          "(ECE 0.100, p = .02); 2026-03 (ECE 1.100, p = .02); 2026-06 (ECE 0.100, p = .02)."),
         ([part("2026-01"), parts.Part("2026-02", 3.0)], "month",

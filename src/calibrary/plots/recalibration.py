@@ -14,7 +14,6 @@ from calibrary.plots import style
 from calibrary.plots.data import FigureData, axis_names, binary_view
 from calibrary.plots.reliability import wilson
 from calibrary.recalibrate import RecalibrationGain, recalibration_gain
-from calibrary.recalibrate.table import number
 
 #: Bins of fewer cases than this say little and are drawn faintly.
 _FEW = 5
@@ -179,6 +178,11 @@ def plot_recalibration(
         top=style.ABOVE_STRIP,
     )
     return ax
+
+
+def number(x: float) -> str:
+    """Three decimals, or three digits where that is more."""
+    return f"{x:.3g}" if 0.0 < abs(x) < 0.01 else f"{x:.3f}"
 
 
 def _curve(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
@@ -16,19 +16,22 @@ from calibrary.data.checks import Indices, as_array
 from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.segments import FEW_VALUES, Column, partitions
-from calibrary.inference.decision import beyond_chance, look_at
+from calibrary.inference.look import look_at
+from calibrary.inference.simultaneous import beyond_chance
 from calibrary.lookup import catalogue
 from calibrary.metrics.measure import measure
 from calibrary.metrics.segments import SegmentsTestResult, multicalibration_error_test
 from calibrary.question import Question
-from calibrary.reporting.model import ClassRow
+from calibrary.reporting.model import ClassRow, GroupRow
+from calibrary.reporting.numbers import ends, number
 from calibrary.reporting.parts import LEAST_ROWS, Part, aligned, each_part, split, units_words
 from calibrary.reporting.phrases import counted, metric_words, p_words, percent, whole_number
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 from calibrary.reporting.words import off_classes
 
-#: Segments that are measured at most, a third of a second each: single columns, then the largest intersections.
-MOST_SEGMENTS = 15
+#: Values of single columns that are measured at most, a third of a second each; and with how many in all the largest
+#: intersections join them.
+MOST_VALUES, MOST_SEGMENTS = 30, 15
 #: Segments and classes named in one sentence.
 NAMED = 3
 #: Classes listed at the top; the others are folded.
@@ -169,10 +172,10 @@ def _segments(columns: dict[str, Levels], context: Context) -> Chosen:
     single = [s for s in found if s.depth == 1]
     crossed = [s for s in found if s.depth == 2]
     large = sorted((s for s in crossed if len(s.rows) >= LEAST_ROWS), key=lambda s: -len(s.rows))
-    if len(single) > MOST_SEGMENTS:
-        kept = sorted(single, key=lambda s: -len(s.rows))[:MOST_SEGMENTS]
+    if len(single) > MOST_VALUES:
+        kept = sorted(single, key=lambda s: -len(s.rows))[:MOST_VALUES]
     else:
-        kept = [*single, *large[: MOST_SEGMENTS - len(single)]]
+        kept = [*single, *large[: max(MOST_SEGMENTS - len(single), 0)]]
     return Chosen(kept, _left_out(found, kept, len(crossed) - len(large)))
 
 
@@ -240,8 +243,8 @@ def worst_words(test: SegmentsTestResult) -> str:
         )
     if test.worst == "all rows":
         return (
-            f"All rows together are further from calibration, measured by their noise, than any of "
-            f"{counted(n, 'segment')} ({allowing}): nothing shows that one segment is hit harder than the others."
+            f"No segment stands out: all rows together are further from calibration, measured by their noise, than any "
+            f"of {counted(n, 'segment')} ({allowing}), and nothing shows that one is hit harder than the others."
         )
     stated, happened = float(table["mean_confidence"][0]), float(table["mean_label"][0])
     noise = float(table["kuiper"][0] / table["sigma"][0]) if math.isfinite(float(table["sigma"][0])) else 0.0
@@ -274,7 +277,7 @@ def segments_words(parts: list[Part], metric: str, worst_found: bool = False) ->
         return f"Tested one by one by their {metric}, none of {many} shows it: that test sees less.{few}"
     if not clear:
         return f"None of {counted(len(tested), 'segment')} is miscalibrated beyond chance by its {metric}.{few}"
-    named = "; ".join(f"{p.name} ({metric} {p.value:.3f}, {p.p_words})" for p in clear[:NAMED])
+    named = "; ".join(f"{p.name} ({metric} {number(p.value)}, {p.p_words})" for p in clear[:NAMED])
     more = "" if len(clear) <= NAMED else f"; and {len(clear) - NAMED} more"
     return f"Miscalibrated beyond chance: {len(clear)} of {counted(len(tested), 'segment')}: {named}{more}.{few}"
 
@@ -282,7 +285,7 @@ def segments_words(parts: list[Part], metric: str, worst_found: bool = False) ->
 def _table(parts: list[Part], metric: str) -> Table:
     rows = tuple(
         (p.name, whole_number(p.n), _number(p.mean_confidence), _number(p.frequency), _number(p.value),
-         _ends(p.low, p.high), p.p_words.removeprefix("p = ").removeprefix("p "), p.note)
+         ends(p.low, p.high), p.p_words.removeprefix("p = ").removeprefix("p "), p.note)
         for p in parts
     )  # fmt: skip
     head = ("segment", "rows", "mean confidence", "observed", metric, "interval", "p adjusted", "note")
@@ -291,10 +294,6 @@ def _table(parts: list[Part], metric: str) -> Table:
 
 def _number(x: float) -> float | None:
     return None if math.isnan(x) else x
-
-
-def _ends(low: float, high: float) -> str:
-    return "" if math.isnan(low) or math.isnan(high) else f"{low:.4f} to {high:.4f}"
 
 
 def _figure(test: SegmentsTestResult) -> Figure:
@@ -403,3 +402,23 @@ def _off_categories(matches: Matches, present: list[int], question: Question) ->
     if look.view.n > len(matches):  # copies are written out
         member = np.repeat(member, matches.as_predictions().counts("the categories"))
     return beyond_chance(look, member, 1.0 - question.confidence_level)[0]
+
+
+# -- the same as rows of a report ------------------------------------------------------------------------
+
+
+def class_rows_of(sections: Iterable[Section]) -> tuple[ClassRow, ...]:
+    """The classes of a page, as its section of classes has them."""
+    return tuple(ClassRow(**row) for s in sections if s.key == "classes" for row in s.data["classes"])
+
+
+def group_rows_of(sections: Iterable[Section], column: str) -> tuple[GroupRow, ...]:
+    """The values of one column of a page, as its section of segments has them."""
+    names = [f.name for f in fields(GroupRow)]
+    found = [row for s in sections if s.key == "affected" for row in s.data["segments"]]
+    start = f"{column} = "
+    return tuple(
+        GroupRow(**{name: row[name] for name in names} | {"name": row["name"].removeprefix(start), "n": int(row["n"])})
+        for row in found
+        if row["name"].startswith(start)
+    )

@@ -14,6 +14,7 @@ import numpy as np
 from calibrary._errors import heard
 from calibrary._version import __version__
 from calibrary.data import as_data
+from calibrary.data.checks import as_array
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import evaluate_data
 from calibrary.inference import Comparison, adjust_pvalues, compare, decide
@@ -22,8 +23,9 @@ from calibrary.lookup import catalogue
 from calibrary.metrics.measure import measure
 from calibrary.question import Question
 from calibrary.reporting import words
+from calibrary.reporting.affected import class_rows_of, group_rows_of
 from calibrary.reporting.figures import curve_of, figures_of
-from calibrary.reporting.model import ClassRow, GroupRow, Report
+from calibrary.reporting.model import Report
 from calibrary.reporting.sections import Context, made
 from calibrary.reporting.short import short_list
 
@@ -114,12 +116,13 @@ def report(
     view, _ = headline_view(p, question)
     decision = decide(data, question, units=units) if draws > 0 else None
     answer = words.answer(data, question, evaluation.row(primary), decision, units)
-    class_rows = _class_rows(p, question, units) if p.k > 2 else ()
+    if by is None and groups is not None:
+        by = {"group": as_array(groups, "groups").astype(str)}
     asked = {
-        "by": groups if by is None else by, "time": time, "thresholds": thresholds, "units": units, "source": source,
+        "by": by, "time": time, "thresholds": thresholds, "units": units, "source": source,
         "command": command, "primary": primary,
     }  # fmt: skip
-    context = Context(data, question, evaluation, draws, {k: v for k, v in asked.items() if v is not None})
+    sections = made(Context(data, question, evaluation, draws, {k: v for k, v in asked.items() if v is not None}))
     return Report(
         title=title,
         headline=answer.headline,
@@ -131,10 +134,10 @@ def report(
         settings=_settings(primary, question, draws, metrics),
         predictions=data,
         question=question,
-        classes=class_rows,
-        groups=() if groups is None else _group_rows(p, groups, primary, question, draws > 0),
+        classes=class_rows_of(sections),
+        groups=() if groups is None else group_rows_of(sections, "group"),
         notes=(*notes, _UNITS) if units is not None else notes,
-        sections=made(context),
+        sections=sections,
         short_list=short_list(data, question, evaluation, primary),
         figures=figures_of(data, question, evaluation),
         curve=curve_of(view),
@@ -157,45 +160,6 @@ def _with_primary(metrics: Any, primary: str) -> Any:
         return None
     named = [metrics] if isinstance(metrics, str) else list(metrics)
     return [*named, primary]
-
-
-def _class_rows(p: Predictions, question: Question, units: Any) -> tuple[ClassRow, ...]:
-    entry = catalogue["ece"]
-    ece = np.atleast_1d(measure(entry, p, question.of(entry.options).changed(lens="class-wise", average=None)))
-    mean, share = p.mean(p.p), p.class_share
-    off = words.off_classes(p, question, units)
-    return tuple(
-        ClassRow(str(name), float(share[k] * p.total), float(mean[k]), float(share[k]), float(ece[k]),
-                 off is not None and bool(off[k]))
-        for k, name in enumerate(p.classes)
-    )  # fmt: skip
-
-
-def _group_rows(p: Predictions, groups: Any, primary: str, question: Question, inferred: bool) -> tuple[GroupRow, ...]:
-    labels = np.asarray(p.align(groups, "groups")).astype(str)
-    question = question.of(catalogue[primary].options)
-    rows: list[GroupRow] = []
-    for name in sorted(set(labels.tolist())):
-        inside = np.flatnonzero(labels == name)
-        part = p.subset(inside, p.y[inside], p.probability[inside], classes=p._classes, origin=None)
-        result = evaluate_data(part, question, metrics=[primary], intervals=inferred, tests=inferred, primary=primary)
-        view, _ = headline_view(part, question)
-        nan = math.nan
-        if result.rows:
-            row = result.rows[0]
-            value, note = row.value, row.note
-            low, high, pvalue = (nan if v is None else v for v in (row.low, row.high, row.pvalue))
-        else:
-            value = low = high = pvalue = nan
-            note = next(iter(result.skipped.values()))
-        seen = words.gap_mean(view), words.seen(view)
-        rows.append(GroupRow(name, part.n, *seen, value, low, high, pvalue, nan, note))
-    raw = np.array([r.pvalue for r in rows])
-    defined = ~np.isnan(raw)
-    adjusted = np.full(len(rows), math.nan)
-    if defined.any():
-        adjusted[defined] = adjust_pvalues(raw[defined], "holm")
-    return tuple(replace(r, pvalue_adjusted=float(a)) for r, a in zip(rows, adjusted, strict=True))
 
 
 def _summary(p: Predictions, view: Predictions) -> dict[str, Any]:

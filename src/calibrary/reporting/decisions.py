@@ -15,6 +15,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.decisions import checked_thresholds, decision_curve
 from calibrary.maps.cross_fitted import cross_fitted, dealt
 from calibrary.recalibrate.scores import MeanWithError
+from calibrary.reporting.numbers import ends
 from calibrary.reporting.phrases import counted, percent
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
@@ -161,8 +162,8 @@ def _thousand(x: float) -> str:
 
 def _table(found: list[Decision], level: float) -> Table:
     rows = tuple(
-        (d.threshold, d.acted, d.net_benefit, _ends(d.low, d.high), d.treat_all, d.advantage,
-         _ends(d.advantage_low, d.advantage_high), d.regret, _ends(d.regret_low, d.regret_high))
+        (d.threshold, d.acted, d.net_benefit, ends(d.low, d.high), d.treat_all, d.advantage,
+         ends(d.advantage_low, d.advantage_high), d.regret, ends(d.regret_low, d.regret_high))
         for d in found
     )  # fmt: skip
     head = (
@@ -176,10 +177,6 @@ def _table(found: list[Decision], level: float) -> Table:
         "is 0. Regret: what acting on recalibrated probabilities would save per row, a miss costing 1-t and a false "
         f"alarm t, on rows the map was not fitted to. {percent(level)} intervals.",
     )
-
-
-def _ends(low: float, high: float) -> str:
-    return f"{low:.4f} to {high:.4f}"
 
 
 def _figure(context: Context, thresholds: Array) -> Figure:

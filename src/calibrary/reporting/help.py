@@ -20,7 +20,7 @@ from calibrary.metrics.measure import measure
 from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain, recalibration_gain
 from calibrary.recalibrate.scores import spoken_score
-from calibrary.recalibrate.table import number
+from calibrary.reporting.numbers import number
 from calibrary.reporting.phrases import metric_words
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
@@ -156,10 +156,14 @@ def mapped(data: Any, gain: RecalibrationGain, probability: Array) -> Any:
 
 def advice(gain: RecalibrationGain, row: MapGain, reads: Readings) -> str:
     """The advice in words: what the map gains, and what it does to the error; or that nothing is to be gained."""
+    spoken = spoken_score(gain.score)
     if gain.advice is None:
-        return gain.sentence
+        return (
+            f"Nothing to gain at this N: no map lowers the {spoken} by more than two standard errors (best: "
+            f"{row.name}, {number(row.gain)}, se {number(row.se)})."
+        )
     name = row.name[:1].upper() + row.name[1:]
-    lowers = f"{name} would lower the {spoken_score(gain.score)} by {number(row.gain)} (se {number(row.se)})"
+    lowers = f"{name} would lower the {spoken} by {number(row.gain)} (se {number(row.se)})"
     if math.isnan(reads.after):
         return lowers + "."
     chance = "" if math.isnan(reads.calibrated) else f"; a calibrated model reads {number(reads.calibrated)}"

@@ -16,9 +16,9 @@ from calibrary.data.matches import Matches
 from calibrary.data.sample import sample_of
 from calibrary.evaluation import Row, evaluate_data
 from calibrary.inference import adjust_pvalues
-from calibrary.inference.decision import headline_view
 from calibrary.inference.interval import as_way, chosen
 from calibrary.inference.large import takes_cells
+from calibrary.inference.look import headline_view
 from calibrary.inference.null import MonteCarlo
 from calibrary.inference.statistic import as_statistic
 from calibrary.lookup import catalogue

@@ -18,6 +18,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.inference.drift import Drift, drift
 from calibrary.inference.sequential import log_ratios
 from calibrary.numerics.cells import Grid
+from calibrary.reporting.numbers import ends, number
 from calibrary.reporting.parts import LEAST_ROWS, Part, aligned, each_part, split, units_words
 from calibrary.reporting.phrases import counted, metric_words, percent, whole_number
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
@@ -341,9 +342,9 @@ def periods_words(parts: list[Part], unit: str, metric: str) -> str:
         return f"In none of {what} are the predictions miscalibrated beyond chance by the {metric}.{short}"
     shown = clear if len(clear) <= 4 else [clear[0], max(clear, key=lambda p: p.value), clear[-1]]
     shown = list(dict.fromkeys(shown))
-    named = "; ".join(f"{p.name} ({metric} {p.value:.3f}, {p.p_words})" for p in shown)
+    named = "; ".join(f"{p.name} ({metric} {number(p.value)}, {p.p_words})" for p in shown)
     some = "" if len(shown) == len(clear) else ", among them the first, the worst and the last"
-    return f"Miscalibrated beyond chance in {len(clear)} of {what}{some}: {named}.{short}"
+    return f"Periods: miscalibrated beyond chance in {len(clear)} of {what}{some}: {named}.{short}"
 
 
 def alarm_words(watch: Watch | None) -> str:
@@ -356,7 +357,7 @@ def alarm_words(watch: Watch | None) -> str:
         return f"No alarm for whoever looks all the time, up to {watch.last[-1]} ({often})."
     since = "all rows" if watch.since is None else f"the rows from {watch.since} on"
     return (
-        f"Whoever looks all the time is alarmed at {watch.alarm}, after {counted(watch.alarm_rows or 0, 'row')} "
+        f"Alarm: whoever looks all the time is alarmed at {watch.alarm}, after {counted(watch.alarm_rows or 0, 'row')} "
         f"({often}). At the end the evidence is strongest for {since}: {watch.found.alternative.words}."
     )
 
@@ -364,7 +365,7 @@ def alarm_words(watch: Watch | None) -> str:
 def _table(parts: list[Part], unit: str, metric: str) -> Table:
     rows = tuple(
         (p.name, whole_number(p.n), _number(p.mean_confidence), _number(p.frequency), _number(p.value),
-         "" if math.isnan(p.low) else f"{p.low:.4f} to {p.high:.4f}", _number(p.null_mean),
+         ends(p.low, p.high), _number(p.null_mean),
          p.p_words.removeprefix("p = ").removeprefix("p "), p.note)
         for p in parts
     )  # fmt: skip
