@@ -64,7 +64,8 @@ def detections(n=600, n_images=60, seed=0, power=1.7):
     )
 
 
-def texts(figure):
+def texts(drawn):
+    figure = getattr(drawn, "figure", drawn)
     return " ".join(t.get_text() for t in figure.findobj(match=lambda a: hasattr(a, "get_text")))
 
 

@@ -79,7 +79,7 @@ def decision_data(
 
     ``thresholds`` are those in use, marked on the curve. ``axis="logit"`` spreads thresholds evenly in log odds, for
     rare events; the limits are then those of the scores. ``n_resamples`` draws of labels give the regret that a
-    calibrated model has by chance.
+    calibrated model has by chance; 0 leaves it out.
     """
     one_of("axis", axis, ("linear", "logit"))
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
@@ -122,6 +122,8 @@ def _null_regret(view: Predictions, t: Array, draws: int, rng: np.random.Generat
     """Mean regret at t of labels drawn from the confidences (merged into cells where there are very many)."""
     from scipy.optimize import isotonic_regression
 
+    if not draws:
+        return np.full(len(t), np.nan)
     some = cells(view)
     n = np.maximum(np.rint(some.weight), 1).astype(np.int64)
     total = np.zeros(len(t))
@@ -129,7 +131,7 @@ def _null_regret(view: Predictions, t: Array, draws: int, rng: np.random.Generat
         ones = rng.binomial(n, np.clip(some.c, 0.0, 1.0)).astype(np.float64)
         fitted = isotonic_regression(ones / n, weights=n.astype(np.float64)).x
         total += Regret(_curve(some.c, n, ones), _curve(fitted, n, ones)).at(t)
-    return total / max(draws, 1)
+    return total / draws
 
 
 def _curve(score: Array, n: Any, ones: Array) -> CostCurve:
@@ -172,8 +174,10 @@ def plot_decision(
     t, regret = _inside(data)
     below.fill_between(t, 0, regret, color=look.gap, alpha=0.3, lw=0)
     below.plot(t, regret, color=look.gap, lw=1.1)
-    below.plot(data.threshold, data.regret_null, color=look.grey, lw=1.2, ls=style.DASHED, label="mean if calibrated")
-    below.legend(frameon=False, fontsize=7.5, labelcolor=look.ink, loc="upper right", borderpad=0.1)
+    if np.isfinite(data.regret_null).any():
+        dashed = {"color": look.grey, "lw": 1.2, "ls": style.DASHED}
+        below.plot(data.threshold, data.regret_null, label="mean if calibrated", **dashed)
+        below.legend(frameon=False, fontsize=7.5, labelcolor=look.ink, loc="upper right", borderpad=0.1)
     style.finish(
         ax,
         look,
@@ -251,8 +255,8 @@ def _regret_panel(ax: Any, look: style.Look, models: list[DecisionData]) -> Any:
         below.set_xticks([], minor=True)
         ax.tick_params(labelbottom=False)
     below.set_xlim(ax.get_xlim())
-    seen = [float(d.regret.max()) for d in models] + [float(d.regret_null.max()) for d in models]
-    below.set(ylim=(0, 1.25 * max(*seen, 1e-9)), ylabel="Regret")
+    seen = [float(np.nanmax(np.append(d.regret, d.regret_null))) for d in models]
+    below.set(ylim=(0, 1.25 * max([*seen, 1e-9])), ylabel="Regret")
     return below
 
 

@@ -159,7 +159,7 @@ def plot_recalibration(
     before = (data.confidence, data.outcome, data.low, data.high, data.weight)
     after = (data.after_confidence, data.after_outcome, data.after_low, data.after_high, data.after_weight)
     _curve(ax, look, *before, look.gap, style.DASHED, "s", f"as it is: {data.metric} {number(data.ece)}")
-    chance = "" if np.isnan(data.calibrated_ece) else f" (calibrated: {number(data.calibrated_ece)})"
+    chance = "" if np.isnan(data.calibrated_ece) else f", {number(data.calibrated_ece)} if calibrated"
     words = f"after {data.name}: {data.metric} {number(data.after_ece)}{chance}"
     _curve(ax, look, *after, look.model, "-", "o", words)
     above = style.strip(ax)

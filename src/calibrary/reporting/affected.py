@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
@@ -299,8 +300,11 @@ def _number(x: float) -> float | None:
 def _figure(test: SegmentsTestResult) -> Figure:
     from calibrary.plots.segments import plot_segments
 
-    return Figure("segments", "The worst segments, beside what chance makes of the worst of all.",
-                  lambda: plot_segments(test, most=15).figure)  # fmt: skip
+    caption = (
+        "Segments beyond the grey area are further from calibration than chance makes the worst of all; at most 15 are "
+        "shown. Beside each: mean outcome minus mean prediction, and rows."
+    )
+    return Figure("Segments, worst first", caption, partial(plot_segments, test, most=15, caption=False))
 
 
 def _plain(test: SegmentsTestResult) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -184,14 +185,17 @@ def _figure(context: Context, thresholds: Array) -> Figure:
 
     view = context.view
     draws = 0 if view.n > _DRAWN_ROWS else min(context.draws, 99)
-    return Figure(
-        "decision",
-        "Net benefit over thresholds, those in use marked, beside acting on everybody and nobody; below, the regret.",
-        lambda: plot_decision(
-            view, thresholds=thresholds, n_resamples=draws, lens="binary", axis=_axis(view),
-            confidence_level=context.question.confidence_level,
-        ).figure,
+    chance = "; dashed, the mean of a calibrated model" if draws else ""
+    caption = (
+        f"Net benefit with its {context.question.confidence_level:.0%} interval, those in use marked: acting on "
+        "the model pays where its line is above both others. Below, the regret of acting on the probabilities as they "
+        f"are instead of recalibrated ones{chance}."
+    )
+    draw = partial(
+        plot_decision, view, thresholds=thresholds, n_resamples=draws, lens="binary", axis=_axis(view), caption=False,
+        confidence_level=context.question.confidence_level,
     )  # fmt: skip
+    return Figure("Decision curve", caption, draw)
 
 
 def _axis(view: Predictions) -> str:

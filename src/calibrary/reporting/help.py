@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -209,5 +210,9 @@ def _figure(context: Context, gain: RecalibrationGain, row: MapGain, reads: Read
     if reads.metric:
         named: dict[str, Any] = {"ece": reads.before, "after_ece": reads.after, "calibrated_ece": reads.calibrated}
         data = replace(data, **named, metric=reads.metric)
-    after = f"after {row.name}" if gain.advice else f"after {row.name}, the best of the maps, which is not worth it"
-    return Figure("recalibration", f"Reliability as it is and {after}.", lambda: plot_recalibration(data).figure)
+    worth = "" if gain.advice else ", the best of the maps, which is not worth it"
+    caption = (
+        f"As it is, and after {row.name}{worth}: every row goes through a map fitted to the other folds. {gain.n_bins} "
+        f"bins of equal width with {level:.0%} Wilson limits, faint below five cases."
+    )
+    return Figure("Before and after recalibration", caption, partial(plot_recalibration, data, caption=False))

@@ -6,6 +6,7 @@ import datetime
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -388,16 +389,20 @@ def _figures(parts: list[Part], metric: str, watch: Watch | None, level: float) 
         clear=np.array([p.clear for p in parts]),
     )  # fmt: skip
     caption = (
-        f"The {metric} of every period with its {percent(level)} interval, and what a calibrated model reads there."
+        f"The {metric} of every period; line: the {percent(level)} interval of the truth, which the value may lie "
+        "above. Grey: where 95% of calibrated models would read, with their mean."
     )
-    figures = [Figure("periods", caption, lambda: plot_periods(data).figure)]
+    figures = [Figure("Calibration by period", caption, partial(plot_periods, data, caption=False))]
     if watch is not None:
         path = MonitorData(
             np.append(0.0, watch.rows), np.append(0.0, watch.found.log_e), watch.found.alpha, watch.alarm_rows,
             watch.found.pvalue, _short(watch), ("", *watch.last), watch.alarm or "",
         )  # fmt: skip
-        caption = "Evidence against calibration as the rows came in; above the line it is an alarm."
-        figures.append(Figure("monitor", caption, lambda: plot_monitor(path).figure))
+        caption = (
+            "Evidence against calibration after each look, from the start or from any later look on; calibrated "
+            f"predictions ever reach the alarm in at most {percent(watch.found.alpha)} of streams."
+        )
+        figures.append(Figure("Evidence over time", caption, partial(plot_monitor, path, caption=False)))
     return tuple(figures)
 
 
