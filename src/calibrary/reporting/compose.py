@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import platform
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,7 +19,6 @@ from calibrary.evaluation import evaluate_data
 from calibrary.inference import Comparison, adjust_pvalues, compare, decide
 from calibrary.inference.decision import headline_view
 from calibrary.lookup import catalogue
-from calibrary.metrics.measure import measure
 from calibrary.question import Question
 from calibrary.reporting import words
 from calibrary.reporting.affected import class_rows_of, group_rows_of
