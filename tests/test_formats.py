@@ -259,11 +259,63 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
 FAST = ("--resamples", "19", "--metrics", "ece,bs", "-q")
 
 
+def fulfils_the_schema(report):
+    jsonschema = pytest.importorskip("jsonschema")
+    from calibrary.reporting.schema import schema
+
+    jsonschema.Draft202012Validator(schema()).validate(report)
+
+
+def test_reports_of_classes_groups_and_detectors_fulfil_the_schema():
+    jsonschema = pytest.importorskip("jsonschema")
+    from importlib.resources import files
+
+    from calibrary.reporting.schema import schema
+    from calibrary.reporting.stored import as_json
+
+    jsonschema.Draft202012Validator.check_schema(schema())
+    fast = {"n_resamples": 19, "metrics": ["ece", "bs"]}
+    data = files("calibrary") / "datasets"
+    matches = cal.match_detections(str(data / "demo_ground_truth.json"), str(data / "demo_results.json"))
+    reports = [
+        cal.report(K, Q, groups=K % 2, **fast),
+        cal.report(
+            [0, 1, 1, 0] * 5, [0.0, 0.3, 0.0, 0.2] * 5, n_resamples=0, metrics=["nll", "eo", "piece"], primary="nll"
+        ),
+        cal.report(matches, n_resamples=19, metrics=["d_ece"], primary="d_ece"),
+    ]
+    for r in reports:
+        found = json.loads(as_json([r]))
+        fulfils_the_schema(found)
+    assert found["version"] == 1
+    for change in ({"version": 2}, {"headline": 3}, {"title": None}):
+        with pytest.raises(jsonschema.ValidationError):
+            fulfils_the_schema({**found, **change})
+    broken = json.loads(as_json([reports[1]]))
+    broken["evaluation"]["metrics"][0]["value"] = "high"
+    with pytest.raises(jsonschema.ValidationError):
+        fulfils_the_schema(broken)
+
+
+def test_a_report_of_another_version_is_refused(tmp_path):
+    (tmp_path / "r.json").write_text('{"format": "calibrary report", "version": 2, "title": "t", "headline": "h"}')
+    status, _, err = run("report", tmp_path / "r.json")
+    assert status == 2
+    assert "has version 2 and this calibrary reads version 1" in err
+
+
+def test_the_schema_is_printed():
+    status, out, _ = run("schema")
+    assert status == 0
+    assert json.loads(out)["$id"] == "urn:calibrary:report:1"
+
+
 def test_json_goes_to_standard_output(tmp_path):
     (tmp_path / "p.csv").write_text(csv_text(columns()))
     status, out, err = run("report", tmp_path / "p.csv", *FAST, "--json")
     assert status == 0, err
     found = json.loads(out)
+    fulfils_the_schema(found)
     assert {m["id"]: m["value"] for m in found["evaluation"]["metrics"]}["bs"] == pytest.approx(cal.brier_score(Y, P))
 
 
@@ -304,6 +356,7 @@ def test_one_file_per_model_in_a_report(tmp_path):
     status, out, err = run("report", tmp_path / "a.csv", tmp_path / "b.csv", *FAST, "--json")
     assert status == 0, err
     found = json.loads(out)
+    fulfils_the_schema(found)
     assert len(found["models"]) == 2
     assert {name for c in found["comparisons"] for name in (c["a"], c["b"])} == {"a.csv", "b.csv"}
 

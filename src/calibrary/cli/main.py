@@ -101,6 +101,16 @@ def _discard(stream: IO[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+@app.command("schema")
+def show_schema() -> None:
+    """The JSON Schema of `calibrary report --json`: what each field of a report means."""
+    import json
+
+    from calibrary.reporting.schema import schema
+
+    sys.stdout.write(json.dumps(schema(), indent=1) + "\n")
+
+
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the report.")] = Path("demo"),

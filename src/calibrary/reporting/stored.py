@@ -13,6 +13,7 @@ from calibrary.evaluation import Evaluation, Row
 from calibrary.inference import Comparison
 from calibrary.reporting.figures import picture, stored
 from calibrary.reporting.model import ClassRow, GroupRow, Report, form
+from calibrary.reporting.schema import FORMAT, VERSION, refuse_other_version
 from calibrary.reporting.sections import Figure, Section, Table
 from calibrary.reporting.short import KeyNumber
 
@@ -77,6 +78,7 @@ def as_json(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     """JSON with full precision; NaN and infinities become null and strings, so that any reader takes it."""
     models = [as_dict(r) for r in reports]
     whole = models[0] if len(models) == 1 else {"models": models}
+    whole = {"format": FORMAT, "version": VERSION, **whole}
     if comparisons:
         whole = {**whole, "comparisons": [{"metric": m, **asdict(c)} for m, c in comparisons]}
     return json.dumps(_any_reader(whole), indent=2, default=str) + "\n"
@@ -101,6 +103,7 @@ def from_json(source: str | Path) -> tuple[list[Report], Comparisons]:
         whole = json.loads(Path(source).read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{source} is no report: it does not hold JSON ({error})") from None
+    refuse_other_version(whole, source)
     models = whole.get("models", [whole]) if isinstance(whole, dict) else [whole]
     comparisons = whole.get("comparisons", []) if isinstance(whole, dict) else []
     try:

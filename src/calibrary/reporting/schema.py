@@ -1,0 +1,25 @@
+"""The form of a report's JSON: its version, and a JSON Schema that documents every field."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+FORMAT = "calibrary report"
+#: Raised when a reader of an older version would misread; fields may be added without that.
+VERSION = 1
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) that every report in JSON fulfils."""
+    text = (files("calibrary.reporting") / "report.schema.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def refuse_other_version(whole: Any, source: object) -> None:
+    """A report of a later version is not read as if it were of this one."""
+    version = whole.get("version", VERSION) if isinstance(whole, dict) else VERSION
+    if version != VERSION:
+        raise ValueError(f"{source} has version {version!r} and this calibrary reads version {VERSION}: make it again")
