@@ -1438,11 +1438,33 @@ def density_width(rule, y, p):
 
 
 @defines("vectors", least=2)
-def dkde(y, rows, norm=1, bandwidth="cv", root=False):
+def dkde(y, rows, norm=1, bandwidth="cv", root=False, debias=False):
     k, _ = left_out_kernels(rows, density_width(bandwidth, y, rows))
     hot = one_hot(y, rows.shape[1])
-    error = mean([sum(abs(k[j] @ hot / k[j].sum() - rows[j]) ** norm) for j in range(len(y))])
-    return error ** (1 / norm) if root else error
+    terms = [
+        sum(without_noise(hot[:, i], rows[j, i], k[j], norm) for i in range(rows.shape[1]))
+        if debias
+        else sum(abs(k[j] @ hot / k[j].sum() - rows[j]) ** norm)
+        for j in range(len(y))
+    ]
+    return max(mean(terms), 0.0) ** (1 / norm) if root else mean(terms)
+
+
+def absolute_normal(m, s):
+    """E|X| of a normal X."""
+    return abs(m) if s == 0 else 2 * s * normal_density(m / s) + m * (2 * normal_share(m / s) - 1)
+
+
+def without_noise(y, c, k, norm):
+    """The distance of the smoothed labels from c without what their noise adds: by pairs, or by a normal law."""
+    smooth = k @ y / k.sum()
+    if norm == 2:
+        pairs = np.outer(k, k)
+        np.fill_diagonal(pairs, 0.0)
+        alone = pairs.sum() <= 1e-12 * k.sum() ** 2
+        return (smooth - c) ** 2 if alone else (y - c) @ pairs @ (y - c) / pairs.sum()
+    spread = math.sqrt(max(smooth * (1 - smooth), 0.0) * (k @ k)) / k.sum()
+    return 2 * abs(smooth - c) - absolute_normal(smooth - c, spread)
 
 
 @defines("pairs", "top-label", least=3)
@@ -1455,6 +1477,9 @@ def bkde(y, c, norm=2, debias=None, bandwidth="loo-mle", cross_term="pair"):
         smooth = k[j] @ y / k[j].sum()
         if not debias:
             terms.append(abs(smooth - c[j]) ** norm)
+            continue
+        if norm == 1:
+            terms.append(without_noise(y, c[j], k[j], 1))
             continue
         centre = c[j] if cross_term == "pair" else 0.0
         pairs = np.outer(k[j], k[j])

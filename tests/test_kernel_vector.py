@@ -344,6 +344,9 @@ def test_dkde_is_its_definition_with_zeros_ties_and_weights(k, h, p_norm):
     i = np.repeat(np.arange(40), w.astype(int))
     got = cal.compute("dkde", y, p, bandwidth=h, p=p_norm, sample_weight=w)
     assert got == pytest.approx(definitions.dkde(y[i], p[i], p_norm, h), rel=1e-8)
+    i = np.repeat(np.arange(40), w.astype(int))
+    got = cal.compute("dkde", y, p, bandwidth=h, norm=p_norm, debias=True, sample_weight=w)
+    assert got == pytest.approx(definitions.dkde(y[i], p[i], p_norm, h, debias=True), rel=1e-8, abs=1e-12)
     gap = np.abs(importance_shares(y, p, h, w)[0] - p) ** p_norm
     got = cal.compute("dkde", y, p, bandwidth=h, p=p_norm, sample_weight=w, weight_type="importance")
     assert got == pytest.approx(np.average(gap.sum(axis=1), weights=w), rel=1e-8)
@@ -439,7 +442,8 @@ def test_fractional_copies_cannot_be_left_out():
         ("skce_ul", {"block_size": 100}, "at least 100 rows"),
         ("kccsd", {"operator": "langevin"}, "operator='langevin'"),
         ("kccsd", {"estimator": "v"}, "estimator='v'"),
-        ("dkde", {"p": 3}, "norm=3"),
+        ("dkde", {"norm": 0.5}, "norm=0.5"),
+        ("dkde", {"norm": 3, "debias": True}, "needs norm=1 or norm=2"),
         ("dkde", {"bandwidth": "median"}, "bandwidth='median'"),
         ("dkde", {"bandwidth": float("nan")}, "bandwidth=nan"),
     ],
@@ -469,3 +473,36 @@ def test_median_widths_equal_the_golden_ones(entry):
     y, p, _ = arrays(entry["data"])
     options = dict(entry["params"])
     assert_close(median_bandwidth(cal.predictions(y, p), **options), entry)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_debiased_dkde_reads_less_on_calibrated_predictions(k):
+    rng = np.random.default_rng(5)
+    read = {(norm, debias): [] for norm in (1, 2) for debias in (False, True)}
+    for _ in range(30):
+        p = rng.dirichlet(np.ones(k), 300)
+        y = (p.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+        for norm, debias in read:
+            read[norm, debias].append(cal.compute("dkde", y, p, bandwidth=0.01, norm=norm, debias=debias))
+    mean = {key: np.mean(values) for key, values in read.items()}
+    assert abs(mean[2, True]) < 0.25 * mean[2, False]
+    assert mean[1, True] < 0.75 * mean[1, False]
+
+
+def test_two_classes_are_twice_the_beta_kernel_also_without_bias():
+    y, p = problem(40, 2)
+    for norm in (1, 2):
+        both = cal.compute("dkde", y, p, bandwidth=0.05, norm=norm, debias=True)
+        assert both == pytest.approx(2 * cal.compute("bkde", y, p, bandwidth=0.05, norm=norm, debias=True), rel=1e-9)
+
+
+def test_importance_weights_of_the_debiased_dkde_are_free_of_scale_and_leave_the_row_out():
+    y, p = problem(30, 3)
+    w = np.random.default_rng(0).random(30) + 0.1
+    options = {"bandwidth": 0.1, "norm": 2, "debias": True, "weight_type": "importance"}
+    kernel, _ = definitions.left_out_kernels(p, 0.1)
+    hot = np.eye(3)[y]
+    terms = [sum(definitions.without_noise(hot[:, k], p[j, k], kernel[j] * w, 2) for k in range(3)) for j in range(30)]
+    got = cal.compute("dkde", y, p, sample_weight=w, **options)
+    assert got == pytest.approx(np.average(terms, weights=w), rel=1e-9)
+    assert got == pytest.approx(cal.compute("dkde", y, p, sample_weight=7 * w, **options), rel=1e-12)

@@ -6,7 +6,6 @@ import math
 from typing import Any, Unpack
 
 import numpy as np
-import scipy
 
 from calibrary._errors import one_of, warn
 from calibrary.data.checks import Array
@@ -17,6 +16,7 @@ from calibrary.grouping.edges import whole
 from calibrary.metrics.bins.options import BINNING
 from calibrary.metrics.declare import ENTRIES, Common, Correction, metric, run_test
 from calibrary.metrics.literature import cited
+from calibrary.numerics.laws.folded import folded_normal_mean
 
 __all__ = ["debiased_calibration_error", "debiased_calibration_test", "debiased_squared_calibration_error"]
 
@@ -196,7 +196,7 @@ def debiased_calibration_error(
     groups = group(view, binning, mass_rule=mass_rule, **options)
     spread = np.sqrt(groups.label * (1.0 - groups.label) / _size(groups, weight_type))
     if method == "exact":
-        again = _mean_absolute(groups.gap, spread)
+        again = folded_normal_mean(groups.gap, spread)
     else:
         shape = (whole("n_resamples", n_resamples), len(groups))
         again = np.abs(np.random.default_rng(rng).normal(groups.gap, spread, shape)).mean(axis=0)
@@ -247,10 +247,3 @@ def _size(groups: Groups, weight_type: str) -> Array:
             "weight_type='importance'"
         )
     return groups.weight
-
-
-def _mean_absolute(mean: Array, spread: Array) -> Array:
-    """E|X| of normal X."""
-    z = mean / np.where(spread > 0, spread * math.sqrt(2.0), 1.0)
-    folded = spread * math.sqrt(2.0 / math.pi) * np.exp(-(z**2)) + mean * scipy.special.erf(z)
-    return np.where(spread > 0, folded, np.abs(mean))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,6 +14,7 @@ from calibrary.data.predictions import Predictions, Sorted
 from calibrary.kernels import beta_bandwidth, copies
 from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.literature import cited
+from calibrary.numerics.laws.folded import folded_normal_mean
 from calibrary.numerics.sums.beta import BetaSums, leave_one_out_beta_pairs, leave_one_out_beta_sums
 
 __all__ = ["beta_kernel_calibration_error"]
@@ -33,6 +36,13 @@ def _same_width(
     return {"bandwidth": beta_bandwidth(bandwidth, view, weight_type=weight_type)}
 
 
+def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
+    """A label drawn once more is off by at most sqrt(2 / pi) / 2 = 0.4 on average."""
+    if options.get("cross_term") == "label":
+        return -1.0, 2.0
+    return (-0.4, 1.0) if options.get("debias") and options.get("norm") == 1 else (-0.25, 1.0)
+
+
 @metric(
     "bkde",
     differentiable=True,
@@ -50,8 +60,8 @@ def _same_width(
     family="kernel",
     row=54,
     range=(-0.25, 1.0),
-    range_note="[0, 1] with debias=False; [-1, 2] with cross_term='label'",
-    range_with=lambda options, k: (-1.0, 2.0) if options.get("cross_term") == "label" else (-0.25, 1.0),
+    range_note="[0, 1] with debias=False; [-0.4, 1] with norm=1, debias=True; [-1, 2] with cross_term='label'",
+    range_with=_range,
     sign="0 is perfect; larger is worse; small negative values are the noise of an unbiased estimate",
     symmetric=True,
     cost="O(N log N) and a kernel between nodes, for each width",
@@ -70,7 +80,7 @@ def _same_width(
 def beta_kernel_calibration_error(
     view: Predictions,
     *,
-    norm: int = 2,
+    norm: float = 2,
     debias: bool | None = None,
     bandwidth: float | str = "loo-mle",
     cross_term: str = "pair",
@@ -88,10 +98,13 @@ def beta_kernel_calibration_error(
 
     Parameters
     ----------
-    norm : 1 or 2
+    norm : float, 1 or more
         Power of the difference; no root is taken.
     debias : bool, optional
-        By default True for norm = 2 and False for norm = 1, for which there is no unbiased form.
+        True by default for norm = 2, where it is exact at a given width. For norm = 1 it takes off what the noise of
+        the labels adds on average, as ``ece_db`` does (twice the plain value less its mean when the labels are drawn
+        once more, their mean normal with variance :math:`\hat y (1 - \hat y) \sum k^2 / (\sum k)^2`); other powers
+        have no such form.
     bandwidth : positive number, "loo-mle" or "cv"
         The width h; by default the one of 20 that maximises the leave-one-out likelihood of the confidences.
     cross_term : "pair" or "label"
@@ -106,12 +119,11 @@ def beta_kernel_calibration_error(
     0.1895
     """
     one_of("cross_term", cross_term, ("pair", "label"))
-    if norm not in (1, 2):
-        raise ValueError(f"norm={norm!r} must be 1 or 2")
+    power = checked_power(norm)
     unbiased = norm == 2 if debias is None else bool(debias)
-    if unbiased and norm == 1:
-        raise ValueError("debias=True needs norm=2: there is no unbiased form for norm=1")
-    if cross_term == "label" and not unbiased:
+    if unbiased and norm not in (1, 2):
+        raise ValueError(f"debias=True needs norm=1 or norm=2, not {norm!r}: other powers have no de-biased form")
+    if cross_term == "label" and not (unbiased and norm == 2):
         raise ValueError("cross_term='label' belongs to the de-biased form: leave debias and norm at their defaults")
     copies(view, weight_type, "leave-one-out")
     size = view.total if weight_type == "frequency" else view.n
@@ -120,13 +132,31 @@ def beta_kernel_calibration_error(
     h = beta_bandwidth(bandwidth, view, weight_type=weight_type)
     s = view.sorted
     sums = leave_one_out_beta_sums(s.c, s.y, h, s.w, weight_type=weight_type, squares=unbiased)
-    if not unbiased:
-        terms = np.abs(sums.weighted / sums.total - s.c) ** norm
-    elif cross_term == "pair":
-        terms = _pair_terms(sums, s, s.c, weight_type)
+    if cross_term == "pair":
+        terms = curve_terms(sums, s, power, unbiased, weight_type)
     else:
         terms = _pair_terms(sums, s, np.zeros(view.n), weight_type) - 2.0 * s.c * s.y + s.c**2
     return float(terms.mean() if s.w is None else np.dot(s.w, terms) / view.total)
+
+
+def checked_power(norm: Any) -> float:
+    """The power of a difference, which must be a number of 1 or more."""
+    power = float(norm) if isinstance(norm, int | float) and not isinstance(norm, bool) else math.nan
+    if not 1.0 <= power < math.inf:
+        raise ValueError(f"norm={norm!r} must be a finite number, 1 or more")
+    return power
+
+
+def curve_terms(sums: BetaSums, s: Sorted, power: float, debias: bool, weight_type: str) -> Array:
+    """Powers of the distance of the leave-one-out curve from each confidence, with or without the noise of labels."""
+    if debias and power == 2.0:
+        return _pair_terms(sums, s, s.c, weight_type)
+    curve = sums.weighted / sums.total
+    terms: Array = np.abs(curve - s.c) ** power
+    if not debias:
+        return terms
+    noise = np.sqrt(np.clip(curve * (1.0 - curve), 0.0, None) * sums.square_total) / sums.total
+    return 2.0 * terms - folded_normal_mean(curve - s.c, noise)
 
 
 def _pair_terms(sums: BetaSums, s: Sorted, centre: Array, weight_type: str) -> Array:

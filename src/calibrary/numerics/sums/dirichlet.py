@@ -101,6 +101,57 @@ def leave_one_out_shares(
                 yield found
 
 
+@dataclass(frozen=True)
+class Rest:
+    """Kernel mass around some rows, the neighbour that weighs most kept apart from the others.
+
+    Attributes
+    ----------
+    rows : which rows
+    top : that neighbour of each row
+    weight, square : its kernel mass and the sum of the squares of its copies
+    rest, rest_square : (rows, K), the same for the other neighbours, by class
+    """
+
+    rows: slice
+    top: NDArray[np.intp]
+    weight: Array
+    square: Array
+    rest: Array
+    rest_square: Array
+
+
+def leave_one_out_rest(
+    points: Array, labels: NDArray[np.intp], h: float, weights: Array | None = None, *, weight_type: str = "frequency"
+) -> Iterator[Rest]:
+    """Sums of the kernel and of its square over the other points, by class, a block of rows at a time.
+
+    The sums are relative to the largest kernel value of the row. With "frequency" weights a point is w copies, each
+    with a square of its own; with "importance" weights it is one point of mass w k.
+    """
+    n, k = points.shape
+    w = np.ones(n) if weights is None else weights
+    logs, bias = np.log(np.maximum(points, _FLOOR)), -_log_beta(points / h + 1.0)
+    hot = np.zeros((n, k))
+    hot[np.arange(n), labels] = 1.0
+    step = max(1, _BLOCK // n)
+    for first in range(0, n, step):
+        rows = slice(first, min(first + step, n))
+        here = np.arange(rows.stop - first)
+        log_kernel = logs[rows] @ (points.T / h) + bias
+        copies = np.broadcast_to(w, log_kernel.shape).copy()
+        own = here, np.arange(first, rows.stop)
+        copies[own] = np.maximum(copies[own] - 1.0, 0.0) if weight_type == "frequency" else 0.0
+        log_kernel[copies == 0.0] = -np.inf
+        kernel = np.exp(log_kernel - log_kernel.max(axis=1, keepdims=True))
+        mass = copies * kernel
+        square = mass * kernel if weight_type == "frequency" else mass * mass
+        top = mass.argmax(axis=1)
+        weight, weight_square = mass[here, top], square[here, top]
+        mass[here, top] = square[here, top] = 0.0
+        yield Rest(rows, top, weight, weight_square, mass @ hot, square @ hot)
+
+
 def _compiled(known: tuple[Any, ...], found: ClassShares) -> Callable[[int, int], None]:
     from calibrary.numerics.compiled.tiles import class_shares
 
