@@ -87,6 +87,7 @@ from calibrary.metrics.point.ordinal import *
 from calibrary.metrics.point.power import *
 from calibrary.metrics.point.spiegelhalter import *
 from calibrary.metrics.point.success import *
+from calibrary.metrics.scores import *
 from calibrary.metrics.segments import *
 from calibrary.metrics.selective import *
 from calibrary.models.ecoc import *
@@ -105,9 +106,10 @@ _ROOMS = (
 #: What people call besides the metrics themselves.
 _VERBS = (
     "adjust_pvalues", "assert_calibrated", "averaged_two_bin_null_mean", "boxes", "calibration_gain",
-    "calibration_monitor", "catalogue", "compare", "compute", "evaluate", "horizon", "interval", "match_detections",
-    "matched_detections", "null_distribution", "power", "predictions", "read_yolo", "recalibration_gain", "recommend",
-    "report", "sample_size", "segmentation", "sigmoid", "softmax", "test", "verdict",
+    "calibration_monitor", "catalogue", "check_propriety", "compare", "compute", "evaluate", "horizon", "interval",
+    "match_detections", "matched_detections", "null_distribution", "power", "predictions", "read_yolo",
+    "recalibration_gain", "recommend", "report", "sample_size", "scoring_function", "segmentation", "sigmoid",
+    "softmax", "test", "verdict",
 )  # fmt: skip
 
 #: Tables and curves.
@@ -129,9 +131,9 @@ _NOUNS = (
     "IntervalResult", "Inversion", "Lens", "MapGain", "Matches", "MonteCarlo", "MonteCarloResult",
     "MultipleBinomialResult", "MurphyCurve", "MurphyDecomposition", "NeighborCurve", "NeighborTestResult",
     "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Parts", "Pixels", "Power", "Predictions",
-    "Question", "RatioInterval", "RecalibrationGain", "Recalibrator", "Recommendation", "RegretCurve",
-    "ReliabilityBins", "Report", "Row", "SampleSize", "SegmentsTestResult", "SetCoverage", "TCalResult",
-    "TestResult", "Triangle", "TrueDecomposition", "UnknownMetricError", "VariationalTestResult", "Verdict",
+    "Propriety", "Question", "RatioInterval", "RecalibrationGain", "Recalibrator", "Recommendation", "RegretCurve",
+    "ReliabilityBins", "Report", "Row", "SampleSize", "ScoringFunction", "SegmentsTestResult", "SetCoverage",
+    "TCalResult", "TestResult", "Triangle", "TrueDecomposition", "UnknownMetricError", "VariationalTestResult", "Verdict",
 )  # fmt: skip
 
 _METRICS = sorted({f.__name__ for f in (*_FUNCTIONS.values(), *(test.function for test in _TESTS.values()))})

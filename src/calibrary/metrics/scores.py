@@ -1,16 +1,28 @@
-"""Proper scores as objects: the expected score of a forecast, its entropy and its divergence."""
+"""Scores as objects (section 3.2): mean score of a forecast, entropy and divergence; and whether a score is proper."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of
-from calibrary.data.checks import Array
+from calibrary._errors import one_of, suggest
+from calibrary.data.checks import Array, as_floats
+from calibrary.metrics.declare import ENTRIES, Entry, Result
+
+__all__ = ["Propriety", "ScoringFunction", "check_propriety", "scoring_function"]
+
+#: Points of the simplex that a check of propriety compares with one another, lattice and random.
+_LATTICE, _RANDOM = 800, 200
+#: A forecast that is better than the truth by less than this share of the scores is rounding.
+_ROUNDING = 1e-9
+#: Nearer points count as equal when a proper score is asked whether it is strictly so.
+_APART = 1e-3
 
 _SCORES = ("brier", "log", "spherical", "power", "rps")
 
@@ -73,3 +85,233 @@ def _norm(q: Array, alpha: float) -> Array:
     largest = q.max(axis=1)
     norm: Array = largest * _over_classes((q / largest[:, None]) ** alpha) ** (1.0 / alpha)
     return norm
+
+
+# -- scores of every kind ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ScoringFunction:
+    """The mean score s(c, q) of a forecast c where the classes occur with frequencies q, equation (3).
+
+    Made by :func:`scoring_function`. Low scores are good. Forecasts and frequencies are given as a number (P(class 1)
+    of two classes), a vector, or rows of a matrix; the answer is a number, or one per row.
+
+    Attributes
+    ----------
+    name : str
+    rule : ``rule(c, k)``, the score of each row of the matrix c when class k[i] came about
+    """
+
+    name: str
+    rule: Callable[[Array, NDArray[np.intp]], Any] = field(repr=False)
+
+    def __call__(self, c: Any, q: Any) -> Any:
+        """s(c, q): sum over the classes of S(c, k) q_k; a class that never occurs costs nothing."""
+        forecast, one = _rows(c, "c")
+        truth, also_one = _rows(q, "q")
+        if forecast.shape[1] != truth.shape[1]:
+            raise ValueError(f"c has {forecast.shape[1]} classes and q has {truth.shape[1]}: give as many")
+        forecast, truth = np.broadcast_arrays(forecast, truth)
+        value = _expected(self.losses(forecast), truth)
+        return float(value[0]) if one and also_one else value
+
+    def entropy(self, q: Any) -> Any:
+        """s(q, q): the score of the truth itself."""
+        return self(q, q)
+
+    def divergence(self, c: Any, q: Any) -> Any:
+        """s(c, q) - s(q, q): what is lost by forecasting c; never negative if the score is proper."""
+        return self(c, q) - self.entropy(q)
+
+    def losses(self, c: Any) -> Array:
+        """S(c, k) of every row c (one line) and class k (one column)."""
+        forecast, _ = _rows(c, "c")
+        n, classes = forecast.shape
+        table = np.empty((n, classes))
+        for k in range(classes):
+            got = np.asarray(self.rule(forecast, np.full(n, k, dtype=np.intp)), dtype=np.float64)
+            if got.shape != (n,):
+                raise ValueError(
+                    f"the score {self.name} gave shape {got.shape} for {n} rows: return one number per row"
+                )
+            if np.isnan(got).any():
+                raise ValueError(
+                    f"the score {self.name} is NaN for c = {forecast[np.isnan(got)][0].tolist()} and class {k}"
+                )
+            table[:, k] = got
+        return table
+
+
+def scoring_function(score: str | Callable[..., Any] | ScoringFunction, **options: Any) -> ScoringFunction:
+    """A score as a function of forecast and frequencies, with its entropy and divergence.
+
+    Parameters
+    ----------
+    score : str or callable
+        The id of a metric that is a mean of row scores ("bs", "nll", "fl", "rps", ...), or your own
+        ``score(c, k)``: a matrix of forecasts, one row each, and the class of each row; low is good.
+    **options
+        Of the metric.
+
+    Returns
+    -------
+    ScoringFunction
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> brier = cal.scoring_function("bs", scale="sum")
+    >>> round(brier(0.7, 0.8), 4), round(brier.entropy(0.8), 4), round(brier.divergence(0.7, 0.8), 4)
+    (0.34, 0.32, 0.02)
+    """
+    if isinstance(score, ScoringFunction):
+        return score
+    if callable(score):
+        name = getattr(score, "__name__", type(score).__name__)
+        return ScoringFunction(name, (lambda c, k: score(c, k, **options)) if options else score)
+    entry = _row_score(score)
+    sign = -1.0 if entry.better == "higher" else 1.0
+
+    def rule(c: Array, k: NDArray[np.intp]) -> Any:
+        if c.shape[1] > 2 and "full" not in entry.lenses:
+            raise ValueError(
+                f"score={entry.id!r} is a score of two classes, and there are {c.shape[1]}: use n_classes=2"
+            )
+        return sign * entry.function(k, c, reduction="none", **options)
+
+    return ScoringFunction(entry.id, rule)
+
+
+@dataclass(frozen=True)
+class Propriety(Result):
+    """Whether a score is proper, as :func:`check_propriety` finds it.
+
+    Attributes
+    ----------
+    verdict : "strictly proper", "proper" or "improper"
+    truth, forecast : the frequencies, and the forecast other than them that scores best against them; of an improper
+        score those where the forecast wins most
+    gain : how much better than the truth that forecast scores (at most 0 if the score is proper)
+    n_classes, n_points : number of classes, and of points compared
+    """
+
+    verdict: str
+    truth: tuple[float, ...]
+    forecast: tuple[float, ...]
+    gain: float
+    n_classes: int
+    n_points: int
+
+    def __bool__(self) -> bool:
+        return self.verdict != "improper"
+
+
+def check_propriety(
+    score: str | Callable[..., Any] | ScoringFunction, *, n_classes: int = 2, rng: Any = 0, **options: Any
+) -> Propriety:
+    """Is stating the true frequencies the best forecast under this score?
+
+    Every pair of about a thousand points inside the simplex is tried as frequencies q and forecast c: the divergence
+    s(c, q) - s(q, q) must nowhere be negative (proper), and zero only for c = q (strictly proper). A counterexample
+    is a proof, its absence evidence.
+
+    Parameters
+    ----------
+    score : str or callable
+        As in :func:`scoring_function`.
+    n_classes : int
+    rng : int, Generator or None
+        Of the random points beside the lattice.
+    **options
+        Of the metric.
+
+    Returns
+    -------
+    Propriety
+        True where the score is proper.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> cal.check_propriety("bs", n_classes=3).verdict
+    'strictly proper'
+    >>> found = cal.check_propriety("fl", gamma=2)
+    >>> found.verdict, bool(found)
+    ('improper', False)
+    """
+    k = int(n_classes)
+    if k != n_classes or k < 2:
+        raise ValueError(f"n_classes={n_classes!r} must be a whole number, 2 or more")
+    made = scoring_function(score, **options)
+    points = _simplex_points(k, rng)
+    losses = made.losses(points)
+    expected = _expected(losses[:, None, :], points[None, :, :])  # forecast, truth
+    own = np.diagonal(expected)
+    if not np.isfinite(own).all():
+        raise ValueError(f"the score {made.name} is not finite at a forecast inside the simplex: it cannot be checked")
+    with np.errstate(invalid="ignore"):
+        gain = own[None, :] - expected
+    rounding = _ROUNDING * max(1.0, float(np.abs(own).max()))
+    if gain.max() <= rounding:  # proper: is it also worse to be off, not counting points that are next to each other?
+        gain[scipy.spatial.distance.cdist(points, points) < _APART] = -np.inf
+    best, truth = np.unravel_index(int(np.argmax(gain)), gain.shape)
+    largest = float(gain[best, truth])
+    verdict = "improper" if largest > rounding else "proper" if largest > -rounding else "strictly proper"
+    return Propriety(verdict, tuple(points[truth].tolist()), tuple(points[best].tolist()), largest, k, len(points))
+
+
+def _row_score(name: str) -> Entry:
+    """The metric of that id, if it is a mean of row scores."""
+    plain = [e for e in ENTRIES.values() if "reduction" in e.options and e.reads == "predictions"]
+    scores = {e.id: e for e in plain if set(e.needs) <= {"order"}}
+    if name not in scores:
+        raise ValueError(f"score={name!r} is not a mean of row scores: {suggest(str(name), scores)}")
+    return scores[name]
+
+
+def _rows(x: Any, name: str) -> tuple[Array, bool]:
+    """Probability vectors as rows, and whether there was one only."""
+    p = as_floats(x, name) if np.ndim(x) else np.array([float(x)])
+    one = p.ndim == 1
+    if np.ndim(x) == 0:
+        p = np.array([[1.0 - p[0], p[0]]])
+    elif one:
+        p = p[None, :]
+    if p.ndim != 2 or p.shape[1] < 2:
+        raise ValueError(
+            f"{name} has shape {np.shape(x)}: give a number, a vector of class probabilities, or rows of them"
+        )
+    if not (p.min() >= 0.0 and np.abs(p.sum(axis=1) - 1.0).max() <= 1e-6):
+        raise ValueError(f"{name} holds a row that is no probability vector: numbers from 0 that sum to 1")
+    return p, one
+
+
+def _expected(losses: Array, truth: Array) -> Array:
+    """Mean over the classes; infinite losses count only where the class occurs."""
+    finite = np.isfinite(losses)
+    value: Array = np.einsum("...k,...k->...", np.where(finite, losses, 0.0), truth)
+    if finite.all():
+        return value
+    signed = np.einsum("...k,...k->...", np.where(finite, 0.0, np.sign(losses)), truth)
+    return np.where(signed == 0.0, value, np.copysign(np.inf, signed))
+
+
+def _simplex_points(k: int, rng: Any) -> Array:
+    """A lattice inside the simplex as fine as the number of points allows, and random points."""
+    if k == 2:
+        c = (np.arange(_LATTICE) + 0.5) / _LATTICE
+        lattice = np.column_stack([1.0 - c, c])
+    else:
+        parts = k
+        while _number(parts + 1, k) <= _LATTICE:
+            parts += 1
+        cuts = itertools.combinations(range(1, parts), k - 1)
+        whole = np.array([np.diff([0, *cut, parts]) for cut in cuts], dtype=np.float64)
+        lattice = whole / parts
+    return np.concatenate([lattice, np.random.default_rng(rng).dirichlet(np.ones(k), _RANDOM)])
+
+
+def _number(parts: int, k: int) -> int:
+    """Ways to write a number as the sum of k positive ones."""
+    return int(scipy.special.comb(parts - 1, k - 1, exact=True))
