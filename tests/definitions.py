@@ -832,15 +832,25 @@ def binned_map(y, c, n_bins, base, roof="tilted", empty="zero"):
         starts = [0.0] + [min(c[rows]) for rows in members(index)[1:]]
     place = lambda x: sum(x >= s for s in starts[1:])  # noqa: E731
     index = [place(x) for x in c]
-    found = {index[rows[0]]: (mean(y[rows]), gap(y, c, rows)) for rows in members(index)}
+    found = {index[rows[0]]: (mean(y[rows]), gap(y, c, rows), line(y[rows], c[rows])) for rows in members(index)}
 
     def predict(x):
         if place(x) not in found:
             return 0.0 if empty == "zero" else x
-        height, shift = found[place(x)]
+        height, shift, straight = found[place(x)]
+        if roof == "free":
+            return min(max(straight(x), 0.0), 1.0)
         return height if roof == "flat" else x + shift
 
     return predict
+
+
+def line(y, c):
+    """Least squares; of slope zero where the confidences hardly differ."""
+    middle = mean(c)
+    spread = math.fsum((x - middle) ** 2 for x in c)
+    slope = math.fsum((x - middle) * z for x, z in zip(c, y, strict=True)) / spread if spread > 1e-8 * len(c) else 0.0
+    return lambda x: mean(y) + slope * (x - middle)
 
 
 def binned_map_scores(y, c, base, roof="tilted", empty="zero", max_bins=40, cv=10, folds="shuffle", rng=1):

@@ -397,7 +397,15 @@ def test_tilted_roof_reads_ece_and_flat_roof_label_binned_error(base):
 @pytest.mark.parametrize("decimals", [None, 1])
 @pytest.mark.parametrize("base", ["mass", "width"])
 @pytest.mark.parametrize(
-    ("roof", "empty"), [("tilted", "zero"), ("tilted", "identity"), ("flat", "zero"), ("flat", "identity")]
+    ("roof", "empty"),
+    [
+        ("tilted", "zero"),
+        ("tilted", "identity"),
+        ("flat", "zero"),
+        ("flat", "identity"),
+        ("free", "zero"),
+        ("free", "identity"),
+    ],
 )
 def test_cross_validation_scores_are_those_of_the_map_on_held_out_folds(base, roof, empty, decimals):
     y, c = sample(63, decimals=decimals)
@@ -544,3 +552,19 @@ def test_grouping_objects_pass_through_every_binned_metric():
     y, c = sample()
     for id in ("ece", "mce", "ace", "tace", "ice", "rbece", "ece_lb", "cece"):
         assert cal.compute(id, y, c, binning=EqualWidth(5)) == cal.compute(id, y, c, binning="width", n_bins=5)
+
+
+def test_free_roofs_are_straight_lines_of_any_slope_and_one_bin_finds_the_slope_of_the_curve():
+    rng = np.random.default_rng(3)
+    c = rng.random(4000)
+    y = rng.random(4000) < 0.3 + 0.4 * c
+    free = cal.maps.as_map("bins", n_bins=1, roof="free").fit(y, c)
+    np.testing.assert_allclose(free([0.0, 1.0]), [0.3, 0.7], atol=0.04)
+    w = 1 + np.arange(4000) % 3
+    weighted = cal.maps.as_map("bins", n_bins=5, roof="free", base="width").fit(y, c, sample_weight=w)
+    repeated = cal.maps.as_map("bins", n_bins=5, roof="free", base="width").fit(np.repeat(y, w), np.repeat(c, w))
+    np.testing.assert_allclose(weighted(c[:50]), repeated(c[:50]), rtol=1e-9)
+    assert weighted(np.linspace(0, 1, 101)).min() >= 0
+    # the exact distance of the line from the diagonal
+    truth = np.mean(np.abs(0.3 - 0.6 * c))
+    assert cal.fit_on_the_test_calibration_error(y, c, roof="free") == pytest.approx(truth, abs=0.02)

@@ -133,7 +133,8 @@ _NOUNS = (
     "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Parts", "Pixels", "Power", "Predictions",
     "Propriety", "Question", "RatioInterval", "RecalibrationGain", "Recalibrator", "Recommendation", "RegretCurve",
     "ReliabilityBins", "Report", "Row", "SampleSize", "ScoringFunction", "SegmentsTestResult", "SetCoverage",
-    "TCalResult", "TestResult", "Triangle", "TrueDecomposition", "UnknownMetricError", "VariationalTestResult", "Verdict",
+    "TCalResult", "TestResult", "Triangle", "TrueDecomposition", "UnknownMetricError", "VariationalTestResult",
+    "Verdict",
 )  # fmt: skip
 
 _METRICS = sorted({f.__name__ for f in (*_FUNCTIONS.values(), *(test.function for test in _TESTS.values()))})

@@ -6,7 +6,7 @@ with their weights, mean confidences and mean labels.
 
 from __future__ import annotations
 
-from calibrary.grouping.cross_validated import CrossValidated, bins_of_map
+from calibrary.grouping.cross_validated import ROOFS, CrossValidated, bins_of_map, roof_of
 from calibrary.grouping.edges import (
     Edges,
     EqualArea,
@@ -30,6 +30,7 @@ from calibrary.grouping.sweep import MonotonicSweep
 from calibrary.grouping.windows import Windows, nearest_windows, sliding_windows
 
 __all__ = [
+    "ROOFS",
     "BlockPAVA",
     "CrossValidated",
     "Edges",
@@ -56,5 +57,6 @@ __all__ = [
     "nearest_windows",
     "norm_order",
     "power_mean",
+    "roof_of",
     "sliding_windows",
 ]

@@ -13,6 +13,11 @@ from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, Intervals
 from calibrary.grouping.groups import Groups
 from calibrary.numerics.sums.segments import segment_sums
 
+#: The map inside a bin.
+ROOFS = ("tilted", "flat", "free")
+#: Confidences with a smaller variance (a standard deviation of 1e-4) have no slope.
+_NARROW = 1e-8
+
 
 class FirstValues(Intervals):
     """Equal-mass bins that start at their smallest confidence: left-closed, for use on other data."""
@@ -34,8 +39,9 @@ class CrossValidated(Grouping):
     Parameters
     ----------
     base : "mass" or "width"
-    roof : "tilted" or "flat"
-        The map inside a bin: c + mean label - mean confidence, or the mean label.
+    roof : "tilted", "flat" or "free"
+        The map inside a bin: c + mean label - mean confidence, the mean label, or the least-squares line kept within
+        [0, 1].
     max_bins : int
     cv : int
         Number of folds.
@@ -62,7 +68,7 @@ class CrossValidated(Grouping):
         rng: Any = 1,
     ) -> None:
         one_of("base", base, ("mass", "width"))
-        one_of("roof", roof, ("tilted", "flat"))
+        one_of("roof", roof, ROOFS)
         one_of("empty", empty, ("zero", "identity"))
         one_of("folds", folds, ("shuffle", "rank"))
         if not tolerance >= 0:
@@ -77,10 +83,16 @@ class CrossValidated(Grouping):
         everything, folds = view.sorted, self._folds(view)
         edges = [self._edges(everything.c, held.c) for held in folds]
         below = np.split(_sums_below(everything, np.concatenate(edges)), self.cv, axis=1)
-        errors = [
-            self._held_out_errors(together, _sums_below(held, edge))
-            for held, edge, together in zip(folds, edges, below, strict=True)
-        ]
+        if self.roof == "free":
+            errors = [
+                self._held_out_errors_of_lines(together - _sums_below(held, edge), held, edge)
+                for held, edge, together in zip(folds, edges, below, strict=True)
+            ]
+        else:
+            errors = [
+                self._held_out_errors(together, _sums_below(held, edge))
+                for held, edge, together in zip(folds, edges, below, strict=True)
+            ]
         self.scores_ = np.mean(errors, axis=0)
         slack = max(self.tolerance, 1e-12)
         self.n_bins_ = int(np.argmax(self.scores_ <= self.scores_.min() * (1 + slack))) + 1
@@ -117,12 +129,12 @@ class CrossValidated(Grouping):
         """Mean squared error on the held-out fold for every number of bins; in a bin it follows from sums alone."""
         n_bins, k = _every_edge(self.max_bins)
         left = np.flatnonzero(k < n_bins)  # the left edges of the bins
-        n, wc, wy, square = np.diff(below - test_below, axis=1)[:, left]  # the training rows
+        n, wc, wy, square, _ = np.diff(below - test_below, axis=1)[:, left]  # the training rows
         some = n > 0
         size = np.where(some, n, 1.0)
         shift = np.where(some, (wy - wc) / size, 0.0)
         level = np.where(some, wy / size, 0.0)
-        n, wc, wy, square = np.diff(test_below, axis=1)[:, left]
+        n, wc, wy, square, _ = np.diff(test_below, axis=1)[:, left]
         tilted = n * shift**2 + 2 * shift * (wc - wy) + square
         flat = n * level**2 - 2 * level * wy + wy
         if self.empty == "zero":
@@ -132,11 +144,63 @@ class CrossValidated(Grouping):
         total = np.bincount(n_bins[left], tilted if self.roof == "tilted" else flat)[1:]
         return np.asarray(total / test_below[0, -1])
 
+    def _held_out_errors_of_lines(self, below: Array, held: Sorted, edges: Array) -> Array:
+        """The same for lines of free slope; they are kept within [0, 1], so that sums of a bin do not suffice."""
+        n_bins, _ = _every_edge(self.max_bins)
+        errors = np.empty(self.max_bins)
+        for b in range(1, self.max_bins + 1):
+            here = n_bins == b
+            n, wc, wy, square, wcc = np.diff(below[:, here], axis=1)
+            offset, slope = bin_lines(n, wc, wy, wcc, (wcc + wy - square) / 2.0)
+            slope = np.where(n > 0, slope, 1.0 if self.empty == "identity" else 0.0)
+            inside = edges[here][1:-1].searchsorted(held.c, "right")
+            line = np.clip(offset[inside] + slope[inside] * held.c, 0.0, 1.0)
+            errors[b - 1] = np.mean((line - held.y) ** 2)
+        return errors
+
     def assign(self, c: Any) -> Indices:
         return self.chosen_.assign(c)
 
     def _split(self, view: Predictions) -> Groups:
         return self.chosen_._split(view)
+
+
+def bin_lines(n: Array, c: Array, y: Array, cc: Array, cy: Array) -> tuple[Array, Array]:
+    """Height at zero and slope of the least-squares line of each bin, from sums of 1, c, y, c^2 and c y.
+
+    A bin whose confidences are equal, or nearly so, has slope zero; one without rows also height zero.
+    """
+    size = np.where(n > 0, n, 1.0)
+    spread = cc - c**2 / size
+    wide = spread > _NARROW * size
+    slope = np.where(wide, (cy - c * y / size) / np.where(wide, spread, 1.0), 0.0)
+    return (y - slope * c) / size, slope
+
+
+def roof_of(groups: Groups, roof: str) -> tuple[Array, Array]:
+    """Height at zero and slope of the map inside each group."""
+    if roof == "tilted":
+        return groups.gap, np.ones(len(groups))
+    if roof == "flat":
+        return groups.label, np.zeros(len(groups))
+    sums = (groups.total(value) for value in (_confidence, _label, _square, _product))
+    return bin_lines(groups.weight, *sums)
+
+
+def _confidence(c: Array, y: Any) -> Array:
+    return c
+
+
+def _label(c: Array, y: Any) -> Array:
+    return np.asarray(y, dtype=np.float64)
+
+
+def _square(c: Array, y: Any) -> Array:
+    return c * c
+
+
+def _product(c: Array, y: Any) -> Array:
+    return c * y
 
 
 def bins_of_map(base: str, n_bins: int) -> Intervals:
@@ -173,8 +237,8 @@ def _first_values(c: Array, held: Array, ranks: Indices) -> Array:
 
 
 def _sums_below(rows: Sorted, edges: Array) -> Array:
-    """Number of rows below each edge, and their sums of c, y and (c - y)^2."""
+    """Number of rows below each edge, and their sums of c, y, (c - y)^2 and c^2."""
     ends, where = np.unique(rows.c.searchsorted(edges), return_inverse=True)
     bounds = np.concatenate(([0], ends))
-    columns = (rows.c, rows.y, (rows.c - rows.y) ** 2)
+    columns = (rows.c, rows.y, (rows.c - rows.y) ** 2, rows.c**2)
     return np.stack([ends, *(np.cumsum(segment_sums(x, bounds)) for x in columns)])[:, where]

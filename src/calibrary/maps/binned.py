@@ -1,4 +1,4 @@
-"""Piecewise maps over bins: constant (flat roof) or of slope one (tilted roof)."""
+"""Piecewise maps over bins: constant (flat roof), of slope one (tilted roof) or of any slope (free roof)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from calibrary._errors import one_of, whole
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.grouping import CrossValidated, bins_of_map
+from calibrary.grouping import ROOFS, CrossValidated, bins_of_map, roof_of
 from calibrary.maps.base import CalibrationMap
 
 
@@ -23,8 +23,9 @@ class Binned(CalibrationMap):
         ``max_bins``, ``cv``, ``tolerance``, ``folds`` and ``rng``).
     base : "mass" or "width"
         Equal-mass bins that start at their smallest confidence, or equal-width ones; all left-closed.
-    roof : "tilted" or "flat"
-        c + mean label - mean confidence of the bin, or its mean label.
+    roof : "tilted", "flat" or "free"
+        c + mean label - mean confidence of the bin; its mean label; or its least-squares line, kept within [0, 1] (the
+        non-continuous piecewise linear family of which the other two are the cases of slope 1 and 0).
     empty : "zero" or "identity"
         What the map says where a bin had no data: 0 (the authors' code), or c itself.
 
@@ -50,7 +51,7 @@ class Binned(CalibrationMap):
         rng: Any = 1,
     ) -> None:
         one_of("base", base, ("mass", "width"))
-        one_of("roof", roof, ("tilted", "flat"))
+        one_of("roof", roof, ROOFS)
         one_of("empty", empty, ("zero", "identity"))
         if isinstance(n_bins, str):
             one_of("n_bins", n_bins, ("cv",))
@@ -67,9 +68,9 @@ class Binned(CalibrationMap):
         self.n_bins_ = self.bins_.n_bins_
         self.offset_ = np.zeros(self.n_bins_)
         self.slope_ = np.full(self.n_bins_, 1.0 if self.empty == "identity" else 0.0)
-        self.slope_[groups.position] = 1.0 if self.roof == "tilted" else 0.0
-        self.offset_[groups.position] = groups.gap if self.roof == "tilted" else groups.label
+        self.offset_[groups.position], self.slope_[groups.position] = roof_of(groups, self.roof)
 
     def _evaluate(self, c: Array) -> Array:
         inside = self.bins_.assign(c)
-        return self.offset_[inside] + self.slope_[inside] * c
+        height: Array = self.offset_[inside] + self.slope_[inside] * c
+        return np.clip(height, 0.0, 1.0) if self.roof == "free" else height

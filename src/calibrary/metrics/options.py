@@ -16,6 +16,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from calibrary._errors import one_of
+from calibrary.grouping import ROOFS
 from calibrary.grouping.named import BINNINGS
 from calibrary.kernels import WEIGHT_TYPES
 from calibrary.metrics.facts import Options
@@ -30,7 +31,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "closed": ("right", "left"),
     "folds": ("shuffle", "rank"),
     "mass_rule": ("floor", "split", "round", "quantile"),
-    "roof": ("tilted", "flat"),
+    "roof": ROOFS,
     "strategy": ("uniform", "quantile"),
     "tce.strategy": ("pava-bc", "pava", "quantile", "uniform"),
     "surface": ("interpolate", "direct"),

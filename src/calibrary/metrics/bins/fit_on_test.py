@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrary._errors import one_of
 from calibrary.data.predictions import Predictions
-from calibrary.grouping import CrossValidated, Grouping, bins_of_map
+from calibrary.grouping import ROOFS, CrossValidated, Grouping, bins_of_map, roof_of
 from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.literature import cited
 
@@ -74,8 +74,9 @@ def fit_on_the_test_calibration_error(
         Number of bins, or the one in 1..``max_bins`` that minimises the squared error on held-out folds.
     base : "mass" or "width"
         Kind of bins; ``binning`` means the same.
-    roof : "tilted" or "flat"
-        The map inside a bin: c + mean label - mean confidence, or the mean label.
+    roof : "tilted", "flat" or "free"
+        The map inside a bin: c + mean label - mean confidence, the mean label, or the least-squares line, kept within
+        [0, 1] (the inventors' whole family of non-continuous piecewise linear maps).
     norm : float
         Power of the distance; no root is taken.
     empty : "zero" or "identity"
@@ -98,7 +99,7 @@ def fit_on_the_test_calibration_error(
     if not norm > 0:
         raise ValueError(f"norm={norm!r} must be above 0")
     base = base if binning is None else binning
-    one_of("roof", roof, ("tilted", "flat"))
+    one_of("roof", roof, ROOFS)
     one_of("empty", empty, ("zero", "identity"))
     if isinstance(n_bins, str):
         one_of("n_bins", n_bins, ("cv",))
@@ -110,4 +111,8 @@ def fit_on_the_test_calibration_error(
     groups = bins.groups(view)
     if roof == "tilted":
         return float(np.dot(groups.share, np.abs(groups.gap) ** norm))
-    return float(np.mean(np.abs(np.repeat(groups.label, groups.count) - view.sorted.c) ** norm))
+    c = view.sorted.c
+    if roof == "free":
+        offset, slope = (np.repeat(x, groups.count) for x in roof_of(groups, roof))
+        return float(np.mean(np.abs(np.clip(offset + slope * c, 0.0, 1.0) - c) ** norm))
+    return float(np.mean(np.abs(np.repeat(groups.label, groups.count) - c) ** norm))
