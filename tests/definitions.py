@@ -1331,6 +1331,8 @@ def curve_width(rule, y, c, kernel="gaussian"):
     """A width by its rule; "adaptive" is one for every row."""
     if not isinstance(rule, str):
         return rule
+    if rule == "median":
+        return median_width(c)
     h = 1.06 * standard_deviation(c) * len(c) ** -0.2
     if rule == "normal":
         return h

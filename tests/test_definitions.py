@@ -276,9 +276,10 @@ VARIANTS = {
     "hcs": [{"beta": 3.0, "n_bins": 7}],
     "ecce_mad": [{"ties": "stable"}], "ecce_r": [{"ties": "stable"}],
     "msce": [{"kernel": k, "bandwidth": 0.2} for k in definitions.DENSITIES]
-            + [{"bandwidth": rule} for rule in ("normal", "normal-sd", "adaptive", "cv")]
+            + [{"bandwidth": rule} for rule in ("normal", "normal-sd", "median", "adaptive", "cv")]
             + [{"leave_one_out": True, "kernel": "uniform", "bandwidth": 0.05}],
-    "sece": [{"kernel": "triweight", "bandwidth": "normal-sd"}, {"leave_one_out": True, "bandwidth": 0.1}],
+    "sece": [{"kernel": "triweight", "bandwidth": "normal-sd"}, {"bandwidth": "median"},
+             {"leave_one_out": True, "bandwidth": 0.1}],
     "smece": [{"sigma": 0.3}, {"sigma": 0.02}, {"sigma": 0.1, "grid": 50}, {"grid": 40}],
     "dkde": [{"norm": 2, "bandwidth": 0.1}, {"bandwidth": "loo-mle", "root": True}, {"bandwidth": 1e-3},
              {"norm": 1, "debias": True, "bandwidth": 0.05}, {"norm": 2, "debias": True, "bandwidth": 0.02},

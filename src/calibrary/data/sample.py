@@ -507,6 +507,11 @@ class ImageSample:
 
     def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
         """Which detections are correct, redrawn from their scores; ``links`` say what calibrated may mean."""
+        if not set(links) <= {"threshold", "identity"}:
+            raise ValueError(
+                "link is a function of your own, which does not say how a calibrated detection comes out: outcomes can "
+                "be redrawn for link='threshold' and link='identity' only (an interval needs method='bca' then)"
+            )
         found = self.found.repeated()
         p = found.as_predictions()
         if truth is not None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import json
 from importlib.resources import files
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.data.checks import Array
+
+if TYPE_CHECKING:
+    from calibrary.data import Matches
 
 
 class Dataset(NamedTuple):
@@ -92,3 +95,91 @@ def answers() -> Answers:
         np.array([row["question"] for row in rows]),
         np.array([row["topic"] for row in rows]),
     )
+
+
+class Simulated(NamedTuple):
+    """Labels and probabilities drawn from a known truth: ``truth`` is P(y = 1) of each row, or one column per class."""
+
+    y_true: NDArray[np.intp]
+    y_prob: Array
+    description: str
+    truth: Array
+
+
+def overconfident_curve(c: Array) -> Array:
+    """The true calibration curve of :func:`review_example`: below the diagonal everywhere, 0.574 at 0.7."""
+    return c - 0.6 * c * (1.0 - c)
+
+
+def review_example(n: int = 500, *, rng: int | np.random.Generator = 0) -> Simulated:
+    """Simulated: 500 rows of an over-confident model with a known calibration curve, as in Figs. 2 to 5 of the review.
+
+    The review draws 500 confidences and labels from the curve of its Fig. 2 without printing either; here the curve is
+    :func:`overconfident_curve` and confidences are uniform.
+
+    Parameters
+    ----------
+    n : int
+    rng : int or Generator
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p, _, truth = cal.datasets.review_example()
+    >>> len(y), round(float((p - truth).mean()), 3)
+    (500, 0.099)
+    """
+    draw = np.random.default_rng(rng)
+    c = draw.random(n)
+    truth = overconfident_curve(c)
+    y = (draw.random(n) < truth).astype(np.intp)
+    return Simulated(y, c, "simulated from a known over-confident calibration curve", truth)
+
+
+def ordinal(n: int = 600, *, rng: int | np.random.Generator = 0) -> Simulated:
+    """Simulated: 600 cases of five ordered classes (grades, stages), from a model that is a little too sure.
+
+    The classes are slices of a normal quality that the model knows up to noise; ``y_prob`` takes the noise to be seven
+    tenths of what it is, ``truth`` takes it as it is. For :func:`calibrary.ranked_probability_score` and its kin.
+
+    Parameters
+    ----------
+    n : int
+    rng : int or Generator
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p, _, truth = cal.datasets.ordinal()
+    >>> p.shape, cal.ranked_probability_score(y, truth) < cal.ranked_probability_score(y, p)
+    ((600, 5), True)
+    """
+    from scipy.special import ndtr
+
+    draw = np.random.default_rng(rng)
+    known, noise, cuts = draw.normal(0.0, 1.2, n), 0.8, np.array([-1.5, -0.5, 0.5, 1.5])
+    y = np.searchsorted(cuts, known + noise * draw.normal(size=n)).astype(np.intp)
+
+    def shares(spread: float) -> Array:
+        below = ndtr((cuts - known[:, None]) / spread)
+        return np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+    return Simulated(y, shares(0.7 * noise), "simulated ordered classes, a little too sure", shares(noise))
+
+
+def detections() -> Matches:
+    """Simulated: detections on small images, matched with their objects, ready for any detection metric.
+
+    The files beside it are in COCO's format; ``calibrary demo`` reports on them.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> found = cal.datasets.detections()
+    >>> len(found) > 100
+    True
+    """
+    from calibrary.data.matching import match_detections
+
+    here = files("calibrary") / "datasets"
+    return match_detections(str(here / "demo_ground_truth.json"), str(here / "demo_results.json"))

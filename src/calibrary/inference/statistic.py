@@ -204,7 +204,8 @@ def as_statistic(
             question = question.with_options(**{"weight_type": sample.weight_type, **question.options})
             # counts of drawn rows are frequencies, which importance weights would not be
             listed = sample.weight_type != "frequency"
-    link = str(question.options.get("link", "threshold")) if entry.link == "option" else entry.link
+    link = question.options.get("link", "threshold") if entry.link == "option" else entry.link
+    link = link if isinstance(link, str) else "function"
     question = _fixed(entry, question, sample, redrawn)
     return Statistic(
         name, lambda data: measure(entry, data, question), sample, question, entry, listed, entry.reads, link

@@ -27,7 +27,15 @@ from calibrary.kernels.bandwidth import (
     spread,
 )
 from calibrary.kernels.density import KERNELS, Kernel, density_kernel, reflected_gaussian
-from calibrary.kernels.pair import PAIR_KERNELS, beta_log_kernel, dirichlet_log_kernel, safe_log
+from calibrary.kernels.pair import (
+    PAIR_KERNELS,
+    PairShape,
+    beta_log_kernel,
+    checked_pair_kernel,
+    dirichlet_log_kernel,
+    pair_values,
+    safe_log,
+)
 
 __all__ = [
     "CURVE_RULES",
@@ -37,9 +45,11 @@ __all__ = [
     "PAIR_KERNELS",
     "WEIGHT_TYPES",
     "Kernel",
+    "PairShape",
     "adaptive_bandwidth",
     "beta_bandwidth",
     "beta_log_kernel",
+    "checked_pair_kernel",
     "copies",
     "curve_bandwidth",
     "cv_bandwidth",
@@ -50,6 +60,7 @@ __all__ = [
     "median_bandwidth",
     "mix_n_match_bandwidth",
     "normal_bandwidth",
+    "pair_values",
     "positive_width",
     "reflected_gaussian",
     "safe_log",

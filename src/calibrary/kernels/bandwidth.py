@@ -20,7 +20,7 @@ LOO_GRID: Array = np.concatenate([np.logspace(-5, -1, 15), np.linspace(0.2, 1.0,
 #: Widths tried by cross-validation of a smooth curve.
 CV_GRID: Array = np.geomspace(0.005, 0.5, 41)
 #: Rules for the width of a smooth curve.
-CURVE_RULES = ("normal", "normal-sd", "cv", "adaptive")
+CURVE_RULES = ("normal", "normal-sd", "median", "cv", "adaptive")
 #: Narrower kernels would overflow; no two confidences are that close.
 _SMALLEST = 1e-300
 WEIGHT_TYPES = ("frequency", "importance")
@@ -191,6 +191,8 @@ def curve_bandwidth(
         return h
     if bandwidth == "cv":
         return cv_bandwidth(view, kernel, weight_type=weight_type, grid=grid, folds=folds, rng=rng)
+    if bandwidth == "median":
+        return median_bandwidth(view, weight_type=weight_type)
     if bandwidth == "mix-n-match":
         return mix_n_match_bandwidth(view, kernel, weight_type=weight_type)
     normal = normal_bandwidth(view, weight_type=weight_type)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
+from calibrary._errors import one_of
 from calibrary.data.checks import Array
 
 
@@ -23,6 +25,32 @@ PAIR_KERNELS: dict[str, Callable[[Array, float], Array]] = {
     "laplace": _exponential,
     "gaussian": _squared_exponential,
 }
+
+
+#: A kernel by name, or any function ``k(d, h)`` of the distances between predictions and the width.
+PairShape: TypeAlias = str | Callable[[Array, float], Array]
+
+
+def pair_values(kernel: PairShape, d: Array, h: float) -> Array:
+    """The kernel at these distances; one that a user gave must answer with as many finite numbers."""
+    if isinstance(kernel, str):
+        return PAIR_KERNELS[kernel](d, h)
+    values = np.asarray(kernel(d, h), dtype=np.float64)
+    if values.shape != d.shape:
+        raise ValueError(
+            f"kernel gave shape {values.shape} for distances of shape {d.shape}: return one number for each"
+        )
+    if not np.isfinite(values).all():
+        where = float(d[~np.isfinite(values)][0])
+        raise ValueError(f"kernel is not finite at distance {where:g} with width {h:g}: return finite numbers")
+    return values
+
+
+def checked_pair_kernel(kernel: PairShape) -> PairShape:
+    """Refuse what is neither the name of a kernel nor a function."""
+    if not callable(kernel):
+        one_of("kernel", kernel, PAIR_KERNELS)
+    return kernel
 
 
 def safe_log(p: Array) -> Array:

@@ -33,7 +33,7 @@ class NadarayaWatson(CalibrationMap):
     ----------
     kernel : str
         A density kernel of :mod:`calibrary.kernels`, or "reflected-gaussian".
-    bandwidth : positive number, "normal", "normal-sd", "cv" or "adaptive"
+    bandwidth : positive number, "normal", "normal-sd", "median", "cv" or "adaptive"
     weight_type : "frequency" or "importance"
         What the rules count.
     grid, cv, rng : optional
@@ -126,7 +126,7 @@ def smooth_calibration_curve(
     kernel : str
         "gaussian", "reflected-gaussian" (mirrored at 0 and 1, as in smECE), "laplace", "uniform", "triangular",
         "epanechnikov", "biweight", "triweight" or "tricube".
-    bandwidth : positive number, "normal", "normal-sd", "cv" or "adaptive"
+    bandwidth : positive number, "normal", "normal-sd", "median", "cv" or "adaptive"
     leave_one_out : bool
         Leave each row out of the curve at its own confidence; only at the predictions.
     sample_weight : array-like, optional

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Unpack
 
 import numpy as np
@@ -63,7 +64,7 @@ def _same_width(matches: Matches, *, bandwidth: Any = "loo-mle", **others: Any) 
 def detection_kernel_calibration_error(
     matches: Matches,
     *,
-    link: str = "threshold",
+    link: str | Callable[..., Any] = "threshold",
     bandwidth: float | str | tuple[float | str, ...] = "loo-mle",
     **data: Unpack[Matching],
 ) -> float:
@@ -76,8 +77,10 @@ def detection_kernel_calibration_error(
 
     Parameters
     ----------
-    link : "threshold" or "identity"
-        What a score should equal: the chance of being correct, or the expected overlap (0 when wrong).
+    link : "threshold", "identity" or callable
+        What a score should equal: the chance of being correct, or the expected overlap (0 when wrong); or the mean of
+        your own ``psi(overlap)``, a function of an array of overlaps (0 for detections that are not correct) with
+        values from 0 to 1. Tests redraw outcomes, which a function of your own leaves open: they take the words only.
     bandwidth : float, "loo-mle" or "loo-authors"
         A number; the one of ten with the largest leave-one-out likelihood of the scores; or the same by the authors'
         code, which favours small ones. Chosen anew for each class that is averaged; a tuple gives one for each.
@@ -89,11 +92,21 @@ def detection_kernel_calibration_error(
     >>> round(cal.detection_kernel_calibration_error(correct, score, bandwidth=0.1), 4)
     0.3554
     """
-    one_of("link", link, ("threshold", "identity"))
-    psi = matches.located if link == "identity" else matches.correct.astype(np.float64)
+    psi = _linked(matches, link)
     if not _measurable(matches):
         return no_value(matches, "a kernel error needs two detections")
     return _kernel_error(matches.score, psi, matches.weights, _own_width(matches, bandwidth))
+
+
+def _linked(matches: Matches, link: str | Callable[..., Any]) -> Array:
+    """psi of every detection: what its score should equal on average."""
+    if callable(link):
+        psi = np.asarray(link(matches.located), dtype=np.float64)
+        if psi.shape != (len(matches),) or not ((psi >= 0.0) & (psi <= 1.0)).all():
+            raise ValueError("link must give one number from 0 to 1 for each overlap: check the function you passed")
+        return psi
+    one_of("link", link, ("threshold", "identity"))
+    return matches.located if link == "identity" else matches.correct.astype(np.float64)
 
 
 def _measurable(matches: Matches) -> bool:

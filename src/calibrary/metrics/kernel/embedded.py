@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
 
 from calibrary.data.predictions import Predictions
+from calibrary.kernels import PairShape
 from calibrary.metrics.declare import Common, Metric, calibration_test
 from calibrary.metrics.kernel.mean_embedding import laplace_kernel_calibration_error, maximum_mean_calibration_error
 from calibrary.metrics.kernel.pairs import PairTestResult, Together, apart, joint_test
@@ -27,7 +29,7 @@ class EmbeddedTestResult(PairTestResult):
 def _borrowed(
     metric: Metric[..., float],
     view: Predictions | Together,
-    kernel: str,
+    kernel: PairShape,
     bandwidth: float | str,
     weight_type: str,
     own: dict[str, Any],
@@ -53,7 +55,7 @@ def maximum_mean_calibration_error_test(
     n_bootstrap: int | None = None,
     rng: Any = None,
     plus_one: bool = True,
-    kernel: str = "laplace",
+    kernel: str | Callable[..., Any] = "laplace",
     bandwidth: float | str = 0.4,
     squared: bool = False,
     weight_type: str = "frequency",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Unpack
+from collections.abc import Callable, Mapping
+from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary._errors import one_of
 from calibrary.data.predictions import Predictions
-from calibrary.kernels import PAIR_KERNELS, median_bandwidth, positive_width
+from calibrary.kernels import PairShape, checked_pair_kernel, median_bandwidth, pair_values, positive_width
 from calibrary.metrics.declare import Alias, Common, Correction, metric
 from calibrary.metrics.literature import cited
+from calibrary.numerics.sums.called import CalledMatrix
 from calibrary.numerics.sums.pairs import gaussian_form, laplace_form
 
 __all__ = ["laplace_kernel_calibration_error", "maximum_mean_calibration_error"]
@@ -24,6 +25,12 @@ _DENSITY = Correction(
 )
 
 _TEST = Correction("hypothesis test", "no", "the mean over pairs has a known null law, so there is one")
+
+
+def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
+    if callable(options.get("kernel")):
+        return 0.0, math.inf
+    return 0.0, 2.0 if options.get("weighted") else 1.0
 
 
 @metric(
@@ -40,7 +47,7 @@ _TEST = Correction("hypothesis test", "no", "the mean over pairs has a known nul
     row=55,
     fractional="binary",
     range_note="[0, sqrt(2 - 2 exp(-1/h))] with weighted=True",
-    range_with=lambda options, k: (0.0, 2.0 if options.get("weighted") else 1.0),
+    range_with=_range,
     sign="0 is perfect; larger is worse; biased up by the diagonal, mean c (1 - c) / N in the square",
     symmetric=True,
     cost="O(N log N)",
@@ -53,7 +60,7 @@ _TEST = Correction("hypothesis test", "no", "the mean over pairs has a known nul
 def maximum_mean_calibration_error(
     view: Predictions,
     *,
-    kernel: str = "laplace",
+    kernel: str | Callable[..., Any] = "laplace",
     bandwidth: float | str = 0.4,
     squared: bool = False,
     weighted: bool = False,
@@ -68,8 +75,9 @@ def maximum_mean_calibration_error(
 
     Parameters
     ----------
-    kernel : "laplace" or "gaussian"
-        exp(-d / h) or exp(-d^2 / (2 h^2)) of the distance d between confidences.
+    kernel : "laplace", "gaussian" or callable
+        exp(-d / h) or exp(-d^2 / (2 h^2)) of the distance d between confidences, or your own ``k(d, h)`` of an array of
+        distances and the width, positive definite.
     bandwidth : positive number or "median"
         The width h; "median" is the exact median of all pairwise distances.
     squared : bool
@@ -143,9 +151,9 @@ def laplace_kernel_calibration_error(
 
 
 def _embedded(
-    view: Predictions, kernel: str, bandwidth: float | str, squared: bool, weighted: bool, weight_type: str
+    view: Predictions, kernel: PairShape, bandwidth: float | str, squared: bool, weighted: bool, weight_type: str
 ) -> float:
-    one_of("kernel", kernel, PAIR_KERNELS)
+    checked_pair_kernel(kernel)
     h = positive_width(bandwidth, ("median",)) or median_bandwidth(view, weight_type=weight_type)
     s = view.sorted
     a = s.y - s.c if s.w is None else s.w * (s.y - s.c)
@@ -157,6 +165,9 @@ def _embedded(
         ones = float(s.y.sum() if s.w is None else np.dot(s.w, s.y))
         a /= np.where(s.y == 1.0, ones, total - ones)
         total = 1.0
-    form = laplace_form if kernel == "laplace" else gaussian_form
-    square = max(float(form(s.c, a, h)) / total**2, 0.0)
+    if isinstance(kernel, str):
+        form = float((laplace_form if kernel == "laplace" else gaussian_form)(s.c, a, h))
+    else:
+        form = CalledMatrix(s.c[:, None], a[:, None], lambda d: pair_values(kernel, d, h), "tv").total()
+    square = max(form / total**2, 0.0)
     return square if squared else math.sqrt(square)

@@ -18,8 +18,16 @@ from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES, as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
-from calibrary.kernels import PAIR_KERNELS, WEIGHT_TYPES, median_bandwidth, positive_width
+from calibrary.kernels import (
+    WEIGHT_TYPES,
+    PairShape,
+    checked_pair_kernel,
+    median_bandwidth,
+    pair_values,
+    positive_width,
+)
 from calibrary.metrics.declare import Common, Options, TestResult, bonferroni
+from calibrary.numerics.sums.called import CalledMatrix
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, pair_tiles
 
@@ -89,9 +97,9 @@ def options_of_pairs(options: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PairKernel:
-    """The kernel that compares two predictions of a view: its name, distance and width."""
+    """The kernel that compares two predictions of a view: its name (or the user's function), distance and width."""
 
-    name: str
+    name: PairShape
     metric: str
     width: float
 
@@ -99,7 +107,7 @@ class PairKernel:
         """Kernel values of predictions a[..., :] against b[..., :]."""
         gap = a - b
         d = 0.5 * np.abs(gap).sum(axis=-1) if self.metric == "tv" else np.sqrt((gap**2).sum(axis=-1))
-        return PAIR_KERNELS[self.name](d, self.width)
+        return pair_values(self.name, d, self.width)
 
     @property
     def width_on_a_line(self) -> float:
@@ -108,12 +116,12 @@ class PairKernel:
 
     def on_a_line(self, a: Array, b: Array) -> Array:
         """Kernel values of confidences against others."""
-        return PAIR_KERNELS[self.name](np.abs(a - b), self.width_on_a_line)
+        return pair_values(self.name, np.abs(a - b), self.width_on_a_line)
 
 
 def pair_kernel(
     view: Predictions,
-    kernel: str,
+    kernel: PairShape,
     *,
     metric: str | None = None,
     bandwidth: float | str = "median",
@@ -121,9 +129,9 @@ def pair_kernel(
     weight_type: str = "frequency",
 ) -> PairKernel:
     """Check the options and find the width."""
-    one_of("kernel", kernel, PAIR_KERNELS)
+    checked_pair_kernel(kernel)
     one_of("weight_type", weight_type, WEIGHT_TYPES)
-    metric = ("tv" if kernel == "laplace" else "euclidean") if metric is None else metric
+    metric = ("euclidean" if kernel == "gaussian" else "tv") if metric is None else metric
     one_of("metric", metric, ("tv", "euclidean"))
     if kernel == "gaussian" and metric == "tv" and view.k > 2:
         raise ValueError(
@@ -152,6 +160,13 @@ def pair_matrix(
         s = view.sorted
         view = Predictions(s.y, s.c, s.w)
     g = features(view)
+    if not isinstance(kernel.name, str):
+        line = view.binary
+        shape, width = kernel.name, kernel.width_on_a_line if line else kernel.width
+        called = CalledMatrix(
+            view.c[:, None] if line else view.p, g, lambda d: pair_values(shape, d, width), kernel.metric
+        )
+        return called, view
     if not view.binary or g.shape[1] > 1:
         return pair_tiles(view.p, g, kernel.name, kernel.metric, kernel.width, view.device), view
     return LineMatrix(view.c, g[:, 0], kernel.name, kernel.width_on_a_line, None if free else view.order), view

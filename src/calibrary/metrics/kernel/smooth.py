@@ -95,7 +95,7 @@ def mean_squared_calibration_error(
 
     Parameters
     ----------
-    bandwidth : positive number, "normal", "normal-sd", "cv" or "adaptive"
+    bandwidth : positive number, "normal", "normal-sd", "median", "cv" or "adaptive"
         The width h, or the rule that chooses it. "adaptive" widens the kernel where confidences are rare and takes
         O(N^2) time.
 
@@ -141,7 +141,7 @@ def smooth_label_calibration_error(
 
     Parameters
     ----------
-    bandwidth : positive number, "normal", "normal-sd", "cv" or "adaptive"
+    bandwidth : positive number, "normal", "normal-sd", "median", "cv" or "adaptive"
         The width h, or the rule that chooses it.
 
     Examples
@@ -236,7 +236,7 @@ def kernel_density_calibration_error(
         Power of the difference; no root is taken.
     kernel : str
         Any density kernel; see :func:`mean_squared_calibration_error`.
-    bandwidth : positive number, "mix-n-match", "normal", "normal-sd", "cv" or "adaptive"
+    bandwidth : positive number, "mix-n-match", "normal", "normal-sd", "median", "cv" or "adaptive"
         Half-width of the kernel, or the rule that chooses it: by default the Mix-n-Match authors' code.
     reflect : bool
         Mirror the data at the nearer end.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from calibrary._errors import one_of
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
+from calibrary.kernels import PairShape
 from calibrary.metrics.declare import Alias, Correction, calibration_test, metric
 from calibrary.metrics.kernel.pairs import (
     PAIR_FACTS,
@@ -47,6 +48,12 @@ _DISTANCE = Correction(
     "(72), (73)", "the distance between vectors is not stated", "total variation, as the inventors use"
 )
 _FACTS = {**PAIR_FACTS, "references": cited("widmann2019")}
+
+
+def _unbounded(options: Mapping[str, Any]) -> bool:
+    return options.get("matrix") is not None or callable(options.get("kernel"))
+
+
 _USE = "Test or compare calibration of whole probability vectors without bins."
 
 
@@ -64,7 +71,7 @@ _USE = "Test or compare calibration of whole probability vectors without bins."
     ),
     range=(0.0, 2.0),
     range_note="[0, 2] with the identity matrix: two certain and wrong predictions of different classes are 2 apart",
-    range_with=lambda options, k: (0.0, np.inf) if options.get("matrix") is not None else (0.0, 2.0),
+    range_with=lambda options, k: (0.0, np.inf) if _unbounded(options) else (0.0, 2.0),
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
     equation="(73), (74)",
     use=_USE + " Never negative, so it reads as a size; two classes: twice the squared MMCE of the same width.",
@@ -80,7 +87,11 @@ _USE = "Test or compare calibration of whole probability vectors without bins."
     ),
 )
 def squared_kernel_calibration_error_b(
-    view: Predictions, *, kernel: str = "laplace", matrix: Any = None, **options: Unpack[PairOptions]
+    view: Predictions,
+    *,
+    kernel: str | Callable[..., Any] = "laplace",
+    matrix: Any = None,
+    **options: Unpack[PairOptions],
 ) -> float:
     r"""How far residuals of similar predictions point the same way, squared, over all pairs.
 
@@ -88,8 +99,9 @@ def squared_kernel_calibration_error_b(
 
     Parameters
     ----------
-    kernel : "laplace" or "gaussian"
-        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
+    kernel : "laplace", "gaussian" or callable
+        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions, or your own ``k(d, h)`` of an array of
+        distances and the width, positive definite (any other loses the meaning of the value, and its tests).
     matrix : array-like of shape (K, K), optional
         A positive semi-definite M that compares residuals; the identity by default.
 
@@ -125,7 +137,7 @@ def squared_kernel_calibration_error_b(
     ),
     range=(-2.0, 2.0),
     range_note="[-2/(N-1), 2] with the identity matrix",
-    range_with=lambda options, k: (-np.inf, np.inf) if options.get("matrix") is not None else (-2.0, 2.0),
+    range_with=lambda options, k: (-np.inf, np.inf) if _unbounded(options) else (-2.0, 2.0),
     sign="0 is perfect in expectation; small negative values are chance, larger is worse",
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
     equation="(73), (75)",
@@ -139,7 +151,11 @@ def squared_kernel_calibration_error_b(
     ),
 )
 def squared_kernel_calibration_error_uq(
-    view: Predictions, *, kernel: str = "laplace", matrix: Any = None, **options: Unpack[PairOptions]
+    view: Predictions,
+    *,
+    kernel: str | Callable[..., Any] = "laplace",
+    matrix: Any = None,
+    **options: Unpack[PairOptions],
 ) -> float:
     r"""How far residuals of similar predictions point the same way, squared, without bias.
 
@@ -147,8 +163,9 @@ def squared_kernel_calibration_error_uq(
 
     Parameters
     ----------
-    kernel : "laplace" or "gaussian"
-        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
+    kernel : "laplace", "gaussian" or callable
+        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions, or your own ``k(d, h)`` of an array of
+        distances and the width, positive definite (any other loses the meaning of the value, and its tests).
     matrix : array-like of shape (K, K), optional
         A positive semi-definite M that compares residuals; the identity by default.
 
@@ -183,7 +200,7 @@ def squared_kernel_calibration_error_uq(
     ),
     range=(-2.0, 2.0),
     range_note="[-2, 2] with the identity matrix",
-    range_with=lambda options, k: (-np.inf, np.inf) if options.get("matrix") is not None else (-2.0, 2.0),
+    range_with=lambda options, k: (-np.inf, np.inf) if _unbounded(options) else (-2.0, 2.0),
     sign="0 is perfect in expectation; negative values are chance, larger is worse",
     weights="rows",
     weights_note="pairs consecutive rows, so a weight cannot be a repeated row: pairs weigh the product",
@@ -207,7 +224,7 @@ def squared_kernel_calibration_error_uq(
 def squared_kernel_calibration_error_ul(
     view: Predictions,
     *,
-    kernel: str = "laplace",
+    kernel: str | Callable[..., Any] = "laplace",
     matrix: Any = None,
     block_size: int = 2,
     shuffle: bool = False,
@@ -221,8 +238,9 @@ def squared_kernel_calibration_error_ul(
 
     Parameters
     ----------
-    kernel : "laplace" or "gaussian"
-        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
+    kernel : "laplace", "gaussian" or callable
+        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions, or your own ``k(d, h)`` of an array of
+        distances and the width, positive definite (any other loses the meaning of the value, and its tests).
     matrix : array-like of shape (K, K), optional
         A positive semi-definite M that compares residuals; the identity by default.
     block_size : int
@@ -328,7 +346,7 @@ def squared_kernel_calibration_error_b_test(
     view: Predictions,
     *,
     method: str = "distribution-free",
-    kernel: str = "laplace",
+    kernel: str | Callable[..., Any] = "laplace",
     matrix: Any = None,
     **options: Unpack[PairOptions],
 ) -> PairTestResult:
@@ -339,8 +357,9 @@ def squared_kernel_calibration_error_b_test(
     Parameters
     ----------
     method : "distribution-free"
-    kernel : "laplace" or "gaussian"
-        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
+    kernel : "laplace", "gaussian" or callable
+        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions, or your own ``k(d, h)`` of an array of
+        distances and the width, positive definite (any other loses the meaning of the value, and its tests).
     matrix : array-like of shape (K, K), optional
         Must be left out: the bound is that of the identity.
 
@@ -371,7 +390,7 @@ def squared_kernel_calibration_error_uq_test(
     n_bootstrap: int | None = None,
     rng: Any = None,
     plus_one: bool = True,
-    kernel: str = "laplace",
+    kernel: str | Callable[..., Any] = "laplace",
     matrix: Any = None,
     **options: Unpack[PairOptions],
 ) -> PairTestResult:
@@ -386,8 +405,9 @@ def squared_kernel_calibration_error_uq_test(
         Draws of the bootstrap (``n_bootstrap`` is a synonym).
     plus_one : bool
         Count the observed value among the draws, so that the p-value is never 0.
-    kernel : "laplace" or "gaussian"
-        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
+    kernel : "laplace", "gaussian" or callable
+        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions, or your own ``k(d, h)`` of an array of
+        distances and the width, positive definite (any other loses the meaning of the value, and its tests).
     matrix : array-like of shape (K, K), optional
         A positive semi-definite M that compares residuals; the identity by default.
 
@@ -415,7 +435,7 @@ def squared_kernel_calibration_error_ul_test(
     view: Predictions,
     *,
     method: str = "normal",
-    kernel: str = "laplace",
+    kernel: str | Callable[..., Any] = "laplace",
     matrix: Any = None,
     block_size: int = 2,
     shuffle: bool = False,
@@ -468,7 +488,7 @@ def squared_kernel_calibration_error_ul_test(
 
 def uq_test(
     view: Predictions | Together,
-    kernel: str,
+    kernel: PairShape,
     matrix: Any,
     options: Mapping[str, Any],
     method: str,
@@ -504,7 +524,7 @@ def _refuse_bound(view: Predictions, matrix: Any) -> None:
 
 
 def _matrix(
-    view: Predictions | Together, kernel: str, matrix: Any, options: Mapping[str, Any]
+    view: Predictions | Together, kernel: PairShape, matrix: Any, options: Mapping[str, Any]
 ) -> tuple[PairMatrix, Predictions]:
     def of(view: Predictions, free: bool) -> tuple[PairMatrix, Predictions]:
         view = on_a_line(view)
@@ -538,7 +558,7 @@ def _checked_matrix(matrix: Any, k: int) -> Array:
 
 
 def _block_terms(
-    view: Predictions, kernel: str, matrix: Any, block_size: int, shuffle: bool, rng: Any, options: Any
+    view: Predictions, kernel: PairShape, matrix: Any, block_size: int, shuffle: bool, rng: Any, options: Any
 ) -> tuple[Array, Array]:
     """Mean of h over the pairs within each block of consecutive rows, and the blocks' weights (summing to one)."""
     if int(block_size) != block_size or block_size < 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from calibrary._errors import one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
+from calibrary.kernels import PairShape
 from calibrary.metrics.declare import Correction, calibration_test, metric
 from calibrary.metrics.kernel.pairs import (
     PAIR_FACTS,
@@ -43,7 +44,8 @@ OPERATORS = ("barker", "gibbs", "metropolis", "difference")
 
 def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     """The range with this operator: as far as the jumps between k classes reach."""
-    far = np.inf if options.get("operator") == "difference" else max(2.0, k * (k - 1.0))
+    endless = options.get("operator") == "difference" or callable(options.get("kernel"))
+    far = np.inf if endless else max(2.0, k * (k - 1.0))
     return -far, far
 
 
@@ -79,7 +81,7 @@ def kernel_calibration_conditional_stein_discrepancy(
     *,
     operator: str = "barker",
     estimator: str = "u",
-    kernel: str = "gaussian",
+    kernel: str | Callable[..., Any] = "gaussian",
     **options: Unpack[PairOptions],
 ) -> float:
     r"""How far labels depart from the odds their predictions give, for similar predictions together.
@@ -97,8 +99,9 @@ def kernel_calibration_conditional_stein_discrepancy(
         class order and needs c_y > 0.
     estimator : "u" or "b"
         Over pairs of distinct rows, unbiased; or over all pairs, never negative.
-    kernel : "laplace" or "gaussian"
-        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
+    kernel : "laplace", "gaussian" or callable
+        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions, or your own ``k(d, h)`` of an array of
+        distances and the width, positive definite (any other loses the meaning of the value, and its tests).
 
     Notes
     -----
@@ -130,7 +133,7 @@ def kernel_calibration_conditional_stein_discrepancy_test(
     rng: Any = None,
     plus_one: bool = True,
     operator: str = "barker",
-    kernel: str = "gaussian",
+    kernel: str | Callable[..., Any] = "gaussian",
     **options: Unpack[PairOptions],
 ) -> PairTestResult:
     """Are the labels distributed as the predictions' odds say? Large values speak against it.
@@ -146,8 +149,9 @@ def kernel_calibration_conditional_stein_discrepancy_test(
         Count the observed value among the draws, so that the p-value is never 0.
     operator : "barker", "gibbs", "metropolis" or "difference"
         As in the metric; "difference" rejects calibrated predictions too often in small samples.
-    kernel : "laplace" or "gaussian"
-        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
+    kernel : "laplace", "gaussian" or callable
+        exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions, or your own ``k(d, h)`` of an array of
+        distances and the width, positive definite (any other loses the meaning of the value, and its tests).
 
     Returns
     -------
@@ -169,7 +173,7 @@ def kernel_calibration_conditional_stein_discrepancy_test(
 
 
 def _matrix(
-    view: Predictions | Together, operator: str, kernel: str, options: Mapping[str, Any]
+    view: Predictions | Together, operator: str, kernel: PairShape, options: Mapping[str, Any]
 ) -> tuple[PairMatrix, Predictions]:
     one_of("operator", operator, OPERATORS)
 
