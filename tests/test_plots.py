@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import os
 import subprocess
@@ -619,6 +620,7 @@ def test_every_data_object_exports_to_json_and_csv(synthetic, matches):
         plots.simplex_data(digit, q, groups=GROUPS),
         plots.theory_data(),
         plots.grouping_data(y, c, x, n_bins=4),
+        plots.reliability_map_data(y, c, x, n_resamples=3),
         plots.detection_reliability(matches),
         plots.d_ece_map_data(matches, n_bins=[5, 4, 4]),
         plots.null_data("ece", y, c, n_resamples=9),
@@ -737,3 +739,89 @@ def test_gallery_writes_png_svg_and_an_index(tmp_path, monkeypatch):
     ]  # fmt: skip
     page = (tmp_path / "out" / "index.html").read_text()
     assert all(f'src="{name}"' in page for name in found if name.endswith("png"))
+
+
+# -- which model wins, how reliable a confidence is, and what a band keeps ------------------------------
+
+
+def three_models(n=800):
+    rng = np.random.default_rng(0)
+    x = rng.random(n)
+    y = (rng.random(n) < x).astype(int)
+    noisy = np.clip(x + rng.normal(0, 0.1, n), 0, 1)
+    return {"low": (y, x**1.6), "high": (y, 1 - (1 - x) ** 1.6), "noisy": (y, noisy)}
+
+
+def test_the_hybrid_says_which_model_is_best_at_every_threshold():
+    models = three_models()
+    hybrid = plots.hybrid_curve(models)
+    curves = {name: plots.brier_curve(*model) for name, model in models.items()}
+    for t in np.random.default_rng(1).random(300):
+        cost = {name: d.at(t)[0] for name, d in curves.items()}
+        assert cost[hybrid.best_at(t)] == pytest.approx(min(cost.values()), abs=1e-12)
+    ranges = hybrid.ranges
+    assert ranges[0][0] == 0.0
+    assert ranges[-1][1] == 1.0
+    assert all(a[1] == b[0] and a[2] != b[2] for a, b in itertools.pairwise(ranges))
+    assert len(hybrid.winner) == len(hybrid.t) // 2
+
+
+def test_the_hybrid_classifier_acts_on_the_best_model_and_costs_what_its_curve_says():
+    models = three_models()
+    hybrid = plots.hybrid_curve(models)
+    y = models["low"][0]
+    for t in (0.11, 0.42, 0.83):
+        act = hybrid.decide(t, {name: p for name, (_, p) in models.items()})
+        cost = 2 * t * np.mean(act & (y == 0)) + 2 * (1 - t) * np.mean(~act & (y == 1))
+        assert cost == pytest.approx(min(plots.brier_curve(*m).at(t)[0] for m in models.values()), abs=1e-12)
+    with pytest.raises(ValueError, match="lack the model"):
+        hybrid.decide(0.42, {})
+    with pytest.raises(ValueError, match=r"threshold=1\.5"):
+        hybrid.best_at(1.5)
+    strip = [patch for patch in plots.plot_brier_curve(models).patches if patch.get_height() == pytest.approx(0.025)]
+    assert len(strip) == len(hybrid.ranges)
+
+
+def test_one_model_wins_everywhere_alone():
+    y, p = three_models()["low"]
+    assert plots.hybrid_curve({"only": (y, p)}).ranges == ((0.0, 1.0, "only"),)
+
+
+def test_the_reliability_map_is_drawn_as_the_map_says():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(3000, 2))
+    c = 1 / (1 + np.exp(-x[:, 0]))
+    split = 1 / (1 + np.exp(-(x[:, 0] + 2.5 * np.sign(x[:, 1]) * (x[:, 0] > 0))))
+    y = (rng.random(3000) < split).astype(int)
+    d = plots.reliability_map_data(y, c, x, n_resamples=20)
+    again = cal.ReliabilityMap(0.05, 0.15).fit(y, c, features=x)
+    np.testing.assert_allclose(d.reliability, again(d.grid))
+    assert d.score == pytest.approx(cal.reliability_map_score(y, c, features=x, bandwidth=0.05, map_bandwidth=0.15))
+    assert (d.low <= d.reliability + 0.05).all()
+    # cases of equal confidence differ above one half, and only there
+    assert d.reliability[d.grid < 0.3].mean() > 0.9 > d.reliability[(d.grid > 0.7) & (d.grid < 0.9)].mean() + 0.2
+    assert sum(d.count) == d.n_clusters
+    ax = plots.plot_reliability_map(d)
+    assert ax.get_ylabel() == "Reliability"
+    with pytest.raises(ValueError, match="features= or clusters="):
+        plots.plot_reliability_map(y, c)
+
+
+@pytest.mark.parametrize(("name", "chosen"), [("pl", "segments_"), ("pl3", "segments_"), ("bins", "chosen_")])
+def test_a_band_keeps_what_cross_validation_chose_on_the_whole_sample(name, chosen, monkeypatch):
+    from calibrary.maps import as_map, map_class
+
+    rng = np.random.default_rng(3)
+    c = rng.random(120)
+    y = (rng.random(120) < c**2).astype(int)
+    whole = as_map(name).fit(y, c)
+    again = whole.kept().fit(y, c)
+    assert getattr(again, chosen) == getattr(whole, chosen)
+    seen = []
+    learn = map_class(name)._learn
+    monkeypatch.setattr(map_class(name), "_learn", lambda self, view: (learn(self, view), seen.append(self))[0])
+    plots.smooth_data(y, c, map=name, n_resamples=6)
+    free = [m for m in seen if (m.segments is None if chosen == "segments_" else m.n_bins == "cv")]
+    assert len(seen) == 7
+    assert len(free) == 1  # chosen once
+    assert {getattr(m, chosen) for m in seen} == {getattr(free[0], chosen)}

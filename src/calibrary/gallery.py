@@ -108,6 +108,7 @@ def figures() -> dict[str, Callable[..., Any]]:
         "risk-coverage-digits": lambda **o: plots.plot_risk_coverage(digit, q, **o),
         "risk-coverage-several-models": lambda **o: plots.plot_risk_coverage(speakers, **o),
         "set-coverage": lambda **o: plots.plot_set_coverage(member, crowd, **o),
+        "reliability-map": lambda **o: plots.plot_reliability_map(*s, **o),
         "grouping": lambda **o: plots.plot_grouping(*s, n_bins=8, **o),
         "simplex": lambda **o: plots.plot_simplex(digit, q, groups=three, **o),
         "simplex-equal-mass": lambda **o: plots.plot_simplex(digit, q, groups=three, binning="mass", **o),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Self
 
 import numpy as np
@@ -51,6 +52,13 @@ class CalibrationMap:
     def at(self, view: Predictions) -> Array:
         """The map at the distinct confidences of a binary view, ascending."""
         return self.predict(view.ties.c)
+
+    def kept(self) -> Self:
+        """A copy to be fitted to a resample, which keeps what this fitted map chose by cross-validation.
+
+        Rows drawn twice lie in several folds and mislead the choice, and to choose again each time is what takes long.
+        """
+        return copy.copy(self)
 
     def _view(self, p: Predictions) -> Predictions:
         return p if p.binary or self.takes_vectors else p.through(as_lens("binary")).views[0]

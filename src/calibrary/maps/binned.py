@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -63,12 +63,18 @@ class Binned(CalibrationMap):
         n = self.n_bins
         if isinstance(n, str):
             n = CrossValidated(self.base, roof=self.roof, empty=self.empty, **self.choice).fit_view(view).n_bins_
+        self.chosen_ = n
         self.bins_ = bins_of_map(self.base, n).fit_view(view)
         groups = self.bins_.groups(view)
         self.n_bins_ = self.bins_.n_bins_
         self.offset_ = np.zeros(self.n_bins_)
         self.slope_ = np.full(self.n_bins_, 1.0 if self.empty == "identity" else 0.0)
         self.offset_[groups.position], self.slope_[groups.position] = roof_of(groups, self.roof)
+
+    def kept(self) -> Self:
+        again = super().kept()
+        again.n_bins = self.chosen_
+        return again
 
     def _evaluate(self, c: Array) -> Array:
         inside = self.bins_.assign(c)

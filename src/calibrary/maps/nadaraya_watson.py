@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -75,6 +75,12 @@ class NadarayaWatson(CalibrationMap):
             self._values = self._values / self.bandwidth_[:, None]
         elif self.kernel == _REFLECTED:
             self._x, self._values = _with_images(self._x, self._values, self.bandwidth_)
+
+    def kept(self) -> Self:
+        again = super().kept()
+        if self.bandwidth == "cv":
+            again.bandwidth = float(self.bandwidth_)
+        return again
 
     def _evaluate(self, c: Array) -> Array:
         order = np.argsort(c)

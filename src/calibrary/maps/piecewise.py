@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy
@@ -77,6 +77,11 @@ class _Piecewise(CalibrationMap):
         self.segments_ = int(choices[chosen])
         self.curves_ = by_folds[chosen][0] if self.ensemble and by_folds else [self._fit_one(rows, self.segments_)]
         self._caution()
+
+    def kept(self) -> Self:
+        again = super().kept()
+        again.segments, again.ensemble = self.segments_, False
+        return again
 
     def _fit_folds(self, rows: _Rows, fold: Indices, k: int) -> tuple[list[Callable[[Array], Array]], float]:
         """The curve without each fold, and the mean of their squared errors on the fold left out."""
@@ -216,9 +221,11 @@ def _polygon_loss(rows: _Rows, knots: Array, loss: str) -> Callable[[Array], Eva
     hit, miss = w * rows.y, w * (1.0 - rows.y)
     ridge = _RIDGE if loss == "log" else 2.0 * _RIDGE
 
+    corner, inner = np.arange(m), np.arange(m - 1)
+
     def per_cell(x: Array) -> Array:
-        total = np.zeros(m - 1)
-        total[filled] = np.add.reduceat(x, start)
+        total = np.zeros((len(x), m - 1))
+        total[:, filled] = np.add.reduceat(x, start, axis=1)
         return total
 
     def evaluate(v: Array) -> Evaluated:
@@ -230,15 +237,17 @@ def _polygon_loss(rows: _Rows, knots: Array, loss: str) -> Callable[[Array], Eva
         else:
             value = float(np.sum(w * (q - rows.y) ** 2))
             slope, curve = 2.0 * w * (q - rows.y), 2.0 * w
-        left, right = slope * r, slope * s
+        curved = curve * s
+        sums = per_cell(np.stack([slope * r, slope * s, curve * r * r, curved * r, curved * s]))
         hessian = np.zeros((m, m))
-        inner = np.arange(m - 1)
-        hessian[inner, inner] = per_cell(curve * r * r)
-        hessian[inner + 1, inner + 1] += per_cell(curve * s * s)
-        hessian[inner, inner + 1] = hessian[inner + 1, inner] = per_cell(curve * r * s)
-        hessian[np.diag_indices(m)] += ridge
+        hessian[inner, inner] = sums[2]
+        hessian[inner + 1, inner + 1] += sums[4]
+        hessian[inner, inner + 1] = hessian[inner + 1, inner] = sums[3]
+        hessian[corner, corner] += ridge
         away = v - knots
-        gradient = np.append(per_cell(left), 0.0) + np.insert(per_cell(right), 0, 0.0) + ridge * away
+        gradient = ridge * away
+        gradient[:-1] += sums[0]
+        gradient[1:] += sums[1]
         return value + 0.5 * ridge * float(away @ away), gradient, hessian
 
     return evaluate

@@ -35,6 +35,7 @@ class ReliabilityMap:
     ----------
     calibration_map_ : LocalLinear
     n_clusters_ : int
+    points_ : the clusters' mean confidences, their estimates (81), and how many there are of each
 
     Examples
     --------
@@ -83,6 +84,11 @@ class ReliabilityMap:
         self._w = np.bincount(place).astype(np.float64)
         self._r = np.bincount(place, 1.0 + 1.0 / (n - 1.0) - spread) / self._w if len(n) else np.empty(0)
         return self
+
+    @property
+    def points_(self) -> tuple[Array, Array, Array]:
+        """What the map smooths: mean confidence, estimate (81) and number of the clusters, in order of confidence."""
+        return self._x, self._r, self._w
 
     def predict(self, c: Any) -> Array:
         """Reliability at these confidences, from 0.001 to 0.999."""

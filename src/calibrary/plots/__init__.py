@@ -39,6 +39,7 @@ from calibrary.plots.monitor import MonitorData, monitor_data, plot_monitor
 from calibrary.plots.overview import overview
 from calibrary.plots.recalibration import RecalibrationData, plot_recalibration, recalibration_data
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
+from calibrary.plots.reliability_map import ReliabilityMapData, plot_reliability_map, reliability_map_data
 from calibrary.plots.segments import SegmentsData, plot_segments, segments_data
 from calibrary.plots.selective import (
     RiskCoverageData,
@@ -72,6 +73,7 @@ __all__ = [
     "RecalibrationData",
     "ReliabilityData",
     "ReliabilityDisplay",
+    "ReliabilityMapData",
     "RiskCoverageData",
     "SegmentsData",
     "SetCoverageData",
@@ -109,6 +111,7 @@ __all__ = [
     "plot_null",
     "plot_recalibration",
     "plot_reliability",
+    "plot_reliability_map",
     "plot_risk_coverage",
     "plot_segments",
     "plot_set_coverage",
@@ -119,6 +122,7 @@ __all__ = [
     "plot_tree",
     "recalibration_data",
     "reliability_data",
+    "reliability_map_data",
     "risk_coverage",
     "segments_data",
     "set_coverage_data",

@@ -8,9 +8,10 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrary._text import for_figure
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, Indices, as_floats
 from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, each_model
@@ -95,26 +96,73 @@ def _corners(score: Array, negative: Array, positive: Array) -> tuple[Array, Arr
 
 @dataclass(frozen=True)
 class HybridData(FigureData):
-    """The pointwise minimum of several Brier curves: exact corners, two by two, and the area below."""
+    """The pointwise minimum of several Brier curves: exact corners, two by two, and the area below.
+
+    Attributes
+    ----------
+    models : their names
+    winner : position in ``models`` of the best one on each straight piece; the first of equally good ones
+    """
 
     t: Array
     cost: Array
     area: float
+    models: tuple[str, ...]
+    winner: Indices
+
+    @property
+    def ranges(self) -> tuple[tuple[float, float, str], ...]:
+        """Where each model is the one to act on: (from, to, name), from threshold 0 to 1."""
+        first = np.flatnonzero(np.concatenate(([True], self.winner[1:] != self.winner[:-1])))
+        ends = np.append(self.t[2 * first[1:]], 1.0)
+        return tuple(
+            (float(self.t[2 * i]), float(end), self.models[self.winner[i]]) for i, end in zip(first, ends, strict=True)
+        )
+
+    def best_at(self, threshold: float) -> str:
+        """The model to act on where false alarms have this share of the cost."""
+        if not 0.0 <= threshold <= 1.0:
+            raise ValueError(f"threshold={threshold!r} must lie between 0 and 1")
+        piece = int(np.searchsorted(self.t[0::2], threshold, side="right")) - 1
+        return self.models[self.winner[piece]]
+
+    def decide(self, threshold: float, probabilities: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """The hybrid classifier: act on the best model's probabilities of new cases at this threshold."""
+        name = self.best_at(threshold)
+        if name not in probabilities:
+            raise ValueError(
+                f"probabilities lack the model {name!r}, which is best at threshold {threshold:g}: pass it"
+            )
+        return np.asarray(as_floats(probabilities[name], f"probabilities[{name!r}]") > threshold)
 
 
 def hybrid_curve(models: Mapping[str, Any], **options: Any) -> HybridData:
-    """What acting on the better model at every trade-off would cost."""
+    """What acting on the better model at every trade-off would cost, and which model that is.
+
+    Examples
+    --------
+    >>> from calibrary.plots import hybrid_curve
+    >>> y = [0, 0, 1, 1]
+    >>> hybrid = hybrid_curve({"low": (y, [0.1, 0.3, 0.2, 0.4]), "high": (y, [0.7, 0.6, 0.8, 0.9])})
+    >>> hybrid.best_at(0.15), hybrid.best_at(0.65)
+    ('low', 'high')
+    """
     made = each_model(models, brier_curve, **options)
-    t, cost = reduce(_lower, ((d.t, d.total) for d in made.values()))
-    return HybridData(t, cost, _area(t, cost))
+    curves = [(d.t, d.total, np.full(len(d.t) // 2, i)) for i, d in enumerate(made.values())]
+    t, cost, winner = reduce(_lower, curves)
+    return HybridData(t, cost, _area(t, cost), tuple(made), winner)
 
 
-def _lower(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Pointwise minimum of two curves that are straight between their corners."""
+_Curve = tuple[Array, Array, Indices]
+
+
+def _lower(a: _Curve, b: _Curve) -> _Curve:
+    """Pointwise minimum of two curves that are straight between their corners, and whose each piece is."""
     edges = np.unique(np.concatenate([a[0], b[0]]))
     left, right = edges[:-1], edges[1:]
-    a0, a1 = _on_pieces(*a, left, right)
-    b0, b1 = _on_pieces(*b, left, right)
+    a0, a1 = _on_pieces(a[0], a[1], left, right)
+    b0, b1 = _on_pieces(b[0], b[1], left, right)
+    of_a, of_b = (x[2][np.searchsorted(x[0][0::2], left, side="right") - 1] for x in (a, b))
     before, after = a0 - b0, a1 - b1
     cross = before * after < 0
     share = before[cross] / (before[cross] - after[cross])
@@ -124,8 +172,10 @@ def _lower(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array
     second = np.column_stack([place, right[cross], height, low1[cross]])
     pieces[cross, 1], pieces[cross, 3] = place, height
     every = np.concatenate([pieces, second])
-    every = every[np.lexsort((every[:, 1], every[:, 0]))]
-    return every[:, :2].ravel(), every[:, 2:].ravel()
+    whose = np.concatenate([np.where(before + after * ~cross <= 0, of_a, of_b), np.where(after < 0, of_a, of_b)[cross]])
+    order = np.lexsort((every[:, 1], every[:, 0]))
+    every = every[order]
+    return every[:, :2].ravel(), every[:, 2:].ravel(), whose[order]
 
 
 def _on_pieces(t: Array, value: Array, left: Array, right: Array) -> tuple[Array, Array]:
@@ -200,6 +250,13 @@ def _frame(ax: Any, top: float) -> None:
     ax.set_xlabel("Threshold = share of cost of false alarms")
 
 
+def _winners(ax: Any, look: style.Look, hybrid: HybridData) -> None:
+    """A strip along the axis in the colour of the model that is best there."""
+    for low, high, name in hybrid.ranges:
+        colour = look.nth(hybrid.models.index(name))["color"]
+        ax.axvspan(low, high, ymin=0.0, ymax=0.025, color=colour, lw=0, zorder=4)
+
+
 def _several(models: dict[str, BrierCurveData], ax: Any, caption: bool, theme: str) -> Any:
     ax, look = style.new_axes(ax, theme, size=(5.6, 5.0 + 0.1 * len(models)))
     for i, (name, data) in enumerate(models.items()):
@@ -220,6 +277,7 @@ def _several(models: dict[str, BrierCurveData], ax: Any, caption: bool, theme: s
         label=f"hybrid: {hybrid.area:.4f}",
     )
     _frame(ax, max(float(d.total.max()) for d in models.values()))
+    _winners(ax, look, hybrid)
     first = next(iter(models.values()))
     sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
     style.finish(
@@ -227,7 +285,8 @@ def _several(models: dict[str, BrierCurveData], ax: Any, caption: bool, theme: s
         look,
         "Brier curves of several models",
         f"N = {sizes} · lens {first.lens} · areas are Brier scores",
-        "Lower is better at that trade-off. The hybrid takes the better model at every threshold.",
+        "Lower is better at that trade-off. The hybrid takes the better model at every threshold; the strip below says "
+        "which.",
         caption=caption,
         legend="above",
     )

@@ -77,8 +77,9 @@ def smooth_data(
     ----------
     y_true, y_prob : as everywhere; ``sample_weight``, ``labels``, ``pos_label`` and ``r`` too
     map : str or map
-        "smece", or the name of a calibration map ("loess", "spline", "isotonic", "beta", "logistic", "kde", ...) or an
-        object with ``fit`` and ``predict``; its band comes from the same bootstrap.
+        "smece", or the name of a calibration map ("loess", "spline", "isotonic", "beta", "logistic", "kde", "pl", ...)
+        or an object with ``fit`` and ``predict``; its band comes from the same bootstrap, with a number of pieces, bins
+        or a width that was cross-validated kept as chosen on the whole sample.
     grid : int
         Points of the curve.
     n_resamples, confidence_level, rng : of the band and of the interval of smECE
@@ -159,13 +160,21 @@ def _kernel_curves(kernel: Array, sigma: float) -> Curves:
 
 def _map_curves(map: Any, t: Array, c: Array) -> Curves:
     from calibrary.maps import as_map
+    from calibrary.maps.base import CalibrationMap
 
     y, both = np.repeat([1, 0], len(c)), np.tile(c, 2)
+    whole: list[CalibrationMap] = []  # the map of the whole sample, whose choices are kept in every resample
 
     def fitted(w: Array) -> Array:
         used = w > 0
-        chosen = as_map(_SYNONYMS.get(map, map) if isinstance(map, str) else map)
-        return np.asarray(chosen.fit(y[used], both[used], w[used]).predict(t), dtype=np.float64)
+        if whole:
+            chosen: Any = whole[0].kept()
+        else:
+            chosen = as_map(_SYNONYMS.get(map, map) if isinstance(map, str) else map)
+        chosen = chosen.fit(y[used], both[used], w[used])
+        if not whole and isinstance(chosen, CalibrationMap):
+            whole.append(chosen)
+        return np.asarray(chosen.predict(t), dtype=np.float64)
 
     def curves(ones: Array, zeros: Array) -> Array:
         weights = np.concatenate([ones, zeros], axis=1)
