@@ -200,7 +200,8 @@ def _square(c: Array, y: Any) -> Array:
 
 
 def _product(c: Array, y: Any) -> Array:
-    return c * y
+    product: Array = c * y
+    return product
 
 
 def bins_of_map(base: str, n_bins: int) -> Intervals:

@@ -124,7 +124,7 @@ class HybridData(FigureData):
         if not 0.0 <= threshold <= 1.0:
             raise ValueError(f"threshold={threshold!r} must lie between 0 and 1")
         piece = int(np.searchsorted(self.t[0::2], threshold, side="right")) - 1
-        return self.models[self.winner[piece]]
+        return self.models[int(self.winner[piece])]
 
     def decide(self, threshold: float, probabilities: Mapping[str, Any]) -> NDArray[np.bool_]:
         """The hybrid classifier: act on the best model's probabilities of new cases at this threshold."""

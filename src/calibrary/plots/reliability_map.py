@@ -90,9 +90,10 @@ def reliability_map_data(
         low, high = np.quantile(curves, [tail, 1 - tail], axis=0)
     groups = np.array_split(np.repeat(np.arange(len(x)), w.astype(int)), min(_POINTS, max(len(x), 1)))
     table = np.array([[x[g].mean(), r[g].mean(), len(g)] for g in groups if len(g)]).reshape(-1, 3)
+    confidence, estimate, count = table.T
     ties = view.ties
     return ReliabilityMapData(
-        t, curve, low, high, made.calibration_map_(t), *table.T,
+        t, curve, low, high, made.calibration_map_(t), confidence, estimate, count,
         float(np.sum(ties.w * made(ties.c)) / view.total), made.n_clusters_, view.total, name, confidence_level,
     )  # fmt: skip
 
