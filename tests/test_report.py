@@ -147,7 +147,7 @@ def test_hostile_names_are_escaped():
 
 
 def test_nothing_half_written_and_bad_endings_refused(wrong, tmp_path):
-    with pytest.raises(ValueError, match=r"\.html, \.md, \.json, \.csv"):
+    with pytest.raises(ValueError, match=r"\.html, \.pdf, \.md, \.json, \.csv"):
         wrong.save(tmp_path / "r.doc")
     with pytest.raises(ValueError, match="does not exist"):
         wrong.save(tmp_path / "missing" / "r.html")
