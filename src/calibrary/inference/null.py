@@ -25,6 +25,7 @@ from calibrary.inference.resampling import (
     standard_errors,
 )
 from calibrary.inference.statistic import Statistic, as_statistic, read_call, safe_workers, together
+from calibrary.maps import mapped
 from calibrary.metrics.declare import METHODS, Entry, Result, TestResult
 from calibrary.question import Question
 
@@ -115,8 +116,9 @@ class MonteCarlo:
         Seed or source of the one stream of random numbers.
     alternative : "greater", "less", "two-sided" or None
         The tail that counts against calibration; None is the metric's own.
-    calibration_map : callable, optional
-        Draw labels from ``calibration_map(y_prob)`` instead.
+    calibration_map : str, object or callable, optional
+        Draw labels from the predictions after this map instead: a name, an object with ``fit`` and ``predict``, or a
+        function.
     workers : int, optional
         Threads; the values are the same for any number.
     """
@@ -217,9 +219,10 @@ def null_distribution(
         Number of redraws.
     rng : int, Generator or None
         Seed or source of the one stream of random numbers.
-    calibration_map : callable, optional
-        Draw labels from ``calibration_map(y_prob)`` instead: the uncertainty of the metric around a fitted map,
-        not a null distribution.
+    calibration_map : str, object or callable, optional
+        Draw labels from the predictions after this map instead: the uncertainty of the metric around a fitted map,
+        not a null distribution. What ``map=`` takes everywhere: a name ("isotonic") or an object with ``fit`` and
+        ``predict``, fitted to the labels (``y_prob`` is then made by :func:`calibrary.predictions`), or a function.
     weight_type : "frequency" or "importance"
         With frequency weights every copy of a row is redrawn.
     workers : int, optional
@@ -239,6 +242,11 @@ def null_distribution(
         y, y_prob = y_prob, None
     else:
         y = np.zeros(len(as_array(y_prob, "y_prob")), dtype=np.intp)
+        if calibration_map is not None and not callable(calibration_map):
+            raise TypeError(
+                f"calibration_map={calibration_map!r} must be fitted to labels, and y_prob has none: pass "
+                "calibrary.predictions(y, p) in its place, or a function of the predictions"
+            )
     sample, question = read_call(metric, y, y_prob, options, weight_type=weight_type)
     _, drawn = way.redraw([as_statistic(metric, sample, question, redrawn=way.keeps_rows)])
     drawn.say_failures()
@@ -248,9 +256,9 @@ def null_distribution(
 
 
 def _mapped(calibration_map: Any, sample: Sample) -> Array:
-    if not callable(calibration_map):
-        raise TypeError(f"calibration_map={calibration_map!r}: pass a function of the predictions")
-    return as_floats(calibration_map(sample.p.probability), "calibration_map")
+    if callable(calibration_map) and not hasattr(calibration_map, "fit"):
+        return as_floats(calibration_map(sample.p.probability), "calibration_map")
+    return mapped(calibration_map, sample.p)
 
 
 def pvalues(observed: Array, values: Array, alternative: str) -> Array:

@@ -1,7 +1,8 @@
 """Calibration maps: curves fitted to predictions and outcomes, each of them callable.
 
 ``as_map("loess", span=0.5).fit(y, c)(0.7)`` is how often the event happens at confidence 0.7. Anything with
-``fit(y, c, sample_weight)`` and ``predict(c)`` may stand where a map's name may.
+``fit(y, c, sample_weight)`` and ``predict(c)``, or a function of the confidences that is known already, may stand where
+a map's name may.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import numpy as np
 
 from calibrary._errors import suggest
 from calibrary.data.checks import Array
+from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap
+from calibrary.maps.given import Given
 
 #: Where each map lives; modules are imported when a map is first asked for.
 _MAPS = {
@@ -58,7 +61,9 @@ def _options_of(cls: Any) -> tuple[str, ...]:
 
 
 def as_map(map: Any, **options: Any) -> Any:
-    """A map by name with its options, or the object itself. An option that is None keeps the map's default.
+    """A map by name with its options, the object itself, or a known function of the confidences.
+
+    An option that is None keeps the map's default.
 
     Examples
     --------
@@ -75,11 +80,15 @@ def as_map(map: Any, **options: Any) -> Any:
             if name not in known:
                 raise TypeError(f"map={map!r} has no option {name!r}: {suggest(name, known)}")
         return cls(**given)
-    if not (hasattr(map, "fit") and hasattr(map, "predict")):
-        raise TypeError(f"map={map!r} needs the methods fit(y, c, sample_weight) and predict(c), or pass a map's name")
+    fits = hasattr(map, "fit") and hasattr(map, "predict")
+    if not fits and not callable(map):
+        raise TypeError(
+            f"map={map!r}: pass a map's name, a function of the confidences, or an object with "
+            "fit(y, c, sample_weight) and predict(c)"
+        )
     if given:
         raise TypeError(f"map is an object, so {next(iter(given))!r} must be set on it, not passed beside it")
-    return map
+    return map if fits else Given(map)
 
 
 def fit_map(map: Any, view: Predictions, **options: Any) -> Any:
@@ -92,6 +101,22 @@ def fit_map(map: Any, view: Predictions, **options: Any) -> Any:
     else:
         chosen.fit(view.y, view.c, sample_weight=view.w)
     return chosen
+
+
+def mapped(map: Any, p: Predictions) -> Array:
+    """The predictions after the map: as it is if it is fitted already, else fitted to them, class by class.
+
+    Rows of several classes are made to sum to one again after a map of single confidences.
+    """
+    chosen = as_map(map)
+    known = isinstance(chosen, CalibrationMap) and chosen.fitted_
+    if p.binary or getattr(chosen, "takes_vectors", False):
+        return np.asarray((chosen if known else fit_map(chosen, p)).predict(p.probability), dtype=np.float64)
+    views = p.through(as_lens("class-wise")).views
+    each = [(chosen if known else fit_map(copy.deepcopy(chosen), v)).predict(v.c) for v in views]
+    columns: Array = np.column_stack(each)
+    total = columns.sum(axis=1, keepdims=True)
+    return np.where(total > 0.0, columns / np.where(total > 0.0, total, 1.0), 1.0 / p.k)
 
 
 def map_at(map: Any, view: Predictions, **options: Any) -> Array:

@@ -178,7 +178,19 @@ class Entry(Facts):
             return replace(chosen, then=self.binary_lens if len(chosen.groups) == 2 else self.default_lens)
         if chosen.name not in self.lenses:
             raise ValueError(f"{self.id} is not defined through lens={chosen.name!r}: use {listed(self.lenses)}")
+        if chosen.name == "binary" and getattr(data, "k", 2) > 2:
+            raise ValueError(self._not_two_classes(data.k))
         return chosen
+
+    def _not_two_classes(self, k: int) -> str:
+        """What to do about lens="binary" on more classes: lenses that this metric takes."""
+        others = [f"lens={name!r}" for name in ("top-label", "class-wise", "full") if name in self.lenses][:2]
+        if others:
+            return f"lens='binary' needs one probability or two columns and y_prob has {k}: use {' or '.join(others)}"
+        return (
+            f"{self.id} is for two classes and y_prob has {k}: pass the probability of one of them, or merge classes "
+            "with lens=calibrary.lens.partition([[0], [1, ...]])"
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the metric: ``catalogue["ece"](y, p)``."""

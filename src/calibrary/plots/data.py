@@ -6,13 +6,14 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from calibrary._errors import suggest
 from calibrary.data.checks import Array
 from calibrary.data.lens import Lens, as_lens
 from calibrary.data.predictions import Predictions, predictions
@@ -72,10 +73,23 @@ def _plain(value: Any) -> Any:
 # -- what a diagram looks at ------------------------------------------------------------------------
 
 
+#: What a figure takes besides its own options: how predictions are read.
+CHECKED = ("sample_weight", "labels", "pos_label", "percent")
+
+
+def refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> None:
+    """Refuse an option that a figure does not have, by the figure's name and not by that of a part of it."""
+    known = tuple(known)
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{what} has no option {name!r}: {suggest(name, known)}")
+
+
 def binary_view(
     y_true: Any, y_prob: Any = None, *, lens: str | Lens = "auto", r: int | None = None, **checked: Any
 ) -> tuple[Predictions, str]:
     """The one binary view a diagram shows, and the name of its lens. "auto": binary, or top-label for K > 2."""
+    refuse_unknown(checked, (*CHECKED, "lens", "r"), "this figure")
     p = predictions(y_true, y_prob, **checked)
     if isinstance(lens, str) and lens == "auto":
         lens = "binary" if p.k == 2 else "top-label"

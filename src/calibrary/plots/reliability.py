@@ -16,11 +16,17 @@ from calibrary.diagnostics.reliability import ReliabilityBins
 from calibrary.grouping import Groups, group
 from calibrary.inference.bootstrap import ends
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, axis_names, binary_view, direction, each_model
+from calibrary.plots.data import CHECKED, FigureData, axis_names, binary_view, direction, each_model, refuse_unknown
 
 KINDS = ("line", "bar", "tilted-roof")
 ERRORS = ("se", "wilson", "clopper-pearson", "consistency")
 HISTOGRAMS = ("auto", "strip", "panel", "none")
+#: What it takes besides how predictions are read: its bins, and what is drawn.
+_OF_BINS = ("closed", "mass_rule", "edges", "points_per_bin", "strategy")
+_OPTIONS = (
+    *_OF_BINS, "n_bins", "binning", "lens", "error", "confidence_level", "n_resamples", "rng", "kind", "label",
+    "colour", "labels_shown", "histogram", "true_curve", "caption", "theme", *CHECKED,
+)  # fmt: skip
 #: Bins with fewer cases are drawn faintly: their frequency says next to nothing.
 FEW = 5
 
@@ -92,7 +98,8 @@ def reliability_data(
     """
     if error is not None:
         one_of("error", error, ERRORS)
-    checked = {k: options.pop(k) for k in ("sample_weight", "labels", "pos_label", "r") if k in options}
+    checked = {k: options.pop(k) for k in (*CHECKED, "r") if k in options}
+    refuse_unknown(options, _OPTIONS, "plot_reliability")
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     bins = group(view, binning, n_bins=n_bins, **options)
     if bins.lower is None:

@@ -15,8 +15,9 @@ from calibrary.data.lens import partition
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.grouping import group
 from calibrary.plots import style
-from calibrary.plots.data import FigureData
+from calibrary.plots.data import CHECKED, FigureData, refuse_unknown
 
+_OPTIONS = ("side", "binning", "groups", "min_count")
 _HEIGHT = float(np.sqrt(3) / 2)
 
 
@@ -81,6 +82,7 @@ def simplex_data(
         Cells with fewer cases are left out.
     """
     one_of("binning", binning, ("width", "mass"))
+    refuse_unknown(checked, (*CHECKED, *_OPTIONS), "plot_simplex")
     whole = predictions(y_true, y_prob, **checked)
     if groups is not None:
         whole = whole.through(partition(groups)).views[0]

@@ -1,0 +1,107 @@
+"""Messages advise what works, and a map is given in the same ways everywhere."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from calibrary.maps import as_map
+
+RNG = np.random.default_rng(0)
+C = RNG.random(80)
+Y = (RNG.random(80) < C**1.5).astype(int)
+P = RNG.dirichlet(np.ones(4), 60)
+K = RNG.integers(0, 4, 60)
+
+
+class Halved:
+    """A map of the user's own."""
+
+    def fit(self, y, c, sample_weight=None):
+        self.mean = np.average(y, weights=sample_weight)
+        return self
+
+    def predict(self, c):
+        return 0.5 * np.asarray(c) + 0.5 * self.mean
+
+
+# -- messages ----------------------------------------------------------------------------------------
+
+
+def test_a_metric_for_two_classes_advises_what_works_for_four():
+    with pytest.raises(ValueError, match="general_ls is for two classes and y_prob has 4") as caught:
+        cal.compute("general_ls", K, P)
+    assert "top-label" not in str(caught.value)
+    merged = cal.compute("general_ls", K, P, lens=cal.lens.partition([[0], [1, 2, 3]]))
+    assert merged == pytest.approx(np.mean(((K != 0) - P[:, 1:].sum(axis=1)) ** 2))
+
+
+@pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
+@pytest.mark.parametrize(
+    "entry", [e for e in cal.catalogue.values() if e.reads == "predictions" and not e.needs], ids=lambda e: e.id
+)
+def test_an_advised_lens_is_taken(entry):
+    """Where a metric refuses lens="binary" on four classes, every lens its sentence names works."""
+    with pytest.raises(ValueError, match=r"classes|columns|not defined through") as caught:
+        entry(K, P, lens="binary")
+    for lens in set(re.findall(r"lens='([a-z-]+)'", str(caught.value))) - {"binary"}:
+        entry.lens_for(cal.predictions(K, P), entry.asked({"lens": lens}))
+
+
+@pytest.mark.parametrize(
+    ("figure", "data", "option"),
+    [("plot_reliability", (Y, C), "bars"), ("plot_simplex", (K % 3, np.full((60, 3), 1 / 3)), "lens")],
+)
+def test_a_figure_names_itself_when_an_option_is_unknown(figure, data, option):
+    pytest.importorskip("matplotlib")
+    with pytest.raises(TypeError, match=f"{figure} has no option '{option}'"):
+        getattr(cal.plots, figure)(*data, **{option: "x"})
+    with pytest.raises(TypeError, match="this figure has no option 'colours'"):
+        cal.plots.smooth_data(Y, C, colours=3)
+
+
+# -- what map= takes ---------------------------------------------------------------------------------
+
+
+def test_map_takes_a_name_an_object_and_a_function():
+    curve = as_map("platt").fit(Y, C)
+    by_name = cal.compute("map_error", Y, C, map="platt")
+    assert cal.compute("map_error", Y, C, map=as_map("platt")) == by_name
+    assert cal.compute("map_error", Y, C, map=lambda c: curve.predict(c)) == pytest.approx(by_name)
+    assert cal.compute("map_error", Y, C, map=lambda c: c) == 0.0
+    for id in ("ici", "ep", "eci"):
+        assert cal.compute(id, Y, C, map=lambda c: c) == 0.0
+    with pytest.raises(TypeError, match="map=7: pass a map's name, a function of the confidences, or an object"):
+        cal.compute("ici", Y, C, map=7)
+    with pytest.raises(ValueError, match=r"map gave shape \(\)"):
+        cal.compute("ici", Y, C, map=lambda c: 0.5)
+    with pytest.raises(TypeError, match="map is an object, so 'span' must be set on it"):
+        cal.compute("ici", Y, C, map=lambda c: c, span=0.5)
+
+
+def test_consistency_resampling_takes_the_same_things():
+    p = cal.predictions(Y, C)
+    draws = {"n_resamples": 39, "rng": 0}
+    fitted = as_map("platt").fit(Y, C)
+    by_name = cal.null_distribution("bs", p, calibration_map="platt", **draws).values
+    for same in (as_map("platt"), fitted, lambda c: fitted.predict(c)):
+        np.testing.assert_allclose(cal.null_distribution("bs", p, calibration_map=same, **draws).values, by_name)
+    mine = cal.null_distribution("bs", p, calibration_map=Halved(), **draws).values
+    known = cal.null_distribution("bs", p, calibration_map=lambda c: 0.5 * c + 0.5 * Y.mean(), **draws).values
+    np.testing.assert_allclose(mine, known)
+    assert cal.test("ece", Y, C, method="consistency", calibration_map="isotonic", **draws).pvalue > 0
+    with pytest.raises(TypeError, match="calibration_map='platt' must be fitted to labels, and y_prob has none"):
+        cal.null_distribution("bs", C, calibration_map="platt", **draws)
+
+
+def test_a_map_of_several_classes_is_fitted_class_by_class():
+    from calibrary.maps import mapped
+
+    p = cal.predictions(K, P)
+    each = np.column_stack([as_map("platt").fit(k == K, P[:, k]).predict(P[:, k]) for k in range(4)])
+    np.testing.assert_allclose(mapped("platt", p), each / each.sum(axis=1, keepdims=True))
+    values = cal.null_distribution("bs", p, calibration_map="platt", n_resamples=39, rng=0).values
+    assert np.isfinite(values).all()
