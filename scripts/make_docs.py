@@ -27,7 +27,7 @@ from docstrings import formula, markdown  # noqa: E402
 
 import calibrary as cal  # noqa: E402
 from calibrary.evaluation import FAMILIES  # noqa: E402
-from calibrary.metrics.declare import Entry  # noqa: E402
+from calibrary.metrics.declare import Alias, Entry  # noqa: E402
 
 FAMILY = {
     "point": "Point metrics: one row at a time",
@@ -160,7 +160,7 @@ def _facts(e: Entry) -> list[tuple[str, str]]:
     test = f"`cal.test({e.id!r}, y, p)`" if e.has_test else "Monte Carlo"
     facts = [
         ("id", f"`{e.id}`"),
-        ("also called", ", ".join(e.aliases)),
+        ("also called", ", ".join(f"{a} (`{a.words}`)" if isinstance(a, Alias) else a for a in e.aliases)),
         ("row in Table 2", str(e.row or "")),
         ("in the review", e.place if e.section else ""),
         ("newer than the review", "" if e.section else e.equation),

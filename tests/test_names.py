@@ -13,8 +13,11 @@ import calibrary as cal
 import definitions
 from calibrary.cli.main import app
 from calibrary.data.lens import as_lens
+from calibrary.data.sample import sample_of
+from calibrary.inference.statistic import as_statistic
 from calibrary.metrics.entry import ENTRIES, FUNCTIONS
 from calibrary.metrics.facts import Alias
+from calibrary.question import Question
 from review_names import QUICK, data, explicit, inputs, numbers, rows
 
 NAMES = rows()
@@ -236,6 +239,8 @@ def test_an_entry_under_a_name_travels():
     assert pickle.loads(pickle.dumps(entry)) is entry
     assert pickle.loads(pickle.dumps(cal.catalogue["ece"])) is cal.catalogue["ece"]
     assert entry.to_dict()["presets"]["RMSCE"] == {"norm": 2}
+    statistic = as_statistic(entry, sample_of(cal.predictions(*data("digits")), "frequency"), Question())
+    assert (statistic.name, dict(statistic.question.options)) == ("RMSCE", {"norm": 2})
     json.dumps(entry.to_dict()["presets"])
 
 
