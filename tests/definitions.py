@@ -878,6 +878,38 @@ def ece_fott(y, c, n_bins="cv", base="mass", roof="tilted", norm=1, empty="zero"
     return mean([abs(predict(x) - x) ** norm for x in c])
 
 
+# -- distances from calibration ----------------------------------------------------------------------
+
+
+@defines(
+    "pairs", "top-label", most=12, rtol=1e-7, atol=1e-8, why="a linear programme stops at its feasibility tolerance"
+)
+def lower_distance(y, c, grid=101):
+    """Every row is spread over the points u of a grid so that at each of them the mean label is u."""
+    from scipy.optimize import linprog
+
+    u, n = [g / (grid - 1) for g in range(grid)], len(y)
+    cost = [abs(c[i] - x) / n for i in range(n) for x in u]
+    spread = [[float(i == j) for j in range(n) for _ in u] for i in range(n)]
+    right = [[(y[j] - x) * float(x is z) for j in range(n) for z in u] for x in u]
+    return linprog(cost, A_eq=np.array(spread + right), b_eq=[1.0] * n + [0.0] * grid).fun
+
+
+@defines("pairs", "top-label", most=12)
+def interval_partition_distance(y, c):
+    """The best of all ways to cut the confidences into runs that move to their mean labels."""
+    values = sorted(set(c))
+    best = math.inf
+    for cut in itertools.product([False, True], repeat=len(values) - 1):
+        starts = [0] + [i + 1 for i, here in enumerate(cut) if here] + [len(values)]
+        total = 0.0
+        for a, b in itertools.pairwise(starts):
+            inside = (c >= values[a]) & (c <= values[b - 1])
+            total += math.fsum(abs(x - mean(y[inside])) for x in c[inside])
+        best = min(best, total / len(y))
+    return best
+
+
 # -- intervals ---------------------------------------------------------------------------------------
 
 
@@ -2107,6 +2139,11 @@ def map_error(y, c, map="loess", norm=1, measure="sample", w=None, **options):
     predict = MAPS[map](y, c, w, **options)
     low, high = (min(c), max(c)) if map == "loess" else (0.0, 1.0)
     return integral(lambda t: abs(predict(t) - t) ** norm, low, high) / (high - low)
+
+
+@defines("pairs", "top-label", **_FITTED)
+def error_at_level(y, c, at=0.5, map="loess", w=None, **options):
+    return MAPS[map](y, c, np.ones(len(y)) if w is None else w, **options)(at) - at
 
 
 @defines("pairs", "top-label", **_FITTED)

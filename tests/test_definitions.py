@@ -307,6 +307,8 @@ VARIANTS = {
                  + [{"norm": 2}, {"measure": "uniform", "map": "platt"}, {"measure": "uniform"},
                     {"surface": "direct", "degree": 1}, {"span": 0.5, "transform": "logit"}, {"span": 1.3, "cell": 0.5},
                     {"map": "local_linear", "bandwidth": 0.2}, {"map": "rcs", "n_knots": 3}],
+    "lower_distance": [{"grid": 11}],
+    "error_at_level": [{"at": 0.3}, {"map": "platt", "at": 0.8}, {"map": "isotonic", "at": 0.25}],
     "ici": [{"map": "platt"}, {"span": 0.6}],
     "ep": [{"percentile": 37}, {"map": "platt", "measure": "uniform", "percentile": 100}],
     "e50": [{"map": "isotonic"}], "e90": [{"map": "beta"}], "emax": [{"degree": 1, "map": "loess"}],

@@ -1,4 +1,4 @@
-"""Distances from calibration (section 9.2): how far the predictions must move to become calibrated.
+"""Distances from calibration (sections 9.2 and 9.3): how far the predictions must move to become calibrated.
 
 The true distance, to the nearest calibrated predictor, needs the inputs of the model. From labels and confidences
 alone it lies between the lower distance and the best calibrated relabelling of the confidences; ``sce``, ``sice``,
@@ -7,32 +7,50 @@ alone it lies between the lower distance and the best calibrated relabelling of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary._errors import warn
+from calibrary._errors import undefined, warn
 from calibrary.data.checks import Array, as_floats
-from calibrary.data.lens import Lens, as_lens
-from calibrary.data.predictions import Predictions, predictions
+from calibrary.data.predictions import Predictions
+from calibrary.maps import fit_map
+from calibrary.metrics.curve.options import MAP_OPTIONS, MapOptions
+from calibrary.metrics.declare import Common, metric
+from calibrary.metrics.literature import cited
 
-__all__ = ["calibration_curve_gap", "interval_partition_distance", "lower_distance"]
+__all__ = [
+    "calibration_curve_gap",
+    "calibration_error_at_level",
+    "interval_partition_distance",
+    "lower_distance",
+]
 
 #: Distinct confidences above which the linear programme takes more than about a minute.
 _SLOW = 1000
 
 
-def lower_distance(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    grid: int = 101,
-    sample_weight: Any = None,
-    lens: str | Lens = "auto",
-    labels: Any = None,
-    pos_label: Any = None,
-) -> float:
+@metric(
+    "lower_distance",
+    name="lower distance from calibration",
+    section="9.2",
+    family="kernel",
+    aliases=("lower dCE", "lower calibration distance"),
+    consistent=True,
+    symmetric=True,
+    costly=True,
+    slow_above=60,
+    slow_binary=True,
+    sign="0 is perfect; larger is worse; never above the true distance from calibration",
+    cost="a linear programme: 20 s for 500 distinct confidences",
+    equation="in words",
+    references=cited("blasiok2023"),
+    use="How far is the model from the nearest calibrated one, at least? What consistent errors are measured against.",
+    avoid="A linear programme, for a few hundred rows: sce is within a factor of two of it in the time of a sort.",
+)
+def lower_distance(view: Predictions, *, grid: int = 101, **common: Unpack[Common]) -> float:
     r"""Least average distance that confidences must move to be calibrated, when equal ones may part company.
 
     .. math:: \min_{\pi \ge 0} \sum_{i,g} \pi_{ig}\, |c_i - u_g|, \quad \sum_g \pi_{ig} = w_i / W, \quad
@@ -43,11 +61,8 @@ def lower_distance(
 
     Parameters
     ----------
-    y_true, y_prob : labels and probabilities, as in every metric
     grid : int
         Number of grid points. The grid can only raise the value, by at most 1 / (2 (grid - 1)).
-    sample_weight, lens, labels, pos_label
-        As in every metric; several views are averaged. "auto" is "binary" for two classes, else "top-label".
 
     Notes
     -----
@@ -63,33 +78,32 @@ def lower_distance(
     points = int(grid)
     if points != grid or points < 2:
         raise ValueError(f"grid={grid!r} must be a whole number of points, 2 or more")
-    return _averaged(
-        lambda view: _transport(view, np.linspace(0.0, 1.0, points)),
-        predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label),
-        lens,
-    )
+    return _transport(view, np.linspace(0.0, 1.0, points))
 
 
-def interval_partition_distance(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    sample_weight: Any = None,
-    lens: str | Lens = "auto",
-    labels: Any = None,
-    pos_label: Any = None,
-) -> float:
+@metric(
+    "interval_partition_distance",
+    name="interval partition distance from calibration",
+    section="9.2",
+    family="bin",
+    aliases=("upper distance from calibration",),
+    symmetric=True,
+    costly=True,
+    slow_above=500,
+    slow_binary=True,
+    sign="0 is perfect; larger is worse; never below the lower distance, but for its grid",
+    cost="O(m^2 log m) for m distinct confidences",
+    equation="in words",
+    references=cited("blasiok2023"),
+    use="How far must confidences move if runs of them are replaced by what happened? The end above lower_distance.",
+    avoid="Fits the labels: single rows at the ends move to their own labels, so a calibrated model does not read 0.",
+)
+def interval_partition_distance(view: Predictions, **common: Unpack[Common]) -> float:
     """Average distance that confidences move when runs of them are replaced by their mean labels, at best.
 
     The sorted confidences are cut into runs, and every confidence of a run moves to the run's mean label, which is
     calibrated; the cuts are those that move the least. An upper bound of the distance to the best calibrated
     function of the confidence, and never below :func:`lower_distance` but for its grid.
-
-    Parameters
-    ----------
-    y_true, y_prob : labels and probabilities, as in every metric
-    sample_weight, lens, labels, pos_label
-        As in every metric; several views are averaged. "auto" is "binary" for two classes, else "top-label".
 
     Notes
     -----
@@ -101,8 +115,57 @@ def interval_partition_distance(
     >>> round(cal.interval_partition_distance([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.3]), 4)
     0.1667
     """
-    p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-    return _averaged(_best_runs, p, lens)
+    return _best_runs(view)
+
+
+@metric(
+    "error_at_level",
+    name="calibration error at a level",
+    section="9.3",
+    family="curve",
+    measures="bias",
+    range=(-1.0, 1.0),
+    range_note="[-1, 1]; a LOESS curve may overshoot where data are few",
+    range_with=lambda options, k: (-np.inf, np.inf),
+    better="perfect",
+    tail="two-sided",
+    sign="below 0: at that confidence the event is rarer than stated (over-confident); above 0: more frequent",
+    extra_options=MAP_OPTIONS,
+    weights="rows",
+    weights_note="spans, knots and folds count rows, so weight 2 is not exactly the row written twice",
+    cost="O(N log N)",
+    equation="in words",
+    references=cited("bai2021"),
+    use="Is one confidence to be believed, the one that a decision turns on? With a sign.",
+    avoid="It is the height of a fitted curve at one point: few rows nearby, and it is the map that speaks.",
+)
+def calibration_error_at_level(
+    view: Predictions, *, at: float = 0.5, map: Any = "loess", **options: Unpack[MapOptions]
+) -> float:
+    r"""How far off the model is where it states one given confidence, with a sign.
+
+    .. math:: \hat y(t) - t
+
+    with the fitted calibration map at the confidence t.
+
+    Parameters
+    ----------
+    at : float
+        The confidence t.
+    map : str or object
+        As in :func:`calibration_map_error`.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 0, 1, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.5, 0.6, 0.65, 0.8, 0.9]
+    >>> round(cal.calibration_error_at_level(y, p, at=0.65, map="isotonic"), 4)
+    0.0167
+    """
+    if not (isinstance(at, int | float) and 0.0 <= at <= 1.0):
+        raise ValueError(f"at={at!r} must be a confidence between 0 and 1")
+    gap = float(fit_map(map, view, **options).predict(np.array([float(at)]))[0] - at)
+    return undefined(f"no prediction is near at={at:g}, so the curve says nothing there") if math.isnan(gap) else gap
 
 
 def calibration_curve_gap(map: Callable[[Any], Any], c: Any) -> Array:
@@ -132,13 +195,6 @@ def calibration_curve_gap(map: Callable[[Any], Any], c: Any) -> Array:
         raise ValueError("c holds values outside [0, 1]: pass confidences")
     gap: Array = np.asarray(map(at), dtype=np.float64) - at
     return gap
-
-
-def _averaged(distance: Callable[[Predictions], float], p: Predictions, lens: str | Lens) -> float:
-    if isinstance(lens, str) and lens == "auto":
-        lens = "binary" if p.k == 2 else "top-label"
-    views = p.through(as_lens(lens))
-    return float(views.average(np.array([distance(view) for view in views.views]), "uniform"))
 
 
 def _transport(view: Predictions, u: Array) -> float:

@@ -41,6 +41,7 @@ arrieta2022 | Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu | 2022 | Metrics of cal
 austin2019 | Austin, Steyerberg | 2019 | The integrated calibration index (ICI) and related metrics for quantifying the calibration of logistic regression models | Statistics in Medicine 38(21), 4051-4065 | doi:10.1002/sim.8281
 baan2022 | Baan, Aziz, Plank, Fernandez | 2022 | Stop measuring calibration when humans disagree | EMNLP, 1892-1915 | arXiv:2210.16133
 ?bella2010 | Bella, Ferri, Hernández-Orallo, Ramírez-Quintana | 2010 | Calibration of machine learning models | Handbook of Research on Machine Learning Applications and Trends, IGI Global, 128-146 | doi:10.4018/978-1-60566-766-9.ch006
+?bai2021 | Bai, Mei, Wang, Xiong | 2021 | Don't just blame over-parametrization for over-confidence: theoretical analysis of calibration in binary classification | ICML, PMLR 139 | arXiv:2102.07856
 berta2025 | Berta, Holzmüller, Jordan, Bach | 2025 | Rethinking early stopping: refine, then calibrate | preprint | arXiv:2501.19195
 berta2026 | Berta, Braun, Holzmüller, Bach, Jordan | 2026 | A variational estimator for Lp calibration errors | preprint | arXiv:2602.24230
 blasiok2023 | Błasiok, Gopalan, Hu, Nakkiran | 2023 | A unifying theory of distance from calibration | STOC, 1727-1740 | arXiv:2211.16886

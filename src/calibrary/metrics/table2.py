@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 __all__ = ["SUBFAMILIES", "TABLE_2", "Row"]
 
-#: The sub-families of Fig. 1 by their section.
+#: The sub-families of Fig. 1 by their section, and the two quantities that section 9 adds to them.
 SUBFAMILIES: dict[str, str] = {
     "3.3": "Brier score",
     "3.4": "logarithmic",
@@ -51,6 +51,8 @@ SUBFAMILIES: dict[str, str] = {
     "7.4": "localisation-aware",
     "7.5": "kernel estimator",
     "7.6": "with false negatives",
+    "9.2": "distance from calibration",
+    "9.3": "error at a level",
 }
 
 

@@ -78,6 +78,7 @@ _NEWER: dict[str, Fact] = {
     "e_aurc": Fact("order", (5e-8, 7e-9)), "augrc": Fact("order", (3e-8, 3e-9)), "auroc": Fact("order", (4e-6, 2e-7)),
     "rms_calibration_error": Fact("order", (1e-2, 2e-4)), "rank_calibration_error": Fact("order", (2e-3, 2e-3)),
     "honest_error": Fact("order"),
+    "lower_distance": Fact("sample"), "interval_partition_distance": Fact("sample"), "error_at_level": Fact("counts"),
 }  # fmt: skip
 
 #: Class and measured errors of every metric that is known here.
