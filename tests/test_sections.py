@@ -365,6 +365,7 @@ def test_numbers_are_cut_at_quantiles_and_gaps_are_a_segment_that_is_too_small(b
     cells = {row[0]: row for row in found.tables[0].rows}
     assert cells["age = missing"][1] == 7
     assert cells["age = missing"][2:5] == (None, None, None)
+    assert found.tables[0].head[-1] == "note"
     assert "too few rows" in cells["age = missing"][-1]
     assert sum(s["n"] for s in found.data["segments"][3:7]) == 900
     assert any(" and " in name for name in names)
@@ -377,6 +378,7 @@ def test_calibrated_segments_are_left_in_peace():
     assert found.sentences[0].startswith("No segment stands out")
     assert found.sentences[1] == "None of 3 segments is miscalibrated beyond chance by its ECE."
     assert [s["name"] for s in found.data["segments"]] == ["group = a", "group = b", "group = c"]
+    assert found.tables[0].head[-1] == "p adjusted"  # nothing to note
 
 
 def test_the_smallest_p_value_can_still_be_small_after_adjusting():
@@ -870,3 +872,32 @@ def test_the_data_of_every_section_are_plain():
         for table in found.tables:
             assert all(len(row) == len(table.head) for row in table.rows)
             assert all(cell is None or isinstance(cell, str | int | float) for row in table.rows for cell in row)
+
+
+# -- through the report ---------------------------------------------------------------------------------------
+
+
+def test_a_report_has_the_sections_it_was_asked_for_and_says_one_number_everywhere():
+    y, c = bent(300, 0.4)
+    site = np.repeat(["a", "b", "c"], 100)
+    answer = cal.report(
+        y, c, metrics=["ece"], n_resamples=49, by={"site": site}, time=np.arange(300), thresholds=[0.3],
+        source="rows.csv", command="calibrary report rows.csv",
+    )  # fmt: skip
+    found = {s.key: s for s in answer.sections}
+    assert list(found) == ["help", "affected", "time", "decisions", "provenance"]
+    assert f"bring the ECE from {number(answer.evaluation['ece'])} to" in found["help"].sentences[0]
+    assert number(answer.evaluation["ece"]) in answer.headline
+    assert found["provenance"].data["command"] == "calibrary report rows.csv"
+    assert found["provenance"].data["digest"] == provenance.digest(cal.predictions(y, c))
+
+
+def test_groups_are_the_column_group_of_the_sections():
+    y, c = bent(300)
+    answer = cal.report(y, c, metrics=["ece"], n_resamples=0, groups=np.arange(300) % 12)
+    assert len(answer.groups) == 12  # numbers given as groups are names, never cut
+    section = next(s for s in answer.sections if s.key == "affected")
+    assert [f"group = {g.name}" for g in answer.groups] == [s["name"] for s in section.data["segments"]]
+    classes = cal.report(*several(300, 4), metrics=["ece"], n_resamples=0)
+    rows = affected.class_rows(cal.predictions(*several(300, 4)), Question())
+    assert classes.classes == rows

@@ -115,6 +115,7 @@ def _alarm(ax: Any, look: style.Look, data: MonitorData, height: Array) -> None:
         data.alarm_time or f"row {data.alarm_at:,}",
         (data.alarm_at, at), xytext=(-8, 8) if left else (8, -6), textcoords="offset points",
         ha="right" if left else "left", va="bottom" if left else "top", fontsize=8, color=look.ink,
+        zorder=6, bbox={"fc": look.paper, "ec": "none", "alpha": 0.75, "pad": 1.0},
     )  # fmt: skip
 
 

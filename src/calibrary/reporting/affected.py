@@ -25,7 +25,7 @@ from calibrary.metrics.segments import SegmentsTestResult, multicalibration_erro
 from calibrary.question import Question
 from calibrary.reporting.model import ClassRow, GroupRow
 from calibrary.reporting.numbers import ends, number
-from calibrary.reporting.parts import LEAST_ROWS, Part, aligned, each_part, split, units_words
+from calibrary.reporting.parts import LEAST_ROWS, Part, aligned, each_part, part_of, units_words
 from calibrary.reporting.phrases import counted, metric_words, p_words, percent, whole_number
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 from calibrary.reporting.words import off_classes
@@ -51,7 +51,7 @@ def affected(context: Context) -> Section | None:
         return None
     columns = levels_by_name(by, context)
     chosen = _segments(columns, context)
-    parts = each_part(context, [(s.name, part) for s, part in _split(chosen.measured, context)], metric)
+    parts = each_part(context, [(s.name, part_of(context.data, s.rows)) for s in chosen.measured], metric)
     test, reason = _worst(columns, context)
     name = metric_words(metric.id, metric.name)
     sentences = [
@@ -106,7 +106,9 @@ def levels_by_name(by: Any, context: Context) -> dict[str, Levels]:
 
 def levels_of(values: NDArray[Any]) -> Levels:
     """One column as words; more than a few numbers or dates are cut at quantiles."""
-    missing = np.array([v is None or v != v for v in values.tolist()], dtype=bool)
+    missing = np.asarray(values != values)  # of numbers and dates
+    if values.dtype.kind == "O":
+        missing = np.array([v is None or v != v for v in values.tolist()], dtype=bool)
     known = values[~missing]
     if known.dtype.kind == "O" and len(known) and all(type(v) in (int, float) for v in known.tolist()):
         known = known.astype(np.float64)  # numbers with gaps, as tables hold them
@@ -201,16 +203,6 @@ def _row_stand_in(context: Context) -> Predictions:
     return Predictions(np.zeros(n, dtype=np.intp), np.zeros(n))
 
 
-def _split(segments: list[Segment], context: Context) -> list[tuple[Segment, Any]]:
-    n = _row_stand_in(context).n
-    found = []
-    for segment in segments:
-        number = np.full(n, -1, dtype=np.intp)
-        number[segment.rows] = 0
-        found.append((segment, split(context, number)[0][1]))
-    return found
-
-
 def _worst(columns: dict[str, Levels], context: Context) -> tuple[SegmentsTestResult | None, str]:
     """The test of the worst segment, or why there is none."""
     if not context.draws:
@@ -290,7 +282,8 @@ def _table(parts: list[Part], metric: str) -> Table:
         for p in parts
     )  # fmt: skip
     head = ("segment", "rows", "mean confidence", "observed", metric, "interval", "p adjusted", "note")
-    return Table(head, rows, "p-values are adjusted for the number of segments (Holm); each segment has its own test.")
+    caption = "p-values are adjusted for the number of segments (Holm); each segment has its own test."
+    return Table(head, rows, caption).without_empty("note")
 
 
 def _number(x: float) -> float | None:

@@ -163,7 +163,7 @@ def _thousand(x: float) -> str:
 
 def _table(found: list[Decision], level: float) -> Table:
     rows = tuple(
-        (d.threshold, d.acted, d.net_benefit, ends(d.low, d.high), d.treat_all, d.advantage,
+        (f"{d.threshold:g}", d.acted, d.net_benefit, ends(d.low, d.high), d.treat_all, d.advantage,
          ends(d.advantage_low, d.advantage_high), d.regret, ends(d.regret_low, d.regret_high))
         for d in found
     )  # fmt: skip
@@ -189,7 +189,7 @@ def _figure(context: Context, thresholds: Array) -> Figure:
     caption = (
         f"Net benefit with its {context.question.confidence_level:.0%} interval, those in use marked: acting on "
         "the model pays where its line is above both others. Below, the regret of acting on the probabilities as they "
-        f"are instead of recalibrated ones{chance}."
+        f"are instead of recalibrated ones, fitted and judged on the same rows{chance}."
     )
     draw = partial(
         plot_decision, view, thresholds=thresholds, n_resamples=draws, lens="binary", axis=_axis(view), caption=False,

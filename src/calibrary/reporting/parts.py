@@ -128,12 +128,14 @@ def _part(name: str, part: Any, n: float, id: str, context: Context, draws: int)
 
 
 def _quick_interval(part: Any, id: str, question: Question) -> tuple[float, float]:
-    """The interval of a large part, for which inversion would take seconds."""
+    """The interval of a large part: inverted where it can be read from cells, since by rows that would take seconds."""
     settings = {"n_resamples": question.n_resamples, "rng": question.rng}
     with heard():
         statistic = as_statistic(catalogue[id], sample_of(part, question.weight_type), question)
-        method = chosen(statistic, of_many=True)[0]
-        way, note = as_way("triangle" if method == "inversion" else method, statistic, **settings)
+        method = chosen(statistic)[0]
+        if method == "inversion" and not takes_cells(statistic):
+            method = "triangle"
+        way, note = as_way(method, statistic, **settings)
         found = way.interval(statistic, question.confidence_level, note=note)
     return float(found.low), float(found.high)
 
@@ -168,11 +170,14 @@ def aligned(context: Context, values: NDArray[Any], name: str) -> NDArray[Any]:
     return context.p.align(values, name)
 
 
+def part_of(data: Any, rows: Indices) -> Any:
+    """Some rows of the data that are here; of a detector, some images with all that is in them."""
+    return data._of_images(rows) if isinstance(data, Matches) else data.read_as("predictions", "a report")._part(rows)
+
+
 def split(context: Context, number: Indices) -> list[tuple[int, Any]]:
     """The data split by a number for each row that is here (or image); rows with a negative number are left out."""
-    if isinstance(context.data, Matches):
-        codes = number
-    else:
-        codes = np.full(context.p.n_input, -1, dtype=np.intp)
-        codes[slice(None) if context.p.rows is None else context.p.rows] = number
-    return [(int(key), part) for key, part in context.data.parts(codes) if int(key) >= 0]
+    order = np.argsort(number, kind="stable")
+    order = order[int((number < 0).sum()) :]
+    first = np.flatnonzero(np.diff(number[order], prepend=-1))
+    return [(int(number[rows[0]]), part_of(context.data, rows)) for rows in np.split(order, first[1:]) if len(rows)]

@@ -372,7 +372,7 @@ def _table(parts: list[Part], unit: str, metric: str) -> Table:
     )  # fmt: skip
     head = ("period", "rows", "mean confidence", "observed", metric, "interval", "if calibrated", "p adjusted", "note")
     how = "of equal counts" if unit == "equal counts" else f"by {unit}"
-    return Table(head, rows, f"Periods {how}; p-values are adjusted for their number (Holm).")
+    return Table(head, rows, f"Periods {how}; p-values are adjusted for their number (Holm).").without_empty("note")
 
 
 def _number(x: float) -> float | None:

@@ -7,7 +7,7 @@ enters itself with :func:`section`, and the page shows the sections in the order
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calibrary._once import once
@@ -31,6 +31,14 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
     caption: str = ""
     folded: bool = False
+
+    def without_empty(self, column: str) -> Table:
+        """The same without a column in which nothing stands."""
+        k = self.head.index(column)
+        if any(row[k] not in (None, "") for row in self.rows):
+            return self
+        rows = tuple(row[:k] + row[k + 1 :] for row in self.rows)
+        return replace(self, head=self.head[:k] + self.head[k + 1 :], rows=rows)
 
 
 @dataclass(frozen=True)
