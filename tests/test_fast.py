@@ -23,6 +23,7 @@ OPTIONS = {
     "ece": [{}, {"n_bins": 4}, {"norm": 2}, {"edges": [0, 0.3, 1]}, {"closed": "left"}],
     "mce": [{}, {"n_bins": 3}],
     "smece": [{}, {"sigma": 0.1}, {"grid": 50}],
+    "skce_uq": [{}, {"bandwidth": 0.3}, {"kernel": "gaussian"}, {"metric": "euclidean"}],
 }
 LENSES = ["auto", "class-wise", "top-label"]
 
@@ -39,7 +40,8 @@ def problem(seed: int, n: int, k: int):
 
 def held(id: str, options: dict, lens: str, seed: int, n: int, k: int, relabels: bool, weighted: bool) -> bool:
     """Compare the path with the metric on one replicate; False where there is no path for these options."""
-    rng, y, p = problem(seed, n, k)
+    rng, y, p = problem(seed, n if id not in fast._LABELS_ONLY else max(n, 2), k)
+    n = len(y)
     w = rng.integers(1, 4, n).astype(float) if weighted else None
     entry = cal.catalogue[id]
     sample = sample_of(cal.predictions(y, p, sample_weight=w))
@@ -93,7 +95,8 @@ def test_a_mean_of_rows_is_the_metric(id, seed, n, k, relabels, weighted, lens):
 @pytest.mark.parametrize("id", [*sorted(fast.PATHS), "bs", "mae", "sr"])
 @pytest.mark.parametrize("relabels", [False, True])
 def test_the_path_is_there_for_plain_predictions(id, relabels):
-    assert held(id, {}, "auto", 1, 50, 2, relabels, False)
+    vectors = id in fast._LABELS_ONLY
+    assert held(id, {}, "auto", 1, 50, 4 if vectors else 2, relabels, False) == (relabels or not vectors)
 
 
 def test_a_wrong_path_is_caught(monkeypatch):

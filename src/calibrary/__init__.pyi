@@ -69,6 +69,7 @@ from calibrary.evaluation import Evaluation as Evaluation
 from calibrary.evaluation import Row as Row
 from calibrary.evaluation import evaluate as evaluate
 from calibrary.grouping.edges import Grouping
+from calibrary.inference.asymptotic import Asymptotic as Asymptotic
 from calibrary.inference.bootstrap import Bootstrap as Bootstrap
 from calibrary.inference.comparison import Comparison as Comparison
 from calibrary.inference.comparison import calibration_gain as calibration_gain
@@ -86,6 +87,8 @@ from calibrary.inference.null import NullDistribution as NullDistribution
 from calibrary.inference.null import null_distribution as null_distribution
 from calibrary.inference.power import Power as Power
 from calibrary.inference.power import SampleSize as SampleSize
+from calibrary.inference.power import neighbor_power as neighbor_power
+from calibrary.inference.power import neighbor_sample_size as neighbor_sample_size
 from calibrary.inference.power import power as power
 from calibrary.inference.power import sample_size as sample_size
 from calibrary.inference.result import ConfidenceInterval as ConfidenceInterval
@@ -236,6 +239,7 @@ def dawid_sebastiani_score(y_true: Any, y_prob: Any = None, *, eps: float = 0.0,
 def debiased_calibration_error(y_true: Any, y_prob: Any = None, *, average: None, binning: str | Grouping = 'mass', mass_rule: str = 'split', method: str = 'exact', n_resamples: int = 1000, rng: Any = None, weight_type: str = 'frequency', n_bins: int = 15, closed: str = 'right', edges: Any = None, points_per_bin: float = 100, strategy: str | None = None, sample_weight: Any = None, lens: str | Lens = 'auto', r: int | None = None, labels: Any = None, pos_label: Any = None, by: Any = None, percent: bool = False) -> NDArray[np.float64]: ...
 @overload
 def debiased_calibration_error(y_true: Any, y_prob: Any = None, *, binning: str | Grouping = 'mass', mass_rule: str = 'split', method: str = 'exact', n_resamples: int = 1000, rng: Any = None, weight_type: str = 'frequency', n_bins: int = 15, closed: str = 'right', edges: Any = None, points_per_bin: float = 100, strategy: str | None = None, sample_weight: Any = None, lens: str | Lens = 'auto', average: str | Sequence[float] | NDArray[Any] = 'uniform', r: int | None = None, labels: Any = None, pos_label: Any = None, by: Any = None, percent: bool = False) -> float: ...
+def debiased_calibration_error_test(y_true: Any, y_prob: Any = None, *, binning: str | Grouping = 'mass', mass_rule: str = 'split', n_resamples: int = 9999, rng: Any = None, weight_type: str = 'frequency', n_bins: int = 15, closed: str = 'right', edges: Any = None, points_per_bin: float = 100, strategy: str | None = None, sample_weight: Any = None, lens: str | Lens = 'auto', average: Any = 'uniform', r: int | None = None, labels: Any = None, pos_label: Any = None, by: Any = None, percent: bool = False, method: Any = 'asymptotic', alternative: str | None = None, calibration_map: Any = None, workers: int | None = None) -> TestResult: ...
 @overload
 def debiased_plugin_estimator(y_true: Any, y_prob: Any = None, *, average: None, n_bins: int = 15, sample_weight: Any = None, lens: str | Lens = 'auto', r: int | None = None, labels: Any = None, pos_label: Any = None, by: Any = None, percent: bool = False) -> NDArray[np.float64]: ...
 @overload
@@ -244,6 +248,7 @@ def debiased_plugin_estimator(y_true: Any, y_prob: Any = None, *, n_bins: int = 
 def debiased_squared_calibration_error(y_true: Any, y_prob: Any = None, *, average: None, binning: str | Grouping = 'mass', mass_rule: str = 'split', definition: str = 'authors', root: bool = False, weight_type: str = 'frequency', n_bins: int = 15, closed: str = 'right', edges: Any = None, points_per_bin: float = 100, strategy: str | None = None, sample_weight: Any = None, lens: str | Lens = 'auto', r: int | None = None, labels: Any = None, pos_label: Any = None, by: Any = None, percent: bool = False) -> NDArray[np.float64]: ...
 @overload
 def debiased_squared_calibration_error(y_true: Any, y_prob: Any = None, *, binning: str | Grouping = 'mass', mass_rule: str = 'split', definition: str = 'authors', root: bool = False, weight_type: str = 'frequency', n_bins: int = 15, closed: str = 'right', edges: Any = None, points_per_bin: float = 100, strategy: str | None = None, sample_weight: Any = None, lens: str | Lens = 'auto', average: str | Sequence[float] | NDArray[Any] = 'uniform', r: int | None = None, labels: Any = None, pos_label: Any = None, by: Any = None, percent: bool = False) -> float: ...
+def debiased_squared_calibration_error_test(y_true: Any, y_prob: Any = None, *, binning: str | Grouping = 'mass', mass_rule: str = 'split', definition: str = 'authors', weight_type: str = 'frequency', n_bins: int = 15, closed: str = 'right', edges: Any = None, points_per_bin: float = 100, strategy: str | None = None, sample_weight: Any = None, lens: str | Lens = 'auto', average: Any = 'uniform', r: int | None = None, labels: Any = None, pos_label: Any = None, by: Any = None, percent: bool = False, method: Any = 'asymptotic', n_resamples: int = 999, alternative: str | None = None, rng: Any = None, calibration_map: Any = None, workers: int | None = None) -> TestResult: ...
 @overload
 def decision_loss(y_true: Any, y_prob: Any = None, *, average: None, map: Any = 'isotonic', cross_fit: bool = False, folds: Any = 5, rng: Any = 0, sample_weight: Any = None, lens: str | Lens = 'auto', r: int | None = None, labels: Any = None, pos_label: Any = None, by: Any = None, percent: bool = False) -> NDArray[np.float64]: ...
 @overload

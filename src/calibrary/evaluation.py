@@ -47,6 +47,7 @@ class Row:
     null_mean: float | None = None
     null_high: float | None = None
     method: str | None = None
+    asymptotic_pvalue: float | None = None
     primary: bool = False
     note: str = ""
 

@@ -19,8 +19,10 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Replicate, Scheme
 from calibrary.data.views import Views
 from calibrary.grouping import Edges, EqualWidth, Grouping, as_grouping, norm_order, power_mean
+from calibrary.kernels import PAIR_KERNELS
 from calibrary.metrics.averaged_two_bin import area_of, stretches
 from calibrary.metrics.declare import Entry
+from calibrary.metrics.kernel.pairs import options_of_pairs, pair_kernel
 from calibrary.metrics.kernel.residual import smoothed_size
 from calibrary.metrics.measure import combined, measure, views_of
 from calibrary.numerics.sums.diffusion import Diffusion
@@ -32,6 +34,10 @@ Value = Callable[[Array | None, Any], float]
 Prepare = Callable[..., Value | None]
 Path = Callable[[Replicate], Array]
 
+#: Metrics whose path is for new labels alone: the width of their kernel changes with the rows.
+_LABELS_ONLY = ("skce_b", "skce_uq")
+#: Up to this many rows a kernel between all pairs is held in memory.
+_FEW_PAIRED = 4000
 #: Row losses are tabulated for every possible label up to this many classes.
 _MOST_LABELS = 12
 
@@ -125,18 +131,21 @@ def _prepared(
         return None
     if not scheme.relabels:
         return _with_weights(entry, question, views, attrgetter(weights))
-    if lens.name not in ("binary", "top-label") or (lens.name == "binary" and not rows.binary):
+    as_drawn = rows.binary if lens.name == "binary" else lens.name == "full" and len(views.views) == 1
+    if not (as_drawn or lens.name == "top-label"):
         return None
     value, drawn = PATHS[entry.id](views.views[0], **question.options), attrgetter(labels)
     if value is None:
         return None
-    if lens.name == "binary":
+    if as_drawn:
         return lambda replicate: np.array([value(None, drawn(replicate))])
     top = rows.top
     return lambda replicate: np.array([value(None, np.equal(drawn(replicate), top))])
 
 
 def _with_weights(entry: Entry, question: Question, views: Views, weights: Callable[[Replicate], Array]) -> Path | None:
+    if entry.id in _LABELS_ONLY:
+        return None
     each = [PATHS[entry.id](view, **question.options) for view in views.views]
     if any(value is None for value in each):
         return None
@@ -261,6 +270,36 @@ def _smoothed_residuals() -> Prepare:
             r = (step if weight is None else weight * step) / (view.total if new_w is None else new_w.sum())
             width = bandwidth if sigma is None else sigma
             return smoothed_size(flow.carrying(r), width, grid, lambda: float(np.abs(np.add.reduceat(r, start)).sum()))
+
+        return value
+
+    return prepare
+
+
+@fast_path("skce_b", distinct=False)
+@fast_path("skce_uq", distinct=True)
+def _held_kernel(distinct: bool) -> Prepare:
+    """Squared kernel errors of whole vectors: the kernel between all pairs is made once, and labels change."""
+
+    def prepare(view: Predictions, *, kernel: str = "laplace", matrix: Any = None, **options: Any) -> Value | None:
+        if view.k == 2 or view.n > _FEW_PAIRED or matrix is not None or options.get("weight_type") == "importance":
+            return None  # two classes lie on a line, where a draw costs a pass anyway
+        from scipy.spatial.distance import cdist
+
+        compare = pair_kernel(view, kernel, **options_of_pairs(options))
+        tv = compare.metric == "tv"
+        distance = cdist(view.p, view.p, "cityblock" if tv else "euclidean") * (0.5 if tv else 1.0)
+        similar, w, rows = PAIR_KERNELS[compare.name](distance, compare.width), view.weight, np.arange(view.n)
+
+        def value(new_w: Array | None, new_y: Any) -> float:
+            residual = -view.p
+            residual[rows, np.asarray(new_y, dtype=np.intp)] += 1.0
+            residual *= w[:, None]
+            total = float(np.einsum("nk,nk->", similar @ residual, residual))
+            if not distinct:
+                return max(total, 0.0) / view.total**2
+            own = float(np.sum(residual**2 / w[:, None]))
+            return (total - own) / (view.total**2 - view.total)
 
         return value
 

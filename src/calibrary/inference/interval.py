@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 from calibrary._errors import one_of
 from calibrary.data.sample import UnitSample
 from calibrary.inference import inversion, triangle
+from calibrary.inference.asymptotic import Asymptotic, own_pvalue
 from calibrary.inference.bootstrap import METHODS as BOOTSTRAPS
 from calibrary.inference.bootstrap import Bootstrap
 from calibrary.inference.fast import PATHS
@@ -18,7 +20,7 @@ from calibrary.inference.statistic import Statistic, as_statistic, read_call
 from calibrary.inference.triangle import Triangle
 from calibrary.inference.units import Units
 
-METHODS = ("auto", "inversion", "triangle", *BOOTSTRAPS)
+METHODS = ("auto", "inversion", "triangle", "asymptotic", *BOOTSTRAPS)
 
 #: Families in which one draw of labels costs a pass over the rows, and two kernel metrics that cost little more.
 _PASS = ("point", "bin", "cumulative")
@@ -72,11 +74,12 @@ def interval(
         it is given counts instead of repeated rows.
     y_true, y_prob
         As for every metric; or matched detections.
-    method : "auto", "inversion", "triangle", "basic", "percentile", "bc", "bca", "normal", or an object
+    method : "auto", "inversion", "triangle", "asymptotic", "basic", "percentile", "bc", "bca", "normal", or an object
         "auto" is inversion for errors that grow from a perfect value, "triangle" (a null simulation and a bootstrap)
         where inversion would be too slow or impossible, and the "basic" bootstrap for all else: scores, ratios, signed
         biases. Rows are drawn with replacement, with all that belongs to them (weights, features, groups; detections:
-        whole images). Objects hold the settings below: ``Inversion(n_resamples=1999, rng=0)``, ``Triangle(...)``,
+        whole images). "asymptotic" draws nothing: a closed form for ``ce2_db`` and ``tcal`` (after Sun and others,
+        2024), means of row losses, ``spiegelhalter``, ``oe``, ``eo`` and ``cis``. Objects hold the settings below: ``Inversion(n_resamples=1999, rng=0)``, ``Triangle(...)``,
         ``Bootstrap("bca", n_resamples=9999, rng=0)``.
     n_resamples : int
         Number of draws.
@@ -104,7 +107,8 @@ def interval(
     Returns
     -------
     IntervalResult
-        Its ``method`` says which one was used, ``note`` why, and ``pvalue`` is that of the test it agrees with.
+        Its ``method`` says which one was used, ``note`` why, and ``pvalue`` is that of the test it agrees with;
+        ``asymptotic_pvalue`` is that of the metric's own formula, where it has one.
 
     Notes
     -----
@@ -142,7 +146,10 @@ def interval(
     sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type, confidence_level=level)
     statistic = as_statistic(metric, sample, question, perfect=perfect)
     way, note = as_way(method, statistic, **settings)
-    return way.interval(statistic, level, clip, note)
+    result = way.interval(statistic, level, clip, note)
+    if result.method in ("inversion", "triangle") and result.path != "units":
+        return replace(result, asymptotic_pvalue=own_pvalue(statistic))
+    return result
 
 
 def as_way(method: Any, statistic: Statistic, **settings: Any) -> tuple[Way, str]:
@@ -156,6 +163,8 @@ def as_way(method: Any, statistic: Statistic, **settings: Any) -> tuple[Way, str
     if grouped:
         if method == "inversion":
             raise ValueError("method='inversion' redraws single labels: with units or blocks use 'auto' or 'triangle'")
+        if method == "asymptotic":
+            raise ValueError("method='asymptotic' takes rows to be independent: with units or blocks use 'auto'")
         return Units(kind=method, **settings), ""
     note = ""
     if method == "auto":
@@ -164,6 +173,8 @@ def as_way(method: Any, statistic: Statistic, **settings: Any) -> tuple[Way, str
         return Inversion(**settings), note
     if method == "triangle":
         return Triangle(**settings), note
+    if method == "asymptotic":
+        return Asymptotic(), note
     return Bootstrap(method, **settings), note
 
 

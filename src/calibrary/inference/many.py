@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from calibrary._errors import one_of
 from calibrary.data.checks import Array
+from calibrary.inference.asymptotic import own_pvalue
 from calibrary.inference.bootstrap import Bootstrap, ends
 from calibrary.inference.interval import chosen
 from calibrary.inference.inversion import Inversion, Stream
@@ -48,6 +50,7 @@ class Inferred:
     null_mean: float | None = None
     null_high: float | None = None
     method: str | None = None
+    asymptotic_pvalue: float | None = None
 
 
 #: The id of a metric and the name of one of its numbers.
@@ -149,6 +152,7 @@ def _pvalues(
     if adjust in ADJUSTMENTS:
         adjusted = adjust_pvalues(raw, adjust)
     center = means(values)
+    laws = {s.name: own_pvalue(s) if len(s.named) == 1 else math.nan for s in tested}
     return {
         key: replace(
             found[key],
@@ -156,6 +160,7 @@ def _pvalues(
             pvalue_adjusted=_or_none(raw[j] if key[0] == primary else adjusted[j]),
             null_mean=_or_none(center[j]),
             null_high=_or_none(quantiles(values[:, j], 0.95)),
+            asymptotic_pvalue=_or_none(laws[key[0]]),
         )
         for j, (key, _) in enumerate(numbers)
     }

@@ -15,11 +15,12 @@ from calibrary.data.checks import Array, as_array, checked_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample
 from calibrary.inference.null import pvalues
-from calibrary.inference.resampling import check_draws, replicate
+from calibrary.inference.resampling import check_draws, check_resamples, replicate
 from calibrary.inference.statistic import as_statistic, together
 from calibrary.lookup import catalogue
 from calibrary.maps.base import logit
 from calibrary.metrics.declare import Result
+from calibrary.numerics.laws.noncentral import noncentral_sf
 
 LINES = ("over-confident", "under-confident", "shift", "wave")
 _MOST_ROWS = 1_000_000
@@ -183,6 +184,109 @@ def sample_size(metric: str, error: float, *, power: float = 0.8, rng: Any = 0, 
 
 
 _power = power
+
+
+# -- the nearest-neighbor test ------------------------------------------------------------------------
+
+
+def neighbor_power(
+    query: Any,
+    k: int,
+    *,
+    truth: Any = None,
+    concentration: float | None = None,
+    alpha: float = 0.05,
+    n_resamples: int = 999,
+    rng: Any = 0,
+) -> float:
+    """Power of the nearest-neighbor test (``knn_reliability``) with k neighbors of a prediction.
+
+    The labels of k neighbors with the probabilities ``truth`` give a statistic that is nearly noncentral chi-squared with
+    K - 1 degrees of freedom and noncentrality k times the sum of (truth - query)^2 / query. Where the truth is not known,
+    the power is averaged over what it may be: the *expected power*.
+
+    Parameters
+    ----------
+    query : array-like of shape (K,), or a number
+        The prediction asked about; for two classes also P(class 1).
+    k : int
+        Number of neighbors.
+    truth : array-like of shape (K,), or a number, optional
+        What is true there.
+    concentration : float, optional
+        Without ``truth``: truths follow Dirichlet(concentration * query), so 10 means as uncertain as after ten cases.
+    alpha : float
+        Level of the test.
+    n_resamples, rng
+        Truths drawn, and their seed.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.neighbor_power(0.8, 50, truth=0.6), 3)
+    0.942
+    >>> round(cal.neighbor_power([0.7, 0.2, 0.1], 50, concentration=10), 2)
+    0.58
+    """
+    p = _vector("query", query)
+    whole("k", k, 1)
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha={alpha!r} is outside (0, 1): 0.05 is usual")
+    if (truth is None) == (concentration is None):
+        raise TypeError("pass truth=, or concentration= for the expected power over truths around the query")
+    if truth is not None:
+        truths = _vector("truth", truth)[None]
+        if truths.shape[1] != len(p):
+            raise ValueError(f"truth has {truths.shape[1]} classes and query {len(p)}: give one probability for each")
+    else:
+        if not (concentration is not None and concentration > 0.0):
+            raise ValueError(f"concentration={concentration!r} must be above 0")
+        truths = np.random.default_rng(rng).dirichlet(concentration * p, check_resamples(n_resamples))
+    away = k * np.sum((truths - p) ** 2 / p, axis=1)
+    bound = float(scipy.special.chdtri(len(p) - 1, alpha))
+    return float(np.mean([noncentral_sf(bound, len(p) - 1, x) for x in away]))
+
+
+def neighbor_sample_size(query: Any, *, power: float = 0.8, **options: Any) -> int:
+    """How many neighbors does the nearest-neighbor test need for this power?
+
+    Parameters
+    ----------
+    query
+        As for :func:`calibrary.neighbor_power`.
+    power : float
+        Wanted (expected) power.
+    **options
+        Those of :func:`calibrary.neighbor_power`: ``truth`` or ``concentration``, ``alpha``, ``n_resamples``, ``rng``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> cal.neighbor_sample_size(0.8, truth=0.6)
+    32
+    """
+    if not 0.0 < power < 1.0:
+        raise ValueError(f"power={power!r} is outside (0, 1): 0.8 is usual")
+    high = 1
+    while neighbor_power(query, high, **options) < power:
+        high *= 2
+        if high > _MOST_ROWS:
+            raise ValueError(f"{_MOST_ROWS:,} neighbors do not reach power {power:g}: the truth is too near the query")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if neighbor_power(query, middle, **options) >= power else (middle, high)
+    return high
+
+
+def _vector(name: str, value: Any) -> Array:
+    p = np.atleast_1d(as_array(value, name).astype(np.float64))
+    if p.shape == (1,):
+        p = np.array([1.0 - p[0], p[0]])
+    least = 0.0 if name == "truth" else np.nextafter(0.0, 1.0)
+    if p.ndim != 1 or not (p >= least).all() or abs(float(p.sum()) - 1.0) > 1e-6:
+        raise ValueError(f"{name}={value!r} must be probabilities {'above 0 ' if least else ''}that sum to 1")
+    return p
 
 
 # -- confidences and truths ---------------------------------------------------------------------------

@@ -36,7 +36,9 @@ class IntervalResult(Result):
     pvalue : of the hypothesis that the predictions are calibrated, on the same draws (inversion and triangle; else
         NaN); the interval leaves the perfect value out exactly when it is at most 1 - confidence_level
     path : what was drawn: "rows", or "cells" of rows with nearly equal confidence
-    note : why this method, where "auto" chose it
+    note : why this method, where "auto" chose it; what law, where it is "asymptotic"
+    asymptotic_pvalue : by the metric's own formula for large samples, where it has one; the interval does not agree
+        with it
     """
 
     estimate: Any
@@ -54,6 +56,7 @@ class IntervalResult(Result):
     pvalue: Any = float("nan")
     path: str = "rows"
     note: str = ""
+    asymptotic_pvalue: float = float("nan")
 
     @property
     def confidence_interval(self) -> ConfidenceInterval:

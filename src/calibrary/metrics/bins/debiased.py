@@ -14,11 +14,17 @@ from calibrary.data.views import Views
 from calibrary.grouping import Grouping, Groups, group
 from calibrary.grouping.edges import whole
 from calibrary.metrics.bins.options import BINNING
-from calibrary.metrics.declare import ENTRIES, Common, Correction, metric, run_test
+from calibrary.metrics.declare import ENTRIES, Common, Correction, TestResult, calibration_test, metric, run_test
 from calibrary.metrics.literature import cited
 from calibrary.numerics.laws.folded import folded_normal_mean
 
-__all__ = ["debiased_calibration_error", "debiased_calibration_test", "debiased_squared_calibration_error"]
+__all__ = [
+    "debiased_calibration_error",
+    "debiased_calibration_error_test",
+    "debiased_calibration_test",
+    "debiased_squared_calibration_error",
+    "debiased_squared_calibration_error_test",
+]
 
 _FACTS: dict[str, Any] = {
     "family": "bin",
@@ -201,6 +207,128 @@ def debiased_calibration_error(
         shape = (whole("n_resamples", n_resamples), len(groups))
         again = np.abs(np.random.default_rng(rng).normal(groups.gap, spread, shape)).mean(axis=0)
     return float(np.dot(groups.share, 2.0 * np.abs(groups.gap) - again))
+
+
+# -- tests ------------------------------------------------------------------------------------------
+
+
+@calibration_test("ce2_db")
+def debiased_squared_calibration_error_test(
+    view: Predictions,
+    *,
+    binning: str | Grouping = "mass",
+    mass_rule: str = "split",
+    definition: str = "authors",
+    weight_type: str = "frequency",
+    **options: Unpack[_Bins],
+) -> TestResult:
+    r"""Test calibration by the debiased squared error: large values speak against it.
+
+    Gaps of calibrated predictions are nearly normal with variances :math:`\sum_{i \in b} c_i (1 - c_i) / n_b^2`, so the
+    statistic is a weighted sum of chi-squared numbers, whose law is taken from its first three moments. ``cal.test``
+    redraws labels instead, which is exact for any number of rows.
+
+    Parameters
+    ----------
+    definition, weight_type
+        As for the metric.
+
+    Returns
+    -------
+    TestResult
+        With ``statistic`` and ``pvalue``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> c = rng.random(500)
+    >>> y = rng.random(500) < c**1.5
+    >>> cal.debiased_squared_calibration_error_test(y, c).pvalue < 0.001
+    True
+    """
+    core: Any = debiased_squared_calibration_error.entry.formula
+    statistic = core(
+        view, binning=binning, mass_rule=mass_rule, definition=definition, weight_type=weight_type, **options
+    )
+    groups = group(view, binning, mass_rule=mass_rule, **options)
+    n, variance = _size(groups, weight_type), _null_variance(groups, view, weight_type)
+    several = n >= 2
+    part = (groups.share * variance)[several]
+    rate = groups.confidence * (1.0 - groups.confidence)
+    noise = rate - (variance if definition == "authors" else 0.0)  # the mean of label (1 - label) is less than that
+    expected = float(part.sum() - np.dot(groups.share[several], noise[several] / (n[several] - 1.0)))
+    return TestResult(statistic, _three_moments(statistic - expected, part))
+
+
+@calibration_test("ece_db")
+def debiased_calibration_error_test(
+    view: Predictions,
+    *,
+    binning: str | Grouping = "mass",
+    mass_rule: str = "split",
+    n_resamples: int = 9999,
+    rng: Any = None,
+    weight_type: str = "frequency",
+    **options: Unpack[_Bins],
+) -> TestResult:
+    r"""Test calibration by the debiased error: large values speak against it.
+
+    Gaps of calibrated predictions are nearly normal with variances :math:`\sum_{i \in b} c_i (1 - c_i) / n_b^2`: they
+    are drawn from that law, bin by bin. ``cal.test`` redraws labels instead, which is exact for any number of rows.
+
+    Parameters
+    ----------
+    n_resamples, rng
+        Draws of the gaps.
+    weight_type : "frequency" or "importance"
+        As for the metric.
+
+    Returns
+    -------
+    TestResult
+        With ``statistic`` and ``pvalue``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> c = rng.random(500)
+    >>> y = rng.random(500) < c**1.5
+    >>> cal.debiased_calibration_error_test(y, c, rng=0).pvalue < 0.01
+    True
+    """
+    groups = group(view, binning, mass_rule=mass_rule, **options)
+    n, variance = _size(groups, weight_type), _null_variance(groups, view, weight_type)
+
+    def value(gap: Array) -> Array:
+        rate = np.clip(groups.confidence + gap, 0.0, 1.0)
+        again = _mean_absolute(gap, np.sqrt(rate * (1.0 - rate) / n))
+        found: Array = (2.0 * np.abs(gap) - again) @ groups.share
+        return found
+
+    statistic = float(value(groups.gap))
+    draws = whole("n_resamples", n_resamples)
+    drawn = value(np.random.default_rng(rng).normal(0.0, np.sqrt(variance), (draws, len(groups))))
+    return TestResult(statistic, float((1.0 + np.sum(drawn >= statistic - 1e-12)) / (draws + 1.0)))
+
+
+def _null_variance(groups: Groups, view: Predictions, weight_type: str) -> Array:
+    """Variance of every group's mean label when the predictions are calibrated."""
+    view.variance_weight(weight_type, "the test of a debiased error")  # refuses fractional counts
+    each = view.c * (1.0 - view.c)
+    return groups.sum(each * view.weight if weight_type == "importance" else each) / groups.weight**2
+
+
+def _three_moments(away: float, part: Array) -> float:
+    """P(sum of part_b (chi2_b - 1) >= away), from a gamma law with the same first three moments."""
+    square, cube = float(np.sum(part**2)), float(np.sum(part**3))
+    if not square > 0.0:
+        return 1.0 if away <= 0.0 else 0.0
+    shape, scale = square**3 / (2.0 * cube**2), 2.0 * cube / square
+    return float(scipy.special.gammaincc(shape, max(shape + away / scale, 0.0)))
 
 
 def debiased_calibration_test(y_true: Any, y_prob: Any = None, *, metric: str = "ce2_db", **options: Any) -> Any:

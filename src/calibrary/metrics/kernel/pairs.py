@@ -61,6 +61,17 @@ class PairOptions(Common, total=False):
     weight_type: str
 
 
+def same_width(usual: str) -> Callable[..., dict[str, Any]]:
+    """What is chosen once when labels are redrawn: the median width, of a metric whose ``usual`` kernel is this."""
+
+    def fixed(view: Predictions, *, kernel: str = usual, redrawn: bool = False, **options: Any) -> dict[str, Any]:
+        if not redrawn or options.get("bandwidth", "median") != "median":
+            return {}
+        return {"bandwidth": pair_kernel(on_a_line(view), kernel, **options_of_pairs(options)).width}
+
+    return fixed
+
+
 #: What the catalogue says alike of all metrics over pairs of whole predictions.
 PAIR_FACTS: dict[str, Any] = {
     "family": "kernel",

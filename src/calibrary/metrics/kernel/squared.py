@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary._errors import one_of, warn
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape
@@ -29,6 +29,7 @@ from calibrary.metrics.kernel.pairs import (
     options_of_pairs,
     pair_kernel,
     pair_matrix,
+    same_width,
     u_test,
 )
 from calibrary.metrics.literature import cited
@@ -47,7 +48,7 @@ __all__ = [
 _DISTANCE = Correction(
     "(72), (73)", "the distance between vectors is not stated", "total variation, as the inventors use"
 )
-_FACTS = {**PAIR_FACTS, "references": cited("widmann2019")}
+_FACTS = {**PAIR_FACTS, "references": cited("widmann2019"), "fixed": same_width("laplace")}
 
 
 def _unbounded(options: Mapping[str, Any]) -> bool:
@@ -470,6 +471,11 @@ def squared_kernel_calibration_error_ul_test(
 
     one_of("method", method, ("normal", "distribution-free"))
     views, share = apart(view)
+    if method == "normal" and (met := min(meeting_pairs(v, block_size) for v in views)) < FEW_MEETING:
+        warn(
+            f"skce_ul compares {views[0].n // block_size:,} pairs of rows, of which it expects {met:.2g} to tell "
+            "anything: its law is not normal and it has no power here; use skce_uq, spiegelhalter or cis"
+        )
     rng = np.random.default_rng(rng).integers(1 << 62) if shuffle and len(views) > 1 else rng  # the same for each class
     parts = [_block_terms(v, kernel, matrix, block_size, shuffle, rng, options) for v in views]
     terms, weight = np.tensordot(share, [part[0] for part in parts], axes=1), parts[0][1]
@@ -518,6 +524,22 @@ def _refuse_bound(view: Predictions, matrix: Any) -> None:
         raise ValueError("method='distribution-free' takes no sample_weight: its bound holds for plain rows")
     if matrix is not None:
         raise ValueError("method='distribution-free' takes no matrix: its bound is that of the identity")
+
+
+#: Fewer pairs of rows that tell something than this: the normal law of skce_ul fails.
+FEW_MEETING = 5.0
+
+
+def meeting_pairs(view: Predictions, block_size: int = 2) -> float:
+    """About how many of the pairs that skce_ul compares can tell anything: the variance of their terms, added up.
+
+    A pair tells something if both labels are open and may be the same: the sum of tr(C_i C_j) over pairs of neighbors,
+    with C = diag(c) - c c' the covariance of a row's label.
+    """
+    p = view.p[: view.n - view.n % block_size]
+    a, b = (p[::2], p[1::2]) if block_size == 2 else (p[:-1], p[1:])
+    same = np.einsum("nk,nk->n", a, b)
+    return float(np.sum(same + same**2 - np.einsum("nk,nk,nk->n", a, b, a + b)))
 
 
 # -- the matrix of residuals ------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from calibrary.metrics.kernel.pairs import (
     options_of_pairs,
     pair_kernel,
     pair_matrix,
+    same_width,
     u_test,
     wild_bootstrap_pvalue,
 )
@@ -54,6 +55,7 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     unbiased=True,
     power=0.25,
     square="yes",
+    fixed=same_width("gaussian"),
     **PAIR_FACTS,
     row=63,
     aliases=("KCCSD", "kernel conditional Stein discrepancy"),

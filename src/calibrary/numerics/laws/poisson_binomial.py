@@ -1,8 +1,9 @@
-"""Sums of independent 0/1 numbers with different probabilities: their mean distance from their mean."""
+"""Sums of independent 0/1 numbers with different probabilities: their tails, and mean distance from their mean."""
 
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -35,6 +36,31 @@ def mean_absolute_deviation(p: Array, w: Array | None = None) -> float:
     return _from_cumulants(float(copies @ p), variance, third, fourth)
 
 
+def upper_tail(p: Array, w: Array | None, at: float) -> float:
+    """P(S > at) + P(S = at) / 2 of a sum S of independent Bernoulli(p_i) numbers, each of them ``w_i`` times over.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrary.numerics.laws.poisson_binomial import upper_tail
+    >>> round(upper_tail(np.array([0.5, 0.5]), None, 2.0), 12)
+    0.125
+    """
+    copies = np.ones(len(p)) if w is None else w
+    spread = p * (1.0 - p)
+    mean, variance = float(copies @ p), float(copies @ spread)
+    if variance <= 1e-12:
+        return float(0.5 * (mean > at - 0.5) + 0.5 * (mean > at + 0.5))
+    if variance < _LARGE:
+        value, law = _law(p, copies, variance)
+        return float(law[value > at + 0.25].sum() + 0.5 * law[np.abs(value - at) < 0.25].sum())
+    # half of the chance of the value itself makes up for the lattice; the skewness by Edgeworth's first term
+    x = (at - mean) / np.sqrt(variance)
+    skew = float(copies @ (spread * (1.0 - 2.0 * p))) / variance**1.5
+    density = np.exp(-x * x / 2.0) / np.sqrt(2.0 * np.pi)
+    return float(np.clip(scipy.special.ndtr(-x) + density * skew * (x * x - 1.0) / 6.0, 0.0, 1.0))
+
+
 def _from_cumulants(mean: float, variance: float, third: float, fourth: float) -> float:
     # Edgeworth's density to second order, integrated against |x|; the kink of |s - mean| between two whole numbers
     # then adds the density there times minus the second Bernoulli polynomial (Euler and Maclaurin).
@@ -46,7 +72,12 @@ def _from_cumulants(mean: float, variance: float, third: float, fourth: float) -
 
 
 def _from_the_law(p: Array, w: Array, variance: float) -> float:
-    """Exactly, from the characteristic function of the sum at as many points as the sum has likely values."""
+    value, law = _law(p, w, variance)
+    return float(law @ np.abs(value - float(w @ p)))
+
+
+def _law(p: Array, w: Array, variance: float) -> tuple[Array, Array]:
+    """Values and their chances, from the characteristic function at as many points as the sum has likely values."""
     p, w = _grouped(p, w)
     mean = float(w @ p)
     half = int(np.ceil(12.0 * np.sqrt(variance) + 24.0))
@@ -57,8 +88,7 @@ def _from_the_law(p: Array, w: Array, variance: float) -> float:
     with np.errstate(divide="ignore"):  # at p = 1/2 the last point is 0
         log = np.log1p(p[:, None] * (np.exp(1j * t) - 1.0)) * w[:, None]
     law = np.fft.irfft(np.conj(np.exp(log.sum(axis=0) - 1j * t * whole)), size)
-    value = np.fft.fftfreq(size, 1.0 / size)
-    return float(np.maximum(law, 0.0) @ np.abs(value - (mean - whole)))
+    return whole + np.fft.fftfreq(size, 1.0 / size), np.maximum(law, 0.0)
 
 
 def _grouped(p: Array, w: Array) -> tuple[Array, Array]:

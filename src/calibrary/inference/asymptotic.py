@@ -1,0 +1,339 @@
+"""Intervals from laws of large samples, where a metric has one: no draws, and the same answer every time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from calibrary._errors import heard, warn
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.data.sample import RowSample, UnitSample
+from calibrary.grouping import Groups, group
+from calibrary.inference.resampling import as_given
+from calibrary.inference.result import IntervalResult
+from calibrary.inference.statistic import Statistic
+from calibrary.maps.base import logit
+from calibrary.metrics.curve.cox import CoxResult
+from calibrary.metrics.declare import TESTS
+from calibrary.metrics.entry import own_options
+from calibrary.metrics.measure import measure, numbers, views_of
+from calibrary.numerics.laws.poisson_binomial import upper_tail
+from calibrary.numerics.solve.newton import logistic_loss, minimise
+
+#: Metrics with a law of their own here; any mean of row losses has one too.
+LAWS = ("ce2_db", "tcal", "spiegelhalter", "eo", "oe", "cis")
+#: Tests that are no formula: they draw, or are bounds.
+_SIMULATED = ("tcal", "ece_db", "sbct", "variational_error", "skce_b", "skce_uq", "mmce", "lkce", "kccsd")
+#: Log odds are moved by at most this much: further away every outcome is certain.
+_FARTHEST = 40.0
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Lower and upper ends of every number of a metric, their standard errors, and what law was used."""
+
+    low: Array
+    high: Array
+    standard_error: Array
+    law: str
+
+
+@dataclass(frozen=True)
+class Asymptotic:
+    """Interval by a law of large samples: ``method="asymptotic"``.
+
+    - ``ce2_db`` (and ``tcal``): normal, with the variance of Sun, Chaudhari, Barnett and Dobriban (2024, "A confidence
+      interval for the l2 expected calibration error") for miscalibrated models plus the one that is left for calibrated
+      ones, cut at 0;
+    - means of row losses (``bs``, ``nll``, ...): normal;
+    - ``spiegelhalter``: normal, with the variance that the data show;
+    - ``oe`` and ``eo``: all shifts of the log odds under which the number of events is not extreme, by the law of a sum
+      of different Bernoulli numbers;
+    - ``cis``: profile likelihood (Wald through ``lens="full"``).
+    """
+
+    def interval(
+        self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
+    ) -> IntervalResult:
+        """The interval of one metric."""
+        why = why_not(statistic)
+        if why:
+            raise ValueError(f"method='asymptotic' does not work for {statistic.name}: {why}")
+        found = ends_of(statistic, confidence_level)
+        observed = statistic.observed
+        low, high = found.low, found.high
+        if clip:
+            low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
+        one = len(observed) == 1
+        nothing = np.full(len(observed), np.nan)
+        return IntervalResult(
+            as_given(observed, one), as_given(low, one), as_given(high, one), as_given(found.standard_error, one),
+            as_given(nothing, one), confidence_level, "asymptotic", 0, as_given(np.zeros(len(observed), int), one),
+            np.empty(0) if one else np.empty((0, len(observed))), () if one else tuple(statistic.named),
+            pvalue=own_pvalue(statistic), path="rows", note=note or found.law, asymptotic_pvalue=own_pvalue(statistic),
+        )  # fmt: skip
+
+
+def why_not(statistic: Statistic) -> str:
+    """Why the metric has no interval by a law of large samples, or nothing."""
+    entry = statistic.entry
+    if isinstance(statistic.sample, UnitSample):
+        return "its laws take rows to be independent; with units or blocks use method='auto'"
+    if not isinstance(statistic.sample, RowSample):
+        return "its laws are for predictions; detections have method='auto'"
+    if statistic.question.by is not None:
+        return "it is a mean over parts of the data; use method='auto'"
+    if entry is None or (entry.id not in LAWS and _losses(statistic) is None):
+        known = ", ".join(LAWS)
+        return f"laws are known of {known} and of means of row losses; use method='auto'"
+    if entry.id in ("cis",) or entry.id not in LAWS:
+        return ""
+    views = views_of(entry, statistic.sample.p, statistic.question)
+    if views.several:
+        return "its classes depend on each other; use method='auto', or lens='top-label'"
+    if entry.id == "tcal" and not views.views[0].binary:
+        return "its law is that of one confidence for each row; use lens='top-label'"
+    return ""
+
+
+def ends_of(statistic: Statistic, level: float) -> Ends:
+    """The ends by the metric's law."""
+    assert statistic.entry is not None
+    z = float(scipy.special.ndtri(0.5 + level / 2.0))
+    if statistic.entry.id == "cis":
+        return _cox(statistic, level)
+    if statistic.entry.id not in LAWS:
+        return _mean_of_rows(statistic, z)
+    view = views_of(statistic.entry, statistic.sample.p, statistic.question).views[0]
+    if statistic.entry.id in ("oe", "eo"):
+        return _ratio(statistic, view, level)
+    if statistic.entry.id == "spiegelhalter":
+        return _spiegelhalter(statistic, view, z)
+    return _debiased_square(statistic, view, z)
+
+
+def own_pvalue(statistic: Statistic) -> float:
+    """The p-value of the metric's own test where that is a formula, not a simulation or a bound; else NaN."""
+    entry = statistic.entry
+    own = None if entry is None else TESTS.get(entry.id)
+    if entry is None or own is None or entry.id in _SIMULATED:
+        return math.nan
+    known = {*own_options(own.formula), *entry.extra_options}
+    question = statistic.question.of(known).changed(fixed={})
+    try:
+        with heard():  # whether the law can be trusted is said by ``test``
+            return float(own.run(entry, statistic.sample.data, question).pvalue)
+    except (ValueError, TypeError, AttributeError, np.linalg.LinAlgError):
+        return math.nan  # one test for each class, or a law that these weights do not have
+
+
+# -- means of rows -----------------------------------------------------------------------------------
+
+
+def _losses(statistic: Statistic) -> Array | None:
+    """The loss of every row, where the metric is their mean."""
+    entry, question, p = statistic.entry, statistic.question, statistic.sample.p
+    if entry is None or "reduction" not in entry.options or {"reduction", "skill"} & set(question.options):
+        return None
+    with heard(), np.errstate(all="ignore"):
+        each = np.asarray(measure(entry, p, question.with_options(reduction="none")), dtype=np.float64)
+    if each.shape != (p.n,) or not np.isfinite(each).all():
+        return None
+    return each if np.allclose(p.mean(each), statistic.observed, rtol=1e-9) else None
+
+
+def _mean_of_rows(statistic: Statistic, z: float) -> Ends:
+    losses = _losses(statistic)
+    assert losses is not None
+    error = np.array([_error_of_mean(losses, statistic.sample.p, statistic.sample.weight_type)])
+    return Ends(statistic.observed - z * error, statistic.observed + z * error, error, "a mean of rows is normal")
+
+
+def _error_of_mean(x: Array, p: Predictions, weight_type: str) -> float:
+    v = p.variance_weight(weight_type, "a standard error")
+    n = p.total if weight_type == "frequency" else float(p.n)
+    spread = float(v @ (x - p.mean(x)) ** 2) / p.total**2
+    return math.sqrt(spread * n / (n - 1.0)) if n > 1.0 else math.nan
+
+
+def _spiegelhalter(statistic: Statistic, view: Predictions, z: float) -> Ends:
+    """The excess of the Brier score varies as the data show; it is measured in what calibrated predictions show."""
+    weight_type = statistic.sample.weight_type
+    v = view.variance_weight(weight_type, "a standard error")
+    if view.binary:
+        lean = 1.0 - 2.0 * view.c
+        excess, expected = view.residual * lean, lean**2 * view.c * (1.0 - view.c)
+    else:
+        square = np.einsum("nk,nk->n", view.p, view.p)
+        excess = square - view.p_true
+        expected = np.einsum("nk,nk->n", (view.p - square[:, None]) ** 2, view.p)
+    unit = math.sqrt(float(v @ expected))
+    error = np.array([view.total * _error_of_mean(excess, view, weight_type) / unit if unit > 0.0 else math.nan])
+    return Ends(statistic.observed - z * error, statistic.observed + z * error, error, "a mean of rows is normal")
+
+
+# -- squared errors of bins --------------------------------------------------------------------------
+
+
+def _debiased_square(statistic: Statistic, view: Predictions, z: float) -> Ends:
+    """Normal on the squared scale: the variance away from calibration, and the one that is left at it."""
+    options = dict(statistic.question.options)
+    root = bool(options.pop("root", False))
+    if statistic.entry is not None and statistic.entry.id == "tcal":
+        groups = group(view, "width", n_bins=options.get("n_bins", 15), closed="left")
+    else:
+        own = {name: value for name, value in options.items() if name not in ("definition", "weight_type", "rng")}
+        groups = group(view, own.pop("binning", "mass"), mass_rule=own.pop("mass_rule", "split"), **own)
+    squared = statistic.observed**2 if root else statistic.observed
+    if root:
+        with heard():
+            plain = statistic.question.changed(options={**options, "root": False})
+            squared = np.atleast_1d(measure(statistic.entry, statistic.sample.p, plain))  # type: ignore[arg-type]
+    error = math.sqrt(_variance_of_square(groups, view, statistic.sample.weight_type))
+    low, high = np.maximum(squared - z * error, 0.0), np.maximum(squared + z * error, 0.0)
+    if root:
+        half = error / (2.0 * np.sqrt(np.maximum(squared, error)))
+        return Ends(np.sqrt(low), np.sqrt(high), half, _SUN)
+    return Ends(low, high, np.array([error]), _SUN)
+
+
+_SUN = "normal, with the variances of calibrated and of miscalibrated models (Sun et al. 2024)"
+
+
+def _variance_of_square(groups: Groups, view: Predictions, weight_type: str) -> float:
+    """Var of the sum over bins of share * (squared mean residual less its noise)."""
+    effective = weight_type == "importance" and view.w is not None
+    n = groups.weight**2 / groups.sum(view.weight) if effective else groups.weight
+    gap = groups.gap
+    spread = np.maximum(groups.sum(view.residual**2) / groups.weight - gap**2, 0.0)
+    total = view.total**2 / float(view.weight @ view.weight) if effective else view.total
+    between = float(groups.share @ (4.0 * gap**2 * spread + gap**4)) - float(groups.share @ gap**2) ** 2
+    several = n >= 2.0
+    # inside a bin a row varies as its confidence lets it, also where the few labels there are all alike
+    noise = np.maximum(spread, groups.sum(view.c * (1.0 - view.c)) / groups.weight)
+    left = float(np.sum((groups.share**2 * 2.0 * noise**2)[several] / (n * (n - 1.0))[several]))
+    return max(between, 0.0) / total + left
+
+
+# -- observed over expected ---------------------------------------------------------------------------
+
+
+def _ratio(statistic: Statistic, view: Predictions, level: float) -> Ends:
+    assert statistic.entry is not None
+    over = statistic.entry.id == "oe" or bool(statistic.question.options.get("inverse"))
+    low, high = observed_expected_ends(view, level, statistic.sample.weight_type)
+    if not over:
+        with np.errstate(divide="ignore"):
+            low, high = float(np.divide(1.0, high)), float(np.divide(1.0, low))
+    z = float(scipy.special.ndtri(0.5 + level / 2.0))
+    error = (high - low) / (2.0 * z)
+    return Ends(np.array([low]), np.array([high]), np.array([error]), "shifts of the log odds that are not rejected")
+
+
+def observed_expected_ends(view: Predictions, level: float, weight_type: str) -> tuple[float, float]:
+    """The ratios of events to expected events that the data do not reject.
+
+    The truth is the predictions with their log odds moved by a number; events are then a sum of Bernoulli numbers with
+    different probabilities. An end is where that many events, half of the chance of exactly so many counted, are as
+    unlikely as (1 - level) / 2. Importance weights: where the weighted number is as many standard deviations away.
+    """
+    v = view.variance_weight(weight_type, "an interval")
+    observed, expected = float(view.sum(view.y)), float(view.sum(view.c))
+    if not expected > 0.0:
+        return math.nan, math.nan
+    z = logit(view.c)
+    counted = weight_type == "frequency"
+    half = (1.0 - level) / 2.0
+
+    def ratio(shift: float) -> float:
+        return float(view.sum(scipy.special.expit(z + shift))) / expected
+
+    def above(shift: float) -> float:
+        q = scipy.special.expit(z + shift)
+        if counted:
+            return upper_tail(q, view.w, observed)
+        spread = math.sqrt(float(v @ (q * (1.0 - q))))
+        away = observed - float(view.sum(q))
+        return float(scipy.special.ndtr(-away / spread)) if spread > 0.0 else 0.5
+
+    most = float(view.total)
+    low = 0.0 if observed <= 0.0 else ratio(_crossing(above, half))
+    high = most / expected if observed >= most else ratio(_crossing(above, 1.0 - half))
+    return low, high
+
+
+def _crossing(rising: Callable[[float], float], level: float) -> float:
+    """Where a rising function of the shift reaches a level."""
+    low, high = -0.5, 0.5
+    while rising(low) > level and low > -_FARTHEST:
+        low *= 2.0
+    while rising(high) < level and high < _FARTHEST:
+        high *= 2.0
+    if not rising(low) < level < rising(high):
+        return low if rising(low) >= level else high
+    return float(scipy.optimize.brentq(lambda shift: rising(shift) - level, low, high, xtol=1e-9))
+
+
+# -- intercept and slope ------------------------------------------------------------------------------
+
+
+def _cox(statistic: Statistic, level: float) -> Ends:
+    """Profile likelihood for one confidence each, Wald for whole vectors."""
+    assert statistic.entry is not None
+    z = float(scipy.special.ndtri(0.5 + level / 2.0))
+    found = statistic.value
+    error = np.array(list(numbers(found, (("se_intercept", None), ("se_slope", None))).values()))
+    wald = Ends(statistic.observed - z * error, statistic.observed + z * error, error, "Wald")
+    views = views_of(statistic.entry, statistic.sample.p, statistic.question).views
+    if len(statistic.observed) != 2 * len(views) or not all(view.binary for view in views):
+        return wald
+    results = found if isinstance(found, tuple) else (found,)
+    both = [_profile(view, result, level, statistic) for view, result in zip(views, results, strict=True)]
+    low, high = np.concatenate(both, axis=1)
+    if np.isnan(low).any() and not np.isnan(statistic.observed).any():
+        warn("the profile likelihood of intercept and slope could not be followed to both ends: Wald's are given")
+        return wald
+    return Ends(low, high, error, "profile likelihood")
+
+
+def _profile(view: Predictions, result: CoxResult, level: float, statistic: Statistic) -> Array:
+    """Lower and upper ends of intercept and slope: where the likelihood ratio is as large as the level allows."""
+    if not np.isfinite([result.intercept, result.slope]).all():
+        return np.full((2, 2), np.nan)
+    inside = (view.c > 0.0) & (view.c < 1.0) if statistic.question.options.get("boundary") != "clip" else view.c >= 0.0
+    x, w = logit(view.c[inside]), view.weight[inside]
+    wy = w * view.y[inside]
+    share = 1.0
+    if statistic.sample.weight_type == "importance" and view.w is not None:
+        share = float(w.sum() / (w @ w))
+    bound = float(scipy.special.chdtri(1, 1.0 - level)) / share
+    ones = np.ones_like(x)
+    best = np.array([result.intercept, result.slope])
+    lowest = logistic_loss(np.stack([ones, x]), wy, w)(best)[0]
+
+    def fall(which: int, at: float) -> float:
+        """Twice the log likelihood lost when one of the two is held, less what is allowed."""
+        free, offset = (x, at * ones) if which == 0 else (ones, at * x)
+        found = minimise(logistic_loss(free[None], wy, w, offset=offset), best[[1 - which]])
+        return 2.0 * (found.value - lowest) - bound
+
+    errors = (result.se_intercept, result.se_slope)
+    both = [[_edge(fall, j, float(best[j]), sign * float(errors[j])) for j in (0, 1)] for sign in (-1.0, 1.0)]
+    return np.array(both)
+
+
+def _edge(fall: Callable[[int, float], float], which: int, start: float, step: float) -> float:
+    near, far = start, start + 2.0 * step
+    for _ in range(40):
+        if fall(which, far) > 0.0:
+            break
+        near, far = far, far + 2.0 * (far - start)
+    else:
+        return math.nan
+    return float(scipy.optimize.brentq(lambda at: fall(which, at), near, far, xtol=1e-10))
