@@ -79,7 +79,8 @@ def interval(
         where inversion would be too slow or impossible, and the "basic" bootstrap for all else: scores, ratios, signed
         biases. Rows are drawn with replacement, with all that belongs to them (weights, features, groups; detections:
         whole images). "asymptotic" draws nothing: a closed form for ``ce2_db`` and ``tcal`` (after Sun and others,
-        2024), means of row losses, ``spiegelhalter``, ``oe``, ``eo`` and ``cis``. Objects hold the settings below: ``Inversion(n_resamples=1999, rng=0)``, ``Triangle(...)``,
+        2024), means of row losses, ``spiegelhalter``, ``oe``, ``eo`` and ``cis``. Objects hold the settings below:
+        ``Inversion(n_resamples=1999, rng=0)``, ``Triangle(...)``,
         ``Bootstrap("bca", n_resamples=9999, rng=0)``.
     n_resamples : int
         Number of draws.

@@ -201,9 +201,9 @@ def neighbor_power(
 ) -> float:
     """Power of the nearest-neighbor test (``knn_reliability``) with k neighbors of a prediction.
 
-    The labels of k neighbors with the probabilities ``truth`` give a statistic that is nearly noncentral chi-squared with
-    K - 1 degrees of freedom and noncentrality k times the sum of (truth - query)^2 / query. Where the truth is not known,
-    the power is averaged over what it may be: the *expected power*.
+    The labels of k neighbors with the probabilities ``truth`` give a statistic that is nearly noncentral chi-squared
+    with K - 1 degrees of freedom and noncentrality k times the sum of (truth - query)^2 / query. Where the truth is not
+    known, the power is averaged over what it may be: the *expected power*.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def neighbor_power(
     >>> round(cal.neighbor_power(0.8, 50, truth=0.6), 3)
     0.942
     >>> round(cal.neighbor_power([0.7, 0.2, 0.1], 50, concentration=10), 2)
-    0.58
+    0.56
     """
     p = _vector("query", query)
     whole("k", k, 1)
