@@ -80,7 +80,7 @@ def test_observed_over_expected_is_exact_for_equal_predictions():
     def tail(q):
         return binom.sf(7, 20, q) + 0.5 * binom.pmf(7, 20, q)
 
-    low, high = (brentq(lambda q: tail(q) - level, 1e-9, 1 - 1e-9) / 0.3 for level in (0.025, 0.975))
+    low, high = (brentq(lambda q, level=level: tail(q) - level, 1e-9, 1 - 1e-9) / 0.3 for level in (0.025, 0.975))
     assert (result.low, result.high) == pytest.approx((low, high), rel=1e-6)
     inverse = cal.interval("eo", y, c, method="asymptotic")
     assert (inverse.low, inverse.high) == pytest.approx((1 / high, 1 / low), rel=1e-6)
