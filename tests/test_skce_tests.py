@@ -347,5 +347,5 @@ def test_linear_test_redraws_labels_where_classes_are_many():
     p = rng.dirichlet(np.full(300, 0.1), size=120)
     y = np.array([rng.choice(300, p=row) for row in p])
     assert cal.test("skce_ul", y, p, n_resamples=19, rng=0).law == "monte-carlo"
-    few = rng.dirichlet(np.full(5, 1.0), size=400)
-    assert cal.test("skce_ul", rng.integers(5, size=400), few).law == "asymptotic"
+    few = rng.dirichlet(np.full(5, 1.0), size=1200)
+    assert cal.test("skce_ul", rng.integers(5, size=1200), few).law == "asymptotic"

@@ -328,16 +328,16 @@ def _inferred(
     """The rows with intervals and p-values; costly metrics that nobody named keep their value alone."""
     found: dict[tuple[str, str], Inferred] = {}
     if taken:
-        with heard():  # said once already, in the notes of the rows
-            found = infer_many(taken, question, intervals=intervals, tests=tests, primary=primary)
+        found = infer_many(taken, question, intervals=intervals, tests=tests, primary=primary)
     filled = []
     for row in rows:
         known = found.get((row.id, row.part))
         if known is None:
             filled.append(replace(row, note=_joined(row.note, _APART if row.id in apart else _COSTLY)))
         else:
-            note = row.note or _no_interval(known)
-            filled.append(replace(row, **vars(known), primary=row.id == primary, note=note))
+            note = _joined(row.note, catalogue[row.id].no_interval if intervals else "", known.note)
+            numbers = {name: value for name, value in vars(known).items() if name != "note"}
+            filled.append(replace(row, **numbers, primary=row.id == primary, note=note or _no_interval(known)))
     return filled
 
 

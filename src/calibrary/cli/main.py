@@ -16,7 +16,7 @@ from typing import IO, Annotated, NoReturn
 import typer
 
 import calibrary as cal
-from calibrary.cli import catalogue, recalibrate, report, single
+from calibrary.cli import catalogue, plan, recalibrate, report, single
 from calibrary.cli.options import Resamples, err, out, plain, say
 
 app = typer.Typer(
@@ -30,6 +30,7 @@ for command in (report.report, single.metric, single.compare, single.plot):
 app.command("list")(catalogue.list_metrics)
 app.command()(catalogue.explain)
 app.command()(catalogue.recommend)
+app.command()(plan.plan)
 detection = typer.Typer(help="Detectors: COCO ground truth and results in, answer out.", no_args_is_help=True)
 detection.command("report")(report.detection_report)
 detection.command("plot")(single.detection_plot)

@@ -12,6 +12,7 @@ from calibrary._errors import heard, one_of, warn
 from calibrary.data.checks import Array
 from calibrary.inference.resampling import (
     Replicated,
+    alpha_of,
     as_given,
     check_resamples,
     difference,
@@ -69,6 +70,12 @@ class Bootstrap:
             warn(
                 f"method={self.kind!r} intervals of {statistic.name} miss the truth far too often, because it is "
                 "biased away from its perfect value: use method='inversion'"
+            )
+        least = int(np.ceil(2.0 / alpha_of(confidence_level) - 1e-9)) - 1
+        if self.n_resamples < least and self.kind != "normal":
+            warn(
+                f"n_resamples={self.n_resamples} is too few for quantiles at the level {confidence_level:g}: the ends are "
+                f"the extremes of the draws; use at least {least} (999 is usual)"
             )
         estimate, drawn = self.resample([statistic])
         drawn.say_failures()

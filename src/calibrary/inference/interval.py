@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Protocol
 
+import numpy as np
+
 from calibrary._errors import one_of
-from calibrary.data.sample import UnitSample
+from calibrary.data.sample import RowSample, UnitSample
 from calibrary.inference import inversion, triangle
 from calibrary.inference.asymptotic import Asymptotic, own_pvalue
 from calibrary.inference.bootstrap import METHODS as BOOTSTRAPS
@@ -146,11 +148,36 @@ def interval(
     options |= {"units": units, "blocks": blocks}
     sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type, confidence_level=level)
     statistic = as_statistic(metric, sample, question, perfect=perfect)
+    if statistic.entry is not None and statistic.entry.no_interval:
+        raise ValueError(f"an interval around {statistic.name} means nothing: {statistic.entry.no_interval}")
+    statistic = in_single_labels(statistic)
     way, note = as_way(method, statistic, **settings)
     result = way.interval(statistic, level, clip, note)
     if result.method in ("inversion", "triangle") and result.path != "units":
         return replace(result, asymptotic_pvalue=own_pvalue(statistic))
     return result
+
+
+def in_single_labels(statistic: Statistic) -> Statistic:
+    """The metric where labels are shares, on rows that can be redrawn: a share q is two rows that weigh q and 1 - q.
+
+    So a share is as uncertain as two labels of half the weight at least: intervals are rather too wide for the mean of
+    many votes. Metrics that read shares otherwise (a score of the share itself) stay as they are.
+    """
+    sample = statistic.sample
+    p = sample.p
+    if not (statistic.one_sided and p.fractional and p.exclusive) or type(sample) is not RowSample:
+        return statistic
+    share = p.y if p.y.ndim == 2 else np.column_stack([1.0 - p.y, p.y])
+    row, label = np.nonzero(share > 0.0)
+    single = p.subset(row, label, p.probability[row], classes=p._classes, origin=p.origin)
+    single.w = p.weight[row] * share[row, label]
+    try:
+        again = as_statistic(statistic.entry, RowSample(single, "importance"), statistic.question)
+        same = np.allclose(again.observed, statistic.observed, rtol=1e-6, atol=1e-9)
+    except ValueError:  # a metric that takes no weights
+        return statistic
+    return again if same else statistic
 
 
 def as_way(method: Any, statistic: Statistic, **settings: Any) -> tuple[Way, str]:

@@ -108,6 +108,7 @@ class Inverter:
         calibrated = Reading(0.0, self.null.values[:, 0], p0)
         accepted: list[float] = [self.perfect] if p0 > self.alpha else []
         best, best_theta = calibrated, self.perfect
+        nearest = (-1.0, self.perfect)  # of the truths that are not "calibrated"
         for line in lines:
             readings = self._ends(line, calibrated)
             for reading, inside in readings:
@@ -116,19 +117,21 @@ class Inverter:
                     accepted.append(theta)
                 if len(reading.values) and reading.pvalue > best.pvalue:
                     best, best_theta = reading, theta
+                if reading.t and reading.pvalue > nearest[0]:
+                    nearest = (reading.pvalue, theta)
         if not accepted:
             warn(
                 "no truth on the lines from 'calibrated' to 'as the data show' agrees with the data: both ends are the "
                 "error of the nearest one"
             )
-            accepted = [best_theta]
+            accepted = [nearest[1]]
         low, high = min(accepted), max(accepted)
         if p0 <= self.alpha:  # the perfect value was rejected, whatever rounding says
             if self.sign > 0:
                 low = max(low, float(np.nextafter(self.perfect, np.inf)))
             else:
                 high = min(high, float(np.nextafter(self.perfect, -np.inf)))
-            low, high = min(low, high), max(low, high)
+            low, high = (low, max(low, high)) if self.sign > 0 else (min(low, high), high)
         names = tuple(line.name for line in lines)
         return Inverted(low, high, p0, self.null, best, best_theta, names, self.path)
 

@@ -44,11 +44,10 @@ class CellProblem:
         self.n: Array = np.bincount(cell, weights=view.weight).astype(np.float64)
         self.c: Array = np.bincount(cell, weights=view.weight * view.c) / self.n
         self.value = _reading(id, options, cell, bins, self.n, self.c)
-        events = np.bincount(cell, weights=view.weight * view.y).astype(np.float64)
-        self.observed = float(self.value(events[None])[0])
+        self.events: Array = np.bincount(cell, weights=view.weight * view.y).astype(np.float64)
+        self.observed = float(self.value(self.events[None])[0])
         self.u = rng.random((n_draws, len(self.n)))
         self.z = normal_quantile(self.u)
-        self.cell, self.view = cell, view
 
     def draw(self, truth: Array | None, n: int) -> Replicated:
         """The metric on labels drawn from a truth (None: the predictions), n times."""
@@ -62,8 +61,13 @@ class CellProblem:
     def lines(self) -> list[Line]:
         """The lines of truths, for cells."""
         found = []
-        for name, direction in directions(self.view, self.view.total):
-            e = np.bincount(self.cell, weights=self.view.weight * direction) / self.n
+        m = len(self.n)
+        both = np.concatenate([self.n - self.events, self.events])
+        kept = np.flatnonzero(both > 0.0)
+        cells = Predictions(kept // m, self.c[kept % m], both[kept])
+        for name, direction in directions(cells, float(self.n.sum())):
+            e = np.zeros(m)
+            e[kept % m] = direction
             found.append(Line(name, lambda t, e=e: np.clip(self.c + t * e, 0.0, 1.0)))  # type: ignore[misc]
         return found
 
@@ -104,7 +108,7 @@ def _cells(view: Predictions, bins: Any) -> Any:
     """The number of each row's cell, 0, 1, ... in order of confidence; a cell never straddles a bin."""
     place, _ = _GRID.locate(view.c)
     key = place if bins is None else place * (int(bins.max()) + 1) + bins
-    return np.unique(key, return_inverse=True)[1].ravel()
+    return (np.cumsum(np.bincount(key) > 0) - 1)[key]  # as numpy.unique would number them, without sorting
 
 
 def _reading(id: str, options: Any, cell: Any, bins: Any, n: Array, c: Array) -> Callable[[Array], Array]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary._errors import heard, one_of
 from calibrary.data.checks import Array
 from calibrary.inference.asymptotic import own_pvalue
 from calibrary.inference.bootstrap import Bootstrap, ends
@@ -51,6 +51,7 @@ class Inferred:
     null_high: float | None = None
     method: str | None = None
     asymptotic_pvalue: float | None = None
+    note: str = ""
 
 
 #: The id of a metric and the name of one of its numbers.
@@ -82,20 +83,25 @@ def infer_many(
     one_of("adjust", adjust, (*STEP_DOWN, *ADJUSTMENTS))
     if tests:
         check_draws(question.n_resamples, alpha_of(level))
-    ways = {s.name: chosen(s, of_many=True)[0] for s in statistics} if intervals else {}
+    bounded = [s for s in statistics if intervals and not (s.entry is not None and s.entry.no_interval)]
+    ways = {s.name: chosen(s, of_many=True)[0] for s in bounded}
     # one generator for all: rows first, then labels, which inversion draws again from every truth
     generator = np.random.default_rng(question.rng)
     draws: dict[str, Any] = {"n_resamples": question.n_resamples, "workers": question.workers}
     found = {key: Inferred() for s in statistics for key in _keys(s)}
     resampled = [s for s in statistics if ways.get(s.name) in ("basic", "triangle")]
-    rows = _columns(resampled, Bootstrap("basic", rng=generator, **draws).resample) if resampled else {}
+    rows = _columns(resampled, Bootstrap("basic", rng=generator, **draws).resample)
     stream = Stream(generator)
     tested = [s for s in statistics if tests and s.entry is not None and s.entry.null]
     drawn = [s for s in statistics if s in tested or ways.get(s.name) == "triangle"]
-    labels = _columns([s.when_redrawn() for s in drawn], MonteCarlo(rng=stream(), **draws).redraw) if drawn else {}
-    for statistic in statistics if intervals else []:
+    labels = _columns(drawn, MonteCarlo(rng=stream(), **draws).redraw, redrawn=True)
+    for statistic in bounded:
         both = _ends(statistic, ways[statistic.name], rows, labels, Inversion(rng=stream, **draws), level)
         found.update({key: replace(found[key], **named) for key, named in both.items()})
+    for statistic in statistics:
+        for j, key in enumerate(_keys(statistic)):
+            failed = _failures(j, rows.get(statistic.name), labels.get(statistic.name))
+            found[key] = replace(found[key], note="; ".join(filter(None, (found[key].note, failed))))
     if tested:
         warn_if_powerless(adjust, sum(len(s.named) for s in tested), question.n_resamples, alpha_of(level))
         found.update(_pvalues(tested, labels, adjust, primary, found))
@@ -110,9 +116,16 @@ def _keys(statistic: Statistic) -> list[Key]:
 Columns = dict[str, tuple[Array, Replicated]]
 
 
-def _columns(statistics: list[Statistic], draw: Callable[[list[Statistic]], tuple[Array, Replicated]]) -> Columns:
+def _columns(
+    statistics: list[Statistic],
+    draw: Callable[[list[Statistic]], tuple[Array, Replicated]],
+    redrawn: bool = False,
+) -> Columns:
     """The numbers of each metric and their replicates on shared draws."""
-    observed, drawn = draw(statistics)
+    if not statistics:
+        return {}
+    with heard():  # what a metric says of the data is said already, where its value was found
+        observed, drawn = draw([s.when_redrawn() for s in statistics] if redrawn else statistics)
     places = np.cumsum([0, *(len(s.named) for s in statistics)])
     return {
         s.name: (observed[a:b], Replicated(drawn.values[:, a:b], drawn.failure))
@@ -125,9 +138,11 @@ def _ends(
 ) -> dict[Key, dict[str, Any]]:
     """The interval of every number of a metric."""
     if way == "inversion":
-        result = inversion.interval(statistic, level)
+        with heard() as said:
+            result = inversion.interval(statistic, level)
         names = ("low", "high", "standard_error", "method")
-        return {_keys(statistic)[0]: {name: getattr(result, name) for name in names}}
+        note = "; ".join(dict.fromkeys(said))
+        return {_keys(statistic)[0]: {**{name: getattr(result, name) for name in names}, "note": note}}
     estimate, drawn = rows[statistic.name]
     if way == "triangle":
         low, high = triangle_ends(statistic, estimate, labels[statistic.name][1], drawn, alpha_of(level))
@@ -139,6 +154,15 @@ def _ends(
         key: {"low": float(low[j]), "high": float(high[j]), "standard_error": float(error[j]), "method": way}
         for j, key in enumerate(_keys(statistic))
     }
+
+
+def _failures(place: int, *columns: tuple[Array, Replicated] | None) -> str:
+    """What is said of a number that some draws did not have."""
+    drawn = [given[1] for given in columns if given is not None]
+    failed, draws = max(((int(d.n_failed[place]), len(d.values)) for d in drawn), default=(0, 0))
+    if not failed:
+        return ""
+    return f"{failed} of {draws} draws gave no number and were left out" if failed < draws else "no draw gave a number"
 
 
 def _pvalues(

@@ -145,10 +145,15 @@ _FACTS: dict[str, Any] = {
 }
 
 
+#: Why no interval is put around an e-value.
+_EVIDENCE = "an e-value is the evidence in these data, not an estimate of something: read it as it stands, or its test"
+
+
 @metric(
     "calibration_e_value",
     parameter_free=True,
     power=0.19,
+    no_interval=_EVIDENCE,
     family="curve",
     name="calibration e-value",
     aliases=("mixture e-value", "mixture_e", "anytime-valid calibration test"),
@@ -422,6 +427,7 @@ def calibration_monitor(*, alpha: float = 0.05, lens: str = "auto") -> Calibrati
 @metric(
     "ehl",
     power=0.1,
+    no_interval=_EVIDENCE,
     family="curve",
     name="e-value of Hosmer and Lemeshow",
     aliases=("eHL", "safe Hosmer-Lemeshow test"),

@@ -29,21 +29,39 @@ def coupled_counts(u: Array, z: Array, n: Array, q: Array) -> Array:
 
 
 def _exact(u: Array, n: Array, q: Array) -> Array:
-    """By the distribution function, from the side on which successes (or failures) are rare."""
+    """By the distribution function, from the side on which successes (or failures) are rare.
+
+    Columns are put in order of how far their largest uniform number reaches, so that each is looked at no further.
+    """
     turned = q > 0.5
     rare = np.where(turned, 1.0 - q, q)
-    v = np.where(turned, 1.0 - u, u)
+    v = np.where(turned[:, None], 1.0 - u.T, u.T)  # one row for each (n, q)
+    reached = _distribution(n, rare)
+    steps = (reached < v.max(axis=1)).sum(axis=0)
+    order = np.argsort(-steps, kind="stable")
+    v, reached = v[order], reached[:, order]
+    left = np.searchsorted(-steps[order], -np.arange(len(reached)), side="left")  # columns with more than k steps
+    count = np.zeros(v.shape)
+    for k in range(int(steps.max(initial=0))):
+        m = int(left[k])
+        count[:m] += v[:m] > reached[k, :m, None]
+    back = np.empty_like(count)
+    back[order] = np.minimum(count, n[order][:, None])
+    return np.where(turned, n - back.T, back.T)
+
+
+def _distribution(n: Array, rare: Array) -> Array:
+    """P(count <= k), one row for each k that matters."""
     pmf = np.exp(n * np.log1p(-rare))
-    below, count = pmf.copy(), np.zeros_like(u)
+    below, rows = pmf, []
     odds = rare / (1.0 - rare)
     # at mean m the count exceeds m + 10 sqrt(m) + 20 with probability below 1e-12
     most = int(np.ceil(np.max(n * rare + 10.0 * np.sqrt(n * rare) + 20.0, initial=0.0)))
     for k in range(most):
-        count += v > below
+        rows.append(below)
         pmf = pmf * odds * np.maximum(n - k, 0.0) / (k + 1.0)
         below = below + pmf
-    count = np.minimum(count, n)
-    return np.where(turned, n - count, count)
+    return np.array(rows).reshape(most, len(n))
 
 
 def normal_quantile(u: Array) -> Array:

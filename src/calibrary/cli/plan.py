@@ -1,0 +1,68 @@
+"""How many rows does it take? ``calibrary plan ece --error 0.05``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+import calibrary as cal
+from calibrary.cli.options import Drop, Label, Logits, Positive, Prob, Quiet, Seed, load, out, plain, say
+from calibrary.cli.read import InputError
+from calibrary.inference.power import LINES
+from calibrary.lookup import catalogue
+
+
+def plan(
+    id: Annotated[str, typer.Argument(help="Metric id or alias whose Monte Carlo test is planned.")],
+    file: Annotated[
+        str | None, typer.Argument(help="Predictions like those that are planned for; without it --law.")
+    ] = None,
+    error: Annotated[float, typer.Option(help="Mean distance of truth and confidence that must be found.")] = 0.05,
+    rows: Annotated[int | None, typer.Option(help="Tell the power of so many rows; without it how many it takes.")] = None,
+    power: Annotated[float, typer.Option(help="Share of samples in which the error must be found.")] = 0.8,
+    law: Annotated[str, typer.Option(help="Confidences follow Beta(a, b): 1,1 is even, 30,1 nearly always sure.")] = "1,1",
+    line: Annotated[str, typer.Option(help=f"How truth departs from confidence: {', '.join(LINES)}.")] = LINES[0],
+    alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
+    resamples: Annotated[int, typer.Option(help="Simulated samples, calibrated and not.")] = 199,
+    seed: Seed = 0,
+    label: Label = None,
+    prob: Prob = None,
+    positive: Positive = None,
+    logits: Logits = False,
+    drop_missing: Drop = False,
+    quiet: Quiet = False,
+) -> None:
+    """How many rows find an error of a size, or how often so many rows do: `calibrary plan ece --error 0.05`."""
+    entry = catalogue[id]
+    settings: dict[str, Any] = {"line": line, "alpha": alpha, "n_resamples": resamples, "rng": seed}
+    if file is None:
+        settings["law"], whose = _law(law), f"confidences like Beta({law.replace(',', ', ')})"
+    else:
+        found = load(file, quiet, label=label, prob=prob, positive=positive, logits=logits, drop_missing=drop_missing)
+        p = found.predictions()
+        settings["y_prob"] = p.probability if p.binary else p.probability.max(axis=1)
+        whose = f"confidences like those of {file} ({p.n:,} rows)"
+    say("simulating", quiet)
+    if rows is not None:
+        result = cal.power(entry.id, rows, error=error, **settings)
+        sentence = (
+            f"{entry.id} finds an error of {error:g} ({line}) in {100 * result.power:.0f}% of samples of {rows:,} rows "
+            f"with {whose}, tested at {100 * alpha:g}%; it reads {result.reads:.3g} there, and "
+            f"{result.reads_calibrated:.3g} if calibrated"
+        )
+    else:
+        needed = cal.sample_size(entry.id, error, power=power, **settings)
+        sentence = (
+            f"{entry.id} needs about {needed.n:,} rows with {whose} to find an error of {error:g} ({line}) in "
+            f"{100 * power:g}% of samples, tested at {100 * alpha:g}%"
+        )
+    out.print(plain(sentence), highlight=False, soft_wrap=True)
+
+
+def _law(text: str) -> tuple[float, float]:
+    try:
+        a, b = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--law {text}: give the two numbers of Beta(a, b) with a comma, such as 1,1") from None
+    return a, b
