@@ -15,7 +15,7 @@ from calibrary.inference.bootstrap import METHODS as BOOTSTRAPS
 from calibrary.inference.bootstrap import Bootstrap
 from calibrary.inference.fast import PATHS
 from calibrary.inference.inversion import Inversion
-from calibrary.inference.large import takes_cells
+from calibrary.inference.large import celled, takes_cells
 from calibrary.inference.resampling import check_level
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.statistic import Statistic, as_statistic, read_call
@@ -151,8 +151,11 @@ def interval(
     if statistic.entry is not None and statistic.entry.no_interval:
         raise ValueError(f"an interval around {statistic.name} means nothing: {statistic.entry.no_interval}")
     statistic = in_single_labels(statistic)
-    way, note = as_way(method, statistic, **settings)
-    result = way.interval(statistic, level, clip, note)
+    cells = celled(statistic) if statistic.one_sided and method in ("auto", "inversion", "triangle") else None
+    way, note = as_way(method, cells or statistic, **settings)
+    result = way.interval(cells or statistic, level, clip, note)
+    if cells is not None:
+        result = replace(result, estimate=float(statistic.observed[0]), path="cells")
     if result.method in ("inversion", "triangle") and result.path != "units":
         return replace(result, asymptotic_pvalue=own_pvalue(statistic))
     return result

@@ -14,10 +14,11 @@ import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
+from calibrary.data.sample import RowSample
 from calibrary.grouping import as_grouping, norm_order
 from calibrary.inference.lines import Line, directions
 from calibrary.inference.resampling import Replicated
-from calibrary.inference.statistic import Statistic
+from calibrary.inference.statistic import Statistic, as_statistic
 from calibrary.metrics.measure import views_of
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.laws.coupled import coupled_counts, normal_quantile
@@ -28,6 +29,40 @@ _GRID = Grid(240)
 _NORMS = {"ece": 1.0, "ace": 1.0, "mce": np.inf}
 _WALKS = ("ecce_mad", "ecce_r")
 _BINNED = ("norm", "binning", "n_bins", "closed", "edges", "strategy", "mass_rule")
+
+
+#: Other metrics that read a table of cells as well as rows: kernels wide against a cell, bins on cell edges, means.
+CELLED = (
+    "mmce", "lkce", "smece", "sece", "msce", "lsece", "skce_b", "skce_uq", "atb", "tcal", "ece_averaged", "ce2_db",
+    "ece_db", "gsb", "mdca",
+)  # fmt: skip
+#: Above this many rows.
+_VERY_LARGE = 100_000
+
+
+def celled(statistic: Statistic) -> Statistic | None:
+    """The metric on a table of cells in place of very many rows, where it reads that as well; else None.
+
+    A cell is two rows, one for each label, weighted by their number. Both are at the cell's mean confidence: equal
+    confidences are never torn apart by bins or sums that go by order.
+    """
+    entry, sample, question = statistic.entry, statistic.sample, statistic.question
+    if entry is None or entry.id not in CELLED or type(sample) is not RowSample or sample.p.n <= _VERY_LARGE:
+        return None
+    if sample.weight_type == "importance" or question.by is not None or sample.p.fractional:
+        return None
+    if entry.lens_for(sample.p, question).name not in ("binary", "top-label"):
+        return None
+    view = views_of(entry, sample.p, question).views[0]
+    if not view.binary or view.n != sample.p.n:
+        return None
+    place, _ = _GRID.locate(view.c)
+    n = np.bincount(place, weights=view.w)
+    c = np.bincount(place, weights=view.c if view.w is None else view.c * view.w) / np.where(n > 0, n, 1.0)
+    labelled = np.bincount(2 * place + view.y, weights=view.w)
+    kept = np.flatnonzero(labelled > 0)
+    table = Predictions((kept % 2).astype(np.intp), np.clip(c[kept // 2], 0.0, 1.0), labelled[kept].astype(np.float64))
+    return as_statistic(entry, RowSample(table), question.changed(lens="auto", fixed={}))
 
 
 class CellProblem:

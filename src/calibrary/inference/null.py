@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from calibrary._errors import one_of
 from calibrary.data import Data
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.sample import Sample, sample_of
-from calibrary.inference.large import cell_problem
+from calibrary.inference.large import cell_problem, celled
 from calibrary.inference.resampling import (
     Replicated,
     as_given,
@@ -147,6 +147,13 @@ class MonteCarlo:
             if cells is not None:
                 drawn = cells.draw(None, self.n_resamples)
                 return summarised(np.array([cells.observed]), drawn, tail, self.name, "cells")
+            table = celled(statistic)
+            if table is not None:
+                _, drawn = self.redraw([table.when_redrawn()])
+                drawn.say_failures()
+                return replace(
+                    summarised(table.observed, drawn, tail, self.name, "cells"), statistic=float(statistic.observed[0])
+                )
         observed, drawn = self.redraw([statistic])
         drawn.say_failures()
         return summarised(observed, drawn, tail, self.name)

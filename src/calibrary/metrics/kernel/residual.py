@@ -106,6 +106,8 @@ def smoothed_size(flow: Diffusion, sigma: float | None, grid: int | None, unsmoo
 
     if sigma is not None:
         return min(size(max(positive_width(sigma, (), "sigma") or 0.0, _SMALLEST)), 1.0)
+    if grid is None and flow.gap > 0.0 and 0.0 < (limit := unsmoothed()) < flow.gap / 16.0:
+        return limit  # at that width no two points reach each other, so that nothing cancels
     least = abs(float(flow.a.sum())) if grid is None else 0.0
     found = _fixed_point(size, flow.scales, least, _FIRST, falls=grid is None)
     if found is not None:

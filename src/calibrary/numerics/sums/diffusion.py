@@ -31,6 +31,10 @@ _MOST_KEPT = 500_000
 _LEFT = ORDER // 2 - 1
 
 
+#: Up to this many points the smallest distance between two of them is worth looking for.
+_FEW_POINTS = 1000
+
+
 class Diffusion:
     """Signed masses a at points x of [0, 1], diffused to any width.
 
@@ -42,6 +46,7 @@ class Diffusion:
         self._cosines = np.zeros(0)
         self._grids: dict[int, Cells] = {}
         self._often = False
+        self._gap: float | None = None
         # noise of n points is as large as a width of about n^(-1/3): resolve that at once
         first = 1 << int(np.clip(np.log2(100.0 * len(x) ** (1.0 / 3.0)) + 1.0, 10, 15))
         self._sizes = [first, *(size for size in (_FINEST >> 3, _FINEST) if size > first)]
@@ -51,7 +56,16 @@ class Diffusion:
         other = Diffusion(self.x, a, ascending=self.ascending)
         other._grids = self._grids
         other._often = len(self.x) <= _MOST_KEPT
+        other._gap = self.gap
         return other
+
+    @property
+    def gap(self) -> float:
+        """Smallest distance of two different points where they are few; 0 where there are many."""
+        if self._gap is None:
+            few = np.unique(self.x) if len(self.x) <= _FEW_POINTS else np.zeros(0)
+            self._gap = 0.0 if len(self.x) > _FEW_POINTS else float(np.diff(few).min(initial=1.0))
+        return self._gap
 
     @property
     def scales(self) -> list[float]:
