@@ -1,4 +1,4 @@
-"""Every metric: its default interval holds the perfect value exactly when the test on the same draws does not reject."""
+"""Every metric: its interval holds the perfect value exactly when the test on the same draws does not reject."""
 
 from __future__ import annotations
 

@@ -19,13 +19,9 @@ def plan(
         str | None, typer.Argument(help="Predictions like those that are planned for; without it --law.")
     ] = None,
     error: Annotated[float, typer.Option(help="Mean distance of truth and confidence that must be found.")] = 0.05,
-    rows: Annotated[
-        int | None, typer.Option(help="Tell the power of so many rows; without it how many it takes.")
-    ] = None,
+    rows: Annotated[int | None, typer.Option(help="Tell the power of so many rows, not how many it takes.")] = None,
     power: Annotated[float, typer.Option(help="Share of samples in which the error must be found.")] = 0.8,
-    law: Annotated[
-        str, typer.Option(help="Confidences follow Beta(a, b): 1,1 is even, 30,1 nearly always sure.")
-    ] = "1,1",
+    law: Annotated[str, typer.Option(help="Confidences follow Beta(a, b): 1,1 is even, 30,1 nearly sure.")] = "1,1",
     line: Annotated[str, typer.Option(help=f"How truth departs from confidence: {', '.join(LINES)}.")] = LINES[0],
     alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
     resamples: Annotated[int, typer.Option(help="Simulated samples, calibrated and not.")] = 199,

@@ -74,8 +74,8 @@ class Bootstrap:
         least = int(np.ceil(2.0 / alpha_of(confidence_level) - 1e-9)) - 1
         if self.n_resamples < least and self.kind != "normal":
             warn(
-                f"n_resamples={self.n_resamples} is too few for quantiles at the level {confidence_level:g}: the ends are "
-                f"the extremes of the draws; use at least {least} (999 is usual)"
+                f"n_resamples={self.n_resamples} is too few for quantiles at the level {confidence_level:g}: the ends "
+                f"are the extremes of the draws; use at least {least} (999 is usual)"
             )
         estimate, drawn = self.resample([statistic])
         drawn.say_failures()
