@@ -86,20 +86,24 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=999)
     parser.add_argument("--workers", type=int, default=None)
     parser.add_argument("--sample", type=int, default=60, help="calls that are timed and scaled up, for the rivals")
-    parser.add_argument("--only", default="", choices=("", "bootstrap", "inversion", "table"))
+    parser.add_argument("--only", default="", choices=("", "bootstrap", "inversion", "cells", "copies", "table"))
     args = parser.parse_args()
     y, c = problem(args.rows)
     print(f"{args.resamples} resamples of {args.rows:,} rows; seconds, and how many times faster calibrary is")
-    few = min(args.sample, args.resamples)
-    drawing, _ = timed(lambda: stream(args.rows, few))
-    print(f"drawing the rows alone takes {drawing[1] * args.resamples / few:.2f} s of processor time")
-    head = ("interval", "test", "separate", "ratio", "(cpu)", "floor", "scipy", "(cpu)")
-    print(f"{'metric':10s} " + " ".join(f"{name:>9s}" for name in head))
     if args.only in ("", "bootstrap"):
+        few = min(args.sample, args.resamples)
+        drawing, _ = timed(lambda: stream(args.rows, few))
+        print(f"drawing the rows alone takes {drawing[1] * args.resamples / few:.2f} s of processor time")
+        head = ("interval", "test", "separate", "ratio", "(cpu)", "floor", "scipy", "(cpu)")
+        print(f"{'metric':10s} " + " ".join(f"{name:>9s}" for name in head))
         for id in METRICS:
             print(row(id, y, c, args.resamples, few, args.workers, drawing), flush=True)
     if args.only in ("", "inversion"):
         inversion(args.resamples)
+    if args.only in ("", "cells"):
+        cells()
+    if args.only in ("", "copies"):
+        copies()
     if args.only in ("", "table"):
         table()
 
@@ -115,6 +119,34 @@ def inversion(n_resamples: int) -> None:
             rows = of_interval(y, c, "basic", n_resamples)
             line += f"   bootstrap {rows[0]:8.2f} {rows[1]:8.2f}   times {ours[1] / rows[1]:.2f} (bar: 2 at 100,000)"
         print(line, flush=True)
+
+
+def cells(n_resamples: int = 199) -> None:
+    """What hardly depends on the number of rows above 100,000: binned, cumulative, smooth and debiased errors."""
+    print(f"\nintervals from cells, {n_resamples} draws: seconds of processor time")
+    small, large = problem(150_000), problem(1_000_000)
+    for id in ("ece", "ace", "mce", "ecce_mad", "ecce_r", "mmce", "lkce", "smece", "ce2_db", "tcal", "mdca"):
+        took = []
+        for y, c in (small, large):
+            began = time.process_time()
+            path = cal.interval(id, y, c, n_resamples=n_resamples, rng=1).path
+            took.append(time.process_time() - began)
+        print(f"{id:10s} {took[0]:8.2f} at 150,000 rows {took[1]:8.2f} at 1,000,000   by {path}", flush=True)
+
+
+def copies(total: int = 10**10, n_resamples: int = 199) -> None:
+    """A weighted table that stands for very many rows must end all the same."""
+    for rows in (3, 60):
+        c = np.linspace(0.05, 0.95, rows)
+        y, w = np.repeat([0, 1], rows), np.rint(np.concatenate([1 - c, c]) * total / rows)
+        began = time.process_time()
+        found = cal.evaluate(
+            y, np.tile(c, 2), sample_weight=w, intervals=True, tests=True, n_resamples=n_resamples, rng=1
+        )
+        took = time.process_time() - began
+        print(
+            f"\nevaluate of {2 * rows} rows that stand for {total:.0e}: {took:.1f} s, {len(found)} numbers", flush=True
+        )
 
 
 def of_interval(y: np.ndarray, c: np.ndarray, method: str, n_resamples: int) -> np.ndarray:

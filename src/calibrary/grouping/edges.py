@@ -255,7 +255,8 @@ class PointsPerBin(Intervals):
         n = max(1, int(view.total / self.points_per_bin * (1 + SLACK)))
         if n > 4 * view.n:  # rows of very many copies: ask of each row whether a bin ends in it
             s = view.sorted
-            ends = np.minimum(np.floor(np.cumsum(s.w) / (self.points_per_bin * (1 - SLACK))), n - 1)
+            total = np.arange(1.0, view.n + 1.0) if s.w is None else np.cumsum(s.w)
+            ends = np.minimum(np.floor(total / (self.points_per_bin * (1 - SLACK))), n - 1)
             cuts: Array = s.c[np.diff(ends, prepend=0.0) > 0.0]
             return cuts
         return _reached(view, np.arange(1, n) * float(self.points_per_bin))

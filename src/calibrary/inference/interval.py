@@ -98,7 +98,7 @@ def interval(
         Threads; the interval is the same for any number. Default: 2 when there are many rows.
     perfect : float, optional
         For a function of your own: its value when the predictions are calibrated, above which it grows. It is then
-        inverted like a metric of the catalogue.
+        inverted like a metric of the catalogue, if it takes ``sample_weight``; else it gets the triangle.
     units : array-like of shape (N,), optional
         The patient, prompt or user of each row: units are drawn with all their rows, and instead of labels drawn anew
         the residuals of whole units change sign (metrics that are functions of residuals only).
@@ -120,7 +120,7 @@ def interval(
     is every end that would be the difference of two infinities.
 
     Measured coverage of nominal 95% bootstrap intervals (500 rows, confidences Beta(0.8, 0.8), 120 to 200 runs), for
-    which errors are no longer the default; ``benchmarks/interval_coverage.py`` measures the default of every metric:
+    which errors are no longer the default; ``benchmarks/coverage.py`` measures the default of every metric:
 
     ============  ================  ====================  ============  =============  =====
     method        ECE, truth 0      ECE, truth 0.074      KS, truth 0   KS, truth .04  Brier

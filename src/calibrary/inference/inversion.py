@@ -315,6 +315,8 @@ def why_not(statistic: Statistic) -> str:
         return "it has no finite value on these data"
     if statistic.question.by is not None:
         return "it is a mean over parts of the data"
+    if entry is None and statistic.listed:
+        return "the function takes no sample_weight, so it has no value for a known truth"
     if statistic.undrawable or entry is None:
         return statistic.undrawable
     if not entry.null:

@@ -36,6 +36,8 @@ def population(statistic: Statistic, truth: Array) -> Array:
     entry = statistic.entry
     if entry is not None and (entry.weights == "none" or entry.reads != "predictions"):
         raise NoPopulationError(f"{entry.id} takes no weights, so it has no value for a known truth")
+    if entry is None and statistic.listed:
+        raise NoPopulationError(f"{statistic.name} takes no sample_weight, so it has no value for a known truth")
     with heard(), np.errstate(all="ignore"):
         return statistic.flat(_of_pairs(statistic, truth) if _by_pairs(statistic) else _of_all(statistic, truth))
 

@@ -363,7 +363,8 @@ def public(
         return call(*data, keywords)
 
     function.__signature__ = signature  # type: ignore[attr-defined]
-    notes = _DOC_DEFINITION.format(id=entry.id) if formula is entry.formula else ""
+    said = (_DOC_DEFINITION.format(id=entry.id), entry.coverage_note and f"Intervals: {entry.coverage_note}")
+    notes = "\n\n".join(filter(None, said)) if formula is entry.formula else ""
     function.__doc__ = _documented(inspect.getdoc(formula) or "", entry, front, notes)
     del function.__wrapped__
     return function

@@ -88,6 +88,7 @@ class Facts:
     tail : which side of the null distribution counts against calibration
     null : may labels be redrawn from the predictions to test it? (else ``null_note`` says why not)
     no_interval : why an interval around it means nothing; empty where it means something
+    coverage_note : measured coverage of its default interval, where that is below 92%
     reads : the kind of data its formula takes, "predictions" or "matches" (matched detections)
     lenses, default_lens, binary_lens : lenses it works through; what "auto" means for K > 2 and K = 2
     default_average : how the views of a lens are combined unless the user says otherwise
@@ -147,6 +148,7 @@ class Facts:
     null: bool = True
     null_note: str = ""
     no_interval: str = ""
+    coverage_note: str = ""
     reads: str = "predictions"
     lenses: tuple[str, ...] = BINARY_LENSES
     default_lens: str = "top-label"
