@@ -96,7 +96,7 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
             e.proper
         ],
         "test": "has its own" if e.has_test else ("Monte Carlo" if e.null else f"none: {e.null_note}"),
-        "interval": e.no_interval and f"none: {e.no_interval}" or e.coverage_note,
+        "interval": f"none: {e.no_interval}" if e.no_interval else e.coverage_note,
         "lenses": ", ".join(e.lenses),
         "needs": ", ".join(e.needs),
         "weights": e.weights_note or {"repetition": "weight 2 is the row written twice"}.get(e.weights, e.weights),
