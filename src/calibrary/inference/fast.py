@@ -19,7 +19,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Replicate, Scheme
 from calibrary.data.views import Views
 from calibrary.grouping import Edges, EqualWidth, Grouping, as_grouping, norm_order, power_mean
-from calibrary.kernels import PAIR_KERNELS
+from calibrary.kernels import PairShape, pair_values
 from calibrary.metrics.averaged_two_bin import area_of, stretches
 from calibrary.metrics.declare import Entry
 from calibrary.metrics.kernel.pairs import options_of_pairs, pair_kernel
@@ -281,7 +281,9 @@ def _smoothed_residuals() -> Prepare:
 def _held_kernel(distinct: bool) -> Prepare:
     """Squared kernel errors of whole vectors: the kernel between all pairs is made once, and labels change."""
 
-    def prepare(view: Predictions, *, kernel: str = "laplace", matrix: Any = None, **options: Any) -> Value | None:
+    def prepare(
+        view: Predictions, *, kernel: PairShape = "laplace", matrix: Any = None, **options: Any
+    ) -> Value | None:
         if view.k == 2 or view.n > _FEW_PAIRED or matrix is not None or options.get("weight_type") == "importance":
             return None  # two classes lie on a line, where a draw costs a pass anyway
         from scipy.spatial.distance import cdist
@@ -289,7 +291,7 @@ def _held_kernel(distinct: bool) -> Prepare:
         compare = pair_kernel(view, kernel, **options_of_pairs(options))
         tv = compare.metric == "tv"
         distance = cdist(view.p, view.p, "cityblock" if tv else "euclidean") * (0.5 if tv else 1.0)
-        similar, w, rows = PAIR_KERNELS[compare.name](distance, compare.width), view.weight, np.arange(view.n)
+        similar, w, rows = pair_values(compare.name, distance, compare.width), view.weight, np.arange(view.n)
 
         def value(new_w: Array | None, new_y: Any) -> float:
             residual = -view.p

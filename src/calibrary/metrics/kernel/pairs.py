@@ -64,7 +64,7 @@ class PairOptions(Common, total=False):
 def same_width(usual: str) -> Callable[..., dict[str, Any]]:
     """What is chosen once when labels are redrawn: the median width, of a metric whose ``usual`` kernel is this."""
 
-    def fixed(view: Predictions, *, kernel: str = usual, redrawn: bool = False, **options: Any) -> dict[str, Any]:
+    def fixed(view: Predictions, *, kernel: PairShape = usual, redrawn: bool = False, **options: Any) -> dict[str, Any]:
         if not redrawn or options.get("bandwidth", "median") != "median":
             return {}
         return {"bandwidth": pair_kernel(on_a_line(view), kernel, **options_of_pairs(options)).width}
