@@ -6,6 +6,7 @@ import math
 from typing import Any, Unpack
 
 import numpy as np
+import scipy
 
 from calibrary._errors import one_of, warn
 from calibrary.data.checks import Array
@@ -305,7 +306,7 @@ def debiased_calibration_error_test(
 
     def value(gap: Array) -> Array:
         rate = np.clip(groups.confidence + gap, 0.0, 1.0)
-        again = _mean_absolute(gap, np.sqrt(rate * (1.0 - rate) / n))
+        again = folded_normal_mean(gap, np.sqrt(rate * (1.0 - rate) / n))
         found: Array = (2.0 * np.abs(gap) - again) @ groups.share
         return found
 
