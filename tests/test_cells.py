@@ -48,12 +48,16 @@ def one_by_one(c: float, g: int, levels_at_one: int) -> tuple[int, int]:
     return (2 * middle - left if right else left), q
 
 
+def layout(grid: Grid) -> compiled.Layout:
+    return compiled.layout(grid.resolution, grid.levels_at_one)
+
+
 @pytest.mark.parametrize("g", RESOLUTIONS)
 def test_numpy_compiled_and_the_literal_recipe_agree(g: int) -> None:
     grid, values = Grid(g), adversarial()
     cell, position = grid.locate(values)
     fast = np.empty_like(cell), np.empty_like(cell)
-    compiled.locate(values, g, grid.levels_at_one, *fast)
+    compiled.locate(values, g, grid.levels_at_one, layout(grid), *fast)
     assert np.array_equal(cell, fast[0])
     assert np.array_equal(position, fast[1])
     some = np.r_[:30_000, len(values) - 2000 : len(values)]
@@ -135,13 +139,12 @@ def test_sums_by_cell_count_values_weights_and_positions() -> None:
     weights = rng.integers(0, 1000, len(values))
     grid = Grid(960)
     cell, position = grid.locate(values)
-    for w in (np.empty(0, dtype=np.int64), weights):
-        sums = np.zeros((2 * grid.size, 2), dtype=np.int64)
-        compiled.add(values, labels, w, 960, grid.levels_at_one, sums)
-        times = w if len(w) else np.ones(len(values), dtype=np.int64)
-        slow = np.zeros_like(sums)
-        np.add.at(slow, 2 * cell + labels, np.column_stack([times, times * position]))
-        assert np.array_equal(sums, slow)
+    sums = np.zeros((2 * grid.size + 2, 2), dtype=np.int64)
+    compiled.add(values, labels, weights, 960, grid.levels_at_one, layout(grid), sums)
+    slow = np.zeros_like(sums)
+    place = np.array([compiled.place_of(int(code), len(sums) // 2) for code in 2 * cell + labels])
+    np.add.at(slow, place, np.column_stack([weights, weights * position]))
+    assert np.array_equal(sums, slow)
 
 
 def test_packed_sums_are_emptied_when_they_are_full() -> None:
@@ -149,10 +152,10 @@ def test_packed_sums_are_emptied_when_they_are_full() -> None:
     values = rng.choice([0.3001, 0.2999, 0.5, 0.9999999], 400_000)
     labels = (rng.random(len(values)) < 0.9).astype(np.uint8)
     grid = Grid(960)
-    sums, slow = (np.zeros((2 * grid.size, 2), dtype=np.int64) for _ in range(2))
-    packed = np.zeros(2 * grid.size, dtype=np.int64)
-    compiled.add_packed(values, labels, 960, grid.levels_at_one, packed, sums)
-    compiled.add(values, labels, np.empty(0, dtype=np.int64), 960, grid.levels_at_one, slow)
+    sums, slow = (np.zeros((2 * grid.size + 2, 2), dtype=np.int64) for _ in range(2))
+    packed = np.zeros(len(sums), dtype=np.int64)
+    compiled.add_packed(values, labels, 960, grid.levels_at_one, layout(grid), packed, sums)
+    compiled.add(values, labels, np.ones(len(values), dtype=np.int64), 960, grid.levels_at_one, layout(grid), slow)
     assert sums[:, 0].max() >= 65535  # it happened
     sums[:, 0] += packed >> 44
     sums[:, 1] += packed & (2**44 - 1)

@@ -139,6 +139,22 @@ def test_keys_from_columns_and_from_folders(tmp_path: Path) -> None:
         scanned(tmp_path, by="sit")
 
 
+def test_threads_give_the_state_of_one_and_report_the_first_bad_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    y, p = some(5000)
+    table = pa.table({"y": y, "p": p, "site": [f"s{i % 3}" for i in range(len(y))]})
+    alone = scanned(table, by="site", batch_rows=300)
+    monkeypatch.setattr("calibrary.scale.read.COMPILED_FROM", 0)
+    monkeypatch.setattr("calibrary.scale.read._threads", lambda resolution: 3)
+    assert scanned(table, by="site", batch_rows=300).digest == alone.digest
+    p = p.copy()
+    p[[1000, 1250, 4000]] = 2.0
+    bad = table.set_column(1, "p", pa.array(p))
+    with pytest.raises(ValueError, match=r"^row 1,000 \(from 0\): p = 2 is not in \[0, 1\]"):
+        scanned(bad, by="site", batch_rows=300)
+    found = scanned(bad, by="site", batch_rows=300, drop_invalid=True)
+    assert (found.n, sum(found.dropped.values())) == (4997, 3)
+
+
 def test_empty_partitions_and_files(tmp_path: Path) -> None:
     y, p = some(100)
     full, empty = pa.table({"y": y, "p": p}), pa.table({"y": pa.array([], pa.int8()), "p": pa.array([], pa.float64())})

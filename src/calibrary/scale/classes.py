@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import whole
+from calibrary._errors import extra, whole
 from calibrary.data.checks import as_array
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions, predictions
@@ -272,7 +272,8 @@ class VectorState:
     def to_table(self) -> Any:
         """One PyArrow table; the column ``part`` says whether a row belongs to the top label, a class, a loss or the
         sample."""
-        import pyarrow as pa
+        with extra("files", "a table of a state"):
+            import pyarrow as pa
 
         sums = self.losses
         parts = {

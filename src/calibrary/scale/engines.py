@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from calibrary._errors import extra
 from calibrary.scale.classes import VectorState
 from calibrary.scale.keys import key_columns
 from calibrary.scale.losses import checked_losses
@@ -54,8 +55,9 @@ def dask(
     >>> cal.scale.dask(frame, label="y", prob="p").n
     3
     """
-    import dask.bag
-    from dask import delayed
+    with extra("scale", "calibrary.scale.dask"):
+        import dask.bag
+        from dask import delayed
 
     columns = Columns(label, prob if isinstance(prob, str) else tuple(prob), key_columns(by), weight)
     missing = [name for name in columns.all if name not in frame.columns]

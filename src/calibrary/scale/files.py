@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary._errors import extra
 from calibrary._files import beside
 from calibrary.numerics.cells import POSITIONS, Grid
 
@@ -21,7 +22,8 @@ VERSION = 1
 
 def as_arrow(table: Any) -> Any:
     """A PyArrow table from what an engine returns."""
-    import pyarrow as pa
+    with extra("files", "a table of a state"):
+        import pyarrow as pa
 
     if isinstance(table, pa.Table):
         return table
@@ -118,8 +120,9 @@ _KINDS = {"cells": "State", "vectors": "VectorState"}
 
 def read_parquet(path: Any, kind: str) -> tuple[Any, dict[str, Any]]:
     """The table of a saved state, and what was written about it."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with extra("files", "a saved state"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else "the file"
     try:

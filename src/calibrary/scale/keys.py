@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary._errors import extra
 from calibrary.data.checks import as_array
 
 Key = tuple[Any, ...]
@@ -68,7 +69,8 @@ def factorized(columns: Sequence[Any], n: int, kept: NDArray[np.bool_] | None) -
 
 def _encoded(column: Any, n: int, kept: NDArray[np.bool_] | None) -> tuple[NDArray[np.int64], list[Any]]:
     """One column as numbers of its distinct values."""
-    import pyarrow as pa
+    with extra("files", "by= of a state"):
+        import pyarrow as pa
 
     if isinstance(column, str) or not hasattr(column, "__len__"):
         return np.zeros(n if kept is None else int(kept.sum()), dtype=np.int64), [column]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from calibrary._errors import one_of, suggest
+from calibrary._errors import extra, one_of, suggest
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,9 @@ class Piece:
 
 def pieces(source: Any, columns: Columns, format: str | None, batch_rows: int, name: str = "") -> Iterator[Piece]:
     """All rows of a source, in order; ``name`` is what a table in memory is called."""
-    import pyarrow as pa
-    import pyarrow.dataset as ds
+    with extra("files", "calibrary.scale.scan"):
+        import pyarrow as pa
+        import pyarrow.dataset as ds
 
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -21,12 +23,15 @@ from calibrary.scale.losses import checked_losses
 from calibrary.scale.pieces import Columns, Piece, pieces
 from calibrary.scale.sample import file_ids
 from calibrary.scale.state import RESOLUTION, State
-from calibrary.scale.sums import BUFFER, Batch
+from calibrary.scale.sums import BUFFER, COMPILED_FROM, Batch, as_fixed
 
 __all__ = ["scan"]
 
 #: Rows read at a time.
 _BATCH = 1 << 19
+_MOST_THREADS = 8
+#: Bytes of the sums of all threads together.
+_MOST_SUMS = 400_000_000
 
 
 def scan(
@@ -114,13 +119,34 @@ class Scan:
         found = rows if first is None else chain([first], rows)
         if len(self.columns.probs) > 1 or (first is not None and first.holds_lists(self.columns.probs[0])):
             return self._of_vectors(found, names)
-        state = State(
+        return self._of_probabilities(found, names)
+
+    def _of_probabilities(self, found: Iterable[Piece], names: Names) -> State:
+        """One probability a row. Long streams are added up by several threads, each with sums of its own."""
+        parts = [self._empty_binary()]
+        waiting: deque[Future[None]] = deque()
+        rows, threads = 0, _threads(self.resolution)
+        with ThreadPoolExecutor(threads) as pool:
+            for number, piece in enumerate(found):
+                rows += len(piece)
+                if rows < 2 * COMPILED_FROM or names.given:
+                    _add_binary(parts[0], piece, self.columns, names, self.drop_invalid)
+                    continue
+                parts += [self._empty_binary() for _ in range(threads - len(parts))]
+                if len(waiting) == len(parts):  # in the order of the rows, so that the first bad one is reported
+                    waiting.popleft().result()
+                # its sums are free: whoever had them last is done
+                part = parts[number % len(parts)]
+                waiting.append(pool.submit(_add_binary, part, piece, self.columns, names, self.drop_invalid))
+            for job in waiting:
+                job.result()
+        return parts[0].merge(*parts[1:])
+
+    def _empty_binary(self) -> State:
+        return State(
             self.resolution, by=self.columns.by, lens=self.lens or "binary", labels=self.labels,
             pos_label=self.pos_label,
         )  # fmt: skip
-        for piece in found:
-            _add_binary(state, piece, self.columns, names, self.drop_invalid)
-        return state
 
     def _of_vectors(self, found: Iterable[Piece], names: Names) -> State | VectorState:
         self._check_vectors()
@@ -161,6 +187,13 @@ class Scan:
 # -- one probability a row --------------------------------------------------------------------------
 
 
+def _threads(resolution: int) -> int:
+    """As many as PyArrow reads with, as long as their sums (24 bytes for each of 100 g places) stay small together."""
+    import pyarrow as pa
+
+    return max(1, min(int(pa.cpu_count()), _MOST_THREADS, _MOST_SUMS // (2400 * resolution)))
+
+
 def _add_binary(state: State, piece: Piece, columns: Columns, names: Names, drop_invalid: bool) -> None:
     n = len(piece)
     if not n:
@@ -188,7 +221,7 @@ def _first_invalid(c: Array, y: NDArray[np.uint8]) -> int:
     if len(c) >= BUFFER:
         from calibrary.numerics.compiled.cells import first_invalid
 
-        return int(first_invalid(c, y))
+        return int(first_invalid(as_fixed(c), as_fixed(y)))
     fine = (c >= 0.0) & (c <= 1.0) & (y <= 1)
     return -1 if fine.all() else int(np.argmin(fine))
 

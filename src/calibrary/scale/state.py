@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of, suggest
+from calibrary._errors import extra, one_of, suggest
 from calibrary.data.checks import as_array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
@@ -413,7 +413,8 @@ class State:
 
     def to_table(self) -> Any:
         """A PyArrow table: the ``by`` columns, cell, y, n and s."""
-        import pyarrow as pa
+        with extra("files", "a table of a state"):
+            import pyarrow as pa
 
         key, cell, y = self._read()
         columns = {

@@ -7,6 +7,7 @@ place for every cell; streams with keys, and short ones, are sorted and added up
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from calibrary.scale.table import EMPTY, Integers, Table, added
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.uint8]
+T = TypeVar("T", bound=np.generic)
 
 #: Small batches wait until there are this many rows.
 BUFFER = 1 << 16
@@ -88,7 +90,7 @@ class Sums:
 
     def has_place_for(self, n_keys: int, rows: int) -> bool:
         """Would a full array with a place for each of so many keys and cells be small enough, and worth it?"""
-        return n_keys * 2 * self.grid.size <= _MOST_PLACES and self._seen + rows >= COMPILED_FROM
+        return n_keys * self._places <= _MOST_PLACES and self._seen + rows >= COMPILED_FROM
 
     def add_in_place(self, batch: Batch, key: int, n_keys: int) -> None:
         """Take in rows that all have one of the keys 0 to n_keys - 1, without sorting them."""
@@ -118,32 +120,44 @@ class Sums:
         self._waiting = []
 
     def _add_in_place(self, batch: Batch, copies: int, key: int, n_keys: int) -> None:
-        from calibrary.numerics.compiled.cells import add, add_packed
+        from calibrary.numerics.compiled.cells import add, add_packed, layout
 
         if self._copies + copies > _MOST_COPIES:
             self._settle()
         if self._full is None:
-            size = n_keys * 2 * self.grid.size
+            size = n_keys * self._places
             self._full, self._packed = np.zeros((size, 2), dtype=np.int64), np.zeros(size, dtype=np.int64)
             self._copies = 0
         assert self._packed is not None
         g, levels = self.grid.resolution, self.grid.levels_at_one
-        places = slice(key * 2 * self.grid.size, (key + 1) * 2 * self.grid.size)
+        places = slice(key * self._places, (key + 1) * self._places)
+        rows, tables = (as_fixed(batch.c), as_fixed(batch.y)), layout(g, levels)
         if len(batch.w):
-            add(batch.c, batch.y, batch.w, g, levels, self._full[places])
+            add(*rows, as_fixed(batch.w), g, levels, tables, self._full[places])
         else:
-            add_packed(batch.c, batch.y, g, levels, self._packed[places], self._full[places])
+            add_packed(*rows, g, levels, tables, self._packed[places], self._full[places])
         self._copies += copies
 
     def _settle(self) -> None:
         """Bring the full array into the table."""
         if self._full is not None:
             assert self._packed is not None
-            code = np.flatnonzero((self._full[:, 0] != 0) | (self._packed != 0))
-            both = self._packed[code]
-            n, s = self._full[code, 0] + (both >> 44), self._full[code, 1] + (both & ((1 << 44) - 1))
-            self._table = self._table + Table(code, n, s)
+            place = np.flatnonzero((self._full[:, 0] != 0) | (self._packed != 0))
+            both = self._packed[place]
+            n, s = self._full[place, 0] + (both >> 44), self._full[place, 1] + (both & ((1 << 44) - 1))
+            self._table = self._table + added(self._code_at(place), n, s)
             self._full = self._packed = None
+
+    @property
+    def _places(self) -> int:
+        """Places of the full array for each key: one for every cell, label and one cell more, to make it even."""
+        return 2 * (self.grid.size + 1)
+
+    def _code_at(self, place: Integers) -> Integers:
+        """The code whose sums are at a place: see ``place_of`` of the compiled loops."""
+        key, inside = np.divmod(place, self._places)
+        edge, inside = np.divmod(inside, self._places // 2)
+        return key * (2 * self.grid.size) + 2 * (inside & ~1) + 2 * (1 - edge) + (inside & 1)
 
     def _summed(self, batch: Batch) -> Table:
         cell, position = self._located(batch.c)
@@ -163,11 +177,22 @@ class Sums:
     def _located(self, c: Array) -> tuple[Integers, Integers]:
         if self._seen < COMPILED_FROM:
             return self.grid.locate(c)
-        from calibrary.numerics.compiled.cells import locate
+        from calibrary.numerics.compiled.cells import layout, locate
 
         cell, position = np.empty(len(c), dtype=np.int64), np.empty(len(c), dtype=np.int64)
-        locate(c, self.grid.resolution, self.grid.levels_at_one, cell, position)
+        g, levels = self.grid.resolution, self.grid.levels_at_one
+        locate(as_fixed(c), g, levels, layout(g, levels), cell, position)
         return cell, position
+
+
+def as_fixed(array: NDArray[T]) -> NDArray[T]:
+    """The same numbers, contiguous and not to be written to.
+
+    Arrow's are so, and compiled loops take a second or more to be compiled again for arrays of another kind.
+    """
+    seen = np.ascontiguousarray(array).view()
+    seen.flags.writeable = False
+    return seen
 
 
 def _joined(batches: list[Batch]) -> list[Batch]:

@@ -6,6 +6,7 @@ or the numbers would no longer be the same everywhere.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -21,36 +22,75 @@ Labels = NDArray[np.uint8]
 _BLOCK = 1024
 #: Closer to an edge than this many positions, the side it lies on is found by comparing with the edge itself.
 _NEAR = 256
+#: Binary exponents that are told apart on each side of 1/2; below all of them the cells are at their finest.
+_EXPONENTS = 64
+
+#: What a grid says about each exponent of the distance from the nearer end, first for values up to 1/2, then above.
+Layout = tuple[Array, Integers]
+
+
+@functools.cache
+def layout(g: int, levels_at_one: int) -> Layout:
+    """How many cells fit into 1, and the code of the first cell; a code is twice the number of a cell.
+
+    The level of a distance follows from its binary exponent, so that one look at a table replaces every branch.
+    """
+    scale, start = np.empty(2 * _EXPONENTS), np.empty(2 * _EXPONENTS, dtype=np.int64)
+    for right, finest in ((0, 12), (1, levels_at_one)):
+        for e in range(_EXPONENTS):
+            level = finest if e == 0 else min(max((_EXPONENTS - 1 - e) >> 2, 0), finest)
+            left, k = (12 - level) * (2 * g) + 1, right * _EXPONENTS + e
+            start[k] = 2 * (50 * g - left if right else left)
+            # so near to 1 the rounding of an edge counts beside the width of a cell: every value is looked at closely
+            scale[k] = 0.0 if right and g * 16.0**level >= 2.0**30 else g * 16.0**level
+    for table in (scale, start):
+        table.flags.writeable = False
+    return scale, start
+
+
+@jit
+def _locate_block(
+    values: Array, g: int, levels_at_one: int, tables: Layout, x: Array, bits: Integers, codes: Any, positions: Any
+) -> None:  # pragma: no cover - compiled
+    """Fill in twice the cell and the position of each value; ``bits`` shows the same memory as ``x``.
+
+    Short loops without a way out, which run several rows at a time.
+    """
+    scale, start = tables
+    for i in range(len(values)):
+        x[i] = min(values[i], 1.0 - values[i])  # the distance from the nearer end
+    for i in range(len(values)):
+        exponent = max((bits[i] >> 52) - (1023 - _EXPONENTS), 0)
+        k = np.uint64(exponent + (_EXPONENTS if values[i] > 0.5 else 0))
+        x[i] *= scale[k]  # the same as by the power of two first, which is exact, and then by g
+        codes[i] = start[k]
+    near = 0
+    for i in range(len(values)):  # as if no value lay near an edge
+        before = np.int64(x[i])
+        position = np.int64((x[i] - before) * 268435456.0 + 0.5)
+        minus = -1 if values[i] > 0.5 else 0
+        codes[i] += ((4 * before) ^ minus) - minus
+        positions[i] = position
+        near |= (position - _NEAR) | (268435456 - _NEAR - position)  # negative as soon as one is
+    if near < 0:
+        for i in range(len(values)):
+            if positions[i] < _NEAR or positions[i] > 268435456 - _NEAR:
+                cell, positions[i] = _near_edge(values[i], g, levels_at_one)
+                codes[i] = 2 * cell
 
 
 @jit
 def locate(
-    values: Array, g: int, levels_at_one: int, cells: Integers, positions: Integers
+    values: Array, g: int, levels_at_one: int, tables: Layout, cells: Integers, positions: Integers
 ) -> None:  # pragma: no cover - compiled
     """Fill in the cell and the position of each value."""
-    # So near to 1 the rounding of an edge counts beside the width of a cell.
-    coarse_doubles = 0
-    while g * 16.0**coarse_doubles < 2.0**30:
-        coarse_doubles += 1
-    for i in range(len(values)):  # as if no value lay near an edge
-        value = values[i]
-        right = value > 0.5
-        x = min(value, 1.0 - value)  # the distance from the nearer end
-        level = 0
-        if x < 0.0625:
-            finest = levels_at_one if right else 12
-            while x < 0.0625 and level < finest:  # distance * 16^level, exact
-                x *= 16.0
-                level += 1
-        x *= g
-        before = np.int64(x)
-        left = (12 - level) * (2 * g) + 2 * before + 1
-        cells[i] = 50 * g - left if right else left
-        position = np.int64((x - before) * 268435456.0 + 0.5)
-        positions[i] = 0 if right and level >= coarse_doubles else position
+    x = np.empty(_BLOCK)
+    bits = x.view(np.int64)
+    for first in range(0, len(values), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        _locate_block(values[rows], g, levels_at_one, tables, x, bits, cells[rows], positions[rows])
     for i in range(len(values)):
-        if positions[i] < _NEAR or positions[i] > 268435456 - _NEAR:
-            cells[i], positions[i] = _near_edge(values[i], g, levels_at_one)
+        cells[i] >>= 1
 
 
 @jit
@@ -81,51 +121,64 @@ def _near_edge(value: float, g: int, levels_at_one: int) -> tuple[int, int]:  # 
 
 
 @jit
-def add(
-    values: Array, labels: Labels, weights: Integers, g: int, levels_at_one: int, sums: Any
-) -> None:  # pragma: no cover - compiled
-    """Add each value to ``sums[2 * cell + label]``: the count and the sum of positions.
+def place_of(code: Any, half: int) -> Any:
+    """Where the sums of a code are kept: what lies between edges first and close together, the edges after it.
 
-    ``weights`` is empty when every row counts once.
+    Few predictions are edges, so that those of most rows stay in half the memory, and in the cache.
     """
-    cells, positions = np.empty(_BLOCK, dtype=np.int64), np.empty(_BLOCK, dtype=np.int64)
-    weighted = len(weights) > 0
+    return ((code >> 1) & ~1) + (code & 1) + (0 if code & 2 else half)
+
+
+@jit
+def add(
+    values: Array, labels: Labels, weights: Integers, g: int, levels_at_one: int, tables: Layout, sums: Any
+) -> None:  # pragma: no cover - compiled
+    """Add each value, so many times, to the count and the sum of positions at the place of 2 * cell + label."""
+    codes, positions, x = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64), np.empty(_BLOCK)
+    bits, half = x.view(np.int64), len(sums) // 2
     for first in range(0, len(values), _BLOCK):
         block = values[first : first + _BLOCK]
-        locate(block, g, levels_at_one, cells, positions)
+        _locate_block(block, g, levels_at_one, tables, x, bits, codes, positions)
         for i in range(len(block)):
-            code = 2 * cells[i] + labels[first + i]
-            times = weights[first + i] if weighted else 1
-            sums[code, 0] += times
-            sums[code, 1] += times * positions[i]
+            place = place_of(codes[i] + labels[first + i], half)
+            times = weights[first + i]
+            sums[place, 0] += times
+            sums[place, 1] += times * positions[i]
 
 
 @jit
 def add_packed(
-    values: Array, labels: Labels, g: int, levels_at_one: int, packed: Integers, sums: Any
+    values: Array, labels: Labels, g: int, levels_at_one: int, tables: Layout, packed: Integers, sums: Any
 ) -> None:  # pragma: no cover - compiled
-    """Add each value to ``packed[2 * cell + label]``: the count above bit 44, the sum of positions below.
+    """Add each value to ``packed``: the count above bit 44, the sum of positions below.
 
     Half the memory of the sums, hence half the cache misses. A place that is full is emptied into ``sums``.
     """
-    cells, positions = np.empty(_BLOCK, dtype=np.int64), np.empty(_BLOCK, dtype=np.int64)
+    codes, positions, x = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64), np.empty(_BLOCK)
+    bits, half = x.view(np.int64), len(sums) // 2
     for first in range(0, len(values), _BLOCK):
         block = values[first : first + _BLOCK]
-        locate(block, g, levels_at_one, cells, positions)
+        _locate_block(block, g, levels_at_one, tables, x, bits, codes, positions)
         for i in range(len(block)):
-            code = 2 * cells[i] + labels[first + i]
-            both = packed[code] + (1 << 44) + positions[i]
+            place = np.uint64(place_of(codes[i] + labels[first + i], half))
+            both = packed[place] + ((1 << 44) + positions[i])
             if both >= 65535 << 44:
-                sums[code, 0] += both >> 44
-                sums[code, 1] += both & ((1 << 44) - 1)
+                sums[place, 0] += both >> 44
+                sums[place, 1] += both & ((1 << 44) - 1)
                 both = 0
-            packed[code] = both
+            packed[place] = both
 
 
 @jit
 def first_invalid(values: Array, labels: Labels) -> int:  # pragma: no cover - compiled
     """The first row whose value is not in [0, 1] or whose label is not 0 or 1; -1 if all are fine."""
-    for i in range(len(values)):
-        if not (0.0 <= values[i] <= 1.0) or labels[i] > 1:
-            return i
+    for first in range(0, len(values), _BLOCK):
+        block, given = values[first : first + _BLOCK], labels[first : first + _BLOCK]
+        bad = 0
+        for i in range(len(block)):  # counted, because a loop without a way out runs several rows at a time
+            bad += (not (0.0 <= block[i] <= 1.0)) | (given[i] > 1)
+        if bad:
+            for i in range(len(block)):
+                if not (0.0 <= block[i] <= 1.0) or given[i] > 1:
+                    return first + i
     return -1
