@@ -263,13 +263,15 @@ def evaluate_data(
     rows: list[Row] = []
     skipped: dict[str, str] = {}
     done: list[Statistic] = []
-    apart: set[str] = set()  # boxes matched again for a metric's name are other data than the table's
+    apart: dict[str, str] = {}  # why a metric has a value alone
     for entry in chosen:
         reason = _not_applicable(entry, data, question, ordinal, by_name)
         if reason is None:
-            own = _own_sample(entry, sample)
-            reason = _measured(entry, own, question, rows, done if own is sample else [])
-            apart |= {entry.key} if own is not sample else set()
+            own, alone = _own_sample(entry, sample, question)
+            reason = _measured(entry, own, question, rows, [] if alone else done)
+            if reason is not None and own.data is not data and not alone:  # the part that is drawn does not suffice
+                alone, reason = reason, _measured(entry, sample, question, rows, [])
+            apart |= {entry.key: alone} if alone else {}
         if reason is not None:
             skipped[entry.key] = reason
     if intervals or tests:
@@ -283,12 +285,19 @@ def evaluate_data(
     return Evaluation(tuple(rows), skipped, p.n_predictions, p.k, seen, settings)
 
 
-def _own_sample(entry: Entry, sample: Sample) -> Sample:
-    """The sample, or another one where the metric's name says how boxes are matched."""
-    if entry.reads != "matches":
-        return sample
-    seen = entry.seen(sample.data)
-    return sample if seen is sample.data else sample_of(seen, sample.weight_type)
+def _own_sample(entry: Entry, sample: Sample, question: Question) -> tuple[Sample, str]:
+    """What a metric is measured on, and why it can only be measured there: other data than the table's.
+
+    A metric's name may say how boxes are matched; of a state of several classes one part can be drawn from.
+    """
+    if entry.reads == "matches":
+        seen = entry.seen(sample.data)
+        return (sample, "") if seen is sample.data else (sample_of(seen, sample.weight_type), _APART)
+    try:
+        drawn = sample.data.drawn_by(entry.lens_for(sample.data, question.of(entry.options)))
+    except ValueError as error:
+        return sample, f"no interval and no test: {error}"
+    return (sample if drawn is sample.data else sample_of(drawn, sample.weight_type)), ""
 
 
 def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row], done: list[Statistic]) -> str | None:
@@ -323,7 +332,7 @@ def _inferred(
     intervals: bool,
     tests: bool,
     primary: str | None,
-    apart: set[str],
+    apart: dict[str, str],
 ) -> list[Row]:
     """The rows with intervals and p-values; costly metrics that nobody named keep their value alone."""
     found: dict[tuple[str, str], Inferred] = {}
@@ -333,7 +342,7 @@ def _inferred(
     for row in rows:
         known = found.get((row.id, row.part))
         if known is None:
-            filled.append(replace(row, note=_joined(row.note, _APART if row.id in apart else _COSTLY)))
+            filled.append(replace(row, note=_joined(row.note, apart.get(row.id, _COSTLY))))
         else:
             note = _joined(row.note, catalogue[row.id].no_interval if intervals else "", known.note)
             numbers = {name: value for name, value in vars(known).items() if name != "note"}

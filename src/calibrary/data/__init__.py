@@ -69,6 +69,9 @@ class Data(Protocol):
     def through(self, lens: Looks) -> Views:
         """The views a lens shows."""
 
+    def drawn_by(self, lens: Looks) -> Any:
+        """The rows that are drawn again for the uncertainty of what the lens shows; refused where none were kept."""
+
 
 def as_data(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
     """The data of a call; takes the keywords that belong to them out of ``keywords``."""

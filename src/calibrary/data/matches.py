@@ -373,6 +373,10 @@ class Matches:
     def check_law(self, lens: Looks) -> None:
         """Detections pooled over classes are still one pair each."""
 
+    def drawn_by(self, lens: Looks) -> Matches:
+        """All images, whatever is looked at."""
+        return self
+
     def through(self, lens: Looks) -> Views:
         """All classes together, or one view for every listed category."""
         if lens.name == "pooled":

@@ -473,6 +473,10 @@ class Predictions:
         if self.fractional:
             raise ValueError(f"{what} needs labels of 0 and 1, and y_true holds shares between them: leave it out")
 
+    def drawn_by(self, lens: Looks) -> Predictions:
+        """All rows, whatever is looked at."""
+        return self
+
     def through(self, lens: Looks) -> Views:
         """These predictions seen through a lens; computed once."""
         views = self._views.get(lens)

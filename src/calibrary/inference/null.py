@@ -140,7 +140,8 @@ class MonteCarlo:
 
     def test(self, entry: Entry, data: Data, question: Question) -> MonteCarloResult:
         """The test of one metric."""
-        statistic = as_statistic(entry, sample_of(data, question.weight_type), question, redrawn=self.keeps_rows)
+        drawn_from = data.drawn_by(entry.lens_for(data, question)) if entry.reads == "predictions" else data
+        statistic = as_statistic(entry, sample_of(drawn_from, question.weight_type), question, redrawn=self.keeps_rows)
         tail = self.alternative or statistic.tail
         if self.keeps_rows and self.calibration_map is None:
             cells = cell_problem(statistic, self.n_resamples, np.random.default_rng(self.rng))

@@ -175,6 +175,7 @@ def read_call(
         data = entry.read(y_true, y_prob, keywords)
         data.read_as(entry.reads, entry.id)
         question = entry.asked(keywords).changed(**settings)
+        data = data.drawn_by(entry.lens_for(data, question)) if entry.reads == "predictions" else data
     return in_units(sample_of(data, question.weight_type), units, blocks), question
 
 

@@ -163,7 +163,7 @@ def _with_primary(metrics: Any, primary: str) -> Any:
 def _summary(p: Predictions, view: Predictions) -> dict[str, Any]:
     share = p.class_share
     summary: dict[str, Any] = {
-        "rows": p.n,
+        "rows": p.n_predictions,
         "classes": p.k,
         "total weight": p.total,
         "mean confidence": words.gap_mean(view),

@@ -139,7 +139,7 @@ def _key_number(row: Row, shuffled: float, tested: int) -> KeyNumber:
 
 def _useless(data: Data, question: Question, ids: list[str]) -> dict[tuple[str, str], float]:
     """Each number on shuffled labels: the same predictions, which then tell nothing about the outcomes."""
-    if not isinstance(data, Predictions):
+    if not isinstance(data, Predictions) or data.n_predictions != data.n:  # rows of a state stand for many
         return {}
     rng = np.random.default_rng(0)
     times = 1 if data.n >= 2000 else 5

@@ -7,6 +7,7 @@ import io
 import json
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
@@ -190,6 +191,23 @@ class VectorState:
         if id not in self.losses:
             raise ValueError(f"the state has no sums of {id!r}: it was made with losses={list(self.losses)}")
         return self.losses[id].mean(self.n), self.losses[id].standard_error(self.n)
+
+    def loss_interval(self, id: str, confidence_level: float = 0.95) -> tuple[float, float]:
+        """The interval of a mean row loss, from its standard error: right for as many rows as a state is made for.
+
+        Examples
+        --------
+        >>> import calibrary as cal
+        >>> y, p, _ = cal.datasets.digits()
+        >>> low, high = cal.scale.VectorState(10).update(y, p).loss_interval("bs")
+        >>> low < cal.compute("bs", y, p) < high
+        True
+        """
+        if not 0.0 < confidence_level < 1.0:
+            raise ValueError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
+        mean, error = self.loss(id)
+        away = NormalDist().inv_cdf(0.5 + confidence_level / 2.0) * error
+        return mean - away, mean + away
 
     def as_predictions(self) -> VectorRows:
         """The state as predictions: each lens shows what was kept for it."""

@@ -27,6 +27,8 @@ class VectorRows(Predictions):
     """
 
     n_all: int
+    top_alone: CellRows
+    classes_alone: tuple[CellRows, ...]
     top_rows: CellRows
     class_rows: tuple[CellRows, ...]
     losses: dict[str, float]
@@ -43,6 +45,7 @@ class VectorRows(Predictions):
         w = None if (sample.w == 1).all() else sample.w.astype(np.float64)
         made = cls(sample.y.astype(np.intp), sample.p, w, classes=labels)
         made.n_all, made.losses = top.n_predictions, losses
+        made.top_alone, made.classes_alone = top, tuple(classes)
         made.top_rows = made._seen(top, "top-label")
         made.class_rows = tuple(made._seen(rows, "class-wise") for rows in classes)
         return made
@@ -78,6 +81,14 @@ class VectorRows(Predictions):
         if not self.n:
             return Views((self,), reading=_needs_rows, known=known)
         return replace(super().through(lens), known=known)
+
+    def drawn_by(self, lens: Looks) -> Predictions:
+        """The top label (the event, of two classes): each row of it stands for predictions that can be drawn again."""
+        if self.k > 2 and lens.name == "top-label":
+            return self.top_alone
+        if self.k == 2 and lens.name == "binary":
+            return self.classes_alone[1]
+        raise ValueError(_ONE_PART)
 
     def note_for(self, entry: Any, question: Any) -> str:
         lens = entry.lens_for(self, question)
@@ -118,6 +129,6 @@ def _needs_rows(view: Any, entry: Any, options: Mapping[str, Any]) -> Any:
 _MOST_NOTES = 12
 
 _ONE_PART = (
-    "uncertainty of a state of several classes is that of one of its parts: pass state.top, or "
-    "state.classes.by('class')[k] for class k"
+    "a state of several classes keeps the top label, each class and each loss by itself, and what is averaged over them "
+    "cannot be drawn again: use state.top, state.classes.by('class')[k] for class k, or state.loss_interval(id)"
 )
