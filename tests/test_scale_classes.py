@@ -223,13 +223,42 @@ def test_everything_at_once() -> None:
             assert row.value == pytest.approx(true[row.id], abs=1e-10), row.id
 
 
-def test_uncertainty_is_that_of_a_part() -> None:
-    y, p = some(1000)
+def test_uncertainty_is_that_of_the_top_label() -> None:
+    y, p = some(500)
     state = made(y, p)
-    with pytest.raises(ValueError, match=r"pass state\.top, or state\.classes"):
-        cal.interval("ece", state)
-    found, true = cal.interval("ece", state.top, rng=0), cal.interval("ece", y, p, rng=0)
+    found, true = cal.interval("ece", state, rng=0), cal.interval("ece", y, p, rng=0)
+    assert repr(found) == repr(cal.interval("ece", state.top, rng=0))
     assert found.high == pytest.approx(true.high, abs=0.3 * (true.high - true.low))
+    tested = cal.test("ece", state, n_resamples=99, rng=0)
+    assert tested.statistic == pytest.approx(cal.compute("ece", y, p), abs=1e-12)
+    for verb in (cal.interval, cal.test):  # whose average over the classes was kept, but no way to draw it again
+        with pytest.raises(ValueError, match=r"use state\.top, state\.classes\.by\('class'\)\[k\]"):
+            verb("cece", state, rng=0)
+    two = cal.scale.VectorState(2).update((y == 0).astype(int), np.column_stack([1 - p[:, 0], p[:, 0]]))
+    assert cal.interval("ece", two, rng=0).estimate == pytest.approx(cal.compute("ece", y == 0, p[:, 0]), abs=1e-12)
+
+
+def test_intervals_of_losses_come_from_their_sums() -> None:
+    y, p = some(1000)
+    low, high = made(y, p).loss_interval("bs", 0.9)
+    drawn = cal.interval("bs", y, p, confidence_level=0.9, n_resamples=999, rng=0, method="basic")
+    assert (low, high) == pytest.approx((drawn.low, drawn.high), abs=0.15 * (high - low))
+    with pytest.raises(ValueError, match=r"confidence_level=2 is outside \(0, 1\)"):
+        made(y, p).loss_interval("bs", 2)
+
+
+def test_a_table_has_intervals_of_the_top_label_and_says_why_others_have_none() -> None:
+    y, p = some(600)
+    found = cal.evaluate(made(y, p), metrics=["ece", "bs", "cece", "ice"], intervals=True, n_resamples=49, rng=0)
+    assert found.n == 600
+    ece, bs, cece = (found.row(id) for id in ("ece", "bs", "cece"))
+    assert ece.low is not None
+    assert ece.high is not None
+    assert ece.low <= ece.value <= ece.high
+    for row in (bs, cece):
+        assert row.low is None
+        assert "no interval and no test: a state of several classes" in row.note
+    assert found["ice"] == pytest.approx(cal.compute("ice", y, p), abs=1e-10)
 
 
 # -- files and bad rows -------------------------------------------------------------------------------

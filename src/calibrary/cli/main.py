@@ -16,7 +16,7 @@ from typing import IO, Annotated, NoReturn
 import typer
 
 import calibrary as cal
-from calibrary.cli import catalogue, plan, recalibrate, report, single
+from calibrary.cli import catalogue, plan, recalibrate, report, scan, single
 from calibrary.cli.options import Resamples, err, out, plain, say
 
 app = typer.Typer(
@@ -25,7 +25,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for command in (report.report, single.metric, single.compare, single.plot):
+for command in (report.report, single.metric, single.compare, single.plot, scan.scan, scan.sql):
     app.command()(command)
 app.command("list")(catalogue.list_metrics)
 app.command()(catalogue.explain)

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from calibrary._text import for_terminal as plain
 from calibrary.cli.read import PredictionFile, read_predictions
+from calibrary.cli.scan import scanned
 
 #: No colon becomes a picture and no number a color: what is printed is what was said.
 out = Console(emoji=False, highlight=False)
@@ -46,6 +47,9 @@ Percent = Annotated[bool, typer.Option("--percent", help="The columns hold perce
 Id = Annotated[str | None, typer.Option("--id", help="Column that says which rows of files or models are the same.")]
 ModelColumn = Annotated[str | None, typer.Option(help="Long table: column of the model; one row for each of them.")]
 ClassColumn = Annotated[str | None, typer.Option(help="Long table: column of the class (with --id); one row for each.")]
+DropInvalid = Annotated[
+    bool, typer.Option("--drop-invalid", help="Leave out rows that are no predictions, and count them.")
+]
 Drop = Annotated[bool, typer.Option("--drop-missing", help="Leave rows with missing values out.")]
 Resamples = Annotated[int | None, typer.Option(min=0, help="Bootstrap and Monte Carlo draws; 0 for point values only.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
@@ -61,13 +65,14 @@ __all__ = ["err", "listed", "load", "out", "plain", "say", "written"]
 
 def load(file: str | list[str], quiet: bool, **options: Any) -> PredictionFile:
     """Read the file (or one file per model) and say what was guessed."""
-    found = read_predictions(file, **options)
+    found: Any = scanned(file, **options) or read_predictions(file, **options)
     if not quiet:
         for note in found.notes:
             err.print(f"[dim]{plain(note)}[/]")
         if found.n_dropped:
-            err.print(f"[dim]{found.n_dropped:,} rows with missing values left out[/]")
-    return found
+            what = "that are no predictions" if options.get("drop_invalid") else "with missing values"
+            err.print(f"[dim]{found.n_dropped:,} rows {what} left out[/]")
+    return found  # type: ignore[no-any-return]
 
 
 def say(text: str, quiet: bool) -> None:

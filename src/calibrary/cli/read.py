@@ -67,6 +67,7 @@ class Reading:
     logits: bool = False
     percent: bool = False
     drop_missing: bool = False
+    drop_invalid: bool = False
     others: Names = ()
     id: str | None = None
     model_column: str | None = None
@@ -93,6 +94,8 @@ def read_predictions(source: str | Path | Sequence[str | Path], **options: Any) 
         The columns hold logits, or percentages (also written 85%), not probabilities.
     drop_missing : bool
         Leave rows with missing values out instead of refusing them.
+    drop_invalid : bool
+        Leave out rows with missing values and with probabilities outside [0, 1].
     others : column names
         Columns to bring along.
     id : column name
@@ -122,7 +125,9 @@ def _read(table: Table, source: str, how: Reading) -> PredictionFile:
     columns = _model_columns(names, label, how.prob, how.models, set(beside), notes)
     used = list(dict.fromkeys([label, *(c for cs in columns.values() for c in cs), *beside]))
     values = table.columns(used)
-    keep = _complete_rows(values, used, table.name, how.drop_missing)
+    keep = _complete_rows(values, used, table.name, how.drop_missing or how.drop_invalid)
+    if how.drop_invalid and not how.logits:
+        keep &= _inside(values, [c for cs in columns.values() for c in cs], 100.0 if how.percent else 1.0)
     dropped = int(len(keep) - keep.sum())
     if dropped:
         values = {name: column[keep] for name, column in values.items()}
@@ -351,6 +356,18 @@ def _complete_rows(table: Columns, used: list[str], name: str, drop: bool) -> ND
     if not keep.any():
         raise InputError(f"{name}: every row has a missing value in the columns used")
     return keep
+
+
+def _inside(values: Columns, names: list[str], most: float) -> NDArray[np.bool_]:
+    """Which rows have all their probabilities between 0 and the most they can be."""
+    fine = np.ones(len(values[names[0]]), dtype=bool)
+    for name in names:
+        if values[name].dtype.kind in "fiu":
+            with np.errstate(invalid="ignore"):
+                fine &= (values[name] >= 0) & (values[name] <= most)
+    if not fine.any():
+        raise InputError(f"no row has its probabilities between 0 and {most:g}: look at the columns {_some(names)}")
+    return fine
 
 
 def _numbers(values: NDArray[Any], column: str, percent: bool = False) -> Array:

@@ -16,6 +16,7 @@ from calibrary.cli.options import (
     Bins,
     ClassColumn,
     Drop,
+    DropInvalid,
     Files,
     GroundTruth,
     Id,
@@ -76,6 +77,7 @@ def report(
     logits: Logits = False,
     percent: Percent = False,
     drop_missing: Drop = False,
+    drop_invalid: DropInvalid = False,
     id_column: Id = None,
     model_column: ModelColumn = None,
     class_column: ClassColumn = None,
@@ -111,7 +113,8 @@ def report(
     def answered(source: str | list[str]) -> tuple[list[Any], Any]:
         found = load(
             source, quiet, label=label, prob=prob, models=model, weight=weight, group=group, positive=positive,
-            logits=logits, percent=percent, drop_missing=drop_missing, id=id_column, model_column=model_column,
+            logits=logits, percent=percent, drop_missing=drop_missing,
+            drop_invalid=drop_invalid, id=id_column, model_column=model_column,
             class_column=class_column, others=[unit] if unit else [],
         )  # fmt: skip
         named = [*(listed(metrics) or []), *(listed(family) or [])]

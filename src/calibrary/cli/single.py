@@ -16,6 +16,7 @@ from calibrary.cli.options import (
     Bins,
     ClassColumn,
     Drop,
+    DropInvalid,
     File,
     Files,
     GroundTruth,
@@ -65,6 +66,7 @@ def metric(
     id_column: Id = None,
     class_column: ClassColumn = None,
     drop_missing: Drop = False,
+    drop_invalid: DropInvalid = False,
     quiet: Quiet = False,
 ) -> None:
     """One number: `calibrary metric ece predictions.csv --interval`."""
@@ -79,6 +81,7 @@ def metric(
         logits=logits,
         percent=percent,
         drop_missing=drop_missing,
+        drop_invalid=drop_invalid,
         id=id_column,
         class_column=class_column,
     )

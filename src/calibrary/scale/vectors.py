@@ -129,6 +129,6 @@ def _needs_rows(view: Any, entry: Any, options: Mapping[str, Any]) -> Any:
 _MOST_NOTES = 12
 
 _ONE_PART = (
-    "a state of several classes keeps the top label, each class and each loss by itself, and what is averaged over them "
-    "cannot be drawn again: use state.top, state.classes.by('class')[k] for class k, or state.loss_interval(id)"
+    "a state of several classes keeps the top label, each class and each loss by itself, and what is averaged over "
+    "them cannot be drawn again: use state.top, state.classes.by('class')[k] for class k, or state.loss_interval(id)"
 )

@@ -1,0 +1,155 @@
+"""Scanning from the command line: large files by themselves, saved states, and rows that are no predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import calibrary as cal
+from calibrary.cli import scan
+from calibrary.cli.files import InputError
+from calibrary.cli.main import app
+
+
+def rows(n: int = 3000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.8, 0.8, n)
+    return (rng.random(n) < p**0.7 / (p**0.7 + (1 - p) ** 0.7)).astype(np.int8), p
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    y, p = rows()
+    made = tmp_path / "preds"
+    made.mkdir()
+    for i in range(2):
+        day = pa.array([f"2026-11-{14 + k % 2}" for k in range(len(y[i::2]))])
+        pq.write_table(pa.table({"y": y[i::2], "p": p[i::2], "day": day}), made / f"part-{i}.parquet")
+    return made
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is too large to be read whole."""
+    monkeypatch.setattr(scan, "MOST_ROWS", 100)
+    monkeypatch.setattr(scan, "MOST_CSV_BYTES", 100)
+
+
+def run(*words: object) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.output
+
+
+def test_small_files_are_read_whole(folder: Path) -> None:
+    assert scan.scanned(str(folder), label="y", prob=["p"]) is None
+    assert scan.scanned("-") is None
+    assert scan.scanned([str(folder), str(folder)]) is None
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
+def test_large_files_are_scanned_by_themselves(tmp_path: Path, large: None, kind: str) -> None:
+    y, p = rows()
+    table, path = pa.table({"y": y, "p": p}), tmp_path / f"preds.{kind}"
+    if kind == "csv":
+        pyarrow.csv.write_csv(table, path)
+    elif kind == "arrow":
+        pyarrow.feather.write_feather(table, path)
+    else:
+        pq.write_table(table, path)
+    found = scan.scanned(str(path))  # the columns are guessed, as in any file
+    assert found is not None
+    assert found.predictions().n_predictions == len(y)
+    assert "probability columns guessed: p" in found.notes
+    text = run("metric", "ece", path, "-q")
+    assert float(text.split()[1]) == pytest.approx(cal.compute("ece", y, p), abs=1e-10)
+
+
+def test_ways_of_reading_that_need_all_rows_read_whole(folder: Path, large: None) -> None:
+    assert scan.scanned(str(folder), label="y", prob=["p"], logits=True) is None
+
+
+def test_a_report_of_a_large_folder(folder: Path, tmp_path: Path, large: None) -> None:
+    page = tmp_path / "page.html"
+    options = ("--metrics", "ece,ici", "--resamples", 19, "-o", page)
+    text = run("report", folder, "--label", "y", "--prob", "p", *options)
+    assert "Not calibrated" in text
+    assert "scanned into a state" in text
+    assert "cannot be computed from a state" in page.read_text()  # what is left out is named with its reason
+
+
+def test_a_bad_row_is_named_with_file_and_row(folder: Path, large: None) -> None:
+    y, p = rows(500, 1)
+    p[[77, 200]] = 1.5, np.nan
+    pq.write_table(pa.table({"y": y, "p": p, "day": ["2026-11-14"] * 500}), folder / "part-2.parquet")
+    arguments = ("metric", "ece", folder, "--label", "y", "--prob", "p")
+    with pytest.raises(
+        InputError, match=r"part-2\.parquet, row 77 \(from 0\): p = 1\.5 is not .*--drop-invalid leaves"
+    ):
+        run(*arguments)
+    with pytest.raises(InputError, match="use --drop-invalid instead of --drop-missing"):
+        run(*arguments, "--drop-missing")
+    assert "2 rows left out: probability missing or outside [0, 1]" in run(*arguments, "--drop-invalid")
+
+
+def test_drop_invalid_of_a_small_file(tmp_path: Path) -> None:
+    y, p = rows(500, 1)
+    bad = p.copy()
+    bad[[77, 200]] = 1.5, np.nan
+    pq.write_table(pa.table({"y": y, "p": bad}), tmp_path / "p.parquet")
+    text = run("metric", "ece", tmp_path / "p.parquet", "--drop-invalid")
+    assert "2 rows that are no predictions left out" in text
+    kept = np.delete(np.arange(500), [77, 200])
+    assert f"{cal.compute('ece', y[kept], p[kept]):.10g}" in text
+
+
+def test_scan_writes_a_state_that_is_read_like_predictions(folder: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state.parquet"
+    assert "3,000 predictions" in run("scan", folder, "--label", "y", "--prob", "p", "--by", "day", "-o", state)
+    y, p = rows()
+    saved = cal.scale.State.load(state)
+    assert saved.regrouped(day=None).digest == cal.scale.State().update(y, p).digest
+    assert float(run("metric", "ece", state, "-q").split()[1]) == pytest.approx(cal.compute("ece", y, p), abs=1e-10)
+    both = tmp_path / "both.parquet"
+    run("scan", state, folder, "--label", "y", "--prob", "p", "--by", "day", "-o", both)
+    assert cal.scale.State.load(both).digest == (saved + saved).digest
+    found = scan.scanned(str(state), group="day")
+    assert found is not None
+    assert sorted(set(found.group or [])) == ["2026-11-14", "2026-11-15"]
+    with pytest.raises(InputError, match="keeps no 'site' apart: scan with --by site"):
+        scan.scanned(str(state), group="site")
+
+
+def test_a_state_of_several_classes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 400)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    pq.write_table(pa.table({"y": y, "p0": p[:, 0], "p1": p[:, 1], "p2": p[:, 2]}), tmp_path / "p.parquet")
+    state = tmp_path / "state.parquet"
+    run("scan", tmp_path / "p.parquet", "--label", "y", "--prob", "p", "-o", state)
+    assert float(run("metric", "ece", state, "-q").split()[1]) == pytest.approx(cal.compute("ece", y, p), abs=1e-10)
+    run("scan", tmp_path / "p.parquet", "--label", "y", "--prob", "p", "--top-label", "-o", state)
+    assert cal.scale.State.load(state).lens == "top-label"
+
+
+def test_what_scan_refuses(folder: Path, tmp_path: Path) -> None:
+    for words, sentence in (
+        ((folder, "-o", tmp_path / "s.csv"), "a state is a .parquet file"),
+        ((folder, "-o", tmp_path / "no" / "s.parquet"), "does not exist"),
+        ((tmp_path / "none", "-o", tmp_path / "s.parquet"), "no such file"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            run("scan", *words)
+
+
+def test_sql_is_the_text_of_the_library() -> None:
+    text = run("sql", "--table", "t", "--label", "y", "--prob", "p", "--by", "day")
+    assert text.strip() == cal.scale.sql("t", label="y", prob="p", by=["day"]).strip()
