@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 
 from calibrary._text import for_terminal as plain
+from calibrary.cli.large import scanned
 from calibrary.cli.read import PredictionFile, read_predictions
-from calibrary.cli.scan import scanned
 
 #: No colon becomes a picture and no number a color: what is printed is what was said.
 out = Console(emoji=False, highlight=False)

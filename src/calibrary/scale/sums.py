@@ -157,7 +157,8 @@ class Sums:
         """The code whose sums are at a place: see ``place_of`` of the compiled loops."""
         key, inside = np.divmod(place, self._places)
         edge, inside = np.divmod(inside, self._places // 2)
-        return key * (2 * self.grid.size) + 2 * (inside & ~1) + 2 * (1 - edge) + (inside & 1)
+        code: Integers = key * (2 * self.grid.size) + 2 * (inside & ~1) + 2 * (1 - edge) + (inside & 1)
+        return code
 
     def _summed(self, batch: Batch) -> Table:
         cell, position = self._located(batch.c)

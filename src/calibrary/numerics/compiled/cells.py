@@ -64,7 +64,7 @@ def _locate_block(
         k = np.uint64(exponent + (_EXPONENTS if values[i] > 0.5 else 0))
         x[i] *= scale[k]  # the same as by the power of two first, which is exact, and then by g
         codes[i] = start[k]
-    near = 0
+    near = np.int64(0)
     for i in range(len(values)):  # as if no value lay near an edge
         before = np.int64(x[i])
         position = np.int64((x[i] - before) * 268435456.0 + 0.5)

@@ -1,0 +1,237 @@
+"""Files larger than memory: they are scanned into a state.
+
+A file or folder of more than :data:`MOST_ROWS` rows is never read whole: ``report``, ``metric`` and ``plot`` scan it. A
+saved state is read wherever a file of predictions is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.cli.files import Columns, InputError
+from calibrary.cli.read import _label_column, _model_columns
+
+#: Rows (told by the files themselves) from which on Parquet and Arrow are scanned, and bytes from which on CSV is.
+MOST_ROWS = 10_000_000
+MOST_CSV_BYTES = 500_000_000
+
+_KINDS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+          ".csv": "csv"}  # fmt: skip
+#: A state of more cells than this is put together to the resolution that is enough for drawing again.
+_MANY_CELLS = 100_000
+_ENOUGH = 4800
+#: Ways of reading that need all rows at once.
+_WHOLE = ("models", "logits", "percent", "id", "model_column", "class_column", "others")
+
+
+@dataclass(frozen=True)
+class ScannedFile:
+    """What a state says about a file of predictions, in the place of its rows."""
+
+    source: str
+    model: str
+    data: Any
+    group: list[Any] | None = None
+    notes: tuple[str, ...] = ()
+    n_dropped: int = 0
+    weight: None = None
+    others: Columns = field(default_factory=dict)
+
+    @property
+    def models(self) -> dict[str, Any]:
+        return {self.model: self.data}
+
+    @property
+    def y(self) -> NDArray[np.intp]:
+        """One label for each row of the state."""
+        labels: NDArray[np.intp] = self.data.y
+        return labels
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return tuple(map(str, self.data.classes))
+
+    def predictions(self, model: str | None = None) -> Any:
+        """The rows of the state."""
+        return self.data
+
+
+def scanned(source: Any, **options: Any) -> ScannedFile | None:
+    """The state of a file that is one, or is too large to be read whole; None for any other.
+
+    The options are those of :func:`calibrary.cli.read.read_predictions`.
+    """
+    one = source[0] if isinstance(source, Sequence) and not isinstance(source, str) and len(source) == 1 else source
+    if not isinstance(one, str | Path) or str(one) == "-":
+        return None
+    if is_state(Path(one)):
+        return _of_state(str(one), load_state(Path(one)), options, {})
+    kind = _large(Path(one))
+    if kind is None or any(options.get(name) for name in _WHOLE):
+        return None
+    if options.get("drop_missing") and not options.get("drop_invalid"):
+        raise InputError(
+            f"{one} is scanned, as are all files of more than {MOST_ROWS:,} rows: use --drop-invalid instead of "
+            "--drop-missing, which counts every row that it leaves out"
+        )
+    by = [options["group"]] if options.get("group") else []
+    state, columns, notes = state_of([str(one)], by=by, kind=kind, **{n: options.get(n) for n in _SCANNED})
+    notes = [f"more than {MOST_ROWS:,} rows: scanned into a state, where every number says how exact it is", *notes]
+    return _of_state(str(one), state, options, columns, notes)
+
+
+_SCANNED = ("label", "prob", "weight", "positive", "drop_invalid")
+
+
+def _of_state(
+    source: str, state: Any, options: dict[str, Any], columns: dict[str, Any], notes: Sequence[str] = ()
+) -> ScannedFile:
+    from calibrary.scale import State
+
+    group = options.get("group")
+    name = str(columns.get("model", "state"))
+    said = (*notes, *(f"{count:,} rows left out: {reason}" for reason, count in state.dropped.items()))
+    if isinstance(state, State) and len(state) > _MANY_CELLS and state.resolution % _ENOUGH == 0:
+        state = state.coarser(_ENOUGH)
+        said = (*said, f"{state.n:,} predictions at resolution {_ENOUGH:,}, so that draws are fast")
+    if group is None:
+        return ScannedFile(source, name, state.as_predictions(), None, said)
+    if group not in getattr(state, "key_names", ()):
+        raise InputError(f"{source} keeps no {group!r} apart: scan with --by {group}")
+    rows, values = state.rows_by(group)
+    return ScannedFile(source, name, rows, values, said)
+
+
+# -- what kind of file it is ------------------------------------------------------------------------
+
+
+def is_state(path: Path) -> bool:
+    """Is it a state that was saved, rather than rows of predictions?"""
+    return _about(path) is not None
+
+
+def _about(path: Path) -> dict[str, Any] | None:
+    if path.suffix != ".parquet" or not path.is_file():
+        return None
+    import json
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        found = (pq.read_schema(path).metadata or {}).get(b"calibrary")
+    except (pa.ArrowInvalid, OSError):  # whoever reads it will say what is wrong
+        return None
+    return None if found is None else dict(json.loads(found))
+
+
+def load_state(path: Path) -> Any:
+    """The state in a file, of whichever kind."""
+    from calibrary.scale import State, VectorState
+
+    about = _about(path)
+    if about is None:
+        raise InputError(f"{path} is no saved state: make one with calibrary scan FILES -o {path.name}")
+    return VectorState.load(path) if about.get("kind") == "vectors" else State.load(path)
+
+
+def _large(path: Path) -> str | None:
+    """The format of a file or folder that is too large to be read whole, else None."""
+    try:
+        files = [p for p in path.rglob("*") if p.is_file()] if path.is_dir() else [path] if path.is_file() else []
+    except OSError:
+        return None
+    files = [p for p in files if p.name[0] not in "._"]
+    kinds = {_KINDS.get(p.suffix) for p in files}
+    if len(kinds) != 1 or None in kinds:
+        return None
+    kind = str(kinds.pop())
+    if kind == "csv":
+        return kind if sum(p.stat().st_size for p in files) > MOST_CSV_BYTES else None
+    return kind if _rows(files, kind) > MOST_ROWS else None
+
+
+def _rows(files: list[Path], kind: str) -> int:
+    if sum(p.stat().st_size for p in files) < MOST_ROWS // 100:  # a row takes a few bits at least
+        return 0
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if kind == "parquet":
+            return sum(pq.read_metadata(p).num_rows for p in files)
+        return sum(_rows_of_arrow(p) for p in files)
+    except (pa.ArrowInvalid, OSError):  # whoever reads it will say what is wrong
+        return 0
+
+
+def _rows_of_arrow(path: Path) -> int:
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as opened:
+        file = pa.ipc.open_file(opened)
+        return sum(file.get_batch(i).num_rows for i in range(file.num_record_batches))
+
+
+# -- scanning ---------------------------------------------------------------------------------------
+
+
+def state_of(
+    files: Sequence[str],
+    *,
+    label: str | None,
+    prob: Sequence[str] | None,
+    weight: str | None,
+    positive: str | None,
+    drop_invalid: bool | None,
+    by: Sequence[str] = (),
+    kind: str | None = None,
+    **more: Any,
+) -> tuple[Any, dict[str, Any], list[str]]:
+    """The state of files, what its columns were, and what was guessed about them."""
+    from calibrary.scale import merged, scan
+
+    notes: list[str] = []
+    known = _columns_of(files[0], kind)
+    label = _label_column(known, label, notes)
+    columns = _model_columns(known, label, prob, None, {*by, *([weight] if weight else [])}, notes)
+    model, probs = next(iter(columns.items()))
+    try:
+        states = [
+            scan(
+                file, label=label, prob=probs[0] if len(probs) == 1 else probs, by=by, weight=weight,
+                pos_label=positive, drop_invalid=bool(drop_invalid), format=kind, **more,
+            )
+            for file in files
+        ]  # fmt: skip
+        return merged(states), {"model": model}, notes  # type: ignore[type-var]
+    except ValueError as error:
+        raise InputError(_in_words_of_the_command_line(str(error))) from error
+
+
+def _columns_of(file: str, kind: str | None) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    first = next((p for p in sorted(Path(file).rglob("*")) if p.suffix in _KINDS), Path(file))
+    try:
+        found = ds.dataset(file, format=kind or _KINDS.get(first.suffix, "parquet"), partitioning="hive")
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{file} cannot be read: {str(error).splitlines()[0]}") from error
+    return list(found.schema.names)
+
+
+def _in_words_of_the_command_line(sentence: str) -> str:
+    for of_python, here in (
+        ("drop_invalid=True leaves", "--drop-invalid leaves"),
+        ("pass labels=[...], or pos_label= for two", "say which of two the probabilities are of with --positive"),
+        ("pass lens='top-label', or scan part by part", "add --top-label, or scan part by part"),
+    ):
+        sentence = sentence.replace(of_python, here)
+    return sentence
