@@ -316,3 +316,14 @@ def test_the_page_of_several_models_is_made_again_too(two_models, tmp_path):
     assert page(*from_json(tmp_path / "r.json")) == text
     assert text.count('class="tip curve"') == 2
     assert "| logistic |" in (tmp_path / "r.md").read_text()
+
+
+def test_weights_that_are_no_counts_give_a_report_that_says_what_was_not_judged():
+    y, p, _ = cal.datasets.breast_cancer()
+    weights = np.random.default_rng(0).random(len(y))
+    answer = cal.report(y, p, sample_weight=weights, metrics=["ece"], n_resamples=0)
+    assert answer.evaluation.row("ece").value == pytest.approx(cal.compute("ece", y, p, sample_weight=weights))
+    said = next(s for s in answer.sections if s.key == "help").sentences
+    assert "weight_type='importance'" in said[0]
+    judged = cal.report(y, p, sample_weight=weights, weight_type="importance", metrics=["ece"], n_resamples=0)
+    assert "log loss" in next(s for s in judged.sections if s.key == "help").sentences[0]

@@ -38,7 +38,7 @@ _MANY_ROWS, _FEW_DRAWS = 100_000, 39
 @section("help")
 def recalibration(context: Context) -> Section:
     """The gain of every map, the advice in a sentence, and the curve before and after the map."""
-    why = too_little(context.p)
+    why = too_little(context.p, context.question.weight_type)
     if why:
         return Section("help", TITLE, (f"Whether recalibration would help was not judged: {why}.",))
     gain = _gain(context)
@@ -55,12 +55,14 @@ def recalibration(context: Context) -> Section:
     )
 
 
-def too_little(p: Predictions) -> str:
+def too_little(p: Predictions, weight_type: str = "frequency") -> str:
     """Why no map can be judged on these predictions; empty where one can."""
     if p.fractional or p.y.ndim == 2:
         return "the labels are shares or several a row, and a map is fitted to single outcomes"
     if p.counted:
         return "the rows are cells that stand for many predictions each; recalibrate with a sample of the rows"
+    if weight_type == "frequency" and p.w is not None and np.any(p.w != np.rint(p.w)):
+        return "the weights are no counts of rows; with weight_type='importance' they are read as importance"
     if p.n < LEAST_ROWS:
         return f"{p.n} rows are too few (at least {LEAST_ROWS})"
     share = np.sort(p.class_share)[-2:] * p.n
