@@ -105,35 +105,35 @@ _ROOMS = (
 
 #: What people call besides the metrics themselves.
 _VERBS = (
-    "adjust_pvalues", "assert_calibrated", "averaged_two_bin_null_mean", "boxes", "calibration_gain",
-    "calibration_monitor", "catalogue", "check_propriety", "compare", "compute", "evaluate", "horizon", "interval",
-    "match_detections", "matched_detections", "neighbor_power", "neighbor_sample_size", "null_distribution", "power",
-    "predictions", "read_yolo", "recalibration_gain", "recommend", "report", "sample_size", "scoring_function",
-    "segmentation", "sigmoid", "softmax", "test", "verdict",
+    "above_thresholds", "adjust_pvalues", "assert_calibrated", "averaged_two_bin_null_mean", "boxes",
+    "calibration_gain", "calibration_monitor", "catalogue", "check_propriety", "compare", "compute", "evaluate",
+    "horizon", "interval", "match_detections", "matched_detections", "neighbor_power", "neighbor_sample_size",
+    "null_distribution", "power", "predictions", "read_yolo", "recalibration_gain", "recommend", "report",
+    "sample_size", "scoring_function", "segmentation", "sigmoid", "softmax", "test", "verdict",
 )  # fmt: skip
 
 #: Tables and curves.
 _TABLES = (
-    "cumulative_difference", "d_ece_map", "decision_curve", "ece_knn_curve", "honest_band", "multiple_binomial_test",
-    "murphy_curve", "observed_expected_interval", "regret_curve", "reliability_bins", "score_decomposition",
-    "set_coverage_curve",
+    "confidence_direction", "cumulative_difference", "d_ece_map", "decision_curve", "detection_thresholds",
+    "ece_knn_curve", "honest_band", "multiple_binomial_test", "murphy_curve", "observed_expected_interval",
+    "regret_curve", "reliability_bins", "score_decomposition", "set_coverage_curve",
 )  # fmt: skip
 
 #: What they take and return.
 _NOUNS = (
     "Alternative", "Asymptotic", "BetaCalibrationTestResult", "BinnedDecomposition", "BonferroniResult", "Bootstrap",
     "Boxes", "CalibrationLoss", "CalibrationMonitor", "CalibrationWarning", "Catalogue", "ClassRow",
-    "ClassWiseHosmerLemeshowResult", "Comparison", "ConfidenceInterval", "Consistency", "CorpDecomposition",
-    "Correction", "CoverageCurve", "CoxResult", "CoxTestResult", "CumulativeDifference", "CumulativeTestResult",
-    "Decision", "DecisionCurve", "DecisionRow", "DetectionMap", "EValueResult", "EmbeddedTestResult",
-    "EntropyDifference", "Entry", "Evaluation", "GroupRow", "GroupingLoss", "HonestBand", "HonestError", "Horizon",
-    "HosmerLemeshowResult", "IntervalResult", "Inversion", "Lens", "MapGain", "Matches", "MonteCarlo",
-    "MonteCarloResult", "MultipleBinomialResult", "MurphyCurve", "MurphyDecomposition", "NeighborCurve",
-    "NeighborTestResult", "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Parts", "Pixels", "Power",
-    "Predictions", "Propriety", "Question", "RatioInterval", "RecalibrationGain", "Recalibrator", "Recommendation",
-    "RegretCurve", "ReliabilityBins", "Report", "Row", "SampleSize", "ScoringFunction", "SegmentsTestResult",
-    "SetCoverage", "TCalResult", "TestResult", "Triangle", "TrueDecomposition", "UnknownMetricError",
-    "VariationalTestResult", "Verdict",
+    "ClassWiseHosmerLemeshowResult", "Comparison", "ConfidenceDirection", "ConfidenceInterval", "Consistency",
+    "CorpDecomposition", "Correction", "CoverageCurve", "CoxResult", "CoxTestResult", "CumulativeDifference",
+    "CumulativeTestResult", "Decision", "DecisionCurve", "DecisionRow", "DetectionMap", "DetectionThresholds",
+    "EValueResult", "EmbeddedTestResult", "EntropyDifference", "Entry", "Evaluation", "GroupRow", "GroupingLoss",
+    "HonestBand", "HonestError", "Horizon", "HosmerLemeshowResult", "IntervalResult", "Inversion", "Lens", "MapGain",
+    "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult", "MurphyCurve", "MurphyDecomposition",
+    "NeighborCurve", "NeighborTestResult", "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Parts",
+    "Pixels", "Power", "Predictions", "Propriety", "Question", "RatioInterval", "RecalibrationGain", "Recalibrator",
+    "Recommendation", "RegretCurve", "ReliabilityBins", "Report", "Row", "SampleSize", "ScoringFunction",
+    "SegmentsTestResult", "SetCoverage", "TCalResult", "TestResult", "Triangle", "TrueDecomposition",
+    "UnknownMetricError", "VariationalTestResult", "Verdict",
 )  # fmt: skip
 
 _METRICS = sorted({f.__name__ for f in (*_FUNCTIONS.values(), *(test.function for test in _TESTS.values()))})

@@ -57,6 +57,11 @@ from calibrary.diagnostics.decomposition import TrueDecomposition as TrueDecompo
 from calibrary.diagnostics.decomposition import score_decomposition as score_decomposition
 from calibrary.diagnostics.detection_map import DetectionMap as DetectionMap
 from calibrary.diagnostics.detection_map import d_ece_map as d_ece_map
+from calibrary.diagnostics.detection_threshold import DetectionThresholds as DetectionThresholds
+from calibrary.diagnostics.detection_threshold import above_thresholds as above_thresholds
+from calibrary.diagnostics.detection_threshold import detection_thresholds as detection_thresholds
+from calibrary.diagnostics.direction import ConfidenceDirection as ConfidenceDirection
+from calibrary.diagnostics.direction import confidence_direction as confidence_direction
 from calibrary.diagnostics.honest_band import HonestBand as HonestBand
 from calibrary.diagnostics.honest_band import honest_band as honest_band
 from calibrary.diagnostics.neighbours import NeighborCurve as NeighborCurve

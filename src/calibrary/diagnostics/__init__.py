@@ -8,6 +8,8 @@ from calibrary.diagnostics.cumulative import *
 from calibrary.diagnostics.decisions import *
 from calibrary.diagnostics.decomposition import *
 from calibrary.diagnostics.detection_map import *
+from calibrary.diagnostics.detection_threshold import *
+from calibrary.diagnostics.direction import *
 from calibrary.diagnostics.honest_band import *
 from calibrary.diagnostics.neighbours import *
 from calibrary.diagnostics.ratio import *

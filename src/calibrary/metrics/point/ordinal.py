@@ -8,14 +8,21 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary._errors import one_of
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.literature import cited
-from calibrary.metrics.point.rows import ROW_SCORE, Score, errors, reduced
+from calibrary.metrics.point.rows import ROW_SCORE, Score, errors, mean_of_rows, reduced
 from calibrary.metrics.point.skill import skill_of
 
-__all__ = ["ranked_probability_score", "squared_absolute_ranked_probability_score"]
+__all__ = [
+    "count_ranked_probability_score",
+    "ranked_probability_score",
+    "squared_absolute_ranked_probability_score",
+]
+
+#: Counts are summed up to where less than this is left of every distribution; and never beyond this many.
+_TAIL, _MOST = 1e-10, 10_000_000
 
 
 @metric(
@@ -50,8 +57,7 @@ def ranked_probability_score(
 
     .. math:: \frac{1}{N} \sum_i \frac{1}{K-1} \sum_{k<K} (F_{ik} - [y_i \le k])^2, \quad F_{ik} = \sum_{j \le k} c_{ij}
 
-    Two classes give the Brier score. For counts without an upper bound lump the tail in the last column and use
-    ``normalize=False``.
+    Two classes give the Brier score. For counts without an upper bound see :func:`count_ranked_probability_score`.
 
     Parameters
     ----------
@@ -144,3 +150,54 @@ def _cumulative_rows(view: Predictions, loss: Any, soft_target: Any) -> Array:
     for rows, e in errors(view, soft_target):
         out[rows] = loss(e) if e.ndim == 1 else loss(np.add.accumulate(e, 1, out=e)[:, :-1]) @ share
     return out
+
+
+def count_ranked_probability_score(
+    counts: Any, distribution: Any, *, sample_weight: Any = None, reduction: str = "mean"
+) -> Score:
+    r"""Ranked probability score of predicted distributions of counts, which have no largest class.
+
+    .. math:: \frac{1}{N} \sum_i \sum_{k=0}^{\infty} (F_i(k) - [y_i \le k])^2
+
+    The score (26) without its last class and without the division by K - 1, as epidemiology reports it.
+
+    Parameters
+    ----------
+    counts : array-like of shape (N,)
+        The counts that came about: whole numbers from 0.
+    distribution : object or callable
+        The predictions: something with ``cdf(k)``, such as a frozen distribution of scipy.stats with one parameter for
+        each row, or that function itself; called with whole numbers of shape (m, 1), it gives (m, N).
+    sample_weight : array-like of shape (N,), optional
+        Weight 2 is the row written twice.
+    reduction : "mean" or "none"
+        One number, or one per row.
+
+    Notes
+    -----
+    The sum ends where every distribution has less than 1e-10 left; what is left out is below the squares of that.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> from scipy.stats import poisson
+    >>> round(cal.count_ranked_probability_score([0, 3, 2], poisson([1.0, 2.0, 2.5])), 4)
+    0.5036
+    """
+    y = as_floats(counts, "counts")
+    if y.ndim != 1 or not len(y) or (y < 0).any() or (y % 1 != 0).any():
+        raise ValueError("counts must be whole numbers from 0, one for each row")
+    cdf = getattr(distribution, "cdf", distribution)
+    if not callable(cdf):
+        raise ValueError(f"distribution={distribution!r} needs a method cdf(k), or pass that function")
+    rows, start, step = np.zeros(len(y)), 0, max(1, min(256, (1 << 20) // len(y)))
+    while start < _MOST:
+        k = np.arange(start, start + step)[:, None]
+        below = np.broadcast_to(np.asarray(cdf(k), dtype=np.float64), (step, len(y)))
+        if not ((below >= -1e-12) & (below <= 1.0 + 1e-12)).all():
+            raise ValueError(f"distribution gives values outside [0, 1] for counts from {start}: pass a cdf")
+        rows += ((below - (y <= k)) ** 2).sum(axis=0)
+        start += step
+        if (1.0 - below[-1]).max() < _TAIL and start > y.max():
+            return mean_of_rows(rows, sample_weight, reduction)
+    raise ValueError(f"distribution still has more than {_TAIL:g} above {_MOST:,}: its tail is too heavy to sum")

@@ -1,0 +1,131 @@
+"""The score below which detections are dropped before LAECE is read (section 7.4): chosen on validation data."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calibrary._errors import one_of
+from calibrary.data import Matches
+from calibrary.data.checks import Array
+from calibrary.metrics.declare import Result
+
+__all__ = ["DetectionThresholds", "above_thresholds", "detection_thresholds"]
+
+
+@dataclass(frozen=True)
+class DetectionThresholds(Result):
+    """The score from which on detections of each class are kept.
+
+    Attributes
+    ----------
+    thresholds : class -> the least score that is kept
+    error : class -> the error there; NaN for a class without objects and detections
+    objective : what was minimised
+    """
+
+    thresholds: dict[Hashable, float]
+    error: dict[Hashable, float]
+    objective: str
+
+
+def detection_thresholds(matches: Matches, *, objective: str = "lrp") -> DetectionThresholds:
+    r"""The score threshold of each class with the least error, for LAECE of detectors that list many weak detections.
+
+    The inventors of LAECE drop detections below a threshold found on validation data, because noisy low scores would
+    rule the error; it is the one with the least localisation-recall-precision error,
+
+    .. math:: \frac{1}{TP + FP + FN} \Big( \sum_{TP} \frac{1 - IoU}{1 - \tau} + FP + FN \Big)
+
+    with the overlap :math:`\tau` at which detections count as found. Choose on validation data, then apply to the test
+    data with :func:`above_thresholds`: chosen on the data it is reported for, the error is too small.
+
+    Parameters
+    ----------
+    matches : Matches
+        Matched detections of the validation data.
+    objective : "lrp" or "f1"
+        The error above, or 1 - F1, which does not look at overlaps.
+
+    Returns
+    -------
+    DetectionThresholds
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> found = cal.datasets.detections()
+    >>> chosen = cal.detection_thresholds(found)
+    >>> kept = cal.above_thresholds(found, chosen)
+    >>> len(kept) < len(found)
+    True
+    """
+    one_of("objective", objective, ("lrp", "f1"))
+    if not isinstance(matches, Matches):
+        raise TypeError("detection_thresholds takes matched detections: make them with calibrary.match_detections")
+    tau = 0.5 if matches.iou_threshold is None else matches.iou_threshold
+    thresholds: dict[Hashable, float] = {}
+    errors: dict[Hashable, float] = {}
+    for k, category in enumerate(matches.categories):
+        mine = np.flatnonzero(matches.category == k)
+        order = mine[np.argsort(-matches.score[mine], kind="stable")]
+        thresholds[category], errors[category] = _best(matches, order, float(matches.n_objects[k]), tau, objective)
+    return DetectionThresholds(thresholds, errors, objective)
+
+
+def _best(matches: Matches, order: Any, objects: float, tau: float, objective: str) -> tuple[float, float]:
+    """Least error over all thresholds of one class, whose detections come in falling order of score."""
+    if objects == 0.0 and len(order) == 0:
+        return 0.0, float("nan")
+    w, hit, score = matches.weights[order], matches.correct[order], matches.score[order]
+    found = np.concatenate([[0.0], np.cumsum(w * hit)])
+    false = np.concatenate([[0.0], np.cumsum(w * ~hit)])
+    missed = np.maximum(objects - found, 0.0)
+    if objective == "f1":
+        error = 1.0 - 2.0 * found / np.maximum(2.0 * found + false + missed, np.finfo(float).tiny)
+    else:
+        off: Array = w * hit * (1.0 - matches.located[order]) / max(1.0 - tau, np.finfo(float).tiny)
+        all_of_them = np.maximum(found + false + missed, np.finfo(float).tiny)
+        error = (np.concatenate([[0.0], np.cumsum(off)]) + false + missed) / all_of_them
+    # equal scores are kept or dropped together: only the last of them, or nothing, may be the end
+    ends = np.concatenate([[0], np.flatnonzero(np.append(score[:-1] != score[1:], True)) + 1]) if len(order) else [0]
+    best = int(np.asarray(ends)[int(np.argmin(error[ends]))])
+    return (float(np.nextafter(1.0, 2.0)) if best == 0 else float(score[best - 1])), float(error[best])
+
+
+def above_thresholds(matches: Matches, thresholds: DetectionThresholds | dict[Hashable, float] | float) -> Matches:
+    """The detections whose score reaches the threshold of their class; an object found only by others is missed.
+
+    Parameters
+    ----------
+    matches : Matches
+    thresholds : DetectionThresholds, dict of class -> score, or one score for all
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> found = cal.datasets.detections()
+    >>> float(cal.above_thresholds(found, 0.3).score.min()) >= 0.3
+    True
+    """
+    if isinstance(thresholds, DetectionThresholds):
+        thresholds = thresholds.thresholds
+    if isinstance(thresholds, dict):
+        unknown = [c for c in matches.categories if c not in thresholds]
+        if unknown:
+            raise ValueError(
+                f"thresholds lack the class {unknown[0]!r}: give one for each of {list(matches.categories)}"
+            )
+        least = np.array([float(thresholds[c]) for c in matches.categories])[matches.category]
+    else:
+        least = np.full(len(matches), float(thresholds))
+    chosen = thresholds
+
+    def again(**options: Any) -> Matches:
+        return above_thresholds(matches.rematched(**options), chosen)
+
+    kept = matches._taking(matches.score >= least)
+    return replace(kept, again=None if matches.again is None else again, overlapping=None)

@@ -1,0 +1,117 @@
+"""Over-confident, under-confident, or both in different places? What |ESCE| below ECE tells (section 4.8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+
+from calibrary._errors import whole
+from calibrary.data.checks import Array
+from calibrary.data.views import Views
+from calibrary.diagnostics.declare import diagnostic, only_view
+from calibrary.grouping import Groups, group
+from calibrary.metrics.bins.expected import expected_calibration_error
+from calibrary.metrics.bins.options import Bins
+from calibrary.metrics.declare import Result
+
+__all__ = ["ConfidenceDirection", "confidence_direction"]
+
+
+@dataclass(frozen=True)
+class ConfidenceDirection(Result):
+    """The two parts of the ECE.
+
+    Attributes
+    ----------
+    over, under : the parts of the ECE from bins whose confidence is too high and too low; ECE is their sum
+    ece, esce : over + under, and under - over: |ESCE| < ECE exactly where both parts are positive
+    over_pvalue, under_pvalue : how often a calibrated model with these confidences has as large a part
+    finding : "over-confident", "under-confident", "mixed" (both, in different places) or "none", at ``level``
+    """
+
+    over: float
+    under: float
+    ece: float
+    esce: float
+    over_pvalue: float
+    under_pvalue: float
+    finding: str
+    level: float
+
+    def __str__(self) -> str:
+        words = {
+            "over-confident": "over-confident wherever it is miscalibrated",
+            "under-confident": "under-confident wherever it is miscalibrated",
+            "mixed": "over-confident at some confidences and under-confident at others",
+            "none": "no part of the error is larger than chance alone explains",
+        }
+        return f"{words[self.finding]} (over {self.over:.4f} + under {self.under:.4f} = ECE {self.ece:.4f})"
+
+
+@diagnostic(expected_calibration_error)
+def confidence_direction(
+    views: Views,
+    *,
+    n_resamples: int = 999,
+    confidence_level: float = 0.95,
+    rng: Any = 0,
+    **options: Unpack[Bins],
+) -> ConfidenceDirection:
+    r"""Is the model over-confident, under-confident, or both in different places?
+
+    .. math:: ECE = \sum_b p_b (\bar c_b - \bar y_b)^+ + \sum_b p_b (\bar y_b - \bar c_b)^+, \qquad
+              ESCE = \sum_b p_b (\bar y_b - \bar c_b)
+
+    Where :math:`|ESCE| < ECE` both parts are positive. By chance alone they always are, so each is compared with the
+    same part of a calibrated model: labels are redrawn from the confidences, the bins stay.
+
+    Parameters
+    ----------
+    n_resamples : int
+    confidence_level : float
+        Of the two comparisons together: each is judged at half of what is left.
+    rng : int, Generator or None
+
+    Returns
+    -------
+    ConfidenceDirection
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p, *_ = cal.datasets.review_example()
+    >>> cal.confidence_direction(y, p).finding
+    'over-confident'
+    """
+    view = only_view(views, "a direction")
+    groups = group(view, **options)
+    over, under = _parts(groups, groups.residual[None])
+    draws, generator = whole("n_resamples", n_resamples), np.random.default_rng(rng)
+    drawn = np.stack([_redrawn(groups, generator) for _ in range(draws)])
+    null_over, null_under = _parts(groups, drawn)
+    over_p, under_p = (
+        float((1 + np.sum(null >= seen - 1e-12)) / (draws + 1))
+        for null, seen in ((null_over, over[0]), (null_under, under[0]))
+    )
+    limit = (1.0 - confidence_level) / 2.0
+    kinds = {(True, True): "mixed", (True, False): "over-confident", (False, True): "under-confident"}
+    finding = kinds.get((over_p <= limit, under_p <= limit), "none")
+    a, b = float(over[0]), float(under[0])
+    return ConfidenceDirection(a, b, a + b, b - a, over_p, under_p, finding, confidence_level)
+
+
+def _parts(groups: Groups, residual: Array) -> tuple[Array, Array]:
+    """Shares of the weighted gaps below and above zero, a row of residuals each."""
+    total = groups.view.total
+    return -np.minimum(residual, 0.0).sum(axis=1) / total, np.maximum(residual, 0.0).sum(axis=1) / total
+
+
+def _redrawn(groups: Groups, rng: np.random.Generator) -> Array:
+    """Sums of label less confidence in every group, for labels drawn from the confidences; of each copy of a row."""
+    view = groups.view
+    if view.w is None:
+        return groups.sum((rng.random(view.n) < view.c) - view.c)
+    ones = rng.binomial(view.counts("redrawing labels").astype(np.int64), view.c)
+    return np.asarray(np.bincount(groups.index, ones - view.w * view.c, minlength=len(groups)), dtype=np.float64)
