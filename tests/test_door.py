@@ -705,6 +705,27 @@ def test_one_metric_that_fails_leaves_the_others_alone(binary, monkeypatch):
     assert result["bs"] == cal.brier_score(*binary)
 
 
+def test_one_metric_that_fails_on_redrawn_data_leaves_the_others_alone(binary, monkeypatch):
+    from calibrary import evaluation
+
+    infer_many = evaluation.infer_many
+
+    def breaks(statistics, *args, **options):
+        if any(s.name == "bs" for s in statistics):
+            raise ZeroDivisionError("division by zero")
+        return infer_many(statistics, *args, **options)
+
+    monkeypatch.setattr(evaluation, "infer_many", breaks)
+    asked = {"intervals": True, "tests": True, "n_resamples": 39, "rng": 0}
+    result = cal.evaluate(*binary, metrics=["bs", "mae", "ece"], primary="bs", **asked)
+    assert result.row("bs").note == "no interval and no test: failed with ZeroDivisionError: division by zero"
+    assert result.row("bs").low is None
+    other = cal.evaluate(*binary, metrics=["mae", "ece"], **asked)
+    assert (result.row("mae").low, result.row("ece").pvalue) == (other.row("mae").low, other.row("ece").pvalue)
+    with pytest.raises(ZeroDivisionError):
+        cal.evaluate(*binary, metrics=["bs"], **asked)
+
+
 def test_threads_leave_the_warnings_of_others_alone(binary):
     from concurrent.futures import ThreadPoolExecutor
 

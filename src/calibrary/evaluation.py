@@ -310,14 +310,19 @@ def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row],
             named = statistic.named
             known = sample.p.note_for(entry, own) if entry.reads == "predictions" else ""
     except Exception as error:
-        sentence = str(error) or "no reason given"
-        return sentence if isinstance(error, ValueError) else f"failed with {type(error).__name__}: {sentence}"
+        return _reason(error)
     facts: dict[str, Any] = {
         "id": entry.key, "name": entry.title, "family": entry.family, "range": statistic.range, "better": entry.better,
     }  # fmt: skip
     note = _joined(known, *dict.fromkeys(said))
     rows += [
-        Row(**facts, value=x, part=part, perfect=perfect_of(part, entry), note=note or _no_number(x))
+        Row(
+            **facts,
+            value=x,
+            part=part,
+            perfect=perfect_of(part, entry),
+            note=_joined(note, "" if said else _no_number(x)),
+        )
         for part, x in named.items()
     ]
     done.append(statistic)
@@ -336,18 +341,45 @@ def _inferred(
 ) -> list[Row]:
     """The rows with intervals and p-values; costly metrics that nobody named keep their value alone."""
     found: dict[tuple[str, str], Inferred] = {}
+    failed: dict[str, str] = {}
     if taken:
-        found = infer_many(taken, question, intervals=intervals, tests=tests, primary=primary)
+        found, failed = _surviving(taken, question, {"intervals": intervals, "tests": tests}, primary)
     filled = []
     for row in rows:
         known = found.get((row.id, row.part))
-        if known is None:
+        if known is None and row.id in failed:
+            filled.append(replace(row, note=_joined(row.note, f"no interval and no test: {failed[row.id]}")))
+        elif known is None:
             filled.append(replace(row, note=_joined(row.note, apart.get(row.id, _COSTLY))))
         else:
             note = _joined(row.note, catalogue[row.id].no_interval if intervals else "", known.note)
             numbers = {name: value for name, value in vars(known).items() if name != "note"}
             filled.append(replace(row, **numbers, primary=row.id == primary, note=note or _no_interval(known)))
     return filled
+
+
+def _surviving(
+    taken: list[Statistic], question: Question, wanted: dict[str, bool], primary: str | None
+) -> tuple[dict[tuple[str, str], Inferred], dict[str, str]]:
+    """What is inferred together, and the reasons of those that fail on redrawn data, which leave the others alone."""
+    try:
+        return infer_many(taken, question, **wanted, primary=primary), {}
+    except Exception:
+        failed: dict[str, str] = {}
+        for statistic in taken:
+            try:
+                infer_many([statistic], question, **wanted, primary=None)
+            except Exception as error:
+                failed[statistic.name] = _reason(error)
+        rest = [statistic for statistic in taken if statistic.name not in failed]
+        if not rest or not failed:  # it is not one metric's fault: an option, or what was asked
+            raise
+        return infer_many(rest, question, **wanted, primary=None if primary in failed else primary), failed
+
+
+def _reason(error: Exception) -> str:
+    sentence = str(error) or "no reason given"
+    return sentence if isinstance(error, ValueError) else f"failed with {type(error).__name__}: {sentence}"
 
 
 def _no_number(value: float) -> str:
