@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import html
 import unicodedata
+from collections.abc import Iterable, Sequence
 
 #: Longer names are cut: a title of ten thousand letters makes a page of two hundred metres.
 LONGEST = 80
@@ -67,6 +68,13 @@ def for_terminal(text: object, longest: int | None = None) -> str:
 def for_html(text: object, longest: int | None = None) -> str:
     """Text in a page, also within an attribute's quotes."""
     return html.escape(plain(text, longest), quote=True)
+
+
+def html_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """A plain table for a notebook."""
+    top = "".join(f"<th>{for_html(h)}</th>" for h in head)
+    body = "".join("<tr>" + "".join(f"<td>{for_html(c)}</td>" for c in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def for_csv(text: object) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from calibrary._errors import UnknownMetricError, suggest
+from calibrary._text import html_table
 from calibrary.curves import curve_named
 from calibrary.metrics.declare import ENTRIES, Entry
 
@@ -55,6 +56,9 @@ def _candidate(entry: Entry) -> str:
     return f"{entry.id!r}: {entry.meaning}{carried}"
 
 
+_HEAD = ("row", "id", "family", "name", "range", "perfect")
+
+
 class Catalogue(Mapping[str, Entry]):
     """Every metric by its short name: a read-only mapping that prints as a table.
 
@@ -100,13 +104,18 @@ class Catalogue(Mapping[str, Entry]):
             return False
         return True
 
-    def __repr__(self) -> str:
-        rows = [
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
             (str(e.row or ""), e.id, e.family, e.name, f"[{e.range[0]:g}, {e.range[1]:g}]",
              "" if e.perfect is None else f"{e.perfect:g}")
             for e in self.values()
         ]  # fmt: skip
-        head = ("row", "id", "family", "name", "range", "perfect")
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEAD, self._rows())
+
+    def __repr__(self) -> str:
+        head, rows = _HEAD, self._rows()
         widths = [max(len(r[j]) for r in [head, *rows]) for j in range(len(head))]
         lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in [head, *rows]]
         return "\n".join(lines)

@@ -17,6 +17,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from calibrary._errors import suggest
+from calibrary._text import html_table
 from calibrary.data import Data, as_data
 from calibrary.data.predictions import predictions
 from calibrary.data.views import Views
@@ -141,6 +142,32 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries, lists and numbers."""
         return {f.name: plain_value(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+    def _repr_html_(self) -> str:
+        """For a notebook: columns of equal length as a table, else one line for each field."""
+        named = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        columns = {name: value for name, value in named.items() if isinstance(value, np.ndarray) and value.ndim == 1}
+        rest = [(name, _in_words(value)) for name, value in named.items() if name not in columns]
+        if not columns or len({len(c) for c in columns.values()}) > 1:
+            return html_table(("", type(self).__name__), [(name, _in_words(value)) for name, value in named.items()])
+        rows = [[_in_words(x) for x in row] for row in zip(*columns.values(), strict=True)][:_MOST_ROWS]
+        return html_table(list(columns), rows) + (html_table(("", type(self).__name__), rest) if rest else "")
+
+
+#: Rows of a result that a notebook shows.
+_MOST_ROWS = 50
+
+
+def _in_words(value: Any) -> str:
+    """A field of a result in a notebook: numbers with six digits, long arrays by their size."""
+    if isinstance(value, np.ndarray):
+        shape = " x ".join(map(str, value.shape))
+        return str(value.tolist()) if value.size <= 6 and value.ndim == 1 else f"{shape} numbers"
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    if isinstance(value, tuple | list) and len(value) > 6:
+        return f"{len(value)} entries"
+    return str(value)
 
 
 def plain_value(value: Any) -> Any:

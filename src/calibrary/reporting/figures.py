@@ -14,6 +14,7 @@ import numpy as np
 from calibrary._text import for_html
 from calibrary.data import Matches, Predictions
 from calibrary.evaluation import Evaluation
+from calibrary.grouping import group
 from calibrary.inference.decision import headline_view
 from calibrary.question import Question
 from calibrary.reporting.numbers import quoted
@@ -44,26 +45,32 @@ def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Fi
     level = question.confidence_level
     seen: dict[str, Any] = {"lens": lens, "confidence_level": level, "caption": False}
     n_bins = question.options.get("n_bins", 15)
-    side = "Above" if view.mean(view.residual) > 0 else "Below"
-    way = direction(lens, side)
+    way = direction(lens, "Above" if view.mean(view.residual) > 0 else "Below")
+    window = window_of(view)
+    bins = f"{quoted(evaluation, 'ece', 'ECE')}{n_bins} bins of equal width"
+    binning: dict[str, Any] = {"n_bins": n_bins}
+    nearer = ""
+    if window != (0.0, 1.0):
+        # bins of equal width would put nearly all cases in one point
+        bins, binning = "Ten bins with equally many cases", {"n_bins": 10, "binning": "mass", "labels_shown": False}
+        nearer = f" Drawn from {window[0]:g} to {window[1]:g}, where nearly all predictions lie."
     drawn = [
         Figure(
             "Reliability diagram",
-            f"{quoted(evaluation, 'ece', 'ECE')}{n_bins} bins of equal width; a point is a bin, with its {level:.0%} "
-            f"Wilson limits, faint below five cases. {way}",
-            functools.partial(plots.plot_reliability, data, n_bins=n_bins, error="wilson", n_resamples=0, **seen),
+            f"{bins}; a point is a bin, with its {level:.0%} Wilson limits, faint below five cases. {way}{nearer}",
+            _nearer(window, plots.plot_reliability, data, error="wilson", n_resamples=0, **binning, **seen),
         ),
         Figure(
             "Smooth reliability diagram",
             f"{quoted(evaluation, 'smece', 'smooth ECE')}No bins: a curve with its {level:.0%} band, which fades where "
             f"there are no predictions. Strip: where predictions with outcome 1 (up) and 0 (down) lie. {way}",
-            functools.partial(plots.plot_smooth_reliability, data, n_resamples=200, **seen),
+            _nearer(window, plots.plot_smooth_reliability, data, n_resamples=200, **seen),
         ),
         Figure(
             "Reliability diagram without choices (CORP)",
             f"{quoted(evaluation, 'bs', 'Brier score')}The best monotone curve through the outcomes, with the band in "
             f"which {level:.0%} of calibrated models would lie.",
-            functools.partial(plots.plot_corp, data, **seen),
+            _nearer(window, plots.plot_corp, data, **seen),
         ),
         Figure(
             "Cumulative difference",
@@ -119,6 +126,37 @@ def _(data: Matches, question: Question, evaluation: Evaluation) -> tuple[Figure
             )
         )
     return tuple(drawn)
+
+
+def window_of(view: Predictions) -> tuple[float, float]:
+    """The part of [0, 1] that diagrams show: all of it, unless nearly all predictions and outcomes lie in a corner."""
+    inside = np.quantile(view.c, [0.005, 0.995])
+    seen = group(view, "mass", n_bins=10).label
+    low, high = min(inside[0], seen.min()), max(inside[1], seen.max())
+    if high - low > 0.4:
+        return 0.0, 1.0
+    step = next(s for s in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1) if 6 * s >= 1.1 * (high - low))
+    start = max(np.floor(low / step - 0.3) * step, 0.0)
+    end = min(np.ceil(high / step + 0.3) * step, 1.0)
+    return round(float(start), 4), round(float(end), 4)
+
+
+def _nearer(window: tuple[float, float], plot: Callable[..., Any], *given: Any, **options: Any) -> Callable[[], Any]:
+    """A diagram of the unit square that shows this part of it."""
+
+    def draw() -> Any:
+        ax = plot(*given, **options)
+        if window != (0.0, 1.0):
+            room = 0.02 * (window[1] - window[0])
+            ax.set(xlim=(window[0] - room, window[1] + room), ylim=(window[0] - room, window[1] + room))
+            ticks = np.linspace(*window, 5)
+            ax.set_xticks(ticks, [f"{t:.3g}" for t in ticks])
+            ax.set_yticks(ticks, [f"{t:.3g}" for t in ticks])
+            for strip in ax.child_axes:
+                strip.set_xlim(ax.get_xlim())
+        return ax
+
+    return draw
 
 
 def curve_of(view: Predictions) -> tuple[tuple[float, float | None], ...]:
