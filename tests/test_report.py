@@ -327,3 +327,44 @@ def test_weights_that_are_no_counts_give_a_report_that_says_what_was_not_judged(
     assert "weight_type='importance'" in said[0]
     judged = cal.report(y, p, sample_weight=weights, weight_type="importance", metrics=["ece"], n_resamples=0)
     assert "log loss" in next(s for s in judged.sections if s.key == "help").sentences[0]
+
+
+def test_columns_of_the_file_reach_the_sections(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    y = (rng.random(300) < p).astype(int)
+    lines = [f"{y[i]},{p[i]:.4f},{'mf'[i % 2]},2025-0{1 + i // 100}-01,{i // 2}" for i in range(300)]
+    (tmp_path / "p.csv").write_text("\n".join(["y,p,sex,day,patient", *lines]))
+    asked = ["--by", "sex", "--time", "day", "--threshold", "0.5", "--unit", "patient", "--metrics", "ece"]
+    done = CliRunner().invoke(
+        app, ["report", str(tmp_path / "p.csv"), *asked, "--resamples", "39", "-o", str(tmp_path / "r.json"), "-q"]
+    )
+    assert done.exit_code == 0, done.output
+    saved = json.loads((tmp_path / "r.json").read_text())
+    assert {s["key"] for s in saved["sections"]} >= {"affected", "time", "decisions", "provenance"}
+    provenance = next(s for s in saved["sections"] if s["key"] == "provenance")
+    assert provenance["data"]["rows read"] == 300
+
+
+def test_the_expected_time_grows_with_the_work():
+    from calibrary.cli.waiting import expected_seconds
+
+    assert expected_seconds(1000, 2, 1, 199) < expected_seconds(10**6, 2, 1, 199) < expected_seconds(10**6, 10, 1, 199)
+    assert expected_seconds(1000, 2, 3, 199) == 3 * expected_seconds(1000, 2, 1, 199)
+    assert expected_seconds(1000, 2, 1, 0) < expected_seconds(1000, 2, 1, 199) / 3
+
+
+@pytest.mark.parametrize("table", ["catalogue", "interval", "bins", "evaluate", "report"])
+def test_a_notebook_shows_tables(table, wrong):
+    y, p, _ = cal.datasets.breast_cancer()
+    shown = {
+        "catalogue": lambda: cal.catalogue,
+        "interval": lambda: cal.interval("bs", y, p, n_resamples=49, rng=0),
+        "bins": lambda: cal.reliability_bins(y, p),
+        "evaluate": lambda: cal.evaluate(y, p, metrics=["bs"]),
+        "report": lambda: wrong,
+    }[table]()._repr_html_()
+    assert shown.count("<table>") >= 1
+    assert "<script" not in shown
+    assert {"catalogue": "Brier score", "interval": "IntervalResult", "bins": "outcome", "evaluate": "Brier score",
+            "report": "<svg"}[table] in shown  # fmt: skip

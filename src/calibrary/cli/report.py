@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,6 +48,7 @@ from calibrary.cli.options import (
     written,
 )
 from calibrary.cli.read import PredictionFile
+from calibrary.cli.waiting import waiting
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
 
@@ -64,7 +66,16 @@ def report(
     weight: Weight = None,
     weight_type: WeightType = "frequency",
     unit: Unit = None,
-    group: Annotated[str | None, typer.Option(help="Column of subgroups to report one by one.")] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", help="Columns that split the rows: who is affected. Repeatable, or commas."),
+    ] = None,
+    time: Annotated[str | None, typer.Option("--time", help="Column of dates or order: calibration over time.")] = None,
+    threshold: Annotated[
+        list[float] | None,
+        typer.Option("--threshold", help="Probability from which someone acts: what errors cost there. Repeatable."),
+    ] = None,
+    group: Annotated[str | None, typer.Option(help="Column of subgroups; the older spelling of --by.")] = None,
     positive: Positive = None,
     lens: Lens = "auto",
     metrics: Metrics = None,
@@ -109,45 +120,53 @@ def report(
         _show_saved(Path(files[0]), output or [], gates, quiet, everything)
         return
     units: dict[str, Any] = {}
+    split = listed(by) or []
+    others = list(dict.fromkeys(name for name in (unit, time, *split) if name))
 
     def answered(source: str | list[str]) -> tuple[list[Any], Any]:
         found = load(
             source, quiet, label=label, prob=prob, models=model, weight=weight, group=group, positive=positive,
             logits=logits, percent=percent, drop_missing=drop_missing,
             drop_invalid=drop_invalid, id=id_column, model_column=model_column,
-            class_column=class_column, others=[unit] if unit else [],
+            class_column=class_column, others=others,
         )  # fmt: skip
         named = [*(listed(metrics) or []), *(listed(family) or [])]
-        say("computing every metric that applies", quiet)
-        reports = [
-            cal.report(
-                found.predictions(name),
-                groups=found.group,
-                units=found.others[unit] if unit else None,
-                weight_type=weight_type,
-                metrics=[*(named or FAMILIES), *gates.metrics] if named or gates.rules else None,
-                primary=primary,
-                lens=lens,
-                ordinal=ordinal,
-                n_bins=bins,
-                n_resamples=resamples,
-                rng=seed,
-                title=_title(found, name),
-                notes=found.notes,
-            )
-            for name in found.models
-        ]
+        draws = default_resamples(len(found.y)) if resamples is None else resamples
+        with waiting("computing every metric that applies", found, draws, quiet):
+            reports = [reported(found, name, named) for name in found.models]
         if unit:
             units.update({r.title: found.others[unit] for r in reports})
         for r in reports:
             say_left_out(r, listed(metrics) or [])
-        draws = default_resamples(len(found.y)) if resamples is None else resamples
         if len(reports) == 1 or draws == 0:
             return reports, ()
-        return reports, compare_models(
-            found.y, found.models, metrics=comparable(reports[0]), n_resamples=draws, rng=seed,
-            sample_weight=found.weight, weight_type=weight_type, reference=next(iter(found.models)),
-        )  # fmt: skip
+        with waiting("comparing", found, draws, quiet):
+            return reports, compare_models(
+                found.y, found.models, metrics=comparable(reports[0]), n_resamples=draws, rng=seed,
+                sample_weight=found.weight, weight_type=weight_type, reference=next(iter(found.models)),
+            )  # fmt: skip
+
+    def reported(found: PredictionFile, name: str, named: list[str]) -> Any:
+        return cal.report(
+            found.predictions(name),
+            groups=found.group if not split else None,
+            by={column: found.others[column] for column in split} or None,
+            time=found.others[time] if time else None,
+            thresholds=threshold,
+            source=_source(found),
+            command=_command(),
+            units=found.others[unit] if unit else None,
+            weight_type=weight_type,
+            metrics=[*(named or FAMILIES), *gates.metrics] if named or gates.rules else None,
+            primary=primary,
+            lens=lens,
+            ordinal=ordinal,
+            n_bins=bins,
+            n_resamples=resamples,
+            rng=seed,
+            title=_title(found, name),
+            notes=found.notes,
+        )
 
     if folder is not None:
         forms = form or ["html", "json"]
@@ -163,6 +182,17 @@ def report(
     for path in output or []:
         written(path)
     gates.apply(reports, units)
+
+
+def _source(found: PredictionFile) -> dict[str, Any]:
+    """Where the rows came from, for the provenance of the page."""
+    dropped = {"missing values": found.n_dropped} if found.n_dropped else {}
+    return {"path": found.source, "rows_read": len(found.y) + found.n_dropped, "dropped": dropped}
+
+
+def _command() -> str | None:
+    """The command that was typed; None where something else called us."""
+    return shlex.join(["calibrary", *sys.argv[1:]]) if Path(sys.argv[0]).stem == "calibrary" else None
 
 
 def say_left_out(report: Any, named: list[str]) -> None:
@@ -262,7 +292,7 @@ def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = F
         for finding in r.findings:
             out.print(_item(finding))
         out.print(_short_table(r))
-        for section in r.sections:
+        for section in (s for s in r.sections if s.key != "provenance"):
             for sentence in section.sentences[:1]:
                 out.print(_item(f"{section.title}: {sentence}"))
         if everything:
@@ -279,10 +309,12 @@ def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = F
 
 
 def _item(text: str) -> Any:
-    from rich.padding import Padding
+    """A point of a list, its further lines in line with the first."""
     from rich.text import Text
 
-    return Padding(Text.from_markup(f"- {plain(text)}", emoji=False), (0, 0, 0, 2))
+    point = Table.grid(padding=(0, 1, 0, 0))
+    point.add_row("  -", Text.from_markup(plain(text), emoji=False))
+    return point
 
 
 def _short_table(r: Any) -> Table:

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -20,6 +21,10 @@ from calibrary.data.sample import Scheme
 
 #: Fewer units than this are not worth a second thread: Python itself, which runs on one core, dominates.
 _THREADS_FROM = 20_000
+
+
+#: Set by whoever shows a bar for the whole of the work: the parts then show none.
+WATCHED: ContextVar[bool] = ContextVar("WATCHED", default=False)
 
 
 # -- many replicates --------------------------------------------------------------------------------
@@ -114,7 +119,7 @@ class _Progress:
         self.count = 0
         self.began = monotonic()
         self.bar: Any = None
-        self.wanted = sys.stderr.isatty()
+        self.wanted = sys.stderr.isatty() and not WATCHED.get()
 
     def done(self, report: bool) -> None:
         self.count += 1

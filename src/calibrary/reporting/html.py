@@ -40,6 +40,8 @@ from calibrary.reporting.text import (
 _COLUMNS = HEAD[:-1]
 #: Tables of more rows than this get a search box and scroll within their frame.
 _LONG = 15
+#: What stands before a colon is the name of a finding if it is no longer than this.
+_LONGEST_NAME = 24
 _NOTEBOOK = itertools.count()
 
 
@@ -216,7 +218,8 @@ def _mood(headline: str) -> str:
 
 def _finding(text: str) -> str:
     head, colon, rest = text.partition(": ")
-    return f"<b>{escape(head)}:</b> {escape(rest)}" if colon else escape(text)
+    name = colon and len(head) <= _LONGEST_NAME
+    return f"<b>{escape(head)}:</b> {escape(rest)}" if name else escape(text)
 
 
 # -- the short list ---------------------------------------------------------------------------------
