@@ -46,7 +46,7 @@ _FACTS: dict[str, Any] = {
     "references": cited("arrieta2022", "gupta2021", "tygert2022"),
     "use": "Default when there is no reason to choose bins: no parameters, exact tail probabilities.",
     "avoid": (
-        "Neither is continuous in the predictions, so small changes of tied scores may move it; with many ties "
+        "It is not continuous in the predictions, so small changes of tied scores may move it; with many ties "
         "the Brownian p-value is conservative: use method='monte-carlo'."
     ),
 }

@@ -221,7 +221,8 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
     cost="O(N log N)",
     equation="in words",
     references=cited("nixon2019"),
-    use="ECE where confidences are heaped: every bin holds the same number of points, so every gap is as well known.",
+    use="ECE where confidences are heaped: every bin holds the same number of points, so every gap is as well known. "
+    "Its inventors advise it in general, and TACE above 100 classes.",
     avoid=_BIASED,
 )
 def adaptive_calibration_error(
@@ -272,7 +273,8 @@ def adaptive_calibration_error(
     cost="O(N log N)",
     equation="in words",
     references=cited("nixon2019"),
-    use="ACE with many classes, where nearly all probabilities are tiny and would wash out the rest.",
+    use="ACE with many classes (its inventors: above 100), where nearly all probabilities are tiny and would wash out "
+    "the rest.",
     avoid="The threshold decides what is looked at; some ports set small values to 0 instead: a different number.",
 )
 def thresholded_adaptive_calibration_error(
@@ -377,7 +379,7 @@ def _normalised_entropy(share: Array) -> float:
     cost="O(N)",
     equation="(36)",
     references=cited("dawkins2022"),
-    use="Every confidence region counts the same, however few points it has, once it has enough.",
+    use="Imbalanced data: every confidence region counts the same, however few points it has, once it has enough.",
     avoid="Sparse regions are noisy; NaN when no bin has min_count rows. min_count=1 is netcal's average error.",
 )
 def region_balanced_calibration_error(view: Predictions, *, min_count: int = 10, **options: Unpack[Binned]) -> float:

@@ -94,7 +94,8 @@ def mean_absolute_error(
     references=cited("leeuw2009"),
     use="Where a paper reports it: norm=1 is the mean absolute error, norm=2 the root Brier score.",
     avoid="Only p = 2 goes with a proper score; p = 1 rewards extreme predictions; p = inf hangs on a single row, and "
-    "the review advises against it.",
+    "the review advises against it. "
+    "The review finds it almost never worth reporting.",
     corrections=(Correction("root", "p-norm with its root", "the cited package leaves the root out"),),
 )
 def pointwise_lp_error(
