@@ -39,8 +39,8 @@ _STRATEGIES = {"width": "uniform", "mass": "quantile"}
     cost="O(N log N)",
     equation="in words",
     references=cited("matsubara2023"),
-    use="Read off which share of the predictions is incompatible with the data, in units that mean something, also with "
-    "imbalanced classes.",
+    use="Read off which share of the predictions is incompatible with the data, in units that mean something; also "
+    "with imbalanced classes.",
     avoid="There is no overall p-value; and with wide bins and large N even a calibrated model is rejected.",
     weights_note="whole numbers only",
     corrections=(

@@ -73,8 +73,8 @@ def _same_width(
     equation="(69), (70)",
     references=cited("popordanoska2022"),
     use="Canonical calibration of few classes, where bins of the simplex would be empty.",
-    avoid="Biased upwards, badly with many classes: use debias=True, or compare with its value on labels redrawn from the "
-    "predictions.",
+    avoid="Biased upwards, badly with many classes: use debias=True, or compare with its value on labels redrawn from "
+    "the predictions.",
     corrections=(
         Correction("(69), range", "[0, 1]", "[0, 2]"),
         Correction("(69), bias", "de-biased", "(69) is a plug-in; debias=True is the scheme that 5.2 mentions"),

@@ -42,7 +42,7 @@ _LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCO
     equation="(16)",
     references=cited("willmott2005"),
     use="Easy to explain: K/2 times it is the mean probability given to wrong classes.",
-    avoid=_IMPROPER,
+    avoid=_IMPROPER + " The review finds it almost never worth reporting.",
     **_LOSS,
 )
 def mean_absolute_error(
@@ -94,8 +94,7 @@ def mean_absolute_error(
     references=cited("leeuw2009"),
     use="Where a paper reports it: norm=1 is the mean absolute error, norm=2 the root Brier score.",
     avoid="Only p = 2 goes with a proper score; p = 1 rewards extreme predictions; p = inf hangs on a single row, and "
-    "the review advises against it. "
-    "The review finds it almost never worth reporting.",
+    "the review advises against it.",
     corrections=(Correction("root", "p-norm with its root", "the cited package leaves the root out"),),
 )
 def pointwise_lp_error(
