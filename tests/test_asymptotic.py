@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -231,3 +233,19 @@ def test_power_of_the_nearest_neighbor_test_is_what_simulation_finds():
 def test_bad_plans_get_a_sentence(call, words):
     with pytest.raises((ValueError, TypeError), match=words):
         call()
+
+
+# -- what was measured ----------------------------------------------------------------------------------
+
+
+def test_metrics_whose_interval_covers_too_seldom_say_so():
+    kept = json.loads((Path(__file__).parents[1] / "benchmarks" / "coverage.json").read_text())
+    low = {
+        key.split(" | ")[0]
+        for key, row in kept.items()
+        if row.get("done", 0) >= 50 and "covered" in row and row["covered"] / row["done"] < 0.92
+    }
+    assert len(kept) > 10
+    assert low == {e.id for e in cal.catalogue.values() if e.coverage_note}
+    for entry in cal.catalogue.values():
+        assert entry.coverage_note in (entry.function.__doc__ or "")
