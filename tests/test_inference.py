@@ -489,11 +489,11 @@ class TestInterval:
     def test_methods_that_miss_the_truth_of_an_error_warn(self, method):
         y, c = sample(50, 15)
         with pytest.warns(cal.CalibrationWarning, match="miss the truth"):
-            cal.interval("ece", y, c, method=method, n_resamples=20, rng=0)
+            cal.interval("ece", y, c, method=method, n_resamples=39, rng=0)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            cal.interval("bs", y, c, method=method, n_resamples=20, rng=0)
-            cal.interval("ece", y, c, n_resamples=20, rng=0, method="basic")
+            cal.interval("bs", y, c, method=method, n_resamples=39, rng=0)
+            cal.interval("ece", y, c, n_resamples=39, rng=0, method="basic")
 
     def test_a_bias_correction_without_bound_is_nan_with_the_reason(self):
         y, c = sample(30, 16)
