@@ -127,7 +127,7 @@ def review_example(n: int = 500, *, rng: int | np.random.Generator = 0) -> Simul
     >>> import calibrary as cal
     >>> y, p, _, truth = cal.datasets.review_example()
     >>> len(y), round(float((p - truth).mean()), 3)
-    (500, 0.099)
+    (500, 0.1)
     """
     draw = np.random.default_rng(rng)
     c = draw.random(n)

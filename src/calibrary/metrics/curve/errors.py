@@ -90,6 +90,12 @@ def calibration_map_error(
         Average over the confidences of the rows, or over all confidences from 0 to 1 (LOESS and lowess: over
         the range of the data).
 
+    Notes
+    -----
+    Two families that section 5.10 names are not built in, because others do their work: splines on the cumulative
+    (Gupta et al.) are close to "rcs", and intra-order-preserving functions are networks to be trained elsewhere. Pass
+    either as an object.
+
     Examples
     --------
     >>> import calibrary as cal
