@@ -289,7 +289,7 @@ def _told(code: str, known: dict[str, Any]) -> str:
 
 def main(folders: list[str]) -> None:
     """Print the table, one column for each folder."""
-    workers = [_started(folder) for folder in folders]
+    workers = [_started(os.path.abspath(folder)) for folder in folders]  # some attacks run elsewhere
     print("| | attack | " + " | ".join(folders) + " |")
     print("| --- | --- |" + " --- |" * len(folders))
     for attack in ATTACKS:
