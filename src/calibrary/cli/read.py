@@ -378,7 +378,7 @@ def _numbers(values: NDArray[Any], column: str, percent: bool = False) -> Array:
     except (ValueError, TypeError, OverflowError):
         pass
     numbers = np.empty(len(values))
-    for i, value in enumerate(values):
+    for i, value in enumerate(values.tolist()):
         try:
             numbers[i] = float(value.strip().removesuffix("%") if percent and isinstance(value, str) else value)
         except (ValueError, TypeError, OverflowError):
