@@ -157,6 +157,11 @@ def test_on_paper_everything_is_open_and_the_tools_are_gone(opened, wrong):
     script(driver, "dispatchEvent(new Event('beforeprint'))")
     assert script(driver, "return getComputedStyle(one('.bar')).display") == "none"
     assert script(driver, "return one('table.metrics').getBoundingClientRect().height") > 100
+    # an A4 page within its margins: every column of the key numbers is on the paper
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    )
+    assert script(driver, "return one('table.short').getBoundingClientRect().right") <= 718
     script(driver, "dispatchEvent(new Event('afterprint'))")
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert script(driver, "return one('.part-metrics').open") is False

@@ -36,6 +36,7 @@ _STRATEGIES = {"width": "uniform", "mass": "quantile"}
     range_with=lambda options, k: (0.0, 100.0 if options.get("percent") else 1.0),
     sign="share of rejected predictions: about alpha, or less, for a calibrated model; larger is worse",
     lenses=("binary", "top-label", "class-wise"),
+    costly=True,
     cost="O(N log N)",
     equation="in words",
     references=cited("matsubara2023"),

@@ -43,6 +43,7 @@ class BetaCalibrationTestResult(TestResult):
     range=(0.0, 0.5),
     lenses=BINARY_LENSES,
     symmetric=True,
+    costly=True,
     cost="O(N) per Newton step",
     equation="(89)",
     references=cited("kull2017b", "kull2017a"),

@@ -26,6 +26,7 @@ __all__ = ["lipschitz_calibration_error"]
     consistent=True,
     sign="0 is perfect; larger is worse; between |mean residual| and mean |residual|",
     symmetric=True,
+    costly=True,
     cost="O(N log N)",
     equation="(82)",
     references=cited("kakade2008", "blasiok2023"),

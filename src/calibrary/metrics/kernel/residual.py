@@ -165,6 +165,7 @@ def _next_width(here: tuple[float, float], before: tuple[float, float] | None, l
     fractional="binary",
     aliases=("logit_smoothed_ece", "LS-ECE"),
     symmetric=True,
+    costly=True,
     cost="O(N)",
     equation="(83), (84)",
     references=cited("chidambaram2024"),

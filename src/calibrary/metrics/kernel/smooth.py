@@ -122,6 +122,7 @@ def mean_squared_calibration_error(
     sign="0 is perfect; larger is worse; small samples are far above 0",
     extra_options=_CURVE,
     symmetric=True,
+    costly=True,
     cost="O(N log N)",
     equation="(63), (65)",
     references=cited("wang2023"),
