@@ -69,6 +69,11 @@ def write_data(folder: Path, rows: int, files: int, seed: int = 0) -> None:
                 left -= n
 
 
+def state_file(folder: Path) -> Path:
+    """Where the scan leaves the state of a folder."""
+    return folder.parent / f"state-{folder.name}.parquet"
+
+
 # -- steps, each in a process of its own ------------------------------------------------------------
 
 
@@ -87,7 +92,7 @@ def step_scan(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     state = cal.scale.scan(folder, label="y", prob="p", resolution=options.resolution)
     rows = state.n
     times = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
-    saved = folder.parent / "state.parquet"
+    saved = state_file(folder)
     digest = state.digest
     state.save(saved)
     return {"rows": rows, "table": len(state), "digest": digest, "saved_mb": saved.stat().st_size / 1e6, **times}
@@ -168,7 +173,7 @@ def step_spark(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
 
 def step_evaluate(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Every metric that a state has, values alone."""
-    state = cal.scale.State.load(folder.parent / "state.parquet")
+    state = cal.scale.State.load(state_file(folder))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = cal.evaluate(state)
@@ -177,7 +182,7 @@ def step_evaluate(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
 
 def step_inference(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Intervals and tests of the short list, 499 draws each, at the resolution that is enough for resampling."""
-    state = cal.scale.State.load(folder.parent / "state.parquet").coarser(4800)
+    state = cal.scale.State.load(state_file(folder)).coarser(4800)
     each = {}
     for id in SHORT_LIST:
         start = time.process_time()
@@ -196,7 +201,7 @@ def step_exact(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Every metric of the state beside its value on the rows, which must fit in memory."""
     table = pq.read_table(folder)
     p = cal.predictions(table["y"].to_numpy().astype(np.int64), table["p"].to_numpy())
-    rows = cal.scale.State.load(folder.parent / "state.parquet").as_predictions()
+    rows = cal.scale.State.load(state_file(folder)).as_predictions()
     errors = {}
     for id, fact in FACTS.items():
         entry = cal.catalogue[id]
@@ -241,7 +246,7 @@ STEPS = {name.removeprefix("step_"): step for name, step in globals().items() if
 def run(step: str, folder: Path, arguments: list[str]) -> dict[str, Any]:
     """One step in a process of its own: what it found, wall and CPU seconds, peak memory."""
     done = subprocess.run(
-        [sys.executable, __file__, *arguments, "--folder", str(folder.parent), "--step", step],
+        [sys.executable, "-P", __file__, *arguments, "--folder", str(folder.parent), "--step", step],
         stdout=subprocess.PIPE, text=True, check=False,
     )  # fmt: skip
     lines = done.stdout.strip().splitlines()

@@ -108,3 +108,19 @@ def test_recommendations_come_with_reasons():
     assert all(cal.catalogue[r.id].family == "detection" for r in cal.recommend("detection", "measure"))
     with pytest.raises(ValueError, match="did you mean 'compare'"):
         cal.recommend("binary", "compar")
+
+
+def test_what_one_metric_computed_is_not_kept_for_the_next_on_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    c = rng.random(3000)
+    p = cal.predictions(rng.random(3000) < c, c)
+    ids = ["ece", "ace", "smece", "ecce_mad", "sce", "nll", "sbct", "mdca"]
+    kept = cal.evaluate(p, metrics=ids)
+    assert "residual" in p.__dict__["_views"][next(iter(p._views))].views[0].__dict__ or "residual" in p.__dict__
+    monkeypatch.setattr("calibrary.evaluation._MANY_NUMBERS", 1)
+    fresh = cal.predictions(p.y, p.probability)
+    forgotten = cal.evaluate(fresh, metrics=ids)
+    assert [row.value for row in forgotten.rows] == [row.value for row in kept.rows]
+    each = [fresh, *(view for views in fresh._views.values() for view in views.views)]
+    assert not any(name in view.__dict__ for view in each for name in ("residual", "ties", "p", "one_hot"))
+    assert all(not view.__dict__.get("_memory") for view in each)

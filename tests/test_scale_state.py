@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import importlib.util
 import math
 import pickle
 import warnings
@@ -589,5 +590,47 @@ def test_own_laws_read_the_state_too() -> None:
         assert cal.test(id, state).pvalue == pytest.approx(cal.test(id, y, p).pvalue, abs=0.02)
 
 
+def days(n: int = 4) -> State:
+    """Over-confident predictions, each day by itself."""
+    rng, state = np.random.default_rng(0), State(960, by="day")
+    for day in range(n):
+        p = rng.beta(0.8, 0.8, 800)
+        y = rng.random(800) < p**0.7 / (p**0.7 + (1 - p) ** 0.7)
+        state.update(y, p, by={"day": f"2026-11-{10 + day}"})
+    return state
+
+
+def test_the_alarm_on_states_by_day_is_that_of_the_rows() -> None:
+    rng, by_rows = np.random.default_rng(0), cal.calibration_monitor()
+    by_states = cal.calibration_monitor()
+    for part in days().by("day").values():
+        p = rng.beta(0.8, 0.8, 800)
+        by_rows.update(rng.random(800) < p**0.7 / (p**0.7 + (1 - p) ** 0.7), p)
+        by_states.update(part)
+        assert by_states.log_e == pytest.approx(by_rows.log_e, abs=1e-3)  # each cell's rows are taken at their mean
+    assert (by_states.n, by_states.alarm_at) == (by_rows.n, by_rows.alarm_at) == (3200, 800)
+
+
+def test_a_report_of_a_state_shows_periods_and_says_what_it_cannot_give() -> None:
+    rows, day = days().rows_by("day")
+    found = cal.report(rows, time=day, metrics=["ece", "ici"], n_resamples=39, rng=0)
+    assert found.evaluation.n == found.data["rows"] == 3200
+    assert found.evaluation.row("ece").note == "exact"
+    assert "cannot be computed from a state" in found.evaluation.skipped["ici"]
+    periods = next(section for section in found.sections if section.key == "time")
+    assert [row[:2] for row in periods.tables[0].rows] == [(f"2026-11-{10 + k}", 800) for k in range(4)]
+    assert any("Alarm" in sentence for sentence in periods.sentences)
+
+
 def test_positions_are_what_the_cells_say() -> None:
     assert POSITIONS == 2**28
+
+
+def test_the_diagram_of_the_documentation_says_what_the_package_knows() -> None:
+    root = Path(__file__).parent.parent
+    spec = importlib.util.spec_from_file_location("scale_diagram", root / "scripts" / "scale_diagram.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert made.FILE.read_text() == made.diagram(), "python scripts/scale_diagram.py"

@@ -264,14 +264,17 @@ def evaluate_data(
     skipped: dict[str, str] = {}
     done: list[Statistic] = []
     apart: dict[str, str] = {}  # why a metric has a value alone
+    wanted = intervals or tests  # what was measured is only kept where it is drawn again
     for entry in chosen:
         reason = _not_applicable(entry, data, question, ordinal, by_name)
         if reason is None:
             own, alone = _own_sample(entry, sample, question)
-            reason = _measured(entry, own, question, rows, [] if alone else done)
+            reason = _measured(entry, own, question, rows, done if wanted and not alone else [])
             if reason is not None and own.data is not data and not alone:  # the part that is drawn does not suffice
                 alone, reason = reason, _measured(entry, sample, question, rows, [])
             apart |= {entry.key: alone} if alone else {}
+            if sample.p.n * sample.p.k >= _MANY_NUMBERS:
+                sample.p.forget()
         if reason is not None:
             skipped[entry.key] = reason
     if intervals or tests:
@@ -394,6 +397,8 @@ def _no_interval(known: Inferred) -> str:
     return "no interval: the value is infinite or not defined on some resamples" if unknown else ""
 
 
+#: From so many probabilities on, what one metric computed is not kept for the next: memory matters more than time.
+_MANY_NUMBERS = 1_000_000
 _COSTLY = "no interval and no test: each draw is costly; name the metric to get them"
 
 

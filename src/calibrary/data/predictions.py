@@ -123,6 +123,18 @@ class Predictions:
     def _memory(self) -> dict[Hashable, Any]:
         return {}
 
+    def forget(self) -> None:
+        """Drop what was computed from the rows but their order: of many rows it takes far more memory than they do."""
+        for name in list(self.__dict__):
+            if isinstance(getattr(type(self), name, None), once) and name not in ("_views", "sorted"):
+                del self.__dict__[name]
+        same = {lens: views for lens, views in self._views.items() if _shares(views, self)}
+        self._views.clear()
+        self._views.update(same)
+        for views in same.values():
+            if views.views[0] is not self:
+                views.views[0].forget()
+
     def __len__(self) -> int:
         return len(self.y)
 
@@ -620,3 +632,8 @@ def _given_other_weights(p: Predictions, sample_weight: Any) -> Predictions:
     if (w == 1.0).all() and p.w is None:
         return p
     return p.reweighted(w)
+
+
+def _shares(views: Views, p: Predictions) -> bool:
+    """Is what a lens shows the rows themselves?"""
+    return len(views.views) == 1 and getattr(views.views[0], "probability", None) is p.probability
