@@ -284,15 +284,16 @@ def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = F
     """The answer in the terminal: sentences and the short list; every metric only when asked."""
     from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 
+    brief = len(reports) > 2 and not everything  # a page, not a scroll
     for r in reports:
         out.print(f"\n[bold]{plain(r.title)}[/]")
         out.print(plain(r.headline))
         if quiet:
             continue
-        for finding in r.findings:
+        for finding in () if brief else r.findings:
             out.print(_item(finding))
         out.print(_short_table(r))
-        for section in (s for s in r.sections if s.key != "provenance"):
+        for section in (s for s in r.sections if s.key != "provenance" and not (brief and s.key != "help")):
             for sentence in section.sentences[:1]:
                 out.print(_item(f"{section.title}: {sentence}"))
         if everything:

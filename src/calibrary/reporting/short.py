@@ -123,9 +123,16 @@ def _recommended(tasks: tuple[str, ...], goal: str, n: int, rare: float) -> Iter
 
 
 def _plain_error(id: str) -> bool:
-    """Is it an error on the scale of probabilities, which a reader can take literally?"""
+    """Is it a known error on the scale of probabilities, which a reader can take literally and look up?"""
     entry = catalogue[id]
-    return entry.square == "no" and entry.range == (0.0, 1.0) and entry.perfect == 0.0 and entry.judges
+    return (
+        entry.row is not None
+        and not entry.costly
+        and entry.square == "no"
+        and entry.range == (0.0, 1.0)
+        and entry.perfect == 0.0
+        and entry.judges
+    )
 
 
 def _key_number(row: Row, shuffled: float, tested: int) -> KeyNumber:
