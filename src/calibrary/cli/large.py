@@ -27,7 +27,7 @@ _KINDS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather"
 _MANY_CELLS = 100_000
 _ENOUGH = 4800
 #: Ways of reading that need all rows at once.
-_WHOLE = ("models", "logits", "percent", "id", "model_column", "class_column", "others")
+_WHOLE = ("models", "logits", "percent", "id", "model_column", "class_column")
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,14 @@ def scanned(source: Any, **options: Any) -> ScannedFile | None:
     if is_state(Path(one)):
         return _of_state(str(one), load_state(Path(one)), options, {})
     kind = _large(Path(one))
-    if kind is None or any(options.get(name) for name in _WHOLE):
+    by = _kept_apart(options)
+    if kind is None or any(options.get(name) for name in _WHOLE) or len(by) > 1:
         return None
     if options.get("drop_missing") and not options.get("drop_invalid"):
         raise InputError(
             f"{one} is scanned, as are all files of more than {MOST_ROWS:,} rows: use --drop-invalid instead of "
             "--drop-missing, which counts every row that it leaves out"
         )
-    by = [options["group"]] if options.get("group") else []
     state, columns, notes = state_of([str(one)], by=by, kind=kind, **{n: options.get(n) for n in _SCANNED})
     notes = [f"more than {MOST_ROWS:,} rows: scanned into a state, where every number says how exact it is", *notes]
     return _of_state(str(one), state, options, columns, notes)
@@ -94,18 +94,27 @@ def _of_state(
 ) -> ScannedFile:
     from calibrary.scale import State
 
-    group = options.get("group")
+    by = _kept_apart(options)
     name = str(columns.get("model", "state"))
     said = (*notes, *(f"{count:,} rows left out: {reason}" for reason, count in state.dropped.items()))
     if isinstance(state, State) and len(state) > _MANY_CELLS and state.resolution % _ENOUGH == 0:
         state = state.coarser(_ENOUGH)
         said = (*said, f"{state.n:,} predictions at resolution {_ENOUGH:,}, so that draws are fast")
-    if group is None:
+    if not by:
         return ScannedFile(source, name, state.as_predictions(), None, said)
-    if group not in getattr(state, "key_names", ()):
-        raise InputError(f"{source} keeps no {group!r} apart: scan with --by {group}")
-    rows, values = state.rows_by(group)
-    return ScannedFile(source, name, rows, values, said)
+    if len(by) > 1:
+        raise InputError(f"a state is split by one column at a time: choose one of {', '.join(by)}")
+    if by[0] not in getattr(state, "key_names", ()):
+        raise InputError(f"{source} keeps no {by[0]!r} apart: scan with --by {by[0]}")
+    rows, values = state.rows_by(by[0])
+    return ScannedFile(
+        source, name, rows, values if options.get("group") else None, said, others={by[0]: np.asarray(values)}
+    )
+
+
+def _kept_apart(options: dict[str, Any]) -> list[str]:
+    """The columns of groups, periods and units that are asked for."""
+    return list(dict.fromkeys(name for name in (options.get("group"), *(options.get("others") or ())) if name))
 
 
 # -- what kind of file it is ------------------------------------------------------------------------
