@@ -18,7 +18,7 @@ SCORES = {
     "hcs", "laace", "qgc", "sgc", "stratified_bs", "cal", "dual_fl", "fcl", "hinge", "huber", "silf", "asymmetric_ls",
     "general_ls", "misclassification_loss", "bounded_brier", "bounded_log", "net_benefit",
 }  # fmt: skip
-BIASES = {"gsb", "mdca", "eo", "oe", "esce", "proximity_bias", "multiaccuracy_error"}
+BIASES = {"gsb", "mdca", "eo", "oe", "esce", "proximity_bias", "multiaccuracy_error", "error_at_level"}
 
 
 def test_what_every_metric_measures():
