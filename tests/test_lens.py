@@ -193,6 +193,20 @@ def test_replicates_through_new_lenses_are_what_their_rows_give(problem, lens):
     )
 
 
+@pytest.mark.parametrize("lens", ["class-wise", "pairwise"])
+def test_a_resample_weighs_its_views_by_its_own_classes(lens):
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.ones(3), 60)
+    y = np.repeat([0, 1, 2], 20)
+    w = np.where(y == 0, 5, 1)  # the classes are no longer equally common
+    checked = cal.predictions(y, p)
+    cal.compute("ece", checked, lens=lens)  # seen before: the resample shares what was sorted
+    i = np.repeat(np.arange(60), w)
+    for average in ("prevalence", "uniform"):
+        got = cal.compute("ece", checked.reweighted(w.astype(float)), lens=lens, average=average)
+        assert got == pytest.approx(cal.compute("ece", y[i], p[i], lens=lens, average=average), rel=1e-12)
+
+
 @pytest.mark.parametrize(("word", "lens"), [("multilabel", "class-wise"), ("ordinal", "cumulative")])
 def test_words_for_lenses(problem, word, lens):
     assert bs(*problem, lens=word) == bs(*problem, lens=lens)

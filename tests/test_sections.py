@@ -901,3 +901,12 @@ def test_groups_are_the_column_group_of_the_sections():
     classes = cal.report(*several(300, 4), metrics=["ece"], n_resamples=0)
     rows = affected.class_rows(cal.predictions(*several(300, 4)), Question())
     assert classes.classes == rows
+
+
+def test_the_alarm_is_raised_at_the_first_look_that_reaches_one_over_alpha():
+    quiet, won = np.zeros(len(ALTERNATIVES)), np.full(len(ALTERNATIVES), 1.0)
+    found = drift(np.array([quiet, won, won, won, won]))
+    for t, reached in enumerate(np.exp(found.log_e[1:]), 1):  # e-values grow from look to look
+        assert drift(np.array([quiet, won, won, won, won]), alpha=1 / reached * 1.001).alarm == t
+        later = drift(np.array([quiet, won, won, won, won]), alpha=1 / reached * 0.999).alarm
+        assert later == (t + 1 if t < 4 else None)
