@@ -118,7 +118,7 @@ from calibrary.metrics.coverage import SetCoverage as SetCoverage
 from calibrary.metrics.crossfit import CalibrationLoss as CalibrationLoss
 from calibrary.metrics.crossfit import VariationalTestResult as VariationalTestResult
 from calibrary.metrics.cumulative import CumulativeTestResult as CumulativeTestResult
-from calibrary.metrics.curve.beta_test import BetaCalibrationTestResult as BetaCalibrationTestResult
+from calibrary.metrics.curve.beta_area import BetaCalibrationTestResult as BetaCalibrationTestResult
 from calibrary.metrics.curve.cox import CoxResult as CoxResult
 from calibrary.metrics.curve.cox import CoxTestResult as CoxTestResult
 from calibrary.metrics.curve.honest import HonestError as HonestError
