@@ -281,3 +281,20 @@ def test_coverage_of_ece(slope, shift):
         result = cal.interval("ece", y, c, n_resamples=99, rng=seed)
         covered += result.low - 1e-6 <= truth <= result.high
     assert covered >= 35
+
+
+def test_intervals_shrink_with_the_rows_however_many():
+    c = np.linspace(0.02, 0.98, 300)
+    q = expit(0.8 * logit(c))
+    for copies in (1e3, 1e6):
+        w = np.rint(copies * np.concatenate([q, 1 - q]))
+        y, both = np.repeat([1, 0], len(c)), np.tile(c, 2)
+        found = cal.interval("ece", y, both, sample_weight=w, n_resamples=199, rng=0)
+        truth = cal.compute("ece", y, both, sample_weight=w)
+        assert found.method == "inversion"
+        assert found.low < truth < found.high
+        # two-sided 95% of a nearly normal reading is 3.9 spreads wide; the hull of two lines is a little more
+        assert 3.0 * found.standard_error < found.high - found.low < 6.0 * found.standard_error
+        other = expit(0.95 * logit(both))
+        difference = cal.compare("ece", y, both, other, sample_weight=w, n_resamples=199, rng=0)
+        assert difference.high - difference.low < 12.0 * found.standard_error

@@ -9,6 +9,7 @@ holds the perfect value exactly when that test does not reject.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,8 +31,11 @@ _COARSE = (0.15, 0.3, 0.5, 0.75, 1.0, 1.25, 1.6, 2.0, 2.6, 3.4, 4.5, 6.0, 8.0)
 #: And where it is looked at with all draws, when the interval is wanted at every level.
 _FINE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 4.0, 5.5, 8.0)
 _FEW_DRAWS = 199
-#: Steps of bisection for each end, all draws each.
-_STEPS = 4
+#: Steps of bisection for each end, all draws each: so many at least, and at most.
+_STEPS, _MOST_STEPS = 4, 30
+#: Truths whose mean readings differ by less than this share of their spread are near each other. Many rows make the
+#: accepted stretch of a line short, and the points of a grid far apart.
+_NEAR = 0.25
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,20 @@ class Reading:
     t: float
     values: Array
     pvalue: float
+
+    @property
+    def mean(self) -> float:
+        """Of the draws."""
+        return float(np.mean(self.values)) if len(self.values) else float("nan")
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the draws."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else 0.0
+
+    def near(self, other: Reading, share: float = _NEAR) -> bool:
+        """Do the draws of the two differ by less than this share of their spread? Also where that cannot be told."""
+        return not abs(self.mean - other.mean) > share * max(self.spread, other.spread)
 
 
 @dataclass
@@ -137,14 +155,42 @@ class Inverter:
 
     def track(self, line: Line) -> tuple[Array, Array]:
         """Errors and p-values of the truths along a line, close enough together to be interpolated."""
-        errors, pvalues_ = [self.perfect], [self.pvalue]
+        readings = [Reading(0.0, self.null.values[:, 0], self.pvalue)]
         for t in _FINE:
-            reading = self.read(line, t, self.n_resamples)
-            errors.append(self.theta(line(t)))
-            pvalues_.append(reading.pvalue)
-            if t > 1.2 and reading.pvalue <= 1.5 / (self.n_resamples + 1.0):
+            readings.append(self.read(line, t, self.n_resamples))
+            if t > 1.2 and readings[-1].pvalue <= 1.5 / (self.n_resamples + 1.0):
                 break
-        return np.array(errors), np.array(pvalues_)
+        readings += [more for pair in itertools.pairwise(readings) for more in self._between(line, *pair)]
+        readings.sort(key=lambda reading: reading.t)
+        errors = [self.theta(line(reading.t)) if reading.t else self.perfect for reading in readings]
+        return np.array(errors), np.array([reading.pvalue for reading in readings])
+
+    def _between(self, line: Line, first: Reading, last: Reading) -> list[Reading]:
+        """Points half a spread apart around the truth that reads as the data do, if it lies between far points."""
+        if first.near(last, 2.0):
+            return []
+        center = self._crossing(line, first, last)
+        if center is None:
+            return []
+        apart = 0.5 * center.spread * abs((last.t - first.t) / (last.mean - first.mean))
+        places = center.t + apart * np.array([k for k in range(-8, 9) if k])
+        return [center, *(self.read(line, float(t), self.n_resamples) for t in places[places > 0.0])]
+
+    def _crossing(self, line: Line, first: Reading, last: Reading) -> Reading | None:
+        """The truth between two that reads, on average, nearly what the data do; None if it is not between them."""
+        near, far = first, last
+        if not (near.mean - self.observed) * (far.mean - self.observed) <= 0.0:
+            return None
+        for _ in range(_MOST_STEPS):
+            share = (self.observed - near.mean) / (far.mean - near.mean)
+            middle = self.read(line, near.t + float(np.clip(share, 0.1, 0.9)) * (far.t - near.t), self.n_resamples)
+            if not abs(middle.mean - self.observed) > _NEAR * middle.spread:
+                return middle
+            if (middle.mean - self.observed) * (near.mean - self.observed) > 0.0:
+                near = middle
+            else:
+                far = middle
+        return None
 
     def along(self, tracks: list[tuple[Array, Array]], alpha: float) -> tuple[float, float]:
         """The smallest and largest error accepted at this level; between points p and error change linearly."""
@@ -165,6 +211,11 @@ class Inverter:
         coarse = self._coarse(line, calibrated)
         level = self.alpha
         inside = [i for i, r in enumerate(coarse) if r.pvalue > level]
+        if not inside:
+            crossings = (self._crossing(line, *pair) for pair in itertools.pairwise(coarse))
+            coarse += [reading for reading in crossings if reading is not None and reading.pvalue > level]
+            coarse.sort(key=lambda reading: reading.t)
+            inside = [i for i, r in enumerate(coarse) if r.pvalue > level]
         if not inside:
             i = int(np.argmax([r.pvalue for r in coarse]))
             first, last = coarse[max(i - 1, 0)].t, coarse[min(i + 1, len(coarse) - 1)].t
@@ -190,7 +241,9 @@ class Inverter:
     def _end(self, line: Line, inside: Reading, outside: Reading) -> list[tuple[Reading, bool]]:
         """Where acceptance ends between two points, by bisection with all draws and a last linear step."""
         near, far = inside, outside
-        for step in range(_STEPS):
+        for step in range(_MOST_STEPS):
+            if step >= _STEPS and near.near(far):
+                break
             share = 0.5
             if step == 0 and near.pvalue > far.pvalue:  # few draws already tell about where
                 share = float(np.clip((near.pvalue - self.alpha) / (near.pvalue - far.pvalue), 0.1, 0.9))
