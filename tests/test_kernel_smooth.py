@@ -480,7 +480,7 @@ def test_bkde_of_too_few_rows_is_undefined():
         ("msce", {"bandwidth": 0}, "bandwidth=0 must be a positive number"),
         ("msce", {"bandwidth": -1.0}, "positive"),
         ("msce", {"bandwidth": math.nan}, "finite"),
-        ("msce", {"bandwidth": "median"}, "not a rule for this metric"),
+        ("msce", {"bandwidth": "loo-mle"}, "not a rule for this metric"),
         ("msce", {"bandwidth": [0.1]}, "must be a number or a word"),
         ("msce", {"kernel": "gausian"}, "did you mean 'gaussian'"),
         ("msce", {"weight_type": "survey"}, "weight_type"),
