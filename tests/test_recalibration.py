@@ -18,6 +18,7 @@ import calibrary as cal
 from calibrary.maps import as_map
 from calibrary.maps.vector import ClassWise
 from calibrary.numerics.laws.poisson_binomial import mean_absolute_deviation
+from calibrary.plots.recalibration import number as shown_number
 from calibrary.recalibrate import file
 from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.isotonic import KeptIsotonic
@@ -810,7 +811,7 @@ def test_the_figure_shows_the_bins_and_numbers_of_the_table():
     assert "\n" not in data.to_json().splitlines()[1]
     ax = plot_recalibration(found)
     named = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert named[0] == f"as it is: ECE {number(data.ece)}"
+    assert named[0] == f"as it is: ECE {shown_number(data.ece)}"
     assert "Platt scaling" in named[1]
     assert ax.get_title(loc="left") == "What recalibration would do"
     good = np.random.default_rng(5).random(300)
