@@ -218,3 +218,14 @@ def test_the_examples_hold(monkeypatch):
         text = (folder / name).read_text()
         call = re.search(r"calibrary report .*?(?=\n\s*(?:- |files:))", text, re.S)[0]
         assert set(re.findall(r"(?<= )--?[a-z][a-z-]*", call)) <= known
+
+
+def test_junit_counts_what_failed_apart_from_what_could_not_be_computed():
+    from calibrary.reporting.junit import Case, junit
+
+    text = junit([
+        Case("a", "x", "pass", True, ""), Case("a", "y", "fail", False, ""), Case("a", "z", "error", False, ""),
+        Case("a", "v", "undecided", True, ""), Case("a", "w", "undecided", False, ""),
+    ])  # fmt: skip
+    assert 'tests="5" failures="2" errors="1" skipped="1"' in text
+    assert [text.count(f"<{kind}") for kind in ("failure", "error", "skipped")] == [2, 1, 1]

@@ -81,3 +81,10 @@ def test_refusals():
         cal.power("ece", 100, error=0.1, line="sideways")
     with pytest.raises(ValueError, match=r"power=1\.0 is outside"):
         cal.sample_size("ece", 0.1, power=1.0)
+
+
+def test_a_sample_size_reaches_the_power_and_is_not_far_above_it():
+    found = cal.sample_size("spiegelhalter", 0.1, power=0.8, n_resamples=199, rng=0)
+    assert found.power >= 0.8
+    fewer = cal.power("spiegelhalter", int(int(found) * 0.6), error=0.1, n_resamples=199, rng=0)
+    assert fewer.power < 0.8

@@ -910,3 +910,14 @@ def test_the_alarm_is_raised_at_the_first_look_that_reaches_one_over_alpha():
         assert drift(np.array([quiet, won, won, won, won]), alpha=1 / reached * 1.001).alarm == t
         later = drift(np.array([quiet, won, won, won, won]), alpha=1 / reached * 0.999).alarm
         assert later == (t + 1 if t < 4 else None)
+
+
+def test_a_large_segment_has_its_interval_the_right_way_round():
+    rng = np.random.default_rng(0)
+    c = rng.beta(0.8, 0.8, 12_000)
+    y = (rng.random(len(c)) < c**1.3).astype(int)
+    answer = cal.report(y, c, metrics=["ece"], by={"site": np.arange(len(c)) % 2}, n_resamples=99)
+    rows = next(s for s in answer.sections if s.key == "affected").data["segments"]
+    assert len(rows) >= 2
+    for row in rows:
+        assert row["low"] < row["high"]

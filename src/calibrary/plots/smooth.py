@@ -69,6 +69,7 @@ def smooth_data(
     confidence_level: float = 0.95,
     lens: Any = "auto",
     rng: Any = 0,
+    interval: bool = True,
     **checked: Any,
 ) -> SmoothData:
     """Nadaraya-Watson curve with the reflected Gaussian kernel, at the width smECE chooses by itself.
@@ -83,6 +84,8 @@ def smooth_data(
     grid : int
         Points of the curve.
     n_resamples, confidence_level, rng : of the band and of the interval of smECE
+    interval : bool
+        Also the interval of smECE, which measures it again in every resample.
     """
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     smece = float(measure(catalogue["smece"], view))
@@ -104,7 +107,7 @@ def smooth_data(
     ones, zeros = kernel @ some.positive / view.total, kernel @ some.negative / view.total
     return SmoothData(
         t, curve, low, high, ones + zeros, ones, zeros, _support(t, some, kernel, sigma),
-        smece, *_smece_interval(some, smece, drawn, confidence_level),
+        smece, *(_smece_interval(some, smece, drawn, confidence_level) if interval else (np.nan, np.nan)),
         sigma, view.total, name, map if isinstance(map, str) else type(map).__name__, confidence_level,
     )  # fmt: skip
 
@@ -213,6 +216,7 @@ def plot_smooth_reliability(
     """
     if isinstance(y_true, Mapping):
         return _several(each_model(y_true, smooth_data, **options), ax, caption, theme)
+    options.setdefault("interval", caption)  # nobody sees it without the caption
     data = y_true if isinstance(y_true, SmoothData) else smooth_data(y_true, y_prob, **options)
     ax, look = style.new_axes(ax, theme)
     style.unit_square(ax, look, *axis_names(data.lens))
