@@ -115,7 +115,7 @@ def _range(e: Entry) -> str:
 
 def _ideal(e: Entry) -> str:
     if e.fields:
-        return ", ".join(f"{name} {value:g}" for name, value in e.fields)
+        return ", ".join(name if value is None else f"{name} {value:g}" for name, value in e.fields)
     return "" if e.perfect is None else f"{e.perfect:g}"
 
 
