@@ -10,6 +10,7 @@ import pytest
 import calibrary as cal
 import definitions
 from calibrary.grouping import (
+    BlockPAVA,
     CrossValidated,
     Edges,
     EqualArea,
@@ -345,3 +346,10 @@ def test_a_word_and_its_object_are_the_same_grouping():
     assert as_grouping("sweep").base == "mass"
     own = EqualMass(3)
     assert as_grouping(own) is own
+
+
+@pytest.mark.parametrize(("word", "made"), [("mean-split", MeanSplit), ("pava-bc", BlockPAVA)])
+def test_groupings_of_single_metrics_have_names_too(word, made):
+    y, p, _ = cal.datasets.breast_cancer()
+    assert cal.compute("ece", y, p, binning=word) == cal.compute("ece", y, p, binning=made())
+    assert cal.compute("ece", y, p, binning=word) != cal.compute("ece", y, p)

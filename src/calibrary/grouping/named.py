@@ -19,11 +19,13 @@ from calibrary.grouping.edges import (
     UniqueValues,
 )
 from calibrary.grouping.groups import Groups, VectorGroups
+from calibrary.grouping.mean_split import MeanSplit
+from calibrary.grouping.pava import BlockPAVA
 from calibrary.grouping.sweep import MonotonicSweep
 
 _FIFTEEN = EqualWidth()  # the bins of most calls; fitting them changes nothing
 
-BINNINGS = ("width", "mass", "area", "points", "unique", "sweep")
+BINNINGS = ("width", "mass", "area", "points", "unique", "sweep", "mean-split", "pava-bc")
 
 
 def as_grouping(
@@ -56,6 +58,10 @@ def as_grouping(
         return UniqueValues()
     if binning == "sweep":
         return MonotonicSweep()
+    if binning == "mean-split":
+        return MeanSplit()
+    if binning == "pava-bc":
+        return BlockPAVA()
     raise ValueError(f"binning={binning!r} is not known: {suggest(binning, BINNINGS)}, or pass a grouping object")
 
 
@@ -67,7 +73,7 @@ def group(view: Predictions, binning: str | Grouping = "width", **options: Any) 
     view : Predictions
         A binary view is grouped by its confidence; whole probability vectors by the tuple of the bins of
         their K coordinates.
-    binning : "width", "mass", "area", "points", "unique", "sweep" or a grouping object
+    binning : "width", "mass", "area", "points", "unique", "sweep", "mean-split", "pava-bc" or a grouping object
     **options
         ``n_bins=15``, ``closed="right"``, ``mass_rule="floor"``, ``edges=None``, ``points_per_bin=100``, and
         scikit-learn's ``strategy="uniform" | "quantile"`` for equal width and interpolated quantiles.
