@@ -825,3 +825,12 @@ def test_a_band_keeps_what_cross_validation_chose_on_the_whole_sample(name, chos
     assert len(seen) == 7
     assert len(free) == 1  # chosen once
     assert {getattr(m, chosen) for m in seen} == {getattr(free[0], chosen)}
+
+
+def test_the_map_of_few_detections_is_coarser_instead_of_blank():
+    matches = cal.datasets.detections()
+    data = plots.d_ece_map_data(matches)
+    assert data.kept_share >= 0.5
+    assert np.isfinite(data.map).any()
+    finer = plots.d_ece_map_data(matches, n_bins=data.n.shape[0] + 1)  # one more bin leaves most of them out
+    assert finer.kept_share < 0.5

@@ -162,9 +162,21 @@ class MapData(FigureData):
         return "\r\n".join([",".join(columns), *(",".join(f"{v:.12g}" for v in row) for row in rows), ""])
 
 
+#: Bins of every feature that are tried, after the metric's own, until most detections are in bins with enough.
+_COARSER = (10, 8, 6, 5, 4, 3, 2)
+
+
 def d_ece_map_data(matches: Any, *, features: Any = "location", n_bins: Any = None, min_samples: int = 8) -> MapData:
-    """D-ECE, precision and mean score over the image plane ("location"), box sizes ("shape") or one feature."""
+    """D-ECE, precision and mean score over the image plane ("location"), box sizes ("shape") or one feature.
+
+    ``n_bins`` is the metric's own number, or where that leaves most detections in bins with fewer than ``min_samples``,
+    the largest that does not.
+    """
     found = d_ece_map(matches, features=features, n_bins=n_bins, min_count=min_samples)
+    for coarser in _COARSER if n_bins is None else ():
+        if found.kept_share >= 0.5:
+            break
+        found = d_ece_map(matches, features=features, n_bins=coarser, min_count=min_samples)
     known = np.where(found.n_kept > 0, found.map, np.nan)
     return MapData(
         found.features, found.edges, known, found.precision, found.mean_score, found.n, found.n_kept,
