@@ -102,7 +102,7 @@ def metric(
 def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
     """What the public function of a metric does with its arguments."""
     formula, read = entry.formula, entry.read
-    plain = entry.front is CLASSIFIER and entry.binary_lens == "binary"
+    plain = entry.of_plain_predictions
     looking = frozenset(LOOKING) - {*own_options(formula), *entry.extra_options}
     any_weight = entry.weights != "none"
 

@@ -156,6 +156,11 @@ class Entry(Facts):
         return (inspect.getdoc(self.formula) or self.name).splitlines()[0]
 
     @property
+    def of_plain_predictions(self) -> bool:
+        """Does it look at binary predictions as they are, unless asked otherwise?"""
+        return self.front is CLASSIFIER and self.binary_lens == "binary"
+
+    @property
     def has_test(self) -> bool:
         """Does it come with a hypothesis test of its own (any metric has a Monte Carlo one)?"""
         return self.specialized({})[0].id in TESTS

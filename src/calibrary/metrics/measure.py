@@ -28,6 +28,8 @@ def measure(entry: Entry, data: Data, question: Question = PLAIN) -> Any:
     if question.by is not None:
         whole = question.changed(by=None)
         return over_parts(entry, data, question.by, lambda part: numbers(measure(entry, part, whole), entry.fields))
+    if shows_itself(entry, data, question):  # what thousands of resamples feel
+        return entry.formula(data, **question.options)
     versions = data.versions
     if len(versions) > 1:  # the same boxes matched at several thresholds: the mean over them
         mean = np.mean([measure(entry, version, question) for version in versions], axis=0)
@@ -36,6 +38,19 @@ def measure(entry: Entry, data: Data, question: Question = PLAIN) -> Any:
     if entry.id in views.known and not question.options:
         return views.known[entry.id]
     return combined(entry, each_view(entry.formula, views, question), views, question)
+
+
+def shows_itself(entry: Entry, data: Data, question: Question) -> bool:
+    """Would the lens show these binary predictions just as they are, with nothing to choose or to combine?"""
+    return (
+        entry.of_plain_predictions
+        and data.plain
+        and isinstance(question.lens, str)
+        and question.lens in ("auto", "binary")
+        and question.r is None
+        and not question.fixed
+        and (entry.weights != "none" or not data.weighted)
+    )
 
 
 def views_of(entry: Entry, data: Data, question: Question) -> Views:

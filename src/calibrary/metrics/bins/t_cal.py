@@ -72,7 +72,7 @@ def debiased_plugin_estimator(view: Predictions, *, n_bins: int = 15, **common: 
     >>> round(cal.debiased_plugin_estimator([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6], n_bins=2), 4)
     -0.035
     """
-    if view.w is not None and (view.w % 1).any():
+    if view.w is not None and (view.w != np.rint(view.w)).any():
         warn(
             "sample_weight holds fractions, and the noise that is subtracted depends on their scale: pass counts, or "
             "weights that sum to the number of rows"
