@@ -141,14 +141,16 @@ def sliding_windows(view: Predictions, size: int | None = None) -> Windows | Cop
         # beyond 2^53 one copy more is no other number: count them in larger units
         unit = 2.0 ** max(0, n.bit_length() - 50)
         return CopyWindows(ties.c, ties.w / unit, ties.wy / unit, size / unit)
-    mean_label = ties.wy / ties.w
-    per_group = np.diff(ties.start, append=view.n)
+    if len(ties.c) == view.n:
+        label = ties.wy / ties.w
+    else:
+        label = np.repeat(ties.wy / ties.w, np.diff(ties.start, append=view.n))
     if view.w is None:
-        c, wy, w = view.sorted.c, mean_label if len(ties.c) == n else np.repeat(mean_label, per_group), None
+        c, wy, w = view.sorted.c, label, None
     else:
         order = np.lexsort((view.weight, view.c))
         c, w = view.c[order], view.weight[order]
-        wy = w * np.repeat(mean_label, per_group)
+        wy = w * label
     first: Indices = np.arange(n - size + 1)
     return Windows(c, wy, w, _below(w, n), first, first + size)
 
