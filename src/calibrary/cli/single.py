@@ -57,7 +57,7 @@ def metric(
     weight_type: WeightType = "frequency",
     positive: Positive = None,
     lens: Lens = "auto",
-    interval: Annotated[bool, typer.Option("--interval", help="Add a bootstrap interval.")] = False,
+    interval: Annotated[bool, typer.Option("--interval", help="Add an interval.")] = False,
     test: Annotated[bool, typer.Option("--test", help="Add a test of perfect calibration.")] = False,
     resamples: Resamples = None,
     seed: Seed = 0,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, Self
@@ -18,7 +16,7 @@ from calibrary.data.checks import as_array
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.scale.checks import valid_rows
-from calibrary.scale.files import VERSION, parquet_bytes, read_parquet, write_parquet
+from calibrary.scale.files import VERSION, Saved
 from calibrary.scale.losses import LossSum, checked_losses, loss_sum, row_losses
 from calibrary.scale.sample import MOST_NUMBERS, HashedSample, row_hashes
 from calibrary.scale.state import RESOLUTION, State, whole_weights
@@ -32,7 +30,7 @@ _NUMBERS = 1 << 22
 _TOP = Lens("top-label")
 
 
-class VectorState:
+class VectorState(Saved, kind="vectors"):
     """What can be kept of predictions with one probability per class, in one pass and of bounded size.
 
     The top label (was it right, and its probability) and every class against the rest are states of their own, exact or
@@ -323,25 +321,6 @@ class VectorState:
             "limit": str(self.sample.limit), "labels": None if self.labels is None else list(self.labels),
             "dropped": self.dropped, "seen": self._seen,
         }  # fmt: skip
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a Parquet file, which replaces one that is there only when it is complete."""
-        write_parquet(self.to_table(), path)
-
-    def to_bytes(self) -> bytes:
-        """The Parquet file as bytes, to be sent or stored elsewhere."""
-        return parquet_bytes(self.to_table())
-
-    @classmethod
-    def of_bytes(cls, saved: bytes) -> Self:
-        """The state that :meth:`to_bytes` gave."""
-        return cls._of_saved(*read_parquet(io.BytesIO(saved), "vectors"))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a state that :meth:`save` wrote."""
-        table, about = read_parquet(path, "vectors")
-        return cls._of_saved(table, about)
 
     @classmethod
     def _of_saved(cls, table: Any, about: Mapping[str, Any]) -> Self:

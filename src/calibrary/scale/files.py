@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,3 +140,40 @@ def read_parquet(path: Any, kind: str) -> tuple[Any, dict[str, Any]]:
         found = _KINDS[about["kind"]]
         raise ValueError(f"{name} holds a {found}: read it with calibrary.scale.{found}.load")
     return table, about
+
+
+class Saved:
+    """What a state of either kind can do with files; ``kind`` is the word in them that tells the two apart."""
+
+    _kind: str
+
+    def __init_subclass__(cls, *, kind: str = "", **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if kind:
+            cls._kind = kind
+
+    def to_table(self) -> Any:
+        """The state as an Arrow table."""
+        raise NotImplementedError
+
+    @classmethod
+    def _of_saved(cls, table: Any, about: Mapping[str, Any]) -> Self:
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to a Parquet file, which replaces one that is there only when it is complete."""
+        write_parquet(self.to_table(), path)
+
+    def to_bytes(self) -> bytes:
+        """The Parquet file as bytes, to be sent or stored elsewhere."""
+        return parquet_bytes(self.to_table())
+
+    @classmethod
+    def of_bytes(cls, saved: bytes) -> Self:
+        """The state that :meth:`to_bytes` gave."""
+        return cls._of_saved(*read_parquet(io.BytesIO(saved), cls._kind))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a state that :meth:`save` wrote."""
+        return cls._of_saved(*read_parquet(path, cls._kind))

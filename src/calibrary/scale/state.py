@@ -8,9 +8,7 @@ takes predictions takes a state.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import os
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
@@ -25,13 +23,11 @@ from calibrary.numerics.cells import Grid
 from calibrary.scale.checks import valid_rows
 from calibrary.scale.files import (
     VERSION,
+    Saved,
     as_arrow,
     checked_columns,
     key_names_of,
-    parquet_bytes,
-    read_parquet,
     without_invalid,
-    write_parquet,
 )
 from calibrary.scale.keys import Key, Keys, factorized, key_columns, united
 from calibrary.scale.rows import CellRows
@@ -47,7 +43,7 @@ RESOLUTION = 19200
 _LENSES = ("binary", "top-label")
 
 
-class State:
+class State(Saved, kind="cells"):
     """Predictions as counts and sums by cell of confidence and label: of constant size, and mergeable.
 
     Parameters
@@ -467,25 +463,6 @@ class State:
             code = 2 * cell + y + (key * (2 * made.grid.size) if by else 0)
             made._keys, made._sums = keys, Sums(made.grid, added(code, n, s), keyed=bool(by))
         return made
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a Parquet file, which replaces one that is there only when it is complete."""
-        write_parquet(self.to_table(), path)
-
-    def to_bytes(self) -> bytes:
-        """The Parquet file as bytes, to be sent or stored elsewhere."""
-        return parquet_bytes(self.to_table())
-
-    @classmethod
-    def of_bytes(cls, saved: bytes) -> Self:
-        """The state that :meth:`to_bytes` gave."""
-        return cls._of_saved(*read_parquet(io.BytesIO(saved), "cells"))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a state that :meth:`save` wrote."""
-        table, about = read_parquet(path, "cells")
-        return cls._of_saved(table, about)
 
     @classmethod
     def _of_saved(cls, table: Any, about: Mapping[str, Any]) -> Self:
