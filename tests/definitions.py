@@ -251,8 +251,11 @@ def dual_fl(y, p, gamma=2.0, definition="authors", eps=0.0):
 
 
 @defines("vectors")
-def fcl(y, p, gamma=2.0, lam=1.0, alpha=None, eps=0.0):
-    return fl(y, p, gamma, alpha, eps=eps) + lam * bs(y, p, "sum")
+def fcl(y, p, gamma=2.0, lam=1.0, alpha=None, eps=0.0, soft_target=None):
+    if soft_target is None:
+        return fl(y, p, gamma, alpha, eps=eps) + lam * bs(y, p, "sum")
+    focal = drawn(fl, soft_target, p, gamma=gamma, alpha=alpha, eps=eps)
+    return focal + lam * bs(y, p, "sum", soft_target)
 
 
 @defines("vectors")
@@ -314,45 +317,48 @@ def misclassification_loss(y, p, cost=None, cost_proportion=None):
     return 1 - sr(y, p, cost, cost_proportion)
 
 
-def mahalanobis(label: int, row: Any) -> tuple[float, float]:
+def mahalanobis(target: Any, row: Any) -> tuple[float, float]:
     """(y-c)' S^-1 (y-c) and log det S, S = diag(c) - cc' without the last class of positive probability."""
     kept = [k for k in range(len(row)) if row[k] > 0][:-1]
     c = row[kept]
-    gap = np.array([float(k == label) for k in kept]) - c
+    gap = np.array([target[k] for k in kept]) - c
     cov = np.diag(c) - np.outer(c, c)
     return float(gap @ np.linalg.solve(cov, gap)) if kept else 0.0, float(np.linalg.slogdet(cov)[1]) if kept else 0.0
 
 
 @defines("vectors")
-def dss(y, p, eps=0.0):
+def dss(y, p, eps=0.0, soft_target=None):
     p = np.clip(p, eps, 1 - eps)
     rows = []
-    for label, row in zip(y, p, strict=True):
-        if row[label] == 0:
+    for target, row in zip(targets(y, p, soft_target), p, strict=True):
+        if any(t > 0 and c == 0 for t, c in zip(target, row, strict=True)):
             rows.append(math.inf)
         elif min(row) == 0:  # the determinant vanishes
             rows.append(-math.inf)
         else:
-            rows.append(sum(mahalanobis(label, row)))
+            rows.append(sum(mahalanobis(target, row)))
     return mean(rows)
 
 
 @defines("vectors")
-def nses(y, p, eps=0.0):
+def nses(y, p, eps=0.0, soft_target=None):
     p = np.clip(p, eps, 1 - eps)
-    rows = [mahalanobis(k, row)[0] if row[k] > 0 else math.inf for k, row in zip(y, p, strict=True)]
+    rows = [
+        math.inf if any(t > 0 and c == 0 for t, c in zip(target, row, strict=True)) else mahalanobis(target, row)[0]
+        for target, row in zip(targets(y, p, soft_target), p, strict=True)
+    ]
     return mean(rows) / (p.shape[1] - 1)
 
 
 @defines("vectors")
-def spiegelhalter(y, p):
+def spiegelhalter(y, p, soft_target=None):
     """The Brier score less its expectation under the predictions, divided by its standard deviation."""
     score = lambda row, k: sum((row[j] - (j == k)) ** 2 for j in range(len(row)))  # noqa: E731
     excess = variance = 0.0
-    for label, row in zip(y, p, strict=True):
+    for target, row in zip(targets(y, p, soft_target), p, strict=True):
         of_label = [score(row, k) for k in range(len(row))]
         expected = sum(row[k] * of_label[k] for k in range(len(row)))
-        excess += of_label[label] - expected
+        excess += sum(target[k] * of_label[k] for k in range(len(row))) - expected
         variance += sum(row[k] * (of_label[k] - expected) ** 2 for k in range(len(row)))
     if variance <= 4e-24 * len(y):
         return math.nan if abs(excess) <= 2e-12 * len(y) else math.copysign(math.inf, excess)
@@ -506,6 +512,13 @@ def survival_share(z: Any, k: int, eps: float, noise: str) -> float:
     return sum(quad(inner, a, b, epsabs=1e-13)[0] for a, b in itertools.pairwise(cuts))
 
 
+def drawn(score: Any, shares: Any, p: Any, **options: Any) -> float:
+    """A mean of row scores, expected over labels that are drawn with these shares."""
+    rows = [(t, row) for t, row in zip(columns(np.asarray(shares, dtype=float)), p, strict=True)]
+    one = lambda k, row: score(np.array([k]), row[None], **options)  # noqa: E731
+    return mean([sum(t[k] * one(k, row) for k in range(len(row)) if t[k] > 0) for t, row in rows])
+
+
 @defines("rows")
 def consistency(y, p, consistency=None, metric="bs", eps=None, noise="gaussian"):
     """A metric with the shares of perturbed copies in the place of the labels."""
@@ -516,7 +529,12 @@ def consistency(y, p, consistency=None, metric="bs", eps=None, noise="gaussian")
         consistency = consistency if p.ndim == 2 else consistency[:, 1]
     if DEFINITIONS[metric].sees == "entries":
         return DEFINITIONS[metric].function(consistency, p)
-    return DEFINITIONS[metric].function(y, columns(p), soft_target=consistency)
+    if "soft_target" in DEFINITIONS[metric].defaults:
+        return DEFINITIONS[metric].function(y, columns(p), soft_target=consistency)
+    if metric in ("gsb", "mdca"):  # of the shares of classes alone
+        bias = [mean(column) for column in (columns(p) - columns(consistency)).T]
+        return mean([b**2 if metric == "gsb" else abs(b) for b in bias])
+    return drawn(DEFINITIONS[metric].function, consistency, columns(p))
 
 
 # == bins ============================================================================================

@@ -741,12 +741,60 @@ def test_an_impossible_class_never_wins(noise):
     np.testing.assert_allclose(shares[0, :2], pair[0], atol=1e-12)
 
 
+ONE_NUMBER = [
+    e.id
+    for e in cal.catalogue.values()
+    if e.family == "point" and e.id not in ("eice", "stratified_bs", "set_coverage", "ent_ce", "consistency")
+]
+
+
+@pytest.mark.parametrize("id", ONE_NUMBER)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_model_that_never_wavers_is_measured_as_if_its_decisions_were_the_labels(id, classes):
+    """Shares of 0 and 1 are labels: every point metric then gives what it gives for those labels."""
+    p = some(40, classes, seed=12)[1]
+    p = p if classes == 3 else p[:, 1]
+    decided = np.random.default_rng(1).integers(0, classes, 40)
+    shares = np.eye(classes)[decided] if classes == 3 else decided.astype(float)
+    entry = cal.catalogue[id]
+    if id == "general_ls" and classes == 3:
+        pytest.skip("is for two classes")
+    own = "full" if "full" in entry.lenses else entry.default_lens
+    lens = own if classes == 3 else "binary"
+    want = entry(decided, p, lens=lens)
+    for labels in (None, np.zeros(40, dtype=int), 1 - decided % 2):
+        assert cal.consistency_error(labels, p, consistency=shares, metric=id) == pytest.approx(want, rel=1e-9)
+    weights = 1.0 + np.arange(40) % 3
+    weighted = cal.consistency_error(None, p, consistency=shares, metric=id, sample_weight=weights)
+    assert weighted == pytest.approx(entry(decided, p, lens=lens, sample_weight=weights), rel=1e-9)
+
+
+def test_labels_play_no_part_in_consistency():
+    p = some(30, 4, seed=13)[1]
+    shares = cal.consistency_confidence_logits(p, eps=1.0)
+    assert cal.compute("consistency", None, p, consistency=shares, metric="spiegelhalter") == pytest.approx(
+        cal.consistency_error(np.arange(30) % 4, p, eps=1.0, metric="spiegelhalter")
+    )
+    for id, perfect in [("bs", 0), ("ecd", 0), ("nses", 0), ("spiegelhalter", 0), ("mdca", 0), ("eo", 1)]:
+        agreeing = cal.consistency_error(None, p, consistency=p, metric=id)
+        assert agreeing == pytest.approx(perfect, abs=1e-9), id
+
+
 def test_consistency_refuses_what_it_cannot_use():
     y, c = [0, 1], [0.2, 0.7]
     with pytest.raises(TypeError, match="pass consistency="):
         cal.consistency_error(y, c)
-    with pytest.raises(ValueError, match="soft targets"):
-        cal.consistency_error(y, c, consistency=c, metric="sf1")
+    with pytest.raises(ValueError, match=r"metric='ece' is not a point metric: use one of .*ecd"):
+        cal.consistency_error(y, c, consistency=c, metric="ece")
+    for id, why in [
+        ("eice", "labels never enter"),
+        ("stratified_bs", "one number for each class"),
+        ("set_coverage", "several numbers"),
+        ("ent_ce", "several numbers"),
+        ("consistency", "this very measure"),
+    ]:
+        with pytest.raises(ValueError, match=f"metric='{id}' .*{why}.*: use one of"):
+            cal.consistency_error(y, c, consistency=c, metric=id)
     with pytest.raises(ValueError, match="eps=0"):
         cal.consistency_confidence_logits(c, eps=0)
     with pytest.raises(TypeError, match="either"):

@@ -100,6 +100,8 @@ class Facts:
     order_free : does row order never change the value
     fractional : may labels be shares between 0 and 1: "no", "binary" (in every binary view) or "rows" (also whole rows
         of shares, through lens "full")
+    linear : are its sums over rows linear in which class occurred, so that shares of classes are the row once for each
+        class, weighted by its share
     symmetric : is the value unchanged when the two classes are swapped, y -> 1-y and c -> 1-c
     fields : for a metric of several numbers, which of them a table shows, each with its perfect value
     link : what a calibrated score of a detection equals: "threshold" P(correct), "identity" the expected IoU, "option"
@@ -162,6 +164,7 @@ class Facts:
     order_free: bool = True
     order_note: str = ""
     fractional: str = "no"
+    linear: bool = False
     symmetric: bool = False
     fields: tuple[tuple[str, float | None], ...] = ()
     link: str = "threshold"

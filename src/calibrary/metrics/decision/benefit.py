@@ -17,6 +17,7 @@ __all__ = ["net_benefit"]
 
 @metric(
     "net_benefit",
+    linear=True,
     measures="calibration and sharpness",
     family="point",
     name="net benefit",

@@ -31,6 +31,7 @@ _FACTS: dict[str, Any] = {
 
 @metric(
     "bounded_brier",
+    linear=True,
     name="bounded Brier score",
     aliases=("bounded threshold brier score",),
     equation="2 x integral of e(t) dt from low to high",
@@ -74,6 +75,7 @@ def bounded_brier(
 
 @metric(
     "bounded_log",
+    linear=True,
     label_noise="fragile",
     name="bounded log score",
     aliases=("bounded threshold log score",),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
 import scipy
 
 from calibrary._errors import one_of
+from calibrary.data import Data, as_data
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import ENTRIES, Common, Correction, metric
+from calibrary.metrics.declare import ENTRIES, Common, Correction, Entry, metric
+from calibrary.metrics.entry import CLASSIFIER
 from calibrary.metrics.literature import cited
 from calibrary.metrics.measure import measure
 from calibrary.metrics.point.rows import soft
@@ -21,8 +24,21 @@ from calibrary.question import Question
 __all__ = ["consistency_confidence", "consistency_confidence_logits", "consistency_error"]
 
 _NOISE = ("gaussian", "uniform")
-#: Point metrics that take probabilities in the place of labels.
-_SOFT_METRICS = ("bs", "rbs", "nll", "mae", "pwe", "rps", "sarps", "l1eps", "hinge", "huber", "silf", "asymmetric_ls")
+#: Why a point metric has no reading with shares in the place of labels.
+_NO_SHARES = {
+    "eice": "compares confidences with a jackknife of the model, and labels never enter it",
+    "stratified_bs": "gives one number for each class",
+    "set_coverage": "gives several numbers",
+    "ent_ce": "gives several numbers",
+    "consistency": "is this very measure",
+}
+
+
+def _without_labels(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
+    """The data of a call in which labels may be missing, because none is used."""
+    if y_true is None and y_prob is not None:
+        y_true = np.zeros(len(as_array(y_prob, "y_prob")), dtype=np.intp)
+    return as_data(y_true, y_prob, keywords)
 
 
 @metric(
@@ -30,6 +46,7 @@ _SOFT_METRICS = ("bs", "rbs", "nll", "mae", "pwe", "rps", "sarps", "l1eps", "hin
     section="3.13",
     measures="consistency",
     family="point",
+    front=replace(CLASSIFIER, read=_without_labels),
     aliases=("consistency_calibration",),
     range=(0.0, math.inf),
     range_note="that of the metric used",
@@ -60,15 +77,17 @@ def consistency_error(
 ) -> float:
     r"""Distance between predicted probabilities and how often each class survives a small perturbation.
 
-    Any metric that takes soft targets, with the labels replaced by :math:`c'_{ik}`, the share of perturbed
-    copies of row i that are classified k. Labels are accepted for uniformity and not used.
+    Any point metric, with the labels replaced by :math:`c'_{ik}`, the share of perturbed copies of row i that are
+    classified k. Labels are accepted for uniformity and not used: None will do.
 
     Parameters
     ----------
     consistency : array-like of shape (N,) or (N, K)
         The shares c', from :func:`consistency_confidence` or :func:`consistency_confidence_logits`.
     metric : str
-        A point metric with soft targets: "bs", "mae", "nll", "pwe", "rps", ...
+        The id of a point metric: "bs", "mae", "nll", "pwe", "ecd", "rps", ... Where labels are numbers in its formula,
+        shares take their place; where it asks which class occurred, every row stands there once for each class, with
+        its share as a weight. Where it reads no whole vectors, several classes are seen through its own lens.
     eps, noise : float, "gaussian" or "uniform"
         Instead of ``consistency``: noise of this size on the logits log c, computed exactly.
 
@@ -77,8 +96,10 @@ def consistency_error(
     >>> import calibrary as cal
     >>> c = [0.1, 0.4, 0.9]
     >>> shares = cal.consistency_confidence_logits(c, eps=1.0)
-    >>> round(cal.consistency_error([0, 0, 1], c, consistency=shares, metric="mae"), 4)
+    >>> round(cal.consistency_error(None, c, consistency=shares, metric="mae"), 4)
     0.0309
+    >>> round(cal.consistency_error(None, c, consistency=shares, metric="ecd"), 4)  # below 0: stabler than sure
+    -0.0601
     """
     if consistency is None:
         if eps is None:
@@ -86,12 +107,32 @@ def consistency_error(
         consistency = consistency_confidence_logits(view.probability, eps=eps, noise=noise)
     else:
         consistency = soft(view, consistency)
-    entry = ENTRIES.get(metric)
-    if entry is None or entry.id not in _SOFT_METRICS:
-        raise ValueError(f"metric={metric!r} takes no soft targets: use one of {', '.join(_SOFT_METRICS)}")
-    bare = Predictions(view.y, view.probability, view.w)
-    lens = "binary" if view.binary else "full"
-    return float(measure(entry, bare, Question(lens=lens, options={"soft_target": consistency})))
+    return float(_with_shares(_point_metric(metric), view, consistency))
+
+
+def _point_metric(id: str) -> Entry:
+    entry = ENTRIES.get(id)
+    points = [e.id for e in ENTRIES.values() if e.family == "point" and e.id not in _NO_SHARES]
+    if entry is None or entry.family != "point":
+        raise ValueError(f"metric={id!r} is not a point metric: use one of {', '.join(points)}")
+    if id in _NO_SHARES:
+        raise ValueError(f"metric={id!r} {_NO_SHARES[id]}: use one of {', '.join(points)}")
+    return entry
+
+
+def _with_shares(entry: Entry, view: Predictions, shares: Array) -> Any:
+    """A point metric with shares of classes in the place of labels."""
+    own = "full" if "full" in entry.lenses else entry.default_lens
+    question = Question(lens="binary" if view.binary else own)
+    if "soft_target" in entry.options:
+        bare = Predictions(view.y, view.probability, view.w)
+        return measure(entry, bare, question.changed(options={"soft_target": shares}))
+    if entry.fractional != "no" and not entry.linear:
+        return measure(entry, Predictions(shares, view.probability, view.w), question)
+    # linear in which class occurred: the row once for each class, weighted by its share
+    each = np.column_stack([1.0 - shares, shares]) if view.binary else shares
+    row, label = np.nonzero(each > 0.0)
+    return measure(entry, Predictions(label, view.probability[row], view.weight[row] * each[row, label]), question)
 
 
 def consistency_confidence(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Unpack
 
@@ -116,6 +117,7 @@ def negative_log_likelihood(
 
 @metric(
     "fl",
+    linear=True,
     differentiable=True,
     familiar=True,
     row=4,
@@ -176,6 +178,7 @@ def focal_loss(
 
 @metric(
     "dual_fl",
+    linear=True,
     differentiable=True,
     section="3.4",
     renamed={"variant": ("definition", {"inventor": "authors", "top2": "review"})},
@@ -266,6 +269,7 @@ def focal_calibration_loss(
     lam: float = 1.0,
     alpha: Any = None,
     eps: float = 0.0,
+    soft_target: Any = None,
     reduction: str = "mean",
     **common: Unpack[Common],
 ) -> Score:
@@ -278,6 +282,8 @@ def focal_calibration_loss(
     gamma, alpha, eps : see :func:`focal_loss`
     lam : float
         Factor of the Brier score (on its "sum" scale). No canonical value is known.
+    soft_target : array-like of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
     reduction : "mean" or "none"
         One number, or one per row.
 
@@ -288,12 +294,14 @@ def focal_calibration_loss(
     0.1074
     """
     lam = _not_negative("lam", lam)
-    rows = _focal_rows(view, gamma, alpha, eps) + lam * brier_rows(view, "sum")
+    focal = _focal_rows if soft_target is None else functools.partial(_focal_shares, soft(view, soft_target))
+    rows = focal(view, gamma, alpha, eps) + lam * brier_rows(view, "sum", soft_target)
     return reduced(view, rows, reduction)
 
 
 @metric(
     "ecd",
+    linear=True,
     label_noise="fragile",
     many_classes="keeps",
     orders=0.77,
@@ -394,6 +402,16 @@ def _focal_rows(view: Predictions, gamma: Any, alpha: Any, eps: float) -> Array:
     if factor.shape != (view.k,) or not (factor >= 0).all():
         raise ValueError(f"alpha={alpha!r} must be {view.k} factors, one per class (or one number for two classes)")
     return _times(factor[view.y], rows)
+
+
+def _focal_shares(target: Array, view: Predictions, gamma: Any, alpha: Any, eps: float) -> Array:
+    """The mean over the classes, each with its share, of what the row would cost if that class had occurred."""
+    shares = np.column_stack([1.0 - target, target]) if view.binary else target
+    rows = np.zeros(view.n)
+    for k in range(view.k):
+        occurred = view.view(np.full(view.n, k), view.probability, classes=view._classes)
+        rows += _times(shares[:, k], _focal_rows(occurred, gamma, alpha, eps))
+    return rows
 
 
 def _times(factor: Array, loss: Array) -> Array:

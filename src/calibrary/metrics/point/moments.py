@@ -12,7 +12,7 @@ from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, metric
 from calibrary.metrics.literature import cited
-from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, mean_of_rows, reduced, row_blocks
+from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, mean_of_rows, reduced, row_blocks, soft
 
 __all__ = [
     "dawid_sebastiani_score",
@@ -43,7 +43,12 @@ __all__ = [
     **ROW_SCORE,
 )
 def dawid_sebastiani_score(
-    view: Predictions, *, eps: float = 0.0, reduction: str = "mean", **common: Unpack[Common]
+    view: Predictions,
+    *,
+    eps: float = 0.0,
+    soft_target: Any = None,
+    reduction: str = "mean",
+    **common: Unpack[Common],
 ) -> Score:
     r"""Squared error relative to the announced variance, plus the logarithm of that variance.
 
@@ -56,6 +61,8 @@ def dawid_sebastiani_score(
     ----------
     eps : float
         Limit probabilities to [eps, 1 - eps], entry by entry.
+    soft_target : array-like of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
     reduction : "mean" or "none"
         One number, or one per row.
 
@@ -65,7 +72,7 @@ def dawid_sebastiani_score(
     >>> round(cal.dawid_sebastiani_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     -1.6705
     """
-    rows = _odds_against(view, eps)
+    rows = _squares(view, eps, soft_target)
     with np.errstate(divide="ignore", invalid="ignore"):
         rows = rows + _log_determinant(view, eps)
     rows[np.isnan(rows)] = math.inf  # an impossible class occurred: 1/0 outweighs log 0
@@ -92,7 +99,12 @@ def dawid_sebastiani_score(
     **{**ROW_SCORE, "perfect": 1.0, "measures": "calibration"},
 )
 def normalized_squared_error_score(
-    view: Predictions, *, eps: float = 0.0, reduction: str = "mean", **common: Unpack[Common]
+    view: Predictions,
+    *,
+    eps: float = 0.0,
+    soft_target: Any = None,
+    reduction: str = "mean",
+    **common: Unpack[Common],
 ) -> Score:
     r"""Squared error relative to the variance the prediction announces: 1 when they agree.
 
@@ -104,6 +116,8 @@ def normalized_squared_error_score(
     ----------
     eps : float
         Limit probabilities to [eps, 1 - eps], entry by entry.
+    soft_target : array-like of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels.
     reduction : "mean" or "none"
         One number, or one per row.
 
@@ -113,7 +127,7 @@ def normalized_squared_error_score(
     >>> round(cal.normalized_squared_error_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.2632
     """
-    return reduced(view, _odds_against(view, eps) / (view.k - 1), reduction)
+    return reduced(view, _squares(view, eps, soft_target) / (view.k - 1), reduction)
 
 
 def dawid_sebastiani_score_moments(
@@ -175,6 +189,19 @@ def normalized_squared_error_score_moments(
 
 
 # -- what they lean on ------------------------------------------------------------------------------
+
+
+def _squares(view: Predictions, eps: float, soft_target: Any) -> Array:
+    """(y - c) Sigma^- (y - c) of every row, Sigma the covariance of a label drawn from c: sum_k (y_k - c_k)^2 / c_k."""
+    if soft_target is None:
+        return _odds_against(view, eps)
+    target, c = soft(view, soft_target), limited(view.probability, eps)
+    square = np.square(target - c)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if view.binary:
+            return np.where(square > 0.0, square / (c * (1.0 - c)), 0.0)
+        rows: Array = np.where(square > 0.0, square / c, 0.0).sum(axis=1)
+    return rows
 
 
 def _odds_against(view: Predictions, eps: float) -> Array:

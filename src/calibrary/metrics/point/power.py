@@ -22,6 +22,7 @@ __all__ = ["power_score", "proper_linear_score", "pseudo_spherical_score"]
 
 @metric(
     "pss",
+    linear=True,
     row=17,
     aliases=(
         "pseudospherical_score",
@@ -91,6 +92,7 @@ def pseudo_spherical_score(
 
 @metric(
     "ps",
+    linear=True,
     row=18,
     aliases=("tsallis_score",),
     range=(-1.0, 1.0),
@@ -156,6 +158,7 @@ def power_score(
 
 @metric(
     "pls",
+    linear=True,
     aliases=("quadratic_score",),
     row=19,
     fractional="rows",

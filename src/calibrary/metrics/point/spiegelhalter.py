@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import scipy
@@ -14,7 +14,7 @@ from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.literature import cited
-from calibrary.metrics.point.rows import row_blocks
+from calibrary.metrics.point.rows import row_blocks, soft
 
 __all__ = ["spiegelhalter_z", "spiegelhalter_z_test"]
 
@@ -53,7 +53,9 @@ __all__ = ["spiegelhalter_z", "spiegelhalter_z_test"]
     avoid="No power against errors that leave the Brier score's expectation alone; silent where c is near 1/2.",
     corrections=(Correction("proper", "unknown", "not a scoring rule: a statistic of the whole data set"),),
 )
-def spiegelhalter_z(view: Predictions, *, weight_type: str = "frequency", **common: Unpack[Common]) -> float:
+def spiegelhalter_z(
+    view: Predictions, *, weight_type: str = "frequency", soft_target: Any = None, **common: Unpack[Common]
+) -> float:
     r"""Standardised excess of the Brier score over what calibrated predictions expect.
 
     .. math:: z = \frac{\sum_i (y_i - c_i)(1 - 2 c_i)}{\sqrt{\sum_i (1 - 2 c_i)^2 c_i (1 - c_i)}}
@@ -66,6 +68,9 @@ def spiegelhalter_z(view: Predictions, *, weight_type: str = "frequency", **comm
     ----------
     weight_type : "frequency" or "importance"
         Weights count copies of rows, or weigh them (variance with squared weights, so that scale is free).
+    soft_target : array-like of shape (N,) or (N, K), optional
+        Probabilities that take the place of the labels. The number is then no longer standard normal when they equal
+        the predictions (it is 0).
 
     Examples
     --------
@@ -73,7 +78,7 @@ def spiegelhalter_z(view: Predictions, *, weight_type: str = "frequency", **comm
     >>> round(cal.spiegelhalter_z([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
     -0.5025
     """
-    return _standardised_excess(view, weight_type)
+    return _standardised_excess(view, weight_type, soft_target)
 
 
 @calibration_test("spiegelhalter")
@@ -115,10 +120,11 @@ def spiegelhalter_z_test(
     return TestResult(z, float(p))
 
 
-def _standardised_excess(view: Predictions, weight_type: str) -> float:
+def _standardised_excess(view: Predictions, weight_type: str, soft_target: Any = None) -> float:
     one_of("weight_type", weight_type, ("frequency", "importance"))
     v = None if view.w is None else view.variance_weight(weight_type, "Spiegelhalter's z")
-    excess, variance = _binary_terms(view, v) if view.binary else _vector_terms(view, v)
+    target = None if soft_target is None else soft(view, soft_target)
+    excess, variance = _binary_terms(view, v, target) if view.binary else _vector_terms(view, v, target)
     if variance > 1e-24 * (view.n if v is None else v.sum()):
         return excess / math.sqrt(variance)
     if abs(excess) <= 1e-12 * view.total:
@@ -126,19 +132,20 @@ def _standardised_excess(view: Predictions, weight_type: str) -> float:
     return math.copysign(math.inf, excess)
 
 
-def _binary_terms(view: Predictions, v: Array | None) -> tuple[float, float]:
+def _binary_terms(view: Predictions, v: Array | None, target: Array | None) -> tuple[float, float]:
+    label = view.y if target is None else target
     excess = variance = 0.0
     for rows in row_blocks(view):
         c, w = view.c[rows], None if view.w is None else view.w[rows]
         lean = 1.0 - 2.0 * c
-        gap = (view.y[rows] - c) * lean
+        gap = (label[rows] - c) * lean
         spread = lean * lean * c * (1.0 - c)
         excess += float(gap.sum() if w is None else w @ gap)
         variance += float(spread.sum() if v is None else v[rows] @ spread)
     return excess, variance
 
 
-def _vector_terms(view: Predictions, v: Array | None) -> tuple[float, float]:
+def _vector_terms(view: Predictions, v: Array | None, target: Array | None) -> tuple[float, float]:
     square = np.einsum("nk,nk->n", view.p, view.p)
     variance = 0.0
     for rows in row_blocks(view):
@@ -146,4 +153,5 @@ def _vector_terms(view: Predictions, v: Array | None) -> tuple[float, float]:
         gap = view.p[rows] - square[rows, None]
         spread = np.einsum("nk,nk,nk->n", gap, gap, view.p[rows])
         variance += float(spread.sum() if v is None else v[rows] @ spread)
-    return float(view.sum(square - view.p_true)), variance
+    hit = view.p_true if target is None else np.einsum("nk,nk->n", target, view.p)
+    return float(view.sum(square - hit)), variance

@@ -45,6 +45,7 @@ def _costs(options: Mapping[str, Any]) -> tuple[float, float]:
 
 @metric(
     "sr",
+    linear=True,
     row=9,
     aliases=("zero_one_score", "accuracy"),
     better="higher",
@@ -93,6 +94,7 @@ def success_rate(
 
 @metric(
     "misclassification_loss",
+    linear=True,
     section="3.6",
     aliases=("zero_one_loss", "error_rate"),
     range_note="[min cost, max cost] with cost",
