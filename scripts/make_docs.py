@@ -171,7 +171,7 @@ def _facts(e: Entry) -> list[tuple[str, str]]:
         ("ideal value", _ideal(e)),
         ("reading", e.sign),
         ("proper score", proper.get(e.proper, e.proper)),
-        ("consistent", "small exactly when the predictions are close to calibrated ones" if e.consistent else ""),
+        ("distance from calibration", e.robustness),
         ("test of calibration", test if e.null or e.has_test else f"none: {e.null_note}"),
         ("default lens", "" if e.family == "detection" else lens),
         ("needs", ", ".join(e.needs)),

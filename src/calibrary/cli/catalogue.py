@@ -95,6 +95,7 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
         "proper score": {"strictly": "strictly proper", "proper": "proper", "no": "no", "dataset": "not a row score"}[
             e.proper
         ],
+        "distance": e.robustness,
         "test": "has its own" if e.has_test else ("Monte Carlo" if e.null else f"none: {e.null_note}"),
         "interval": f"none: {e.no_interval}" if e.no_interval else e.coverage_note,
         "lenses": ", ".join(e.lenses),

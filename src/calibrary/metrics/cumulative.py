@@ -74,6 +74,8 @@ _ERRATA = (
 
 @metric(
     "ecce_mad",
+    sound=True,
+    complete=False,
     imbalance="keeps",
     parameter_free=True,
     familiar=True,
@@ -130,6 +132,8 @@ def kolmogorov_smirnov_calibration_error(
 
 @metric(
     "ecce_r",
+    sound=True,
+    complete=False,
     imbalance="keeps",
     parameter_free=True,
     power=0.19,

@@ -84,7 +84,9 @@ class Facts:
     better : "lower", "higher" or "perfect" (signed: distance from the perfect value counts)
     sign : what higher and lower mean
     proper : "strictly", "proper", "no", or "dataset" (not a mean of row scores)
-    consistent : small exactly when the distance from calibration is small
+    sound, complete : of binary predictions, rows without number: is it large wherever the nearest calibrated predictions
+        are far, and small wherever they are near (Błasiok and others 2023, the review's 9.2); None where neither a proof
+        nor an example is known. ``consistent`` is both.
     tail : which side of the null distribution counts against calibration
     null : may labels be redrawn from the predictions to test it? (else ``null_note`` says why not)
     no_interval : why an interval around it means nothing; empty where it means something
@@ -145,7 +147,8 @@ class Facts:
     better: str = "lower"
     sign: str = "0 is perfect; larger is worse"
     proper: str = "no"
-    consistent: bool = False
+    sound: bool | None = None
+    complete: bool | None = None
     tail: str = "greater"
     null: bool = True
     null_note: str = ""
@@ -200,6 +203,7 @@ class Facts:
         return {
             **facts,
             "subfamily": self.subfamily,
+            "consistent": self.consistent,
             "table2": None if self.table2 is None else self.table2._asdict(),
             "presets": {str(a): _plain(dict(a.settings)) for a in self.aliases if isinstance(a, Alias)},
         }
@@ -220,6 +224,22 @@ class Facts:
     def table2(self) -> Row | None:
         """Its row of the review's Table 2, with pros and cons; None for metrics that have none."""
         return None if self.row is None else TABLE_2[self.row]
+
+    @property
+    def consistent(self) -> bool:
+        """Is it small exactly when the distance from calibration is small?"""
+        return bool(self.sound and self.complete)
+
+    @property
+    def robustness(self) -> str:
+        """What is known of it beside the distance from calibration, in words."""
+        words = {
+            (True, True): "consistent: small exactly where the nearest calibrated predictions are near",
+            (True, False): "sound, not complete: a small value means nearly calibrated, a large one need not mean far",
+            (False, True): "complete, not sound: nearly calibrated means a small value, a small value proves nothing",
+            (False, False): "neither sound nor complete: it may be small far from calibration and large near it",
+        }
+        return words.get((self.sound, self.complete), "")  # type: ignore[arg-type]
 
     @property
     def judges(self) -> bool:

@@ -60,6 +60,8 @@ _NAMES = (
 
 @metric(
     "ece",
+    sound=False,
+    complete=False,
     familiar=True, orders=0.93, null_reading=0.0266,
 
     family="bin",
@@ -148,6 +150,8 @@ def expected_calibration_error(
 
 @metric(
     "mce",
+    sound=False,
+    complete=False,
     worst_case=True,
     familiar=True,
     orders=0.5,
@@ -200,6 +204,8 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
 
 @metric(
     "ace",
+    sound=False,
+    complete=False,
     imbalance="keeps",
     label_noise="robust",
     familiar=True,
@@ -260,6 +266,8 @@ def adaptive_calibration_error(
 
 @metric(
     "tace",
+    sound=False,
+    complete=False,
     imbalance="keeps",
     label_noise="robust",
     many_classes="made",
@@ -318,6 +326,8 @@ def thresholded_adaptive_calibration_error(
 
 @metric(
     "ice",
+    sound=False,
+    complete=False,
     imbalance="made",
     family="bin",
     row=26,
@@ -412,6 +422,8 @@ def region_balanced_calibration_error(view: Predictions, *, min_count: int = 10,
 
 @metric(
     "ece_lb",
+    sound=True,
+    complete=False,
     orders=0.92,
     null_reading=0.0321,
     family="bin",

@@ -30,6 +30,8 @@ def _mean_gap(view: Predictions, convention: str) -> float:
 
 @metric(
     "esce",
+    sound=False,
+    complete=True,
     parameter_free=True,
     orders=0.74,
     measures="bias",

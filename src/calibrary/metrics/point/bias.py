@@ -52,6 +52,8 @@ _RATIO: dict[str, Any] = {
 
 @metric(
     "gsb",
+    sound=False,
+    complete=True,
     orders=0.74,
     square="yes",
     row=6,
@@ -90,6 +92,8 @@ def global_squared_bias(view: Predictions, *, scale: str = "1/K", **common: Unpa
 
 @metric(
     "mdca",
+    sound=False,
+    complete=True,
     differentiable=True,
     orders=0.74,
     null_reading=0.0082,

@@ -23,6 +23,8 @@ _SCALE_NOTE = "[0, 1] for two classes; [0, 2/K] by default, [0, 2] with scale='s
 
 @metric(
     "bs",
+    sound=True,
+    complete=False,
     differentiable=True,
     label_noise="robust",
     parameter_free=True,
@@ -90,6 +92,8 @@ def brier_score(
 
 @metric(
     "rbs",
+    sound=True,
+    complete=False,
     label_noise="robust",
     parameter_free=True,
     aliases=(

@@ -32,6 +32,8 @@ _NO_1_OVER_K = "no 1/K (Lin et al., Mukhoti et al., scikit-learn); scale='1/K' k
 
 @metric(
     "nll",
+    sound=True,
+    complete=False,
     differentiable=True,
     label_noise="fragile",
     parameter_free=True,
@@ -117,6 +119,8 @@ def negative_log_likelihood(
 
 @metric(
     "fl",
+    sound=True,
+    complete=False,
     linear=True,
     differentiable=True,
     familiar=True,
@@ -178,6 +182,8 @@ def focal_loss(
 
 @metric(
     "dual_fl",
+    sound=True,
+    complete=False,
     linear=True,
     differentiable=True,
     section="3.4",
@@ -244,6 +250,8 @@ def dual_focal_loss(
 
 @metric(
     "fcl",
+    sound=True,
+    complete=False,
     differentiable=True,
     section="3.4",
     aliases=("focal_calibration",),
@@ -301,6 +309,8 @@ def focal_calibration_loss(
 
 @metric(
     "ecd",
+    sound=False,
+    complete=False,
     linear=True,
     label_noise="fragile",
     many_classes="keeps",

@@ -33,6 +33,8 @@ _LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCO
 
 @metric(
     "mae",
+    sound=True,
+    complete=False,
     orders=0.7,
     row=12,
     fractional="rows",
@@ -70,6 +72,8 @@ def mean_absolute_error(
 
 @metric(
     "pwe",
+    sound=True,
+    complete=False,
     renamed={"p": "norm"},
     measures="calibration and sharpness",
     family="point",
@@ -188,6 +192,8 @@ def l1eps_error(
 
 @metric(
     "hinge",
+    sound=True,
+    complete=False,
     section="3.8",
     fractional="rows",
     aliases=("hinge_error", "mean hinge loss"),
@@ -273,6 +279,8 @@ def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, red
 
 @metric(
     "huber",
+    sound=True,
+    complete=False,
     section="3.12",
     fractional="rows",
     range_note="[0, 1 - eps] for eps <= 1/2",
@@ -367,6 +375,8 @@ def soft_insensitive_loss(
 
 @metric(
     "asymmetric_ls",
+    sound=True,
+    complete=False,
     section="3.12",
     fractional="rows",
     aliases=("asymmetric_least_squares",),

@@ -83,6 +83,8 @@ def dawid_sebastiani_score(
 
 @metric(
     "nses",
+    sound=False,
+    complete=False,
     label_noise="fragile",
     orders=0.67,
     row=11,

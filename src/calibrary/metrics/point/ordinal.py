@@ -27,6 +27,8 @@ _TAIL, _MOST = 1e-10, 10_000_000
 
 @metric(
     "rps",
+    sound=True,
+    complete=False,
     differentiable=True,
     familiar=True,
     row=21,
@@ -84,6 +86,8 @@ def ranked_probability_score(
 
 @metric(
     "sarps",
+    sound=True,
+    complete=False,
     renamed={"form": ("definition", {"corrected": "authors", "literal": "review"})},
     row=22,
     fractional="rows",

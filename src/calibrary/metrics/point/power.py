@@ -22,6 +22,8 @@ __all__ = ["power_score", "proper_linear_score", "pseudo_spherical_score"]
 
 @metric(
     "pss",
+    sound=True,
+    complete=False,
     linear=True,
     row=17,
     aliases=(
@@ -92,6 +94,8 @@ def pseudo_spherical_score(
 
 @metric(
     "ps",
+    sound=True,
+    complete=False,
     linear=True,
     row=18,
     aliases=("tsallis_score",),
@@ -158,6 +162,8 @@ def power_score(
 
 @metric(
     "pls",
+    sound=True,
+    complete=False,
     linear=True,
     aliases=("quadratic_score",),
     row=19,

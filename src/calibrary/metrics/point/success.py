@@ -31,6 +31,11 @@ _DECISION: dict[str, Any] = {
     "avoid": "Blind to everything but the decision: probabilities 0.51 and 0.99 count the same.",
     "corrections": (
         Correction("direction", "listed as misclassification loss", "(13) is a reward, 1 is best; the loss is 1 - SR"),
+        Correction(
+            "soundness",
+            "every proper scoring rule satisfies it (9.2)",
+            "strictly proper ones do; 0.51 for what always happens is the best score, 0.49 from calibration",
+        ),
     ),
 }
 
@@ -45,6 +50,8 @@ def _costs(options: Mapping[str, Any]) -> tuple[float, float]:
 
 @metric(
     "sr",
+    sound=False,
+    complete=False,
     linear=True,
     row=9,
     aliases=("zero_one_score", "accuracy"),
@@ -94,6 +101,8 @@ def success_rate(
 
 @metric(
     "misclassification_loss",
+    sound=False,
+    complete=False,
     linear=True,
     section="3.6",
     aliases=("zero_one_loss", "error_rate"),
