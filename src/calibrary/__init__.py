@@ -108,8 +108,8 @@ _VERBS = (
     "above_thresholds", "adjust_pvalues", "assert_calibrated", "averaged_two_bin_null_mean", "boxes",
     "calibration_gain", "calibration_monitor", "catalogue", "check_propriety", "compare", "compute", "evaluate",
     "horizon", "interval", "match_detections", "matched_detections", "neighbor_power", "neighbor_sample_size",
-    "null_distribution", "power", "predictions", "read_yolo", "recalibration_gain", "recommend", "report",
-    "sample_size", "scoring_function", "segmentation", "sigmoid", "softmax", "test", "verdict",
+    "null_distribution", "power", "predictions", "read_yolo", "reading_band", "recalibration_gain", "recommend",
+    "report", "sample_size", "scoring_function", "segmentation", "sigmoid", "softmax", "test", "verdict",
 )  # fmt: skip
 
 #: Tables and curves.
@@ -130,8 +130,8 @@ _NOUNS = (
     "HonestBand", "HonestError", "Horizon", "HosmerLemeshowResult", "IntervalResult", "Inversion", "Lens", "MapGain",
     "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult", "MurphyCurve", "MurphyDecomposition",
     "NeighborCurve", "NeighborTestResult", "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Parts",
-    "Pixels", "Power", "Predictions", "Propriety", "Question", "RatioInterval", "RecalibrationGain", "Recalibrator",
-    "Recommendation", "RegretCurve", "ReliabilityBins", "Report", "Row", "SampleSize", "ScoringFunction",
+    "Pixels", "Power", "Predictions", "Propriety", "Question", "RatioInterval", "ReadingBand", "RecalibrationGain",
+    "Recalibrator", "Recommendation", "RegretCurve", "ReliabilityBins", "Report", "Row", "SampleSize", "ScoringFunction",
     "SegmentsTestResult", "SetCoverage", "TCalResult", "TestResult", "Triangle", "TrueDecomposition",
     "UnknownMetricError", "VariationalTestResult", "Verdict",
 )  # fmt: skip

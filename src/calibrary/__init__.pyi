@@ -75,6 +75,8 @@ from calibrary.evaluation import Row as Row
 from calibrary.evaluation import evaluate as evaluate
 from calibrary.grouping.edges import Grouping
 from calibrary.inference.asymptotic import Asymptotic as Asymptotic
+from calibrary.inference.band import ReadingBand as ReadingBand
+from calibrary.inference.band import reading_band as reading_band
 from calibrary.inference.bootstrap import Bootstrap as Bootstrap
 from calibrary.inference.comparison import Comparison as Comparison
 from calibrary.inference.comparison import calibration_gain as calibration_gain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calibrary.inference.asymptotic import Asymptotic
+from calibrary.inference.band import ReadingBand, reading_band
 from calibrary.inference.bootstrap import Bootstrap
 from calibrary.inference.comparison import Comparison, calibration_gain, compare
 from calibrary.inference.decision import Decision, DecisionRow, decide
@@ -31,6 +32,7 @@ __all__ = [
     "MonteCarloResult",
     "NullDistribution",
     "Power",
+    "ReadingBand",
     "SampleSize",
     "Triangle",
     "Verdict",
@@ -44,6 +46,7 @@ __all__ = [
     "neighbor_sample_size",
     "null_distribution",
     "power",
+    "reading_band",
     "sample_size",
     "step_down_max_t",
     "step_down_min_p",

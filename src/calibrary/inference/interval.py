@@ -144,6 +144,7 @@ def interval(
     level = check_level(confidence_level)
     settings = {"n_resamples": n_resamples, "rng": rng, "workers": workers}
     if isinstance(method, str):
+        _not_of_readings(method)
         one_of("method", method, METHODS)
     options |= {"units": units, "blocks": blocks}
     sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type, confidence_level=level)
@@ -159,6 +160,14 @@ def interval(
     if result.method in ("inversion", "triangle") and result.path != "units":
         return replace(result, asymptotic_pvalue=own_pvalue(statistic))
     return result
+
+
+def _not_of_readings(method: str) -> None:
+    if method.replace("_", "-") in ("consistency", "monte-carlo"):
+        raise ValueError(
+            f"method={method!r} draws readings of a model whose truth is known, and says nothing of where the truth "
+            "lies: use calibrary.reading_band for the band of such readings, or method='auto' for an interval"
+        )
 
 
 def in_single_labels(statistic: Statistic) -> Statistic:

@@ -85,7 +85,7 @@ class Facts:
     sign : what higher and lower mean
     proper : "strictly", "proper", "no", or "dataset" (not a mean of row scores)
     sound, complete : of binary predictions, rows without number: is it large wherever the nearest calibrated ones are
-        far, and small wherever they are near (Błasiok and others 2023, the review's 9.2); None where neither a proof nor
+        far, and small wherever they are near (Błasiok and others 2023, the review's 9.2); None where neither proof nor
         an example is known. ``consistent`` is both.
     tail : which side of the null distribution counts against calibration
     null : may labels be redrawn from the predictions to test it? (else ``null_note`` says why not)
