@@ -131,8 +131,8 @@ _NOUNS = (
     "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult", "MurphyCurve", "MurphyDecomposition",
     "NeighborCurve", "NeighborTestResult", "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Parts",
     "Pixels", "Power", "Predictions", "Propriety", "Question", "RatioInterval", "ReadingBand", "RecalibrationGain",
-    "Recalibrator", "Recommendation", "RegretCurve", "ReliabilityBins", "Report", "Row", "SampleSize", "ScoringFunction",
-    "SegmentsTestResult", "SetCoverage", "TCalResult", "TestResult", "Triangle", "TrueDecomposition",
+    "Recalibrator", "Recommendation", "RegretCurve", "ReliabilityBins", "Report", "Row", "SampleSize",
+    "ScoringFunction", "SegmentsTestResult", "SetCoverage", "TCalResult", "TestResult", "Triangle", "TrueDecomposition",
     "UnknownMetricError", "VariationalTestResult", "Verdict",
 )  # fmt: skip
 
