@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.stats import nbinom, poisson
 
 import calibrary as cal
+from calibrary.inference.decision import decide
+from calibrary.inference.look import look_at
+from calibrary.reporting.words import both_ways
 
 
 def draw(curve, n=2000, seed=0):
@@ -44,6 +49,52 @@ def test_the_parts_add_up_to_ece_and_their_difference_is_esce():
 def test_a_calibrated_model_is_found_wanting_rarely():
     found = [cal.confidence_direction(*draw(lambda c: c, 300, s), n_resamples=99).finding for s in range(60)]
     assert sum(f != "none" for f in found) <= 9  # 5 % of 60 is 3
+
+
+def test_many_rows_are_drawn_by_bins_and_rarely_condemned():
+    rng = np.random.default_rng(3)
+    c = rng.beta(0.3, 0.3, 21_000)
+    found = [
+        cal.confidence_direction((rng.random(len(c)) < c).astype(int), c, n_resamples=99, rng=s) for s in range(60)
+    ]
+    assert sum(f.finding != "none" for f in found) <= 9
+    assert 0.3 < np.mean([f.over_pvalue for f in found]) < 0.7
+    wave = np.clip(c + 0.03 * np.sin(2 * np.pi * c), 0, 1)
+    y = (rng.random(len(c)) < wave).astype(int)
+    assert cal.confidence_direction(y, c, n_resamples=199).finding == "mixed"
+    few = cal.confidence_direction(y, c, n_resamples=99, sample_weight=1 + np.arange(len(c)) % 2)
+    assert few.finding == "mixed"
+
+
+WAVE = lambda c: np.clip(c + 0.15 * np.sin(2 * np.pi * c), 0, 1)  # noqa: E731
+
+
+def test_the_page_says_when_errors_go_both_ways():
+    y, c = draw(WAVE, 800)
+    page = cal.report(y, c, metrics=["ece"], n_resamples=199, rng=0)
+    (line,) = [line for line in page.findings if line.startswith("Both ways:")]
+    found = cal.confidence_direction(y, c, n_resamples=199, rng=0)
+    told = [float(number) for number in re.findall(r"-?0\.\d+", line)]
+    np.testing.assert_allclose(told, [found.over, found.under, found.ece, found.esce], atol=6e-4)
+    assert "too high at some confidences and too low at others" in line
+
+
+@pytest.mark.parametrize(
+    ("curve", "units", "said"),
+    [
+        (WAVE, False, True),
+        (WAVE, True, False),  # labels of a unit hang together and are not drawn singly
+        (lambda c: c**1.5, False, False),  # one way only
+        (lambda c: c, False, False),
+    ],
+)
+def test_both_ways_is_said_of_nothing_else(curve, units, said):
+    data, question = cal.predictions(*draw(curve, 800)), cal.Question(n_resamples=199, rng=0)
+    who = np.arange(800) // 3 if units else None
+    decision = decide(data, question, units=who)
+    assert decision.rejected == (curve(0.3) != 0.3)
+    assert bool(both_ways(look_at(data, question, who, None), question, decision)) == said
+    assert both_ways(look_at(data, question, who, None), question, None) == ""
 
 
 # -- thresholds ----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calibrary._errors import heard
 from calibrary.data import Data
 from calibrary.data.predictions import Predictions
+from calibrary.diagnostics.direction import confidence_direction
 from calibrary.evaluation import Row
 from calibrary.grouping import group
 from calibrary.inference.decision import Decision, pvalue_text
@@ -27,6 +28,8 @@ LEAST_CASES = 10
 #: Ranges and classes named in one sentence.
 _MOST_NAMED = 3
 _TWO_SIDED = 1.959963984540054
+#: Draws that decide whether a page says that errors go both ways.
+_DRAWS = 199
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def answer(data: Data, question: Question, row: Row, decision: Decision | None =
     worst = where(look, question, alpha)
     return Answer(
         headline(row, decision, look, way, spread, worst, question.confidence_level),
-        findings(row, decision, look, way, spread, worst, alpha),
+        findings(row, decision, look, way, spread, worst, alpha, both_ways(look, question, decision)),
     )
 
 
@@ -175,12 +178,14 @@ def _impossible(decision: Decision, look: Look) -> str:
 
 def findings(
     row: Row, decision: Decision | None, look: Look, way: Direction, spread: Spread | None, worst: list[str],
-    alpha: float,
+    alpha: float, both: str = "",
 ) -> tuple[str, ...]:  # fmt: skip
-    """Direction, spread, place, classes, and what chance alone would show."""
+    """Direction, both directions at once, spread, place, classes, and what chance alone would show."""
     lines = [
         f"Direction: {way.words}." if way.clear else f"Direction: {_means(look)}; the difference is within chance."
     ]
+    if both:
+        lines.append(f"Both ways: {both}.")
     if spread is not None:
         lines.append(f"Spread: {spread.words}.")
     if worst:
@@ -211,6 +216,23 @@ def direction(look: Look, decision: Decision | None, alpha: float = 0.05) -> Dir
     if decision is not None:
         clear = _rejects(decision, "mean", alpha)
     return Direction(gap, error, words, clear)
+
+
+def both_ways(look: Look, question: Question, decision: Decision | None) -> str:
+    """Too high at some confidences and too low at others, where both parts of the ECE are beyond chance."""
+    alone = look.unit is None and not look.importance and not look.view.fractional
+    if decision is None or not decision.rejected or not alone:
+        return ""
+    found = confidence_direction(
+        look.view, n_bins=question.options.get("n_bins", 15), n_resamples=_DRAWS, rng=0,
+        confidence_level=question.confidence_level,
+    )  # fmt: skip
+    if found.finding != "mixed":
+        return ""
+    return (
+        f"too high at some confidences and too low at others ({_value(found.over)} and {_value(found.under)} of an ECE "
+        f"of {_value(found.ece)}), which cancel in the mean (ESCE {_value(found.esce)})"
+    )
 
 
 def spread_of(look: Look, decision: Decision | None, alpha: float = 0.05) -> Spread | None:
