@@ -122,8 +122,8 @@ def _redrawn_by_bins(groups: Groups, draws: int, rng: np.random.Generator) -> Ar
     n = np.bincount(groups.index, weight, minlength=len(groups))
     expected = np.bincount(groups.index, weight * view.c, minlength=len(groups))
     mean = np.clip(expected / np.maximum(n, 1.0), 0.0, 1.0)
-    drawn: Array = rng.binomial(n.astype(np.int64), mean, size=(draws, len(groups))) - expected
-    return drawn
+    ones = np.asarray(rng.binomial(n.astype(np.int64), mean, size=(draws, len(groups))), dtype=np.float64)
+    return ones - expected
 
 
 def _redrawn(groups: Groups, rng: np.random.Generator) -> Array:
