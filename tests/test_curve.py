@@ -237,7 +237,10 @@ def test_class_wise_gives_one_result_per_class_and_never_an_average():
     results = cal.cox_intercept_slope(Y4, P4, lens="class-wise")
     assert len(results) == 4
     assert results[2].slope == pytest.approx(cal.cox_intercept_slope(Y4 == 2, P4[:, 2]).slope)
-    assert len(cal.parabolic_wald_test(Y4, P4, lens="class-wise")) == 4
+    for test in (cal.parabolic_wald_test, cal.cox_intercept_slope_test):
+        found = test(Y4, P4, lens="class-wise")
+        assert len(found.results) == 4
+        assert found.pvalue == pytest.approx(min(1, 4 * min(r.pvalue for r in found.results)))
 
 
 def test_the_multinomial_fit_of_two_classes_is_the_binary_one():

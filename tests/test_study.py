@@ -181,3 +181,20 @@ def test_null_reading_says_what_chance_gives():
     assert "is above that" in str(null_reading("ECE-EM", wrong, c, rng=0))
     few = null_reading("ece", calibrated, c, rng=0, n_bins=3)
     assert few.expected < reading.expected
+
+
+def test_null_reading_sees_both_sides_copies_and_parts():
+    rng = np.random.default_rng(0)
+    q = rng.beta(0.5, 0.5, 300)
+    y, timid = (rng.random(300) < q).astype(int), 0.5 + 0.3 * (q - 0.5)
+    low = null_reading("bs", y, timid, rng=0)
+    assert low.value < low.lower and "yours is below that" in str(low)
+    assert "yours is within that" in str(null_reading("bs", y, q, rng=0))
+    copies = null_reading("ece", y[:20], q[:20], sample_weight=np.full(20, 3), rng=0)
+    assert copies.n == 60 and "these 60 predictions" in str(copies)
+    slope = null_reading("cis", y, timid, part="slope", rng=0)
+    assert slope.value > slope.upper and slope.value == pytest.approx(cal.cox_intercept_slope(y, timid).slope)
+    with pytest.raises(ValueError, match=r"cis has no part None: choose from 'intercept', 'slope'"):
+        null_reading("cis", y, q)
+    with pytest.raises(ValueError, match=r"ece has no part 'slope': it is one number"):
+        null_reading("ece", y, q, part="slope")

@@ -294,8 +294,10 @@ class RowSample:
         order = self.order if self.unit_row is None else _ascending(units)
         base = self.base if self.unit_row is None else _in_order(units, order)
 
+        limits = _limits(chance)
+
         def make(u: Array) -> Replicate:
-            y = drawn_labels(u, chance)
+            y = _labels_at(u, limits)
             return Replicate(base, order=order, y=y, listed=lambda: units.relabelled(y.astype(np.intp)))
 
         return Scheme(lambda rng: rng.random(units.n), make, base, relabels=True, order=order, unsorted=units)
@@ -575,7 +577,16 @@ def _chance(p: Predictions, truth: Array | None, rows: Indices | None) -> Array:
 
 def drawn_labels(u: Array, chance: Array) -> NDArray[Any]:
     """Labels from uniform numbers: True where u < c; with several classes the first whose cumulative sum exceeds u."""
-    if chance.ndim == 1:
-        return u < chance
-    below: NDArray[np.intp] = (np.cumsum(chance, axis=1)[:, :-1] <= u[:, None]).sum(axis=1, dtype=np.intp)
-    return below
+    return _labels_at(u, _limits(chance))
+
+
+def _limits(chance: Array) -> Array:
+    """What uniform numbers are held against: c; with several classes the cumulative sums, one row per class."""
+    return chance if chance.ndim == 1 else np.ascontiguousarray(np.cumsum(chance, axis=1)[:, :-1].T)
+
+
+def _labels_at(u: Array, limits: Array) -> NDArray[Any]:
+    if limits.ndim == 1:
+        return u < limits
+    passed: NDArray[np.intp] = (limits <= u).sum(axis=0, dtype=np.intp)
+    return passed

@@ -8,6 +8,7 @@ labels.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
@@ -178,31 +179,21 @@ def _gaps_in_fixed_bins(usual: float) -> Prepare:
         if not view.binary or distance != "tv" or not isinstance(grouping, EqualWidth | Edges):
             return None
         p = norm_order(norm)
-        in_bins = _membership(view, grouping)
-        gap_in_bins = in_bins.copy()
-        gap_in_bins.data *= view.residual[in_bins.indices]
+        total_in = functools.partial(np.bincount, grouping.groups(view).index)
+        size_as_given = total_in(view.weight)
 
         def value(new_w: Array | None, new_y: Any) -> float:
             weight = view.weight if new_w is None else new_w
-            gap = gap_in_bins @ weight if new_y is None else in_bins @ (weight * (new_y - view.c))
-            residual = np.abs(gap)
+            gap = np.abs(total_in(weight * (view.residual if new_y is None else new_y - view.c)))
             if p == 1.0:
-                return float(residual.sum() / (view.total if new_w is None else new_w.sum()))
-            size = in_bins @ weight
+                return float(gap.sum() / (view.total if new_w is None else new_w.sum()))
+            size = size_as_given if new_w is None else total_in(weight)
             used = size > 0.0
-            return power_mean(residual[used] / size[used], size[used] / size.sum(), p)
+            return power_mean(gap[used] / size[used], size[used] / size.sum(), p)
 
         return value
 
     return prepare
-
-
-def _membership(view: Predictions, grouping: Grouping) -> Any:
-    """Sparse matrix (bins, rows) of ones: times a value for each row it gives the sum over every non-empty bin."""
-    from scipy.sparse import csr_array
-
-    index = grouping.groups(view).index
-    return csr_array((np.ones(view.n), (index, np.arange(view.n))))
 
 
 @fast_path("ecce_mad", size=lambda walk: float(max(walk.max(), -walk.min())))

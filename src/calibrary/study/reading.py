@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-from calibrary.inference.test import test
+import numpy as np
+
+from calibrary.inference.null import MonteCarlo
+from calibrary.inference.statistic import as_statistic, read_call
 from calibrary.lookup import catalogue
 
 
@@ -18,29 +22,47 @@ class NullReading:
     name : the metric
     value : its value on your data
     expected, sd : mean and standard deviation on perfectly calibrated labels for your predictions
-    upper : 95 % of the calibrated readings are below this
+    lower, upper : 95 % of the calibrated readings lie between these; lower is -inf for an error, of which only
+        large values speak against calibration
     excess : value - expected, the part that chance does not explain
-    n : number of predictions
+    n : number of predictions; weights count copies
     """
 
     name: str
     value: float
     expected: float
     sd: float
+    lower: float
     upper: float
     excess: float
     n: int
 
     def __str__(self) -> str:
-        verdict = "above" if self.value > self.upper else "not above"
+        one_sided = math.isinf(self.lower)
+        usual = f"below {self.upper:.4f}" if one_sided else f"between {self.lower:.4f} and {self.upper:.4f}"
         return (
             f"{self.name} reads {self.value:.4f}. With these {self.n:,} predictions a perfectly calibrated model reads "
-            f"{self.expected:.4f} on average, and below {self.upper:.4f} in 95 of 100 cases: yours is {verdict} that."
+            f"{self.expected:.4f} on average, and {usual} in 95 of 100 cases: yours is {self._place(one_sided)} that."
         )
+
+    def _place(self, one_sided: bool) -> str:
+        if self.value > self.upper:
+            return "above"
+        if self.value < self.lower:
+            return "below"
+        return "not above" if one_sided else "within"
 
 
 def null_reading(
-    metric: str, y_true: Any, y_prob: Any = None, *, n_resamples: int = 200, rng: Any = None, **options: Any
+    metric: str,
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    part: str | None = None,
+    n_resamples: int = 200,
+    rng: Any = None,
+    weight_type: str = "frequency",
+    **options: Any,
 ) -> NullReading:
     """Say what a metric would read if your predictions were perfectly calibrated.
 
@@ -52,9 +74,13 @@ def null_reading(
     metric : str
         A metric's id.
     y_true, y_prob : array-like
+    part : str, optional
+        For a metric of several numbers, which of them: ``null_reading("cis", y, p, part="slope")``.
     n_resamples : int
         Number of redraws.
     rng : int, Generator or None
+    weight_type : "frequency" or "importance"
+        What ``sample_weight`` means.
     **options
         Options of the metric.
 
@@ -67,16 +93,26 @@ def null_reading(
     >>> 0.05 < reading.expected < reading.value
     True
     """
-    found = test(
-        catalogue[metric].key, y_true, y_prob, method="monte-carlo", n_resamples=n_resamples, rng=rng, **options
-    )
-    n = len(y_true)
-    return NullReading(
-        catalogue[metric].title,
-        float(found.statistic),
-        float(found.null_mean),
-        float(found.null_sd),
-        float(found.null.quantile(0.95)),
-        float(found.excess),
-        n,
-    )
+    entry = catalogue[metric]
+    sample, question = read_call(entry, y_true, y_prob, dict(options), weight_type=weight_type)
+    found = MonteCarlo(n_resamples=n_resamples, rng=rng).test(entry, sample.data, question)
+    place = _place_of(part, list(as_statistic(entry, sample, question).named), entry.id)
+    value, expected, sd = (float(np.ravel(x)[place]) for x in (found.statistic, found.null_mean, found.null_sd))
+    readings = np.asarray(found.null.values).reshape(n_resamples, -1)[:, place]
+    if found.alternative == "two-sided":
+        lower, upper = np.nanquantile(readings, (0.025, 0.975))
+    else:
+        lower, upper = -math.inf, np.nanquantile(readings, 0.95)
+    name = entry.title if part is None else f"{entry.title} ({part})"
+    n = round(sample.data.total)
+    return NullReading(name, value, expected, sd, float(lower), float(upper), value - expected, n)
+
+
+def _place_of(part: str | None, names: list[str], id: str) -> int:
+    """Which of the metric's numbers is asked for."""
+    if part is None and len(names) == 1:
+        return 0
+    if part not in names:
+        remedy = f"choose from {', '.join(map(repr, names))}" if len(names) > 1 else "it is one number: leave part out"
+        raise ValueError(f"{id} has no part {part!r}: {remedy}")
+    return names.index(part)

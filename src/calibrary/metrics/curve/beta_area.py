@@ -86,7 +86,7 @@ def statistical_beta_calibration(view: Predictions, *, measure: str = "uniform",
     return _statistic(groups.c, groups.w, beta_of(view), measure)
 
 
-@calibration_test("sbct", combine=one_per_view)
+@calibration_test("sbct")
 def statistical_beta_calibration_test(
     view: Predictions,
     *,

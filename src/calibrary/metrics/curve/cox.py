@@ -186,7 +186,7 @@ def cox_intercept_slope(
     return _with_weights(result, used, weight_type)
 
 
-@calibration_test("cis", combine=one_per_view)
+@calibration_test("cis")
 def cox_intercept_slope_test(
     view: Predictions,
     *,

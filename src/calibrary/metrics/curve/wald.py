@@ -102,7 +102,7 @@ def parabolic_wald(
     return _quadratic_form(meat, score)
 
 
-@calibration_test("pws", combine=one_per_view)
+@calibration_test("pws")
 def parabolic_wald_test(
     view: Predictions,
     *,
