@@ -188,12 +188,15 @@ def test_null_reading_sees_both_sides_copies_and_parts():
     q = rng.beta(0.5, 0.5, 300)
     y, timid = (rng.random(300) < q).astype(int), 0.5 + 0.3 * (q - 0.5)
     low = null_reading("bs", y, timid, rng=0)
-    assert low.value < low.lower and "yours is below that" in str(low)
+    assert low.value < low.lower
+    assert "yours is below that" in str(low)
     assert "yours is within that" in str(null_reading("bs", y, q, rng=0))
     copies = null_reading("ece", y[:20], q[:20], sample_weight=np.full(20, 3), rng=0)
-    assert copies.n == 60 and "these 60 predictions" in str(copies)
+    assert copies.n == 60
+    assert "these 60 predictions" in str(copies)
     slope = null_reading("cis", y, timid, part="slope", rng=0)
-    assert slope.value > slope.upper and slope.value == pytest.approx(cal.cox_intercept_slope(y, timid).slope)
+    assert slope.value > slope.upper
+    assert slope.value == pytest.approx(cal.cox_intercept_slope(y, timid).slope)
     with pytest.raises(ValueError, match=r"cis has no part None: choose from 'intercept', 'slope'"):
         null_reading("cis", y, q)
     with pytest.raises(ValueError, match=r"ece has no part 'slope': it is one number"):

@@ -33,11 +33,11 @@ _FACTS: dict[str, Any] = {
     "lenses": ("binary", "top-label", "class-wise"),
     "range": (-1.0, 1.0),
     "cost": "O(N log N)",
-    "avoid": (
-        "Do not clip negative values, they are what makes the average right; and give counts as sample_weight, "
-        "or weight_type='importance', because the correction depends on how many rows a bin has."
-    ),
 }
+_COUNTS = (
+    "give counts as sample_weight, or weight_type='importance', because the correction depends on how many rows a bin "
+    "has."
+)
 _NO_LAW = Correction(
     "hypothesis test",
     "yes",
@@ -84,6 +84,7 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
     equation="(50)",
     references=cited("kumar2019", "brocker2012", "ferro2012"),
     use="Compare models or sample sizes: unbiased for the squared binned error when c is constant inside bins.",
+    avoid=f"Do not clip negative values, they are what makes the average right; and {_COUNTS}",
     corrections=(
         Correction("proper", "unknown", "no: a difference of means over the whole data set, no score of rows"),
         _NO_LAW,
@@ -157,6 +158,8 @@ def debiased_squared_calibration_error(
     equation="(51)",
     references=cited("kumar2019"),
     use="A correction of ECE on its own scale when bins are small.",
+    avoid="Do not read it as unbiased: on calibrated predictions more than half of the bias of ECE is left (a mean of "
+    f".03 for .05 with 500 rows and 15 bins); the squared error ce2_db is unbiased. And {_COUNTS}",
     corrections=(
         Correction(
             "unbiased",
