@@ -110,7 +110,8 @@ class Scheme:
     """A way of making replicates: what one of them takes from the stream, and what is made of it.
 
     ``base`` holds the rows that every replicate gives new weights or, if ``relabels``, new labels; ``rows`` holds
-    them as they came, and ``base`` has row ``order[i]`` at place i (None: they are the same).
+    them as they came, and ``base`` has row ``order[i]`` at place i (None: they are the same). ``labels`` makes the
+    new labels of many replicates at once from their uniform numbers (replicates, rows), where that is all they take.
     """
 
     draw: Callable[[np.random.Generator], Any]
@@ -119,6 +120,7 @@ class Scheme:
     relabels: bool = False
     order: Indices | None = None
     unsorted: Predictions | None = None
+    labels: Callable[[Array], NDArray[Any]] | None = None
 
     @property
     def rows(self) -> Predictions:
@@ -294,13 +296,15 @@ class RowSample:
         order = self.order if self.unit_row is None else _ascending(units)
         base = self.base if self.unit_row is None else _in_order(units, order)
 
-        limits = _limits(chance)
+        labels = functools.partial(_labels_at, limits=_limits(chance))
 
         def make(u: Array) -> Replicate:
-            y = _labels_at(u, limits)
+            y = labels(u)
             return Replicate(base, order=order, y=y, listed=lambda: units.relabelled(y.astype(np.intp)))
 
-        return Scheme(lambda rng: rng.random(units.n), make, base, relabels=True, order=order, unsorted=units)
+        return Scheme(
+            lambda rng: rng.random(units.n), make, base, relabels=True, order=order, unsorted=units, labels=labels
+        )
 
     def _null_counts(self, truth: Array | None) -> Scheme:
         # so many copies that labels are drawn per row: how many of its copies get each class
@@ -586,7 +590,10 @@ def _limits(chance: Array) -> Array:
 
 
 def _labels_at(u: Array, limits: Array) -> NDArray[Any]:
+    """The labels of uniform numbers, whose last axis runs over the rows."""
     if limits.ndim == 1:
         return u < limits
-    passed: NDArray[np.intp] = (limits <= u).sum(axis=0, dtype=np.intp)
+    passed = np.zeros(u.shape, dtype=np.intp)
+    for limit in limits:
+        passed += limit <= u
     return passed

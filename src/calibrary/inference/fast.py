@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -34,6 +35,18 @@ Value = Callable[[Array | None, Any], float]
 #: ``prepare(view, **options)`` gives a Value, or None where these options or rows have no fast path.
 Prepare = Callable[..., Value | None]
 Path = Callable[[Replicate], Array]
+
+
+@dataclass(frozen=True)
+class InBlocks:
+    """A Value, or a Path, that also reads new labels of many replicates at once: ``many`` of (replicates, rows)."""
+
+    one: Callable[..., Any]
+    many: Callable[[Any], Array]
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.one(*arguments)
+
 
 #: Metrics whose path is for new labels alone: the width of their kernel changes with the rows.
 _LABELS_ONLY = ("skce_b", "skce_uq")
@@ -138,10 +151,15 @@ def _prepared(
     value, drawn = PATHS[entry.id](views.views[0], **question.options), attrgetter(labels)
     if value is None:
         return None
-    if as_drawn:
-        return lambda replicate: np.array([value(None, drawn(replicate))])
-    top = rows.top
-    return lambda replicate: np.array([value(None, np.equal(drawn(replicate), top))])
+    seen: Callable[[Any], Any] = (lambda y: y) if as_drawn else functools.partial(np.equal, rows.top)
+
+    def one(replicate: Replicate) -> Array:
+        return np.array([value(None, seen(drawn(replicate)))])
+
+    if isinstance(value, InBlocks) and rows is scheme.rows:
+        many = value.many
+        return InBlocks(one, lambda y: many(seen(y)))
+    return one
 
 
 def _with_weights(entry: Entry, question: Question, views: Views, weights: Callable[[Replicate], Array]) -> Path | None:
@@ -191,14 +209,26 @@ def _gaps_in_fixed_bins(usual: float) -> Prepare:
             used = size > 0.0
             return power_mean(gap[used] / size[used], size[used] / size.sum(), p)
 
-        return value
+        index, n_bins = grouping.groups(view).index, len(size_as_given)
+        used = size_as_given > 0.0
+        size, share = size_as_given[used], size_as_given[used] / size_as_given.sum()
+
+        def many(new_y: Any) -> Array:
+            cell = index + n_bins * np.arange(len(new_y))[:, None]
+            step = view.weight * (new_y - view.c)
+            gap = np.abs(np.bincount(cell.ravel(), step.ravel(), n_bins * len(new_y))).reshape(len(new_y), n_bins)
+            if p == 1.0:
+                return np.array(gap.sum(axis=1) / view.total)
+            return np.array([power_mean(each / size, share, p) for each in gap[:, used]])
+
+        return InBlocks(value, many)
 
     return prepare
 
 
-@fast_path("ecce_mad", size=lambda walk: float(max(walk.max(), -walk.min())))
-@fast_path("ecce_r", size=lambda walk: float(max(walk.max(), 0.0) - min(walk.min(), 0.0)))
-def _extremes_of_the_walk(size: Callable[[Array], float]) -> Prepare:
+@fast_path("ecce_mad", size=lambda high, low: np.maximum(high, -low))
+@fast_path("ecce_r", size=lambda high, low: np.maximum(high, 0.0) - np.minimum(low, 0.0))
+def _extremes_of_the_walk(size: Callable[[Any, Any], Any]) -> Prepare:
     """Kolmogorov-Smirnov and Kuiper: order and ties are found once."""
 
     def prepare(view: Predictions, *, ties: str = "aggregate", rng: Any = None) -> Value | None:
@@ -213,11 +243,19 @@ def _extremes_of_the_walk(size: Callable[[Array], float]) -> Prepare:
             step = gap if new_y is None else new_y - view.c
             weight = w if new_w is None else new_w
             step = step if weight is None else step * weight
-            walk = np.cumsum(step if order is None else step[order])
+            walk = walked(step)
             total = view.total if new_w is None else new_w.sum()
-            return size(walk[last] if tied else walk) / float(total)
+            return float(size(walk.max(), walk.min())) / float(total)
 
-        return value
+        def walked(step: Array) -> Array:
+            walk = np.cumsum(step if order is None else step[..., order], axis=-1)
+            return walk[..., last] if tied else walk
+
+        def many(new_y: Any) -> Array:
+            walk = walked(new_y - view.c if w is None else (new_y - view.c) * w)
+            return np.array(size(walk.max(axis=1), walk.min(axis=1)) / view.total)
+
+        return InBlocks(value, many)
 
     return prepare
 

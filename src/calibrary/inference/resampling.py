@@ -21,6 +21,8 @@ from calibrary.data.sample import Scheme
 
 #: Fewer units than this are not worth a second thread: Python itself, which runs on one core, dominates.
 _THREADS_FROM = 20_000
+#: Numbers in a block of replicates that are read at once; with more rows than this they are read one by one.
+_IN_BLOCKS = 1 << 16
 
 
 #: Set by whoever shows a bar for the whole of the work: the parts then show none.
@@ -65,6 +67,9 @@ def replicate(
     of workers; evaluating runs side by side. A replicate that raises counts as failed.
     """
     generator = np.random.default_rng(rng)
+    many = getattr(value, "many", None)
+    if many is not None and scheme.labels is not None and scheme.rows.n <= _IN_BLOCKS:
+        return _in_blocks(scheme, many, n_resamples, generator)
     result = Replicated(np.full((n_resamples, n_numbers), np.nan))
     turn, stop = threading.Lock(), threading.Event()
     left = iter(range(n_resamples))
@@ -101,6 +106,17 @@ def replicate(
     if result.failure and np.isnan(result.values).all():
         raise ValueError(f"every replicate failed; the first: {result.failure}")
     return result
+
+
+def _in_blocks(scheme: Scheme, many: Callable[[Any], Array], n_resamples: int, rng: np.random.Generator) -> Replicated:
+    """The same replicates, of one number, read many at a time: with few rows Python would take most of the time."""
+    n = scheme.rows.n
+    blocks = []
+    with heard(), np.errstate(all="ignore"):
+        for begin in range(0, n_resamples, _IN_BLOCKS // n):
+            u = rng.random((min(_IN_BLOCKS // n, n_resamples - begin), n))
+            blocks.append(many(scheme.labels(u)))  # type: ignore[misc]
+    return Replicated(np.concatenate(blocks)[:, None])
 
 
 def _workers(workers: int | None, n_units: int) -> int:
