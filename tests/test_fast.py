@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import calibrary as cal
 from calibrary.data.sample import Replicate, sample_of
 from calibrary.inference import fast
-from calibrary.inference.statistic import as_statistic
+from calibrary.inference.resampling import replicate
+from calibrary.inference.statistic import as_statistic, read_call, together
 from calibrary.metrics.measure import measure
 from calibrary.question import Question
 
@@ -97,6 +98,28 @@ def test_a_mean_of_rows_is_the_metric(id, seed, n, k, relabels, weighted, lens):
 def test_the_path_is_there_for_plain_predictions(id, relabels):
     vectors = id in fast._LABELS_ONLY
     assert held(id, {}, "auto", 1, 50, 4 if vectors else 2, relabels, False) == (relabels or not vectors)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("id", "options"),
+    [("ece", {}), ("ece", {"norm": 2}), ("mce", {}), ("ecce_mad", {}), ("ecce_r", {}), ("ece", {"closed": "left"})],
+)
+def test_replicates_read_in_blocks_are_those_read_one_by_one(id, options, weighted, k):
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.ones(k), 70).round(2)
+    p[:, -1] = 1 - p[:, :-1].sum(axis=1)
+    y = rng.integers(0, k, 70)
+    w = rng.integers(1, 4, 70) if weighted else None
+    sample, question = read_call(id, y, p[:, 1] if k == 2 else p.clip(0), {**options, "sample_weight": w})
+    statistic = as_statistic(id, sample, question, redrawn=True)
+    scheme = sample.null(None, {statistic.link})
+    _, value = together([statistic], scheme)
+    assert isinstance(value, fast.InBlocks)
+    in_blocks = replicate(scheme, value, 1, 1200, 5)  # more than one block
+    one_by_one = replicate(scheme, value.one, 1, 1200, 5)
+    np.testing.assert_allclose(in_blocks.values, one_by_one.values, rtol=1e-13, atol=1e-15)
 
 
 def test_a_wrong_path_is_caught(monkeypatch):
