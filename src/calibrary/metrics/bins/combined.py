@@ -32,7 +32,8 @@ __all__ = ["gebel_calibration_measure", "harmonic_calibration_score", "well_cali
     equation="(58)",
     references=cited("tao2024a"),
     use="Rank models by accuracy and calibration together, in one number between 0 and 1.",
-    avoid="Do not read it as calibration: an inaccurate model scores low however well calibrated it is.",
+    avoid="Do not read it as calibration: an inaccurate model scores low however well calibrated it is. Its ECE is "
+    "always that of equal-width bins, as in its source: with others its values could not be compared.",
     corrections=(Correction("proper", "no", "no score of rows at all: made of an accuracy and an ECE"),),
 )
 def harmonic_calibration_score(
