@@ -186,6 +186,12 @@ def test_heat_map_adds_up_to_the_error():
     assert cal.d_ece_map(m, n_bins=4).n[i, j] == ((m.cx * 4).astype(int) == i)[(m.cy * 4).astype(int) == j].sum()
 
 
+def test_a_map_without_a_full_bin_says_so():
+    demo = cal.datasets.detections()
+    with pytest.warns(cal.CalibrationWarning, match="no bin holds 8 detections, so the map shows nothing"):
+        assert cal.d_ece_map(demo).kept_share == 0
+
+
 def test_sparse_grids_are_flagged():
     m = cal.match_detections(*pair())
     with pytest.warns(cal.CalibrationWarning, match="no bin holds 8 detections"):

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary._errors import deprecated
+from calibrary._errors import deprecated, warn
 from calibrary.data.checks import Array
 from calibrary.grouping.edges import whole
 from calibrary.metrics.declare import Result
@@ -81,6 +81,8 @@ def d_ece_map(
     size = int(np.prod(inner))
     cells = Cells.of(code, matches.weight, matches.score, matches.correct)
     kept = cells.rows >= whole("min_count", min_count)
+    if len(matches) and not kept.any():
+        warn(f"no bin holds {min_count} detections, so the map shows nothing: use fewer bins or a smaller min_count")
 
     def per_cell(values: Array) -> Array:
         return np.bincount(cells.code % size, weights=values, minlength=size).astype(np.float64)

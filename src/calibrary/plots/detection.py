@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary._errors import heard
 from calibrary.data.checks import Array
 from calibrary.diagnostics.detection_map import d_ece_map
 from calibrary.grouping import EqualWidth
@@ -172,11 +173,12 @@ def d_ece_map_data(matches: Any, *, features: Any = "location", n_bins: Any = No
     ``n_bins`` is the metric's own number, or where that leaves most detections in bins with fewer than ``min_samples``,
     the largest that does not.
     """
-    found = d_ece_map(matches, features=features, n_bins=n_bins, min_count=min_samples)
-    for coarser in _COARSER if n_bins is None else ():
-        if found.kept_share >= 0.5:
-            break
-        found = d_ece_map(matches, features=features, n_bins=coarser, min_count=min_samples)
+    with heard():  # the figure hatches such bins and says their share
+        found = d_ece_map(matches, features=features, n_bins=n_bins, min_count=min_samples)
+        for coarser in _COARSER if n_bins is None else ():
+            if found.kept_share >= 0.5:
+                break
+            found = d_ece_map(matches, features=features, n_bins=coarser, min_count=min_samples)
     known = np.where(found.n_kept > 0, found.map, np.nan)
     return MapData(
         found.features, found.edges, known, found.precision, found.mean_score, found.n, found.n_kept,
