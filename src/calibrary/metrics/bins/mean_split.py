@@ -34,7 +34,7 @@ __all__ = ["mean_split_calibration_error"]
     lenses=ALL_LENSES,
     default_lens="full",
     weights="rows",
-    weights_note="min_size and min_leaf count rows, not weight",
+    weights_note="min_count and min_leaf count rows, not weight",
     cost="O(N K depth)",
     equation="in words",
     references=cited("vaicenavicius2019"),
@@ -61,7 +61,7 @@ def mean_split_calibration_error(
 ) -> float:
     r"""Average distance between mean probabilities and class frequencies over bins that follow the data.
 
-    Cases are split at the mean of the coordinate with the largest variance until fewer than ``min_size`` are left:
+    Cases are split at the mean of the coordinate with the largest variance until fewer than ``min_count`` are left:
 
     .. math:: \sum_b p_b\, d(\bar c_b, \bar y_b)
 

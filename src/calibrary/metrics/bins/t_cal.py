@@ -51,6 +51,11 @@ __all__ = [
     "multiple_binomial_test.",
     corrections=(
         Correction("range", "(-eps, 1)", "(-eps, 1] for pairs, (-eps, 2] for whole vectors; a squared scale"),
+        Correction(
+            "sensitivity",
+            "could be overly sensitive: one number of bins that rejects is enough (Table 2)",
+            "every number of bins is tested at its share of alpha, so that the whole keeps its level",
+        ),
     ),
 )
 def debiased_plugin_estimator(view: Predictions, *, n_bins: int = 15, **common: Unpack[Common]) -> float:

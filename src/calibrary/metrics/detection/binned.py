@@ -208,8 +208,9 @@ _CLASSES_CORRECTION = Correction(
     equation="(96)",
     references=cited("oksuz2023", "kuzucu2024"),
     use="Asks that a score equal precision times overlap: one number for 'is it there' and 'is the box right'.",
-    avoid="Not comparable between files that list different classes, or with D-ECE, where overlap does not count. "
-    "Missed objects do not count: see egce, qgc.",
+    avoid="Not comparable between files that list different classes, or with D-ECE, where overlap does not count. Many "
+    "low scores drown the others: choose a score threshold on validation data first (detection_thresholds). Missed "
+    "objects do not count: see egce, qgc.",
     corrections=(
         Correction("(96)", "mean IoU for bin b and class k", "over true positives only, else precision counts twice"),
         Correction("IoU threshold", "left open", "0.10, the authors' default; LAECE0 is iou_threshold=0"),

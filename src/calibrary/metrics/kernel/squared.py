@@ -234,8 +234,10 @@ def squared_kernel_calibration_error_ul(
 ) -> float:
     r"""How far residuals of neighbouring rows point the same way: an unbiased estimate in linear time.
 
-    The mean of h(1, 2), h(3, 4), ... with
-    :math:`h(i, j) = (e_{y_i} - c_i)^\top M (e_{y_j} - c_j)\, k(c_i, c_j)`; the last row of an odd N is unused.
+    .. math:: \frac{1}{\lfloor N/2 \rfloor} \sum_i h(2i - 1, 2i), \qquad
+              h(i, j) = (e_{y_i} - c_i)^\top M (e_{y_j} - c_j)\, k(c_i, c_j)
+
+    The last row of an odd N is unused.
 
     Parameters
     ----------
