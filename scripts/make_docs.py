@@ -2,12 +2,13 @@
 
     python scripts/make_docs.py [--no-figures]
 
-The catalogue, the page of every metric, the errata, the command line, the gallery and the pages about other packages
-are made here, so that they cannot differ from what the code does. ``mkdocs build`` then makes the site.
+The catalogue, the page of every metric, the errata, the lists of names, the command line, the gallery and the pages
+about other packages are made here, so that they cannot differ from what the code does. ``mkdocs build`` then makes the site.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -28,6 +29,7 @@ from docstrings import formula, markdown  # noqa: E402
 import calibrary as cal  # noqa: E402
 from calibrary.evaluation import FAMILIES  # noqa: E402
 from calibrary.metrics.declare import Alias, Entry  # noqa: E402
+from calibrary.metrics.entry import FUNCTIONS, TESTS  # noqa: E402
 
 FAMILY = {
     "point": "Point metrics: one row at a time",
@@ -51,6 +53,8 @@ def main(figures: bool = True) -> None:
     for entry in entries:
         write(f"metrics/{entry.id}.md", metric_page(entry))
     write("errata.md", errata_page(entries))
+    write("all-names.md", names_page(entries))
+    write("public-names.md", public_page())
     write("command-line.md", command_line_page())
     write("other-packages.md", other_packages_page())
     write("benchmark.md", benchmark_page())
@@ -208,6 +212,65 @@ def errata_page(entries: list[Entry]) -> str:
 
 
 # -- command line ------------------------------------------------------------------------------------
+
+
+def names_page(entries: list[Entry]) -> str:
+    """Every name of every metric, and the number it means."""
+    meanings: dict[str, list[Entry]] = {}
+    for entry in entries:
+        for name in dict.fromkeys((entry.id, entry.name, *map(str, entry.aliases), entry.function.__name__)):
+            meanings.setdefault(name, []).append(entry.under(name))
+    lines = [
+        "# Which name means which number",
+        "",
+        f"{len(meanings)} names, each of which `compute`, `interval`, `test`, `evaluate` and the command line take; "
+        "case, dashes, spaces and underscores do not matter. A name that carries settings gives the metric with them. "
+        "How names came to mean several things, and what other packages call them, is in "
+        "[One name, several metrics](names.md).",
+        "",
+        "| name | is | with |",
+        "| --- | --- | --- |",
+    ]
+    for name in sorted(meanings, key=lambda n: (n.lower(), n)):
+        lines += _meanings_of(name, meanings[name])
+    lines += ["", "## Names with another use", "", "| name | here | elsewhere also |", "| --- | --- | --- |"]
+    return "\n".join(lines + [f"| {n} | `{e.id}` | {other} |" for e in entries for n, other in e.homonyms.items()])
+
+
+def _meanings_of(name: str, entries: list[Entry]) -> list[str]:
+    """One row for what the name means; for an ambiguous one the candidates, which look-up lists when it refuses it."""
+    try:
+        found = [cal.catalogue[name]]
+    except cal.UnknownMetricError:
+        found = []
+    cells = [(f"[`{e.id}`](metrics/{e.id}.md)", f"`{e.called.words}`" if e.called else "") for e in found]
+    if not found:
+        cells = [("refused: " + ", ".join(f"`{e.id}`" for e in entries) + " and others are meant by it", "")]
+    return [f"| {name.replace('|', chr(92) + '|')} | {is_} | {with_} |" for is_, with_ in cells]
+
+
+def public_page() -> str:
+    """Everything that ``import calibrary`` offers, with its first sentence."""
+    own = {function.__name__: id for id, function in FUNCTIONS.items()}
+    tests = {test.function.__name__: id for id, test in TESTS.items()}
+    kinds: dict[str, list[str]] = {
+        title: [] for title in ("Functions", "Results and other nouns", "Rooms", "Metrics", "Tests")
+    }
+    for name in cal.__all__:
+        thing = getattr(cal, name)
+        says = (inspect.getdoc(thing) or "").split("\n")[0]
+        if name in own or name in tests:
+            id = own.get(name) or tests[name]
+            kind, shown = "Metrics" if name in own else "Tests", f"[`{name}`](metrics/{id}.md)"
+        elif inspect.ismodule(thing):
+            kind, shown = "Rooms", f"`{name}`"
+        else:
+            kind, shown = "Functions" if name[0].islower() else "Results and other nouns", f"`{name}`"
+        kinds[kind].append(f"| {shown} | {markdown(says).replace('|', chr(92) + '|')} |")
+    lines = ["# Public names", "", f"The {len(cal.__all__)} names of `calibrary`, each with its first sentence.", ""]
+    for title, rows in kinds.items():
+        lines += [f"## {title}", "", "| name | |", "| --- | --- |", *rows, ""]
+    return "\n".join(lines)
 
 
 def command_line_page() -> str:

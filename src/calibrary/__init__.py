@@ -106,17 +106,20 @@ _ROOMS = (
 #: What people call besides the metrics themselves.
 _VERBS = (
     "above_thresholds", "adjust_pvalues", "assert_calibrated", "averaged_two_bin_null_mean", "boxes",
-    "calibration_gain", "calibration_monitor", "catalogue", "check_propriety", "compare", "compute", "evaluate",
-    "horizon", "interval", "match_detections", "matched_detections", "neighbor_power", "neighbor_sample_size",
-    "null_distribution", "power", "predictions", "read_yolo", "reading_band", "recalibration_gain", "recommend",
-    "report", "sample_size", "scoring_function", "segmentation", "sigmoid", "softmax", "test", "verdict",
+    "calibration_gain", "calibration_monitor", "catalogue", "check_propriety", "code_matrix", "compare", "compute",
+    "consistency_confidence", "consistency_confidence_logits", "count_ranked_probability_score",
+    "dawid_sebastiani_score_moments", "evaluate", "hinge_loss_scores", "horizon", "interval", "jackknife_predictions",
+    "ls_ecoc", "ls_ecoc_r", "match_detections", "matched_detections", "neighbor_power", "neighbor_sample_size",
+    "normalized_squared_error_score_moments", "null_distribution", "power", "predictions", "read_yolo", "reading_band",
+    "recalibration_gain", "recommend", "report", "sample_size", "scoring_function", "segmentation", "sigmoid",
+    "softmax", "test", "verdict",
 )  # fmt: skip
 
 #: Tables and curves.
 _TABLES = (
     "confidence_direction", "cumulative_difference", "d_ece_map", "decision_curve", "detection_thresholds",
     "ece_knn_curve", "honest_band", "multiple_binomial_test", "murphy_curve", "observed_expected_interval",
-    "regret_curve", "reliability_bins", "score_decomposition", "set_coverage_curve",
+    "regret_curve", "reliability_bins", "score_decomposition", "set_coverage_curve", "smooth_calibration_curve",
 )  # fmt: skip
 
 #: What they take and return.
@@ -127,13 +130,14 @@ _NOUNS = (
     "CorpDecomposition", "Correction", "CoverageCurve", "CoxResult", "CoxTestResult", "CumulativeDifference",
     "CumulativeTestResult", "Decision", "DecisionCurve", "DecisionRow", "DetectionMap", "DetectionThresholds",
     "EValueResult", "EmbeddedTestResult", "EntropyDifference", "Entry", "Evaluation", "GroupRow", "GroupingLoss",
-    "HonestBand", "HonestError", "Horizon", "HosmerLemeshowResult", "IntervalResult", "Inversion", "Lens", "MapGain",
-    "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult", "MurphyCurve", "MurphyDecomposition",
-    "NeighborCurve", "NeighborTestResult", "NullDistribution", "PairTestResult", "ParabolicWaldResult", "Parts",
-    "Pixels", "Power", "Predictions", "Propriety", "Question", "RatioInterval", "ReadingBand", "RecalibrationGain",
-    "Recalibrator", "Recommendation", "RegretCurve", "ReliabilityBins", "Report", "Row", "SampleSize",
-    "ScoringFunction", "SegmentsTestResult", "SetCoverage", "TCalResult", "TestResult", "Triangle", "TrueDecomposition",
-    "UnknownMetricError", "VariationalTestResult", "Verdict",
+    "HonestBand", "HonestError", "Horizon", "HosmerLemeshowResult", "IntervalResult", "Inversion",
+    "JackknifePredictions", "Lens", "MapGain", "Matches", "MonteCarlo", "MonteCarloResult", "MultipleBinomialResult",
+    "MurphyCurve", "MurphyDecomposition", "NeighborCurve", "NeighborTestResult", "NullDistribution", "PairTestResult",
+    "ParabolicWaldResult", "Parts", "Pixels", "Power", "Predictions", "Propriety", "Question", "RatioInterval",
+    "ReadingBand", "RecalibrationGain", "Recalibrator", "Recommendation", "RegretCurve", "ReliabilityBins",
+    "ReliabilityMap", "Report", "Row", "SampleSize", "ScoringFunction", "SegmentsTestResult", "SetCoverage",
+    "TCalResult", "TestResult", "Triangle", "TrueDecomposition", "UnknownMetricError", "VariationalTestResult",
+    "Verdict",
 )  # fmt: skip
 
 _METRICS = sorted({f.__name__ for f in (*_FUNCTIONS.values(), *(test.function for test in _TESTS.values()))})

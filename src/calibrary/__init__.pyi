@@ -29,6 +29,7 @@ from calibrary.data.checks import Array
 from calibrary.data.checks import sigmoid as sigmoid
 from calibrary.data.checks import softmax as softmax
 from calibrary.data.lens import Lens as Lens
+from calibrary.data.lens import code_matrix as code_matrix
 from calibrary.data.matches import Matches as Matches
 from calibrary.data.matching import match_detections as match_detections
 from calibrary.data.predictions import Predictions as Predictions
@@ -111,6 +112,8 @@ from calibrary.inference.verdict import verdict as verdict
 from calibrary.lookup import Catalogue as Catalogue
 from calibrary.lookup import catalogue as catalogue
 from calibrary.lookup import compute as compute
+from calibrary.maps.nadaraya_watson import smooth_calibration_curve as smooth_calibration_curve
+from calibrary.maps.reliability import ReliabilityMap as ReliabilityMap
 from calibrary.metrics.averaged_two_bin import averaged_two_bin_null_mean as averaged_two_bin_null_mean
 from calibrary.metrics.bins.hosmer_lemeshow import ClassWiseHosmerLemeshowResult as ClassWiseHosmerLemeshowResult
 from calibrary.metrics.bins.hosmer_lemeshow import HosmerLemeshowResult as HosmerLemeshowResult
@@ -134,12 +137,22 @@ from calibrary.metrics.grouping_loss import GroupingLoss as GroupingLoss
 from calibrary.metrics.kernel.embedded import EmbeddedTestResult as EmbeddedTestResult
 from calibrary.metrics.kernel.pairs import PairTestResult as PairTestResult
 from calibrary.metrics.label_distributions import EntropyDifference as EntropyDifference
+from calibrary.metrics.point.consistency import consistency_confidence as consistency_confidence
+from calibrary.metrics.point.consistency import consistency_confidence_logits as consistency_confidence_logits
+from calibrary.metrics.point.losses import hinge_loss_scores as hinge_loss_scores
+from calibrary.metrics.point.moments import dawid_sebastiani_score_moments as dawid_sebastiani_score_moments
+from calibrary.metrics.point.moments import normalized_squared_error_score_moments as normalized_squared_error_score_moments
+from calibrary.metrics.point.ordinal import count_ranked_probability_score as count_ranked_probability_score
 from calibrary.metrics.point.rows import Score
 from calibrary.metrics.scores import Propriety as Propriety
 from calibrary.metrics.scores import ScoringFunction as ScoringFunction
 from calibrary.metrics.scores import check_propriety as check_propriety
 from calibrary.metrics.scores import scoring_function as scoring_function
 from calibrary.metrics.segments import SegmentsTestResult as SegmentsTestResult
+from calibrary.models.ecoc import ls_ecoc as ls_ecoc
+from calibrary.models.ecoc import ls_ecoc_r as ls_ecoc_r
+from calibrary.models.leave_one_out import JackknifePredictions as JackknifePredictions
+from calibrary.models.leave_one_out import jackknife_predictions as jackknife_predictions
 from calibrary.question import Question as Question
 from calibrary.recalibrate.gain import recalibration_gain as recalibration_gain
 from calibrary.recalibrate.recalibrator import Recalibrator as Recalibrator

@@ -1,0 +1,1 @@
+"""Rooms for whole models: leaving rows out, and binary classifiers combined into one of several classes."""

@@ -1,0 +1,70 @@
+"""The pages of the documentation that are made from the library, and those whose examples must run."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import calibrary as cal
+from calibrary.evaluation import FAMILIES
+
+ROOT = Path(__file__).parent.parent
+WRITTEN = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").rglob("*.md")))
+
+
+@pytest.fixture(scope="module")
+def make_docs():
+    before = sys.path[:]
+    sys.path[:0] = [str(ROOT / "scripts")]
+    try:
+        return pytest.importorskip("make_docs")
+    finally:
+        sys.path[:] = before
+
+
+@pytest.fixture(scope="module")
+def names(make_docs):
+    entries = sorted(cal.catalogue.values(), key=lambda e: FAMILIES.index(e.family))
+    return [line.split(" | ") for line in make_docs.names_page(entries).splitlines() if line.startswith("| ")]
+
+
+def test_every_name_is_listed_with_what_look_up_makes_of_it(names):
+    listed = {row[0][2:]: row for row in names}
+    for entry in cal.catalogue.values():
+        for name in (entry.id, entry.name, *map(str, entry.aliases), entry.function.__name__):
+            row = listed[name.replace("|", "\\|")]
+            try:
+                found = cal.catalogue[name]
+            except cal.UnknownMetricError:
+                assert "refused" in row[1]
+            else:
+                assert f"`{found.id}`" in row[1]
+                assert (f"`{found.called.words}`" if found.called else "") in row[2]
+    assert "`norm=2`" in listed["RMSCE"][2]
+    assert "refused" in listed["SCE"][1]
+
+
+def test_every_public_name_has_its_sentence(make_docs):
+    page = make_docs.public_page()
+    for name in cal.__all__:
+        (line,) = [row for row in page.splitlines() if re.match(rf"\| \[?`{name}`", row)]
+        assert len(line.split("|")[2].strip()) > 10, f"{name} has no first sentence"
+
+
+def test_every_public_function_is_on_a_page():
+    own = {function.__name__ for function in (*cal._FUNCTIONS.values(), *(t.function for t in cal._TESTS.values()))}
+    functions = [name for name in cal.__all__ if name[0].islower() and name not in own]
+    assert not [name for name in functions if not re.search(rf"\b{name}\b", WRITTEN)]
+
+
+@pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
+def test_the_examples_run_as_they_stand():
+    page = (ROOT / "docs" / "beyond.md").read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL))
+    scope: dict[str, object] = {}
+    exec(code, scope)
+    assert scope["gain"].sentence
+    assert len(scope["kept"]) < len(scope["found"])
