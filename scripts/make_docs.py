@@ -3,7 +3,8 @@
     python scripts/make_docs.py [--no-figures]
 
 The catalogue, the page of every metric, the errata, the lists of names, the command line, the gallery and the pages
-about other packages are made here, so that they cannot differ from what the code does. ``mkdocs build`` then makes the site.
+about other packages are made here, so that they cannot differ from what the code does. ``mkdocs build`` then makes the
+site.
 """
 
 from __future__ import annotations
