@@ -44,6 +44,8 @@ BARS = {"scan_ratio": 3.0, "peak_gb": 1.0, "saved_mb": 2.0, "inference_s": 300.0
 RESULTS = Path(__file__).parent / "scale.json"
 #: Sizes whose difference in peak memory gives the bytes a row.
 _SLOPE = (1_000_000, 2_000_000)
+#: And the largest that is measured.
+_MOST_IN_MEMORY = 10_000_000
 _CHUNK = 2_500_000
 
 
@@ -225,9 +227,14 @@ _SLOW = ("honest_error", "intce", "skce_uq", "skce_b", "kccsd", "dkde", "bkde", 
 
 
 def step_memory(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Peak memory of evaluate, values alone, on arrays of two sizes, each in a process of its own."""
-    peaks = [run(f"memory_{n}", folder, [])["peak_gb"] for n in _SLOPE]
-    return {"bytes_a_row": (peaks[1] - peaks[0]) * 1e9 / (_SLOPE[1] - _SLOPE[0]), "peaks_gb": peaks}
+    """Peak memory of evaluate, values alone, on arrays of several sizes, each in a process of its own.
+
+    The largest of the slopes from the first size counts, input and all.
+    """
+    sizes = sorted({*_SLOPE, min(options.rows, _MOST_IN_MEMORY)})
+    peaks = [run(f"memory_{n}", folder, [])["peak_gb"] for n in sizes]
+    slopes = [(peak - peaks[0]) * 1e9 / (n - sizes[0]) for n, peak in zip(sizes[1:], peaks[1:], strict=True)]
+    return {"bytes_a_row": max(slopes), "slopes": slopes, "sizes": sizes, "peaks_gb": peaks}
 
 
 def evaluate_arrays(n: int) -> dict[str, Any]:

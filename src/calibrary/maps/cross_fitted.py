@@ -44,7 +44,11 @@ def dealt(view: Predictions, folds: Any, rng: Any) -> Indices:
 
 def dealt_once(view: Predictions, folds: Any, rng: Any) -> Any:
     """The fold of every row of the input: what a bootstrap must keep, so that copies of one row share a fold."""
-    return np.random.default_rng(rng).permutation(view.n_input) % folds if np.ndim(folds) == 0 else folds
+    if np.ndim(folds):
+        return folds
+    fold = np.random.default_rng(rng).permutation(view.n_input)
+    fold %= folds
+    return fold.astype(np.min_scalar_type(folds))
 
 
 def cross_fitted(view: Predictions, map: Any, fold: Indices) -> Array:
@@ -53,8 +57,9 @@ def cross_fitted(view: Predictions, map: Any, fold: Indices) -> Array:
     for held in range(int(fold.max()) + 1):
         rows = np.flatnonzero(fold == held)
         if len(rows):
-            seen = rows_of(view, np.flatnonzero(fold != held), f"outside fold {held}")
-            mapped[rows] = mapped_by(map, seen, view, rows)
+            mapped[rows] = mapped_by(
+                map, rows_of(view, np.flatnonzero(fold != held), f"outside fold {held}"), view, rows
+            )
     return mapped
 
 

@@ -32,8 +32,13 @@ class Isotonic(CalibrationMap):
     values_: Array
 
     def _learn(self, view: Predictions) -> None:
-        self.knots_ = view.ties.c
-        self.values_ = pooled_frequencies(view)
+        from scipy.optimize import isotonic_regression
+
+        rows = view.sorted
+        if rows.w is None and (rows.c[1:] > rows.c[:-1]).all():  # no ties: of many rows their groups fill the memory
+            self.knots_, self.values_ = rows.c, isotonic_regression(rows.y).x
+        else:
+            self.knots_, self.values_ = view.ties.c, pooled_frequencies(view)
 
     def _evaluate(self, c: Array) -> Array:
         between = np.interp(c, self.knots_, self.values_)

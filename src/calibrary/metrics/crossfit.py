@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of, whole
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, slices
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
@@ -145,8 +145,8 @@ def calibration_loss(
     (0.254, 0.235, 0.018)
     """
     proper = ProperScore(score, scale, alpha)
-    before = _row_scores(view, view.probability, proper)
     after = _row_scores(view, cross_fitted(view, _recalibrator(map, view, score), dealt(view, folds, rng)), proper)
+    before = _row_scores(view, view.probability, proper)
     given, refined = float(view.mean(before)), float(view.mean(after))
     if not math.isfinite(given):  # a certain prediction that failed: no finite score could be as bad
         return CalibrationLoss(given, given, refined, math.inf)
@@ -352,10 +352,11 @@ def variational_terms(y: Any, c: Array, g: Array, norm: float = 1) -> Array:
     residual. Its mean is at most the mean norm of E[y|c] - c, and equal to it when g is E[y|c].
     """
     away = g - c
-    away = np.where(np.abs(away) > _ROUNDING, away, 0.0)
+    away[np.abs(away) <= _ROUNDING] = 0.0
     if c.ndim == 1:
-        terms: Array = np.sign(away) * (y - c)
-        return terms
+        np.sign(away, out=away)
+        away *= y - c
+        return away
     residual = (y[:, None] == np.arange(c.shape[1])) - c
     total: Array = np.einsum("nk,nk->n", _gradient(away, norm), residual)
     return total
@@ -393,9 +394,13 @@ def _judge(map: Any, view: Predictions) -> Any:
 
 
 def _row_scores(view: Predictions, c: Array, score: ProperScore) -> Array:
-    p = np.column_stack([1.0 - c, c]) if c.ndim == 1 else c
-    with np.errstate(divide="ignore"):  # a certain prediction that failed has an infinite log score
-        return score.expected(p, view.one_hot)
+    scores, classes = np.empty(view.n), np.arange(view.k)
+    for rows in slices(view.n, view.k):  # whole matrices of labels and probabilities would be most of the memory
+        p = np.column_stack([1.0 - c[rows], c[rows]]) if c.ndim == 1 else c[rows]
+        hot = (view.y[rows, None] == classes).astype(np.float64)
+        with np.errstate(divide="ignore"):  # a certain prediction that failed has an infinite log score
+            scores[rows] = score.expected(p, hot)
+    return scores
 
 
 def _standard_error(difference: Array, view: Predictions) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import digamma
 
 from calibrary._errors import one_of, undefined, whole
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, slices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
 from calibrary.metrics.bins.options import class_norm
@@ -101,8 +101,9 @@ def excess_area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Co
     >>> round(cal.excess_area_under_risk_coverage_curve(right, confidence), 4)
     0.0667
     """
+    area = _risk_area(_Falling.of(view))
     best = Predictions(view.y, view.y.astype(np.float64), view.w)
-    return max(_risk_area(_Falling.of(view)) - _risk_area(_Falling.of(best)), 0.0)
+    return max(area - _risk_area(_Falling.of(best)), 0.0)
 
 
 @metric(
@@ -187,7 +188,13 @@ class _Falling:
     def of(cls, view: Predictions) -> _Falling:
         size = view.ties.w[::-1]
         wrong = size - view.ties.wy[::-1]
-        return cls(size, wrong, np.cumsum(size) - size, np.cumsum(wrong) - wrong)
+        return cls(size, wrong, _sum_before(size), _sum_before(wrong))
+
+
+def _sum_before(x: Array) -> Array:
+    before = np.cumsum(x)
+    before -= x
+    return before
 
 
 def _risk_area(f: _Falling) -> float:
@@ -196,11 +203,15 @@ def _risk_area(f: _Falling) -> float:
     (E + e (k-a)/m) / k = e/m + (E - a e/m) / k, so that a group needs its sum of 1/k only: a difference of digammas,
     which also says what a fractional weight means.
     """
-    rate = f.wrong / f.size
-    reciprocals = 1.0 / (f.before + 1.0)
+    # in place: with many answers these arrays are what an evaluation needs most memory for
+    reciprocals = f.before + 1.0
+    np.divide(1.0, reciprocals, out=reciprocals)
     tied = f.size != 1.0
-    reciprocals[tied] = digamma((f.before + f.size)[tied] + 1.0) - digamma(f.before[tied] + 1.0)
-    area = f.wrong.sum() + np.dot(f.wrong_before - f.before * rate, reciprocals)
+    reciprocals[tied] = digamma(f.before[tied] + f.size[tied] + 1.0) - digamma(f.before[tied] + 1.0)
+    excess = f.wrong / f.size
+    excess *= f.before
+    np.subtract(f.wrong_before, excess, out=excess)
+    area = f.wrong.sum() + np.dot(excess, reciprocals)
     return float(area / f.size.sum())
 
 
@@ -324,7 +335,7 @@ def rank_calibration_error(view: Predictions, *, n_bins: int = 20, **common: Unp
     reached = np.cumsum(bins.size[order])
     equal_from = np.searchsorted(-accuracy[order], -accuracy, side="right")
     rank = reached[equal_from - 1] - 1.0 - (bins.size - 1.0) / 2.0
-    return float(_distances(f, rank[bins.index]).sum() / (view.total * last))
+    return float(_distances(f, rank, bins.index).sum() / (view.total * last))
 
 
 @dataclass(frozen=True)
@@ -337,14 +348,19 @@ class _MassBins:
 def _by_mass(f: _Falling, total: float, n_bins: int) -> _MassBins:
     """The bin of every tied group: the one its first answer falls in, with ends at round(b N / B)."""
     ends = np.rint(np.arange(1, n_bins) * total / n_bins)
-    index = np.unique(np.searchsorted(ends, f.before, side="right"), return_inverse=True)[1]
+    place = np.searchsorted(ends, f.before, side="right")
+    used = np.bincount(place) > 0
+    index = (np.cumsum(used) - 1)[place]
     size, wrong = (np.bincount(index, x).astype(np.float64) for x in (f.size, f.wrong))
     return _MassBins(index, size, wrong)
 
 
-def _distances(f: _Falling, rank: Array) -> Array:
-    """Sum over the places k = a, ..., a+m-1 of every tied group of |rank - k|."""
-    nearer = np.clip(np.ceil(rank - f.before), 0.0, f.size)  # places before the rank
-    below = nearer * (rank - f.before) - nearer * (nearer - 1.0) / 2.0
-    all_of_them = f.size * (rank - f.before) - f.size * (f.size - 1.0) / 2.0
-    return 2.0 * below - all_of_them
+def _distances(f: _Falling, rank: Array, index: Any) -> Array:
+    """Sum over the places k = a, ..., a+m-1 of every tied group of |rank of its bin - k|."""
+    distances = np.empty(len(f.size))
+    for part in slices(len(distances)):
+        size, ahead = f.size[part], rank[index[part]] - f.before[part]
+        nearer = np.clip(np.ceil(ahead), 0.0, size)  # places before the rank
+        below = nearer * ahead - nearer * (nearer - 1.0) / 2.0
+        distances[part] = 2.0 * below - (size * ahead - size * (size - 1.0) / 2.0)
+    return distances

@@ -88,9 +88,11 @@ def parabolic_wald(
     if c[-1] - c[0] < SMALLEST_SPREAD:
         return undefined("confidences that differ by less than can be squared have no parabola")
     x = _columns(view.c)
-    score = x @ (view.weight * view.residual)
+    score = x @ (view.residual if view.w is None else view.w * view.residual)
     if covariance == "null":
-        meat = _gram(x, weight * view.c * (1.0 - view.c))
+        variance = weight * view.c
+        variance *= 1.0 - view.c
+        meat = _gram(x, variance)
     else:
         e = _residual(view, x)
         if np.abs(e).max() <= 1e-12:
@@ -131,8 +133,12 @@ def parabolic_wald_test(
 
 def _columns(c: Array) -> Array:
     # the statistic is the same in any basis of the parabolas; this one is nearly orthogonal
-    z = (c - c.mean()) / c.std()
-    return np.stack([np.ones(len(c)), z, z * z - 1.0])
+    x = np.ones((3, len(c)))
+    np.subtract(c, c.mean(), out=x[1])
+    x[1] /= c.std()
+    np.multiply(x[1], x[1], out=x[2])
+    x[2] -= 1.0
+    return x
 
 
 def _gram(x: Array, v: Array) -> Array:

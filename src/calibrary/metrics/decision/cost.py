@@ -50,8 +50,10 @@ def cost_curve(score: Array, w: Array, wy: Array) -> CostCurve:
     total = float(w.sum())
     misses, below = np.zeros(len(score) + 1), np.zeros(len(score) + 1)
     np.cumsum(wy / total, out=misses[1:])
-    np.cumsum((w - wy) / total, out=below[1:])
-    return CostCurve(score, misses, below[-1] - below)
+    share = w - wy
+    share /= total
+    np.cumsum(share, out=below[1:])
+    return CostCurve(score, misses, np.subtract(below[-1], below, out=below))
 
 
 def cost_of(view: Predictions) -> CostCurve:

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, slices
 from calibrary.data.predictions import Predictions
 from calibrary.maps import map_at
 from calibrary.maps.cross_fitted import cross_fitted, dealt
@@ -29,7 +29,8 @@ class Regret:
     def breaks(self) -> Array:
         """Thresholds at which either curve jumps, and 0, 1/2 and 1."""
         ends = np.array([0.0, 0.5, 1.0])
-        every = np.sort(np.concatenate([self.given.score, self.mapped.score, ends]), kind="stable")
+        every = np.concatenate([self.given.score, self.mapped.score, ends])
+        every.sort(kind="stable")
         apart: Array = every[np.concatenate(([True], every[1:] != every[:-1]))]
         return apart
 
@@ -47,11 +48,15 @@ class Regret:
 
         The ratio of two straight lines is monotone, so that it is largest at an end of a piece.
         """
-        t = self.breaks
-        stake = np.maximum(t, 1.0 - t)
-        ratio = np.maximum(self.at(t), self.before(t)) / stake
-        worst = int(ratio.argmax())
-        return max(float(ratio[worst]), 0.0), float(t[worst])
+        breaks = self.breaks
+        worst, where = -np.inf, 0.0
+        for part in slices(len(breaks)):  # in the cache: of many rows the curves at all breaks would fill the memory
+            t = breaks[part]
+            ratio = np.maximum(self.at(t), self.before(t)) / np.maximum(t, 1.0 - t)
+            place = int(ratio.argmax())
+            if ratio[place] > worst:
+                worst, where = float(ratio[place]), float(t[place])
+        return max(worst, 0.0), where
 
 
 def regret_of(
