@@ -75,6 +75,8 @@ class Data(Protocol):
 
 def as_data(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
     """The data of a call; takes the keywords that belong to them out of ``keywords``."""
+    if hasattr(y_true, "as_matches"):
+        y_true = y_true.as_matches()
     sample_weight = keywords.pop("sample_weight", None)
     labels, pos_label = keywords.pop("labels", None), keywords.pop("pos_label", None)
     percent = keywords.pop("percent", False)

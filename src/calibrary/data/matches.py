@@ -79,6 +79,9 @@ class Matches:
         The category these are a view of; None for all of them.
     """
 
+    #: Rows stand for as many detections as they weigh (a state): what counts rows then counts the weight.
+    counted = False
+
     score: Array
     correct: Flags
     iou: Array

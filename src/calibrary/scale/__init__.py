@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrary.scale.accuracy import Accuracy, accuracy
 from calibrary.scale.classes import VectorState
+from calibrary.scale.detections import DetectionState
 from calibrary.scale.engines import dask, merged, spark
 from calibrary.scale.read import scan
 from calibrary.scale.sql import sql
@@ -20,7 +21,7 @@ from calibrary.scale.state import State
 if TYPE_CHECKING:
     from calibrary.scale import torch as torch
 
-__all__ = ["Accuracy", "State", "VectorState", "accuracy", "dask", "merged", "scan", "spark", "sql"]
+__all__ = ["Accuracy", "DetectionState", "State", "VectorState", "accuracy", "dask", "merged", "scan", "spark", "sql"]
 
 
 def __getattr__(name: str) -> Any:

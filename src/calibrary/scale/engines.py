@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from calibrary._errors import extra
 from calibrary.scale.classes import VectorState
+from calibrary.scale.detections import DetectionState
 from calibrary.scale.keys import key_columns
 from calibrary.scale.losses import checked_losses
 from calibrary.scale.pieces import Columns, pieces
@@ -17,7 +18,7 @@ from calibrary.scale.state import RESOLUTION, State
 
 __all__ = ["dask", "spark"]
 
-S = TypeVar("S", State, VectorState)
+S = TypeVar("S", State, VectorState, DetectionState)
 
 #: States merged by one task.
 _SPLIT_EVERY = 8

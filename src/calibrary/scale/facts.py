@@ -99,7 +99,7 @@ _REFUSED = {
     "a sample of the rows",
     "keys": "it needs a column made row by row: make the column first and keep its values apart with by=",
     "sample": "it needs whole rows, and a state keeps sums: use a calibrary.scale.VectorState with sample=",
-    "detection": "it needs matched detections: pass a Matches object",
+    "detection": "it needs matched detections: pass a Matches object or a calibrary.scale.DetectionState",
 }
 
 

@@ -116,7 +116,7 @@ def _write(table: Any, where: Any) -> None:
     pq.write_table(table, where, compression="zstd", use_dictionary=others, column_encoding=packed)
 
 
-_KINDS = {"cells": "State", "vectors": "VectorState"}
+_KINDS = {"cells": "State", "vectors": "VectorState", "detections": "DetectionState"}
 
 
 def read_parquet(path: Any, kind: str) -> tuple[Any, dict[str, Any]]:
@@ -143,7 +143,7 @@ def read_parquet(path: Any, kind: str) -> tuple[Any, dict[str, Any]]:
 
 
 class Saved:
-    """What a state of either kind can do with files; ``kind`` is the word in them that tells the two apart."""
+    """What a state of any kind can do with files; ``kind`` is the word in them that tells them apart."""
 
     _kind: str
 

@@ -154,7 +154,7 @@ def detection_expected_calibration_error(
     one_of("denominator", denominator, ("all", "kept"))
     code, _ = grid_of(matches, features, n_bins, closed)
     cells = Cells.of(code, matches.weight, matches.score, matches.correct)
-    kept = cells.rows >= whole("min_count", min_count)
+    kept = (cells.weight if matches.counted else cells.rows) >= whole("min_count", min_count)
     if not kept.any():
         reason = f"no bin holds {min_count} detections: use fewer bins or a smaller min_count"
         return no_value(matches, reason if len(matches) else _EMPTY)
@@ -380,13 +380,18 @@ def feature_names(features: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
+def default_bins(n_features: int) -> int:
+    """Bins per dimension where none are named."""
+    return _USUAL_BINS[n_features]
+
+
 def grid_of(
     matches: Matches, features: str | Sequence[str], n_bins: int | Sequence[int] | None, closed: str
 ) -> tuple[Indices, tuple[int, ...]]:
     """Cell of every detection in the grid of score and features, and the shape of the grid."""
     names = feature_names(features)
     if n_bins is None:
-        n_bins = _USUAL_BINS[len(names)]
+        n_bins = default_bins(len(names))
     if isinstance(n_bins, int | np.integer):
         n_bins = [int(n_bins)] * (1 + len(names))
     if len(n_bins) != 1 + len(names):

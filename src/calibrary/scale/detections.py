@@ -1,0 +1,406 @@
+"""The state of detections: matched image by image, then whole numbers by category and cell of score."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary._errors import extra, one_of, whole
+from calibrary.data import Matches, matched_detections
+from calibrary.data.checks import Array, Indices
+from calibrary.data.matches import Objects
+from calibrary.metrics.detection.binned import bins_of, feature_names
+from calibrary.numerics.cells import POSITIONS, Grid
+from calibrary.scale.files import VERSION, Saved
+from calibrary.scale.matched import CellMatches, middle_of_bins
+from calibrary.scale.state import whole_weights
+from calibrary.scale.table import EMPTY, Integers, Table, added
+
+__all__ = ["DetectionState"]
+
+#: Overlaps are kept as whole numbers of this size, so that their sums do not depend on the order.
+OVERLAP = 2.0**-36
+#: Outcomes: wrong; correct with an overlap below the score; correct with one of at least the score; a missed object.
+_WRONG, _BELOW, _ABOVE, _MISSED = range(4)
+_COLUMNS = ("block", "category", "place", "cell", "outcome", "n", "s", "u")
+
+
+class DetectionState(Saved, kind="detections"):
+    """Matched detections as counts and sums by category and cell of score: of bounded size, and mergeable.
+
+    Images are matched one by one or in batches, wherever they are; what is kept are whole numbers, so that states add
+    up in any order to the same bytes. D-ECE, the average calibration error, LaECE, LaACE and EGCE are then exact for
+    bins whose edges are edges of cells, QGC and SGC within 1e-8, and every metric that takes predictions reads the
+    detections as it reads a :class:`State`.
+
+    Parameters
+    ----------
+    categories : sequence, optional
+        Identifiers of all categories, in the order of the metrics' ``average=None``; one for all without it.
+    names : sequence of str, optional
+        Their names.
+    resolution : int
+        Cells of score of width 1/resolution, finer towards 0 and 1.
+    features, feature_bins, closed
+        Features of the boxes ("location", "shape", "full", or names among cx, cy, w, h) to be kept in so many bins
+        each: what location- and shape-based D-ECE with that number of bins (or one that divides it) needs.
+    blocks : int
+        Images fall into so many blocks by their identifiers; intervals draw blocks. 0: no intervals.
+
+    Attributes
+    ----------
+    n_images : int
+        Images that had a detection or an object.
+    iou_threshold : float or None
+        How the detections were matched, from the first that came; None where they came as arrays.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> found = cal.datasets.detections()
+    >>> state = cal.scale.DetectionState(found.categories).update(found)
+    >>> abs(cal.compute("d_ece", state) - cal.compute("d_ece", found)) < 1e-12
+    True
+    >>> abs(cal.compute("laece", state) - cal.compute("laece", found)) < 1e-10
+    True
+    """
+
+    def __init__(
+        self,
+        categories: Sequence[Hashable] = ("all",),
+        *,
+        names: Sequence[str] | None = None,
+        resolution: int = 4800,
+        features: str | Sequence[str] = "confidence",
+        feature_bins: int = 8,
+        closed: str = "left",
+        blocks: int = 0,
+    ) -> None:
+        one_of("closed", closed, ("left", "right"))
+        self.categories = tuple(_identifier(category) for category in categories)
+        if not self.categories or len(set(self.categories)) != len(self.categories):
+            raise ValueError(f"categories={list(categories)!r} must name each category once")
+        if names is not None and len(names) != len(self.categories):
+            raise ValueError(f"names={list(names)!r} must give a name for each of {len(self.categories)} categories")
+        self.names = tuple(map(str, self.categories if names is None else names))
+        self.grid = Grid(resolution)
+        self.features = feature_names(features)
+        self.feature_bins = whole("feature_bins", feature_bins) if self.features else 1
+        self.closed = closed
+        self.blocks = whole("blocks", blocks, 0)
+        self.n_images = 0
+        self.iou_threshold: float | None = None
+        self.matching: str | None = None
+        self.has_overlaps: bool | None = None
+        self._scores = self._overlaps = EMPTY
+        self._found: CellMatches | None = None
+
+    # -- adding detections ----------------------------------------------------------------------
+
+    def update(self, found: Any, score: Any = None, **arrays: Any) -> Self:
+        """Add the detections of some images, and return the state itself.
+
+        Parameters
+        ----------
+        found : Matches or array-like
+            What :func:`calibrary.match_detections` gave for the images; or whether each detection is correct.
+        score, **arrays
+            With arrays: scores, and ``iou``, ``category``, ``image``, ``n_missed`` and the others of
+            :func:`calibrary.matched_detections`. Weights are whole numbers of copies.
+        """
+        if isinstance(found, Matches):
+            if score is not None or arrays:
+                raise TypeError("found is a Matches object already: leave the arrays out")
+        else:
+            found = matched_detections(found, score, **arrays)
+        self._agree(found)
+        position = self._positions(found)
+        block = self._blocks_of(found.images)
+        detected = self._detected(found, position, block)
+        self._scores, self._overlaps = self._scores + detected[0], self._overlaps + detected[1]
+        missed = self._missed(found, position, block)
+        self._scores, self._overlaps = self._scores + missed, self._overlaps + missed
+        self.n_images += int(found.size)
+        self._found = None
+        return self
+
+    def _agree(self, found: Matches) -> None:
+        """Take over how the detections were matched, or refuse what was matched in another way."""
+        overlaps = bool(~np.isnan(found.iou[found.correct]).any()) if found.correct.any() else None
+        for name, theirs in (
+            ("iou_threshold", found.iou_threshold), ("matching", found.matching), ("has_overlaps", overlaps),
+        ):  # fmt: skip
+            self._agree_on(name, theirs)
+        hit = found.object[found.correct]
+        if len(np.unique(hit)) < len(hit):
+            raise ValueError(
+                f"matching={found.matching!r} lets several detections find one object, which sums cannot tell apart: "
+                "match with 'coco' or 'gt-best'"
+            )
+
+    def _agree_on(self, name: str, theirs: Any) -> None:
+        ours = getattr(self, name)
+        if ours is not None and theirs is not None and ours != theirs:
+            shown = "overlaps (iou=)" if name == "has_overlaps" else name
+            raise ValueError(
+                f"the state holds detections with {shown} {ours!r}, and these have {theirs!r}: keep them in states of "
+                "their own"
+            )
+        setattr(self, name, theirs if ours is None else ours)
+
+    def _positions(self, found: Matches) -> Indices:
+        """Where the categories of the matches stand among ours."""
+        known = {category: k for k, category in enumerate(self.categories)}
+        used = np.zeros(len(found.categories), dtype=bool)
+        used[found.category] = True
+        used[found.objects.category[found.missed() & (found.objects.category >= 0)]] = True
+        for k in np.flatnonzero(used):
+            if found.categories[k] not in known:
+                raise ValueError(
+                    f"category {found.categories[k]!r} is not among the {len(known)} of the state: give all in "
+                    "categories= when you make it"
+                )
+        if (found.objects.category[found.missed()] < 0).any():
+            raise ValueError("a state counts missed objects by category: pass n_missed as {category: count}")
+        return np.array([known.get(category, -1) for category in found.categories], dtype=np.intp)
+
+    def _blocks_of(self, images: Sequence[Hashable]) -> Indices:
+        if not self.blocks:
+            return np.zeros(len(images), dtype=np.intp)
+        hashed = (hashlib.blake2b(repr(image).encode(), digest_size=8).digest() for image in images)
+        return np.array([int.from_bytes(h, "little") % self.blocks for h in hashed], dtype=np.intp)
+
+    def _detected(self, found: Matches, position: Indices, block: Indices) -> tuple[Table, Table]:
+        cell, at = self.grid.locate(found.score)
+        w = np.ones(len(found), dtype=np.int64)
+        if found.weight is not None:
+            w = whole_weights(found.weight, "weight of detection {}".format)
+        iou = np.nan_to_num(found.iou, nan=0.0)
+        outcome = np.where(found.correct, np.where(iou >= found.score, _ABOVE, _BELOW), _WRONG)
+        place = np.zeros(len(found), dtype=np.int64)
+        for name in self.features:
+            inside = np.clip(getattr(found, name), 0.0, 1.0)
+            place = place * self.feature_bins + bins_of(inside, self.feature_bins, self.closed)
+        code = self._code(block[found.image], position[found.category], place, cell, outcome)
+        if len(w) and int(w.max()) > 2**26:
+            raise OverflowError(f"a weight of {w.max():,} is more copies of a detection than a state can add up")
+        overlap = np.rint(iou / OVERLAP).astype(np.int64)
+        return added(code, w, w * at), added(code, w, w * overlap)
+
+    def _missed(self, found: Matches, position: Indices, block: Indices) -> Table:
+        rows = np.flatnonzero(found.missed())
+        objects = found.objects
+        n = np.ones(len(rows), dtype=np.int64)
+        if objects.weight is not None:
+            n = whole_weights(objects.weight[rows], "weight of object {}".format)
+        nothing = np.zeros(len(rows), dtype=np.int64)
+        code = self._code(block[objects.image[rows]], position[objects.category[rows]], nothing, nothing, _MISSED)
+        return added(code, n, nothing)
+
+    # -- what it holds --------------------------------------------------------------------------
+
+    def _code(self, block: Any, category: Any, place: Any, cell: Any, outcome: Any) -> Integers:
+        code = (np.asarray(block, dtype=np.int64) * len(self.categories) + category) * self._places + place
+        result: Integers = (code * self.grid.size + cell) * 4 + outcome
+        return result
+
+    @property
+    def _places(self) -> int:
+        return int(self.feature_bins ** len(self.features))
+
+    def _read(self) -> dict[str, Integers]:
+        """Columns of the table."""
+        rest, outcome = np.divmod(self._scores.code, 4)
+        rest, cell = np.divmod(rest, self.grid.size)
+        rest, place = np.divmod(rest, self._places)
+        block, category = np.divmod(rest, len(self.categories))
+        columns = (block, category, place, cell, outcome, self._scores.n, self._scores.s, self._overlaps.s)
+        return dict(zip(_COLUMNS, columns, strict=True))
+
+    @property
+    def resolution(self) -> int:
+        """Cells of width 1/resolution."""
+        return int(self.grid.resolution)
+
+    @property
+    def n(self) -> int:
+        """How many detections it holds, copies counted."""
+        return int(self._scores.n[self._scores.code % 4 != _MISSED].sum())
+
+    @property
+    def n_missed(self) -> int:
+        """How many objects nobody found."""
+        return int(self._scores.n[self._scores.code % 4 == _MISSED].sum())
+
+    def __len__(self) -> int:
+        """Rows of the table."""
+        return len(self._scores)
+
+    def __repr__(self) -> str:
+        kinds = f"{len(self.categories)} categor{'y' if len(self.categories) == 1 else 'ies'}"
+        return (
+            f"DetectionState({self.n:,} detections and {self.n_missed:,} missed objects of {kinds} in "
+            f"{len(self):,} rows, resolution {self.resolution})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DetectionState) and self.digest == other.digest
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    @property
+    def digest(self) -> str:
+        """The same for states that hold the same: sha256 of what is said about them and the columns of the table."""
+        found = hashlib.sha256(json.dumps(self._about(), default=repr).encode())
+        for column in self._read().values():
+            found.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
+        return found.hexdigest()
+
+    # -- putting states together ----------------------------------------------------------------
+
+    def merge(self, *others: DetectionState) -> Self:
+        """Add what other states hold, and return the state itself. Any order gives the same numbers."""
+        for other in others:
+            self._same_kind(other)
+            self._scores, self._overlaps = self._scores + other._scores, self._overlaps + other._overlaps
+            self.n_images += other.n_images
+        self._found = None
+        return self
+
+    def subtract(self, other: DetectionState) -> Self:
+        """Take away what another state holds and this one does too: the window moves on."""
+        self._same_kind(other)
+        scores, overlaps = self._scores - other._scores, self._overlaps - other._overlaps
+        self._scores, self._overlaps = scores, overlaps
+        self.n_images -= other.n_images
+        self._found = None
+        return self
+
+    def _same_kind(self, other: DetectionState) -> None:
+        if not isinstance(other, DetectionState):
+            raise TypeError(f"a state of detections is merged with another, not with {type(other).__name__}")
+        for name in ("categories", "names", "resolution", "features", "feature_bins", "closed", "blocks"):
+            ours, theirs = getattr(self, name), getattr(other, name)
+            if ours != theirs:
+                raise ValueError(f"one state has {name}={ours!r} and the other {theirs!r}: make them alike")
+        for name in ("iou_threshold", "matching", "has_overlaps"):
+            self._agree_on(name, getattr(other, name))
+
+    def __add__(self, other: DetectionState) -> DetectionState:
+        return self.copy().merge(other) if isinstance(other, DetectionState) else NotImplemented
+
+    def __radd__(self, other: Any) -> DetectionState:
+        return self.copy() if isinstance(other, int) and other == 0 else NotImplemented  # so that sum(states) works
+
+    def __iadd__(self, other: DetectionState) -> Self:
+        return self.merge(other)
+
+    def __sub__(self, other: DetectionState) -> DetectionState:
+        return self.copy().subtract(other) if isinstance(other, DetectionState) else NotImplemented
+
+    def __isub__(self, other: DetectionState) -> Self:
+        return self.subtract(other)
+
+    def copy(self) -> Self:
+        """Another state with the same detections."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)  # tables are never changed in place
+        return made
+
+    # -- as matches -----------------------------------------------------------------------------
+
+    def as_matches(self) -> CellMatches:
+        """The state as matched detections with weights, for every metric of detections."""
+        if self._found is None:
+            self._found = self._made()
+        return self._found
+
+    def _made(self) -> CellMatches:
+        if not len(self):
+            raise ValueError("the state is empty: add detections with update() first")
+        table = self._read()
+        seen = table["outcome"] != _MISSED
+        rows, missed = ({name: x[which] for name, x in table.items()} for which in (seen, ~seen))
+        n = rows["n"].astype(np.float64)
+        correct = rows["outcome"] != _WRONG
+        iou = np.where(correct, rows["u"] / n * OVERLAP if self.has_overlaps else np.nan, 0.0)
+        hits = np.flatnonzero(correct)
+        found = np.full(len(n), -1, dtype=np.intp)
+        found[hits] = np.arange(len(hits))
+        objects = Objects(
+            np.concatenate([rows["block"][hits], missed["block"]]).astype(np.intp),
+            np.concatenate([rows["category"][hits], missed["category"]]).astype(np.intp),
+            np.ones(len(hits) + len(missed["n"]), dtype=bool),
+            np.concatenate([n[hits], missed["n"].astype(np.float64)]),
+        )
+        return CellMatches(
+            self.grid.place(rows["cell"], rows["s"] / n), correct, iou, rows["category"].astype(np.intp),
+            rows["block"].astype(np.intp), found, np.arange(len(n)), objects, self.categories, self.names,
+            range(max(self.blocks, 1)), n, self._boxes(rows["place"]),
+            np.ones((max(self.blocks, 1), 2)) if self.features else None, self.iou_threshold, self.matching,
+            cell=rows["cell"], grid=self.grid, features=self.features, feature_bins=self.feature_bins,
+            closed=self.closed,
+        )  # fmt: skip
+
+    def _boxes(self, place: Integers) -> Array | None:
+        """Boxes in an image of size one whose features stand in the middle of their bins."""
+        if not self.features:
+            return None
+        at: dict[str, NDArray[Any]] = {}
+        for name in reversed(self.features):
+            place, number = np.divmod(place, self.feature_bins)
+            at[name] = middle_of_bins(number.astype(np.float64), self.feature_bins)
+        half = np.full(len(place), 0.5)
+        w, h = at.get("w", half), at.get("h", half)
+        return np.column_stack([at.get("cx", half) - w / 2.0, at.get("cy", half) - h / 2.0, w, h])
+
+    # -- tables and files -----------------------------------------------------------------------
+
+    def to_table(self) -> Any:
+        """A PyArrow table: block, category, place, cell, outcome, n, s and u."""
+        with extra("files", "a table of a state"):
+            import pyarrow as pa
+
+        kinds = {"outcome": np.int8, "n": np.int64, "s": np.int64, "u": np.int64}
+        columns = {name: pa.array(x.astype(kinds.get(name, np.int32))) for name, x in self._read().items()}
+        return pa.table(columns).replace_schema_metadata({"calibrary": json.dumps(self._about())})
+
+    def _about(self) -> dict[str, Any]:
+        return {
+            "version": VERSION, "kind": "detections", "resolution": self.resolution,
+            "categories": list(self.categories), "names": list(self.names), "features": list(self.features),
+            "feature_bins": self.feature_bins, "closed": self.closed, "blocks": self.blocks, "n_images": self.n_images,
+            "iou_threshold": self.iou_threshold, "matching": self.matching, "has_overlaps": self.has_overlaps,
+        }  # fmt: skip
+
+    @classmethod
+    def _of_saved(cls, table: Any, about: Mapping[str, Any]) -> Self:
+        made = cls(
+            about["categories"], names=about["names"], resolution=about["resolution"], features=about["features"],
+            feature_bins=about["feature_bins"], closed=about["closed"], blocks=about["blocks"],
+        )  # fmt: skip
+        for name in ("n_images", "iou_threshold", "matching", "has_overlaps"):
+            setattr(made, name, about[name])
+        columns = [table.column(name).to_numpy().astype(np.int64) for name in _COLUMNS]
+        block, category, place, cell, outcome, n, s, u = columns
+        code = made._code(block, category, place, cell, outcome)
+        made._scores, made._overlaps = added(code, n, s), added(code, n, u)
+        if (n <= 0).any() or (s < 0).any() or (s > n * (POSITIONS - 1)).any() or len(made) != len(n):
+            raise ValueError("the table holds sums that no detections can give: save the state again")
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_found": None}
+
+
+def _identifier(category: Any) -> Any:
+    """A text or a number, as a file can hold it."""
+    plain = category.item() if isinstance(category, np.generic) else category
+    if not isinstance(plain, str | int | float):
+        raise ValueError(f"categories holds {category!r}: identify categories by texts or numbers")
+    return plain
