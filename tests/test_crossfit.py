@@ -358,3 +358,13 @@ def test_direction_needs_one_probability():
     y, p, _ = arrays("multi4")
     with pytest.raises(ValueError, match="is for one probability"):
         cal.variational_error(y, p, lens="full", direction="over")
+
+
+@pytest.mark.parametrize("id", ["calibration_loss", "decision_loss", "rank_calibration_error"])
+def test_slices_of_rows_give_the_numbers_of_all_rows(monkeypatch: pytest.MonkeyPatch, id: str) -> None:
+    rng = np.random.default_rng(0)
+    c = np.round(rng.random(500), 2)
+    y = (rng.random(500) < 0.2 + 0.6 * c).astype(int)
+    whole = cal.compute(id, y, c)
+    monkeypatch.setattr("calibrary.data.checks.CHUNK", 14)
+    assert cal.compute(id, y, c) == whole

@@ -196,7 +196,7 @@ def test_places_of_tied_answers_are_added_up_one_by_one():
     rank = rng.random(9) * 30 - 3
     falling = _Falling(size, size * 0, before, before * 0)
     want = [sum(abs(r - (a + k)) for k in range(int(m))) for r, a, m in zip(rank, before, size, strict=True)]
-    np.testing.assert_allclose(_distances(falling, rank), want, rtol=1e-12)
+    np.testing.assert_allclose(_distances(falling, rank, np.arange(9)), want, rtol=1e-12)
 
 
 def test_equal_confidences_stay_in_one_bin():
