@@ -2,7 +2,7 @@
 
     python benchmarks/scale.py                               10^7 rows in four files
     python benchmarks/scale.py --rows 2e8 --files 20         what the bars are for: 2.4 GB of Parquet
-    python benchmarks/scale.py --engines scan,dask,dask_killed,duckdb,torch,spark
+    python benchmarks/scale.py --engines scan,dask,dask_killed,duckdb,torch,torch_ranks,spark
     python benchmarks/scale.py --exact                       every metric beside its value on the rows themselves
     python benchmarks/scale.py --inference                   intervals and tests of the short list
     python benchmarks/scale.py --memory                      bytes a row of evaluate on arrays, by the slope
@@ -24,6 +24,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -158,6 +159,34 @@ def step_torch(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         metric.update(p, y)
     state = metric.state()
     return {"rows": state.n, "digest": state.digest, "device": device}
+
+
+def step_torch_ranks(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Two ranks, each with every other file, added up by all_reduce; both must find the state of all rows."""
+    with tempfile.TemporaryDirectory() as meet:
+        command = [sys.executable, "-P", "-c", _RANK, str(folder), str(options.resolution), meet]
+        ranks = [subprocess.Popen([*command, str(r)], stdout=subprocess.PIPE, text=True) for r in (0, 1)]
+        found = [json.loads(rank.communicate()[0].splitlines()[-1]) for rank in ranks]
+    if found[0] != found[1]:
+        raise SystemExit(f"the ranks disagree: {found}")
+    return dict(found[0], ranks=2)
+
+
+_RANK = """
+import json, sys
+import pyarrow.parquet as pq, torch, torch.distributed as dist
+from pathlib import Path
+import calibrary as cal
+folder, resolution, meet, rank = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+dist.init_process_group("gloo", init_method=f"file://{meet}/here", rank=rank, world_size=2)
+metric = cal.scale.torch.CalibrationMetric("ece", resolution=resolution)
+for file in sorted(Path(folder).glob("*.parquet"))[rank::2]:
+    for batch in pq.ParquetFile(file).iter_batches(1 << 18, columns=["p", "y"]):
+        metric.update(*(torch.from_numpy(batch.column(name).to_numpy().copy()) for name in ("p", "y")))
+state = metric.state()
+dist.destroy_process_group()
+print(json.dumps({"rows": state.n, "digest": state.digest}))
+"""
 
 
 def step_spark(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
