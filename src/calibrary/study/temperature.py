@@ -1,0 +1,128 @@
+"""What does a metric read as a calibrated model is made more or less sure, step by step? (The review's 9.2.)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary._errors import whole
+from calibrary.data.checks import Array, checked_probabilities, softmax
+from calibrary.lookup import catalogue
+
+#: Temperatures tried unless others are given: from much too sure to much too vague.
+_TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 2.0, 2.8, 4.0)
+
+
+@dataclass(frozen=True)
+class TemperatureSweep:
+    """Readings of metrics over temperatures; at 1 the predictions are calibrated.
+
+    Attributes
+    ----------
+    temperatures : below 1 the predictions are too sure, above 1 too vague
+    readings : metric -> its mean reading at every temperature
+    best : metric -> the temperature at which it reads best: 1 for a metric that finds the truth
+    steady : metric -> does it get worse with every step away from 1, in both directions?
+    n_repeats : sets of labels behind each mean
+    """
+
+    temperatures: Array
+    readings: Mapping[str, Array]
+    best: Mapping[str, float]
+    steady: Mapping[str, bool]
+    n_repeats: int
+
+    def __str__(self) -> str:
+        head = "".join(f"{t:>9.3g}" for t in self.temperatures)
+        rows = [f"{id:<16}" + "".join(f"{v:9.4f}" for v in values) for id, values in self.readings.items()]
+        return "\n".join([f"{'temperature':<16}{head}", *rows])
+
+
+def temperature_sweep(
+    metrics: Sequence[str],
+    y_prob: Any,
+    *,
+    temperatures: Sequence[float] = _TEMPERATURES,
+    n_repeats: int = 5,
+    rng: Any = None,
+    **options: Any,
+) -> TemperatureSweep:
+    """De-calibrate calibrated predictions by temperature, and see what metrics make of it.
+
+    Labels are drawn from ``y_prob``, so that at temperature 1 the predictions are calibrated; at T the logits are
+    divided by T. The same labels serve every temperature and every metric. A good metric is lowest at 1 and rises
+    steadily on both sides.
+
+    Parameters
+    ----------
+    metrics : list of str
+        Ids of metrics of one number.
+    y_prob : array-like of shape (N,) or (N, K)
+        The true probabilities.
+    temperatures : list of float
+        Above 0; 1 must be among them.
+    n_repeats : int
+        Sets of labels to average over.
+    rng : int, Generator or None
+    **options
+        Settings for every metric, such as ``lens``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrary.study import temperature_sweep
+    >>> truth = np.random.default_rng(0).beta(0.8, 0.8, 1000)
+    >>> sweep = temperature_sweep(["sce", "mce"], truth, temperatures=[0.25, 0.5, 1, 2, 4], rng=0)
+    >>> sweep.best["sce"], sweep.steady["sce"]
+    (1.0, True)
+    """
+    truth = checked_probabilities(y_prob)
+    steps = np.sort(np.asarray(temperatures, dtype=np.float64))
+    if steps.ndim != 1 or not (steps > 0.0).all() or 1.0 not in steps:
+        raise ValueError(f"temperatures={temperatures!r} must be numbers above 0, with 1 among them")
+    entries = [catalogue[metric] for metric in metrics]
+    models = [_tempered(truth, t) for t in steps]
+    generator = np.random.default_rng(rng)
+    total = np.zeros((len(entries), len(steps)))
+    for _ in range(whole("n_repeats", n_repeats)):
+        y = _labels(truth, generator)
+        total += [[float(entry(y, model, **options)) for model in models] for entry in entries]
+    mean = total / n_repeats
+    worse = [_badness(entry, row) for entry, row in zip(entries, mean, strict=True)]
+    keys = [entry.key for entry in entries]
+    return TemperatureSweep(
+        steps,
+        dict(zip(keys, mean, strict=True)),
+        {key: float(steps[np.argmin(bad)]) for key, bad in zip(keys, worse, strict=True)},
+        {key: _steady(bad, int(np.flatnonzero(steps == 1.0)[0])) for key, bad in zip(keys, worse, strict=True)},
+        n_repeats,
+    )
+
+
+def _tempered(truth: Array, temperature: float) -> Array:
+    """The probabilities with their logits divided by the temperature."""
+    columns = np.column_stack([1.0 - truth, truth]) if truth.ndim == 1 else truth
+    with np.errstate(divide="ignore"):
+        made = softmax(np.log(columns) / temperature)
+    return made[:, 1] if truth.ndim == 1 else made
+
+
+def _labels(truth: Array, rng: np.random.Generator) -> Any:
+    if truth.ndim == 1:
+        return (rng.random(len(truth)) < truth).astype(np.intp)
+    edges = np.cumsum(truth, axis=1)[:, :-1]
+    return (rng.random((len(truth), 1)) >= edges).sum(axis=1)
+
+
+def _badness(entry: Any, readings: Array) -> Array:
+    """How far each reading is from the good end."""
+    if entry.better == "perfect":
+        return np.abs(readings - entry.perfect)
+    return -readings if entry.better == "higher" else readings
+
+
+def _steady(bad: Array, middle: int) -> bool:
+    return bool((np.diff(bad[: middle + 1]) < 0.0).all() and (np.diff(bad[middle:]) > 0.0).all())
