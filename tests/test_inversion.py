@@ -298,3 +298,17 @@ def test_intervals_shrink_with_the_rows_however_many():
         other = expit(0.95 * logit(both))
         difference = cal.compare("ece", y, both, other, sample_weight=w, n_resamples=199, rng=0)
         assert difference.high - difference.low < 12.0 * found.standard_error
+
+
+def test_groups_that_count_rows_are_not_inverted():
+    """Every row with both labels is twice as many rows: limits on their number would make other groups."""
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet([0.5] * 6, 200)
+    y = np.array([rng.choice(6, p=row) for row in p])
+    for id in ("mvms", "rbece"):
+        found = cal.interval(id, y, p, n_resamples=39, confidence_level=0.9, rng=0)
+        assert found.method == "triangle"
+        assert "count rows" in found.note
+        assert found.low <= found.estimate <= found.high
+        with pytest.raises(ValueError, match="count rows"):
+            cal.interval(id, y, p, method="inversion", n_resamples=39, confidence_level=0.9)

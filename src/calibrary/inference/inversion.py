@@ -378,6 +378,8 @@ def why_not(statistic: Statistic) -> str:
         return "its outcomes are more than labels of detections"
     if entry.weights == "none":
         return "it takes no weights, so it has no value for a known truth"
+    if entry.weights == "rows" and "min_count" in entry.options:  # a known truth writes every row once for each label
+        return "its smallest groups count rows, so it has no value for a known truth"
     if not entry.order_free:
         return "it depends on the order of the rows, so it has no value for a known truth"
     return "" if statistic.sample.takes_truths else "weighted detections have no truth for each copy"
