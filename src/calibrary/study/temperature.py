@@ -120,7 +120,8 @@ def _labels(truth: Array, rng: np.random.Generator) -> Any:
 def _badness(entry: Any, readings: Array) -> Array:
     """How far each reading is from the good end."""
     if entry.better == "perfect":
-        return np.abs(readings - entry.perfect)
+        gap: Array = np.abs(readings - entry.perfect)
+        return gap
     return -readings if entry.better == "higher" else readings
 
 
