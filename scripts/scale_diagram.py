@@ -34,8 +34,7 @@ def answers() -> list[tuple[str, str, str]]:
         (f"bounded or close: {n['order']} by order", "wrong by what one cell holds: ACE, KS, Kuiper, AUC", "#5a55b5"),
         (f"by keys: {n['keys']}", "make the column first, keep it apart with by=", "#8a6d1a"),
         (f"sampled: {n['sample']}, and whole vectors", "VectorState(sample=100_000) says on how many rows", "#a8541a"),
-        (f"refused: {n['counts']}, detections {n['detection']}", "count rows, not predictions: the reason is named",
-         "#a02c3c"),
+        (f"refused: {n['counts']}", f"they count rows; {n['detection']} of detections: DetectionState", "#a02c3c"),
     ]  # fmt: skip
 
 
@@ -65,7 +64,7 @@ def diagram() -> str:
     lines = (
         ("State", 160, 18, "700"), ("a table of whole numbers:", 186, 13, "400"),
         ("cell, label, n, sum of positions", 206, 13, "400"), ("(and your by= columns)", 226, 13, "400"),
-        ("merge, subtract, coarser, save", 256, 12, "700"),
+        ("merge, subtract, coarser, save", 256, 11, "700"),
     )  # fmt: skip
     parts.append(
         f'<rect x="334" y="{middle - 80}" width="212" height="160" rx="8" fill="#eef2f8" stroke="#445066" '
