@@ -352,10 +352,26 @@ def test_interval_error_is_the_minimum_over_all_partitions_and_below_sice(seed):
     assert value <= cal.surrogate_interval_calibration_error(y, c) + 1e-12
 
 
-def test_interval_error_warns_when_it_will_take_long(monkeypatch):
-    monkeypatch.setattr("calibrary.metrics.bins.interval.MANY", 5)
-    with pytest.warns(cal.CalibrationWarning, match="12 distinct confidences"):
-        cal.interval_calibration_error([0, 1] * 6, np.arange(12) / 12)
+@pytest.mark.parametrize("seed", range(12))
+def test_skipping_partitions_changes_no_digit_of_the_interval_error(seed):
+    from calibrary.metrics.bins.interval import _cheapest_intervals
+    from calibrary.numerics.compiled.intervals import cheapest_intervals
+
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 3000))
+    c = 1 / (1 + np.exp(-rng.normal(rng.normal(), rng.choice([0.01, 0.5, 2, 6]), n)))
+    q = (c, c / 2, 1 - c, np.where(c < 0.5, c / 2, (1 + c) / 2))[seed % 4]
+    view = cal.predictions((rng.random(n) < q).astype(int), c if seed % 3 else c.round(2), sample_weight=rng.random(n))
+    ties = view.ties
+    sums = (np.concatenate(([0.0], np.cumsum(x))) for x in (ties.w, ties.wy - ties.w * ties.c))
+    assert cheapest_intervals(ties.c, *(known := tuple(sums))) == _cheapest_intervals(ties.c, *known)
+
+
+def test_the_interval_error_of_many_rows_is_the_plain_programme(monkeypatch):
+    y, c = sample(6000)
+    fast = cal.interval_calibration_error(y, c)
+    monkeypatch.setattr("calibrary.metrics.bins.interval.worth_compiling", lambda loop, cost: cost < 0)
+    assert cal.interval_calibration_error(y, c) == fast
 
 
 # -- trees ------------------------------------------------------------------------------------------

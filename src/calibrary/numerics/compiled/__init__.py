@@ -16,6 +16,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Rows beyond which starting the compiler (half a second from its cache) is worth it.
 LONG = 5000
+#: Microseconds that starting it takes.
+_START = 5e5
+
+
+#: Microseconds that the plain form of each loop has taken so far, about.
+_SPENT: dict[str, float] = {}
+
+
+def worth_compiling(loop: str, microseconds: float) -> bool:
+    """Has the plain form of a loop, this call's estimated cost included, cost as much as starting the compiler?
+
+    One short call never waits for a compiler, and a thousand of them (a bootstrap) soon stop running without it. Both
+    forms must give the same number.
+    """
+    _SPENT[loop] = _SPENT.get(loop, 0.0) + microseconds
+    return _SPENT[loop] > _START
 
 
 def jit(function: F | None = None, **options: Any) -> Any:

@@ -1,0 +1,72 @@
+"""The cheapest cut of ordered values into intervals: a dynamic program that skips what cannot be the cheapest."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.numerics.compiled import jit
+
+Array = NDArray[np.float64]
+
+#: Starts that are judged together, and blocks of them that are judged together again.
+_BLOCK = 32
+
+
+@jit
+def cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:  # pragma: no cover - compiled
+    """Smallest sum of |residual| + weight * width over all cuts of ascending values into intervals.
+
+    ``weight[j]`` and ``residual[j]`` are the sums of the first j values. The best cut of the first j values ends in an
+    interval that starts after some i: best[j] is the least best[i] + |residual[j] - residual[i]| + weight * width. The
+    absolute value is the larger of two differences, so that no start in a block of them costs less than
+
+        max(rising + residual[j], falling - residual[j]) + weight * width of the block's last start,
+
+    rising being the block's smallest best[i] - residual[i] and falling its smallest best[i] + residual[i]: blocks that
+    cannot beat what was found are skipped, and when all starts further back together cannot, the scan ends.
+    """
+    m = len(value)
+    blocks = m // _BLOCK + 1
+    best = np.zeros(m + 1)
+    # rows: smallest best - residual and best + residual, in the block, in the block of blocks, and up to here
+    rising, falling = np.full((3, blocks), np.inf), np.full((3, blocks), np.inf)
+    start = 0
+    for j in range(1, m + 1):
+        b = (j - 1) // _BLOCK
+        _note(rising, falling, b, best[j - 1], residual[j - 1])
+        # the start that was best for one value less is nearly the best: most blocks are skipped at once
+        lowest = best[start] + abs(residual[j] - residual[start])
+        lowest += (weight[j] - weight[start]) * (value[j - 1] - value[start])
+        last = j - 1
+        while b >= 0:
+            spread = (weight[j] - weight[last]) * (value[j - 1] - value[last])
+            if max(rising[2, b] + residual[j], falling[2, b] - residual[j]) + spread >= lowest:
+                break
+            if b % _BLOCK == _BLOCK - 1:
+                group = b // _BLOCK
+                if max(rising[1, group] + residual[j], falling[1, group] - residual[j]) + spread >= lowest:
+                    b -= _BLOCK
+                    last = (b + 1) * _BLOCK - 1
+                    continue
+            if max(rising[0, b] + residual[j], falling[0, b] - residual[j]) + spread < lowest:
+                for i in range(last, b * _BLOCK - 1, -1):
+                    cost = best[i] + abs(residual[j] - residual[i])
+                    cost += (weight[j] - weight[i]) * (value[j - 1] - value[i])
+                    if cost < lowest:
+                        lowest, start = cost, i
+            b -= 1
+            last = (b + 1) * _BLOCK - 1
+        best[j] = lowest
+    return float(best[m])
+
+
+@jit
+def _note(rising: Array, falling: Array, b: int, best: float, residual: float) -> None:  # pragma: no cover - compiled
+    """A start is known: put it into the bounds of its block, of the group of blocks, and of all up to here."""
+    for bound, of_this in ((rising, best - residual), (falling, best + residual)):
+        if bound[2, b] == np.inf and b > 0:
+            bound[2, b] = bound[2, b - 1]
+        bound[0, b] = min(bound[0, b], of_this)
+        bound[1, b // _BLOCK] = min(bound[1, b // _BLOCK], of_this)
+        bound[2, b] = min(bound[2, b], of_this)
