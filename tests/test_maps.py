@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -354,3 +355,24 @@ def test_piecewise_linear_fits_reach_the_optimum_where_bounds_and_flat_direction
         for k in (1, 3):
             curve = as_map("pl", loss=loss, segments=k, ensemble=False).fit(labels, np.full(len(labels), 0.37))
             assert float(curve(0.37)) == pytest.approx(np.mean(labels), abs=2e-6)
+
+
+@pytest.mark.parametrize(("name", "options"), [("pl", {"loss": "log"}), ("pl", {"loss": "brier"}), ("pl3", {})])
+@pytest.mark.parametrize("decimals", [1, 16])
+def test_piecewise_fits_end_where_no_small_move_lowers_the_loss(name, options, decimals):
+    rng = np.random.default_rng(4)
+    c = rng.beta(0.6, 0.8, 9000).clip(0.05, 0.95).round(decimals)
+    y, w = (rng.random(9000) < 0.2 + 0.5 * c).astype(int), rng.random(9000) + 0.1
+    curve = as_map(name, segments=4, ensemble=False, **options).fit(y, c, w).curves_[0]
+    x = logit(c) if name == "pl3" else c
+    at, field = (curve.coef, "coef") if name == "pl3" else (curve.values, "values")
+    identity = np.eye(len(at))[1] if name == "pl3" else curve.knots
+
+    def loss(v):
+        q = dataclasses.replace(curve, **{field: v})(x)
+        fit = (q - y) ** 2 if options.get("loss") == "brier" else -np.log(np.where(y, q, 1 - q))
+        ridge = 1e-8 if options.get("loss") == "brier" else 5e-9
+        return np.average(fit, weights=w) + ridge * np.sum((v - identity) ** 2)
+
+    slopes = [(loss(at + d) - loss(at - d)) / 2e-5 for d in 1e-5 * np.eye(len(at))]
+    np.testing.assert_allclose(slopes, 0.0, atol=2e-9)

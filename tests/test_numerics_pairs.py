@@ -78,9 +78,11 @@ def brute_median(x, weights=None):
 
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("decimals", [1, 2, 17])
-def test_counting_finds_the_median_of_the_full_list_to_the_last_bit(seed, decimals, monkeypatch):
+@pytest.mark.parametrize("longest", [0, 1000], ids=["counting", "searching"])
+def test_counting_finds_the_median_of_the_full_list_to_the_last_bit(seed, decimals, longest, monkeypatch):
     monkeypatch.setattr(pair_median, "_LIST_ALL", 0)
     monkeypatch.setattr(pair_median, "_FEW_PAIRS", 3)
+    monkeypatch.setattr(pair_median, "LONG", longest)
     rng = np.random.default_rng(seed)
     x = np.round(rng.random(rng.integers(2, 60)), decimals)
     distinct, count = np.unique(x, return_counts=True)

@@ -14,13 +14,14 @@ import numpy as np
 import scipy
 
 from calibrary._errors import one_of, warn
+from calibrary._once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit
-from calibrary.numerics.solve.newton import Evaluated, logistic_loss, minimise, minimise_in_box
+from calibrary.numerics.solve.newton import minimise_nearby
 
 _RIDGE = 1e-8
-_GROUPS = 50
+_GROUPS, _MANY_GROUPS = 50, 2000
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,17 @@ class _Rows:
     def only(self, mask: Any) -> _Rows:
         return _Rows(self.x[mask], self.y[mask], self.w[mask])
 
-    def condensed(self) -> _Rows:
-        """At most 50 groups: mean x, mean y, and weights summing to one."""
+    @once
+    def coarser(self) -> list[_Rows]:
+        """Many groups, where there are far more rows: the optimum for them is all but that for the rows."""
+        return [self.condensed(_MANY_GROUPS)] if len(self.x) > 4 * _MANY_GROUPS else []
+
+    def condensed(self, groups: int = _GROUPS) -> _Rows:
+        """At most so many groups: mean x, mean y, and weights summing to one."""
         start = np.flatnonzero(np.concatenate(([True], self.x[1:] != self.x[:-1])))
-        if len(start) > _GROUPS:
-            n = len(self.x)
-            size, longer = divmod(n, _GROUPS)
-            start = np.arange(_GROUPS) * size + np.minimum(np.arange(_GROUPS), longer)
+        if len(start) > groups:
+            size, longer = divmod(len(self.x), groups)
+            start = np.arange(groups) * size + np.minimum(np.arange(groups), longer)
         w = np.add.reduceat(self.w, start)
         mean_x, mean_y = np.add.reduceat(self.w * self.x, start) / w, np.add.reduceat(self.w * self.y, start) / w
         return _Rows(mean_x, mean_y, w / w.sum())
@@ -68,14 +73,19 @@ class _Piecewise(CalibrationMap):
         order = np.argsort(x, kind="stable")
         rows = _Rows(x[order], view.y[order].astype(np.float64), view.weight[order])
         choices = [self.segments] if self.segments is not None else list(range(1, self._most_segments(view.n) + 1))
-        by_folds, chosen = [], 0
+        curves: list[list[Callable[[Array], Array]]] = []
+        chosen = 0
         if view.n > 1 and (self.ensemble or len(choices) > 1):
             fold = _folds(view.n, min(self.cv, view.n), self.rng)[order]
-            by_folds = [self._fit_folds(rows, fold, k) for k in choices]
-            scores = np.array([score for _, score in by_folds])
+            found = [self._fit_without(rows, fold == f, choices) for f in range(int(fold.max()) + 1)]
+            curves = [list(of_one_size) for of_one_size in zip(*(fitted for fitted, _ in found), strict=True)]
+            scores = np.mean([losses for _, losses in found], axis=0)
             chosen = int(np.flatnonzero(scores <= scores.min() * (1.0 + self.tolerance))[0])
         self.segments_ = int(choices[chosen])
-        self.curves_ = by_folds[chosen][0] if self.ensemble and by_folds else [self._fit_one(rows, self.segments_)]
+        if self.ensemble and curves:
+            self.curves_ = curves[chosen]
+        else:
+            self.curves_ = [self._fit_one(rows.distinct(), rows.condensed(), self.segments_)]
         self._caution()
 
     def kept(self) -> Self:
@@ -83,14 +93,14 @@ class _Piecewise(CalibrationMap):
         again.segments, again.ensemble = self.segments_, False
         return again
 
-    def _fit_folds(self, rows: _Rows, fold: Indices, k: int) -> tuple[list[Callable[[Array], Array]], float]:
-        """The curve without each fold, and the mean of their squared errors on the fold left out."""
-        curves, losses = [], []
-        for f in range(int(fold.max()) + 1):
-            held = rows.only(fold == f)
-            curves.append(self._fit_one(rows.only(fold != f), k))
-            losses.append(np.average((curves[-1](held.x) - held.y) ** 2, weights=held.w))
-        return curves, float(np.mean(losses))
+    def _fit_without(
+        self, rows: _Rows, held: Any, choices: list[int]
+    ) -> tuple[list[Callable[[Array], Array]], list[float]]:
+        """The curves of every number of pieces without a fold, and their mean squared errors on it."""
+        out, seen = rows.only(held), rows.only(~held)
+        distinct, groups = seen.distinct(), seen.condensed()
+        curves = [self._fit_one(distinct, groups, k) for k in choices]
+        return curves, [float(np.average((curve(out.x) - out.y) ** 2, weights=out.w)) for curve in curves]
 
     def _check(self) -> None:
         for name, value in (("segments", self.segments), ("max_segments", self.max_segments)):
@@ -106,7 +116,8 @@ class _Piecewise(CalibrationMap):
     def _axis(self, c: Array) -> Array:
         raise NotImplementedError
 
-    def _fit_one(self, rows: _Rows, k: int) -> Callable[[Array], Array]:
+    def _fit_one(self, rows: _Rows, groups: _Rows, k: int) -> Callable[[Array], Array]:
+        """The curve of k pieces; of the rows, those of equal x taken together, and of the groups they make."""
         raise NotImplementedError
 
     def _caution(self) -> None:
@@ -153,12 +164,11 @@ class LogitPolygon:
     coef: Array
 
     def __call__(self, x: Array) -> Array:
-        result: Array = scipy.special.expit(np.tensordot(self.coef, _ramps(x, self.knots), axes=1))
+        left, rise = np.concatenate(([0.0], self.knots)), np.cumsum(self.coef[1:])
+        level = self.coef[0] + np.concatenate(([0.0], np.cumsum(rise[:-1] * np.diff(left))))
+        piece = self.knots.searchsorted(x)
+        result: Array = scipy.special.expit(level[piece] + rise[piece] * (x - left[piece]))
         return result
-
-
-def _ramps(x: Array, knots: Array) -> Array:
-    return np.stack([np.ones_like(x), x, *(np.maximum(x - t, 0.0) for t in knots)])
 
 
 @dataclass
@@ -190,15 +200,14 @@ class PiecewiseLinear(_Piecewise):
     def _axis(self, c: Array) -> Array:
         return c
 
-    def _fit_one(self, rows: _Rows, k: int) -> Polygon:
-        groups = rows.condensed()
+    def _fit_one(self, rows: _Rows, groups: _Rows, k: int) -> Polygon:
         knots = np.concatenate(([0.0], _search(groups, k, logistic=False), [1.0]))
         edge = 1e-12 if self.loss == "log" else 0.0
-        # the optimum of the groups, kept off the bounds, is a good place to start on all rows
-        few = _polygon_loss(groups, knots, self.loss)
-        start = minimise_in_box(few, 0.02 + 0.96 * knots, edge, 1.0 - edge)
-        loss = _polygon_loss(rows.distinct(), knots, self.loss)
-        return Polygon(knots, minimise_in_box(loss, np.clip(start, 0.001, 0.999), edge, 1.0 - edge))
+        v = 0.02 + 0.96 * knots
+        for data in (groups, *rows.coarser, rows):  # the optimum of few groups, kept off the bounds, is a good start
+            loss = _PolygonLoss(data, knots, self.loss)
+            v = minimise_nearby(loss, np.clip(v, 0.001, 0.999), edge, 1.0 - edge)
+        return Polygon(knots, v)
 
     def _caution(self) -> None:
         at_bounds = (np.allclose(curve(np.array([0.0, 1.0])), (0.0, 1.0), atol=1e-9) for curve in self.curves_)
@@ -209,48 +218,35 @@ class PiecewiseLinear(_Piecewise):
             )
 
 
-def _polygon_loss(rows: _Rows, knots: Array, loss: str) -> Callable[[Array], Evaluated]:
+@dataclass(frozen=True)
+class _PolygonLoss:
     """Mean loss of the polygon with these knots as a function of its values there, with the ridge."""
-    m = len(knots)
-    cell = np.clip(np.searchsorted(knots, rows.x, "right") - 1, 0, m - 2)
-    s = (rows.x - knots[cell]) / np.diff(knots)[cell]
-    r = 1.0 - s
-    # rows ascend in x, so each cell is one run of them
-    filled, start = np.unique(cell, return_index=True)
-    w = rows.w / rows.w.sum()
-    hit, miss = w * rows.y, w * (1.0 - rows.y)
-    ridge = _RIDGE if loss == "log" else 2.0 * _RIDGE
 
-    corner, inner = np.arange(m), np.arange(m - 1)
+    rows: _Rows
+    knots: Array
+    loss: str
 
-    def per_cell(x: Array) -> Array:
-        total = np.zeros((len(x), m - 1))
-        total[:, filled] = np.add.reduceat(x, start, axis=1)
-        return total
+    @once
+    def _known(self) -> tuple[Any, ...]:
+        # confidences of 1 belong to the last piece
+        start = np.concatenate(([0], self.rows.x.searchsorted(self.knots[1:-1]), [len(self.rows.x)]))
+        return self.rows.x, self.rows.y, self.rows.w / self.rows.w.sum(), start, self.knots
 
-    def evaluate(v: Array) -> Evaluated:
-        q = v[cell] * r + v[cell + 1] * s
-        if loss == "log":
-            value = -float(np.sum(hit * np.log(q) + miss * np.log1p(-q)))
-            up, down = hit / q, miss / (1.0 - q)
-            slope, curve = down - up, down / (1.0 - q) + up / q
-        else:
-            value = float(np.sum(w * (q - rows.y) ** 2))
-            slope, curve = 2.0 * w * (q - rows.y), 2.0 * w
-        curved = curve * s
-        sums = per_cell(np.stack([slope * r, slope * s, curve * r * r, curved * r, curved * s]))
-        hessian = np.zeros((m, m))
-        hessian[inner, inner] = sums[2]
-        hessian[inner + 1, inner + 1] += sums[4]
-        hessian[inner, inner + 1] = hessian[inner + 1, inner] = sums[3]
-        hessian[corner, corner] += ridge
-        away = v - knots
-        gradient = ridge * away
-        gradient[:-1] += sums[0]
-        gradient[1:] += sums[1]
-        return value + 0.5 * ridge * float(away @ away), gradient, hessian
+    @property
+    def _settings(self) -> tuple[float, bool]:
+        return (_RIDGE, True) if self.loss == "log" else (2.0 * _RIDGE, False)
 
-    return evaluate
+    def value(self, v: Array) -> float:
+        from calibrary.numerics.compiled.polygons import polygon_loss
+
+        return float(polygon_loss(*self._known, v, *self._settings))
+
+    def derivatives(self, v: Array) -> tuple[Array, Array]:
+        from calibrary.numerics.compiled.polygons import polygon_derivatives
+
+        gradient, hessian = np.empty(len(v)), np.empty((len(v), len(v)))
+        polygon_derivatives(*self._known, v, *self._settings, gradient, hessian)
+        return gradient, hessian
 
 
 @dataclass
@@ -272,15 +268,35 @@ class PiecewiseLinearLogit(_Piecewise):
     def _axis(self, c: Array) -> Array:
         return logit(c)
 
-    def _fit_one(self, rows: _Rows, k: int) -> LogitPolygon:
-        groups = rows.condensed()
+    def _fit_one(self, rows: _Rows, groups: _Rows, k: int) -> LogitPolygon:
         knots = _search(groups, k, logistic=True)
         theta = np.zeros(len(knots) + 2)
         theta[1] = 1.0
-        identity = theta.copy()
-        for data in (groups, rows.distinct()):  # the optimum of the groups is a good place to start
-            loss = logistic_loss(
-                _ramps(data.x, knots), data.w * data.y, data.w, ridge=_RIDGE * float(data.w.sum()), centre=identity
-            )
-            theta = minimise(loss, theta).x
+        for data in (groups, *rows.coarser, rows):  # the optimum of few groups is a good place to start
+            theta = minimise_nearby(_LogitPolygonLoss(data, knots), theta)
         return LogitPolygon(knots, theta)
+
+
+@dataclass(frozen=True)
+class _LogitPolygonLoss:
+    """Mean log loss of the polygon in log odds as a function of its coefficients, with the ridge."""
+
+    rows: _Rows
+    knots: Array
+
+    @once
+    def _known(self) -> tuple[Any, ...]:
+        start = np.concatenate(([0], self.rows.x.searchsorted(self.knots), [len(self.rows.x)]))
+        return self.rows.x, self.rows.y, self.rows.w / self.rows.w.sum(), start, self.knots
+
+    def value(self, theta: Array) -> float:
+        from calibrary.numerics.compiled.polygons import logit_polygon_loss
+
+        return float(logit_polygon_loss(*self._known, theta, _RIDGE))
+
+    def derivatives(self, theta: Array) -> tuple[Array, Array]:
+        from calibrary.numerics.compiled.polygons import logit_polygon_derivatives
+
+        gradient, hessian = np.empty(len(theta)), np.empty((len(theta), len(theta)))
+        logit_polygon_derivatives(*self._known, theta, _RIDGE, gradient, hessian)
+        return gradient, hessian

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.numerics.compiled import jit
+from calibrary.numerics.compiled.polygons import logit_polygon_derivatives, logit_polygon_loss
 
 _RIDGE = 1e-8
 
@@ -56,20 +57,6 @@ def _squared_error(x: Any, y: Any, weight: Any, knots: Any, n_knots: int, work: 
 
 
 @jit
-def _loss_at(b: Any, p: int, columns: Any, y: Any, weight: Any) -> float:
-    total = 0.0
-    for j in range(p):
-        away = b[j] - (1.0 if j == 1 else 0.0)
-        total += 0.5 * _RIDGE * away * away
-    for i in range(len(y)):
-        eta = 0.0
-        for j in range(p):
-            eta += b[j] * columns[i, j]
-        total += weight[i] * (math.log1p(math.exp(-abs(eta))) + max(eta, 0.0) - y[i] * eta)
-    return total
-
-
-@jit
 def _solve(hessian: Any, gradient: Any, p: int, step: Any) -> None:
     """Cholesky factor in place of the lower triangle, then two triangular systems."""
     for j in range(p):
@@ -91,51 +78,49 @@ def _solve(hessian: Any, gradient: Any, p: int, step: Any) -> None:
 
 
 @jit
-def _log_loss(x: Any, y: Any, weight: Any, knots: Any, n_knots: int, work: Any, hessian: Any, columns: Any) -> Any:
-    """Smallest log loss of logit q = b0 + b1 x + sum b_j (x - t_j)+, by Newton's method from the identity."""
-    n, p = len(x), n_knots + 2
-    b, gradient, step, trial = work[0], work[1], work[2], work[3]
-    for i in range(n):
-        columns[i, 0], columns[i, 1] = 1.0, x[i]
-        for j in range(n_knots):
-            columns[i, 2 + j] = max(x[i] - knots[j], 0.0)
-    for j in range(p):
-        b[j] = 1.0 if j == 1 else 0.0
-    value = _loss_at(b, p, columns, y, weight)
+def _newton_step(x: Any, y: Any, weight: Any, start: Any, knots: Any, b: Any, step: Any, hessian: Any) -> float:
+    """The step of Newton's method at b, and by how much it promises to lower the loss (twice)."""
+    gradient = np.empty(len(b))
+    logit_polygon_derivatives(x, y, weight, start, knots, b, _RIDGE, gradient, hessian)
+    _solve(hessian, gradient, len(b), step)
+    drop = 0.0
+    for j in range(len(b)):
+        drop += step[j] * gradient[j]
+    return drop
+
+
+@jit
+def _log_loss(x: Any, y: Any, weight: Any, knots: Any, b: Any) -> float:
+    """Smallest log loss of logit q = b0 + b1 x + sum b_j (x - t_j)+, found from b, which is replaced by where it is."""
+    start = np.zeros(len(knots) + 2, dtype=np.int64)
+    start[1:-1] = np.searchsorted(x, knots)
+    start[-1] = len(x)
+    step, last, hessian = np.empty(len(b)), np.inf, np.empty((len(b), len(b)))
+    near = b.copy()
     for _ in range(100):
-        for j in range(p):
-            gradient[j] = _RIDGE * (b[j] - (1.0 if j == 1 else 0.0))
-            for k in range(j + 1):
-                hessian[j, k] = _RIDGE if j == k else 0.0
-        for i in range(n):
-            eta = 0.0
-            for j in range(p):
-                eta += b[j] * columns[i, j]
-            e = math.exp(-abs(eta))
-            q = 1.0 / (1.0 + e) if eta >= 0.0 else e / (1.0 + e)
-            slope = weight[i] * (q - y[i])
-            curve = weight[i] * e / ((1.0 + e) * (1.0 + e))
-            for j in range(p):
-                gradient[j] += slope * columns[i, j]
-                scaled = curve * columns[i, j]
-                for k in range(j + 1):
-                    hessian[j, k] += scaled * columns[i, k]
-        _solve(hessian, gradient, p, step)
-        drop = 0.0
-        for j in range(p):
-            drop += step[j] * gradient[j]
+        drop = _newton_step(x, y, weight, start, knots, near, step, hessian)
+        if not drop <= 0.5 * last:  # b was not near: begin again, with care
+            break
+        near -= step
+        last = drop
+        if drop < 1e-14:
+            b[:] = near
+            return logit_polygon_loss(x, y, weight, start, knots, b, _RIDGE)
+    b[:] = 0.0
+    b[1] = 1.0
+    value = logit_polygon_loss(x, y, weight, start, knots, b, _RIDGE)
+    for _ in range(100):
+        drop = _newton_step(x, y, weight, start, knots, b, step, hessian)
         size = 1.0
         while True:
-            for j in range(p):
-                trial[j] = b[j] - size * step[j]
-            new = _loss_at(trial, p, columns, y, weight)
+            trial = b - size * step
+            new = logit_polygon_loss(x, y, weight, start, knots, trial, _RIDGE)
             if new <= value - 1e-4 * size * drop or size * drop <= 1e-15:
                 break
             size *= 0.5
         if new < value:
             value = new
-            for j in range(p):
-                b[j] = trial[j]
+            b[:] = trial
         if drop < 1e-14:
             break
     return value
@@ -148,8 +133,6 @@ def search_knots(x: Any, y: Any, weight: Any, candidates: Any, n_knots: int, log
     if n <= n_knots:
         return candidates.copy()
     work = np.empty((4, n_knots + 2))
-    hessian = np.empty((n_knots + 2, n_knots + 2))
-    columns = np.empty((len(x), n_knots + 2))
     position = np.empty(n_knots, dtype=np.int64)
     knots = np.empty(n_knots)
     for i in range(n_knots):
@@ -157,8 +140,10 @@ def search_knots(x: Any, y: Any, weight: Any, candidates: Any, n_knots: int, log
         at = min(max(at, i), n - n_knots + i)
         position[i] = at if i == 0 else max(at, position[i - 1] + 1)
         knots[i] = candidates[position[i]]
+    b = np.zeros(n_knots + 2)
+    b[1] = 1.0
     if logistic:
-        current = _log_loss(x, y, weight, knots, n_knots, work, hessian, columns)
+        current = _log_loss(x, y, weight, knots, b)
     else:
         current = _squared_error(x, y, weight, knots, n_knots, work)
     for _ in range(50):
@@ -170,7 +155,7 @@ def search_knots(x: Any, y: Any, weight: Any, candidates: Any, n_knots: int, log
             for at in range(low, high):
                 knots[i] = candidates[at]
                 if logistic:
-                    value = _log_loss(x, y, weight, knots, n_knots, work, hessian, columns)
+                    value = _log_loss(x, y, weight, knots, b)  # neighbouring knots have neighbouring curves
                 else:
                     value = _squared_error(x, y, weight, knots, n_knots, work)
                 if value < lowest:

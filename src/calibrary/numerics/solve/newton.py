@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ Evaluated = tuple[float, Array, Array]
 
 #: Rows handled at once: small enough for the temporaries to stay in the cache and for BLAS not to start threads.
 _BLOCK = 8192
+#: Steps that promise less than the first are lost in rounding when they no longer shrink; less than the second is
+#: nothing. For losses of the order of one.
+_ROUNDING, _NOTHING = 1e-13, 1e-20
 
 
 @dataclass(frozen=True)
@@ -59,23 +63,58 @@ def minimise(
     return Minimum(x, value, hessian, False)
 
 
+class Loss(Protocol):
+    """A convex function of the order of one, whose derivatives cost less than its value."""
+
+    def value(self, x: Array) -> float: ...
+
+    def derivatives(self, x: Array) -> tuple[Array, Array]: ...
+
+
+def minimise_nearby(loss: Loss, start: Array, lower: float = -np.inf, upper: float = np.inf) -> Array:
+    """Minimise a convex function with every coordinate between two bounds, from a point near the minimum.
+
+    Whole Newton steps, without a look at the value, while what they promise at least halves: a convex function is
+    least where it promises nothing. Should a step promise more, :func:`minimise_in_box` goes on from the start.
+    """
+    x = np.clip(start, lower, upper)
+    last_drop = np.inf
+    for _ in range(50):
+        gradient, hessian = loss.derivatives(x)
+        step = _inward_step(x, gradient, hessian, lower, upper)
+        drop = float(-gradient @ step)
+        x = np.clip(x + step, lower, upper)
+        shrinks = drop <= 0.5 * last_drop
+        if np.abs(step).max() <= 1e-9 or drop <= _NOTHING or (drop <= _ROUNDING and not shrinks):
+            return x
+        if not shrinks:
+            break
+        last_drop = drop
+    return minimise_in_box(lambda x: (loss.value(x), *loss.derivatives(x)), start, lower, upper)
+
+
 def minimise_in_box(
     evaluate: Callable[[Array], Evaluated], start: Array, lower: float, upper: float, *, max_iter: int = 500
 ) -> Array:
     """Minimise a convex function with every coordinate between two bounds (projected Newton).
 
     A step that leaves the box is projected onto it or, where that does not go down, cut at the first bound it meets.
+    It stops as :func:`minimise` does.
     """
     x = np.clip(start, lower, upper)
     value, gradient, hessian = evaluate(x)
+    last_drop = np.inf
     for _ in range(max_iter):
         step = _inward_step(x, gradient, hessian, lower, upper)
         drop = float(-gradient @ step)
-        if drop <= 1e-20 * (1.0 + abs(value)):
-            break
+        noise = 1e-13 * (1.0 + abs(value))
         trial = np.clip(x + step, lower, upper)
+        if drop <= 1e-7 * noise or (drop <= noise and drop > 0.5 * last_drop):
+            return trial
+        last_drop = drop
         new = evaluate(trial)
-        if new[0] > value + 1e-4 * float(gradient @ (trial - x)):
+        # falls below rounding cannot be seen in the value: so near the minimum whole steps are safe
+        if drop > noise and new[0] > value + 1e-4 * float(gradient @ (trial - x)):
             with np.errstate(divide="ignore", invalid="ignore"):
                 room = np.where(step > 0.0, (upper - x) / step, np.where(step < 0.0, (lower - x) / step, np.inf))
             size = min(1.0, float(room.min()))
@@ -85,7 +124,7 @@ def minimise_in_box(
                 size /= 2.0
                 trial = np.clip(x + size * step, lower, upper)
                 new = evaluate(trial)
-        if new[0] > value or (trial == x).all():
+        if (drop > noise and new[0] > value) or (trial == x).all():
             break
         x, (value, gradient, hessian) = trial, new
     return x

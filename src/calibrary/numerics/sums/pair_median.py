@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.numerics.compiled import compiled
+from calibrary.numerics.compiled import LONG, compiled
 
 Array = NDArray[np.float64]
 
-#: Up to this many distinct points, every distance is listed.
-_LIST_ALL = 1500
+#: Up to this many distinct points on a line, and this many vectors, every distance is listed.
+_LIST_ALL, _LIST_VECTORS = 64, 1500
 #: Pairs left in the bracket when listing them is cheaper than another pass.
 _FEW_PAIRS = 500_000
+#: Halvings after which a bracket is one double wide.
+_MOST_TURNS = 200
 
 
 def median_distance(x: Array, mass: Array | None = None, zero_mass: float = 0.0) -> float:
@@ -42,7 +44,7 @@ def median_distance(x: Array, mass: Array | None = None, zero_mass: float = 0.0)
         The middle value, or the mean of the two middle ones. NaN without any pair.
     """
     m = np.ones(len(x)) if mass is None else np.asarray(mass, dtype=np.float64)
-    find = _middle_of_list if len(x) <= _LIST_ALL else _middle_by_counting
+    find = _middle_of_list if len(x) <= _LIST_ALL else _middle_by_searching if len(x) <= LONG else _middle_by_counting
     return _median(m, zero_mass, lambda rank: find(x, m, rank))
 
 
@@ -55,7 +57,7 @@ def median_vector_distance(
     adds pairs of a row with its own copies. Takes O(N^2 K) time and O(N) memory, on ``device`` if there is one.
     """
     m = np.ones(len(points)) if mass is None else np.asarray(mass, dtype=np.float64)
-    if len(points) <= _LIST_ALL:
+    if len(points) <= _LIST_VECTORS:
         return _median(m, zero_mass, lambda rank: _middle_of_vector_list(points, metric, m, rank))
     return _median(m, zero_mass, lambda rank: _middle_by_tiles(points, metric, m, rank, device))
 
@@ -73,6 +75,10 @@ def _median(m: Array, zero_mass: float, find: Callable[[float], tuple[float, flo
 
 
 def _order_statistics(d: Array, mass: Array, below: float, rank: float) -> tuple[float, float]:
+    if (mass == 1.0).all():  # places are whole numbers, so that nothing need be sorted
+        low, high = (min(max(int(k), 0), len(d) - 1) for k in (np.ceil(rank - below) - 1.0, np.floor(rank - below)))
+        picked = np.partition(d, (low, high))
+        return float(picked[low]), float(picked[high])
     order = np.argsort(d)
     up_to = below + np.cumsum(mass[order])
     low = min(int(np.searchsorted(up_to, rank, side="left")), len(d) - 1)
@@ -86,6 +92,39 @@ def _order_statistics(d: Array, mass: Array, below: float, rank: float) -> tuple
 def _middle_of_list(x: Array, m: Array, rank: float) -> tuple[float, float]:
     i, j = np.triu_indices(len(x), 1)
     return _order_statistics(x[j] - x[i], m[i] * m[j], 0.0, rank)
+
+
+def _middle_by_searching(x: Array, m: Array, rank: float) -> tuple[float, float]:
+    """The same for a few thousand points, by binary searches: x[j] <= x[i] + t in place of x[j] - x[i] <= t.
+
+    The two differ by rounding only, so that the pairs listed at the end reach a little beyond the bracket.
+    """
+    before = np.concatenate(([0.0], np.cumsum(m)))
+    own = np.arange(1, len(x) + 1)
+    low, mass_low, start = 0.0, 0.0, own
+    high, mass_high = float(x[-1] - x[0]), float("inf")
+    end = np.full(len(x), len(x))
+    for turn in range(_MOST_TURNS):
+        if (end - start).sum() <= 8 * len(x):
+            break
+        share = (rank - mass_low) / (mass_high - mass_low) + (0.02, -0.02, np.nan)[turn % 3]
+        at = low + (high - low) * (share if 0.0 < share < 1.0 else 0.5)
+        up_to = np.maximum(x.searchsorted(x + at, "right"), own)
+        mass = float(np.dot(m, before[up_to] - before[own]))
+        # the two values looked for may lie on both sides of a place with exactly this rank
+        if mass < rank:
+            low, mass_low, start = at, mass, up_to
+        elif mass > rank:
+            high, mass_high, end = at, mass, up_to
+        else:
+            break
+    margin = 4.0 * np.finfo(np.float64).eps * float(np.abs(x[[0, -1]]).max())
+    start = np.maximum(x.searchsorted(x + (low - margin)), own)
+    size = np.maximum(x.searchsorted(x + (high + margin), "right") - start, 0)
+    i = np.repeat(np.arange(len(x)), size)
+    j = np.arange(len(i)) + np.repeat(start - np.cumsum(size) + size, size)
+    below = float(np.dot(m, before[start] - before[own]))
+    return _order_statistics(x[j] - x[i], m[i] * m[j], below, rank)
 
 
 def _middle_by_counting(x: Array, m: Array, rank: float) -> tuple[float, float]:
