@@ -361,7 +361,7 @@ def test_piecewise_linear_fits_reach_the_optimum_where_bounds_and_flat_direction
 @pytest.mark.parametrize("decimals", [1, 16])
 def test_piecewise_fits_end_where_no_small_move_lowers_the_loss(name, options, decimals):
     rng = np.random.default_rng(4)
-    c = rng.beta(0.6, 0.8, 9000).clip(0.05, 0.95).round(decimals)
+    c = rng.beta(0.6, 0.8, 9000).round(decimals).clip(0.05, 0.95)
     y, w = (rng.random(9000) < 0.2 + 0.5 * c).astype(int), rng.random(9000) + 0.1
     curve = as_map(name, segments=4, ensemble=False, **options).fit(y, c, w).curves_[0]
     x = logit(c) if name == "pl3" else c

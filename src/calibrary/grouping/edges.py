@@ -137,6 +137,11 @@ class EqualWidth(Intervals):
             self.edges_[0], self.edges_[-1] = self.range
         return self
 
+    def _split(self, view: Predictions) -> Groups:
+        if self._exact is None or "sorted" in view.__dict__:
+            return super()._split(view)
+        return Groups(view, self.n_bins, assign=self.assign, edges=self.edges_, closed=self.closed, equal_width=True)
+
     def assign(self, c: Any) -> Indices:
         c = as_array(c, "c")
         if self._exact is None or c.size < FEW:

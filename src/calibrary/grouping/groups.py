@@ -12,8 +12,11 @@ from calibrary._errors import one_of
 from calibrary._once import once
 from calibrary.data.checks import CHUNK, Array, Indices, slices
 from calibrary.data.predictions import Predictions
+from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.sums.segments import segment_sums
 
+#: Up to this many rows a compiled loop saves nothing.
+FEW = 500
 NORM_WORDS = {"l1": 1.0, "l2": 2.0, "max": np.inf, "inf": np.inf}
 
 
@@ -32,7 +35,7 @@ class Groups:
 
     Made by ``grouping.groups(view)``, from one of three descriptions: the bin of every row (``index``), a
     function that gives the bins of a slice of rows (``assign``), or where each bin starts in the sorted
-    view (``starts``). Only what is asked for is computed.
+    view (``starts``). Only what is asked for is computed. ``equal_width`` says that ``edges`` are k / n_bins.
 
     Attributes
     ----------
@@ -55,6 +58,7 @@ class Groups:
         starts: Indices | None = None,
         edges: Array | None = None,
         closed: str = "right",
+        equal_width: bool = False,
     ) -> None:
         self.view = view
         self.n_bins = n_bins
@@ -63,6 +67,7 @@ class Groups:
         self._assign = assign
         self._bounds = None if starts is None else np.concatenate((starts, (view.n,)))
         self._edges = edges
+        self._equal_width = equal_width
 
     def __len__(self) -> int:
         return len(self.position)
@@ -104,7 +109,23 @@ class Groups:
 
     @once
     def _residuals(self) -> Array:
+        view = self.view
+        if self._equal_width and view.n > FEW and view.w is None and worth_compiling("add_residuals", 0.007 * view.n):
+            return self._residuals_of_equal_widths()
         return self._sums(lambda c, y: np.subtract(y, c))
+
+    def _residuals_of_equal_widths(self) -> Array:
+        """The same sums, in the same order, row by row."""
+        from calibrary.numerics.compiled.width_bins import add_residuals
+
+        view, right = self.view, self.closed == "right"
+        total = np.zeros(self.n_bins)
+        for first in range(0, view.n, CHUNK):
+            part = total if view.n <= CHUNK else np.zeros(self.n_bins)
+            add_residuals(view.c, view.y, self._edges, right, first, min(first + CHUNK, view.n), part)
+            if part is not total:
+                total += part
+        return total
 
     @once
     def _counts(self) -> Indices:

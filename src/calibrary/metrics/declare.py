@@ -35,6 +35,7 @@ from calibrary.metrics.entry import (
 )
 from calibrary.metrics.facts import Alias, Correction, Options
 from calibrary.metrics.measure import each_view, measure, usual_average, views_of
+from calibrary.metrics.one_pass import ONE_PASS
 from calibrary.metrics.options import check_options
 from calibrary.metrics.table2 import TABLE_2
 from calibrary.question import LOOKING, Question, asked
@@ -105,9 +106,12 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
     plain = entry.of_plain_predictions
     looking = frozenset(LOOKING) - {*own_options(formula), *entry.extra_options}
     any_weight = entry.weights != "none"
+    one_pass = ONE_PASS.get(entry.id)
 
     def call(first: Any, second: Any, keywords: dict[str, Any]) -> Any:
         if plain and not keywords:  # the plain call is what loops feel: what the lens would show is p itself
+            if one_pass is not None and (value := one_pass(first, second)) is not None:
+                return value
             p = as_data(first, second, keywords) if second is None else predictions(first, second)
             if p.plain and (any_weight or not p.weighted):
                 return formula(p)

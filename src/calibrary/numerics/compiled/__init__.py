@@ -16,8 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Rows beyond which starting the compiler (half a second from its cache) is worth it.
 LONG = 5000
-#: Microseconds that starting it takes.
-_START = 5e5
+#: Microseconds spent on a loop after which it is worth it: who has called it so often will go on.
+_START = 1e5
 
 
 #: Microseconds that the plain form of each loop has taken so far, about.
@@ -25,7 +25,7 @@ _SPENT: dict[str, float] = {}
 
 
 def worth_compiling(loop: str, microseconds: float) -> bool:
-    """Has the plain form of a loop, this call's estimated cost included, cost as much as starting the compiler?
+    """Has the plain form of a loop, this call's estimated cost included, taken so long that a compiled one pays?
 
     One short call never waits for a compiler, and a thousand of them (a bootstrap) soon stop running without it. Both
     forms must give the same number.

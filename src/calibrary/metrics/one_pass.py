@@ -1,0 +1,67 @@
+"""Two common metrics of plain numpy arrays in one compiled pass that checks what it reads.
+
+Who calls a metric again and again feels each pass over the rows. Here labels and probabilities are checked in the pass
+that uses them; whatever is not plain (other containers, weights, classes, a number out of place) is left to the ordinary
+way, which answers with the same number or says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from calibrary.data.checks import CHUNK, Array
+from calibrary.grouping.edges import EqualWidth
+from calibrary.numerics.compiled import worth_compiling
+
+_LABELS = frozenset((np.dtype(np.int64), np.dtype(bool), np.dtype(np.float64)))
+_FLOAT = np.dtype(np.float64)
+_FIFTEEN = EqualWidth(15)
+#: Rows at a time, as the ordinary Brier score takes them: the same sums in the same order.
+_BLOCK = CHUNK // 2
+
+
+def _plain(y: Any, c: Any) -> bool:
+    """One number per row in arrays as numpy makes them, and calls enough to start the compiler."""
+    return (
+        type(y) is np.ndarray and type(c) is np.ndarray and c.dtype == _FLOAT and y.dtype in _LABELS
+        and c.ndim == 1 and y.shape == c.shape and c.flags.c_contiguous and y.flags.c_contiguous and len(c) > 0
+        and worth_compiling("one pass", 20.0 + 0.01 * len(c))
+    )  # fmt: skip
+
+
+def calibration_error(y: Any, c: Any) -> float | None:
+    """The expected calibration error with its defaults; None for what is not plain."""
+    if not _plain(y, c):
+        return None
+    from calibrary.numerics.compiled.width_bins import add_residuals
+
+    total = np.zeros(15)
+    for first in range(0, len(c), CHUNK):
+        part = total if len(c) <= CHUNK else np.zeros(15)
+        if not add_residuals(c, y, _FIFTEEN.edges_, True, first, min(first + CHUNK, len(c)), part):
+            return None
+        if part is not total:
+            total += part
+    return float(total.dot(np.sign(total))) / len(c)
+
+
+def brier_score(y: Any, c: Any) -> float | None:
+    """The Brier score with its defaults; None for what is not plain."""
+    if not _plain(y, c):
+        return None
+    from calibrary.numerics.compiled.width_bins import residuals
+
+    total = 0.0
+    for first in range(0, len(c), _BLOCK):
+        e: Array = np.empty(min(_BLOCK, len(c) - first))
+        if not residuals(c[first : first + _BLOCK], y[first : first + _BLOCK], e):
+            return None
+        total += e.dot(e)
+    return float(total) / len(c)
+
+
+#: By the id of the metric.
+ONE_PASS: dict[str, Callable[[Any, Any], float | None]] = {"ece": calibration_error, "bs": brier_score}

@@ -1,0 +1,50 @@
+"""Residuals of 0/1 labels, checked, and summed over bins of equal width: one pass over the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.numerics.compiled import jit
+
+Array = NDArray[np.float64]
+
+
+@jit
+def add_residuals(
+    c: Array, y: NDArray[Any], edges: Array, right: bool, first: int, last: int, total: Array
+) -> bool:  # pragma: no cover - compiled
+    """Add y - c of the rows from first to last to the totals of their bins; edge k is the double next to k / n.
+
+    A product c n that is whole, or nearly so, may have been rounded to the wrong side of an edge: the edge decides.
+    Returns whether all labels were 0 or 1 and all confidences in [0, 1]; it stops at a confidence that is not.
+    """
+    n = len(edges) - 1
+    labels = True
+    for i in range(first, last):
+        if not 0.0 <= c[i] <= 1.0:
+            return False
+        t = c[i] * n
+        b = int(t)
+        off = t - b
+        if off < 1e-9 or off > 1.0 - 1e-9:
+            b = int(t + 0.5)
+            if right:
+                b = max(b - 1 + int(c[i] > edges[b]), 0)
+            else:
+                b = min(b - int(c[i] < edges[b]), n - 1)
+        labels &= (y[i] == 0) | (y[i] == 1)
+        total[b] += y[i] - c[i]
+    return labels
+
+
+@jit
+def residuals(c: Array, y: NDArray[Any], out: Array) -> bool:  # pragma: no cover - compiled
+    """Write y - c; returns whether all labels are 0 or 1 and all confidences in [0, 1]."""
+    good = True
+    for i in range(len(c)):
+        good &= (c[i] >= 0.0) & (c[i] <= 1.0) & ((y[i] == 0) | (y[i] == 1))
+        out[i] = y[i] - c[i]
+    return good

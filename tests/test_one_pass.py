@@ -1,0 +1,63 @@
+"""Plain calls of common metrics in one compiled pass: the same number, and the same sentence for what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from calibrary.numerics import compiled
+
+METRICS = [cal.expected_calibration_error, cal.brier_score]
+
+
+@pytest.fixture(autouse=True)
+def warm(monkeypatch):
+    monkeypatch.setitem(compiled._SPENT, "one pass", 1e9)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kind", [np.int64, bool, np.float64])
+@pytest.mark.parametrize("n", [1, 7, 600, 20_000, 45_001])
+def test_one_pass_gives_every_digit_of_the_ordinary_way(metric, kind, n):
+    rng = np.random.default_rng(n)
+    for c in (rng.random(n), rng.random(n).round(2), np.arange(n) % 16 / 15, rng.integers(0, 2, n) / 1.0):
+        y = (rng.random(n) < c).astype(kind)
+        assert metric(y, c) == metric(cal.predictions(y, c))
+
+
+@pytest.mark.parametrize("n_bins", [2, 10, 49, 97])
+@pytest.mark.parametrize("closed", ["left", "right"])
+def test_compiled_bins_of_equal_width_are_the_bins(n_bins, closed, monkeypatch):
+    rng = np.random.default_rng(n_bins)
+    edges = np.repeat(np.arange(n_bins + 1) / n_bins, 20)
+    c = np.concatenate((edges, np.nextafter(edges, 0), np.nextafter(edges, 1), rng.random(2000)))
+    y = (rng.random(len(c)) < c).astype(int)
+    plain = cal.expected_calibration_error(y, c, n_bins=n_bins, closed=closed)
+    monkeypatch.setitem(compiled._SPENT, "add_residuals", 1e9)
+    assert cal.expected_calibration_error(y, c, n_bins=n_bins, closed=closed) == plain
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_what_is_wrong_is_refused_as_ever(metric):
+    y, c = np.array([0, 1, 1]), np.array([0.2, 0.7, 0.9])
+    for place, bad, said in ((1, np.nan, "missing"), (2, 1.5, "above 1"), (0, -0.1, "below 0")):
+        wrong = c.copy()
+        wrong[place] = bad
+        with pytest.raises(ValueError, match=said):
+            metric(y, wrong)
+    for labels in (np.array([0, 1, 2]), np.array([0, -1, 1]), np.array([0.0, np.nan, 1.0]), np.array([0.0, 7.0, 1.0])):
+        with pytest.raises(ValueError, match=r"y_true\[\d\]"):
+            metric(labels, c)
+    with pytest.raises(ValueError, match="as long"):
+        metric(y, c[:2])
+    with pytest.raises(ValueError, match="empty"):
+        metric(y[:0], c[:0])
+
+
+def test_shares_and_other_types_take_the_ordinary_way():
+    c = np.array([0.2, 0.7, 0.9])
+    shares = np.array([0.1, 0.5, 1.0])
+    assert cal.brier_score(shares, c) == pytest.approx(np.mean((shares - c) ** 2))
+    for y in (np.array([0, 1, 1], dtype=np.uint8), [0, 1, 1], np.array([0, 1, 1, 0])[::-1][1:]):
+        assert cal.brier_score(y, c) == pytest.approx(np.mean((np.asarray(y) - c) ** 2))
