@@ -106,7 +106,7 @@ def _whole_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
     one = y == 1.0
     # two classes, as most often: everything but bits that are all zero is a one
     if y.dtype.itemsize <= 8 and np.count_nonzero(one) == np.count_nonzero(y.view(f"i{y.dtype.itemsize}")):
-        return one.astype(np.intp)
+        return np.asarray(one.astype(np.intp))
     index = np.where(np.abs(y) < _LARGEST, y, -1).astype(np.intp)
     bad = np.flatnonzero(index != y)
     if not len(bad):

@@ -1,8 +1,8 @@
 """Two common metrics of plain numpy arrays in one compiled pass that checks what it reads.
 
 Who calls a metric again and again feels each pass over the rows. Here labels and probabilities are checked in the pass
-that uses them; whatever is not plain (other containers, weights, classes, a number out of place) is left to the ordinary
-way, which answers with the same number or says what is wrong.
+that uses them; whatever is not plain (other containers, weights, classes, a number out of place) is left to the
+ordinary way, which answers with the same number or says what is wrong.
 """
 
 from __future__ import annotations

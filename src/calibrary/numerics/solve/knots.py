@@ -90,7 +90,7 @@ def _newton_step(x: Any, y: Any, weight: Any, start: Any, knots: Any, b: Any, st
 
 
 @jit
-def _log_loss(x: Any, y: Any, weight: Any, knots: Any, b: Any) -> float:
+def _log_loss(x: Any, y: Any, weight: Any, knots: Any, b: Any) -> Any:
     """Smallest log loss of logit q = b0 + b1 x + sum b_j (x - t_j)+, found from b, which is replaced by where it is."""
     start = np.zeros(len(knots) + 2, dtype=np.int64)
     start[1:-1] = np.searchsorted(x, knots)
