@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test engines lint oldest bench docs clean
+.PHONY: help demo test engines lint oldest bench tutorials integrations docs links wheel release-check clean
 
 help:
 	@echo "make demo   evaluate the embedded data and write demo/report.html"
@@ -12,7 +12,11 @@ help:
 	@echo "make lint   check style, types and the direction of imports"
 	@echo "make oldest run the common tests on the oldest numpy, scipy and numba declared"
 	@echo "make bench  compare with other packages and write benchmarks/RESULTS.md"
-	@echo "make docs   build the documentation into site/"
+	@echo "make docs   build the documentation into site/ and check its links"
+	@echo "make tutorials     run the tutorials again and store their outputs in docs/tutorials/"
+	@echo "make integrations  run the tests against Lightning, torchmetrics, evaluate and MLflow"
+	@echo "make wheel         build the archives, install them in empty environments, use them"
+	@echo "make release-check everything that is too long for each change; run it before a release"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -63,9 +67,30 @@ oldest:
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/peers.py
 
+# No PyTorch: pages that need it are stored. The links are checked without a network.
 docs: $(VENV)/.docs
+	$(BIN)/python scripts/make_tutorials.py --check
 	$(BIN)/python scripts/make_docs.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	$(BIN)/python scripts/check_links.py site
+
+# Every tutorial that its packages are installed for; `make tutorials ONLY=training` runs one.
+tutorials: $(VENV)/.docs
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/make_tutorials.py $(ONLY)
+
+# The real packages are large and have opinions about versions: an environment of their own.
+integrations:
+	$(PYTHON) -m venv $(VENV)-integrations
+	$(VENV)-integrations/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)-integrations/bin/python -m pip install --quiet -e ".[integrations]" "pytest>=8"
+	CALIBRARY_INTEGRATIONS=1 OPENBLAS_NUM_THREADS=1 $(VENV)-integrations/bin/python -m pytest tests/test_integrations.py
+
+wheel: $(BIN)/python
+	$(BIN)/python -m pip install --quiet build twine
+	$(BIN)/python scripts/check_wheel.py
+
+release-check: lint test oldest engines integrations fuzz tutorials docs wheel
+	@echo "ready: tag the version (CONTRIBUTING.md, Releasing)"
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest .venv-bench* build demo site .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-integrations .venv-bench* build dist demo site .mypy_cache .ruff_cache .hypothesis

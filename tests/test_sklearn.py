@@ -36,3 +36,52 @@ def test_it_works_in_cross_validation():
 def test_metrics_that_cannot_score_a_model_say_so(metric):
     with pytest.raises(ValueError, match="cannot be a scorer"):
         make_scorer(metric)
+
+
+def test_scorers_have_the_names_of_the_catalogue_and_can_be_pickled():
+    import pickle
+
+    from calibrary.sklearn import get_scorer, get_scorer_names, scorers
+
+    X, y = load_iris(return_X_y=True)
+    model = LogisticRegression(max_iter=500).fit(X, y)
+    p = model.predict_proba(X)
+    assert pickle.loads(pickle.dumps(get_scorer("neg_ece")))(model, X, y) == -cal.compute("ece", y, p)
+    wise = get_scorer("class-wise ECE")(model, X, y)
+    assert wise == pytest.approx(-cal.expected_calibration_error(y, p, lens="class-wise"))
+    assert scorers("bs", "sr")["sr"](model, X, y) == cal.compute("sr", y, p)
+    assert set(get_scorer_names()) < set(cal.catalogue)
+    assert not {"cis", "piece", "d_ece"} & set(get_scorer_names())
+    with pytest.raises(ValueError, match="did you mean"):
+        get_scorer("ecee")
+
+
+def test_a_model_without_probabilities_is_refused():
+    from sklearn.svm import LinearSVC
+
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(TypeError, match="LinearSVC has no predict_proba"):
+        make_scorer("ece")(LinearSVC().fit(X, y), X, y)
+
+
+@pytest.mark.parametrize("kind", ["ReliabilityDisplay", "SmoothReliabilityDisplay", "CorpDisplay", "CumulativeDisplay"])
+def test_every_display_draws_an_estimator_as_its_predictions(kind):
+    pytest.importorskip("matplotlib").use("agg")
+    import matplotlib.pyplot as plt
+
+    from calibrary import plots
+
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["a", "b", "c"])[y]
+    model = LogisticRegression(max_iter=500).fit(X, names)
+    options = {} if kind == "CumulativeDisplay" else {"n_resamples": 20}
+    display = getattr(plots, kind)
+    drawn = display.from_estimator(model, X, names, caption=False, **options)
+    _, ax = plt.subplots()
+    other = display.from_predictions(y, model.predict_proba(X), ax=ax, theme="dark", **options)
+    assert other.ax_ is ax
+    assert drawn.estimator_name == "LogisticRegression"
+    assert repr(drawn.data) == repr(other.data)
+    with pytest.raises(TypeError, match="no predict_proba"):
+        display.from_estimator(object(), X, y)
+    plt.close("all")

@@ -99,8 +99,8 @@ from calibrary.reporting import *
 
 #: Rooms with dependencies of their own, opened when first entered.
 _ROOMS = (
-    "diagnostics", "gallery", "grouping", "kernels", "losses", "maps", "models", "plots", "recalibrate", "scale",
-    "sklearn", "study",
+    "diagnostics", "gallery", "grouping", "kernels", "losses", "maps", "mlflow", "models", "plots", "recalibrate",
+    "scale", "sklearn", "study",
 )  # fmt: skip
 
 #: What people call besides the metrics themselves.

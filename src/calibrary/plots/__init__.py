@@ -33,7 +33,12 @@ from calibrary.plots.detection import (
     plot_d_ece_map,
     plot_detection_reliability,
 )
-from calibrary.plots.display import ReliabilityDisplay
+from calibrary.plots.display import (
+    CorpDisplay,
+    CumulativeDisplay,
+    ReliabilityDisplay,
+    SmoothReliabilityDisplay,
+)
 from calibrary.plots.grouping import GroupingData, grouping_data, plot_grouping
 from calibrary.plots.monitor import MonitorData, monitor_data, plot_monitor
 from calibrary.plots.overview import overview
@@ -59,7 +64,9 @@ from calibrary.plots.uncertainty import DotData, NullData, dot_data, null_data, 
 __all__ = [
     "BrierCurveData",
     "CorpData",
+    "CorpDisplay",
     "CumulativeData",
+    "CumulativeDisplay",
     "DecisionData",
     "DetectionReliabilityData",
     "DotData",
@@ -79,6 +86,7 @@ __all__ = [
     "SetCoverageData",
     "SimplexData",
     "SmoothData",
+    "SmoothReliabilityDisplay",
     "TheoryData",
     "TreeData",
     "brier_curve",

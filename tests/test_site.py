@@ -1,0 +1,123 @@
+"""The site: stored pages are fresh, snippets of the README run, dead links are found."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import calibrary as cal
+
+ROOT = Path(__file__).parent.parent
+if not (ROOT / "scripts").exists():
+    pytest.skip("not a checkout", allow_module_level=True)
+
+
+def _script(name: str):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tutorials, links = _script("make_tutorials"), _script("check_links")
+
+
+def test_stored_pages_were_made_from_their_sources():
+    assert tutorials.stale() == [], "run `make tutorials`"
+
+
+def test_a_page_is_run_and_stored_with_what_it_prints_and_draws(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib").use("agg")
+    for name in ("ROOT", "PAGES", "DOCS"):
+        monkeypatch.setattr(tutorials, name, tmp_path / {"ROOT": "", "PAGES": "pages", "DOCS": "docs"}[name])
+    source = tmp_path / "pages" / "short.py"
+    source.parent.mkdir()
+    source.write_text(
+        "# %% [markdown]\n# # Title\n#\n# Words.\n\n# %%\nimport matplotlib.pyplot as plt\nx = 2\nprint('two')\nx + 1\n"
+        "\n# %%\nplt.plot([0, x])\nplt.title('A line');\n"
+    )
+    (tmp_path / "docs").mkdir()
+    tutorials.run_page(source)
+    text = (tmp_path / "docs" / "short.md").read_text()
+    assert "# Title\n\nWords." in text
+    assert "``` { .text .output }\ntwo\n3\n```" in text
+    assert "![A line](short-1.png)" in text
+    assert (tmp_path / "docs" / "short-1.png").exists()
+    assert tutorials.stale() == []
+    source.write_text(source.read_text().replace("x = 2", "x = 3"))
+    assert tutorials.stale() == [str(tmp_path / "docs" / "short.md")]
+
+
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        ('<a href="gone.html">', "gone.html does not exist"),
+        ('<a href="b.html#there">', None),
+        ('<a href="b.html#gone">', "b.html#gone has no such anchor"),
+        ('<a href="#gone">', "#gone has no such anchor"),
+        ('<img src="../x.png">', "../x.png leaves the site"),
+        ('<script src="https://example.org/x.js">', "https://example.org/x.js is loaded from another address"),
+        ('<a href="https://example.org">', None),
+    ],
+)
+def test_a_link_that_leads_nowhere_is_named(tmp_path, link, said):
+    (tmp_path / "index.html").write_text(f"<p>{link}")
+    (tmp_path / "b.html").write_text('<h2 id="there">')
+    assert links.dead_links(tmp_path) == ([] if said is None else [f"index.html: {said}"])
+
+
+# -- snippets ----------------------------------------------------------------------------------------
+
+
+def _blocks(page: str, language: str) -> list[tuple[str, str]]:
+    """Code of a page, each with the text block that follows it at once (what it prints)."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = re.findall(rf"```{language}\n(.*?)```(?:\n\n```text\n(.*?)```)?", text, re.DOTALL)
+    assert found, f"{page} has no {language} block"
+    return found
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quick-start.md", "docs/weights.md", "docs/integrations.md"])
+def test_snippets_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib").use("agg")
+    if page == "docs/integrations.md":
+        pytest.importorskip("sklearn")
+    monkeypatch.chdir(tmp_path)
+    space: dict = {}
+    for code, said in _blocks(page, "python"):
+        quick = re.sub(r"^cal\.report\(.*\n", "", code, flags=re.MULTILINE)  # seconds each, and tested by themselves
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(quick, page, "exec"), space)
+        if said:
+            assert out.getvalue() == said
+
+
+def test_commands_of_the_readme_run(tmp_path, monkeypatch):
+    typer_testing = pytest.importorskip("typer.testing")
+    from calibrary.cli.main import app
+
+    monkeypatch.chdir(tmp_path)
+    y, p, _ = cal.datasets.breast_cancer()
+    rows = "\n".join(f"{a},{b}" for a, b in zip(y, p, strict=True))
+    Path("predictions.csv").write_text(f"outcome,risk\n{rows}\n")
+    lines = [line for code, _ in _blocks("README.md", "sh") for line in code.splitlines()]
+    commands = [shlex.split(line)[1:] for line in lines if line.startswith("calibrary ")]
+    assert len(commands) == 4
+    for command in commands:
+        quick = ["--resamples", "19"] if command[0] == "report" else []
+        result = typer_testing.CliRunner().invoke(app, command + quick)
+        assert result.exit_code == 0, f"{command}: {result.output}"
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert {line.split()[1] for line in lines if line.startswith("make ")} <= set(targets)
+
+
+def test_the_readme_counts_what_there_is():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{len(cal.catalogue)} metrics, among them all 82" in text.replace("\n", " ")
