@@ -18,7 +18,6 @@ import torchmetrics
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-import calibrary as cal
 from calibrary.scale.torch import CalibrationMetric
 
 

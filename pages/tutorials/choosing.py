@@ -1,0 +1,52 @@
+# %% [markdown]
+# # Choosing a metric
+#
+# There are 136 metrics because there is more than one question. `recommend` ranks them for yours, and says why.
+
+# %%
+import calibrary as cal
+
+for found in cal.recommend("binary", "measure", n=500):
+    print(f"{found.id:10s} {'; '.join(found.reasons)}")
+
+# %% [markdown]
+# ## The same data, another goal
+
+# %%
+for goal in ("measure", "compare", "test", "explain", "train"):
+    print(f"{goal:8s} {', '.join(found.id for found in cal.recommend('binary', goal, n=500))}")
+
+# %% [markdown]
+# - **measure**: how far off are the probabilities?
+# - **compare**: which of several models? Only proper scores answer this: a calibration error is best for a model that knows nothing.
+# - **test**: is there any miscalibration at all?
+# - **explain**: which way, and where?
+# - **train**: a loss with a gradient.
+#
+# ## What a number means at your sample size
+#
+# Errors such as the ECE are never 0, even for a calibrated model. How much they read by chance depends on the metric and on the number
+# of rows. Here are four metrics on calibrated predictions, whose true error is 0:
+
+# %%
+import numpy as np
+
+rng = np.random.default_rng(0)
+print("rows    " + "".join(f"{name:>10s}" for name in ("ece", "mce", "smece", "ece_db")))
+for n in (200, 2000, 20000):
+    c = rng.beta(0.8, 0.8, n)
+    y = (rng.random(n) < c).astype(int)
+    print(f"{n:<8d}" + "".join(f"{cal.compute(name, y, c):10.3f}" for name in ("ece", "mce", "smece", "ece_db")))
+
+# %% [markdown]
+# The largest gap of a bin (MCE) reads several times as much as the mean gap (ECE), and both shrink slowly. So never compare an error with
+# 0, or errors of two samples of different size. `cal.null_distribution` gives the number to compare with.
+#
+# ## How many rows do I need?
+
+# %%
+rows = cal.sample_size("ece", 0.05, n_resamples=99, rng=0)
+print(f"to find an ECE of 0.05 in 4 of 5 samples: about {int(rows)} rows")
+
+# %% [markdown]
+# The [catalogue](../catalogue.md) has a page for each metric with its meaning, use, pitfalls and errata.

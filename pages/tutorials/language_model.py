@@ -1,0 +1,59 @@
+# %% [markdown]
+# # Confidences of a language model
+#
+# *Data: 600 simulated answers of an over-confident language model, three to each of 200 questions on four topics, with the
+# confidence it stated in round figures.* Simulated, because real answers carry licences; everything below works on yours.
+
+# %%
+import calibrary as cal
+from calibrary import plots
+
+answers = cal.datasets.answers()
+y, p = answers.y_true, answers.y_prob  # was it right, and how sure did it say it was
+print(f"right {y.mean():.1%}, stated {p.mean():.1%}, {len(set(p.tolist()))} different confidences")
+
+# %% [markdown]
+# ## Answers to one question belong together
+#
+# The three answers to a question are right or wrong together more often than chance. Counting them as 600 independent rows makes
+# intervals too narrow. `units=` says which rows belong together.
+
+# %%
+alone = cal.interval("ece", y, p, rng=0)
+together = cal.interval("ece", y, p, units=answers.question, rng=0)
+for words, found in (("600 rows", alone), ("200 questions", together)):
+    print(f"{words:14s} ECE {found.estimate:.3f}, true error between {found.low:.3f} and {found.high:.3f}")
+
+# %%
+plots.plot_reliability(y, p, n_bins=10)
+
+# %% [markdown]
+# ## Is the confidence good for anything?
+#
+# An over-confident model can still know which of its answers are better. Then it is worth asking it to abstain when it is unsure.
+# The curve shows the share of wrong answers among those it keeps.
+
+# %%
+plots.plot_risk_coverage(y, p)
+
+# %%
+for name in ("auroc", "aurc", "rms_calibration_error"):
+    print(f"{name:22s} {cal.compute(name, y, p):.3f}  {cal.catalogue[name].meaning}")
+
+# %% [markdown]
+# ## By topic
+
+# %%
+import numpy as np
+
+for topic in np.unique(answers.topic):
+    rows = answers.topic == topic
+    print(f"{topic:12s} right {y[rows].mean():.0%}, stated {p[rows].mean():.0%}")
+
+# %% [markdown]
+# ## Partial credit
+#
+# Graders may give half a point. Labels between 0 and 1 are taken wherever a metric is defined for them:
+
+# %%
+print(f"ECE of partial credit: {cal.expected_calibration_error(answers.credit, p):.3f}")

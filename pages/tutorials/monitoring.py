@@ -1,0 +1,61 @@
+# %% [markdown]
+# # Monitoring a model in use
+#
+# *Data: simulated days of 200 predictions; after 30 days the world changes and the model becomes over-confident.* Testing every day at 5%
+# raises a false alarm every three weeks. A monitor may be looked at after every batch and still keeps its promise.
+
+# %%
+import numpy as np
+
+import calibrary as cal
+from calibrary import plots
+
+
+def day(rng, slope=1.0, n=200):
+    """Predictions and outcomes; a slope below 1 makes predictions too extreme."""
+    c = rng.beta(0.8, 0.8, n)
+    odds = slope * np.log(c / (1 - c))
+    return (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int), c
+
+
+# %% [markdown]
+# ## How often does a daily test cry wolf?
+
+# %%
+rng = np.random.default_rng(1)
+alarms = [cal.test("spiegelhalter", *day(rng)).pvalue < 0.05 for _ in range(60)]
+print(f"daily test at 5% of a calibrated model: {sum(alarms)} false alarms in 60 days")
+
+# %% [markdown]
+# ## A monitor
+#
+# It keeps 342 numbers, however many rows it has seen. The chance that it *ever* raises an alarm on calibrated predictions is at most
+# `alpha`.
+
+# %%
+rng, monitor = np.random.default_rng(1), cal.calibration_monitor(alpha=0.05)
+for _ in range(60):
+    monitor.update(*day(rng))
+print("calibrated for 60 days:", monitor.words)
+
+# %% [markdown]
+# To watch for drift, start a new monitor each period, because evidence lost in good times must be won back first.
+
+# %%
+rng, watched = np.random.default_rng(2), []
+for number in range(1, 41):
+    if number % 10 == 1:
+        monitor = cal.calibration_monitor(alpha=0.05 / 4)  # four periods share the 5%
+    y, c = day(rng, slope=1.0 if number <= 30 else 0.5)
+    monitor.update(y, c)
+    watched.append((y, c))
+    if monitor.alarm:
+        print(f"day {number}: {monitor.words}")
+        break
+
+# %%
+y, c = (np.concatenate(parts) for parts in zip(*watched[30:], strict=True))
+plots.plot_monitor(y, c, batch=100)
+
+# %% [markdown]
+# The curve is the evidence against calibration, on a logarithmic scale; the alarm is where it crosses the line.

@@ -1,0 +1,58 @@
+# %% [markdown]
+# # Ten billion rows
+#
+# *Data: made here; ten billion predictions as counts.* Calibration needs little of each prediction: which cell of confidence it fell in, and
+# what happened. A `State` is that table. States of parts add up to the state of the whole, in any order, so that a cluster, a database or
+# a loop over files can fill them.
+
+# %%
+import numpy as np
+
+import calibrary as cal
+
+
+def part(seed, n=200_000):
+    """What one file of a large folder might hold."""
+    rng = np.random.default_rng(seed)
+    c = rng.beta(0.6, 1.4, n)
+    odds = 0.9 * np.log(c / (1 - c))
+    return (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int), c
+
+
+state = cal.scale.State()
+for seed in range(5):
+    state.update(*part(seed))
+print(state)
+
+# %% [markdown]
+# ## The state is read like predictions
+#
+# Numbers that depend only on sums in bins are exact; others say how far off they can be.
+
+# %%
+y, c = (np.concatenate(x) for x in zip(*(part(seed) for seed in range(5)), strict=True))
+for name in ("ece", "bs", "smece", "ecce_mad"):
+    print(f"{name:9s} state {cal.compute(name, state):.8f}, rows {cal.compute(name, y, c):.8f}")
+
+# %% [markdown]
+# ## From a million to ten billion
+#
+# Weight 2 is the row written twice, so ten thousand copies of these states stand for 10^10 rows. The cost does not change: a
+# state has the same size for any number of rows.
+
+# %%
+rows, p = part(99)
+big = cal.scale.State()
+big.update(rows, p, sample_weight=np.full(len(p), 50_000))
+print(big)
+found = cal.interval("ece", big, rng=0, n_resamples=199)
+print(f"ECE {found.estimate:.6f}, true error between {found.low:.6f} and {found.high:.6f}")
+
+# %% [markdown]
+# With so many rows chance is no longer a question, and a p-value says nothing: read the size of the error.
+#
+# ## Where the rows really are
+#
+# - Files: `cal.scale.scan("folder/", label="y", prob="p")`, or `calibrary scan` on the command line.
+# - A database or Spark: `calibrary sql --table t --label y --prob p` prints one query; only the small table travels.
+# - Dask and PyTorch ranks: [More rows than memory](../scale.md).
