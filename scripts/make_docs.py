@@ -9,6 +9,7 @@ site.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import os
@@ -24,6 +25,7 @@ OUT = ROOT / "build" / "docs"
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "scripts")]
 
 import calls  # noqa: E402
+import pictures  # noqa: E402
 import results  # noqa: E402
 from docstrings import formula, markdown  # noqa: E402
 
@@ -32,6 +34,7 @@ from calibrary.evaluation import FAMILIES  # noqa: E402
 from calibrary.metrics.declare import Alias, Entry  # noqa: E402
 from calibrary.metrics.entry import FUNCTIONS, TESTS  # noqa: E402
 
+RESPONSE_ROWS = 400  # of scripts/make_responses.py
 FAMILY = {
     "point": "Point metrics: one row at a time",
     "bin": "Binned metrics",
@@ -46,7 +49,6 @@ def main(figures: bool = True) -> None:
     shutil.rmtree(OUT, ignore_errors=True)
     shutil.copytree(ROOT / "docs", OUT)
     (OUT / "figures").mkdir(exist_ok=True)
-    write("index.md", linked((ROOT / "README.md").read_text()))
     write("contributing.md", linked((ROOT / "CONTRIBUTING.md").read_text()))
     write("changelog.md", linked((ROOT / "CHANGELOG.md").read_text()))
     entries = sorted(cal.catalogue.values(), key=lambda e: (FAMILIES.index(e.family), e.row or 1000))
@@ -133,7 +135,9 @@ def metric_page(e: Entry) -> str:
         lines += [f'!!! tip "Use it"\n    {e.use}', ""]
     if e.avoid:
         lines += [f'!!! warning "Take care"\n    {e.avoid}', ""]
+    lines += _picture(e)
     lines += ["| | |", "| --- | --- |", *(f"| {k} | {v} |" for k, v in _facts(e) if v), ""]
+    lines += _studied(e)
     lines += [
         "## Call",
         "",
@@ -147,6 +151,33 @@ def metric_page(e: Entry) -> str:
     if e.references:
         lines += ["## References", "", *(f"- {r}" for r in e.references), ""]
     return "\n".join(lines)
+
+
+def _picture(e: Entry) -> list[str]:
+    """What it sees: its value as a model gets worse, from stored numbers."""
+    stored = json.loads((ROOT / "docs" / "responses.json").read_text())
+    curves = stored["metrics"].get(e.id)
+    if curves is None:
+        return []
+    return [
+        "## What it sees",
+        "",
+        pictures.response(stored["strengths"], curves, e.name),
+        "",
+        f"Its value on {RESPONSE_ROWS} rows as a model moves away from calibrated (middle): predictions that are too "
+        "timid or too extreme, and predictions that are too low or too high. What is flat, it does not see.",
+        "",
+    ]
+
+
+def _studied(e: Entry) -> list[str]:
+    """What the study of metrics against known truth found, where its result is stored."""
+    try:
+        from calibrary.study import stored as study  # only where the study has been run
+    except ImportError:
+        return []
+    words = study.words_of(e.id) if hasattr(study, "words_of") else []
+    return ["## Against known truth", "", *(f"- {sentence}" for sentence in words), ""] if words else []
 
 
 def _facts(e: Entry) -> list[tuple[str, str]]:
@@ -204,12 +235,24 @@ def errata_page(entries: list[Entry]) -> str:
         "",
         "calibrary follows R. O. Lane, *A comprehensive review of classifier probability calibration metrics*, except "
         "where an equation or a statement there is a misprint or differs from the papers it cites. "
-        f"{total} such places, with the review's claim beside ours.",
+        f"{total} such places, with the review's claim beside ours. Under each stands the test that proves it: the "
+        "slow literal definition of the metric, to which the library is held on small data of every kind, and the "
+        "stored values of the inventors' code or of an independent computation.",
     ]
     for e in with_errata:
         row = f" (row {e.row})" if e.row else ""
-        lines += ["", f"## [{e.name}](metrics/{e.id}.md){row}", "", *_corrections(e)]
+        lines += ["", f"## [{e.name}](metrics/{e.id}.md){row}", "", *_corrections(e), "", _proof(e)]
     return "\n".join(lines)
+
+
+def _proof(e: Entry) -> str:
+    """The tests that hold a metric to what is right."""
+    golden = sorted(
+        path.stem for path in (ROOT / "tests" / "reference").glob("*.json") if f'"id": "{e.id}"' in path.read_text()
+    )
+    values = f"; stored values: {', '.join(f'`tests/reference/{name}.json`' for name in golden)}" if golden else ""
+    definition = f"`pytest tests/test_definitions.py -k {e.id}`, the definition `{e.id}` in `tests/definitions.py`"
+    return f"*Proved by* {definition}{values}."
 
 
 # -- command line ------------------------------------------------------------------------------------
@@ -311,6 +354,10 @@ def other_packages_page() -> str:
     lines = [
         "# Why does package X give another number?",
         "",
+        *_package_pages(),
+        "",
+        "## Every difference the benchmark knows",
+        "",
         "Definitions with [one name](names.md) differ: bin edges, bin counts, lenses, norms, factors. And some "
         "packages are wrong for an ordinary call. Here is every difference the [benchmark](benchmark.md) knows, by "
         "package, with the calibrary call that gives the other package's number where one does. `y` are labels, `c` "
@@ -322,12 +369,24 @@ def other_packages_page() -> str:
     return "\n".join(lines)
 
 
+def _package_pages() -> list[str]:
+    """A page for each package that gives another number, with a few lines that reproduce both."""
+    lines = ["Each page has a few lines that run, and give the other package's number and ours.", ""]
+    for path in sorted((ROOT / "docs" / "packages").glob("*.md")):
+        text = path.read_text("utf-8")
+        title = re.search(r"^# (.+)$", text, re.MULTILINE)
+        heads = [h.replace("`", "`") for h in re.findall(r"^## (.+)$", text, re.MULTILINE)]
+        assert title is not None, path
+        lines.append(f"- [{title[1]}](packages/{path.name}): {'; '.join(heads)}")
+    return lines
+
+
 def _package(name: str, rows: list[dict[str, Any]]) -> list[str]:
     """One package: what it was asked, what it said, why."""
     found = [(task, p) for task in (*calls.SURPRISES, *calls.TASKS) for p in task.peers if p.package == name]
     differing = [(task, p) for task, p in found if p.why]
     agreeing = sorted({task.title for task, p in found if not p.why})
-    lines = [f"## {name}", ""]
+    lines = [f"### {name}", ""]
     if agreeing:
         lines += [f"Same number as calibrary: {'; '.join(agreeing)}.", ""]
     for task, peer in differing:
@@ -372,15 +431,23 @@ def benchmark_page() -> str:
 
 
 def figures_page(draw: bool) -> str:
+    """Every figure with the call that draws it, read from the gallery's own source."""
     import matplotlib.pyplot as plt
 
     from calibrary import gallery
 
+    setup, shown = gallery_code(Path(gallery.__file__).read_text())
     lines = [
-        "# Figures",
+        "# Gallery",
         "",
-        "Drawn from the data sets that come with calibrary; `python -m calibrary.gallery OUT` draws them again. "
+        "Drawn from the data sets that come with calibrary; `python -m calibrary.gallery OUT` draws them again as PNG "
+        "and SVG. "
         "Every figure has a function that gives its numbers ([reference](api/plots.md)).",
+        "",
+        '??? example "The data of all figures"',
+        "    ```python",
+        *(f"    {line}".rstrip() for line in setup.splitlines()),
+        "    ```",
     ]
     for name, drawn in gallery.figures().items():
         if draw:
@@ -388,8 +455,50 @@ def figures_page(draw: bool) -> str:
             figure = getattr(made, "figure", made)
             figure.savefig(OUT / "figures" / f"{name}.png", dpi=80, bbox_inches="tight")
             plt.close(figure)
-            lines += ["", f"## {name.replace('-', ' ').capitalize()}", "", f"![{name}](figures/{name}.png)"]
+            lines += [
+                "",
+                f"## {name.replace('-', ' ').capitalize()}",
+                "",
+                f"![{name}](figures/{name}.png){{ .figure }}",
+            ]
+            lines += ["", "```python", shown[name], "```"]
     return "\n".join(lines)
+
+
+def gallery_code(source: str) -> tuple[str, dict[str, str]]:
+    """The lines that make the gallery's data, and the call that draws each figure."""
+    made = next(n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef) and n.name == "figures")
+    data = [n for n in made.body if isinstance(n, ast.Assign)]
+    known = """\
+import numpy as np
+from importlib.resources import files
+import calibrary as cal
+from calibrary import plots
+from calibrary.gallery import Synthetic
+
+"""
+    inner = {n.name: n.body for n in made.body if isinstance(n, ast.FunctionDef)}
+    table = next(n.value for n in made.body if isinstance(n, ast.Return))
+    assert isinstance(table, ast.Dict)
+    shown = {}
+    for key, value in zip(table.keys, table.values, strict=True):
+        assert isinstance(key, ast.Constant)
+        if isinstance(value, ast.Lambda):
+            code = ast.unparse(value.body)
+        elif isinstance(value, ast.Name):
+            code = "\n".join(ast.unparse(n).removeprefix("return ") for n in inner[value.id])
+        else:
+            code = f"{ast.unparse(value)}()"
+        code = re.sub(r",? ?\*\*(o|theme)\b", "", code)
+        shown[key.value] = code.replace("_ERRORS", repr(tuple(gallery_errors(source))))
+    return known + "\n".join(ast.unparse(n) for n in data), shown
+
+
+def gallery_errors(source: str) -> list[str]:
+    found = next(
+        n for n in ast.parse(source).body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "_ERRORS"
+    )
+    return list(ast.literal_eval(found.value))
 
 
 def draw_lens_figure(path: Path) -> None:
