@@ -11,16 +11,15 @@ from latex2mathml.converter import convert
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\s*\\([(\[])(.*?)\\[)\]]\s*</\1>', re.DOTALL)
 
 
+#: What the converter knows by another name.
+_NAMES = {r"\lVert": r"\|", r"\rVert": r"\|", r"\lvert": "|", r"\rvert": "|", r"\arg": r"\mathrm{arg}"}
+
+
 def mathml(latex: str, display: bool) -> str:
-    """One formula. What the converter does not know is shown as it was written, and stops a strict build."""
-    # \, and \! are spacing; \operatorname and \lVert have other names in the converter
-    text = (
-        latex.strip()
-        .replace(r"\lVert", r"\|")
-        .replace(r"\rVert", r"\|")
-        .replace(r"\lvert", "|")
-        .replace(r"\rvert", "|")
-    )
+    """One formula."""
+    text = latex.strip()
+    for name, known in _NAMES.items():
+        text = text.replace(name, known)
     text = re.sub(r"\\operatorname\*?\{([^}]*)\}", r"\\mathrm{\1}", text)
     return convert(text, display="block" if display else "inline")
 

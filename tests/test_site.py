@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import json
 import re
 import shlex
 from pathlib import Path
@@ -121,3 +122,67 @@ def test_commands_of_the_readme_run(tmp_path, monkeypatch):
 def test_the_readme_counts_what_there_is():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"{len(cal.catalogue)} metrics, among them all 82" in text.replace("\n", " ")
+
+
+# -- parts of the site -------------------------------------------------------------------------------
+
+
+def test_formulas_become_mathml():
+    pytest.importorskip("latex2mathml")
+    page = r'<p>a <span class="arithmatex">\(c_k \le 1\)</span> b</p><div class="arithmatex">\[\sum_i x_i\]</div>'
+    made = _script("mathml").replaced(page)
+    assert made.count("<math") == 2
+    assert 'display="block"' in made
+    assert "\\" not in made
+    assert "&#x02264;" in made or "≤" in made or "&#x02A7D;" in made
+
+
+def test_every_formula_of_a_docstring_can_be_converted():
+    pytest.importorskip("latex2mathml")
+    pytest.importorskip("griffe")
+    monkey = _script("docstrings")
+    convert = _script("mathml").mathml
+    for entry in cal.catalogue.values():
+        formula = monkey.formula(entry.function.__doc__ or "")
+        if formula:
+            assert not re.search(r"<mi>\\\\?[A-Za-z]", convert(formula, True)), f"{entry.id}: {formula}"
+
+
+def test_the_picture_of_a_metric_shows_its_stored_response():
+    made = _script("pictures").response(
+        [-1.0, 0.0, 1.0], {"spread": [0.2, 0.0, 0.4], "shift": [0.1, 0.0, 0.1]}, "x & y"
+    )
+    assert made.count("<polyline") == 2
+    assert "x &amp; y" in made
+    assert ">0.4<" in made  # the largest value is on the axis
+
+
+def test_responses_are_stored_for_the_metrics_of_two_classes():
+    stored = json.loads((ROOT / "docs/responses.json").read_text())
+    assert set(stored["metrics"]) <= set(cal.catalogue)
+    middle = len(stored["strengths"]) // 2
+    for id in ("ece", "smece", "ecce_mad", "hl"):
+        line = stored["metrics"][id]["spread"]
+        assert line[middle] < line[0]
+        assert line[middle] < line[-1]
+
+
+def test_every_stored_page_is_in_the_navigation():
+    nav = (ROOT / "mkdocs.yml").read_text()
+    for page in [stored for source in tutorials.sources() for stored in [tutorials.stored(source)]]:
+        assert f"{page.parent.name}/{page.name}" in nav
+
+
+@pytest.mark.parametrize("source", sorted((ROOT / "pages/packages").glob("*.py")), ids=lambda p: p.stem)
+def test_pages_about_packages_reproduce_both_numbers(source):
+    """Their assertions hold; the slow definition on relplot's page is left to `make tutorials`."""
+    if source.stem in ("relplot", "mcgrad"):
+        pytest.skip("takes seconds")
+    if source.stem == "scikit-learn":
+        pytest.importorskip("sklearn")
+    text = source.read_text(encoding="utf-8")
+    code = "\n".join(cell.text for cell in tutorials.cells(text) if cell.kind == "code")
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(compile(code, str(source), "exec"), {})
+    for line in out.getvalue().splitlines():  # and the stored page says what the code says today
+        assert line.rstrip() in tutorials.stored(source).read_text(encoding="utf-8")

@@ -18,7 +18,6 @@ y, p, _ = cal.datasets.digits()
 
 # %%
 gain = cal.recalibration_gain(y, p)
-print(gain.sentence)
 print(gain)
 
 # %% [markdown]

@@ -37,8 +37,8 @@ for name in ("ece", "bs", "smece", "ecce_mad"):
 # %% [markdown]
 # ## From a million to ten billion
 #
-# Weight 2 is the row written twice, so ten thousand copies of these states stand for 10^10 rows. The cost does not change: a
-# state has the same size for any number of rows.
+# Weight 2 is the row written twice, so 200,000 rows of weight 50,000 stand for 10^10 rows. The cost does not change: a state has the
+# same size for any number of rows.
 
 # %%
 rows, p = part(99)
