@@ -34,6 +34,8 @@ import numpy as np
 from scipy.special import expit, logit
 
 import calibrary as cal
+from calibrary.inference.multiplicity import step_down_max_t
+from calibrary.inference.null import MonteCarlo
 from calibrary.inference.population import NoPopulationError, population
 from calibrary.inference.statistic import as_statistic, read_call
 from calibrary.lookup import catalogue
@@ -174,8 +176,8 @@ def table(kept: dict[str, Any]) -> str:
 def page(kept: dict[str, Any]) -> str:
     """What is stored, as a page."""
     families = [
-        f"- {key.removeprefix('family | ')}: {row['rejected']:.0f} of {row['done']} samples have an adjusted p of at "
-        f"most .05 somewhere among {row['metrics']} numbers"
+        f"- {key.removeprefix('family | ')}: {row['rejected']:.0f} of {row['done']} samples (of {row['sets']} sets of "
+        f"confidences) have an adjusted p of at most .05 somewhere among {row['metrics']} numbers"
         for key, row in kept.items()
         if key.startswith("family") and row["done"]
     ]
@@ -199,23 +201,46 @@ def page(kept: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+#: Of one set of confidences so many label sets are samples, and so many others are the redraws of each.
+SAMPLES_OF_A_SET, REDRAWS = 100, 199
+
+
 def family(args: argparse.Namespace) -> None:
-    """How often does the table of everything reject any metric of a calibrated model?"""
+    """How often does the table of everything reject any metric of a calibrated model?
+
+    Labels drawn from the confidences are both what a calibrated sample looks like and what its test redraws, so the
+    numbers of one table of label sets serve many samples: each is tested against others of the same confidences.
+    """
     store = Path(args.store)
     kept: dict[str, Any] = json.loads(store.read_text()) if store.exists() else {}
     until = time.monotonic() + 3600 * args.hours
+    n = args.rows or 300
     for truth in ("calibrated", "4 classes"):
-        row = kept.setdefault(f"family | {truth} | {args.rows or 300}", {"done": 0, "rejected": 0.0, "metrics": 0})
+        row = kept.setdefault(f"family | {truth} | {n}", {"done": 0, "rejected": 0.0, "metrics": 0, "sets": 0})
+        row.setdefault("sets", row["done"])  # samples made one by one have a set of confidences each
         while row["done"] < args.family // 2 and time.monotonic() < until:
-            rng = np.random.default_rng([row["done"], 7, list(TRUTHS).index(truth)])
-            y, p, _ = TRUTHS[truth](args.rows or 300, rng)
-            found = cal.evaluate(y, p, tests=True, n_resamples=99, rng=rng)
-            adjusted = [r.pvalue_adjusted for r in found if r.pvalue_adjusted is not None]
-            row["done"] += 1
-            row["metrics"] = len(adjusted)
-            row["rejected"] += float(min(adjusted) <= 0.05)
+            rng = np.random.default_rng([row["sets"], 7, list(TRUTHS).index(truth)])
+            values, tails = table_of_redraws(*TRUTHS[truth](n, rng)[:2], rng)
+            for i in range(SAMPLES_OF_A_SET):
+                others = np.roll(values, -i - 1, axis=0)[:REDRAWS]
+                adjusted = step_down_max_t(values[i], others, tails)[1]
+                row["rejected"] += float(np.nanmin(adjusted) <= 0.05)
+            row["done"] += SAMPLES_OF_A_SET
+            row["sets"] += 1
+            row["metrics"] = len(tails)
             progress(1, 1, f"family | {truth}", row["done"], args.family // 2)
             store.write_text(json.dumps(kept, indent=1))
+
+
+def table_of_redraws(y: Any, p: Any, rng: np.random.Generator) -> tuple[Any, list[str]]:
+    """Every number that a table tests, on labels redrawn from the predictions; and the tail of each."""
+    statistics = []
+    for id in {row.id: None for row in cal.evaluate(y, p)}:
+        if catalogue[id].null:
+            sample, question = read_call(id, y, p, {})
+            statistics.append(as_statistic(id, sample, question, redrawn=True))
+    _, drawn = MonteCarlo(n_resamples=SAMPLES_OF_A_SET + REDRAWS, rng=rng).redraw(statistics)
+    return drawn.values, [s.tail for s in statistics for _ in s.named]
 
 
 def digits(args: argparse.Namespace) -> None:
