@@ -6,6 +6,7 @@
     python benchmarks/scale.py --exact                       every metric beside its value on the rows themselves
     python benchmarks/scale.py --inference                   intervals and tests of the short list
     python benchmarks/scale.py --memory                      bytes a row of evaluate on arrays, by the slope
+    python benchmarks/scale.py --sums                        some exact values, for more rows than memory holds
 
 Bars: a scan takes at most three times as long as PyArrow needs to read the same columns (both once warm: importing and
 loading compiled code is shown apart), less than 1 GB at its peak, and a saved state less than 2 MB; engines give the
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import resource
 import subprocess
@@ -27,6 +29,9 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -58,18 +63,25 @@ def write_data(folder: Path, rows: int, files: int, seed: int = 0) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if len(list(folder.glob("*.parquet"))) == files:
         return
-    rng = np.random.default_rng(seed)
     schema = pa.schema([("p", pa.float64()), ("y", pa.int8())])
-    for i in range(files):
+    for i, chunks in groupby(generated(rows, files, seed), key=itemgetter(0)):
         print(f"writing file {i + 1} of {files}", file=sys.stderr, flush=True)
-        left = rows // files + (i < rows % files)
         with pq.ParquetWriter(folder / f"part-{i:03}.parquet", schema) as writer:
-            while left:
-                n = min(left, _CHUNK)
-                z = rng.normal(0.0, 2.0, n)
-                y = (rng.random(n) < 1.0 / (1.0 + np.exp(-0.8 * z))).astype(np.int8)
-                writer.write_table(pa.table({"p": 1.0 / (1.0 + np.exp(-z)), "y": y}, schema=schema))
-                left -= n
+            for _, p, y in chunks:
+                writer.write_table(pa.table({"p": p, "y": y}, schema=schema))
+
+
+def generated(rows: int, files: int, seed: int = 0) -> Iterator[tuple[int, Any, Any]]:
+    """The rows in chunks: number of the file, probabilities, labels."""
+    rng = np.random.default_rng(seed)
+    for i in range(files):
+        left = rows // files + (i < rows % files)
+        while left:
+            n = min(left, _CHUNK)
+            z = rng.normal(0.0, 2.0, n)
+            y = (rng.random(n) < 1.0 / (1.0 + np.exp(-0.8 * z))).astype(np.int8)
+            yield i, 1.0 / (1.0 + np.exp(-z)), y
+            left -= n
 
 
 def state_file(folder: Path) -> Path:
@@ -251,6 +263,29 @@ def step_exact(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     return {"errors": errors}
 
 
+def step_sums(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Metrics that add up over chunks of rows beside those of the state, for any number of rows; no file is needed."""
+    state, each, bins = cal.scale.State(options.resolution), {id: [] for id in _MEANS}, np.zeros((3, 15))
+    for _, p, y in generated(options.rows, options.files):
+        state.update(y, p)
+        chunk = cal.predictions(y.astype(np.int64), p)
+        for id, sums in each.items():
+            sums.append(measure(cal.catalogue[id], chunk) * len(y))
+        index = (p * 15).astype(np.int64)
+        bins += [np.bincount(index, x, 15) for x in (None, y, p)]
+    gap = np.abs(bins[1] - bins[2])
+    exact = {id: math.fsum(sums) / options.rows for id, sums in each.items()}
+    exact |= {"ece": float(gap.sum() / options.rows), "mce": float((gap / bins[0]).max())}
+    found = {id: float(cal.compute(id, state)) for id in exact}
+    return {
+        "rows": state.n, "digest": state.digest,
+        "sums": {id: {"exact": exact[id], "state": found[id], "error": abs(found[id] - exact[id])} for id in exact},
+    }  # fmt: skip
+
+
+#: Means over rows.
+_MEANS = ("mae", "bs", "nll", "fl", "hinge")
+
 #: Their values on many rows take too long for a benchmark.
 _SLOW = ("honest_error", "intce", "skce_uq", "skce_b", "kccsd", "dkde", "bkde", "calibration_e_value")
 
@@ -366,6 +401,7 @@ def main() -> int:
     parser.add_argument("--exact", action="store_true")
     parser.add_argument("--inference", action="store_true")
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--sums", action="store_true")
     parser.add_argument("--again", nargs="*", default=[], help="steps to run although their result is there")
     parser.add_argument("--output", type=Path, default=RESULTS, help="where the numbers are kept")
     parser.add_argument("--step", help=argparse.SUPPRESS)
@@ -377,13 +413,15 @@ def main() -> int:
     kept = json.loads(options.output.read_text()) if options.output.exists() else {}
     results = kept.setdefault(str(options.rows), {})
     steps = ["read", *(name for name in options.engines.split(",") if name), "evaluate"]
-    steps += [name for name in ("inference", "exact", "memory") if getattr(options, name)]
+    steps += [name for name in ("inference", "exact", "memory", "sums") if getattr(options, name)]
     for step in steps:
         if step in results and "failed" not in results[step] and step not in options.again:
             continue
-        write_data(folder, options.rows, options.files)
+        if step not in ("memory", "sums"):  # these make their own rows
+            write_data(folder, options.rows, options.files)
         print(f"{step} ...", file=sys.stderr, flush=True)
         arguments = ["--rows", str(options.rows), "--resolution", str(options.resolution)]
+        arguments += ["--files", str(options.files)]
         results[step] = run(step, folder, arguments)
         options.output.write_text(json.dumps(kept, indent=1) + "\n")  # so that what is done stays done
     print(f"{options.rows:,} rows, {options.files} files, resolution {options.resolution}, {os.cpu_count()} cores")

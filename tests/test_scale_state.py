@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import datetime
+import gc
 import importlib.util
 import math
 import pickle
+import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any
@@ -634,3 +636,21 @@ def test_the_diagram_of_the_documentation_says_what_the_package_knows() -> None:
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
     assert made.FILE.read_text() == made.diagram(), "python scripts/scale_diagram.py"
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_batches_are_not_kept_until_garbage_is_collected(k: int) -> None:
+    rng = RNG(0)
+    state: Any = State(240) if k == 2 else cal.scale.VectorState(k)
+    held = []
+    gc.disable()
+    tracemalloc.start()
+    try:
+        for _ in range(6):
+            prob = rng.dirichlet(np.ones(k), 70_000)
+            state.update(rng.integers(0, k, 70_000), prob[:, 1] if k == 2 else prob)
+            held.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert held[-2] - held[1] < 2 * 70_000 * 8  # three batches, each of at least twice as many bytes

@@ -135,6 +135,10 @@ class Predictions:
             if views.views[0] is not self:
                 views.views[0].forget()
 
+    def release(self) -> None:
+        """Drop the views: they and these predictions hold each other, and would stay until garbage is collected."""
+        self._views.clear()
+
     def __len__(self) -> int:
         return len(self.y)
 

@@ -157,6 +157,7 @@ class VectorState(Saved, kind="vectors"):
         self.classes.add_classes(p.y, p.probability, w)
         self.losses = {id: total + sums[id] for id, total in self.losses.items()} if sums else self.losses
         self._seen += p.n
+        p.release()
 
     # -- what it holds --------------------------------------------------------------------------
 

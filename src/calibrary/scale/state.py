@@ -133,6 +133,7 @@ class State(Saved, kind="cells"):
         """Take in checked predictions, seen through the state's lens."""
         view = p.through(as_lens(self.lens)).views[0]
         self.add(Batch(view.c, view.y.astype(np.uint8), w, key), keys)
+        p.release()
 
     def drop(self, reason: str, count: int) -> None:
         """Count rows that were left out."""
