@@ -168,7 +168,7 @@ def test_importance_weights_do_not_depend_on_their_scale():
     for metric in (cal.debiased_squared_calibration_error, cal.debiased_calibration_error):
         value = metric(y, c, sample_weight=w, weight_type="importance")
         assert metric(y, c, sample_weight=w / w.sum(), weight_type="importance") == pytest.approx(value)
-        with pytest.warns(cal.CalibrationWarning, match="importance"):
+        with pytest.raises(ValueError, match="importance"):
             metric(y, c, sample_weight=w)
 
 

@@ -20,6 +20,9 @@ import pytest
 import calibrary as cal
 from calibrary._text import for_csv, for_figure, for_html, for_terminal
 from calibrary.data.columns import matched_names
+from calibrary.data.lens import as_lens
+from calibrary.numerics.sums import gaussian
+from calibrary.numerics.sums.diffusion import Diffusion
 
 pd = pytest.importorskip("pandas")
 
@@ -681,10 +684,75 @@ def test_a_slope_along_confidences_that_only_rounding_tells_apart_does_not_exist
     assert result.calibration_in_the_large == pytest.approx(np.log(0.5 / 0.5) - np.log(0.3 / 0.7))
 
 
-@pytest.mark.parametrize("id", ["tcal", "ece_db"])
-def test_metrics_that_subtract_noise_say_that_the_scale_of_fractions_matters(binary, id):
-    with pytest.warns(cal.CalibrationWarning, match="depends on their scale"):
-        cal.compute(id, *binary, sample_weight=np.full(60, 1 / 60))
+@pytest.mark.parametrize("id", ["tcal", "ece_db", "ce2_db"])
+def test_metrics_that_subtract_noise_refuse_fractions_or_do_not_depend_on_their_scale(binary, id):
+    w = np.random.default_rng(3).random(60)
+    with pytest.raises(ValueError, match=r"sample_weight holds .* pass counts, or weight_type='importance'"):
+        cal.compute(id, *binary, sample_weight=w)
+    value = cal.compute(id, *binary, sample_weight=w, weight_type="importance")
+    for scale in (1 / w.sum(), 1e-9, 7e8):
+        assert cal.compute(id, *binary, sample_weight=scale * w, weight_type="importance") == pytest.approx(value)
+    equal = cal.compute(id, *binary, sample_weight=np.full(60, 1 / 3), weight_type="importance")
+    assert equal == pytest.approx(cal.compute(id, *binary))
+
+
+def test_the_pairs_of_importance_weights_are_those_of_different_rows():
+    rng = np.random.default_rng(4)
+    c, y, w = rng.random(30), rng.integers(0, 2, 30), rng.random(30)
+    expected = 0.0
+    for b in range(5):
+        (rows,) = np.nonzero(np.minimum(np.floor(5 * c), 4) == b)
+        pairs = sum(w[i] * w[j] * (y[i] - c[i]) * (y[j] - c[j]) for i in rows for j in rows if i != j)
+        expected += pairs / w[rows].sum() if len(rows) else 0.0
+    got = cal.compute("tcal", y, c, n_bins=5, sample_weight=w, weight_type="importance")
+    assert got == pytest.approx(expected / w.sum())
+
+
+# -- C: many classes --------------------------------------------------------------------------------
+
+
+def test_pairs_of_classes_are_those_that_have_rows():
+    rng = np.random.default_rng(5)
+    p, y = rng.dirichlet(np.ones(7), 40), rng.choice([0, 2, 3, 6], 40)
+    p[3, 2:4] = 0.0
+    p[3] /= p[3].sum()
+    views = cal.predictions(y, p).through(as_lens("pairwise"))
+    expected = []
+    for a in range(7):
+        for b in range(a + 1, 7):
+            (rows,) = np.nonzero(((y == a) | (y == b)) & (p[:, a] + p[:, b] > 0))
+            if len(rows):
+                expected.append((a, b))
+                view = views.views[views.keys.index((a, b))]
+                np.testing.assert_array_equal(view.rows, rows)
+                np.testing.assert_array_equal(view.y, y[rows] == a)
+                np.testing.assert_allclose(view.c, p[rows, a] / (p[rows, a] + p[rows, b]))
+    assert list(views.keys) == expected
+    one = cal.predictions(y, p).through(cal.lens.pairwise(3, 2))
+    np.testing.assert_array_equal(one.views[0].rows, np.flatnonzero(((y == 2) | (y == 3)) & (p[:, 2] + p[:, 3] > 0)))
+
+
+def test_a_thousand_classes_cost_no_more_than_those_that_occur(monkeypatch):
+    rng = np.random.default_rng(6)
+    p, y = rng.dirichlet(np.ones(1000), 20), rng.integers(0, 1000, 20)
+    sizes = []
+    whole = Diffusion.absolute_mass
+    monkeypatch.setattr(Diffusion, "absolute_mass", lambda flow, s: sizes.append(s) or whole(flow, s))
+    each = cal.compute("smece", y, p, lens="class-wise", average=None)
+    assert len(sizes) < 20 * len(set(y.tolist()))  # where a class never occurs, nothing can cancel at any width
+    never = np.setdiff1d(np.arange(1000), y)
+    np.testing.assert_allclose(each[never], p[:, never].mean(axis=0), rtol=1e-12)
+    looked = cal.predictions(y, p).through(as_lens("pairwise"))
+    assert len(looked.keys) < 20 * 1000
+
+
+@pytest.mark.parametrize("spread", [1e-4, 1e-2, 1.0])
+def test_rounding_in_empty_stretches_is_no_change_of_sign(spread, monkeypatch):
+    rng = np.random.default_rng(7)
+    c, y = 0.5 + spread * (rng.random(20) - 0.5), rng.integers(0, 2, 20)
+    quick = cal.compute("smece", y, c)
+    monkeypatch.setattr(gaussian, "_ROUNDING", 0.0)
+    assert quick == pytest.approx(cal.compute("smece", y, c), abs=1e-14)
 
 
 @pytest.mark.parametrize("lens", ["class-wise", "true-class", "predicted-class", "pairwise", "full"])

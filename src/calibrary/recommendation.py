@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from calibrary._errors import one_of
+from calibrary._errors import one_of, whole
 from calibrary.lookup import catalogue
 from calibrary.metrics.declare import Entry
 
@@ -118,6 +118,12 @@ def recommend(
     """
     one_of("task", task, TASKS)
     one_of("goal", goal, GOALS)
+    whole("n", n)
+    whole("most", most)
+    if n_classes is not None:
+        whole("n_classes", n_classes, least=2)
+    if not (isinstance(rare, int | float) and 0.0 <= rare <= 1.0):
+        raise ValueError(f"rare={rare!r} is no share: give a number from 0 to 1")
     need = Need(
         task, goal, n, rare, test or goal == "test", direction or goal == "explain", ties, safety, assurance,
         label_noise, n_classes, features,

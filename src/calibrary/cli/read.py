@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibrary._errors import suggest
 from calibrary.cli.files import Columns, InputError, Table, open_table
-from calibrary.data.checks import Array, sigmoid, softmax
+from calibrary.data.checks import Array, Outside, inside, outside, sigmoid, softmax
 from calibrary.data.columns import matched_names
 from calibrary.data.predictions import Predictions, predictions
 
@@ -363,8 +363,7 @@ def _inside(values: Columns, names: list[str], most: float) -> NDArray[np.bool_]
     fine = np.ones(len(values[names[0]]), dtype=bool)
     for name in names:
         if values[name].dtype.kind in "fiu":
-            with np.errstate(invalid="ignore"):
-                fine &= (values[name] >= 0) & (values[name] <= most)
+            fine &= inside(values[name], most)
     if not fine.any():
         raise InputError(f"no row has its probabilities between 0 and {most:g}: look at the columns {_some(names)}")
     return fine
@@ -394,11 +393,13 @@ def _matrix(values: Columns, columns: list[str], how: Reading, notes: list[str])
         _refuse_infinite(p, columns)
         return sigmoid(p) if p.ndim == 1 else softmax(p)
     top = 100.0 if how.percent else 1.0
-    wrong = ~((p >= 0) & (p <= top))
-    if wrong.any():
-        rows = np.flatnonzero(wrong if p.ndim == 1 else wrong.any(axis=1))[:3]
-        shown = "; ".join(f"row {i + 1}: {np.atleast_1d(p[i])[np.atleast_1d(wrong[i])][0]:g}" for i in rows)
-        raise InputError(f"column {_shown(columns)} holds values outside [0, {top:g}] ({shown}): {_remedy(p, how)}")
+    found = outside(p, top)
+    if found is not None:
+        wrong = ~inside(p, top).reshape(len(p), -1)
+        rows = np.flatnonzero(wrong.any(axis=1))[:3]
+        shown = "; ".join(f"row {i + 1}: {p[i][wrong[i]][0] if p.ndim > 1 else p[i]:g}" for i in rows)
+        remedy = _remedy(found, how, p.ndim == 1)
+        raise InputError(f"column {_shown(columns)} holds values outside [0, {top:g}] ({shown}): {remedy}")
     if not how.percent:
         return p
     below = int(((p > 0) & (p < 1)).sum()) if p.ndim == 1 else 0
@@ -419,12 +420,12 @@ def _shown(columns: list[str]) -> str:
     return columns[0] if len(columns) == 1 else ", ".join(columns[:3]) + " ..."
 
 
-def _remedy(p: Array, how: Reading) -> str:
+def _remedy(found: Outside, how: Reading, one_column: bool) -> str:
     if how.percent:
         return "percentages go from 0 to 100"
-    if p.min() >= 0.0 and p.max() <= 100.0:
-        if ((p > 0.0) & (p < 1.0)).any() and p.ndim == 1:
-            return "percentages mixed with fractions? bring them to one scale; --percent reads all as percentages"
+    if found.percentages and found.fraction is not None and one_column:
+        return "percentages mixed with fractions? bring them to one scale; --percent reads all as percentages"
+    if found.value > 1.0:
         return "use --percent if they are percentages, --logits if they are logits"
     return "use --logits if they are logits"
 

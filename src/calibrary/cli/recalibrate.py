@@ -29,7 +29,7 @@ from calibrary.cli.options import (
     written,
 )
 from calibrary.cli.stream import Job, kind_of, run
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, outside
 from calibrary.data.matching import match_detections
 from calibrary.recalibrate import RecalibrationGain, Recalibrator, recalibration_gain
 from calibrary.recalibrate.candidates import NAMES
@@ -195,14 +195,12 @@ def _of_prefix(prefix: str, names: list[str], recalibrator: Recalibrator) -> lis
 
 def _refuse_scale(p: Array, first: int, file: Path, fractions: bool) -> None:
     """Numbers that are no probabilities, with the number of their row in the whole file."""
-    wrong = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
-    if not len(wrong):
+    found = outside(p)
+    if found is None:
         return
-    row, j = (int(i) for i in wrong[0])
-    value = p[row, j]
-    if 1.0 < value <= 100.0:
+    if found.percentages:
         why = "percentages mixed with fractions; bring all to one scale, numbers from 0 to 1"
-        cause = f"looks like a percentage: {why}" if fractions else "looks like a percentage: divide by 100"
+        cause = f"looks like a percentage: {why if fractions else 'divide by 100'}"
     else:
         cause = "is not a probability: pass numbers from 0 to 1, or fit the map with --logits"
-    raise InputError(f"{file}: {value:g} in row {first + row + 1:,} (not counting a header) {cause}")
+    raise InputError(f"{file}: {found.value:g} in row {first + found.where[0] + 1:,} (not counting a header) {cause}")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.table import Table
 
@@ -35,6 +38,7 @@ from calibrary.cli.options import (
     Results,
     Rule,
     Seed,
+    Unit,
     Weight,
     WeightType,
     err,
@@ -55,6 +59,7 @@ def metric(
     prob: Prob = None,
     weight: Weight = None,
     weight_type: WeightType = "frequency",
+    unit: Unit = None,
     positive: Positive = None,
     lens: Lens = "auto",
     interval: Annotated[bool, typer.Option("--interval", help="Add an interval.")] = False,
@@ -84,6 +89,7 @@ def metric(
         drop_invalid=drop_invalid,
         id=id_column,
         class_column=class_column,
+        others=[unit] if unit else [],
     )
     p = found.predictions()
     draws = 999 if resamples is None else resamples
@@ -92,15 +98,23 @@ def metric(
         metrics=[entry.key],
         lens=lens,
         weight_type=weight_type,
-        intervals=interval,
-        tests=test,
+        intervals=interval and unit is None,
+        tests=test and unit is None,
         primary=entry.key,
         n_resamples=draws,
         rng=seed,
     )
     if not result.rows:
         raise InputError(f"{entry.key}: {result.skipped[entry.key]}")
-    for row in result.rows:
+    rows: Sequence[Any] = result.rows
+    if unit is not None:
+        if not (interval or test):
+            raise InputError("--unit says what is drawn together: add --interval or --test")
+        settings = {
+            "lens": lens, "weight_type": weight_type, "units": found.others[unit], "n_resamples": draws, "rng": seed,
+        }  # fmt: skip
+        rows = _by_unit(entry.key, p, rows, settings, interval, test)
+    for row in rows:
         text = f"{row.id}{'.' + row.part if row.part else ''} {row.value:.10g}"
         if row.low is not None:
             text += f"  [{row.low:.6g}, {row.high:.6g}]"
@@ -109,6 +123,20 @@ def metric(
         out.print(plain(text))
         if row.note and not quiet:
             err.print(f"[yellow]{plain(row.note)}[/]")
+
+
+def _by_unit(
+    id: str, p: Any, rows: Sequence[Any], settings: dict[str, Any], interval: bool, test: bool
+) -> Sequence[Any]:
+    """The rows with an interval and a p-value of units that are drawn whole."""
+    if interval:
+        ends = cal.interval(id, p, **settings)
+        low, high = np.atleast_1d(ends.low), np.atleast_1d(ends.high)
+        rows = [replace(row, low=float(low[i]), high=float(high[i])) for i, row in enumerate(rows)]
+    if test:
+        pvalues = np.atleast_1d(cal.test(id, p, **settings).pvalue)
+        rows = [replace(row, pvalue=float(pvalues[i])) for i, row in enumerate(rows)]
+    return rows
 
 
 def compare(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.data.boxes import checked_boxes, checked_scores, numbers
-from calibrary.data.checks import Array, Indices, as_array, as_floats
+from calibrary.data.checks import Array, Indices, as_array, as_floats, outside, refuse_negative
 from calibrary.data.geometry import as_xywh
 from calibrary.data.matches import Flags, Matches, Objects
 
@@ -117,9 +117,9 @@ def _flags(correct: Any, score: Array) -> Flags:
 
 def _overlaps(iou: Any, n: int) -> Array:
     values = _one_each(iou, "iou", n)
-    bad = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
-    if len(bad):
-        raise ValueError(f"iou[{bad[0]}] = {values[bad[0]]:g} is outside [0, 1]: an overlap is a share of the union")
+    found = outside(values)
+    if found is not None:
+        raise ValueError(f"iou[{found.where[0]}] = {found.value:g} is outside [0, 1]: an overlap is a share of the union")
     return values
 
 
@@ -128,9 +128,7 @@ def _weights(values: Any, name: str, n: int) -> Array:
     if given.shape != (n,):
         raise ValueError(f"{name} has shape {given.shape}: give {n} weights")
     weight = numbers(given, f"{name}[{{}}]".format)
-    bad = np.flatnonzero(~((weight >= 0.0) & np.isfinite(weight)))
-    if len(bad):
-        raise ValueError(f"{name}[{bad[0]}] = {weight[bad[0]]}: weights must be finite and not negative")
+    refuse_negative(weight, f"{name}[{{}}]".format)
     return weight
 
 

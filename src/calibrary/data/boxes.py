@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of
-from calibrary.data.checks import Array, Indices, as_array, missing
+from calibrary.data.checks import Array, Indices, as_array, missing, outside
 from calibrary.data.geometry import area as box_area
 from calibrary.data.geometry import as_xywh
 from calibrary.data.matches import Flags
@@ -258,14 +258,14 @@ def checked_boxes(box: Array, place: Place) -> Array:
 
 def checked_scores(score: Array, place: Place) -> Array:
     """Scores in [0, 1]; percentages are not guessed."""
-    bad = np.flatnonzero(~((score >= 0.0) & (score <= 1.0)))
-    if not len(bad):
+    found = outside(score)
+    if found is None:
         return score
-    i = int(bad[0])
-    if np.isnan(score[i]):
-        raise ValueError(f"{place(i)} is NaN: every detection needs a score")
+    here = place(found.where[0])
+    if found.missing:
+        raise ValueError(f"{here} is NaN: every detection needs a score")
     remedy = "pass scores in [0, 1]; divide percentages by 100, put logits through calibrary.sigmoid(...)"
-    raise ValueError(f"{place(i)} = {score[i]:g} is {'above 1' if score[i] > 1 else 'below 0'}: {remedy}")
+    raise ValueError(f"{here} = {found.value:g} is {found.side}: {remedy}")
 
 
 def checked_sizes(image_size: Any) -> Sizes | None:

@@ -5,7 +5,9 @@ Labels have a file of their own (``labels``), and so have named columns (``colum
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -165,6 +167,56 @@ def _may_leave_unit_interval(p: Array) -> bool:
 _BITS_OF_ONE = int(np.float64(1.0).view(np.uint64))
 
 
+def inside(p: Any, most: float = 1.0) -> Any:
+    """Which numbers are probabilities (with ``most=100``: percentages). Tensors stay where they are."""
+    return (p >= 0.0) & (p <= most)
+
+
+@dataclass(frozen=True)
+class Outside:
+    """The first number that is no probability, and what the numbers look like.
+
+    Every door (arrays, files, scores of a detector, maps) asks here, and says it with its own names of rows and columns.
+
+    Attributes
+    ----------
+    where : the place of the number
+    value : float
+    percentages : do all the numbers look like percentages?
+    fraction : where they do, the place of a number between 0 and 1 among them, which may be meant as it is
+    """
+
+    where: tuple[int, ...]
+    value: float
+    percentages: bool
+    fraction: tuple[int, ...] | None
+
+    @property
+    def missing(self) -> bool:
+        return math.isnan(self.value)
+
+    @property
+    def side(self) -> str:
+        return "above 1" if self.value > 1.0 else "below 0"
+
+
+def outside(p: NDArray[Any], most: float = 1.0) -> Outside | None:
+    """The first number that is no probability (with ``most=100``: no percentage); None where all are."""
+    wrong = np.argwhere(~inside(p, most))
+    if not len(wrong):
+        return None
+    where = tuple(int(i) for i in wrong[0])
+    # one that is 1.04 is a slip, and so are two; percentages are larger
+    percentages = bool(inside(p, 100.0).all() and p.max() > 2.0)
+    small = np.argwhere((p > 0.0) & (p < 1.0)) if percentages else ()
+    return Outside(where, float(p[where]), percentages, tuple(int(i) for i in small[0]) if len(small) else None)
+
+
+def shown_place(where: Sequence[int]) -> str:
+    """A place in an array as Python writes it: [3], [3, 1]."""
+    return f"[{', '.join(map(str, where))}]"
+
+
 def refuse_outside(p: Array) -> None:
     """Refuse probabilities outside [0, 1], of any shape."""
     if _may_leave_unit_interval(p.ravel()):
@@ -172,30 +224,26 @@ def refuse_outside(p: Array) -> None:
 
 
 def _refuse_probabilities(p: Array) -> None:
-    wrong = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
-    if not len(wrong):
+    found = outside(p)
+    if found is None:
         return
-    where = tuple(int(i) for i in wrong[0])
-    value = p[where]
-    place = f"y_prob[{', '.join(map(str, where))}] = {value:.10g}"
-    if np.isnan(value):
+    place = f"y_prob{shown_place(found.where)} = {found.value:.10g}"
+    if found.missing:
         raise ValueError(f"{place}: drop or fill missing predictions before measuring them")
-    side = "above 1" if value > 1 else "below 0"
-    if p.min() >= 0.0 and 2.0 < p.max() <= 100.0:
-        raise ValueError(f"{place} is {side} and none is above 100: pass percent=True if these are percentages")
+    if found.percentages:
+        raise ValueError(f"{place} is {found.side} and none is above 100: pass percent=True if these are percentages")
     raise ValueError(
-        f"{place} is {side}: pass probabilities; for logits use calibrary.softmax(...) or calibrary.sigmoid(...), "
-        "for percentages percent=True"
+        f"{place} is {found.side}: pass probabilities; for logits use calibrary.softmax(...) or "
+        "calibrary.sigmoid(...), for percentages percent=True"
     )
 
 
 def _from_percent(p: Array) -> Array:
     """Percentages as probabilities, because the user said that they are: nothing is divided unasked."""
-    bad = np.argwhere(~((p >= 0.0) & (p <= 100.0)))
-    if len(bad):
-        where = tuple(int(i) for i in bad[0])
+    found = outside(p, 100.0)
+    if found is not None:
         raise ValueError(
-            f"y_prob[{', '.join(map(str, where))}] = {p[where]:.10g} is no percentage: they go from 0 to 100"
+            f"y_prob{shown_place(found.where)} = {found.value:.10g} is no percentage: they go from 0 to 100"
         )
     if p.max() <= 1.0:
         warn("percent=True and no value of y_prob is above 1: are these percentages, or probabilities already?")
@@ -224,16 +272,21 @@ LARGEST_WEIGHT_RATIO = 1e12
 LARGEST_WEIGHT = 1e60
 
 
+def refuse_negative(w: NDArray[Any], place: Callable[[int], str]) -> None:
+    """Refuse weights that are negative, infinite or missing; ``place`` names the i-th."""
+    if w.size and not (w.min() >= 0.0 and w.max() < np.inf):
+        i = int(np.flatnonzero(~((w >= 0.0) & (w < np.inf)))[0])
+        raise ValueError(f"{place(i)} = {w[i]}: weights must be finite and not negative")
+
+
 def checked_weights(sample_weight: Any, n: int, name: str = "sample_weight", rows: str = "y_true has {} rows") -> Array:
     """One weight for each of n rows: finite, not negative, not all zero, of a size that can be added up."""
     given = as_array(sample_weight, name)
     if given.ndim != 1 or len(given) != n:
         raise ValueError(f"{name} has shape {given.shape}, {rows.format(n)}: give one weight per row")
     w = as_floats(given, name)
+    refuse_negative(w, f"{name}[{{}}]".format)
     least, most = w.min(), w.max()
-    if not (least >= 0.0 and most < np.inf):
-        i = int(np.flatnonzero(~((w >= 0.0) & (w < np.inf)))[0])
-        raise ValueError(f"{name}[{i}] = {w[i]}: weights must be finite and not negative")
     if most == 0.0:
         raise ValueError(f"every {name} is zero: at least one row must count")
     if not 1.0 / LARGEST_WEIGHT <= most <= LARGEST_WEIGHT / n:

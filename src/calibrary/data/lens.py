@@ -28,9 +28,10 @@ lens                    views                    label                          
 
 from __future__ import annotations
 
+import bisect
 import functools
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -333,15 +334,33 @@ def _pairs(k: int) -> list[tuple[int, int]]:
     return [(a, b) for a in range(k) for b in range(a + 1, k)]
 
 
+def _rows_of_classes(p: Predictions) -> list[Indices]:
+    """The rows of every class, found in one sort: with many classes, a search for each would cost far more."""
+    order = np.argsort(p.y, kind="stable")
+    return np.split(order, np.searchsorted(p.y[order], np.arange(1, p.k)))
+
+
+def _pairs_seen(rows_of: list[Indices]) -> Iterator[tuple[int, int]]:
+    """The pairs a < b that have rows, one by one."""
+    seen = [k for k, rows in enumerate(rows_of) if len(rows)]
+    for a, rows in enumerate(rows_of):
+        others = range(a + 1, len(rows_of)) if len(rows) else seen[bisect.bisect(seen, a) :]
+        yield from ((a, b) for b in others)
+
+
 def _pairwise(p: Predictions, lens: Lens) -> Views:
     views, keys = [], []
     if lens.pair is not None and max(lens.pair) >= p.k:
         raise ValueError(f"pairwise{lens.pair} names class {max(lens.pair)}, and classes are 0..{p.k - 1}")
-    for a, b in _pairs(p.k) if lens.pair is None else [lens.pair]:
-        both = p.p[:, a] + p.p[:, b]
-        rows = np.flatnonzero(((p.y == a) | (p.y == b)) & (both > 0))
+    rows_of = _rows_of_classes(p)
+    for a, b in _pairs_seen(rows_of) if lens.pair is None else [lens.pair]:
+        rows = np.sort(np.concatenate((rows_of[a], rows_of[b])))
+        first = p.p[rows, a]
+        both = first + p.p[rows, b]
+        if not (both > 0).all():
+            rows, first, both = rows[both > 0], first[both > 0], both[both > 0]
         if len(rows):
-            views.append(p.subset(rows, (p.y[rows] == a).astype(np.intp), p.p[rows, a] / both[rows]))
+            views.append(p.subset(rows, (p.y[rows] == a).astype(np.intp), first / both))
             keys.append((a, b))
     if not views:
         raise ValueError("lens='pairwise': no pair of classes has a row")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of
 from calibrary._once import once
-from calibrary.data.checks import Array, Indices, as_floats
+from calibrary.data.checks import Array, Indices, as_floats, refuse_negative
 from calibrary.data.parts import part_of_each, split_rows
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
@@ -242,9 +242,7 @@ class Matches:
             raise ValueError(
                 f"image_weight has shape {factor.shape}: give one weight for each of {self.n_images} images"
             )
-        bad = np.flatnonzero(~((factor >= 0.0) & np.isfinite(factor)))
-        if len(bad):
-            raise ValueError(f"image_weight[{bad[0]}] = {factor[bad[0]]}: weights must be finite and not negative")
+        refuse_negative(factor, "image_weight[{}]".format)
         weight = self.weights * factor[self.image]
         kept = weight > 0.0
         objects = self.objects

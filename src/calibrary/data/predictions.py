@@ -538,6 +538,14 @@ class Predictions:
             )
         return whole.astype(np.int64)
 
+    def noise_by_row(self, weight_type: str, purpose: str) -> bool:
+        """Does the noise of a sum come from distinct rows, rescaled? Else from copies, whose weights are counts."""
+        one_of("weight_type", weight_type, ("frequency", "importance"))
+        if self.w is None or weight_type == "importance":
+            return self.w is not None
+        self.counts(purpose)
+        return False
+
     def variance_weight(self, weight_type: str, purpose: str) -> Array:
         """The weights that enter a variance: w for copies of rows, w squared for importance weights."""
         one_of("weight_type", weight_type, ("frequency", "importance"))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.data.checks import Array, as_array, checked_probabilities, sigmoid, softmax
+from calibrary.data.checks import Array, as_array, checked_probabilities, outside, shown_place, sigmoid, softmax
 from calibrary.data.matches import Matches
 
 
@@ -51,18 +51,16 @@ def _from_logits(z: NDArray[Any]) -> Array:
 
 def refuse_mixed_scales(p: NDArray[Any]) -> None:
     """Percentages beside fractions cannot be told apart below 1: refuse them rather than guess."""
-    if not p.size or p.dtype.kind not in "fiu" or not (p.max() > 1.0 and p.max() <= 100.0 and p.min() >= 0.0):
+    found = outside(p) if p.size and p.dtype.kind in "fiu" else None
+    if found is None or not found.percentages:
         return
-    large = np.argwhere(p > 1.0)[0]
-    fractions = np.argwhere((p > 0.0) & (p < 1.0))
-    place = ", ".join(map(str, large))
-    if len(fractions):
-        other = ", ".join(map(str, fractions[0]))
+    place = f"p{shown_place(found.where)} = {found.value:g} looks like a percentage"
+    if found.fraction is not None:
         raise ValueError(
-            f"p[{place}] = {p[tuple(large)]:g} looks like a percentage and p[{other}] = {p[tuple(fractions[0])]:g} "
-            "like a fraction: bring all to one scale, numbers from 0 to 1"
+            f"{place} and p{shown_place(found.fraction)} = {p[found.fraction]:g} like a fraction: bring all to one "
+            "scale, numbers from 0 to 1"
         )
-    raise ValueError(f"p[{place}] = {p[tuple(large)]:g} looks like a percentage: divide by 100")
+    raise ValueError(f"{place}: divide by 100")
 
 
 def refuse_swapped(p: Any, y: Any) -> None:

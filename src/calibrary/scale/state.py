@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import extra, one_of, suggest
-from calibrary.data.checks import as_array
+from calibrary.data.checks import as_array, refuse_negative
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.numerics.cells import Grid
@@ -496,9 +496,7 @@ def whole_weights(given: NDArray[Any], place: Any) -> Integers:
                 "multiply all weights by 1000 and round, or leave them out"
             )
         w = number.astype(np.int64)
-    if len(w) and w.min() < 0:
-        i = int(np.flatnonzero(w < 0)[0])
-        raise ValueError(f"{place(i)} = {w[i]}: weights must not be negative")
+    refuse_negative(w, place)
     return w
 
 

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 import scipy
 
-from calibrary._errors import one_of, warn
+from calibrary._errors import one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
@@ -43,6 +43,8 @@ _NO_LAW = Correction(
     "yes",
     "no null law of its own is known: debiased_calibration_test redraws the labels, as can be done for any metric",
 )
+#: Two rows; the effective number of two rows of weight 1/3 is a rounding less than that.
+_TWO = 2.0 * (1.0 - 1e-12)
 
 
 class _Bins(Common, total=False):
@@ -135,7 +137,7 @@ def debiased_squared_calibration_error(
     groups = group(view, binning, mass_rule=mass_rule, **options)
     n = _size(groups, weight_type)
     rate = groups.label if definition == "authors" else groups.confidence
-    several = n >= 2
+    several = n >= _TWO
     noise = rate[several] * (1.0 - rate[several]) / (n[several] - 1.0)
     value = float(np.dot(groups.share[several], groups.gap[several] ** 2 - noise))
     return math.sqrt(max(value, 0.0)) if root else value
@@ -260,7 +262,7 @@ def debiased_squared_calibration_error_test(
     )
     groups = group(view, binning, mass_rule=mass_rule, **options)
     n, variance = _size(groups, weight_type), _null_variance(groups, view, weight_type)
-    several = n >= 2
+    several = n >= _TWO
     part = (groups.share * variance)[several]
     rate = groups.confidence * (1.0 - groups.confidence)
     noise = rate - (variance if definition == "authors" else 0.0)  # the mean of label (1 - label) is less than that
@@ -369,15 +371,6 @@ def debiased_calibration_test(y_true: Any, y_prob: Any = None, *, metric: str = 
 
 def _size(groups: Groups, weight_type: str) -> Array:
     """Number of rows behind each group's mean label."""
-    one_of("weight_type", weight_type, ("frequency", "importance"))
-    w = groups.view.w
-    if w is None:
+    if not groups.view.noise_by_row(weight_type, "the noise that is subtracted"):
         return groups.weight
-    if weight_type == "importance":
-        return groups.weight**2 / groups.sum(w)
-    if (w % 1).any():
-        warn(
-            "sample_weight holds fractions, and the noise that is subtracted depends on their scale: pass counts, or "
-            "weight_type='importance'"
-        )
-    return groups.weight
+    return np.maximum(groups.weight**2 / groups.sum(groups.view.weight), 1.0)

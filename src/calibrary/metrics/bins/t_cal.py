@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of, warn
+from calibrary._errors import one_of
 from calibrary._once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
@@ -58,7 +58,9 @@ __all__ = [
         ),
     ),
 )
-def debiased_plugin_estimator(view: Predictions, *, n_bins: int = 15, **common: Unpack[Common]) -> float:
+def debiased_plugin_estimator(
+    view: Predictions, *, n_bins: int = 15, weight_type: str = "frequency", **common: Unpack[Common]
+) -> float:
     r"""Mean squared gap over bins without the terms of each row with itself: 0 on average when calibrated.
 
     .. math:: \frac{1}{N} \sum_b \frac{1}{n_b} \sum_{i \ne j \in b} (c_i - y_i)(c_j - y_j)
@@ -70,6 +72,9 @@ def debiased_plugin_estimator(view: Predictions, *, n_bins: int = 15, **common: 
     ----------
     n_bins : int
         Equal-width bins, closed left; parts of every edge of the simplex for whole vectors.
+    weight_type : "frequency" or "importance"
+        Whether weights count copies, which are pairs with each other, or rescale distinct rows, of which only the
+        pairs of different ones are left (then the scale of the weights does not matter).
 
     Examples
     --------
@@ -77,18 +82,15 @@ def debiased_plugin_estimator(view: Predictions, *, n_bins: int = 15, **common: 
     >>> round(cal.debiased_plugin_estimator([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6], n_bins=2), 4)
     -0.035
     """
-    if view.w is not None and (view.w != np.rint(view.w)).any():
-        warn(
-            "sample_weight holds fractions, and the noise that is subtracted depends on their scale: pass counts, or "
-            "weights that sum to the number of rows"
-        )
+    distinct = view.noise_by_row(weight_type, "the noise that is subtracted")
     if view.binary:
         groups = group(view, "width", n_bins=n_bins, closed="left")
-        own = groups.total(lambda c, y: (y - c) ** 2)
+        own = groups.sum(view.weight * view.residual**2) if distinct else groups.total(lambda c, y: (y - c) ** 2)
         total = groups.residual**2
     else:
         groups = SimplexCells(n_bins).groups(view)
-        own = groups.sum((view.p**2).sum(axis=1) + 1.0 - 2.0 * view.p_true)
+        square = (view.p**2).sum(axis=1) + 1.0 - 2.0 * view.p_true
+        own = groups.sum(view.weight * square if distinct else square)
         total = (groups.residual**2).sum(axis=1)
     return float(((total - own) / groups.weight).sum() / view.total)
 
@@ -124,6 +126,7 @@ def t_cal_test(
     n_resamples: int = 3000,
     alpha: float = 0.05,
     rng: Any = None,
+    weight_type: str = "frequency",
     **common: Unpack[Common],
 ) -> TCalResult:
     r"""Test calibration at every scale at once: T-Cal, adaptive over 2, 4, 8, ... bins.
@@ -145,6 +148,8 @@ def t_cal_test(
     alpha : float
         Level at which you will test.
     rng : int, Generator or None
+    weight_type : "frequency" or "importance"
+        The test itself draws copies of rows, so that weights must count them; ``method="monte-carlo"`` takes both.
 
     Returns
     -------
@@ -162,6 +167,8 @@ def t_cal_test(
     (2, 0.013)
     """
     one_of("null", null, ("consistency", "labels"))
+    if view.noise_by_row(weight_type, "T-Cal"):
+        raise ValueError("weight_type='importance' has no copies of rows to draw: use method='monte-carlo'")
     atoms = _Atoms(view)
     scales = _scales(atoms.total, view.k, n_bins, smoothness)
     if n_resamples + 1 < len(scales) / alpha * (1 - 1e-12):

@@ -109,8 +109,10 @@ def smoothed_size(flow: Diffusion, sigma: float | None, grid: int | None, unsmoo
         return min(size(max(positive_width(sigma, (), "sigma") or 0.0, _SMALLEST)), 1.0)
     if grid is None and flow.gap > 0.0 and 0.0 < (limit := unsmoothed()) < flow.gap / 16.0:
         return limit  # at that width no two points reach each other, so that nothing cancels
-    least = abs(float(flow.a.sum())) if grid is None else 0.0
-    found = _fixed_point(size, flow.scales, least, _FIRST, falls=grid is None)
+    least, most = (abs(float(flow.a.sum())), float(np.abs(flow.a).sum())) if grid is None else (0.0, 1.0)
+    if most - least <= 1e-14:
+        return min(least, 1.0)  # all residuals have one sign: nothing cancels at any width
+    found = _fixed_point(size, flow.scales, least, min(_FIRST, most), falls=grid is None)
     if found is not None:
         return found
     limit = unsmoothed()
