@@ -79,7 +79,7 @@ def test_ways_of_reading_that_need_all_rows_read_whole(folder: Path, large: None
 
 def test_a_report_of_a_large_folder(folder: Path, tmp_path: Path, large: None) -> None:
     page = tmp_path / "page.html"
-    options = ("--metrics", "ece,ici", "--resamples", 19, "-o", page)
+    options = ("--metrics", "ece,calibration_loss", "--resamples", 19, "-o", page)
     text = run("report", folder, "--label", "y", "--prob", "p", *options)
     assert "Not calibrated" in text
     assert "scanned into a state" in text

@@ -72,13 +72,15 @@ class _Halves(Intervals):
     def _cuts(self, view: Predictions) -> Array:
         x, w = view.sorted.c, view.sorted.w
         bounds = np.array([0, view.n])
+        # what stands before every row: rows, or copies where they stand for many
+        before = np.concatenate(([0.0], np.cumsum(w))) if view.counted and w is not None else np.arange(view.n + 1)
         cuts: list[Array] = []
         open_ = np.array([True])  # nodes that may still be split
         while open_.any():
             threshold = self._thresholds(x, w, bounds) - _BELOW
             middle = np.clip(np.searchsorted(x, threshold, side="left"), bounds[:-1], bounds[1:])
-            size = np.minimum(middle - bounds[:-1], bounds[1:] - middle)
-            split = open_ & (np.diff(bounds) >= self.rule.min_size) & (size >= self.rule.min_leaf)
+            size = np.minimum(before[middle] - before[bounds[:-1]], before[bounds[1:]] - before[middle])
+            split = open_ & (np.diff(before[bounds]) >= self.rule.min_size) & (size >= self.rule.min_leaf)
             cuts.append(threshold[split])
             new = middle[split]
             open_ = np.insert(split, np.flatnonzero(split) + 1, True)

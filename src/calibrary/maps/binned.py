@@ -62,6 +62,8 @@ class Binned(CalibrationMap):
     def _learn(self, view: Predictions) -> None:
         n = self.n_bins
         if isinstance(n, str):
+            if view.counted:
+                raise ValueError("n_bins='cv' puts rows in folds, and these stand for many each: give a number of bins")
             n = CrossValidated(self.base, roof=self.roof, empty=self.empty, **self.choice).fit_view(view).n_bins_
         self.chosen_ = n
         self.bins_ = bins_of_map(self.base, n).fit_view(view)

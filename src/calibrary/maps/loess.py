@@ -10,7 +10,7 @@ from calibrary._errors import one_of
 from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit
-from calibrary.numerics.smooth.loess import cell_vertices, hermite, local_polynomial
+from calibrary.numerics.smooth.loess import cell_vertices, hermite, local_polynomial, nearest_window, row_of
 
 #: Targets where the sorted walk may have lost more than this factor of machine precision are fitted one by one.
 _LOST_DIGITS = 1e5
@@ -33,7 +33,7 @@ class Loess(CalibrationMap):
     clip : keep the curve within [0, 1]; off by default, as in the inventors' code
 
     Outside the confidences it was fitted to the map is NaN, as in R. Sample weights multiply the squared errors,
-    while the span counts rows.
+    while the span counts rows; of rows that stand for copies (a state) it counts those.
     """
 
     span: float = 0.75
@@ -51,7 +51,8 @@ class Loess(CalibrationMap):
         self.constant_ = float(view.mean(view.y)) if rows.c[-1] - rows.c[0] < SMALLEST_SPREAD else None
         if self.constant_ is not None:
             return
-        n = view.n
+        self.upto_ = np.cumsum(rows.w, dtype=np.float64).astype(np.intp) if view.counted and rows.w is not None else None
+        n = view.n if self.upto_ is None else int(self.upto_[-1])
         self.q_ = min(n, int(np.floor(n * self.span + 1e-5)))
         if self.q_ < self.degree + 2:
             raise ValueError(
@@ -60,7 +61,7 @@ class Loess(CalibrationMap):
             )
         self.stretch_ = float(np.sqrt(max(1.0, self.span)))
         if self.surface == "interpolate":
-            self.vertices_ = cell_vertices(self.x_, int(np.floor(n * self.span * self.cell)))
+            self.vertices_ = cell_vertices(self.x_, int(np.floor(n * self.span * self.cell)), self.upto_)
             self.value_, self.slope_ = self._local(self.vertices_)
 
     def _check(self) -> None:
@@ -76,7 +77,7 @@ class Loess(CalibrationMap):
         return logit(c) if self.transform == "logit" else c
 
     def _local(self, targets: Array) -> tuple[Array, Array]:
-        return local_polynomial(self.x_, self.y_, self.w_, targets, self.q_, self.degree, self.stretch_)
+        return local_polynomial(self.x_, self.y_, self.w_, targets, self.q_, self.degree, self.stretch_, self.upto_)
 
     def at(self, view: Predictions) -> Array:
         """The map at the distinct confidences of a binary view, which are checked already."""
@@ -110,11 +111,15 @@ class Loess(CalibrationMap):
             return self._local(targets)[0]
         from calibrary.numerics.compiled.loess import local_polynomials
 
+        first, stop = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+        if self.upto_ is not None:
+            start = nearest_window(self.x_, targets, self.q_, self.upto_)
+            first, stop = row_of(start, self.upto_), row_of(start + self.q_ - 1, self.upto_) + 1
         value = np.empty(len(targets))
         trusted = np.empty(len(targets), dtype=np.bool_)
         w = np.ones(len(self.x_)) if self.w_ is None else self.w_
         local_polynomials(
-            self.x_, self.y_, w, targets, self.q_, self.degree, self.stretch_, _LOST_DIGITS, value, trusted
+            self.x_, self.y_, w, targets, self.q_, first, stop, self.degree, self.stretch_, _LOST_DIGITS, value, trusted
         )
         doubtful = np.flatnonzero(~trusted)
         if len(doubtful):

@@ -35,6 +35,8 @@ class Lowess(CalibrationMap):
             raise ValueError(f"span={self.span!r} must be above 0 and at most 1")
         if not self.delta >= 0.0:
             raise ValueError(f"delta={self.delta!r} must not be negative")
+        if view.counted:
+            raise ValueError("map='lowess' counts rows, and these stand for many predictions each: use map='loess'")
         rows = view.sorted
         self.support_ = (float(rows.c[0]), float(rows.c[-1]))
         self.x_, self.value_ = lowess(rows.c, rows.y, rows.w, self.span, self.delta * (rows.c[-1] - rows.c[0]))

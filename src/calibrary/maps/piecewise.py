@@ -6,7 +6,7 @@ maps. Everything is deterministic given ``rng``; the folds depend on the order o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -26,14 +26,40 @@ _GROUPS, _MANY_GROUPS = 50, 2000
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows ascending in x (equal x in their input order), with shares of ones and weights."""
+    """Rows ascending in x (equal x in their input order), with shares of ones and weights.
+
+    Where rows stand for many copies each (``counted``), groups and folds are made of copies.
+    """
 
     x: Array
     y: Array
     w: Array
+    counted: bool = False
+
+    @classmethod
+    def of(cls, x: Array, view: Predictions) -> tuple[_Rows, Indices]:
+        """The rows of a view in order, and that order. Copies have none of their own: they are put by their labels."""
+        order = np.lexsort((view.y, x)) if view.counted else np.argsort(x, kind="stable")
+        return cls(x[order], view.y[order].astype(np.float64), view.weight[order], view.counted), order
 
     def only(self, mask: Any) -> _Rows:
         return _Rows(self.x[mask], self.y[mask], self.w[mask])
+
+    def weighing(self, w: Array) -> _Rows:
+        some = w > 0.0
+        return _Rows(self.x[some], self.y[some], w[some], self.counted)
+
+    def folds(self, fold: Indices) -> Iterator[tuple[_Rows, _Rows]]:
+        """The rows outside each fold, and those in it."""
+        for f in range(int(fold.max()) + 1):
+            yield self.only(fold != f), self.only(fold == f)
+
+    def folds_of_copies(self, n_folds: int) -> Iterator[tuple[_Rows, _Rows]]:
+        """The same with copies dealt in turn along the rows, one to each fold: equal tables have equal folds."""
+        upto = np.cumsum(self.w)
+        for f in range(n_folds):
+            held = np.floor((upto - 1.0 - f) / n_folds) - np.floor((upto - self.w - 1.0 - f) / n_folds)
+            yield self.weighing(self.w - held), self.weighing(held)
 
     @once
     def coarser(self) -> list[_Rows]:
@@ -44,11 +70,25 @@ class _Rows:
         """At most so many groups: mean x, mean y, and weights summing to one."""
         start = np.flatnonzero(np.concatenate(([True], self.x[1:] != self.x[:-1])))
         if len(start) > groups:
-            size, longer = divmod(len(self.x), groups)
+            n = int(self.w.sum()) if self.counted else len(self.x)
+            size, longer = divmod(n, groups)
             start = np.arange(groups) * size + np.minimum(np.arange(groups), longer)
+            if self.counted:
+                return self._groups_of_copies(np.append(start, n))
         w = np.add.reduceat(self.w, start)
         mean_x, mean_y = np.add.reduceat(self.w * self.x, start) / w, np.add.reduceat(self.w * self.y, start) / w
         return _Rows(mean_x, mean_y, w / w.sum())
+
+    def _groups_of_copies(self, bounds: Indices) -> _Rows:
+        """Groups of the copies between the bounds, which may fall between two copies of one row."""
+        upto = np.concatenate(([0.0], np.cumsum(self.w)))
+        w = np.diff(bounds).astype(np.float64)
+        some = w > 0.0
+        mean_x, mean_y = (
+            np.diff(np.interp(bounds, upto, np.concatenate(([0.0], np.cumsum(self.w * a)))))[some] / w[some]
+            for a in (self.x, self.y)
+        )
+        return _Rows(mean_x, mean_y, w[some] / w.sum())
 
     def distinct(self) -> _Rows:
         """Rows of equal x taken together: the same likelihood, fewer terms."""
@@ -69,15 +109,15 @@ class _Piecewise(CalibrationMap):
 
     def _learn(self, view: Predictions) -> None:
         self._check()
-        x = self._axis(view.c)
-        order = np.argsort(x, kind="stable")
-        rows = _Rows(x[order], view.y[order].astype(np.float64), view.weight[order])
-        choices = [self.segments] if self.segments is not None else list(range(1, self._most_segments(view.n) + 1))
+        rows, order = _Rows.of(self._axis(view.c), view)
+        n = int(view.total) if view.counted else view.n
+        choices = [self.segments] if self.segments is not None else list(range(1, self._most_segments(n) + 1))
         curves: list[list[Callable[[Array], Array]]] = []
         chosen = 0
-        if view.n > 1 and (self.ensemble or len(choices) > 1):
-            fold = _folds(view.n, min(self.cv, view.n), self.rng)[order]
-            found = [self._fit_without(rows, fold == f, choices) for f in range(int(fold.max()) + 1)]
+        if n > 1 and (self.ensemble or len(choices) > 1):
+            n_folds = min(self.cv, n)
+            folds = rows.folds_of_copies(n_folds) if view.counted else rows.folds(_folds(n, n_folds, self.rng)[order])
+            found = [self._fit_without(seen, out, choices) for seen, out in folds]
             curves = [list(of_one_size) for of_one_size in zip(*(fitted for fitted, _ in found), strict=True)]
             scores = np.mean([losses for _, losses in found], axis=0)
             chosen = int(np.flatnonzero(scores <= scores.min() * (1.0 + self.tolerance))[0])
@@ -94,10 +134,9 @@ class _Piecewise(CalibrationMap):
         return again
 
     def _fit_without(
-        self, rows: _Rows, held: Any, choices: list[int]
+        self, seen: _Rows, out: _Rows, choices: list[int]
     ) -> tuple[list[Callable[[Array], Array]], list[float]]:
         """The curves of every number of pieces without a fold, and their mean squared errors on it."""
-        out, seen = rows.only(held), rows.only(~held)
         distinct, groups = seen.distinct(), seen.condensed()
         curves = [self._fit_one(distinct, groups, k) for k in choices]
         return curves, [float(np.average((curve(out.x) - out.y) ** 2, weights=out.w)) for curve in curves]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
@@ -48,19 +49,29 @@ class Basis:
         return result
 
 
-def spline_knots(ordered: Array, n_knots: int, link: Callable[[Array], Array] = np.asarray) -> Array:
-    """Harrell's knots of x = link(ordered); none when fewer than three remain distinct (the spline is then a line)."""
+def spline_knots(
+    ordered: Array, n_knots: int, link: Callable[[Array], Array] = np.asarray, copies: Array | None = None
+) -> Array:
+    """Harrell's knots of x = link(ordered); none when fewer than three remain distinct (the spline is then a line).
+
+    ``copies`` says how often each value is there.
+    """
     if n_knots not in _QUANTILES:
         raise ValueError(f"n_knots={n_knots!r} is not known: choose from {', '.join(map(str, _QUANTILES))}")
-    n = len(ordered)
+    upto = None if copies is None else np.cumsum(copies)
+    n = len(ordered) if upto is None else int(upto[-1])
     if n < 5:
         return np.empty(0)
     place = np.array(_QUANTILES[n_knots]) * (n - 1)
     low = np.minimum(place.astype(np.intp), n - 2)
-    below, above = link(ordered[low]), link(ordered[low + 1])
+
+    def at(rank: Any) -> Array:
+        return link(ordered[rank if upto is None else upto.searchsorted(rank, "right")])
+
+    below, above = at(low), at(low + 1)
     knots = below + (above - below) * (place - low)
     if n < 100:
-        knots[0], knots[-1] = link(ordered[[4, -5]])
+        knots[0], knots[-1] = at(np.array([4, n - 5]))
     knots = np.unique(knots)
     return knots if len(knots) >= 3 else np.empty(0)
 
@@ -84,7 +95,8 @@ class RestrictedCubicSpline(LogitMap):
     n_knots: int = 5
 
     def _learn(self, view: Predictions) -> None:
-        self.kinks_ = spline_knots(view.sorted.c, self.n_knots, logit)
+        rows = view.sorted
+        self.kinks_ = spline_knots(rows.c, self.n_knots, logit, rows.w if view.counted else None)
 
         def fit(points: Points) -> tuple[tuple[Basis, Array], Array]:
             basis = Basis(points.z, self.kinks_, points.w)

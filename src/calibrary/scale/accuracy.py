@@ -68,7 +68,7 @@ def accuracy(metric: str, state: Any, **options: Any) -> Accuracy:
     exact
     >>> cal.scale.accuracy("bs", state).bound < 1e-9
     True
-    >>> cal.scale.accuracy("ici", state).kind
+    >>> cal.scale.accuracy("ece_at_k", state).kind
     'refused'
     """
     rows = state.as_predictions() if hasattr(state, "as_predictions") else state

@@ -4,7 +4,8 @@
 exact    linear in the confidences, or a function of bin sums whose edges are edges of cells
 smooth   a smooth function of the confidences: the error falls with the square of the cell width
 order    depends on the order of the rows: wrong by what one cell can hold
-counts   has spans, knots, folds or limits that count rows of the table instead of predictions
+copies   has spans, knots, leaves or folds, which count the predictions behind the rows
+counts   has folds or limits that only rows one by one can give
 keys     needs a column made row by row, to be kept apart with ``by=``
 sample   needs whole rows: computed on the uniform sample of a state that keeps one
 detection  needs matched detections
@@ -60,11 +61,11 @@ _ORDER: dict[str, Measured] = {
     "sce": (1e-7, 3e-8), "ecce_mad": (2e-6, 9e-7), "ecce_r": (4e-6, 1e-6), "rice": (7e-8, 6e-9),
     "intce": (4e-5, 1e-5),
 }  # fmt: skip
-_COUNTS: dict[str, Measured] = {
-    "mvms": None, "ece_fott": None, "ici": (6e-7, 6e-7), "ep": None, "eci": (2e-4, 5e-4), "ece_pl": None,
-    "ece_pl3": None, "ece_at_k": None, "avg_ece_at_l": None, "map_error": (6e-7, 6e-7), "e50": None, "e90": None,
-    "emax": None,
+_COPIES: dict[str, Measured] = {
+    "mvms": None, "ici": (6e-7, 6e-7), "ep": None, "eci": (2e-4, 5e-4), "ece_pl": None, "ece_pl3": None,
+    "map_error": (6e-7, 6e-7), "e50": None, "e90": None, "emax": None,
 }  # fmt: skip
+_COUNTS = dict.fromkeys(("ece_fott", "ece_at_k", "avg_ece_at_l"))
 _KEYS = dict.fromkeys(("eice", "piece", "pce", "proximity_bias", "consistency"))
 _SAMPLE = dict.fromkeys(("skce_ul", "ls_ecoc_r", "knn_reliability"))
 _DETECTION = dict.fromkeys(("average_calibration_error", "d_ece", "laece", "laace", "l1cbod", "egce", "qgc", "sgc"))
@@ -78,15 +79,15 @@ _NEWER: dict[str, Fact] = {
     "e_aurc": Fact("order", (5e-8, 7e-9)), "augrc": Fact("order", (3e-8, 3e-9)), "auroc": Fact("order", (4e-6, 2e-7)),
     "rms_calibration_error": Fact("counts"), "rank_calibration_error": Fact("order", (2e-3, 2e-3)),
     "honest_error": Fact("order"),
-    "lower_distance": Fact("sample"), "interval_partition_distance": Fact("sample"), "error_at_level": Fact("counts"),
+    "lower_distance": Fact("sample"), "interval_partition_distance": Fact("sample"), "error_at_level": Fact("copies"),
 }  # fmt: skip
 
 #: Class and measured errors of every metric that is known here.
 FACTS: dict[str, Fact] = {
     id: Fact(kind, measured)
     for kind, ids in (
-        ("exact", _EXACT), ("smooth", _SMOOTH), ("order", _ORDER), ("counts", _COUNTS), ("keys", _KEYS),
-        ("sample", _SAMPLE), ("detection", _DETECTION),
+        ("exact", _EXACT), ("smooth", _SMOOTH), ("order", _ORDER), ("copies", _COPIES), ("counts", _COUNTS),
+        ("keys", _KEYS), ("sample", _SAMPLE), ("detection", _DETECTION),
     )
     for id, measured in ids.items()
 } | _NEWER  # fmt: skip
@@ -95,8 +96,8 @@ FACTS: dict[str, Fact] = {
 _SPLIT_ORDER = ("intce",)
 
 _REFUSED = {
-    "counts": "its spans, knots, folds or limits would count rows of the state instead of predictions: compute it on "
-    "a sample of the rows",
+    "counts": "its folds or limits need rows one by one, and a state keeps cells of them: compute it on a sample of "
+    "the rows",
     "keys": "it needs a column made row by row: make the column first and keep its values apart with by=",
     "sample": "it needs whole rows, and a state keeps sums: use a calibrary.scale.VectorState with sample=",
     "detection": "it needs matched detections: pass a Matches object or a calibrary.scale.DetectionState",

@@ -15,7 +15,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
 from calibrary.numerics.cells import Grid
 from calibrary.scale.accuracy import accuracy_of, worst
-from calibrary.scale.facts import reading
+from calibrary.scale.facts import default, reading
 from calibrary.scale.table import Table
 
 
@@ -114,7 +114,22 @@ class CellRows(Predictions):
 def _reading(view: Any, entry: Any, options: Mapping[str, Any]) -> Any:
     """The view as the metric should read it."""
     refuse_without_classes(view, entry, options)
+    refuse_coarse(view, entry, options)
     return view.tied if reading(entry, options) == "tied" and isinstance(view, CellRows) else view
+
+
+def refuse_coarse(view: Any, entry: Any, options: Mapping[str, Any]) -> None:
+    """Leaves that a metric would cut inside a cell cannot be found: a cell is one place, unless it is an edge."""
+    if entry.id != "mvms" or not isinstance(view, CellRows):
+        return
+    least = options.get("min_count", default(entry, "min_count"))
+    inside = view.cell % 2 == 1
+    fullest = np.bincount(view.cell[inside], view.weight[inside]).max(initial=0.0)
+    if isinstance(least, int | float) and fullest >= least:
+        raise ValueError(
+            f"mvms cannot be computed from this state: it would split a cell of {fullest:,.0f} predictions, down to "
+            f"min_count={least}; raise min_count above that, or keep a state of a higher resolution"
+        )
 
 
 def refuse_without_classes(view: Predictions, entry: Any, options: Mapping[str, Any]) -> None:

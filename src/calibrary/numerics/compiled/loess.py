@@ -34,16 +34,28 @@ def _add(moments: Any, z: float, weight: float, signed: float, y: float) -> None
 
 @jit(fastmath={"contract"})
 def local_polynomials(
-    x: Any, y: Any, w: Any, targets: Any, q: int, degree: int, stretch: float, limit: float, value: Any, trusted: Any
+    x: Any,
+    y: Any,
+    w: Any,
+    targets: Any,
+    q: int,
+    first: Any,
+    stop: Any,
+    degree: int,
+    stretch: float,
+    limit: float,
+    value: Any,
+    trusted: Any,
 ) -> None:
     """Fill ``value`` and ``trusted`` (False where rounding may exceed ``limit`` times machine precision).
 
-    Sums of four kinds are carried: plain, signed (+ right of the target, - left), and both times y.
+    A window holds the q nearest rows, or, where they are given, the rows from ``first`` to ``stop``. Sums of four kinds are carried: plain, signed (+ right of the target, - left), and both times y.
     """
     n = len(x)
     moments = np.zeros((_POWERS, 4))
     v = np.zeros((_POWERS, 4))
     start = 0
+    end = 0
     left_of = 0
     centre = 0.0
     unit = -1.0
@@ -51,35 +63,40 @@ def local_polynomials(
     for i in range(len(targets)):
         t = targets[i]
         new_start = start
-        while new_start + q < n and x[new_start + q] - t < t - x[new_start]:
-            new_start += 1
+        if len(first) > 0:
+            new_start, new_end = first[i], stop[i]
+        else:
+            while new_start + q < n and x[new_start + q] - t < t - x[new_start]:
+                new_start += 1
+            new_end = new_start + q
         new_left = left_of
         while new_left < n and x[new_left] < t:
             new_left += 1
-        radius = max(t - x[new_start], x[new_start + q - 1] - t) * stretch
+        radius = max(t - x[new_start], x[new_end - 1] - t) * stretch
         if radius <= 0.0:
             trusted[i] = False
             unit = -1.0
-            start, left_of = new_start, new_left
+            start, end, left_of = new_start, new_end, new_left
             continue
         changes += 2 * (new_start - start) + new_left - left_of
         stale = unit < 0.75 * radius or unit > 1.3 * radius or abs(t - centre) > 0.3 * radius
-        if stale or 2 * (new_start - start) > q or changes > _REBUILD_AFTER:
+        far = 2 * (new_start - start) > new_end - new_start or new_start > end
+        if stale or far or changes > _REBUILD_AFTER:
             centre, unit, changes = t + 0.2 * radius, radius, 0
             moments[:] = 0.0
-            for j in range(new_start, new_start + q):
+            for j in range(new_start, new_end):
                 sign = -1.0 if j < new_left else 1.0
                 _add(moments, (x[j] - centre) / unit, w[j], sign * w[j], y[j])
         else:
             for j in range(start, new_start):
                 sign = -1.0 if j < left_of else 1.0
                 _add(moments, (x[j] - centre) / unit, -w[j], -sign * w[j], y[j])
-            for j in range(start + q, new_start + q):
+            for j in range(end, new_end):
                 sign = -1.0 if j < left_of else 1.0
                 _add(moments, (x[j] - centre) / unit, w[j], sign * w[j], y[j])
-            for j in range(max(left_of, new_start), min(new_left, new_start + q)):
+            for j in range(max(left_of, new_start), min(new_left, new_end)):
                 _add(moments, (x[j] - centre) / unit, 0.0, -2.0 * w[j], y[j])
-        start, left_of = new_start, new_left
+        start, end, left_of = new_start, new_end, new_left
         scale = 1.0
         ratio = unit / radius
         for p in range(_POWERS):

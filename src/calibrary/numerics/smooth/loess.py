@@ -1,7 +1,8 @@
 """Local polynomial regression in one dimension as R's ``loess`` does it (tricube weights, nearest neighbours).
 
 All inputs are sorted by ``x``. ``q`` counts rows: the window at a target holds its q nearest rows. ``stretch``
-widens the window beyond the q-th distance (R does so for spans above one).
+widens the window beyond the q-th distance (R does so for spans above one). Where rows stand for many copies each,
+``upto`` says how many there are up to and with every row, and q counts copies.
 """
 
 from __future__ import annotations
@@ -26,28 +27,42 @@ _MAX_CONDITION = 1e7
 _SMALL_DETERMINANT = 1e-4
 
 
-def nearest_window(x: Array, targets: Array, q: int) -> Indices:
-    """First row of the window of the q nearest rows, for every target."""
-    if len(targets) * (len(x) - q) <= _BLOCK:
-        nearer_right = x[q:] - targets[:, None] < targets[:, None] - x[: len(x) - q]
+def row_of(copy: Any, upto: Indices | None) -> Any:
+    """The row of a copy; without copies every row is its own."""
+    return copy if upto is None else upto.searchsorted(copy, "right")
+
+
+def nearest_window(x: Array, targets: Array, q: int, upto: Indices | None = None) -> Indices:
+    """First row (or copy) of the window of the q nearest ones, for every target."""
+    n = len(x) if upto is None else int(upto[-1])
+    if upto is None and len(targets) * (n - q) <= _BLOCK:
+        nearer_right = x[q:] - targets[:, None] < targets[:, None] - x[: n - q]
         return np.asarray(nearer_right.sum(axis=1))
     low = np.zeros(len(targets), dtype=np.intp)
-    high = np.full(len(targets), len(x) - q, dtype=np.intp)
+    high = np.full(len(targets), n - q, dtype=np.intp)
     while (open_ := low < high).any():
         middle = (low + high) // 2
-        right = np.where(open_, x[np.minimum(middle + q, len(x) - 1)], np.inf)
-        move = right - targets < targets - x[middle]
+        right = np.where(open_, x[row_of(np.minimum(middle + q, n - 1), upto)], np.inf)
+        move = right - targets < targets - x[row_of(middle, upto)]
         low = np.where(move & open_, middle + 1, low)
         high = np.where(~move & open_, middle, high)
     return low
 
 
 def local_polynomial(
-    x: Array, y: Array, w: Array | None, targets: Array, q: int, degree: int, stretch: float = 1.0
+    x: Array,
+    y: Array,
+    w: Array | None,
+    targets: Array,
+    q: int,
+    degree: int,
+    stretch: float = 1.0,
+    upto: Indices | None = None,
 ) -> tuple[Array, Array]:
     """Value and slope of the local polynomial at each target."""
-    starts = nearest_window(x, targets, q)
-    radius = np.maximum(targets - x[starts], x[starts + q - 1] - targets) * stretch
+    starts = nearest_window(x, targets, q, upto)
+    left, right = x[row_of(starts, upto)], x[row_of(starts + q - 1, upto)]
+    radius = np.maximum(targets - left, right - targets) * stretch
     weights = np.stack((np.ones(len(x)), y) if w is None else (w, w * y), axis=1)
     points = x
     if len(x) > max(_BLOCK, 100 * len(targets)):
@@ -59,7 +74,7 @@ def local_polynomial(
         some = slice(i, i + step)
         value[some], slope[some] = _fits(points, weights, targets[some], radius[some], degree)
     for i in np.flatnonzero(np.isnan(value)).tolist():
-        value[i], slope[i] = _fit_at(x, y, w, targets[i], int(starts[i]), q, degree, stretch)
+        value[i], slope[i] = _fit_at(x, y, w, targets[i], left[i], right[i], degree, stretch)
     return value, slope
 
 
@@ -148,9 +163,8 @@ def _normal_equations(e: Array, m: Array) -> tuple[list[Array], Array]:
 
 
 def _fit_at(
-    x: Array, y: Array, w: Array | None, target: float, start: int, q: int, degree: int, stretch: float
+    x: Array, y: Array, w: Array | None, target: float, left: float, right: float, degree: int, stretch: float
 ) -> tuple[float, float]:
-    left, right = x[start], x[start + q - 1]
     reach = max(target - left, right - target)
     radius = reach * stretch
     inside = slice(int(np.searchsorted(x, target - radius, "right")), int(np.searchsorted(x, target + radius, "left")))
@@ -232,18 +246,19 @@ def _pseudo_inverse(x: Array, y: Array, kernel: Array, target: float, degree: in
     return float(b[0]), float(b[1]) if degree else 0.0
 
 
-def cell_vertices(x: Array, leaf: int) -> Array:
+def cell_vertices(x: Array, leaf: int, upto: Indices | None = None) -> Array:
     """Vertices of the k-d tree R's ``loess`` builds on sorted x: cells of more than ``leaf`` rows are cut."""
     margin = 0.005 * max(x[-1] - x[0], 1e-10 * float(max(abs(x[0]), abs(x[-1]))) + 1e-30)
     box = (float(x[0] - margin), float(x[-1] + margin))
     vertices = set(box)
-    cells = [(1, len(x), *box)]
+    cells = [(1, len(x) if upto is None else int(upto[-1]), *box)]
+    ends = None if upto is None else upto[np.append(x[1:] != x[:-1], True)]
     while cells:
         low, high, left, right = cells.pop()
         if high - low + 1 <= leaf:
             continue
-        m = _cut(x, low, high)
-        value = float(x[m - 1])
+        m = _cut(x, low, high) if ends is None else _cut_copies(ends, low, high)
+        value = float(x[row_of(m - 1, upto)])
         if value in (left, right):
             continue
         vertices.add(value)
@@ -261,6 +276,18 @@ def _cut(x: Array, low: int, high: int) -> int:
             return m
         offset = -offset if offset > 0 else 1 - offset
     return middle
+
+
+def _cut_copies(ends: Indices, low: int, high: int) -> int:
+    """The same where ``ends`` says how many copies there are up to and with every value: between those it may cut."""
+    middle = (low + high) // 2
+    after = int(ends.searchsorted(middle))
+    above = int(ends[after]) - middle if after < len(ends) else high
+    below = middle - int(ends[after - 1]) if after > 0 else high
+    if above <= below:
+        return middle + above if middle + above < high else middle
+    # the same distance above is looked at first, and there the search ends when it leaves the cell
+    return middle - below if middle + below < high and middle - below >= low else middle
 
 
 def hermite(vertices: Array, value: Array, slope: Array, z: Array) -> Array:
