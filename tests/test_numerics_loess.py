@@ -16,6 +16,9 @@ from calibrary.numerics.smooth.lowess import lowess
 from calibrary.numerics.solve.knots import search_knots
 from calibrary.numerics.solve.newton import logistic_loss, minimise, minimise_in_box, multinomial_loss
 
+#: The window is the q nearest rows, none are named.
+ROWS = np.empty(0, dtype=np.intp)
+
 
 def sample(kind, n, seed=0):
     rng = np.random.default_rng(seed)
@@ -51,7 +54,9 @@ def test_stand_ins_of_many_rows_give_the_same_fits(kind, degree):
     for weight in (None, w):
         got = np.array(local_polynomial(x, y, weight, targets, 15_000, degree))
         starts = nearest_window(x, targets, 15_000)
-        want = [_fit_at(x, y, weight, t, s, 15_000, degree, 1.0) for t, s in zip(targets, starts, strict=True)]
+        want = [
+            _fit_at(x, y, weight, t, x[s], x[s + 14_999], degree, 1.0) for t, s in zip(targets, starts, strict=True)
+        ]
         np.testing.assert_allclose(got.T, want, rtol=1e-9, atol=1e-10)
 
 
@@ -62,7 +67,7 @@ def test_the_sorted_walk_equals_one_fit_per_target(kind, degree):
     targets = np.unique(np.concatenate([x, np.random.default_rng(1).uniform(x[0], x[-1], 50)]))
     for q, stretch in ((1500, 1.0), (300, 1.0), (2000, 1.3)):
         value, trusted = np.empty(len(targets)), np.empty(len(targets), dtype=bool)
-        local_polynomials(x, y, w, targets, q, degree, stretch, 1e5, value, trusted)
+        local_polynomials(x, y, w, targets, q, ROWS, ROWS, degree, stretch, 1e5, value, trusted)
         some = np.random.default_rng(2).choice(np.flatnonzero(trusted), 60)
         want = local_polynomial(x, y, w, targets[some], q, degree, stretch)[0]
         np.testing.assert_allclose(value[some], want, atol=1e-10)
@@ -71,7 +76,7 @@ def test_the_sorted_walk_equals_one_fit_per_target(kind, degree):
 def test_the_walk_doubts_a_window_of_one_value_rather_than_guess():
     x = np.array([0.1, 0.5, 0.5, 0.5, 0.5, 0.9])
     value, trusted = np.zeros(1), np.ones(1, dtype=bool)
-    local_polynomials(x, np.ones(6), np.ones(6), np.array([0.5]), 4, 2, 1.0, 1e5, value, trusted)
+    local_polynomials(x, np.ones(6), np.ones(6), np.array([0.5]), 4, ROWS, ROWS, 2, 1.0, 1e5, value, trusted)
     assert not trusted[0]
 
 

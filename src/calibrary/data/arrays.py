@@ -119,7 +119,9 @@ def _overlaps(iou: Any, n: int) -> Array:
     values = _one_each(iou, "iou", n)
     found = outside(values)
     if found is not None:
-        raise ValueError(f"iou[{found.where[0]}] = {found.value:g} is outside [0, 1]: an overlap is a share of the union")
+        raise ValueError(
+            f"iou[{found.where[0]}] = {found.value:g} is outside [0, 1]: an overlap is a share of the union"
+        )
     return values
 
 

@@ -176,7 +176,7 @@ def inside(p: Any, most: float = 1.0) -> Any:
 class Outside:
     """The first number that is no probability, and what the numbers look like.
 
-    Every door (arrays, files, scores of a detector, maps) asks here, and says it with its own names of rows and columns.
+    Every door (arrays, files, scores of a detector, maps) asks here, and says it in its own names of rows and columns.
 
     Attributes
     ----------

@@ -51,7 +51,9 @@ class Loess(CalibrationMap):
         self.constant_ = float(view.mean(view.y)) if rows.c[-1] - rows.c[0] < SMALLEST_SPREAD else None
         if self.constant_ is not None:
             return
-        self.upto_ = np.cumsum(rows.w, dtype=np.float64).astype(np.intp) if view.counted and rows.w is not None else None
+        self.upto_ = (
+            np.cumsum(rows.w, dtype=np.float64).astype(np.intp) if view.counted and rows.w is not None else None
+        )
         n = view.n if self.upto_ is None else int(self.upto_[-1])
         self.q_ = min(n, int(np.floor(n * self.span + 1e-5)))
         if self.q_ < self.degree + 2:

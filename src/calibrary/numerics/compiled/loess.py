@@ -49,7 +49,8 @@ def local_polynomials(
 ) -> None:
     """Fill ``value`` and ``trusted`` (False where rounding may exceed ``limit`` times machine precision).
 
-    A window holds the q nearest rows, or, where they are given, the rows from ``first`` to ``stop``. Sums of four kinds are carried: plain, signed (+ right of the target, - left), and both times y.
+    A window holds the q nearest rows, or, where they are given, the rows from ``first`` to ``stop``. Sums of four kinds
+    are carried: plain, signed (+ right of the target, - left), and both times y.
     """
     n = len(x)
     moments = np.zeros((_POWERS, 4))
