@@ -892,3 +892,18 @@ def test_class_names_with_dollars_are_plotted():
     names = [f"${k}_${k}" for k in range(10)]
     data = cal.predictions(np.array(names)[y], p, labels=names)
     cal.plots.small_multiples(data).canvas.draw()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_copies_are_weights_where_only_a_few_digits_are_left(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 12))
+    near = 10.0 ** -rng.integers(1, 15, n)
+    c = [1.0 - near, near, 0.5 + 1e-9 * rng.random(n), np.where(rng.random(n) < 0.5, 1e-13, 1.0 - 1e-13)][seed % 4]
+    y, w = rng.integers(0, 2, n), rng.integers(1, 5, n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cal.CalibrationWarning)
+        for id in ("hl", "pws"):
+            weighted = cal.compute(id, y, c, sample_weight=w.astype(float))
+            written = cal.compute(id, np.repeat(y, w), np.repeat(c, w))
+            assert weighted == pytest.approx(written, rel=1e-12, nan_ok=True)

@@ -23,6 +23,9 @@ from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
 
 __all__ = ["ClassWiseHosmerLemeshowResult", "HosmerLemeshowResult", "hosmer_lemeshow", "hosmer_lemeshow_test"]
 
+#: A group so near certainty loses digits in 1 - its mean confidence.
+_FEW_DIGITS = 1e-4
+
 
 @dataclass(frozen=True)
 class HosmerLemeshowResult(TestResult):
@@ -331,7 +334,7 @@ def _binary(groups: Groups, variance: str, fitted: bool, weight_type: str) -> Ho
         own = view.c * (1.0 - view.c)
         spread = groups.sum(own if view.w is None or weight_type == "frequency" else view.w * own)
     else:
-        spread = _variance_size(groups, weight_type) * groups.confidence * (1.0 - groups.confidence)
+        spread = _variance_size(groups, weight_type) * groups.confidence * _complement(groups)
     table = {
         "n": groups.weight,
         "observed": groups.label * groups.weight,
@@ -343,6 +346,14 @@ def _binary(groups: Groups, variance: str, fitted: bool, weight_type: str) -> Ho
         statistic = math.inf if impossible.any() else float((groups.residual[used] ** 2 / spread[used]).sum())
     df = int(used.sum()) - (0 if not fitted else 2 if variance == "pooled" else 1)
     return HosmerLemeshowResult(statistic, _tail(statistic, df), df, table)
+
+
+def _complement(groups: Groups) -> Array:
+    """1 - mean confidence of every group; near certainty the mean of 1 - c, which keeps the digits that are left."""
+    rest: Array = 1.0 - groups.confidence
+    if (rest < _FEW_DIGITS).any():
+        rest = np.where(rest < _FEW_DIGITS, groups.total(lambda c, y: 1.0 - c) / groups.weight, rest)
+    return rest
 
 
 def _multinomial(groups: VectorGroups, variance: str, fitted: bool, weight_type: str) -> HosmerLemeshowResult:

@@ -87,6 +87,8 @@ def parabolic_wald(
         return undefined("a parabola needs three distinct confidences" + " inside (0, 1)" * (covariance == "null"))
     if c[-1] - c[0] < SMALLEST_SPREAD:
         return undefined("confidences that differ by less than can be squared have no parabola")
+    if covariance == "null" and weight_type == "frequency":
+        return _of_distinct(view)
     x = _columns(view.c)
     score = x @ (view.residual if view.w is None else view.w * view.residual)
     if covariance == "null":
@@ -129,6 +131,13 @@ def parabolic_wald_test(
     core = parabolic_wald.entry.formula
     statistic = core(view, covariance=covariance, weight_type=weight_type, lags=lags)
     return ParabolicWaldResult(statistic, float(scipy.special.chdtrc(3, statistic)), 3, covariance)
+
+
+def _of_distinct(view: Predictions) -> float:
+    """The statistic from sums over equal confidences: copies of rows and weights then are the same numbers."""
+    ties = view.ties
+    x = _columns(ties.c)
+    return _quadratic_form(_gram(x, ties.w * ties.c * (1.0 - ties.c)), x @ (ties.wy - ties.w * ties.c))
 
 
 def _columns(c: Array) -> Array:
