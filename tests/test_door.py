@@ -907,3 +907,122 @@ def test_copies_are_weights_where_only_a_few_digits_are_left(seed):
             weighted = cal.compute(id, y, c, sample_weight=w.astype(float))
             written = cal.compute(id, np.repeat(y, w), np.repeat(c, w))
             assert weighted == pytest.approx(written, rel=1e-12, nan_ok=True)
+
+
+# -- B, C, D, E: what is left of the list -----------------------------------------------------------
+
+
+def test_several_numbers_through_several_views_have_intervals_and_differences(twelve):
+    y, p = (a[:120] for a in twelve)
+    found = cal.interval("cis", y, p, lens="class-wise", method="basic", n_resamples=19, rng=0)
+    assert found.low.shape == found.estimate.shape
+    assert any(part.endswith("slope") for part in found.parts)
+    code = cal.lens.code(cal.lens.code_matrix(12, "one-vs-rest"))
+    result = cal.evaluate(y, p, lens=code, metrics=["cis", "bs", "ece"])
+    assert {row.id for row in result.rows} == {"cis", "bs", "ece"}
+
+
+def test_a_matrix_of_one_column_is_a_column(binary):
+    y, p = binary
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        assert cal.brier_score(np.matrix(y).T, p) == cal.brier_score(y, p)
+
+
+FOUR = "y,p\n0,0.2\n1,0.7\n1,0.9\n0,0.4\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "arguments", "said"),
+    [
+        ("f.jsonl", '{"y": 1, "p": [1, 2]}\n', ["metric", "bs", "FILE"], "one value is expected"),
+        ("f.jsonl", '{"y": ' * 50_000, ["metric", "bs", "FILE"], "nested too deeply"),
+        ("f.csv", FOUR, ["report", "FILE", "--model", "p", "--model", "p"], "same columns twice"),
+        ("f.csv", "y,a,b\na,0.9,0.1\nb,0.2,0.8\n", ["metric", "bs", "FILE", "--prob", "a,b", "--positive", "a"],
+         "--positive is for one probability column"),
+        ("f.csv", FOUR, ["metric", "bs", ":x:.csv"], "no such file: :x:.csv"),
+        ("f.csv", FOUR, ["recommend", "--n", "-1"], "--n"),
+        ("f.csv", FOUR, ["recommend", "--rare", "7"], "--rare"),
+        ("f.csv", FOUR, ["recommend", "--most", "-3"], "--most"),
+        ("f.csv", FOUR, ["metric", "ece", "FILE", "--unit", "u", "--interval"], "no column is called 'u'"),
+        ("f.csv", FOUR, ["metric", "ece", "FILE", "--unit", "y"], "add --interval or --test"),
+    ],
+)  # fmt: skip
+def test_what_a_command_cannot_do_is_one_sentence(tmp_path, capsys, monkeypatch, name, content, arguments, said):
+    from calibrary.cli.main import main
+
+    file = tmp_path / name
+    file.write_text(content)
+    monkeypatch.setattr("sys.argv", ["calibrary", *(str(file) if a == "FILE" else a for a in arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    sentence = [line for line in capsys.readouterr().err.splitlines() if line.startswith("calibrary:")]
+    assert len(sentence) == 1
+    assert said in sentence[0]
+
+
+def test_an_array_of_too_many_columns_is_refused_before_it_is_read(tmp_path, capsys, monkeypatch):
+    from calibrary.cli.main import main
+
+    np.savez(tmp_path / "f.npz", p=np.zeros((1, 30_000)))
+    monkeypatch.setattr("sys.argv", ["calibrary", "metric", "bs", str(tmp_path / "f.npz")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "is it transposed?" in capsys.readouterr().err
+
+
+def test_an_interval_of_units_on_the_command_line_is_that_of_the_library(tmp_path, capsys, monkeypatch):
+    from calibrary.cli.main import main
+
+    rng = np.random.default_rng(2)
+    p = np.round(rng.random(80), 3)
+    y, unit = (rng.random(80) < p).astype(int), np.arange(80) // 4
+    rows = "\n".join(f"{a},{b},{u}" for a, b, u in zip(y, p, unit, strict=True))
+    (tmp_path / "f.csv").write_text(f"y,p,u\n{rows}\n")
+    arguments = ["metric", "ece", str(tmp_path / "f.csv"), "--prob", "p", "--unit", "u", "--interval", "--test"]
+    monkeypatch.setattr("sys.argv", ["calibrary", *arguments, "--resamples", "99", "-q"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cal.CalibrationWarning)
+        want = cal.interval("ece", y, p, units=unit, n_resamples=99, rng=0)
+        pvalue = cal.test("ece", y, p, units=unit, n_resamples=99, rng=0).pvalue
+    assert f"[{want.low:.6g}, {want.high:.6g}]  p = {pvalue:.4g}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("change", "value"), [("n", 0), ("most", -3), ("rare", 7.0), ("n_classes", 1), ("n", 2.5)])
+def test_a_recommendation_needs_numbers_that_can_be(change, value):
+    with pytest.raises(ValueError, match=f"^{change}="):
+        cal.recommend(**{change: value})
+
+
+# -- each check is written once ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "pattern"),
+    [
+        ({"data/checks.py"}, r"\(\w+ >= 0\.0\) & \(\w+ <= (1\.0|100\.0|most|top)\)"),  # a probability
+        ({"data/checks.py"}, r"weights must (be finite and )?not (be )?negative"),
+        ({"data/checks.py"}, r"are these percentages|none is above 100"),
+        ({"data/predictions.py"}, r"which is not a whole number: \{purpose\}"),
+        ({"data/labels.py"}, r"is missing: every row needs a label"),
+        ({"_errors.py"}, r"must be a whole number of at least"),
+        ({"_errors.py"}, r"is not known: \{suggest\(value, choices\)\}"),
+    ],
+)
+def test_each_check_is_written_in_one_place(written, pattern):
+    import re
+    from pathlib import Path
+
+    root = Path(cal.__file__).parent
+    found = {
+        str(file.relative_to(root))
+        for file in root.rglob("*.py")
+        # tensors and confidence bands are other things; compiled code says it in its own way
+        if re.search(pattern, file.read_text()) and file.parent.name not in ("losses", "plots", "compiled")
+    }
+    assert found == written

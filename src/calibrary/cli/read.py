@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibrary._errors import suggest
 from calibrary.cli.files import Columns, InputError, Table, open_table
-from calibrary.data.checks import Array, Outside, inside, outside, sigmoid, softmax
+from calibrary.data.checks import Array, Outside, are_probabilities, outside, sigmoid, softmax
 from calibrary.data.columns import matched_names
 from calibrary.data.predictions import Predictions, predictions
 
@@ -363,7 +363,7 @@ def _inside(values: Columns, names: list[str], most: float) -> NDArray[np.bool_]
     fine = np.ones(len(values[names[0]]), dtype=bool)
     for name in names:
         if values[name].dtype.kind in "fiu":
-            fine &= inside(values[name], most)
+            fine &= are_probabilities(values[name], most)
     if not fine.any():
         raise InputError(f"no row has its probabilities between 0 and {most:g}: look at the columns {_some(names)}")
     return fine
@@ -395,7 +395,7 @@ def _matrix(values: Columns, columns: list[str], how: Reading, notes: list[str])
     top = 100.0 if how.percent else 1.0
     found = outside(p, top)
     if found is not None:
-        wrong = ~inside(p, top).reshape(len(p), -1)
+        wrong = ~are_probabilities(p, top).reshape(len(p), -1)
         rows = np.flatnonzero(wrong.any(axis=1))[:3]
         shown = "; ".join(f"row {i + 1}: {p[i][wrong[i]][0] if p.ndim > 1 else p[i]:g}" for i in rows)
         remedy = _remedy(found, how, p.ndim == 1)

@@ -167,7 +167,7 @@ def _may_leave_unit_interval(p: Array) -> bool:
 _BITS_OF_ONE = int(np.float64(1.0).view(np.uint64))
 
 
-def inside(p: Any, most: float = 1.0) -> Any:
+def are_probabilities(p: Any, most: float = 1.0) -> Any:
     """Which numbers are probabilities (with ``most=100``: percentages). Tensors stay where they are."""
     return (p >= 0.0) & (p <= most)
 
@@ -202,12 +202,12 @@ class Outside:
 
 def outside(p: NDArray[Any], most: float = 1.0) -> Outside | None:
     """The first number that is no probability (with ``most=100``: no percentage); None where all are."""
-    wrong = np.argwhere(~inside(p, most))
+    wrong = np.argwhere(~are_probabilities(p, most))
     if not len(wrong):
         return None
     where = tuple(int(i) for i in wrong[0])
     # one that is 1.04 is a slip, and so are two; percentages are larger
-    percentages = bool(inside(p, 100.0).all() and p.max() > 2.0)
+    percentages = bool(are_probabilities(p, 100.0).all() and p.max() > 2.0)
     small = np.argwhere((p > 0.0) & (p < 1.0)) if percentages else ()
     return Outside(where, float(p[where]), percentages, tuple(int(i) for i in small[0]) if len(small) else None)
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.data.checks import ROW_SUM_TOLERANCE, Array, as_array, refuse_outside
+from calibrary.data.checks import ROW_SUM_TOLERANCE, Array, are_probabilities, as_array, refuse_outside
 
 
 class LabelRows(NamedTuple):
@@ -65,7 +65,7 @@ def _checked(y: NDArray[Any]) -> Array:
         raise ValueError(
             f"y_true has 2 dimensions and holds {y.dtype} values: pass shares, or zeros and ones"
         ) from error
-    bad = np.argwhere(~((rows >= 0.0) & (rows <= 1.0)))
+    bad = np.argwhere(~are_probabilities(rows))
     if len(bad):
         i, k = (int(at) for at in bad[0])
         raise ValueError(f"y_true[{i}, {k}] = {rows[i, k]:g} is not a share: rows of labels hold numbers from 0 to 1")

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of, whole
 from calibrary._once import once
-from calibrary.data.checks import Array, Indices
+from calibrary.data.checks import Array, Indices, are_probabilities
 from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions
 
@@ -571,7 +571,7 @@ def _chance(p: Predictions, truth: Array | None, rows: Indices | None) -> Array:
     if truth is None:
         return p.probability
     chance = truth if rows is None else truth[rows]
-    if chance.shape != p.probability.shape or not ((chance >= 0.0) & (chance <= 1.0)).all():
+    if chance.shape != p.probability.shape or not are_probabilities(chance).all():
         raise ValueError(
             f"calibration_map gave shape {chance.shape} for predictions of shape {p.probability.shape}: it must "
             "return one probability in [0, 1] for each"

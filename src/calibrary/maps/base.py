@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary.data.checks import Array, as_floats
+from calibrary.data.checks import Array, are_probabilities, as_floats
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
 
@@ -39,7 +39,7 @@ class CalibrationMap:
         given = as_floats(c, "c")
         flat = np.atleast_1d(given)
         if flat.size and not (flat.min() >= 0.0 and flat.max() <= 1.0):
-            where = int(np.flatnonzero(~((flat >= 0.0) & (flat <= 1.0)).ravel())[0])
+            where = int(np.flatnonzero(~are_probabilities(flat).ravel())[0])
             raise ValueError(f"c[{where}] = {flat.ravel()[where]:g} is not a probability: pass numbers from 0 to 1")
         if not self.takes_vectors:
             flat = flat.ravel()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, are_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.lookup import catalogue
 from calibrary.metrics.entry import Entry
@@ -311,5 +311,5 @@ def _fixed_edges(entry: Entry, options: Mapping[str, Any]) -> Array:
 
 def _cut_cells(rows: Any, edges: Array) -> NDArray[Any]:
     """Cells that an edge divides: those that are no edge of the grid and hold rows."""
-    cell = rows.grid.locate(edges[(edges >= 0.0) & (edges <= 1.0)])[0]
+    cell = rows.grid.locate(edges[are_probabilities(edges)])[0]
     return np.intersect1d(cell[cell % 2 == 1], rows.cell)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.data.checks import ROW_SUM_TOLERANCE, inside
+from calibrary.data.checks import ROW_SUM_TOLERANCE, are_probabilities
 
 Flags = NDArray[np.bool_]
 
@@ -36,7 +36,7 @@ def valid_rows(
 
 def _inside(prob: NDArray[Any]) -> Flags:
     number = np.asarray(prob, dtype=np.float64).reshape(len(prob), -1)
-    return np.asarray(inside(number).all(axis=1))
+    return np.asarray(are_probabilities(number).all(axis=1))
 
 
 def _sums_to_one(prob: NDArray[Any]) -> Flags:

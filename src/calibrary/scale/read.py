@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import whole
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, are_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.scale.checks import NO_LABEL, NO_PROBABILITY, valid_rows
 from calibrary.scale.classes import VectorState
@@ -206,7 +206,7 @@ def _add_binary(state: State, piece: Piece, columns: Columns, names: Names, drop
     if bad >= 0:
         if not drop_invalid:
             raise ValueError(complaint(piece, bad, columns, [float(c[bad])], y[bad] <= 1))
-        inside, labelled = (c >= 0.0) & (c <= 1.0), y <= 1
+        inside, labelled = are_probabilities(c), y <= 1
         kept = inside & labelled
         state.drop(NO_PROBABILITY, int((~inside).sum()))
         state.drop(NO_LABEL, int((inside & ~labelled).sum()))
@@ -222,7 +222,7 @@ def _first_invalid(c: Array, y: NDArray[np.uint8]) -> int:
         from calibrary.numerics.compiled.cells import first_invalid
 
         return int(first_invalid(as_fixed(c), as_fixed(y)))
-    fine = (c >= 0.0) & (c <= 1.0) & (y <= 1)
+    fine = are_probabilities(c) & (y <= 1)
     return -1 if fine.all() else int(np.argmin(fine))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from calibrary._errors import one_of
-from calibrary.data.checks import inside
+from calibrary.data.checks import are_probabilities
 from calibrary.lookup import catalogue
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
 from calibrary.scale.classes import VectorState
@@ -186,7 +186,7 @@ class CalibrationMetric:
 
 
 def _check(p: torch.Tensor, y: torch.Tensor, classes: int) -> None:
-    outside = ~inside(p)
+    outside = ~are_probabilities(p)
     outside = outside if p.ndim == 1 else outside.any(dim=1)
     no_class = ~((y >= 0) & (y < classes) & (y == y.long()))
     bad = outside | no_class

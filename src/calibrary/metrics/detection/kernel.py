@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibrary._errors import one_of, warn
 from calibrary.data import Matches
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, are_probabilities
 from calibrary.kernels import positive_width
 from calibrary.metrics.detection.front import Matching, detection_metric, no_value
 from calibrary.metrics.facts import Correction
@@ -102,7 +102,7 @@ def _linked(matches: Matches, link: str | Callable[..., Any]) -> Array:
     """psi of every detection: what its score should equal on average."""
     if callable(link):
         psi = np.asarray(link(matches.located), dtype=np.float64)
-        if psi.shape != (len(matches),) or not ((psi >= 0.0) & (psi <= 1.0)).all():
+        if psi.shape != (len(matches),) or not are_probabilities(psi).all():
             raise ValueError("link must give one number from 0 to 1 for each overlap: check the function you passed")
         return psi
     one_of("link", link, ("threshold", "identity"))

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrary._errors import one_of
 from calibrary.data import Matches
-from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.checks import Array, Indices, are_probabilities, as_array
 from calibrary.data.matches import Overlaps
 from calibrary.metrics.detection.front import Overlapping, detection_metric, no_value
 from calibrary.metrics.literature import cited
@@ -83,7 +83,7 @@ def object_calibration_error(
 
 def _checked(iou_thresholds: Any) -> list[float]:
     given = np.atleast_1d(as_array(iou_thresholds, "iou_thresholds")).astype(np.float64)
-    bad = given[~((given >= 0.0) & (given <= 1.0))]
+    bad = given[~are_probabilities(given)]
     if given.ndim != 1 or not len(given) or len(bad):
         wrong = bad[0] if len(bad) else iou_thresholds
         raise ValueError(f"iou_thresholds holds {wrong}, outside [0, 1]: an overlap is a share of the union")
@@ -140,7 +140,7 @@ def _of_vectors(matches: Matches, pairs: Overlaps, share: Array, probabilities: 
         raise ValueError(
             f"probabilities has shape {p.shape}: give one row per result, one column for each of {k} classes"
         )
-    bad = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
+    bad = np.argwhere(~are_probabilities(p))
     if len(bad):
         i, j = (int(at) for at in bad[0])
         raise ValueError(f"probabilities[{i}, {j}] = {p[i, j]:g} is not a probability: pass numbers from 0 to 1")

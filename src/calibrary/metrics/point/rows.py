@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import one_of
-from calibrary.data.checks import Array, as_array, slices
+from calibrary.data.checks import Array, are_probabilities, as_array, slices
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.views import Views
@@ -139,7 +139,7 @@ def soft(view: Predictions, soft_target: Any) -> Array:
     if target.shape != view.probability.shape:
         raise ValueError(f"soft_target has shape {target.shape}: give {view.probability.shape}, as the probabilities")
     if not (target.min() >= 0.0 and target.max() <= 1.0):
-        where = tuple(int(i) for i in np.argwhere(~((target >= 0.0) & (target <= 1.0)))[0])
+        where = tuple(int(i) for i in np.argwhere(~are_probabilities(target))[0])
         place = ", ".join(map(str, where))
         raise ValueError(f"soft_target[{place}] = {target[where]:g} is not a probability: pass numbers from 0 to 1")
     return target
