@@ -208,7 +208,7 @@ def outside(p: NDArray[Any], most: float = 1.0) -> Outside | None:
     where = tuple(int(i) for i in wrong[0])
     # one that is 1.04 is a slip, and so are two; percentages are larger
     percentages = bool(are_probabilities(p, 100.0).all() and p.max() > 2.0)
-    small = np.argwhere((p > 0.0) & (p < 1.0)) if percentages else ()
+    small = np.argwhere((p > 0.0) & (p < 1.0) & percentages)
     return Outside(where, float(p[where]), percentages, tuple(int(i) for i in small[0]) if len(small) else None)
 
 
