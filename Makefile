@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test engines lint oldest bench tutorials integrations docs links wheel release-check clean
+.PHONY: help demo test fuzz engines lint oldest bench tutorials integrations docs links wheel release-check clean
 
 help:
 	@echo "make demo   evaluate the embedded data and write demo/report.html"
 	@echo "make test   run the tests"
+	@echo "make fuzz   attack it with awkward data for ten minutes; goes on where the last run ended"
 	@echo "make engines  run the tests that need Spark (and Java): two executors, one of them killed"
 	@echo "make lint   check style, types and the direction of imports"
 	@echo "make oldest run the common tests on the oldest numpy, scipy and numba declared"
@@ -43,6 +44,9 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto  # one thread a worker: two workers share two cores
+
+fuzz: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -P benchmarks/fuzz.py --minutes 10  # -P: files there may be named as packages
 
 engines: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet -e ".[engines]"

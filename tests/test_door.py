@@ -1026,3 +1026,12 @@ def test_each_check_is_written_in_one_place(written, pattern):
         if re.search(pattern, file.read_text()) and file.parent.name not in ("losses", "plots", "compiled")
     }
     assert found == written
+
+
+@pytest.mark.parametrize("id", ["aurc", "e_aurc", "augrc", "rank_calibration_error"])
+def test_areas_under_risk_curves_do_not_depend_on_the_scale_of_fractions(binary, id):
+    w = np.random.default_rng(8).random(60)
+    value = cal.compute(id, *binary, sample_weight=w)
+    assert 0.0 <= value <= 1.0
+    assert cal.compute(id, *binary, sample_weight=w / w.sum()) == pytest.approx(value)
+    assert cal.compute(id, *binary, sample_weight=np.full(60, 1 / 3)) == pytest.approx(cal.compute(id, *binary))

@@ -538,6 +538,12 @@ class Predictions:
             )
         return whole.astype(np.int64)
 
+    @once
+    def copies_per_weight(self) -> float:
+        """What turns weights into numbers of rows: 1 for counts; others are scaled to sum to the number of rows."""
+        counts = self.w is None or bool((self.w == np.rint(self.w)).all())
+        return 1.0 if counts else self.n / self.total
+
     def noise_by_row(self, weight_type: str, purpose: str) -> bool:
         """Does the noise of a sum come from distinct rows, rescaled? Else from copies, whose weights are counts."""
         one_of("weight_type", weight_type, ("frequency", "importance"))

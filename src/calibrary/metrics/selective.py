@@ -136,7 +136,7 @@ def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpa
     """
     f = _Falling.of(view)
     given_and_wrong = f.size * f.wrong_before + f.wrong * (f.size + 1.0) / 2.0
-    return float(given_and_wrong.sum()) / view.total**2
+    return float(given_and_wrong.sum() / f.size.sum() ** 2)
 
 
 @metric(
@@ -186,8 +186,10 @@ class _Falling:
 
     @classmethod
     def of(cls, view: Predictions) -> _Falling:
-        size = view.ties.w[::-1]
-        wrong = size - view.ties.wy[::-1]
+        size, right = view.ties.w[::-1], view.ties.wy[::-1]
+        if view.copies_per_weight != 1.0:
+            size, right = size * view.copies_per_weight, right * view.copies_per_weight
+        wrong = size - right
         return cls(size, wrong, _sum_before(size), _sum_before(wrong))
 
 
@@ -325,17 +327,18 @@ def rank_calibration_error(view: Predictions, *, n_bins: int = 20, **common: Unp
     """
     whole("n_bins", n_bins)
     f = _Falling.of(view)
-    last = view.total - 1.0
+    total = float(f.size.sum())
+    last = total - 1.0
     if last <= 0.0:
         return undefined("the rank-calibration error is undefined for a single answer: ranks need at least two")
-    bins = _by_mass(f, view.total, n_bins)
+    bins = _by_mass(f, total, n_bins)
     # the answers whose bin is at least as accurate as this one's, less the middle of the bin itself
     accuracy = 1.0 - bins.wrong / bins.size
     order = np.argsort(-accuracy, kind="stable")
     reached = np.cumsum(bins.size[order])
     equal_from = np.searchsorted(-accuracy[order], -accuracy, side="right")
     rank = reached[equal_from - 1] - 1.0 - (bins.size - 1.0) / 2.0
-    return float(_distances(f, rank, bins.index).sum() / (view.total * last))
+    return float(_distances(f, rank, bins.index).sum() / (total * last))
 
 
 @dataclass(frozen=True)

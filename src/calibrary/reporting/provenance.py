@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import hashlib
 import json
 import platform
@@ -71,7 +72,7 @@ def source_of(source: Any) -> dict[str, Any]:
     if "path" in given:
         given["name"] = str(given.pop("path"))
     name = given.get("name")
-    if name and "digest" not in given and Path(str(name)).is_file():
+    if name and "digest" not in given and os.path.isfile(str(name)):  # unlike Path's, False for any name at all
         given["digest"] = "sha256:" + _digest_of_file(Path(str(name)))
     return given
 

@@ -344,10 +344,7 @@ def _error_percentile(view: Predictions, percentile: float, map: Any, measure: s
 
 def _copies(view: Predictions) -> Array:
     """How often each distinct confidence counts; weights that are no counts are scaled to the number of rows."""
-    w = view.ties.w
-    if view.w is None or (view.w == np.rint(view.w)).all():
-        return w
-    scaled: Array = w * (view.n / view.total)
+    scaled: Array = view.ties.w * view.copies_per_weight
     return scaled
 
 

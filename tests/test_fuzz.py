@@ -1,0 +1,101 @@
+"""Awkward data of every kind against what must be true of every answer (``tests/awkward.py``).
+
+This is the quick profile. The long one, ``make fuzz``, draws the same cases by the million and keeps its place in
+``benchmarks/fuzz.json``.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import awkward
+import calibrary as cal
+from awkward import CONTAINERS, LABEL_TYPES, LABELS, ROWS, SHAPES, WEIGHTS, Case
+
+QUICK = settings(
+    deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck), print_blob=False
+)
+#: Cheap ones and those that broke before; all of them take their turn in the long profile.
+IDS = sorted(id for id, entry in cal.catalogue.items() if awkward.taken(entry) and not entry.costly)
+
+cases = st.builds(
+    Case,
+    shape=st.sampled_from(SHAPES),
+    labels=st.sampled_from(LABELS),
+    weights=st.sampled_from(WEIGHTS),
+    container=st.sampled_from(CONTAINERS),
+    label_type=st.sampled_from(LABEL_TYPES),
+    rows=st.sampled_from(ROWS),
+    columns=st.sampled_from((1, 2, 3, 12)),
+    seed=st.integers(0, 2**32 - 1),
+)
+
+
+@settings(QUICK, max_examples=250)
+@given(st.sampled_from(IDS), cases, st.integers(0, 20))
+def test_every_metric_answers_awkward_data(id, case, turn):
+    entry = cal.catalogue[id]
+    lenses = ("auto", *entry.lenses)
+    awkward.metric_call(entry, case, lenses[turn % len(lenses)], {})
+
+
+@settings(QUICK, max_examples=12)
+@given(st.sampled_from(("ece", "bs", "smece", "nll", "ecce_mad", "mmce")), st.sampled_from(SHAPES), st.integers(0, 99))
+def test_a_thousand_classes_are_answered(id, shape, seed):
+    awkward.metric_call(cal.catalogue[id], Case(shape=shape, rows=8, columns=1000, seed=seed), "auto", {})
+
+
+@settings(QUICK, max_examples=40)
+@given(
+    st.sampled_from(("ece", "smece", "ecce_mad", "bs", "eo", "mce", "spiegelhalter", "gsb")),
+    cases,
+    st.sampled_from(("inversion", "triangle", "basic", "test", "compare")),
+)
+@example("ece", Case(rows=20, seed=3), "inversion")
+@example("ece", Case(rows=60, labels="wrong", seed=3), "triangle")
+def test_intervals_tests_and_comparisons_of_awkward_data(id, case, what):
+    awkward.inference_call(cal.catalogue[id], awkward.plain_case(case), what, {})
+
+
+@pytest.mark.parametrize("case", [
+    Case(shape="ends", rows=3), Case(shape="subnormal", rows=8, weights="counts"),
+    Case(shape="equal", labels="one class"), Case(shape="ties", columns=3, labels="wrong", rows=13),
+])  # fmt: skip
+def test_tables_of_awkward_data(case):
+    awkward.evaluation_call(case, {})
+
+
+def test_the_oracle_knows_what_must_not_happen():
+    def warned():
+        warnings.warn("invalid value", RuntimeWarning, stacklevel=1)
+        return 1.0
+
+    def broken():
+        return [][0]
+
+    def raw():
+        return float("a")
+
+    for call, said in (
+        (broken, "IndexError"),
+        (raw, "no sentence"),
+        (warned, "RuntimeWarning"),
+        (lambda: np.nan, "without"),
+    ):
+        with pytest.raises(awkward.Violation, match=said):
+            awkward.asked(call, "")
+    entry = cal.catalogue["ece"]
+    with pytest.raises(awkward.Violation, match="is outside"):
+        awkward._check_range(entry, awkward.Answer("number", np.array([1.5])), {"lens": "auto"}, Case().data(), "")
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_every_container_is_read(container):
+    case = Case(container=container, rows=20, seed=1)
+    awkward.metric_call(cal.catalogue["bs"], case, "auto", {})
+    assert awkward.held(case.data()[1], container) is not None or container in ("pandas", "polars", "pyarrow", "torch")
