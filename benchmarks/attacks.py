@@ -1,10 +1,12 @@
 """What the library does when it is attacked: a table, for one or several versions of it.
 
-    python benchmarks/attacks.py [folder with the package ...]
+    python benchmarks/attacks.py 0.1.0=OLD/src now=NEW/src
 
 Each attack runs in a process of its own with a limit of time and memory, because some of them ended the interpreter.
 Give the folders of two versions (``src`` of each) to see both, one column each. An outcome is a number, the sentence
-of an error, or how the process ended. ``tests/test_door.py`` holds the library to the right column.
+of an error, or how the process ended. Outcomes are kept in ``benchmarks/attacks.json`` under the version's name, so
+that a run that was cut short goes on, and ``benchmarks/ATTACKS.md`` is written from them; ``--again VERSION`` forgets
+those of a version first. ``tests/test_door.py`` holds the library to the right column.
 """
 
 from __future__ import annotations
@@ -17,10 +19,13 @@ import subprocess
 import sys
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 #: Seconds of work and bytes that an attack may take.
 TIME, MEMORY = 20, 6 << 30
+HERE = Path(__file__).parent
+KEPT, PAGE = HERE / "attacks.json", HERE / "ATTACKS.md"
 
 START = r"""
 import gzip, io, os, pathlib, pickle, subprocess, sys, tempfile, warnings, numpy as np, pandas as pd
@@ -72,6 +77,11 @@ class Attack:
     id: str
     what: str
     code: str
+    time: int = TIME
+
+    @property
+    def name(self) -> str:
+        return f"{self.id} {self.what}"
 
 
 ATTACKS = [
@@ -119,7 +129,8 @@ ATTACKS = [
     Attack("C3", "interval of 60 rows that stand for 10^8",
            "cal.interval('ece', y, p, sample_weight=np.full(60, 1e8 // 60), n_resamples=99, rng=0).standard_error"),
     Attack("C3", "evaluate 10^10 copies",
-           "len(cal.evaluate(y, p, sample_weight=np.full(60, 1e10 // 60), intervals=True, n_resamples=9, rng=0))"),
+           "len(cal.evaluate(y, p, sample_weight=np.full(60, 1e10 // 60), intervals=True, n_resamples=9, rng=0))",
+           time=120),
     Attack("C7", "a file of 100,000 brackets",
            "(lambda f: (f.write_text('[' * 100000), cal.match_detections(f, [])))"
            "(pathlib.Path(tempfile.mkdtemp()) / 'd.json')"),
@@ -251,11 +262,12 @@ ATTACKS = [
 
 
 def worker() -> None:
-    """Print the outcome of every attack on the package that is imported here, each in a fork of its own."""
+    """Print the outcome of the attacks whose names come in, each in a fork of its own."""
     known: dict[str, Any] = {}
     exec(START, known)
-    for attack in ATTACKS:
-        print(json.dumps(_in_a_fork(attack, known)), flush=True)
+    by_name = {attack.name: attack for attack in ATTACKS}
+    for line in sys.stdin:
+        print(json.dumps(_in_a_fork(by_name[json.loads(line)], known)), flush=True)
 
 
 def _in_a_fork(attack: Attack, known: dict[str, Any]) -> str:
@@ -263,7 +275,7 @@ def _in_a_fork(attack: Attack, known: dict[str, Any]) -> str:
     child = os.fork()
     if child == 0:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_CPU, (TIME, TIME))
+        resource.setrlimit(resource.RLIMIT_CPU, (attack.time, attack.time))
         os.write(write, _told(attack.code, known).encode())
         os._exit(0)
     os.close(write)
@@ -271,7 +283,7 @@ def _in_a_fork(attack: Attack, known: dict[str, Any]) -> str:
         told = pipe.read().decode()
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if -status in (signal.SIGXCPU, signal.SIGKILL):
-        return f"no end in {TIME} s"
+        return f"no end in {attack.time} s"
     return told if status == 0 else f"the interpreter ended: {signal.Signals(-status).name if status < 0 else status}"
 
 
@@ -288,24 +300,77 @@ def _told(code: str, known: dict[str, Any]) -> str:
 
 
 def main(folders: list[str]) -> None:
-    """Print the table, one column for each folder."""
-    workers = [_started(os.path.abspath(folder)) for folder in folders]  # some attacks run elsewhere
-    print("| | attack | " + " | ".join(folders) + " |")
-    print("| --- | --- |" + " --- |" * len(folders))
+    """Run what has no outcome yet, and write the table, one column for each folder."""
+    kept: dict[str, dict[str, str]] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    if "--again" in folders:
+        at = folders.index("--again")
+        kept.pop(folders[at + 1], None)
+        folders = folders[:at] + folders[at + 2 :]
+    versions = {name: folder or name for name, _, folder in (given.partition("=") for given in folders)}
+    for version, folder in versions.items():
+        outcomes = kept.setdefault(version, {})
+        missing = [attack for attack in ATTACKS if attack.name not in outcomes]
+        process = _started(os.path.abspath(folder)) if missing else None
+        for attack in missing:
+            assert process is not None
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps(attack.name) + "\n")
+            process.stdin.flush()
+            outcomes[attack.name] = json.loads(process.stdout.readline())
+            print(f"{version} | {attack.name} | {outcomes[attack.name]}", flush=True)
+            KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+            process.wait()
+    PAGE.write_text(page(kept, list(versions)))
+
+
+#: Each kind of check and the one place where it is written; every door calls it with its own names of rows and columns.
+CHECKS = (
+    ("a probability is a number from 0 to 1 (percentages: to 100); what those outside look like",
+     "`data/checks.py`: `are_probabilities`, `outside`", "arrays, files, scores of a detector, maps, states"),
+    ("rows of probabilities sum to one", "`data/checks.py`: `ROW_SUM_TOLERANCE`", "arrays, rows of labels, states"),
+    ("numbers: no dates, complex numbers, records, masks", "`data/checks.py`: `as_array`, `as_numbers`", "every array"),
+    ("a missing value", "`data/checks.py`: `missing`", "labels, numbers, identifiers"),
+    ("weights are finite and not negative", "`data/checks.py`: `refuse_negative`", "rows, images, objects, states"),
+    ("weights can be added up, their ratio has a limit", "`data/checks.py`: `checked_weights`", "every sample_weight"),
+    ("weights that must be counts", "`data/predictions.py`: `counts`", "tests, intervals, noise that is subtracted"),
+    ("labels: order, names, positive class, shares", "`data/labels.py`: `checked_labels`", "arrays, files"),
+    ("columns matched to classes by name; indexes", "`data/columns.py`", "tables, files"),
+    ("an option's type, range and choice", "`metrics/options.py`; `_errors.py`: `whole`, `one_of`", "every metric"),
+    ("one metric's failure leaves the table alone", "`evaluation.py`: `_measured`", "evaluate, report"),
+    ("a failure of a command: one sentence, status 2", "`cli/main.py`: `main`", "every command"),
+    ("a file written beside and renamed; may it be written?", "`_files.py`", "every output"),
+    ("text that people supply", "`_text.py`: one helper for each place", "figures, terminal, HTML, CSV"),
+    ("compiled code without a cache", "`numerics/compiled/__init__.py`: `jit`", "every compiled function"),
+    ("warnings stay in their thread", "`_errors.py`: `warn`, `heard`", "everything"),
+)  # fmt: skip
+
+
+def page(kept: dict[str, dict[str, str]], versions: list[str]) -> str:
+    """The table of checks and the table of attacks."""
+    lines = ["# Attacks: before and after", "", "Made with `python benchmarks/attacks.py 0.1.0=OLD/src now=src`.", ""]
+    lines += ["## Where each check is written", "", "| check | the one place | who calls it |", "| --- | --- | --- |"]
+    lines += [f"| {what} | {where} | {who} |" for what, where, who in CHECKS]
+    counts = ", ".join(f"{len(kept[version])} on {version}" for version in versions)
+    lines += ["", "## What each attack gave", "", f"{len(ATTACKS)} attacks: {counts}.", ""]
+    lines += ["| | attack | " + " | ".join(versions) + " |", "| --- | --- |" + " --- |" * len(versions)]
     for attack in ATTACKS:
-        told = [json.loads(worker.stdout.readline()).replace("|", "\\|") for worker in workers if worker.stdout]
-        print(f"| {attack.id} | {attack.what} | " + " | ".join(told) + " |", flush=True)
+        told = [kept[version][attack.name].replace("|", "\\|").replace("<", "&lt;") for version in versions]
+        lines.append(f"| {attack.id} | {attack.what} | " + " | ".join(told) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def _started(folder: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": folder, "OPENBLAS_NUM_THREADS": "1"}
     # -P: files beside this one may have the names of packages
     command = [sys.executable, "-P", __file__, "--worker"]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--worker"]:
         worker()
     else:
-        main(sys.argv[1:] or ["src"])
+        main(sys.argv[1:] or ["now=src"])
