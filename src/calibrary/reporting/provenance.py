@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import hashlib
 import json
+import os
 import platform
 import shlex
 from collections.abc import Iterable, Mapping
