@@ -35,7 +35,7 @@ def answers() -> list[tuple[str, str, str]]:
          "wrong by what one cell holds: ACE, KS, AUC, ICI", "#5a55b5"),
         (f"by keys: {n['keys']}", "make the column first, keep it apart with by=", "#8a6d1a"),
         (f"sampled: {n['sample']}, and whole vectors", "VectorState(sample=100_000) says on how many rows", "#a8541a"),
-        (f"refused: {n['counts']}", f"they need single rows; {n['detection']} of detections: DetectionState", "#a02c3c"),
+        (f"refused: {n['counts']}", f"need single rows; {n['detection']} of detections: DetectionState", "#a02c3c"),
     ]  # fmt: skip
 
 
