@@ -31,8 +31,10 @@ _DIRECT = 3000
 _BLOCK = 1 << 20
 _NODES = 16
 _PIECE = 2048
-#: Sources beyond this many standard deviations (exp(-72)) do not count next to nearer ones.
-_REACH = 12.0
+#: Panels whose nodes are targets at a time.
+_TOGETHER = 4
+#: Sources beyond this many standard deviations (exp(-50)) do not count next to nearer ones.
+_REACH = 10.0
 #: Sums of the other points below this share of what was interpolated are summed again, directly.
 _DOUBTFUL = 2e-2
 #: Terms this far below the largest (in logarithm) do not count.
@@ -261,30 +263,41 @@ def _bisect(holds: Any, low: NDArray[np.intp], high: NDArray[np.intp]) -> NDArra
 
 
 @dataclass(frozen=True)
-class _Panel:
-    """A stretch of points begin..end with Chebyshev nodes; u is the distance from the nearer end of [0, 1]."""
+class _Panels:
+    """Stretches of ascending points, from begin to end, each with Chebyshev nodes in u, or in log u.
 
-    begin: int
-    end: int
-    right: bool
-    log: bool
-    middle: float
-    half: float
+    u is the distance from the nearer end of [0, 1], from 1 where ``right``.
+    """
+
+    begin: NDArray[np.intp]
+    end: NDArray[np.intp]
+    right: NDArray[np.bool_]
+    log: NDArray[np.bool_]
+    middle: Array
+    half: Array
 
     @property
     def nodes(self) -> Array:
-        u = self.middle + self.half * _CHEBYSHEV
-        return np.exp(u) if self.log else u
+        """u at the nodes, (panels, nodes)."""
+        u = self.middle[:, None] + self.half[:, None] * _CHEBYSHEV
+        u[self.log] = np.exp(u[self.log])
+        return u
 
-    def pieces(self) -> Iterator[slice]:
-        """The panel's points, a cacheful at a time (which also keeps small matrix products on one thread)."""
-        for i in range(self.begin, self.end, _PIECE):
-            yield slice(i, min(i + _PIECE, self.end))
+    def pieces(self) -> Iterator[tuple[slice, NDArray[np.intp]]]:
+        """The points, a cacheful at a time, and the panel of each."""
+        panel = np.repeat(np.arange(len(self.begin)), self.end - self.begin)
+        first = int(self.begin[0]) if len(self.begin) else 0
+        for i in range(0, len(panel), _PIECE):
+            here = panel[i : i + _PIECE]
+            yield slice(first + i, first + i + len(here)), here
 
-    def basis(self, x: Array) -> Array:
-        """Chebyshev polynomials at points of the panel, (nodes, points)."""
-        u = 1.0 - x if self.right else x
-        t = ((np.log(u) if self.log else u) - self.middle) / self.half
+    def basis(self, x: Array, panel: NDArray[np.intp]) -> Array:
+        """Chebyshev polynomials at points of these panels, (nodes, points)."""
+        u = np.where(self.right[panel], 1.0 - x, x)
+        log = self.log[panel]
+        if log.any():
+            u[log] = np.log(u[log])
+        t = (u - self.middle[panel]) / self.half[panel]
         table = np.empty((_NODES, len(t)))
         table[0], table[1] = 1.0, t
         t2 = 2.0 * t
@@ -302,26 +315,44 @@ _TO_COEFFICIENTS[0] /= 2.0
 
 
 def _by_panels(x: Array, mass: Array, h: float) -> tuple[Array, Array]:
-    panels = list(_panels(x, h))
+    panels = _panels(x, h)
     ends = np.flatnonzero((x < _FLOOR) | (x == 1.0))
     sums, scale = np.zeros_like(mass), np.zeros(len(x))
     again = [ends]
-    sources = [_TO_COEFFICIENTS.T @ sum(p.basis(x[i]) @ mass[i] for i in p.pieces()) for p in panels]
-    for p, values in zip(panels, _on_nodes(panels, sources, mass[ends], x[ends], h), strict=True):
-        coefficients = _TO_COEFFICIENTS @ values
-        largest = np.abs(values[:, 0]).max()
-        for i in p.pieces():
-            total = p.basis(x[i]).T @ coefficients
-            rest = np.subtract(total, mass[i], out=sums[i])
-            doubtful = rest[:, 0] < _DOUBTFUL * np.maximum(total[:, 0], largest)
-            again.append(i.start + np.flatnonzero(doubtful))
-    rows = np.concatenate(again)
-    if len(rows):
-        sums[rows], scale[rows] = _direct_windows(x, mass, h, rows)
+    values = _on_nodes(panels, _sources(panels, x, mass), mass[ends], x[ends], h)
+    coefficients = _TO_COEFFICIENTS @ values
+    largest = np.abs(values[:, :, 0]).max(axis=1)
+    for rows, panel in panels.pieces():
+        table = panels.basis(x[rows], panel)
+        if panel[0] == panel[-1]:
+            total = table.T @ coefficients[panel[0]]
+        else:
+            total = np.einsum("kn,nkm->nm", table, coefficients[panel])
+        rest = np.subtract(total, mass[rows], out=sums[rows])
+        doubtful = rest[:, 0] < _DOUBTFUL * np.maximum(total[:, 0], largest[panel])
+        again.append(rows.start + np.flatnonzero(doubtful))
+    alone = np.concatenate(again)
+    if len(alone):
+        sums[alone], scale[alone] = _direct_windows(x, mass, h, alone)
     return sums, scale
 
 
-def _panels(x: Array, h: float) -> Iterator[_Panel]:
+def _sources(panels: _Panels, x: Array, mass: Array) -> Array:
+    """Masses on the nodes that stand for the points: (panels, nodes, columns)."""
+    moments = np.zeros((len(panels.begin), _NODES, mass.shape[1]))
+    for rows, panel in panels.pieces():
+        table = panels.basis(x[rows], panel)
+        if panel[0] == panel[-1]:
+            moments[panel[0]] += table @ mass[rows]
+            continue
+        start = np.flatnonzero(np.diff(panel, prepend=-1))
+        for column in range(mass.shape[1]):
+            moments[panel[start], :, column] += np.add.reduceat(table * mass[rows, column], start, axis=1).T
+    result: Array = _TO_COEFFICIENTS.T @ moments
+    return result
+
+
+def _panels(x: Array, h: float) -> _Panels:
     """Panels that hold points, from 0 to 1: one standard deviation wide, then dyadic, then logarithmic."""
     step = np.sqrt(h) / 2.0
     # beyond the third, neighbouring edges differ by less than a factor of two
@@ -332,37 +363,44 @@ def _panels(x: Array, h: float) -> Iterator[_Panel]:
     edges = np.unique(np.concatenate([logarithmic, dyadic, wide, [0.5]]))
     edges[0] = _FLOOR * (1.0 - 1e-12)
     below, above = np.searchsorted(x, edges, "right"), np.searchsorted(1.0 - x[::-1], edges, "right")
-    for right, cuts in ((False, below), (True, above)):
-        sides = range(len(edges) - 1)
-        for i in reversed(sides) if right else sides:
-            begin, end = (len(x) - cuts[i + 1], len(x) - cuts[i]) if right else (cuts[i], cuts[i + 1])
-            # the middle belongs to the left half
-            begin = max(begin, int(below[-1])) if right else begin
-            if begin < end:
-                log = edges[i + 1] <= dyadic[0]
-                low, high = np.log(edges[i : i + 2]) if log else edges[i : i + 2]
-                yield _Panel(begin, end, right, log, (low + high) / 2.0, (high - low) / 2.0)
+    n_sides = len(edges) - 1
+    # the left half upwards, then the right half downwards in the distance from 1; the middle belongs to the left
+    begin = np.concatenate((below[:-1], np.maximum(len(x) - above[:0:-1], below[-1])))
+    end = np.concatenate((below[1:], len(x) - above[-2::-1]))
+    side = np.concatenate((np.arange(n_sides), np.arange(n_sides)[::-1]))
+    right = np.repeat([False, True], n_sides)
+    filled = begin < end
+    begin, end, side, right = begin[filled], end[filled], side[filled], right[filled]
+    log = edges[side + 1] <= dyadic[0]
+    low, high = (np.where(log, np.log(edges[at]), edges[at]) for at in (side, side + 1))
+    return _Panels(begin, end, right, log, (low + high) / 2.0, (high - low) / 2.0)
 
 
-def _on_nodes(panels: list[_Panel], sources: list[Array], end_mass: Array, end_x: Array, h: float) -> Iterator[Array]:
+def _on_nodes(panels: _Panels, sources: Array, end_mass: Array, end_x: Array, h: float) -> Array:
     """Kernel sums at the nodes of each panel over the nodes of all panels near it, and over points at 0 and 1."""
-    u = np.concatenate([p.nodes for p in panels] + [np.minimum(end_x, 1.0 - end_x)])
-    right = np.repeat([p.right for p in panels] + list(end_x == 1.0), [_NODES] * len(panels) + [1] * len(end_x))
-    mass = np.concatenate([*sources, end_mass])
+    n_panels, columns = len(panels.begin), end_mass.shape[1]
+    u = np.concatenate([panels.nodes.ravel(), np.minimum(end_x, 1.0 - end_x)])
+    right = np.concatenate([np.repeat(panels.right, _NODES), end_x == 1.0])
+    mass = np.concatenate([sources.reshape(-1, columns), end_mass])
     g = _log_norm(u, h)
     with np.errstate(divide="ignore"):
         angle = np.arcsin(np.sqrt(u))
     angle = np.where(right, np.pi / 2.0 - angle, angle)
     reach = _REACH * np.sqrt(h) / 2.0
-    for i in range(len(panels)):
-        rows = slice(i * _NODES, (i + 1) * _NODES)
+    sums = np.empty((n_panels * _NODES, columns))
+    together = _TOGETHER * _NODES
+    for i in range(0, len(sums), together):
+        rows = slice(i, min(i + together, len(sums)))
         near = np.flatnonzero((angle >= angle[rows].min() - reach) & (angle <= angle[rows].max() + reach))
         x, s = u[rows, None], u[near]
         # s - x without cancellation near 1, where only the distances from 1 are exact
-        same = right[near] == right[rows][0]
+        same = right[near] == right[rows, None]
         gap = np.where(same, s - x, 1.0 - s - x)
         # seen from the nearer end the kernel is the same function
         logit = np.log(x) - np.log1p(-x)
         with np.errstate(under="ignore"):
-            k = np.exp(gap * (logit / h) + (g[near] - g[rows, None]))
-            yield _applied(k, mass[near])
+            gap *= logit / h
+            gap += g[near]
+            gap -= g[rows, None]
+            sums[rows] = _applied(np.exp(gap, out=gap), mass[near])
+    return sums.reshape(n_panels, _NODES, columns)
