@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -61,3 +64,27 @@ def test_shares_and_other_types_take_the_ordinary_way():
     assert cal.brier_score(shares, c) == pytest.approx(np.mean((shares - c) ** 2))
     for y in (np.array([0, 1, 1], dtype=np.uint8), [0, 1, 1], np.array([0, 1, 1, 0])[::-1][1:]):
         assert cal.brier_score(y, c) == pytest.approx(np.mean((np.asarray(y) - c) ** 2))
+
+
+@pytest.mark.parametrize("id", ["tce", "calbin", "ece_knn", "intce"])
+@pytest.mark.parametrize("decimals", [2, 16])
+def test_loops_give_the_same_number_compiled_and_plain(id, decimals, monkeypatch):
+    rng = np.random.default_rng(3)
+    c = rng.beta(0.7, 0.6, 700).round(decimals)
+    y, w = (rng.random(700) < c**1.5).astype(int), rng.integers(1, 4, 700)
+    found = []
+    for spent in (-1e12, 1e12):
+        for loop in ("pool", "range_means", "range_deviations", "nearest_ranges", "cheapest_intervals"):
+            monkeypatch.setitem(compiled._SPENT, loop, spent)
+        found.append([cal.compute(id, y, c), cal.compute(id, y, c, sample_weight=w)])
+    assert found[0] == found[1]
+
+
+def test_one_call_on_few_rows_starts_no_compiler():
+    code = (
+        "import sys, numpy as np, calibrary as cal\n"
+        "c = np.linspace(0.01, 0.99, 500); y = (np.arange(500) % 3 == 0).astype(int)\n"
+        "for id in ('ece', 'bs', 'tce', 'calbin', 'ece_knn', 'intce', 'skce_uq'): cal.compute(id, y, c)\n"
+        "assert 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

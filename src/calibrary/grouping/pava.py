@@ -10,6 +10,8 @@ from calibrary._errors import one_of
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import Intervals
+from calibrary.numerics.compiled import compiled, worth_compiling
+from calibrary.numerics.compiled.pava import pool
 
 
 class BlockPAVA(Intervals):
@@ -56,13 +58,15 @@ class BlockPAVA(Intervals):
 
     def _blocks(self, size: Indices, positive: Indices) -> Indices:
         """First atom of every bin."""
-        from calibrary.numerics.compiled.pava import pool
-
         kept = len(size) - self._aside(size)
         if kept == 0:
             return np.zeros(1, dtype=np.intp)
         largest = int(min(self.n_max, size.sum()))
-        starts: Indices = pool(size[:kept], positive[:kept], self.n_min, largest)
+        starts: Indices
+        if worth_compiling("pool", 3.0 * kept):
+            starts = compiled(pool)(size[:kept], positive[:kept], self.n_min, largest)
+        else:
+            starts = pool(size[:kept].tolist(), positive[:kept].tolist(), self.n_min, largest)
         if kept == len(size):
             return starts
         tail = size[kept:].sum()

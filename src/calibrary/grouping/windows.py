@@ -9,6 +9,8 @@ import numpy as np
 from calibrary._once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
+from calibrary.numerics.compiled import compiled, worth_compiling
+from calibrary.numerics.compiled.nearest import nearest_ranges
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,10 @@ class Windows:
     @once
     def deviation(self) -> Array:
         """Mean over each window of |its mean label - the row's own confidence|."""
-        from calibrary.numerics.compiled.ranges import range_deviations
-
+        if worth_compiling("range_deviations", 0.1 * len(self)):
+            from calibrary.numerics.compiled.ranges import range_deviations
+        else:
+            range_deviations = _range_deviations
         moment = prefix_sums(self._wc)
         deviations: Array = range_deviations(self.c, self.below, moment, self.label, self.first, self.last)
         return deviations
@@ -77,10 +81,27 @@ class Windows:
         return self.c if self.w is None else self.w * self.c
 
     def _mean(self, x: Array) -> Array:
-        from calibrary.numerics.compiled.ranges import range_means
-
+        if worth_compiling("range_means", 0.02 * len(self)):
+            from calibrary.numerics.compiled.ranges import range_means
+        else:
+            range_means = _range_means
         means: Array = range_means(prefix_sums(x), self.below, self.first, self.last)
         return means
+
+
+def _range_means(total: Array, below: Array, first: Indices, last: Indices) -> Array:
+    """Weighted mean over every half-open range, from prefix sums of weight x value and of the weights."""
+    means: Array = (total[last] - total[first]) / (below[last] - below[first])
+    return means
+
+
+def _range_deviations(x: Array, below: Array, moment: Array, centre: Array, first: Indices, last: Indices) -> Array:
+    """Weighted mean of |x - centre| over every half-open range of increasing x, from prefix sums of w and w x."""
+    turn = np.clip(x.searchsorted(centre, "right"), first, last)
+    under = centre * (below[turn] - below[first]) - (moment[turn] - moment[first])
+    over = moment[last] - moment[turn] - centre * (below[last] - below[turn])
+    deviations: Array = np.maximum(under + over, 0.0) / (below[last] - below[first])
+    return deviations
 
 
 def prefix_sums(x: Array) -> Array:
@@ -162,13 +183,15 @@ def nearest_windows(view: Predictions, k: int | None = None) -> Windows:
     of the k-th count as equal, so that rounded scores behave as the decimals they are. ``k`` is the whole part of
     the square root of the number of rows unless given.
     """
-    from calibrary.numerics.compiled.ranges import nearest_ranges
-
     ties = view.ties
     k = int(np.sqrt(view.total)) if k is None else k
     w = None if view.w is None and len(ties.c) == view.n else ties.w
     below = _below(w, len(ties.c))
-    first, last = nearest_ranges(ties.c, below, min(k + 1.0, view.total * (1 - 1e-12)), 1e-12)
+    need = min(k + 1.0, view.total * (1 - 1e-12))
+    if worth_compiling("nearest_ranges", 2.0 * len(ties.c)):
+        first, last = compiled(nearest_ranges)(ties.c, below, need, 1e-12)
+    else:
+        first, last = nearest_ranges(ties.c.tolist(), below.tolist(), need, 1e-12)
     return Windows(ties.c, ties.wy, w, below, first, last)
 
 

@@ -1,17 +1,17 @@
-"""Pooling adjacent violators with limits on the size of blocks: one pass with a stack."""
+"""Pooling adjacent violators with limits on the size of blocks: one pass with a stack.
+
+Plain Python, for :func:`calibrary.numerics.compiled.compiled`.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.numerics.compiled import jit
 
-
-@jit
-def pool(
-    size: NDArray[np.int64], total: NDArray[np.int64], smallest: int, largest: int
-) -> NDArray[np.int64]:  # pragma: no cover - compiled
+def pool(size: Any, total: Any, smallest: int, largest: int) -> NDArray[np.int64]:
     """First atom of every block, in order.
 
     Two neighbouring blocks merge when together they hold at most ``smallest``, or at most ``largest`` and the left
