@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+#: Products of two numbers below this fit into 64 bits.
+_HALF = 2**31
+
 
 def pool(size: Any, total: Any, smallest: int, largest: int) -> NDArray[np.int64]:
     """First atom of every block, in order.
@@ -26,7 +29,11 @@ def pool(size: Any, total: Any, smallest: int, largest: int) -> NDArray[np.int64
         start[top], w[top], s[top] = i, size[i], total[i]
         while top > 0:
             both = w[top - 1] + w[top]
-            if both > smallest and (both > largest or s[top - 1] * w[top] < s[top] * w[top - 1]):
+            if w[top - 1] < _HALF and w[top] < _HALF:
+                rises = s[top - 1] * w[top] < s[top] * w[top - 1]
+            else:  # the products of whole numbers would not fit
+                rises = float(s[top - 1]) * float(w[top]) < float(s[top]) * float(w[top - 1])
+            if both > smallest and (both > largest or rises):
                 break
             w[top - 1] = both
             s[top - 1] += s[top]

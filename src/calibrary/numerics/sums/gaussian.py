@@ -175,15 +175,17 @@ class Cells:
         from scipy.sparse import csc_array
 
         node, share = self._shares()
-        first = np.arange(0, share.size + 1, ORDER, dtype=np.int32)
+        first = np.arange(0, share.size + 1, ORDER, dtype=node.dtype)
         shape = (self.n_cells + ORDER - 1, len(self.cell))
         return csc_array((share.ravel(), node.ravel(), first), shape=shape).tocsr()
 
-    def _shares(self) -> tuple[NDArray[np.int32], Array]:
+    def _shares(self) -> tuple[NDArray[Any], Array]:
         """The ten nodes of every point, and how much of its mass each of them gets; both (points, ORDER)."""
         powers = np.ones((ORDER, len(self.cell)))
         np.cumprod(np.broadcast_to(self.position, (ORDER - 1, len(self.cell))), axis=0, out=powers[1:])
-        node = (self.cell[:, None] + np.arange(ORDER)).astype(np.int32)
+        # half the memory, where no number of a node or of a share is too large for that
+        small = max(self.n_cells + ORDER, ORDER * len(self.cell)) < 2**31
+        node = (self.cell[:, None] + np.arange(ORDER)).astype(np.int32 if small else np.int64)
         return node, _times(LAGRANGE, powers).T
 
     def interpolate(self, *node_values: Array) -> list[Array]:
