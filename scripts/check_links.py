@@ -17,7 +17,7 @@ _LINKS = {
     "img": "src",
     "script": "src",
     "link": "href",
-    "source": "src",
+    "source": "srcset",
     "iframe": "src",
     "object": "data",
 }

@@ -34,6 +34,7 @@ from calibrary.evaluation import FAMILIES  # noqa: E402
 from calibrary.metrics.declare import Alias, Entry  # noqa: E402
 from calibrary.metrics.entry import FUNCTIONS, TESTS  # noqa: E402
 
+MOST_NAMES = 8  # in a table; more are folded
 RESPONSE_ROWS = 400  # of scripts/make_responses.py
 FAMILY = {
     "point": "Point metrics: one row at a time",
@@ -137,7 +138,7 @@ def metric_page(e: Entry) -> str:
         lines += [f'!!! warning "Take care"\n    {e.avoid}', ""]
     lines += _picture(e)
     lines += ["| | |", "| --- | --- |", *(f"| {k} | {v} |" for k, v in _facts(e) if v), ""]
-    lines += _studied(e)
+    lines += _folded_names(e) + _studied(e)
     lines += [
         "## Call",
         "",
@@ -151,6 +152,17 @@ def metric_page(e: Entry) -> str:
     if e.references:
         lines += ["## References", "", *(f"- {r}" for r in e.references), ""]
     return "\n".join(lines)
+
+
+def _aliases(e: Entry) -> str:
+    return ", ".join(f"{a} (`{a.words}`)" if isinstance(a, Alias) else a for a in e.aliases)
+
+
+def _folded_names(e: Entry) -> list[str]:
+    """A long list of names, to be opened."""
+    if len(e.aliases) <= MOST_NAMES:
+        return []
+    return [f'??? info "Also called: {len(e.aliases)} names"', f"    {_aliases(e)}", ""]
 
 
 def _picture(e: Entry) -> list[str]:
@@ -173,11 +185,23 @@ def _picture(e: Entry) -> list[str]:
 def _studied(e: Entry) -> list[str]:
     """What the study of metrics against known truth found, where its result is stored."""
     try:
-        from calibrary.study import stored as study  # only where the study has been run
+        from calibrary.study import stored_study
     except ImportError:
         return []
-    words = study.words_of(e.id) if hasattr(study, "words_of") else []
-    return ["## Against known truth", "", *(f"- {sentence}" for sentence in words), ""] if words else []
+    found = stored_study()
+    rows = [(n, found.row(e.id, n)) for n in found.sizes if e.id in found.found["sizes"][str(n)]]
+    if not rows:
+        return []
+    head = ("rows", "a calibrated model reads", "finds an error (power)", "puts two models in the right order")
+    lines = ["## Against known truth", "", "| " + " | ".join(head) + " |", "|" + " ---: |" * len(head)]
+    for n, row in rows:
+        shown = [_shown(row.get("null"), ".3g"), _shown(row.get("power"), ".0%"), _shown(row.get("across"), ".0%")]
+        lines.append(f"| {n:,} | " + " | ".join(shown) + " |")
+    return [*lines, "", "Means over the worlds of `calibrary.study`, in which the truth is known; tests at 5%.", ""]
+
+
+def _shown(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
 
 
 def _facts(e: Entry) -> list[tuple[str, str]]:
@@ -196,7 +220,7 @@ def _facts(e: Entry) -> list[tuple[str, str]]:
     test = f"`cal.test({e.id!r}, y, p)`" if e.has_test else "Monte Carlo"
     facts = [
         ("id", f"`{e.id}`"),
-        ("also called", ", ".join(f"{a} (`{a.words}`)" if isinstance(a, Alias) else a for a in e.aliases)),
+        ("also called", _aliases(e) if len(e.aliases) <= MOST_NAMES else f"{len(e.aliases)} names, below"),
         ("row in Table 2", str(e.row or "")),
         ("in the review", e.place if e.section else ""),
         ("newer than the review", "" if e.section else e.equation),

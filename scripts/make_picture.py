@@ -1,4 +1,4 @@
-"""The picture of the README and of the site's home: docs/picture.png, from embedded data.
+"""The picture of the README and of the site's home: docs/picture.png and picture-narrow.png, from embedded data.
 
     python scripts/make_picture.py
 
@@ -21,9 +21,13 @@ OUT = Path(__file__).parent.parent / "docs" / "picture.png"
 BLUE, ORANGE, GREY = "#0173b2", "#d55e00", "#c9ced6"
 
 
-def draw(path: Path = OUT) -> None:
+def draw(path: Path, narrow: bool = False) -> None:
+    """Two panels side by side, or one above the other for telephones."""
     y, p, _ = cal.datasets.digits()
-    fig, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.7), layout="constrained", width_ratios=(1, 1.15))
+    if narrow:
+        fig, (left, right) = plt.subplots(2, 1, figsize=(5, 8.4), layout="constrained", height_ratios=(1.5, 1))
+    else:
+        fig, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.7), layout="constrained", width_ratios=(1, 1.15))
     bins = plots.reliability_data(y, p, n_bins=10)
     left.plot([0, 1], [0, 1], "--", color="#555c66", lw=1)
     ends = (bins.outcome - bins.low, bins.high - bins.outcome)
@@ -59,4 +63,5 @@ def draw(path: Path = OUT) -> None:
 
 
 if __name__ == "__main__":
-    draw()
+    draw(OUT)
+    draw(OUT.with_name("picture-narrow.png"), narrow=True)

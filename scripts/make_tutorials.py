@@ -84,7 +84,7 @@ def run_page(source: Path) -> None:
     page.parent.mkdir(parents=True, exist_ok=True)
     for old in page.parent.glob(f"{page.stem}-*.png"):
         old.unlink()
-    lines, space, drawn = [stamp(source)], {"__name__": "__main__"}, 0
+    lines, space, drawn = [], {"__name__": "__main__"}, 0
     with _elsewhere():
         for cell in cells(source.read_text("utf-8")):
             if cell.kind == "markdown":
@@ -100,7 +100,8 @@ def run_page(source: Path) -> None:
                 figure.savefig(page.parent / name, dpi=100, bbox_inches="tight")
                 lines += ["", f"![{_caption(figure)}]({name}){{ .figure }}"]
             _close()
-    page.write_text("\n".join(lines) + "\n", "utf-8")
+    lines += ["", stamp(source)]  # last, so that the title comes first
+    page.write_text("\n".join(lines).lstrip() + "\n", "utf-8")
     print(f"{page.relative_to(ROOT)}: {drawn} figures")
 
 
