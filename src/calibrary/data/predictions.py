@@ -246,7 +246,7 @@ class Predictions:
         """Weighted sum over the rows (first axis)."""
         if self.w is None:
             return np.add.reduce(x, 0, np.float64)
-        # not a BLAS dot: waking its threads costs more than the sum on a busy machine
+        # not a BLAS dot: starting its threads costs more than the sum on a busy machine
         return np.einsum("n,n...->...", self.w, x)
 
     def mean(self, x: NDArray[Any]) -> Any:

@@ -243,7 +243,7 @@ def _too_dear(statistic: Statistic, of_many: bool) -> str:
     if entry.id in PATHS and entry.family in _PASS:
         return "" if n <= _MANY_ROWS else f"draws are dear on {n:,} rows"
     if entry.costly or entry.needs or not (entry.family in _PASS or entry.id in _CHEAP):
-        return "each draw is dear"
+        return "each draw is expensive"
     if of_many:
         return "draws are dear in a table of many metrics"
     return "" if n <= _FEW_ROWS else f"draws are dear on {n:,} rows"

@@ -52,7 +52,7 @@ _SLOW = 1000
     avoid="A linear programme, for a few hundred rows: sce is within a factor of two of it in the time of a sort.",
 )
 def lower_distance(view: Predictions, *, grid: int = 101, **common: Unpack[Common]) -> float:
-    r"""Least average distance that confidences must move to be calibrated, when equal ones may part company.
+    r"""Least average distance that confidences must move to be calibrated, when equal ones may move apart.
 
     .. math:: \min_{\pi \ge 0} \sum_{i,g} \pi_{ig}\, |c_i - u_g|, \quad \sum_g \pi_{ig} = w_i / W, \quad
               \sum_i \pi_{ig} (y_i - u_g) = 0

@@ -148,7 +148,7 @@ def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpa
     symmetric=True,
     equation="P(c of a right answer > c of a wrong one), half for ties",
     references=cited("hanley1982", "traub2024"),
-    use="Can the confidence be used to decide whom to trust, whatever its scale?",
+    use="Can the confidence be used to decide which predictions to trust, whatever its scale?",
     avoid="It is discrimination, not calibration: every rising change of the confidences leaves it as it is.",
     **_RANKED,
 )

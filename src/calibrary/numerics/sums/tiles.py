@@ -1,4 +1,4 @@
-"""Symmetric matrices over all pairs of points that are asked questions without ever being stored.
+"""Sums over symmetric matrices of all pairs of points, tile by tile, so that no matrix is ever stored whole.
 
 A :class:`PairMatrix` answers sums, products and moments from a few rows at a time. :class:`TiledMatrix` is the
 general one, ``H[i, j] = scale <g_i, g_j> k(d(x_i, x_j))`` for points x and features g, with k(d) = exp(-d/h) or
