@@ -52,6 +52,8 @@ def measured(rows: int, ids: list[str]) -> dict[str, Any]:
     for id in ids:
         cal.compute(id, *data(min(6000, rows), seed=1))
         seconds, value = least(lambda id=id: cal.compute(id, y, c))  # type: ignore[misc]
+        if seconds < 0.05:  # often enough for the compiler to have been started: once more
+            seconds, value = least(lambda id=id: cal.compute(id, y, c))  # type: ignore[misc]
         found[id] = {"sorts": seconds / sort, "seconds": seconds, "value": float(value)}
     return found
 
