@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test fuzz engines lint oldest bench tutorials integrations docs links wheel release-check clean
+.PHONY: help demo test fuzz engines lint oldest bench study tutorials integrations docs links wheel release-check clean
 
 help:
 	@echo "make demo   evaluate the embedded data and write demo/report.html"
@@ -13,6 +13,7 @@ help:
 	@echo "make lint   check style, types and the direction of imports"
 	@echo "make oldest run the common tests on the oldest numpy, scipy and numba declared"
 	@echo "make bench  compare with other packages and write benchmarks/RESULTS.md"
+	@echo "make study  run the study of all metrics (goes on where it stopped) and store its result"
 	@echo "make docs   build the documentation into site/ and check its links"
 	@echo "make tutorials     run the tutorials again and store their outputs in docs/tutorials/"
 	@echo "make integrations  run the tests against Lightning, torchmetrics, evaluate and MLflow"
@@ -72,6 +73,12 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/peers.py
 
 # No PyTorch: pages that need it are stored. The links are checked without a network.
+# Shards are kept in study-standard/: stop it with Ctrl-C and call it again.
+study: $(VENV)/.installed
+	OPENBLAS_NUM_THREADS=1 $(BIN)/calibrary study run --preset standard --out study-standard --workers 2
+	cp study-standard/study.json.gz src/calibrary/datasets/study.json.gz
+	$(BIN)/python scripts/make_study_page.py
+
 docs: $(VENV)/.docs
 	$(BIN)/python scripts/make_tutorials.py --check
 	$(BIN)/python scripts/make_docs.py

@@ -1,9 +1,10 @@
 """Which metric for which question: a short ranked list with reasons, from the facts in the catalogue.
 
-Nothing here names a metric. What is known of one stands on its entry: what it measures, whether it is proper, how often
-its test finds an error, how it reads on a calibrated model. A metric is first asked whether it suits the goal; then
-whether it was made for the situation; then how many facts speak for it, less those that speak against it; then what
-was measured of it; and last whether readers know it.
+Nothing here names a metric. What is known of one stands on its entry (what it measures, whether it is proper) or was
+measured by the study that comes with the library (how often it finds an error, how it orders models, what it reads on a
+calibrated one; see ``findings``). A metric is first asked whether it suits the goal; then whether it was made for the
+situation; then how many facts speak for it, less those that speak against it; then what was measured of it; and last
+whether readers know it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from calibrary._errors import one_of, whole
+from calibrary.findings import Finding, finding
 from calibrary.lookup import catalogue
 from calibrary.metrics.declare import Entry
 
@@ -30,6 +32,12 @@ _FEW_ROWS, _ROWS_THAT_READ_HIGH = 500, 2000
 _LITTLE = 0.035
 #: Classes are very many above this number.
 _MANY_CLASSES = 100
+#: A number that orders so many pairs of models as their true errors do measures the size of the error.
+_ORDERS = 0.75
+#: Steps in which shares of the study are compared: less than this its draws cannot tell apart.
+_STEP = 0.05
+#: A test keeps its level where it rejects no more calibrated samples than this.
+_KEEPS = 0.08
 
 
 @dataclass(frozen=True)
@@ -129,8 +137,13 @@ def recommend(
         label_noise, n_classes, features,
     )  # fmt: skip
     judged = [(_judged(e, need), e) for e in catalogue.values() if _possible(e, need)]
-    ranked = sorted(judged, key=lambda found: (-found[0].points, not found[1].familiar, found[1].status != "stable"))
+    ranked = sorted(judged, key=lambda found: (-found[0].points, *_lasting(found[1])))
     return [found for found, _ in ranked[:most]]
+
+
+def _lasting(entry: Entry) -> tuple[bool, bool, bool]:
+    """Of equals, what readers know comes first, then what costs little, then what will not change."""
+    return not entry.familiar, entry.costly, entry.status != "stable"
 
 
 # -- what can be used at all, and what suits the goal -------------------------------------------------
@@ -160,7 +173,7 @@ Suits = tuple[int, str] | None
 
 
 def _measures(entry: Entry) -> Suits:
-    vanishes = entry.perfect is not None or (entry.orders is not None and not entry.has_test)
+    vanishes = entry.perfect is not None or (not entry.has_test and (finding(entry.id).across or 0.0) >= _ORDERS)
     if entry.measures != "calibration" or entry.better != "lower" or entry.fields or not vanishes:
         return None
     return 1, "0 for a calibrated model as data grow" if entry.perfect == 0 else "a size of the error"
@@ -235,7 +248,7 @@ def _of_goal(entry: Entry, need: Need) -> Iterator[Said]:
 
 
 def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
-    reading = None if entry.null_reading is None else entry.null_reading * (1000.0 / need.n) ** 0.5
+    reading = _found(entry, need).reads
     if need.n < _FEW_ROWS and (entry.unbiased or (reading is not None and reading <= _LITTLE)):
         yield FOR, "reads near 0 on few rows of a calibrated model"
     if need.n < _ROWS_THAT_READ_HIGH and entry.at_its_end and (reading is None or reading > _LITTLE):
@@ -288,7 +301,8 @@ def _judged(entry: Entry, need: Need) -> Recommendation:
     said = [each for rule in _RULES for each in rule(entry, need)]
     count = {kind: sum(grade == kind for grade, _ in said) for kind in (MADE, FOR, AGAINST)}
     measured, how = _measured(entry, need)
-    points = 100 * suits[0] + 10 * count[MADE] + count[FOR] - count[AGAINST] + measured
+    step = _STEP * round(measured / _STEP)
+    points = round(100 * suits[0] + 10 * count[MADE] + count[FOR] - count[AGAINST] + step, 2)
     reasons = [suits[1], *(text for grade, text in said if grade != AGAINST), how]
     if entry.familiar:
         reasons.append("widely known, so readers can compare")
@@ -299,11 +313,27 @@ def _judged(entry: Entry, need: Need) -> Recommendation:
 
 
 def _measured(entry: Entry, need: Need) -> tuple[float, str]:
-    """What simulations say of the metric for this goal, from 0 to 1, and in words."""
-    if need.goal == "test" and entry.power is not None:
-        return entry.power, f"finds a temperature of 1.3 in {entry.power:.0%} of samples of 500"
+    """What the study found of the metric for this goal, from 0 to 1, and in words."""
+    found = _found(entry, need)
+    if need.goal == "test":
+        return _tested(found, need, own=entry.has_test)
     if need.safety:
         return 0.0, ""  # the usual order of models is not what is asked
-    if need.goal in ("measure", "compare") and entry.proper != "strictly" and entry.orders is not None:
-        return entry.orders, f"puts {entry.orders:.0%} of pairs of models in the right order"
+    if need.goal in ("measure", "compare") and entry.proper != "strictly" and found.across is not None:
+        return found.across, f"puts {found.across:.0%} of the study's pairs of models in the right order"
     return 0.0, ""
+
+
+def _tested(found: Finding, need: Need, own: bool) -> tuple[float, str]:
+    """How often its own test finds an error, less where it does not keep its level; for others what redrawing finds."""
+    power, level = (found.test_power, found.test_level) if own and need.task == "binary" else (found.power, None)
+    if power is None:
+        return 0.0, ""
+    if level is not None and level > _KEEPS:
+        return 0.0, f"its own test rejects {level:.0%} of calibrated samples instead of 5%"
+    return power, f"finds {power:.0%} of the study's errors"
+
+
+def _found(entry: Entry, need: Need) -> Finding:
+    several = need.n_classes or (10 if need.task == "multiclass" else 2)
+    return finding(entry.id, need.n, several)

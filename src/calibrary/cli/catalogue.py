@@ -14,6 +14,7 @@ from calibrary.cli.files import InputError
 from calibrary.cli.options import err, out, plain
 from calibrary.curves import Curve, curve_named
 from calibrary.evaluation import FAMILIES
+from calibrary.findings import lines
 from calibrary.lookup import catalogue
 from calibrary.metrics.declare import Alias, Entry
 
@@ -103,6 +104,7 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
         "weights": e.weights_note or {"repetition": "weight 2 is the row written twice"}.get(e.weights, e.weights),
         "options": ", ".join(e.options),
         "cost": e.cost,
+        **lines(e.id),
         "pros in Table 2": "; ".join(e.table2.pros) if e.table2 else "",
         "cons in Table 2": "; ".join(e.table2.cons) if e.table2 else "",
         "references": "; ".join(e.references),

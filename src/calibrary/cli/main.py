@@ -16,7 +16,7 @@ from typing import IO, Annotated, NoReturn
 import typer
 
 import calibrary as cal
-from calibrary.cli import catalogue, plan, recalibrate, report, scan, single
+from calibrary.cli import catalogue, plan, recalibrate, report, scan, single, study
 from calibrary.cli.options import Resamples, err, out, plain, say
 
 app = typer.Typer(
@@ -36,6 +36,7 @@ detection.command("report")(report.detection_report)
 detection.command("plot")(single.detection_plot)
 app.add_typer(detection, name="detection")
 app.add_typer(recalibrate.app, name="recalibrate")
+app.add_typer(study.app, name="study")
 
 
 #: The exit status where nothing could be computed; 1 is a gate that did not hold and nothing else.

@@ -152,7 +152,6 @@ _EVIDENCE = "an e-value is the evidence in these data, not an estimate of someth
 @metric(
     "calibration_e_value",
     parameter_free=True,
-    power=0.19,
     no_interval=_EVIDENCE,
     family="curve",
     name="calibration e-value",
@@ -426,7 +425,6 @@ def calibration_monitor(*, alpha: float = 0.05, lens: str = "auto") -> Calibrati
 
 @metric(
     "ehl",
-    power=0.1,
     no_interval=_EVIDENCE,
     family="curve",
     name="e-value of Hosmer and Lemeshow",

@@ -19,8 +19,6 @@ __all__ = ["averaged_two_bin_error", "averaged_two_bin_null_mean"]
     "atb",
     imbalance="keeps",
     parameter_free=True,
-    orders=0.88,
-    null_reading=0.0092,
     family="cumulative",
     name="averaged two-bin error",
     aliases=("averaged two-bin calibration error",),

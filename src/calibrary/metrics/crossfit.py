@@ -74,7 +74,6 @@ def _over_views(values: list[CalibrationLoss], views: Views, average: Any, optio
 
 @metric(
     "calibration_loss",
-    orders=0.86,
     name="calibration loss",
     aliases=("cross-fitted calibration loss", "recalibration gain in a proper score"),
     combine=_over_views,
@@ -156,8 +155,6 @@ def calibration_loss(
 @metric(
     "variational_error",
     unbiased=True,
-    orders=0.9,
-    null_reading=0.0002,
     name="variational calibration error",
     aliases=("variational calibration error", "cross-fitted L1 error", "proper calibration error"),
     range=(-1.0, 1.0),

@@ -122,10 +122,6 @@ class Facts:
     parameter_free : is there nothing to choose but its name
     misses : does a detector's missed object count
     familiar : do readers of its field know it
-    power : share of samples in which its test finds over-confidence (temperature 1.3, 500 uniform confidences, level
-        5%); measured at a kept level
-    orders : share of pairs of simulated models that it puts in the order of their true error (N = 1000)
-    null_reading : its mean on 1000 predictions of a calibrated model
     cost, equation, references, use, avoid, corrections : for people; ``equation`` holds the review's numbers, "in
         words" where the review has none, and the formula of a metric newer than the review
     status, since : "stable" or "emerging" (newer than the review, may still change); the first version that has it
@@ -185,9 +181,6 @@ class Facts:
     parameter_free: bool = False
     misses: bool = False
     familiar: bool = False
-    power: float | None = None
-    orders: float | None = None
-    null_reading: float | None = None
     cost: str = "O(N)"
     equation: str = ""
     references: tuple[str, ...] = ()

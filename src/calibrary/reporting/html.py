@@ -13,7 +13,8 @@ from typing import Any
 
 from calibrary._text import content_security_policy
 from calibrary._text import for_html as escape
-from calibrary.evaluation import Evaluation
+from calibrary.evaluation import Evaluation, Row
+from calibrary.findings import finding
 from calibrary.lookup import catalogue
 from calibrary.reporting import together
 from calibrary.reporting.figures import placed, theme_variables
@@ -363,11 +364,17 @@ def _metric_row(folded: Folded, group: str, evaluation: Evaluation) -> str:
         if i == 6 and text:
             shown = f'<span class="v {_verdict_class(text)}">{shown}</span>'
         tds.append(f'<td data-label="{escape(HEAD[i])}"{_sort_key(key)}>{shown}</td>')
-    note = f' data-note="{escape(row.note)}"' if row.note else ""
+    note = (f' data-note="{escape(row.note)}"' if row.note else "") + _of_study(row, evaluation)
     return (
         f'<tr class="row" data-id="{escape(folded.label)}" data-about="about-{escape(row.id)}" '
         f'data-group="{escape(group)}"{note}>{"".join(tds)}</tr>'
     )
+
+
+def _of_study(row: Row, evaluation: Evaluation) -> str:
+    """What the study found of the metric at this N, for the row when it is unfolded."""
+    known = finding(row.id, evaluation.n, evaluation.n_classes).sentence
+    return f' data-study="{escape(f"In the study: {known}.")}"' if known else ""
 
 
 def _about(id: str) -> str:

@@ -25,6 +25,11 @@ function unfold(row) {
     note.textContent = row.dataset.note;
     cell.append(note);
   }
+  if (row.dataset.study) {
+    const found = document.createElement("p");
+    found.textContent = row.dataset.study;
+    cell.append(found);
+  }
   about.append(cell);
   row.after(about);
 }

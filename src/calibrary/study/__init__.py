@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from calibrary.study.classes import ClassWorld
 from calibrary.study.construction import Bias, BiasByConstruction, Candidate
+from calibrary.study.curves import CURVES, CalibrationCurve
+from calibrary.study.laws import LAWS, Law
+from calibrary.study.mine import Mine, mine
+from calibrary.study.presets import PRESETS, Preset, Size
 from calibrary.study.reading import NullReading, null_reading
+from calibrary.study.real import halves_agree, real_sets
+from calibrary.study.result import StudyResult, stored_study
+from calibrary.study.review import Objectives, by_temperature, least_at_one, objectives
+from calibrary.study.runs import Progress, gather, run
 from calibrary.study.temperature import TemperatureSweep, temperature_sweep
+from calibrary.study.world import Truth, World
 
 __all__ = [
-    "Bias", "BiasByConstruction", "Candidate", "NullReading", "TemperatureSweep", "null_reading", "temperature_sweep",
+    "CURVES", "LAWS", "PRESETS", "Bias", "BiasByConstruction", "CalibrationCurve", "Candidate", "ClassWorld", "Law",
+    "Mine", "NullReading", "Objectives", "Preset", "Progress", "Size", "StudyResult", "TemperatureSweep", "Truth",
+    "World", "by_temperature", "gather", "halves_agree", "least_at_one", "mine", "null_reading", "objectives",
+    "real_sets", "run", "stored_study", "temperature_sweep",
 ]  # fmt: skip

@@ -19,7 +19,6 @@ __all__ = ["gebel_calibration_measure", "harmonic_calibration_score", "well_cali
 
 @metric(
     "hcs",
-    orders=0.78,
     measures="calibration and sharpness",
     family="bin",
     row=48,
@@ -76,7 +75,6 @@ _WHOLE_VECTOR = ("binary", *VECTOR_LENSES)
 @metric(
     "wcr",
     parameter_free=True,
-    orders=0.67,
     family="bin",
     row=49,
     perfect=1.0,

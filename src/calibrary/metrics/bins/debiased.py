@@ -66,8 +66,6 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
 @metric(
     "ce2_db",
     unbiased=True,
-    power=0.21,
-    orders=0.91,
     renamed={"variance": ("definition", {"label": "authors", "confidence": "review"})},
     square="yes",
     row=39,
@@ -145,9 +143,6 @@ def debiased_squared_calibration_error(
 
 @metric(
     "ece_db",
-    power=0.26,
-    orders=0.93,
-    null_reading=0.0172,
     row=40,
     aliases=(
         "ECE-DB",

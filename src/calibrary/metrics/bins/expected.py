@@ -62,7 +62,7 @@ _NAMES = (
     "ece",
     sound=False,
     complete=False,
-    familiar=True, orders=0.93, null_reading=0.0266,
+    familiar=True,
 
     family="bin",
     row=23,
@@ -154,8 +154,6 @@ def expected_calibration_error(
     complete=False,
     worst_case=True,
     familiar=True,
-    orders=0.5,
-    null_reading=0.232,
     family="bin",
     row=31,
     fractional="binary",
@@ -209,8 +207,6 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
     imbalance="keeps",
     label_noise="robust",
     familiar=True,
-    orders=0.93,
-    null_reading=0.0285,
     family="bin",
     row=24,
     fractional="binary",
@@ -424,8 +420,6 @@ def region_balanced_calibration_error(view: Predictions, *, min_count: int = 10,
     "ece_lb",
     sound=True,
     complete=False,
-    orders=0.92,
-    null_reading=0.0321,
     family="bin",
     row=28,
     fractional="binary",
@@ -480,8 +474,6 @@ def _contraharmonic(values: list[float], views: Views, average: Any, options: di
 
 @metric(
     "cece",
-    orders=0.93,
-    null_reading=0.0266,
     family="bin",
     row=30,
     fractional="binary",
@@ -534,8 +526,6 @@ WIDTHS = tuple(i / 200 for i in range(1, 11))
 
 @metric(
     "ece_averaged",
-    orders=0.87,
-    null_reading=0.0442,
     section="4.8",
     family="bin",
     fractional="binary",

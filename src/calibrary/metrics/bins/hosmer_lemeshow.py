@@ -113,8 +113,6 @@ def _mean_statistic(values: list[float], views: Views, average: Any, options: di
 @metric(
     "hl",
     familiar=True,
-    power=0.47,
-    orders=0.84,
     family="bin",
     row=43,
     aliases=(

@@ -33,8 +33,6 @@ def _least_width(options: Mapping[str, Any], k: int) -> tuple[float, float]:
 
 @metric(
     "sice",
-    orders=0.85,
-    null_reading=0.0608,
     family="bin",
     row=34,
     fractional="binary",
@@ -142,8 +140,6 @@ def surrogate_interval_calibration_error(
 
 @metric(
     "rice",
-    orders=0.93,
-    null_reading=0.0224,
     section="4.7",
     family="bin",
     fractional="binary",

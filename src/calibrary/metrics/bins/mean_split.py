@@ -17,8 +17,6 @@ __all__ = ["mean_split_calibration_error"]
 @metric(
     "mvms",
     most_classes=10,
-    orders=0.93,
-    null_reading=0.0295,
     renamed={"min_size": "min_count"},
     family="bin",
     row=32,

@@ -18,8 +18,6 @@ __all__ = ["calbin", "nearest_neighbor_calibration_error"]
 
 @metric(
     "calbin",
-    orders=0.93,
-    null_reading=0.03,
     renamed={"literal": ("definition", {True: "review", False: "authors"})},
     family="bin",
     row=46,
@@ -88,8 +86,6 @@ def calbin(
 
 @metric(
     "ece_knn",
-    orders=0.91,
-    null_reading=0.039,
     renamed={"k": "n_neighbors"},
     family="bin",
     row=47,

@@ -25,8 +25,6 @@ _STRATEGIES = {"width": "uniform", "mass": "quantile"}
 @metric(
     "tce",
     imbalance="made",
-    orders=0.8,
-    null_reading=0.0615,
     homonyms={"TCE": "the top-label calibration error: ask for that name (ece with lens='top-label')"},
     renamed={"n_min": "min_count"},
     family="bin",

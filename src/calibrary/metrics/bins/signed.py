@@ -33,7 +33,6 @@ def _mean_gap(view: Predictions, convention: str) -> float:
     sound=False,
     complete=True,
     parameter_free=True,
-    orders=0.74,
     measures="bias",
     family="bin",
     row=35,

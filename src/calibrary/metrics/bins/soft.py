@@ -25,8 +25,6 @@ _LENSES = ("binary", "top-label", "class-wise")
 @metric(
     "sbece",
     differentiable=True,
-    orders=0.93,
-    null_reading=0.0212,
     family="bin",
     row=37,
     fractional="binary",
@@ -91,8 +89,6 @@ def soft_binned_calibration_error(
 @metric(
     "dece",
     differentiable=True,
-    orders=0.93,
-    null_reading=0.0226,
     family="bin",
     row=38,
     fractional="binary",

@@ -16,8 +16,6 @@ __all__ = ["sweep_calibration_error"]
 @metric(
     "ece_sweep",
     parameter_free=True,
-    orders=0.93,
-    null_reading=0.0208,
     family="bin",
     row=29,
     fractional="binary",

@@ -29,8 +29,6 @@ __all__ = [
 @metric(
     "tcal",
     unbiased=True,
-    power=0.15,
-    orders=0.9,
     square="yes",
     family="bin",
     row=44,

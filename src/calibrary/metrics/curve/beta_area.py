@@ -34,8 +34,6 @@ class BetaCalibrationTestResult(TestResult):
 
 @metric(
     "sbct",
-    power=0.49, orders=0.63, null_reading=0.0526,
-
     family="curve",
     row=71,
     combine=one_per_view,

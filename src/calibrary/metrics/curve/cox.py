@@ -89,7 +89,6 @@ class CoxTestResult(TestResult):
     imbalance="keeps",
     parameter_free=True,
     familiar=True,
-    power=0.6,
     family="curve",
     row=70,
     combine=one_per_view,

@@ -147,8 +147,6 @@ def _panels(low: float, high: float) -> tuple[Array, Array]:
 @metric(
     "ici",
     familiar=True,
-    orders=0.92,
-    null_reading=0.0168,
     row=64,
     fractional="binary",
     aliases=("Eavg", "ICI"),
@@ -206,8 +204,6 @@ _PERCENTILE_FACTS: dict[str, Any] = {
 
 @metric(
     "ep",
-    orders=0.88,
-    null_reading=0.0352,
     row=65,
     aliases=("error percentile",),
     use="How large is the error most predictions stay below? Reads in the units of probability.",
@@ -265,8 +261,6 @@ def e50(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
 
 @metric(
     "e90",
-    orders=0.88,
-    null_reading=0.0352,
     preset_of=Alias("ep", percentile=90.0),
     use="The error that nine predictions in ten stay below.",
     **_PERCENTILE_FACTS,
@@ -291,8 +285,6 @@ def e90(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
 @metric(
     "emax",
     worst_case=True,
-    orders=0.64,
-    null_reading=0.111,
     preset_of=Alias("ep", percentile=100.0),
     aliases=(
         "E-max",
@@ -505,8 +497,6 @@ def piecewise_linear_logit_calibration_error(
 
 @metric(
     "fott_beta",
-    orders=0.92,
-    null_reading=0.0127,
     renamed={"order": "norm"},
     family="curve",
     row=69,

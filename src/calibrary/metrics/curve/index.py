@@ -26,7 +26,6 @@ def _scaled(options: Mapping[str, Any], k: int) -> tuple[float, float]:
 
 @metric(
     "eci",
-    orders=0.91,
     square="yes",
     costly=True,
     family="curve",

@@ -29,7 +29,6 @@ class NeighborTestResult(TestResult):
 
 @metric(
     "knn_reliability",
-    power=0.07,
     section="5.12",
     family="curve",
     aliases=(

@@ -32,7 +32,7 @@ class ParabolicWaldResult(TestResult):
 
 @metric(
     "pws",
-    parameter_free=True, power=0.62, orders=0.87,
+    parameter_free=True,
 
     family="curve",
     row=72,

@@ -73,8 +73,6 @@ def regret_of(
 
 @metric(
     "decision_loss",
-    orders=0.87,
-    null_reading=0.0111,
     family="curve",
     name="calibration decision loss",
     aliases=("CDL", "V-shaped decision loss", "threshold decision loss"),

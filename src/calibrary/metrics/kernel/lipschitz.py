@@ -17,8 +17,6 @@ __all__ = ["lipschitz_calibration_error"]
     "sce",
     imbalance="keeps",
     parameter_free=True,
-    orders=0.84,
-    null_reading=0.0095,
     family="kernel",
     row=61,
     fractional="binary",

@@ -30,8 +30,6 @@ _FIRST = 0.05
     "smece",
     parameter_free=True,
     familiar=True,
-    orders=0.94,
-    null_reading=0.0235,
     family="kernel",
     row=52,
     fractional="binary",
@@ -161,8 +159,6 @@ def _next_width(here: tuple[float, float], before: tuple[float, float] | None, l
 
 @metric(
     "lsece",
-    orders=0.93,
-    null_reading=0.031,
     family="kernel",
     row=62,
     fractional="binary",

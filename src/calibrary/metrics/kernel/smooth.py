@@ -68,7 +68,6 @@ class CurveOptions(Common, total=False):
 
 @metric(
     "msce",
-    orders=0.89,
     square="yes",
     family="kernel",
     row=50,
@@ -110,8 +109,6 @@ def mean_squared_calibration_error(
 
 @metric(
     "sece",
-    orders=0.91,
-    null_reading=0.0348,
     family="kernel",
     row=51,
     fractional="binary",

@@ -60,7 +60,6 @@ _USE = "Test or compare calibration of whole probability vectors without bins."
 
 @metric(
     "skce_b",
-    power=0.0,
     preset_of=Alias("skce", estimator="b"),
     section="5.3",
     square="yes",
@@ -125,8 +124,6 @@ def squared_kernel_calibration_error_b(
     unbiased=True,
     imbalance="keeps",
     many_classes="keeps",
-    power=0.25,
-    orders=0.88,
     preset_of=Alias("skce", estimator="uq"),
     square="yes",
     **_FACTS,
@@ -189,7 +186,6 @@ def squared_kernel_calibration_error_uq(
     "skce_ul",
     unbiased=True,
     most_classes=100,
-    power=0.05,
     preset_of=Alias("skce", estimator="ul"),
     square="yes",
     **_FACTS,

@@ -53,7 +53,6 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
 @metric(
     "kccsd",
     unbiased=True,
-    power=0.25,
     square="yes",
     fixed=same_width("gaussian"),
     **PAIR_FACTS,

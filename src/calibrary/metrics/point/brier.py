@@ -29,7 +29,6 @@ _SCALE_NOTE = "[0, 1] for two classes; [0, 2/K] by default, [0, 2] with scale='s
     label_noise="robust",
     parameter_free=True,
     familiar=True,
-    orders=0.74,
     row=1,
     fractional="rows",
     aliases=(

@@ -38,7 +38,6 @@ _NO_1_OVER_K = "no 1/K (Lin et al., Mukhoti et al., scikit-learn); scale='1/K' k
     label_noise="fragile",
     parameter_free=True,
     familiar=True,
-    orders=0.75,
     row=3,
     fractional="rows",
     aliases=(
@@ -314,7 +313,6 @@ def focal_calibration_loss(
     linear=True,
     label_noise="fragile",
     many_classes="keeps",
-    orders=0.77,
     row=5,
     aliases=("entropic_calibration",),
     better="perfect",

@@ -35,7 +35,6 @@ _LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCO
     "mae",
     sound=True,
     complete=False,
-    orders=0.7,
     row=12,
     fractional="rows",
     aliases=("mean_absolute_deviation", "l1_error"),

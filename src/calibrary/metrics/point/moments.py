@@ -86,7 +86,6 @@ def dawid_sebastiani_score(
     sound=False,
     complete=False,
     label_noise="fragile",
-    orders=0.67,
     row=11,
     aliases=("nses_score", "normalized_squared_error_score"),
     range=(0.0, math.inf),

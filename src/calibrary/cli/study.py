@@ -1,0 +1,304 @@
+"""Metrics against known truth: ``calibrary study run | show | figures | mine``."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+from calibrary._errors import suggest
+from calibrary.cli.files import InputError
+from calibrary.cli.options import (
+    Drop,
+    Label,
+    Lens,
+    Logits,
+    Metrics,
+    Percent,
+    Positive,
+    Prob,
+    Quiet,
+    Seed,
+    Weight,
+    err,
+    listed,
+    load,
+    out,
+    plain,
+    written,
+)  # fmt: skip
+from calibrary.lookup import catalogue
+from calibrary.study.presets import PRESETS
+from calibrary.study.result import StudyResult, rows_of, stored_study
+
+app = typer.Typer(help="What metrics read where the truth is known.", no_args_is_help=True)
+
+Stored = Annotated[Path | None, typer.Option("--from", help="A study of yours; the library's own unless given.")]
+Functions = Annotated[
+    list[str] | None, typer.Option("--function", help="A function of (y, p) of yours: file.py:name. Repeatable.")
+]
+
+
+@app.command()
+def run(
+    preset: Annotated[str, typer.Option(help=f"{', '.join(PRESETS)}.")] = "quick",
+    metrics: Metrics = None,
+    function: Functions = None,
+    worlds: Annotated[list[str] | None, typer.Option(help="Only these laws, curves or worlds. Repeatable.")] = None,
+    n: Annotated[list[int] | None, typer.Option("--n", help="Only these numbers of rows. Repeatable.")] = None,
+    draws: Annotated[int | None, typer.Option(min=2, help="Samples of every world.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the shards; study-PRESET unless given.")
+    ] = None,
+    part: Annotated[
+        str | None, typer.Option(help="Make only a part, such as 3/16; folders can be put together.")
+    ] = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Run a study, or go on with one: `calibrary study run --preset quick`. Ctrl-C loses at most one shard."""
+    from calibrary import study
+
+    folder = output or Path(f"study-{preset}")
+    with _bar(preset, quiet) as watch:
+        found = study.run(
+            preset, metrics=_chosen(metrics, function), worlds=worlds, n=n, draws=draws, seed=seed, out=folder,
+            workers=workers, part=part, watch=watch,
+        )  # fmt: skip
+    path = folder / "study.json.gz"
+    found.save(path)
+    if not quiet:
+        out.print(plain(str(found)), highlight=False, soft_wrap=True)
+        written(path)
+
+
+@app.command()
+def show(
+    metric: Annotated[str | None, typer.Argument(help="Metric id or alias, or a number of the study.")] = None,
+    source: Stored = None,
+    n: Annotated[int | None, typer.Option("--n", help="The table at this number of rows.")] = None,
+) -> None:
+    """What was found, of all metrics or of one: `calibrary study show smece`."""
+    found = _read(source)
+    if metric is None:
+        out.print(_overview(found, n or (1000 if 1000 in found.sizes else found.sizes[0])))
+        out.print(plain(_HEADINGS), highlight=False, soft_wrap=True)
+        out.print(plain(_about(found)), highlight=False, soft_wrap=True)
+        return
+    for name in _names(found, metric):
+        out.print(f"[bold]{plain(name)}[/]", highlight=False)
+        out.print(_of_one(found, name))
+        for line in _lines(found, name):
+            out.print(plain(line), highlight=False, soft_wrap=True)
+
+
+@app.command()
+def figures(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the figures.")],
+    source: Stored = None,
+    kind: Annotated[str, typer.Option(help="png, svg or pdf.")] = "png",
+) -> None:
+    """The figures of a study: `calibrary study figures -o figures`."""
+    from calibrary.study.figures import FIGURES
+
+    if output.exists() and not output.is_dir():
+        raise InputError(f"{output} is a file: name a folder")
+    if kind not in ("png", "svg", "pdf"):
+        raise InputError(f"--kind {kind!r} is not known: choose from png, svg, pdf")
+    output.mkdir(parents=True, exist_ok=True)
+    found = _read(source)
+    for name, draw in FIGURES.items():
+        drawn = draw(found)
+        if drawn is not None:
+            path = output / f"{name}.{kind}"
+            drawn.savefig(path, dpi=150)
+            written(path)
+
+
+@app.command()
+def mine(
+    file: Annotated[str, typer.Argument(help="Predictions and labels, as for calibrary report.")],
+    metrics: Metrics = None,
+    function: Functions = None,
+    draws: Annotated[int, typer.Option(min=5, help="Samples of every world.")] = 20,
+    label: Label = None,
+    prob: Prob = None,
+    weight: Weight = None,
+    positive: Positive = None,
+    lens: Lens = "auto",
+    logits: Logits = False,
+    percent: Percent = False,
+    drop_missing: Drop = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """What metrics are worth on predictions like yours: `calibrary study mine predictions.csv`."""
+    from calibrary import study
+
+    loaded = load(
+        file, quiet, label=label, prob=prob, weight=weight, positive=positive, logits=logits, percent=percent,
+        drop_missing=drop_missing,
+    )  # fmt: skip
+    with _bar("mine", quiet) as watch:
+        found = study.mine(
+            loaded.predictions(), metrics=_chosen(metrics, function), lens=lens, draws=draws, seed=seed, watch=watch
+        )
+    out.print(plain(str(found)), highlight=False, soft_wrap=True)
+
+
+# -- what is asked for ----------------------------------------------------------------------------------
+
+
+def _chosen(metrics: list[str] | None, functions: list[str] | None) -> dict[str, Any] | None:
+    """Metrics by name and functions of the user's; None is everything."""
+    if not metrics and not functions:
+        return None
+    named: dict[str, Any] = {catalogue[name].key: name for name in listed(metrics) or ()}
+    return {**named, **dict(_function(text) for text in functions or ())}
+
+
+def _function(text: str) -> tuple[str, Callable[..., Any]]:
+    file, _, name = text.rpartition(":")
+    path = Path(file)
+    if not name or not path.is_file():
+        raise InputError(f"--function {text}: give it as file.py:name, with a file that exists")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not callable(getattr(module, name, None)):
+        raise InputError(f"--function {text}: {file} has no function {name!r}: {suggest(name, vars(module))}")
+    return name, getattr(module, name)
+
+
+def _read(source: Path | None) -> StudyResult:
+    if source is None:
+        return stored_study()
+    return StudyResult.load(source / "study.json.gz" if source.is_dir() else source)
+
+
+def _names(found: StudyResult, metric: str) -> list[str]:
+    """The numbers of a metric, by any of its names."""
+    if metric in found.names:
+        return [metric]
+    id = catalogue[metric].id
+    if id in found.found["left_out"]:
+        raise InputError(f"{id} is not in the study: {found.found['left_out'][id]}")
+    names = [name for name, of in found.found["numbers"].items() if of["metric"] == id and of["kind"] == "metric"]
+    if not names:
+        raise InputError(f"{id} is not in this study: run one with --metrics {id}")
+    return names
+
+
+# -- what is shown --------------------------------------------------------------------------------------
+
+
+_HEADINGS = (
+    "reads: mean on calibrated models; power: share of errors found at 5%, also where events are rare and of waves of "
+    "ten periods; same, across: pairs of models ordered rightly, with the same confidences and with others; rho L1, "
+    "dist.: rank correlation with the L1 error and the distance from calibration; lie: best false report over the truth"
+)
+
+
+def _overview(found: StudyResult, n: int) -> Table:
+    rows = found.found["sizes"].get(str(n))
+    if rows is None:
+        raise InputError(f"--n {n}: the study has {', '.join(map(str, found.sizes))}")
+    head = ("number", "reads", "power", "rare", "wave", "same", "across", "rho L1", "dist.", "lie")
+    table = Table(*head, box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in sorted(rows, key=lambda name: -(rows[name].get("across") or 0.0)):
+        row, whole = rows[name], found.found["numbers"][name]
+        limit = whole["limit"]
+        table.add_row(
+            plain(name), _number(row.get("null")), _share(row.get("power")),
+            _share((row.get("power_by_law") or {}).get("rare")),
+            _share((row.get("power_by_family") or {}).get("wave 10")), _share(row.get("within")),
+            _share(row.get("across")), _two(limit.get("rho_l1")), _two(limit.get("rho_distance")),
+            _two(whole.get("lie")),
+        )  # fmt: skip
+    return table
+
+
+def _of_one(found: StudyResult, name: str) -> Table:
+    table = Table("N", "calibrated", "sd", "power", "same law", "across", "bias/sd", "ms", "draws", box=None,
+                  pad_edge=False)  # fmt: skip
+    for n, row in rows_of(found, name):
+        table.add_row(
+            f"{n:,}", _number(row.get("null")), _number(row.get("null_sd")), _share(row.get("power")),
+            _share(row.get("within")), _share(row.get("across")), _two(row.get("bias_over_sd")),
+            f"{1000 * row['seconds']:.2g}", f"{row['draws']} / {row['null_draws']}",
+        )  # fmt: skip
+    return table
+
+
+def _lines(found: StudyResult, name: str) -> Iterator[str]:
+    whole = found.found["numbers"][name]
+    limit = whole["limit"]
+    if limit:
+        yield (
+            f"with {limit['n']:,} rows: rank correlation {_two(limit['rho_l1'])} with the L1 error and "
+            f"{_two(limit['rho_distance'])} with the distance from calibration; a calibrated model reads "
+            f"{_number(limit['null'])}"
+        )
+    if whole.get("lie") is not None:
+        yield f"the best of three false reports reads {whole['lie']:.2f} times the truth's" + (
+            ": lying pays" if whole["lie"] < 0.9 else ""
+        )
+    if whole["largest_n"] != max(found.sizes):
+        yield f"read on up to {whole['largest_n']:,} rows only, for its cost"
+    for n, by in found.found["tests"].items():
+        if whole["metric"] in by:
+            test = by[whole["metric"]]
+            yield (
+                f"its own test at N = {n}: rejects {test['level']:.1%} of calibrated samples and {test['power']:.0%} "
+                "of others"
+            )
+
+
+def _about(found: StudyResult) -> str:
+    about = found.about
+    missing = about["of"] - about["shards"]
+    return (
+        f"study {about['preset']!r} of calibrary {about['version']}, seed {about['seed']}: "
+        f"{len(found.found['worlds'])} worlds, N = {', '.join(f'{n:,}' for n in found.sizes)}"
+        + (f"; {missing} shards are missing" if missing else "")
+    )
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.0%}"
+
+
+def _two(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+@contextmanager
+def _bar(what: str, quiet: bool) -> Iterator[Callable[[Any], None] | None]:
+    """A bar with the CPU time that is left, on a terminal only."""
+    if quiet or not err.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[left]}"))
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task(f"study {what}", total=None, left="measuring what each number costs")
+
+        def watch(progress: Any) -> None:
+            left = progress.seconds_left
+            words = f"{left / 60:.0f} min" if left >= 90.0 else f"{left:.0f} s"
+            now = f"{progress.done}/{progress.total} · {words} of CPU left · {progress.now}"
+            bar.update(task, total=progress.total, completed=progress.done, left=plain(now))
+
+        yield watch

@@ -1,0 +1,186 @@
+"""What the stored study measured of a metric, for any number of rows.
+
+The study itself is in ``calibrary.study``; this file only reads its result, so that advice and reports can quote it.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the study knows of a metric at a number of rows; None where it was not measured there.
+
+    Attributes
+    ----------
+    n : rows
+    reads : its mean on calibrated models
+    power : share of samples of miscalibrated models that it tells from calibrated ones of the same kind, at 5%
+    rare : the same where 5% are positive
+    orders, across : share of pairs of models put in the order of their true error: with the same confidences, and with
+        others
+    test_power, test_level : share of rejections by its own test, of miscalibrated and of calibrated models
+    """
+
+    n: int
+    reads: float | None = None
+    power: float | None = None
+    rare: float | None = None
+    orders: float | None = None
+    across: float | None = None
+    test_power: float | None = None
+    test_level: float | None = None
+
+    @property
+    def sentence(self) -> str:
+        """One line: what it reads when all is well, what it finds and how it ranks."""
+        said = []
+        if self.reads is not None:
+            said.append(f"at this N a calibrated model reads {_short(self.reads)}")
+        found = [f"finds {self.power:.0%} of the study's errors"] if self.power is not None else []
+        if self.across is not None:
+            found.append(f"orders {self.across:.0%} of pairs rightly")
+        if found:
+            said.append(f"this metric {' and '.join(found)}")
+        return "; ".join(said)
+
+
+def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
+    """What the stored study found of a metric at n rows, between the sizes that were studied.
+
+    Power, order and tests beyond the sizes at which they were measured are those of the nearest one; a reading is told
+    only where it was read on at least a tenth as many rows. For more than two classes reading and power are those of
+    the nearest number of classes, through the metric's own lens.
+
+    Examples
+    --------
+    >>> from calibrary.findings import finding
+    >>> finding("smece", 1000).across > finding("mce", 1000).across
+    True
+    """
+    study = stored()
+    name = _main_number(metric)
+
+    def of(*path: str) -> dict[int, float | None]:
+        return {int(size): _get(by.get(name, {}), path) for size, by in study["sizes"].items()}
+
+    def tested(field: str) -> float | None:
+        return _at(n, {int(size): _get(by.get(metric, {}), (field,)) for size, by in study["tests"].items()})
+
+    found = Finding(
+        n,
+        reads=_at(n, of("null"), most=10.0),
+        power=_at(n, of("power")),
+        rare=_at(n, of("power_by_law", "rare")),
+        orders=_at(n, of("within")),
+        across=_at(n, of("across")),
+        test_power=tested("power"),
+        test_level=tested("level"),
+    )
+    if n_classes <= 2:
+        return found
+    reads, power = _of_classes(study, name, n, n_classes)
+    return replace(found, reads=reads, power=power)
+
+
+def _of_classes(study: dict[str, Any], name: str, n: int, k: int) -> tuple[float | None, float | None]:
+    """Reading and power at the nearest number of classes that was studied."""
+    sizes = study["classes"]["sizes"]
+    laws = {int(law.split()[0]): law for by in sizes.values() for law in by.get(name, {}) if "unequal" not in law}
+    if not laws:
+        return None, None
+    law = laws[min(laws, key=lambda known: abs(np.log(known / k)))]
+    at = {int(size): by.get(name, {}).get(law, {}) for size, by in sizes.items()}
+    powers = {size: list((row.get("power") or {}).values()) for size, row in at.items()}
+    return (
+        _at(n, {size: row.get("calibrated") for size, row in at.items()}, most=10.0),
+        _at(n, {size: float(np.mean(each)) if each else None for size, each in powers.items()}),
+    )
+
+
+def lines(metric: str) -> dict[str, str]:
+    """Up to three lines about a metric: what it reads when all is well, what it finds, how it orders models."""
+    known = [(n, found) for n in (100, 1000, 10_000) if (found := finding(metric, n)).reads is not None]
+    study, name = stored(), _main_number(metric)
+    if not known or name not in study["numbers"]:
+        return {}
+    sizes = " / ".join(f"{n:,}" for n, _ in known)
+    said = {"study, calibrated": f"reads {_each(known, 'reads')} on calibrated models at N = {sizes}"}
+    if known[-1][1].power is not None:
+        rare = finding(metric, 1000).rare
+        more = "" if rare is None else f"; {rare:.0%} at N = 1,000 where 5% are positive"
+        said["study, finds"] = f"finds {_each(known, 'power')} of the study's errors at N = {sizes}{more}"
+    if known[-1][1].across is not None:
+        lie = study["numbers"][name].get("lie")
+        pays = f"; lying pays: a false report reads {lie:.2f} times the truth" if lie is not None and lie < 0.9 else ""
+        said["study, orders"] = (
+            f"puts {_each(known, 'orders')} of pairs of models with the same confidences in order, and "
+            f"{_each(known, 'across')} of others{pays}"
+        )
+    return said
+
+
+def _each(known: list[tuple[int, Finding]], field: str) -> str:
+    values = [getattr(found, field) for _, found in known]
+    form = _short if field == "reads" else "{:.0%}".format
+    return " / ".join("-" if value is None else form(value) for value in values)
+
+
+@functools.cache
+def stored() -> dict[str, Any]:
+    """The summary of the study that comes with the library."""
+    path = files("calibrary") / "datasets" / "study.json.gz"
+    return json.loads(gzip.decompress(path.read_bytes()))  # type: ignore[no-any-return]
+
+
+def why_not(metric: str) -> str:
+    """Why a metric is not in the study, or was studied on few rows only; empty where all was read."""
+    study = stored()
+    if metric in study["left_out"]:
+        return str(study["left_out"][metric])
+    name = _main_number(metric)
+    if name not in study["numbers"]:
+        return "it was not read"
+    largest = study["numbers"][name]["largest_n"]
+    most = max(int(n) for n in study["sizes"])
+    return "" if largest == most else f"read on up to {largest:,} rows only, for its cost"
+
+
+def _main_number(metric: str) -> str:
+    """The number that stands for a metric: itself, or the last of its fields (slope of Cox's two)."""
+    numbers = stored()["numbers"]
+    if metric in numbers:
+        return metric
+    fields = [name for name in numbers if name.startswith(f"{metric}.")]
+    return fields[-1] if fields else metric
+
+
+def _get(row: dict[str, Any], path: tuple[str, ...]) -> float | None:
+    value: Any = row
+    for name in path:
+        value = (value or {}).get(name)
+    return None if value is None else float(value)
+
+
+def _at(n: int, known: dict[int, float | None], most: float = np.inf) -> float | None:
+    """The value at n rows, on a line between sizes in the logarithm of the rows; beyond the ends that of the end.
+
+    None where n is more than ``most`` times the largest size.
+    """
+    sizes = sorted(size for size, value in known.items() if value is not None)
+    if not sizes or n > most * sizes[-1]:
+        return None
+    values = np.array([known[size] for size in sizes], dtype=np.float64)
+    return float(np.interp(np.log(max(n, 1)), np.log(sizes), values))
+
+
+def _short(value: float) -> str:
+    return f"{value:.2g}" if abs(value) >= 1e-4 else "0"

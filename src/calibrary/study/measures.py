@@ -1,0 +1,318 @@
+"""What is measured of a number: level, power, order, bias, spread, and whether lying pays.
+
+Everything here is a mean over worlds of something that draws tell; standard errors are of the draws, for the worlds
+are what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary.data.checks import Array
+from calibrary.study.panel import Number
+from calibrary.study.presets import AnyWorld
+from calibrary.study.shards import Shard
+from calibrary.study.world import World
+
+#: Two worlds differ when their true errors do by this much, and by this factor.
+_GAP, _RATIO = 0.01, 1.25
+#: Worlds of a usual error, on which bias and spread are compared.
+_USUAL = (0.03, 0.08)
+_LEVEL = 0.05
+_BLOCKS = 10
+#: Calibrated draws below which no 95% point is taken.
+_FEWEST_NULLS = 10
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What was read in one world at one size, and the truth there."""
+
+    world: AnyWorld
+    n: int
+    shard: Shard
+    truth: Mapping[str, float]
+
+    def values(self, name: str) -> Array:
+        """The draws of one number; empty where it was not read."""
+        if name not in self.shard.names:
+            return np.empty(0)
+        i = self.shard.names.index(name)
+        return np.asarray(self.shard.values[: int(self.shard.drawn[i]), i])
+
+    @property
+    def null(self) -> bool:
+        return self.world.family == "calibrated"
+
+
+class Field:
+    """One number in all worlds of one size, turned so that more is worse."""
+
+    def __init__(self, number: Number, readings: Sequence[Readings]) -> None:
+        self.number = number
+        self.read = [r for r in readings if len(r.values(number.name))]
+        self.errors = [number.error(r.values(number.name)) for r in self.read]
+        self.nulls = {r.world.law_name: e for r, e in zip(self.read, self.errors, strict=True) if r.null}
+        self.others = [(r, e) for r, e in zip(self.read, self.errors, strict=True) if not r.null]
+
+    @property
+    def draws(self) -> int:
+        return min((len(e) for _, e in self.others), default=min((len(e) for e in self.nulls.values()), default=0))
+
+    # -- on calibrated worlds --------------------------------------------------------------------------
+
+    def null(self) -> dict[str, Any]:
+        """Mean and spread on calibrated worlds, over laws and for each."""
+        known = {law: e[np.isfinite(e)] for law, e in self.nulls.items()}
+        known = {law: e for law, e in known.items() if len(e) > 1}
+        if not known:
+            return {}
+        means, sds = ({law: float(f(e)) for law, e in known.items()} for f in (np.mean, _sd))
+        error = np.sqrt(sum(_sd(e) ** 2 / len(e) for e in known.values())) / len(known)
+        return {
+            "null": _mean(means.values()), "null_sd": _mean(sds.values()), "null_se": float(error),
+            "null_by_law": means, "null_q95": {law: float(np.quantile(e, 0.95)) for law, e in known.items()},
+        }  # fmt: skip
+
+    # -- power ------------------------------------------------------------------------------------------
+
+    def power(self) -> dict[str, Any]:
+        """Share of errors found: see :meth:`powers`; by law, by kind of error, with a standard error."""
+        if not self.others:
+            return {}
+        found = self.powers()
+        if not found:
+            return {}
+        whole = _mean(p for _, p in found)
+        left_out = [self.powers(_without(b)) for b in range(_BLOCKS)]
+        each = np.array([_mean(p for _, p in block) for block in left_out if block])
+        error = np.sqrt((len(each) - 1) / len(each) * np.sum((each - each.mean()) ** 2))
+        return {
+            "power": whole, "power_se": float(error),
+            "power_by_law": _by(found, lambda w: w.law_name), "power_by_family": _by(found, lambda w: w.family),
+        }  # fmt: skip
+
+    def powers(self, kept: Callable[[Array], Array] = lambda e: e) -> list[tuple[AnyWorld, float]]:
+        """Share of samples of every miscalibrated world above the 95% point of the calibrated one of its law."""
+        bars = {law: _quantile(kept(e), 1.0 - _LEVEL) for law, e in self.nulls.items() if len(e) >= _FEWEST_NULLS}
+        found = []
+        for r, e in self.others:
+            bar, e = bars.get(r.world.law_name, np.nan), kept(e)
+            e = e[np.isfinite(e)]
+            if np.isfinite(bar) and len(e):
+                found.append((r.world, float(np.mean(e > bar))))
+        return found
+
+    # -- order ------------------------------------------------------------------------------------------
+
+    def order(self) -> dict[str, Any]:
+        """Share of pairs of worlds put in the order of their true errors, within a law and across laws."""
+        draws = self.draws
+        if draws < 1 or len(self.read) < 3:
+            return {}
+        table = np.array([e[:draws] for e in self.errors])
+        laws = np.array([r.world.law_name for r in self.read])
+        found: dict[str, Any] = {}
+        for truth, suffix in (("l1", ""), ("distance", "_distance")):
+            true = np.array([r.truth[truth] for r in self.read])
+            worse, better = np.nonzero((true[:, None] - true[None] >= _GAP) & (true[:, None] >= _RATIO * true[None]))
+            same = laws[worse] == laws[better]
+            for name, which in (("within", same), ("across", ~same)):
+                if which.any():
+                    difference = table[worse[which]] - table[better[which]]
+                    right = np.where(difference == 0.0, 0.5, difference > 0.0)
+                    right[~np.isfinite(difference)] = np.nan
+                    share = _means(right)
+                    if not len(share):
+                        continue
+                    found[name + suffix] = float(np.mean(share))
+                    found[name + suffix + "_se"] = float(_sd(share) / np.sqrt(len(share))) if len(share) > 1 else None
+        return found
+
+    # -- bias and spread ---------------------------------------------------------------------------------
+
+    def bias(self, limits: Mapping[str, float]) -> dict[str, Any]:
+        """On worlds of a usual error: distance from its own limit and from the true L1 error, and the spread."""
+        usual = [(r, e[np.isfinite(e)]) for r, e in self.others if _USUAL[0] <= r.truth["l1"] <= _USUAL[1]]
+        usual = [(r, e) for r, e in usual if len(e) > 1]
+        if not usual:
+            return {}
+        sd = _mean(_sd(e) for _, e in usual)
+        own = [float(e.mean()) - limits[r.world.name] for r, e in usual if r.world.name in limits]
+        found: dict[str, Any] = {"sd": sd, "bias_l1": _mean(float(e.mean()) - r.truth["l1"] for r, e in usual)}
+        if own:
+            found["bias"] = _mean(own)
+            found["bias_over_sd"] = abs(found["bias"]) / sd if sd > 0.0 else None
+        return found
+
+    # -- where data do not end ---------------------------------------------------------------------------
+
+    def limits(self) -> dict[str, float]:
+        """The mean in every world, by its name."""
+        return {
+            r.world.name: float(np.nanmean(e))
+            for r, e in zip(self.read, self.errors, strict=True)
+            if np.isfinite(e).any()
+        }
+
+    def at_limit(self) -> dict[str, Any]:
+        """How its means go with the true errors over worlds, and what it reads on a calibrated one."""
+        means = self.limits()
+        known = [r for r in self.read if r.world.name in means]
+        if len(known) < 5:
+            return {}
+        mine = np.array([means[r.world.name] for r in known])
+        found: dict[str, Any] = {"n": known[0].n}
+        for truth in ("l1", "l2", "largest", "kuiper", "smooth", "distance"):
+            found[f"rho_{truth}"] = spearman(mine, np.array([r.truth[truth] for r in known]))
+        over = [means[r.world.name] / r.truth["l1"] for r in known if not r.null and r.truth["l1"] > 0.0]
+        null = [means[r.world.name] for r in known if r.null]
+        found["over_l1"] = float(np.median(over)) if over else None
+        found["null"] = _mean(null) if null else None
+        return found
+
+
+def lie_ratio(number: Number, honest: Sequence[Readings], lies: Sequence[Readings]) -> dict[str, Any]:
+    """Best reading of a rounded, constant or shrunk report, as a part of the reading of the truth; median over laws."""
+    ratios: dict[str, dict[str, float]] = {}
+    for r in honest:
+        told = number.error(r.values(number.name))
+        told = told[np.isfinite(told)]
+        if not r.null or len(told) < 2 or told.mean() < 2.0 * _sd(told) / np.sqrt(len(told)):
+            continue
+        for lie in lies:
+            values = number.error(lie.values(number.name))
+            # a report that is sometimes without a value (a certain one that fails has no finite log loss) wins nothing
+            same = lie.world.law_name == r.world.law_name and len(values) and told[: len(values)].mean() > 0.0
+            if same and np.isfinite(values).all():
+                # the same cases were told truly: their draws, not all of them, are the measure
+                ratios.setdefault(lie.world.report, {})[r.world.law_name] = _paired(values, told)
+    laws = {law for by in ratios.values() for law in by}
+    if not laws:
+        return {}
+    best = {law: min(by[law] for by in ratios.values() if law in by) for law in laws}
+    return {
+        "lie": float(np.median(list(best.values()))),
+        "lie_by_report": {report: float(np.median(list(by.values()))) for report, by in ratios.items()},
+    }
+
+
+def _paired(values: Array, told: Array) -> float:
+    return float(values.mean() / told[: len(values)].mean())
+
+
+def binning_sensitivity(numbers: Sequence[Number], readings: Sequence[Readings]) -> dict[str, Any]:
+    """How much the same predictions read through usual binnings differ, and how often two models' order does."""
+    known = [r for r in readings if all(len(r.values(number.name)) for number in numbers)]
+    if len(numbers) < 2 or len(known) < 2:
+        return {}
+    draws = min(len(r.values(number.name)) for r in known for number in numbers)
+    cube = np.array([[r.values(number.name)[:draws] for number in numbers] for r in known])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fold = cube.max(axis=1) / cube.min(axis=1)
+    null = np.array([r.null for r in known])
+    found: dict[str, Any] = {"draws": draws}
+    for name, which in (("fold", ~null), ("fold_calibrated", null)):
+        if which.any():
+            found[name] = float(np.nanmedian(fold[which]))
+    i, j = np.triu_indices(len(known), 1)
+    sign = np.sign(cube[i] - cube[j])
+    found["order_depends"] = float(np.mean(sign.min(axis=1) != sign.max(axis=1)))
+    return found
+
+
+def test_levels(number: Number, readings: Sequence[Readings]) -> dict[str, Any]:
+    """Share of p-values up to 5% on calibrated worlds and on others."""
+    shares = [(r, _rejected(r.values(number.name))) for r in readings if len(r.values(number.name))]
+    shares = [(r, s) for r, s in shares if len(s)]
+    null = [s for r, s in shares if r.null]
+    if not null:
+        return {}
+    rate = np.array([s.mean() for s in null])
+    error = np.sqrt(sum(s.mean() * (1.0 - s.mean()) / len(s) for s in null)) / len(null)
+    found = [(r.world, float(s.mean())) for r, s in shares if not r.null]
+    by_law = {r.world.law_name: float(s.mean()) for r, s in shares if r.null}
+    return {
+        "level": float(rate.mean()), "level_se": float(error), "level_by_law": by_law,
+        "power": _mean(p for _, p in found) if found else None, "power_by_family": _by(found, lambda w: w.family),
+        "power_by_law": _by(found, lambda w: w.law_name), "draws": min(len(s) for _, s in shares),
+    }  # fmt: skip
+
+
+test_levels.__test__ = False  # type: ignore[attr-defined]
+
+
+def class_measures(number: Number, readings: Sequence[Readings]) -> dict[str, Any]:
+    """One number of several classes at one size: its reading and power in every family, for each law."""
+    found: dict[str, Any] = {}
+    for law in dict.fromkeys(r.world.law_name for r in readings):
+        here = Field(number, [r for r in readings if r.world.law_name == law])
+        if law not in here.nulls:
+            continue
+        null = here.null()
+        power = here.power()
+        if null:
+            found[law] = {
+                "calibrated": null["null"], "sd": null["null_sd"],
+                **{r.world.family: float(np.nanmean(e)) for r, e in here.others if np.isfinite(e).any()},
+                "power": power.get("power_by_family", {}), "draws": here.draws,
+            }  # fmt: skip
+    return found
+
+
+# -- small things ---------------------------------------------------------------------------------------
+
+
+def spearman(a: Array, b: Array) -> float | None:
+    """Rank correlation; None where one of the two does not vary."""
+    x, y = _ranks(a), _ranks(b)
+    if min(float(np.ptp(x)), float(np.ptp(y))) == 0.0:
+        return None
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def _ranks(x: Array) -> Array:
+    _, inverse, count = np.unique(x, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2.0)[inverse.ravel()])
+
+
+def _without(block: int) -> Callable[[Array], Array]:
+    return lambda e: e[np.arange(len(e)) % _BLOCKS != block] if len(e) > _BLOCKS else np.delete(e, block % len(e))
+
+
+def _rejected(p: Array) -> Array:
+    return np.asarray(p[np.isfinite(p)] <= _LEVEL, dtype=np.float64)
+
+
+def _quantile(e: Array, q: float) -> float:
+    e = e[np.isfinite(e)]
+    return float(np.quantile(e, q)) if len(e) > 1 else np.nan
+
+
+def _means(table: Array) -> Array:
+    """Means of columns over what is known, of columns that know anything."""
+    known = np.isfinite(table)
+    columns = known.any(axis=0)
+    return np.asarray(np.nansum(table[:, columns], axis=0) / known[:, columns].sum(axis=0))
+
+
+def _sd(e: Array) -> float:
+    return float(np.std(e, ddof=1)) if len(e) > 1 else 0.0
+
+
+def _mean(values: Any) -> float:
+    return float(np.mean(list(values)))
+
+
+def _by(found: Sequence[tuple[AnyWorld, float]], of: Callable[[AnyWorld], str]) -> dict[str, float]:
+    names = dict.fromkeys(of(world) for world, _ in found)
+    return {name: _mean(p for world, p in found if of(world) == name) for name in names}
+
+
+def is_honest_binary(r: Readings) -> bool:
+    """Two classes, and the model says what it thinks."""
+    return isinstance(r.world, World) and r.world.report == "honest"

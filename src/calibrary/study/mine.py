@@ -1,0 +1,167 @@
+"""The study in the world that is most like your own predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary.data.checks import Array
+from calibrary.data.lens import Lens, as_lens
+from calibrary.data.predictions import Predictions, predictions
+from calibrary.study.construction import BiasByConstruction
+from calibrary.study.curves import CalibrationCurve
+from calibrary.study.laws import Law, beta_law
+from calibrary.study.panel import binary_panel
+from calibrary.study.presets import Preset, Size
+from calibrary.study.result import StudyResult
+from calibrary.study.runs import run
+from calibrary.study.world import World
+
+#: How much of your error the worlds have that a metric must put in order.
+_AMPLITUDES = (0.0, 0.5, 1.0, 1.5)
+#: Rows above which samples are no larger: what is learned no longer changes, and the time does.
+_MOST_ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class Mine:
+    """What metrics are worth on predictions like yours. Print it to read it.
+
+    Attributes
+    ----------
+    world : the fitted world
+    n : rows of every sample
+    l1 : the true L1 error of the fitted world
+    rows : for each number: ``value`` on your data; ``null``, ``null_sd`` and ``bar``, mean, spread and 95% point where
+        such predictions are calibrated; ``mean`` in the fitted world; ``power``, how often an error like yours is
+        above the bar; ``orders``, share of pairs of models with 0, 0.5, 1 and 1.5 times your error that are put in
+        order
+    study : the whole study
+    """
+
+    world: BiasByConstruction
+    n: int
+    l1: float
+    rows: dict[str, dict[str, Any]]
+    study: StudyResult
+
+    def __str__(self) -> str:
+        lines = [
+            f"The world most like your predictions: {self.world!r}",
+            f"Its true error: {self.l1:.4f}; samples of {self.n:,} rows.",
+            f"{'number':24} {'yours':>9} {'calibrated':>10} {'95% below':>9} {'finds it':>8} {'orders':>7}",
+        ]
+        for name, row in sorted(self.rows.items(), key=lambda item: -(item[1]["power"] or 0.0)):
+            lines.append(
+                f"{name:24} {_shown(row['value'])} {_shown(row['null'], 10)} {_shown(row['bar'])} "
+                f"{_share(row['power'], 8)} {_share(row['orders'], 7)}"
+            )
+        return "\n".join(lines)
+
+
+def mine(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    metrics: Any = None,
+    sample_weight: Any = None,
+    lens: str | Lens = "auto",
+    draws: int = 20,
+    seed: int = 0,
+    watch: Any = None,
+) -> Mine:
+    """Study metrics in the world that is most like your predictions.
+
+    A beta law and a calibration curve are fitted (:meth:`BiasByConstruction.fit`); samples of as many rows as you have
+    are drawn from it, from its calibrated twin, and from worlds with half and one and a half times the error.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As for every metric.
+    metrics : optional
+        Ids, functions of (labels, confidences), or a mapping of names to either; all that take less than a tenth of a
+        second otherwise.
+    lens : str or Lens
+        "auto" is "binary" for one column of probabilities and "top-label" for more.
+    draws : int
+        Samples of every world; four times as many where it is calibrated.
+    seed : int
+
+    Examples
+    --------
+    >>> from calibrary import study
+    >>> y, p = study.World("wide", "temperature 0.4").sample(300, rng=0)
+    >>> found = study.mine(y, p, metrics=["ece", "spiegelhalter"], draws=10)
+    >>> found.rows["ece"]["power"] > 0.9
+    True
+    """
+    view = _view(predictions(y_true, y_prob, sample_weight=sample_weight), lens)
+    fitted = BiasByConstruction.fit(view)
+    n = min(view.n, _MOST_ROWS)
+    worlds = {a: World(_law(fitted), _curve(fitted, a)) for a in _AMPLITUDES}
+    preset = Preset(
+        "mine", "the world most like your predictions", tuple(worlds.values()), (Size(n, draws, 4 * draws),)
+    )
+    study = run(preset, metrics=metrics, seed=seed, watch=watch)
+    numbers = {number.name: number for number in binary_panel(metrics, binnings=False)}
+    rows = {}
+    for name, number in numbers.items():
+        if name in study.found["sizes"][str(n)]:
+            value, _ = number(view)
+            rows[name] = {
+                "value": None if np.isnan(value) else value,
+                **_row(study.row(name, n), study.means(name, n), worlds[1.0]),
+            }
+    return Mine(fitted, n, worlds[1.0].truth().l1, rows, study)
+
+
+def _row(row: dict[str, Any], means: dict[str, float], yours: World) -> dict[str, Any]:
+    return {
+        "null": row.get("null"),
+        "null_sd": row.get("null_sd"),
+        "bar": next(iter(row.get("null_q95", {}).values()), None),
+        "mean": means.get(yours.name),
+        "power": row.get("power_by_family", {}).get(yours.family),
+        "orders": row.get("within"),
+    }
+
+
+def _view(p: Predictions, lens: str | Lens) -> Predictions:
+    if isinstance(lens, str) and lens == "auto":
+        lens = "binary" if p.binary else "top-label"
+    views = p.through(as_lens(lens))
+    if views.several:
+        raise ValueError(f"lens={lens!r} has several views: study one at a time, through 'binary' or 'top-label'")
+    view: Predictions = views.views[0]
+    return view
+
+
+def _law(fitted: BiasByConstruction) -> Law:
+    inside = beta_law(fitted.alpha, fitted.beta)
+    share = 1.0 - fitted.p1
+
+    def quantile(u: Array) -> Array:
+        return np.where(u < share, inside(np.minimum(u / share, 1.0)), 1.0)
+
+    return Law("yours", 20_000, quantile, "your confidences")
+
+
+def _curve(fitted: BiasByConstruction, amplitude: float) -> CalibrationCurve:
+    """The fitted curve with so much of its error; each is a family of its own, so that power is told apart."""
+    name = f"your error x {amplitude:g}"
+
+    def truth(c: Array) -> Array:
+        return c + amplitude * (fitted.calibration(c) - c)
+
+    return CalibrationCurve(name, 20_000 + round(1000 * amplitude), name if amplitude else "calibrated", truth)
+
+
+def _shown(value: float | None, width: int = 9) -> str:
+    return f"{'-':>{width}}" if value is None else f"{value:>{width}.4f}"
+
+
+def _share(value: float | None, width: int) -> str:
+    return f"{'-':>{width}}" if value is None else f"{value:>{width}.0%}"

@@ -1,0 +1,183 @@
+"""What is studied: every number that the catalogue can read off labels and confidences, and functions of the user's.
+
+A metric that cannot be studied says why in :func:`left_out`; none is missing without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary._errors import heard
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.inference.test import test
+from calibrary.lookup import catalogue
+from calibrary.metrics.declare import Entry
+from calibrary.metrics.measure import measure
+from calibrary.question import PLAIN, Question
+
+#: The binnings whose choice must not matter, and does.
+BINNINGS = tuple((binning, n_bins) for binning in ("width", "mass") for n_bins in (5, 10, 20, 30, 50, 100))
+#: The lenses through which several classes are seen besides each metric's own.
+LENSES = ("top-label", "class-wise", "full")
+#: What a metric may ask for that binary labels and confidences give.
+_AT_HAND = {"order"}
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of the study.
+
+    Attributes
+    ----------
+    name : as tables show it; the id of a metric, with its field, binning or lens
+    read : predictions in, number out
+    metric : the id it belongs to, or "" for a function of the user's
+    better, ideal : which way is better, and the perfect value
+    kind : "metric", "binning", "lens" or "test" (a p-value)
+    """
+
+    name: str
+    read: Callable[[Predictions], float]
+    metric: str = ""
+    better: str = "lower"
+    ideal: float | None = 0.0
+    kind: str = "metric"
+
+    def error(self, values: Array) -> Array:
+        """The values turned so that more is worse."""
+        if self.better == "lower":
+            return values
+        if self.better == "higher":
+            return (0.0 if self.ideal is None else self.ideal) - values
+        return np.abs(values - (self.ideal or 0.0))
+
+    def __call__(self, predictions: Predictions) -> tuple[float, str]:
+        """The number, and why it is none where it is none."""
+        try:
+            with heard() as said, np.errstate(all="ignore"):
+                value = float(self.read(predictions))
+        except ValueError as refused:
+            return np.nan, str(refused)
+        if not np.isfinite(value):
+            return np.nan, said[-1] if said else f"it is {value}"
+        return value, ""
+
+
+def left_out(entry: Entry) -> str:
+    """Why a metric of the catalogue is not in the study; empty where it is."""
+    if entry.reads == "matches":
+        return "it reads matched detections, and the study's worlds have no boxes"
+    missing = [need for need in entry.needs if need not in _AT_HAND]
+    if missing:
+        return f"it needs {' and '.join(missing)}, and the study's worlds have labels and confidences alone"
+    if entry.covered:
+        return f"it is another spelling of {entry.specialized({})[0].id}, which is studied"
+    return ""
+
+
+def studied() -> list[Entry]:
+    """The metrics of the catalogue that are studied."""
+    return [entry for entry in catalogue.values() if not left_out(entry)]
+
+
+def binary_panel(metrics: Any = None, *, binnings: bool = True) -> list[Number]:
+    """The numbers read off binary predictions: of these metrics and functions, or of all there are."""
+    if metrics is not None:
+        return [number for given in _named(metrics) for number in _numbers(*given)]
+    found = [number for entry in studied() for number in _numbers(entry.id, entry)]
+    return found + ([_binned(*each) for each in BINNINGS] if binnings else [])
+
+
+def class_panel(metrics: Any = None) -> list[Number]:
+    """The numbers read off several classes: every metric through its own lens, and through three that are common."""
+    chosen = _named(metrics) if metrics is not None else [(entry.id, entry) for entry in studied()]
+    found = []
+    for name, given in chosen:
+        found += _numbers(name, given)
+        if isinstance(given, Entry) and not given.fields:
+            others = [lens for lens in LENSES if lens in given.lenses and lens != given.default_lens]
+            found += [_through(given, lens) for lens in others]
+    return found
+
+
+def test_panel(metrics: Any = None) -> list[Number]:
+    """The p-values of the metrics that have a test of their own, by the law they choose."""
+    chosen = _named(metrics) if metrics is not None else [(entry.id, entry) for entry in studied()]
+    return [_tested(given) for _, given in chosen if isinstance(given, Entry) and given.has_test and given.null]
+
+
+test_panel.__test__ = False  # type: ignore[attr-defined]  # tests of calibration, not of pytest's
+
+
+def _named(metrics: Any) -> list[tuple[str, Entry | Callable[..., Any]]]:
+    """Names, functions, or a mapping of names to either."""
+    if isinstance(metrics, Mapping):
+        return [(name, catalogue[given] if isinstance(given, str) else given) for name, given in metrics.items()]
+    many: Iterable[Any] = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
+    found: list[tuple[str, Entry | Callable[..., Any]]] = []
+    for given in many:
+        if isinstance(given, str):
+            entry = catalogue[given]
+            if why := left_out(entry):
+                raise ValueError(f"{entry.id} cannot be studied: {why}")
+            found.append((entry.key, entry))
+        elif callable(given):
+            found.append((getattr(given, "__name__", "own"), given))
+        else:
+            raise TypeError(f"metrics holds {given!r}: give ids, functions of (y, p), or a mapping of names to either")
+    return found
+
+
+def _numbers(name: str, given: Entry | Callable[..., Any]) -> list[Number]:
+    if not isinstance(given, Entry):
+        return [Number(name, lambda p: given(p.y, p.probability))]
+    ideal = [(field, value) for field, value in given.fields if value is not None]
+    if not ideal:
+        return [Number(name, _plain(given), given.id, given.better, given.perfect)]
+    if len(ideal) == 1:
+        field, value = ideal[0]
+        return [Number(name, _field(given, field), given.id, _side(given), value)]
+    return [Number(f"{name}.{field}", _field(given, field), given.id, _side(given), v) for field, v in ideal]
+
+
+def _side(entry: Entry) -> str:
+    return "perfect" if entry.better == "perfect" else entry.better
+
+
+def _plain(entry: Entry, question: Question = PLAIN) -> Callable[[Predictions], float]:
+    return lambda p: _one(measure(entry, p, question))
+
+
+def _one(value: Any) -> float:
+    """A number as it is; of several (one for each class) the mean."""
+    several = isinstance(value, np.ndarray | tuple) and len(np.shape(value)) > 0
+    return float(np.mean([float(each) for each in value])) if several else float(value)
+
+
+def _field(entry: Entry, field: str) -> Callable[[Predictions], float]:
+    return lambda p: float(getattr(measure(entry, p), field))
+
+
+def _binned(binning: str, n_bins: int) -> Number:
+    question = PLAIN.with_options(binning=binning, n_bins=n_bins)
+    entry = catalogue["ece"]
+    return Number(f"ece, {n_bins} {binning}", _plain(entry, question), "ece", kind="binning")
+
+
+def _through(entry: Entry, lens: str) -> Number:
+    read = _plain(entry, PLAIN.changed(lens=lens))
+    return Number(f"{entry.id}, {lens}", read, entry.id, entry.better, entry.perfect, "lens")
+
+
+def _tested(entry: Entry) -> Number:
+    def pvalue(p: Predictions) -> float:
+        # by redrawing, a metric of several numbers has a p-value for each: the least, for so many
+        each = np.atleast_1d(test(entry.id, p, n_resamples=99, rng=0).pvalue)
+        return min(1.0, len(each) * float(each.min()))
+
+    return Number(f"p of {entry.id}", pvalue, entry.id, "higher", None, "test")

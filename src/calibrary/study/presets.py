@@ -1,0 +1,169 @@
+"""Which worlds, how many rows, how many draws: the studies that are ready to run.
+
+Three sizes of the same study, and the studies that the review tells of: what happens as a calibrated model is
+de-calibrated by temperature (9.2), how good diagram, estimate and ranking are (5.10), which metrics go together (1),
+and the bias by construction (4.11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from calibrary._errors import one_of
+from calibrary.study.classes import ClassWorld
+from calibrary.study.curves import CURVES, curve_of_temperature
+from calibrary.study.laws import LAWS
+from calibrary.study.world import REPORTS, World
+
+AnyWorld = World | ClassWorld
+
+#: The laws and curves that every study of the same kind has had; the others are added for breadth.
+_FIRST_LAWS = ("wide", "sharp", "rare", "top", "ties")
+_ADDED_CURVES = ("calibrated", "temperature 0.6", "temperature 1.8", "shift +0.4", "wave 10", "region")
+#: In nine grades a wave of ten periods is nothing but nine arbitrary gaps, and below 2% nothing lies in the region.
+_POINTLESS = {("ties", "wave 10"), ("ties", "wave 2"), ("rare", "region"), ("very rare", "region")}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many rows, and how often.
+
+    Attributes
+    ----------
+    n : rows of a sample
+    draws, null_draws : samples of a world that is not calibrated, and of one that is (its 95% point is the bar)
+    quick : seconds up to which a number is read from every sample; slower ones are read from a quarter of them
+    most : seconds above which a number is not read at all
+    """
+
+    n: int
+    draws: int
+    null_draws: int
+    quick: float = 0.01
+    most: float = 0.1
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A study: worlds and sizes, for two classes and for several.
+
+    ``lies_at`` and ``tests_at`` are the sizes at which calibrated worlds are also reported falsely, and at which the
+    metrics' own tests are run, in the worlds of the laws ``tests_in`` (where events are very rare, tests redraw labels
+    a thousand times, and cost as much).
+    """
+
+    name: str
+    words: str
+    worlds: tuple[World, ...]
+    sizes: tuple[Size, ...]
+    class_worlds: tuple[ClassWorld, ...] = ()
+    class_sizes: tuple[Size, ...] = ()
+    lies_at: tuple[int, ...] = (1000,)
+    tests_at: tuple[int, ...] = ()
+    tests_in: tuple[str, ...] = _FIRST_LAWS
+
+    @property
+    def lies(self) -> tuple[World, ...]:
+        """The calibrated worlds with every false report."""
+        honest = [world for world in self.worlds if world.family == "calibrated"]
+        return tuple(replace(w, report=report) for w in honest for report in REPORTS if report != "honest")
+
+
+def crossed(laws: tuple[str, ...], curves: tuple[str, ...], amplitudes: tuple[float, ...] = (1.0,)) -> list[World]:
+    """Every law with every curve, but for pairs that mean nothing."""
+    found = [World(law, curve) for law in laws for curve in curves if (law, curve) not in _POINTLESS]
+    more = [replace(w, amplitude=a) for a in amplitudes if a != 1.0 for w in found if w.family != "calibrated"]
+    return found + more
+
+
+def _classes(ks: tuple[int, ...]) -> tuple[ClassWorld, ...]:
+    return tuple(ClassWorld(k, t, unequal) for k in ks for unequal in (False, True) for t in (1.0, 1.3, 0.7))
+
+
+def preset(name: str) -> Preset:
+    """One of the studies that are ready to run."""
+    one_of("preset", name, PRESETS)
+    return PRESETS[name]
+
+
+PRESETS: dict[str, Preset] = {
+    each.name: each
+    for each in (
+        Preset(
+            "quick",
+            "four laws, eight curves, three sizes: two minutes",
+            tuple(crossed(_FIRST_LAWS[:4], (
+                "calibrated", "temperature 0.8", "temperature 0.6", "temperature 1.3", "shift +0.4", "wave 2",
+                "wave 10", "beta",
+            ))),
+            (Size(1000, 10, 40, 0.01, 0.02), Size(100, 15, 60, 0.01, 0.01), Size(10_000, 4, 15, 0.01, 0.02)),
+        ),
+        Preset(
+            "standard",
+            "the stored study: eight laws, fourteen curves, to 100,000 rows and 100 classes",
+            tuple(
+                crossed(_FIRST_LAWS, tuple(CURVES))
+                + crossed(tuple(law for law in LAWS if law not in _FIRST_LAWS), _ADDED_CURVES)
+            ),
+            (
+                Size(1000, 10, 50),
+                Size(100, 6, 40),
+                Size(10_000, 4, 20),
+                Size(300, 6, 40),
+                Size(100_000, 1, 3, 0.1, 0.3),
+                Size(3000, 5, 20),
+            ),
+            _classes((3, 10, 30, 100)),
+            (Size(1000, 6, 40, 0.02, 0.15), Size(300, 6, 40, 0.02, 0.05), Size(3000, 3, 20, 0.02, 0.05)),
+            tests_at=(300, 1000),
+        ),
+        Preset(
+            "full",
+            "all laws, curves and three amplitudes, 200 draws: hours, to be split with --part",
+            tuple(crossed(tuple(LAWS), tuple(CURVES), (0.5, 1.0, 1.5))),
+            (
+                Size(1000, 200, 500, 0.1, 1.0),
+                Size(100, 200, 500, 0.1, 1.0),
+                Size(10_000, 60, 200, 0.1, 1.0),
+                Size(300, 200, 500, 0.1, 1.0),
+                Size(3000, 100, 300, 0.1, 1.0),
+                Size(100_000, 10, 40, 0.2, 2.0),
+            ),
+            _classes((3, 10, 30, 100)),
+            (Size(1000, 60, 200, 0.1, 1.0), Size(300, 60, 200, 0.1, 1.0), Size(3000, 30, 100, 0.2, 2.0)),
+            tests_at=(300, 1000, 3000),
+        ),
+        Preset(
+            "temperature",
+            "section 9.2: a calibrated model is de-calibrated by temperature, and every metric watches",
+            tuple(
+                World(law, "calibrated" if slope == 1.0 else curve_of_temperature(slope))
+                for law in ("wide", "sharp", "top")
+                for slope in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)
+            ),
+            (Size(3000, 10, 30, 0.02, 0.05),),
+            lies_at=(),
+        ),
+        Preset(
+            "objectives",
+            "section 5.10: quality of the diagram, of the estimate, and of the ranking of models",
+            tuple(crossed(("wide", "sharp", "top"), tuple(CURVES))),
+            (Size(1000, 10, 30), Size(3000, 8, 20), Size(10_000, 5, 15, 0.02, 0.2)),
+            lies_at=(),
+        ),
+        Preset(
+            "correlation",
+            "section 1: which metrics say the same, from what they read on 10,000 rows of many worlds",
+            tuple(crossed(_FIRST_LAWS, tuple(CURVES))),
+            (Size(10_000, 2, 4, 0.1, 1.0),),
+            lies_at=(),
+        ),
+        Preset(
+            "construction",
+            "section 4.11: bias and spread of every estimate of the L1 error, from 100 to 10,000 rows",
+            tuple(crossed(("wide", "top"), tuple(CURVES))),
+            (Size(100, 20, 60), Size(300, 20, 60), Size(1000, 20, 60), Size(3000, 10, 40), Size(10_000, 6, 20)),
+            lies_at=(),
+        ),
+    )
+}  # fmt: skip

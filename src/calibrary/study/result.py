@@ -1,0 +1,327 @@
+"""What a study found: a table, a summary that fits in the package, and the way back from a file."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrary._errors import extra, suggest
+from calibrary._files import write_atomically
+from calibrary.lookup import catalogue
+from calibrary.study.measures import (
+    Field,
+    Readings,
+    binning_sensitivity,
+    class_measures,
+    is_honest_binary,
+    lie_ratio,
+    spearman,
+    test_levels,
+)
+from calibrary.study.panel import Number, left_out
+from calibrary.study.world import World
+
+#: Rows from which a mean over draws may stand for the limit of a number.
+_MANY = 10_000
+#: What a calibrated model may read and still be called near 0.
+_SMALL = 0.02
+#: What a table shows of a number at one size.
+COLUMNS = (
+    "null", "null_sd", "null_se", "bias", "bias_l1", "sd", "bias_over_sd", "power", "power_se", "within", "within_se",
+    "across", "across_se", "within_distance", "across_distance", "undefined", "seconds", "draws", "null_draws",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What every metric reads where the truth is known. Print it to read it.
+
+    Attributes
+    ----------
+    found : the summary as plain dictionaries, lists, numbers and text
+    """
+
+    found: Mapping[str, Any]
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Version, preset, seed, shards made and in all, CPU seconds."""
+        return self.found["about"]  # type: ignore[no-any-return]
+
+    @property
+    def names(self) -> list[str]:
+        """The numbers that were studied on two classes."""
+        return list(self.found["numbers"])
+
+    @property
+    def sizes(self) -> list[int]:
+        """The numbers of rows, ascending."""
+        return sorted(int(n) for n in self.found["sizes"])
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """One row for each number and size."""
+        return [
+            {"number": name, "n": n, **{column: row.get(column) for column in COLUMNS}}
+            for n in self.sizes
+            for name, row in self.found["sizes"][str(n)].items()
+        ]
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas data frame."""
+        with extra("pandas", "a data frame"):
+            import pandas as pd
+        return pd.DataFrame(self.table)
+
+    def to_polars(self) -> Any:
+        """The table as a polars data frame."""
+        with extra("polars", "a data frame"):
+            import polars as pl
+        return pl.DataFrame(self.table, infer_schema_length=None)
+
+    def summary(self) -> dict[str, Any]:
+        """Everything that was found, as plain dictionaries; what :meth:`save` writes."""
+        return json.loads(json.dumps(self.found))  # type: ignore[no-any-return]
+
+    def row(self, name: str, n: int) -> dict[str, Any]:
+        """What was measured of one number at one of the study's sizes."""
+        try:
+            return self.found["sizes"][str(n)][name]  # type: ignore[no-any-return]
+        except KeyError:
+            known = self.found["sizes"].get(str(n), self.found["numbers"])
+            raise ValueError(f"{name!r} was not studied at n={n}: {suggest(name, known)}") from None
+
+    def means(self, name: str, n: int) -> dict[str, float]:
+        """The mean of a number in every world at one of the study's sizes, turned so that more is worse."""
+        return self._by_world("means", name, n)
+
+    def powers(self, name: str, n: int) -> dict[str, float]:
+        """The share of samples found in every miscalibrated world at one of the study's sizes."""
+        return self._by_world("powers", name, n)
+
+    def _by_world(self, what: str, name: str, n: int) -> dict[str, float]:
+        self.row(name, n)
+        values = self.found[what][str(n)].get(name, [None] * len(self.found["worlds"]))
+        by = zip(self.found["worlds"], values, strict=True)
+        return {world: value for world, value in by if value is not None}
+
+    def save(self, path: str | Path) -> None:
+        """Write the summary as JSON, compressed where the name ends in .gz."""
+        text = json.dumps(self.found, separators=(",", ":"), allow_nan=False).encode()
+        # no time stamp: the same study is the same file
+        write_atomically(path, gzip.compress(text, 9, mtime=0) if str(path).endswith(".gz") else text)
+
+    @classmethod
+    def load(cls, path: str | Path) -> StudyResult:
+        """Read what :meth:`save` wrote."""
+        content = Path(path).read_bytes()
+        return cls(json.loads(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content))
+
+    def __str__(self) -> str:
+        about = self.about
+        n = 1000 if 1000 in self.sizes else self.sizes[0]
+        lines = [
+            f"study {about['preset']!r}, seed {about['seed']}, calibrary {about['version']}: "
+            f"{len(self.names)} numbers, {about['shards']} of {about['of']} shards; N = {n:,}",
+            f"{'number':24} {'calibrated':>10} {'power':>6} {'same law':>8} {'across':>7}",
+        ]
+        rows = self.found["sizes"][str(n)]
+        for name in sorted(rows, key=lambda name: -(rows[name].get("across") or 0.0)):
+            row = rows[name]
+            lines.append(
+                f"{name:24} {_shown(row.get('null'), '.4f'):>10} {_shown(row.get('power'), '.0%'):>6} "
+                f"{_shown(row.get('within'), '.0%'):>8} {_shown(row.get('across'), '.0%'):>7}"
+            )
+        return "\n".join(lines)
+
+
+def _shown(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def stored_study() -> StudyResult:
+    """The study that comes with the library: the preset "standard".
+
+    Examples
+    --------
+    >>> from calibrary import study
+    >>> study.stored_study().about["preset"]
+    'standard'
+    """
+    content = (files("calibrary") / "datasets" / "study.json.gz").read_bytes()
+    return StudyResult(json.loads(gzip.decompress(content)))
+
+
+# -- from readings to a summary -------------------------------------------------------------------------
+
+
+def result_of(readings: Sequence[Readings], numbers: Sequence[Number], about: Mapping[str, Any]) -> StudyResult:
+    """Take every measure of every number."""
+    binary = [r for r in readings if is_honest_binary(r)]
+    lies = [r for r in readings if isinstance(r.world, World) and r.world.report != "honest"]
+    several = [r for r in readings if not isinstance(r.world, World)]
+    own = {number.name: number for number in numbers}
+    plain = [number for number in own.values() if number.kind in ("metric", "binning")]
+    sizes = sorted({r.n for r in binary})
+    fields = {n: {x.name: Field(x, [r for r in binary if r.n == n]) for x in plain} for n in sizes}
+    largest = {x.name: _largest(x.name, fields) for x in plain}
+    worlds = list(dict.fromkeys(r.world.name for r in binary))
+    limits = {name: fields[n][name].limits() if n else {} for name, n in largest.items()}
+    found = {
+        "about": dict(about),
+        "worlds": {r.world.name: {"family": r.world.family, "law": r.world.law_name, **r.truth} for r in binary},
+        "numbers": {
+            x.name: _of_number(x, largest[x.name], fields, binary, lies)
+            for x in plain
+            if any(fields[n][x.name].read for n in sizes)
+        },
+        "sizes": {
+            str(n): {x.name: _at_size(fields[n][x.name], limits[x.name], n) for x in plain if fields[n][x.name].read}
+            for n in sizes
+        },
+        "means": {
+            str(n): {x.name: [at.get(w) for w in worlds] for x in plain if (at := fields[n][x.name].limits())}
+            for n in sizes
+        },
+        "powers": {
+            str(n): {x.name: [at.get(w) for w in worlds] for x in plain if (at := _powers(fields[n][x.name]))}
+            for n in sizes
+        },
+        "binnings": {
+            str(n): binning_sensitivity([x for x in plain if x.kind == "binning"], [r for r in binary if r.n == n])
+            for n in sizes
+        },
+        "tests": {
+            str(n): {
+                x.metric: levels
+                for x in own.values()
+                if x.kind == "test" and (levels := test_levels(x, [r for r in binary if r.n == n]))
+            }
+            for n in sizes
+        },
+        "classes": _of_classes(own.values(), several),
+        "correlation": _correlation(plain, fields),
+        "left_out": {e.id: why for e in catalogue.values() if (why := left_out(e))},
+    }
+    return StudyResult(_rounded(found))
+
+
+def _powers(field: Field) -> dict[str, float]:
+    return {world.name: round(power, 3) for world, power in field.powers()}
+
+
+def _of_number(
+    number: Number, n: int, fields: Mapping[int, Mapping[str, Field]], honest: list[Readings], lies: list[Readings]
+) -> dict[str, Any]:
+    at = {r.n for r in lies}
+    null = {size: by[number.name].null().get("null") for size, by in fields.items()}
+    return {
+        "metric": number.metric,
+        "kind": number.kind,
+        "limit": fields[n][number.name].at_limit() if n else {},
+        "n_for_small": _rows_for(_SMALL, {k: v for k, v in null.items() if v is not None}),
+        "largest_n": max((size for size, by in fields.items() if by[number.name].read), default=None),
+        **lie_ratio(number, [r for r in honest if r.n in at], lies),
+    }
+
+
+def _at_size(field: Field, limits: Mapping[str, float], n: int) -> dict[str, Any]:
+    values = np.concatenate(field.errors)
+    return {
+        **field.null(),
+        **field.power(),
+        **field.order(),
+        **field.bias(limits if n < _MANY else {}),
+        "undefined": float(np.mean(~np.isfinite(values))),
+        "why": next((r.shard.undefined.get(field.number.name) for r in field.read
+                     if field.number.name in r.shard.undefined), None),
+        "seconds": float(np.median([r.shard.seconds[r.shard.names.index(field.number.name)] for r in field.read])),
+        "draws": field.draws,
+        "null_draws": min((len(e) for e in field.nulls.values()), default=0),
+    }  # fmt: skip
+
+
+def _largest(name: str, fields: Mapping[int, Mapping[str, Field]]) -> int:
+    """The largest size at which a number was read in nearly all worlds, 0 where that is too small for a limit."""
+    most = max((len(by[name].read) for by in fields.values()), default=0)
+    many = [n for n, by in fields.items() if n >= _MANY and len(by[name].read) >= 0.9 * most]
+    return max(many, default=0)
+
+
+def _rows_for(small: float, null: Mapping[int, float]) -> float | None:
+    """Rows from which a calibrated model reads less than this, between the sizes that were studied."""
+    sizes = sorted(null)
+    for a, b in itertools.pairwise(sizes):
+        if null[a] > small >= null[b] > 0.0:
+            return float(np.exp(np.interp(-np.log(small), [-np.log(null[a]), -np.log(null[b])], np.log([a, b]))))
+    if sizes and null[sizes[0]] <= small:
+        return float(sizes[0])
+    return None
+
+
+def _of_classes(numbers: Any, readings: Sequence[Readings]) -> dict[str, Any]:
+    sizes = sorted({r.n for r in readings})
+    by_size: dict[str, dict[str, Any]] = {str(n): {} for n in sizes}
+    for n in sizes:
+        here = [r for r in readings if r.n == n]
+        for number in numbers:
+            if number.kind in ("metric", "lens") and (measured := class_measures(number, here)):
+                by_size[str(n)][number.name] = measured
+    return {"worlds": {r.world.name: dict(r.truth) for r in readings}, "sizes": by_size}
+
+
+def _correlation(numbers: Sequence[Number], fields: Mapping[int, Mapping[str, Field]]) -> dict[str, Any]:
+    """Rank correlation of the numbers' means over worlds, at the largest size that nearly all of them have."""
+    for n in sorted(fields, reverse=True):
+        means = {x.name: fields[n][x.name].limits() for x in numbers if x.kind == "metric"}
+        most = max((len(by) for by in means.values()), default=0)
+        known = {name: by for name, by in means.items() if len(by) == most and most > 4}
+        if len(known) < max(2, 0.5 * len(means)):
+            continue
+        worlds = list(next(iter(known.values())))
+        table = np.array([[by[w] for w in worlds] for by in known.values()])
+        names = [name for name, row in zip(known, table, strict=True) if np.ptp(row) > 0.0]
+        rows = [row for row in table if np.ptp(row) > 0.0]
+        return {"n": n, "names": names, "rho": [[spearman(a, b) for b in rows] for a in rows]}
+    return {}
+
+
+def clusters(correlation: Mapping[str, Any], least: float = 0.9) -> list[list[str]]:
+    """Numbers that order worlds alike: groups in which the mean rank correlation is at least so much, large first."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    names = list(correlation["names"])
+    distance = 1.0 - np.array(correlation["rho"], dtype=np.float64)
+    np.fill_diagonal(distance, 0.0)
+    group = fcluster(linkage(squareform(distance, checks=False), "average"), 1.0 - least, "distance")
+    found = [[name for name, g in zip(names, group, strict=True) if g == each] for each in dict.fromkeys(group)]
+    return sorted(found, key=lambda each: (-len(each), each))
+
+
+def _rounded(value: Any) -> Any:
+    """Four figures are more than draws can tell, and a quarter of the bytes."""
+    if isinstance(value, Mapping):
+        return {str(name): _rounded(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(each) for each in value]
+    if isinstance(value, bool | str | int) or value is None:
+        return value
+    value = float(value)
+    return float(f"{value:.4g}") if np.isfinite(value) else None
+
+
+def rows_of(found: StudyResult, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """What was measured of a number at every size."""
+    for n in found.sizes:
+        row = found.found["sizes"][str(n)].get(name)
+        if row is not None:
+            yield n, row

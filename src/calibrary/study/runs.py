@@ -1,0 +1,410 @@
+"""The study, run: probe what numbers cost, make every shard, and take the measures."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from calibrary._errors import one_of, whole
+from calibrary._files import write_atomically
+from calibrary._version import __version__
+from calibrary.data.predictions import predictions
+from calibrary.study.classes import ClassWorld
+from calibrary.study.measures import Readings
+from calibrary.study.panel import Number, binary_panel, class_panel, test_panel
+from calibrary.study.presets import AnyWorld, Preset, Size
+from calibrary.study.presets import preset as preset_named
+from calibrary.study.result import StudyResult, result_of
+from calibrary.study.shards import Job, Shard, made
+from calibrary.study.world import World
+
+#: Samples of a size that a slow number is read from, as a share of those that quick ones are.
+_SLOW_SHARE = 0.25
+_FEWEST = 1
+#: How many times too slow a number must look to go unmeasured.
+_HOPELESS = 6.0
+
+
+class Progress(NamedTuple):
+    """How far a run is: shards made and in all, and CPU seconds that are left at the pace so far."""
+
+    done: int
+    total: int
+    seconds_left: float
+    now: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run does: the preset with the user's changes, the numbers, and what each costs.
+
+    ``seconds`` holds, for two classes and for every number of several, seconds by rows and number; it is measured once
+    and kept with the shards, so that a run that goes on, and other machines' parts, draw the same.
+    """
+
+    preset: Preset
+    seed: int
+    binary: tuple[Number, ...]
+    several: tuple[Number, ...]
+    tests: tuple[Number, ...]
+    seconds: Mapping[str, Mapping[str, Mapping[str, float]]]
+
+    def numbers(self, world: AnyWorld) -> tuple[Number, ...]:
+        """What is read in a world."""
+        return self.several if isinstance(world, ClassWorld) else (*self.binary, *self.tests)
+
+    def jobs(self) -> list[Job]:
+        """Every shard, sizes in the order of the preset."""
+        found = []
+        for size in self.preset.sizes:
+            lies = self.preset.lies if size.n in self.preset.lies_at else ()
+            found += [self._job(world, size) for world in (*self.preset.worlds, *lies)]
+        for size in self.preset.class_sizes:
+            found += [self._job(world, size) for world in self.preset.class_worlds]
+        return found
+
+    def cost(self, job: Job) -> float:
+        """CPU seconds that a shard is expected to take."""
+        seconds = self.seconds.get(_kind(job.world), {}).get(str(job.n), {})
+        return sum(draws * seconds.get(name, 0.0) for name, draws in job.draws.items())
+
+    def _job(self, world: AnyWorld, size: Size) -> Job:
+        seconds = self.seconds.get(_kind(world), {}).get(str(size.n), {})
+        null = world.family == "calibrated" and world.report == "honest"
+        draws = size.null_draws if null else size.draws
+        wanted = {name: _draws_of(seconds[name], draws, size) for name in seconds if seconds[name] <= size.most}
+        if world.report != "honest" or world.law_name not in self.preset.tests_in:
+            wanted = {name: n for name, n in wanted.items() if not name.startswith("p of ")}
+        return Job(world, size.n, wanted)
+
+
+def _draws_of(seconds: float, draws: int, size: Size) -> int:
+    return draws if seconds <= size.quick else max(_FEWEST, round(_SLOW_SHARE * draws))
+
+
+def _kind(world: AnyWorld) -> str:
+    return f"{world.k} classes" if isinstance(world, ClassWorld) else "binary"
+
+
+def run(
+    preset: str | Preset = "quick",
+    *,
+    metrics: Any = None,
+    worlds: Sequence[str | AnyWorld] | None = None,
+    n: int | Sequence[int] | None = None,
+    draws: int | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    workers: int = 1,
+    part: str | tuple[int, int] | None = None,
+    watch: Callable[[Progress], None] | None = None,
+) -> StudyResult:
+    """Measure metrics where the truth is known.
+
+    Parameters
+    ----------
+    preset : str or Preset
+        "quick", "standard", "full"; "temperature", "objectives", "correlation" and "construction" are studies the
+        review tells of.
+    metrics : str, callable, list of either, or mapping of names to either, optional
+        Only these; a function of your own is called with labels and confidences.
+    worlds : sequence of names of laws or curves, or of worlds, optional
+        Only these worlds, or only those of these laws or curves. Calibrated worlds stay: they are what others are
+        compared with.
+    n : int or list of int, optional
+        Only these numbers of rows.
+    draws : int, optional
+        Samples of every world (four times as many of calibrated ones) in place of the preset's.
+    seed : int
+        The same seed gives the same samples, whatever is read from them.
+    out : path, optional
+        Folder for the shards: a second call goes on where the first stopped, and reads numbers that are new from the
+        same samples. Without it nothing is kept.
+    workers : int
+        Processes that make shards.
+    part : "i/n"
+        Make only every n-th shard, from the i-th: the folders of many machines can then be put together.
+    watch : callable
+        Called after every shard with a :class:`Progress`.
+
+    Examples
+    --------
+    >>> from calibrary import study
+    >>> def gap(y, p):
+    ...     return abs(y.mean() - p.mean())
+    >>> found = study.run("quick", metrics=["ece", gap], worlds=["wide"], n=100, draws=4)
+    >>> sorted(found.names)
+    ['ece', 'gap']
+    """
+    chosen = _changed(preset_named(preset) if isinstance(preset, str) else preset, worlds, n, draws)
+    seed, workers = whole("seed", seed, 0), whole("workers", workers)
+    with _folder(out) as folder:
+        plan = _planned(chosen, metrics, seed, folder)
+        mine = plan.jobs() if part is None else _part(plan.jobs(), part)
+        for _ in _make(plan, mine, folder, workers, watch):
+            pass
+        return _gathered(plan, folder)
+
+
+def gather(out: str | Path, preset: str | Preset | None = None, *, metrics: Any = None) -> StudyResult:
+    """What the shards of a folder tell, whole or not: of a run that was stopped, or of parts put together.
+
+    Parameters
+    ----------
+    out : path
+        The folder.
+    preset : str or Preset, optional
+        What was run, where that was no preset of the library.
+    metrics : optional
+        As in :func:`run`, where functions of your own were studied.
+    """
+    folder = Path(out)
+    path = folder / "plan.json"
+    if not path.exists():
+        raise ValueError(f"{folder} holds no study: there is no plan.json in it")
+    kept = json.loads(path.read_text())
+    chosen = preset_named(preset or kept["preset"]) if not isinstance(preset, Preset) else preset
+    return _gathered(_planned(chosen, metrics, kept["seed"], folder, probe=False), folder)
+
+
+def _gathered(plan: Plan, folder: Path) -> StudyResult:
+    jobs = plan.jobs()
+    there = [job for job in jobs if (folder / job.file).exists()]
+    truths = _truths([job.world for job in there], folder)
+    read = [Readings(job.world, job.n, Shard.load(folder / job.file), truths[job.world.name]) for job in there]
+    about = {
+        "version": __version__,
+        "preset": plan.preset.name,
+        "seed": plan.seed,
+        "shards": len(there),
+        "of": len(jobs),
+        "missing": dict(Counter(_of_kind(job) for job in jobs if job not in there)),
+        "draws": {f"{_kind_of(size, plan.preset)}, N = {size.n:,}": [size.draws, size.null_draws]
+                  for size in (*plan.preset.sizes, *plan.preset.class_sizes)},
+        "cpu_seconds": round(sum(float(r.shard.seconds @ r.shard.drawn) for r in read), 1),
+    }  # fmt: skip
+    return result_of(read, (*plan.binary, *plan.tests, *plan.several), about)
+
+
+def _of_kind(job: Job) -> str:
+    return f"{'several' if isinstance(job.world, ClassWorld) else 'two'} classes, N = {job.n:,}"
+
+
+def _kind_of(size: Size, preset: Preset) -> str:
+    return "several classes" if size in preset.class_sizes else "two classes"
+
+
+def _changed(preset: Preset, worlds: Any, n: Any, draws: int | None) -> Preset:
+    from dataclasses import replace
+
+    if worlds is not None:
+        own = tuple(w for w in worlds if not isinstance(w, str))
+        names = [w for w in worlds if isinstance(w, str)]
+        known = {*(x for w in preset.worlds for x in _names(w)), *(x for w in preset.class_worlds for x in _names(w))}
+        for name in names:
+            one_of("worlds", name, known)
+        preset = replace(
+            preset,
+            worlds=(*_only(preset.worlds, names), *(w for w in own if isinstance(w, World))),
+            class_worlds=(*_only(preset.class_worlds, names), *(w for w in own if isinstance(w, ClassWorld))),
+        )
+    if n is not None:
+        rows = {whole("n", each, 10) for each in ([n] if isinstance(n, int) else n)}
+        sizes = {size.n: size for size in preset.sizes}
+        nearest = [min(preset.sizes, key=lambda size: abs(size.n - each)) for each in rows - set(sizes)]
+        added = tuple(replace(size, n=each) for size, each in zip(nearest, rows - set(sizes), strict=True))
+        preset = replace(
+            preset,
+            sizes=(*(s for s in preset.sizes if s.n in rows), *added),
+            class_sizes=tuple(s for s in preset.class_sizes if s.n in rows),
+        )
+    if draws is not None:
+        draws = whole("draws", draws, 2)
+        many = {"draws": draws, "null_draws": 4 * draws}
+        preset = replace(
+            preset,
+            sizes=tuple(replace(s, **many) for s in preset.sizes),
+            class_sizes=tuple(replace(s, **many) for s in preset.class_sizes),
+        )
+    return preset
+
+
+def _names(world: AnyWorld) -> tuple[str, ...]:
+    return world.name, world.law_name, world.name.removeprefix(f"{world.law_name}, "), world.family
+
+
+def _only(worlds: Iterable[Any], names: Sequence[str]) -> tuple[Any, ...]:
+    """The worlds with one of these names, and the calibrated ones of the same laws."""
+    if not names:
+        return ()
+    named = [w for w in worlds if set(names) & set(_names(w))]
+    laws = {w.law_name for w in named}
+    return tuple(w for w in worlds if w in named or (w.family == "calibrated" and w.law_name in laws))
+
+
+def _part(jobs: list[Job], part: str | tuple[int, int]) -> list[Job]:
+    try:
+        i, of = (int(x) for x in part.split("/")) if isinstance(part, str) else part
+    except ValueError:
+        raise ValueError(f"part={part!r}: give it as i/n, such as 3/16") from None
+    if not 1 <= i <= of:
+        raise ValueError(f"part={part!r}: the first number goes from 1 to the second")
+    return jobs[i - 1 :: of]
+
+
+@contextmanager
+def _folder(out: str | Path | None) -> Iterator[Path]:
+    if out is None:
+        with tempfile.TemporaryDirectory() as temporary:
+            yield Path(temporary)
+        return
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file: name a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    yield folder
+
+
+def _truths(worlds: Iterable[AnyWorld], folder: Path) -> dict[str, dict[str, float]]:
+    """The truth of every world, kept in the folder: a linear programme each is worth keeping."""
+    path = folder / "truths.json"
+    kept: dict[str, dict[str, float]] = json.loads(path.read_text()) if path.exists() else {}
+    for world in worlds:
+        if world.name not in kept:
+            truth = world.truth()
+            kept[world.name] = truth if isinstance(truth, dict) else truth._asdict()
+    write_atomically(path, json.dumps(kept, indent=1).encode())
+    return kept
+
+
+# -- the plan ---------------------------------------------------------------------------------------
+
+
+def _planned(preset: Preset, metrics: Any, seed: int, folder: Path, probe: bool = True) -> Plan:
+    """The plan kept in the folder, with the cost of what is new measured and added."""
+    path = folder / "plan.json"
+    new = {"preset": preset.name, "seed": seed, "seconds": {}}
+    kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else new
+    for what, value in (("preset", preset.name), ("seed", seed)):
+        if kept[what] != value:
+            raise ValueError(f"{folder} holds a study with {what}={kept[what]!r}, not {value!r}: name another folder")
+    binary = tuple(binary_panel(metrics))
+    tests = tuple(test_panel(metrics)) if preset.tests_at else ()
+    several = tuple(class_panel(metrics)) if preset.class_worlds else ()
+    seconds: dict[str, dict[str, dict[str, float]]] = kept["seconds"]
+    if probe:
+        _probe_all(seconds, preset, binary, tests, several)
+        write_atomically(path, json.dumps(kept, indent=1).encode())
+    wanted = {number.name for number in (*binary, *tests, *several)}
+    mine = {
+        kind: {rows: {name: s for name, s in by.items() if name in wanted} for rows, by in sizes.items()}
+        for kind, sizes in seconds.items()
+    }
+    return Plan(preset, seed, binary, several, tests, mine)
+
+
+def _probe_all(
+    seconds: dict[str, dict[str, dict[str, float]]],
+    preset: Preset,
+    binary: Sequence[Number],
+    tests: Sequence[Number],
+    several: Sequence[Number],
+) -> None:
+    usual = World("wide", "temperature 0.8")
+    _probe(seconds.setdefault("binary", {}), binary, usual, preset.sizes)
+    _probe(seconds["binary"], tests, usual, [size for size in preset.sizes if size.n in preset.tests_at])
+    fewer: dict[str, dict[str, float]] = {}
+    for k in sorted({world.k for world in preset.class_worlds}):
+        here = seconds.setdefault(f"{k} classes", {})
+        _probe(here, several, ClassWorld(k, 1.3), preset.class_sizes, fewer)
+        fewer = here
+
+
+def _probe(
+    seconds: dict[str, dict[str, float]],
+    numbers: Iterable[Number],
+    world: AnyWorld,
+    sizes: Sequence[Size],
+    fewer: Mapping[str, Mapping[str, float]] | None = None,
+) -> None:
+    """Measure what each number costs at each size, from small to large, as long as it may still be affordable.
+
+    ``fewer`` holds what it cost for fewer classes: it never costs less for more.
+    """
+    last: dict[str, tuple[int, float]] = {}
+    for size in sorted(sizes, key=lambda size: size.n):
+        known = seconds.setdefault(str(size.n), {})
+        sample = world.sample(size.n, 0)
+        for number in numbers:
+            if number.name not in known:
+                n, before = last.get(number.name, (size.n, 0.0))
+                least = max(before * size.n / n, (fewer or {}).get(str(size.n), {}).get(number.name, 0.0))
+                # some change their algorithm for many rows and cost less there: only the hopeless are not tried
+                known[number.name] = least if least > _HOPELESS * size.most else _cost(number, sample, size)
+            last[number.name] = (size.n, known[number.name])
+
+
+def _cost(number: Number, sample: tuple[Any, Any], size: Size) -> float:
+    """CPU seconds of one reading; where the first is slow it may have been compiling, and a second is taken."""
+    found = 0.0
+    for _ in range(2):
+        p = predictions(*sample)
+        started = time.process_time()
+        number(p)
+        found = time.process_time() - started
+        if found <= size.quick or found > _HOPELESS * size.most:
+            break
+    return round(found, 5)
+
+
+# -- the shards -------------------------------------------------------------------------------------
+
+
+def _make(
+    plan: Plan, jobs: list[Job], folder: Path, workers: int, watch: Callable[[Progress], None] | None
+) -> Iterator[tuple[str, Shard]]:
+    """Make the shards, one after the other or in several processes; what is whole stays, whatever happens."""
+    left = sum(plan.cost(job) for job in jobs)
+    for done, (job, shard) in enumerate(_made(plan, jobs, folder, workers), 1):
+        left -= plan.cost(job)
+        if watch is not None:
+            watch(Progress(done, len(jobs), max(left, 0.0), f"{job.world.name}, N = {job.n:,}"))
+        yield job.file, shard
+
+
+def _made(plan: Plan, jobs: list[Job], folder: Path, workers: int) -> Iterator[tuple[Job, Shard]]:
+    if workers == 1:
+        for job in jobs:
+            yield job, made(job, plan.numbers(job.world), plan.seed, folder)
+        return
+    # forked, so that functions of the user's need not be importable
+    context = get_context("fork")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_remember, initargs=(plan, jobs)) as pool:
+        waiting = {pool.submit(_made_here, i, folder): job for i, job in enumerate(jobs)}
+        try:
+            for future in as_completed(waiting):
+                yield waiting[future], future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+_HERE: dict[str, Any] = {}
+
+
+def _remember(plan: Plan, jobs: list[Job]) -> None:
+    _HERE.update(plan=plan, jobs=jobs)
+
+
+def _made_here(i: int, folder: Path) -> Shard:
+    plan, job = _HERE["plan"], _HERE["jobs"][i]
+    return made(job, plan.numbers(job.world), plan.seed, folder)

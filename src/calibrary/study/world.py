@@ -1,0 +1,181 @@
+"""A world of known truth: a law of the confidence and a calibration curve, so that every error is an average."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrary._errors import heard, one_of, whole
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import predictions
+from calibrary.metrics.distance import lower_distance
+from calibrary.numerics.solve.lipschitz import lipschitz_maximum
+from calibrary.study.curves import CURVES, CalibrationCurve
+from calibrary.study.laws import LAWS, Law
+
+#: Points of the grid on which a truth is an average, and of the linear programme, which takes a third of a second.
+_FINE, _COARSE, _PLACES = 20_000, 120, 61
+
+
+class Truth(NamedTuple):
+    """What metrics of a world ought to read.
+
+    Attributes
+    ----------
+    l1, l2, largest : mean, root mean square and largest distance of truth and confidence
+    kuiper : range of the cumulative differences
+    smooth : largest mean residual against a function of slope at most 1
+    distance : lower distance from calibration (a linear programme on 120 quantiles and 61 places)
+    base_rate : share of events
+    """
+
+    l1: float
+    l2: float
+    largest: float
+    kuiper: float
+    smooth: float
+    distance: float
+    base_rate: float
+
+
+@dataclass(frozen=True)
+class World:
+    """Confidences from a law, labels from a calibration curve.
+
+    Parameters
+    ----------
+    law : str or Law
+        "wide", "sharp", "rare", "top", "ties", "very rare", "two humps", "ones".
+    curve : str or CalibrationCurve
+        "calibrated", "temperature 0.6", "shift +0.4", "wave 10", "steps 5", "beta", "region", "groups", ...
+    amplitude : float
+        How much of the curve's distance from the diagonal there is.
+    report : str
+        What the model says instead of the confidence: "honest" says it; "rounded" to tenths; "constant", the share of
+        events; "shrunk", half way there.
+
+    Examples
+    --------
+    >>> from calibrary.study import World
+    >>> world = World("wide", "temperature 0.6")
+    >>> round(world.truth().l1, 4)
+    0.074
+    >>> y, p = world.sample(5, rng=0)
+    >>> y.shape, p.shape
+    ((5,), (5,))
+    """
+
+    law: str | Law
+    curve: str | CalibrationCurve = "calibrated"
+    amplitude: float = 1.0
+    report: str = "honest"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.law, str):
+            one_of("law", self.law, LAWS)
+        if isinstance(self.curve, str):
+            one_of("curve", self.curve, CURVES)
+        if not 0.0 <= self.amplitude < np.inf:
+            raise ValueError(f"amplitude={self.amplitude!r} must be 0 or more")
+        one_of("report", self.report, REPORTS)
+
+    @property
+    def name(self) -> str:
+        """Law, curve and what else is unusual."""
+        more = [f"x {self.amplitude:g}"] * (self.amplitude != 1.0) + [self.report] * (self.report != "honest")
+        return ", ".join([self._law.name, self._curve.name, *more])
+
+    @property
+    def law_name(self) -> str:
+        return self._law.name
+
+    @property
+    def family(self) -> str:
+        """The kind of error."""
+        return self._curve.family if self.amplitude else "calibrated"
+
+    @property
+    def stream(self) -> tuple[int, ...]:
+        """Its place in the random stream; other reports of the same world see the same cases."""
+        numbers = (self._law.number, self._curve.number)
+        return numbers if self.amplitude == 1.0 else (*numbers, round(1000 * self.amplitude))
+
+    @property
+    def _law(self) -> Law:
+        return LAWS[self.law] if isinstance(self.law, str) else self.law
+
+    @property
+    def _curve(self) -> CalibrationCurve:
+        return CURVES[self.curve] if isinstance(self.curve, str) else self.curve
+
+    def calibration(self, c: Any) -> Array:
+        """T(c) = P(event | confidence c)."""
+        c = np.asarray(c, dtype=np.float64)
+        return np.asarray(np.clip(c + self.amplitude * (self._curve.truth(c) - c), 0.0, 1.0))
+
+    def quantiles(self, n: int) -> Array:
+        """n confidences that stand for the law: the middles of n equal shares."""
+        return self._law.quantile((np.arange(n) + 0.5) / n)
+
+    def truth(self) -> Truth:
+        """Every error of the honest report, as an average over a fine grid."""
+        return _truth(self._law, self._curve, self.amplitude)
+
+    def sample(self, n: int, rng: Any = None) -> tuple[Indices, Array]:
+        """Labels and confidences of n cases."""
+        rng = np.random.default_rng(rng)
+        c = self._law.quantile(rng.random(whole("n", n)))
+        y = (rng.random(n) < self.calibration(c)).astype(np.intp)
+        return y, REPORTS[self.report](c, self)
+
+
+def _base_rate(world: World) -> float:
+    c = world.quantiles(2000)
+    return float(world.calibration(c).mean())
+
+
+#: What may be said instead of the confidence.
+REPORTS: dict[str, Callable[[Array, World], Array]] = {
+    "honest": lambda c, world: c,
+    "rounded": lambda c, world: np.round(c, 1),
+    "constant": lambda c, world: np.full_like(c, _base_rate(world)),
+    "shrunk": lambda c, world: 0.5 * (c + _base_rate(world)),
+}
+
+
+@functools.lru_cache(maxsize=512)
+def _truth(law: Law, curve: CalibrationCurve, amplitude: float) -> Truth:
+    world = World(law, curve, amplitude)
+    c = world.quantiles(_FINE)
+    gap = world.calibration(c) - c
+    # rows of one confidence are one step: the cumulative differences are read where the confidence changes
+    at, inverse = np.unique(c, return_inverse=True)
+    step = np.bincount(inverse.ravel(), gap) / _FINE
+    path = np.concatenate([[0.0], np.cumsum(step)])
+    return Truth(
+        l1=float(np.abs(gap).mean()),
+        l2=float(np.sqrt(np.mean(gap**2))),
+        largest=float(np.abs(gap).max()),
+        kuiper=float(path.max() - path.min()),
+        smooth=float(lipschitz_maximum(at, step)),
+        distance=_distance(world),
+        base_rate=float((c + gap).mean()),
+    )
+
+
+def _distance(world: World) -> float:
+    """The lower distance: every quantile is there with label 1 by its truth, and with label 0 by the rest."""
+    c = world.quantiles(_COARSE)
+    t = world.calibration(c)
+    if np.array_equal(t, c):
+        return 0.0
+    weight = np.concatenate([t, 1.0 - t])
+    kept = weight > 1e-9  # rounding at the ends, which no programme should carry
+    label, twice = np.repeat([1, 0], len(c))[kept], np.tile(c, 2)[kept]
+    with heard():
+        p = predictions(label, twice, sample_weight=weight[kept])
+        return float(lower_distance(p, grid=_PLACES))
