@@ -276,7 +276,8 @@ def _check_container(answer: Any, first: Answer, case: Case, data: Any, about: A
             return
         first = answer(y, p)
     other = held(p, case.container)
-    if other is None or (case.label_type == "bool" and y.max(initial=0) > 1):
+    most = {"bool": 1, "int8": 127, "uint8": 255}.get(case.label_type, np.inf)
+    if other is None or y.max(initial=0) > most:
         return
     labels = y.astype(case.label_type)
     if case.container in ("pandas", "polars", "pyarrow", "torch", "list"):

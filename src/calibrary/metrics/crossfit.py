@@ -159,6 +159,7 @@ def calibration_loss(
     aliases=("variational calibration error", "cross-fitted L1 error", "proper calibration error"),
     range=(-1.0, 1.0),
     range_note="[-2, 2] for whole vectors with norm=1",
+    range_with=lambda options, k: (-2.0, 2.0),
     sign="never above the L1 calibration error on average; 0 or less: no error that the map could find",
     equation="mean sign(g - c) (y - c), g the map fitted to the other folds",
     references=cited("berta2026"),
