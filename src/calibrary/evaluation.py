@@ -11,7 +11,7 @@ from typing import Any
 from calibrary._errors import UnknownMetricError, heard, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import as_lens
-from calibrary.data.sample import Sample, sample_of
+from calibrary.data.sample import Sample, in_units, sample_of
 from calibrary.inference.many import Inferred, infer_many
 from calibrary.inference.statistic import Statistic, as_statistic
 from calibrary.lookup import catalogue
@@ -29,7 +29,10 @@ FAMILIES = ("point", "bin", "kernel", "curve", "cumulative", "detection")
 
 @dataclass(frozen=True)
 class Row:
-    """One number of an evaluation. ``part`` names it when the metric has several; ``note`` holds warnings."""
+    """One number of an evaluation. ``part`` names it when the metric has several; ``note`` holds warnings.
+
+    ``among`` is the number of p-values for which its own is adjusted, where that is not the whole table.
+    """
 
     id: str
     name: str
@@ -49,6 +52,7 @@ class Row:
     method: str | None = None
     asymptotic_pvalue: float | None = None
     primary: bool = False
+    among: int | None = None
     note: str = ""
 
 
@@ -183,6 +187,8 @@ def evaluate(
     confidence_level: float = 0.95,
     adjust: str | None = None,
     rng: Any = None,
+    units: Any = None,
+    blocks: Any = None,
     **inputs: Any,
 ) -> Evaluation:
     """Compute every metric that applies to these predictions.
@@ -206,6 +212,11 @@ def evaluate(
         testing many metrics at once. ``n_resamples``, ``confidence_level``, ``adjust`` and ``rng`` belong to them.
     primary : str, optional
         The one metric chosen in advance, whose p-value is read without adjustment.
+    units : array-like of shape (N,), optional
+        The patient, prompt or user of each row: units are drawn with all their rows, and tests flip the residuals of
+        whole units (metrics that are functions of residuals; the others then have no test).
+    blocks : int or True, optional
+        Rows are in time order, and runs of this many (True: N^(1/3)) belong together.
     **inputs
         Options of metrics, given to all that take them (``n_bins=10``), and the extra inputs some need (``features=``,
         ``groups=``, ...).
@@ -235,8 +246,9 @@ def evaluate(
         n_resamples=n_resamples, rng=rng, adjust=adjust,
     )  # fmt: skip
     return evaluate_data(
-        data, question, metrics=metrics, ordinal=ordinal, intervals=intervals, tests=tests, primary=primary
-    )
+        data, question, metrics=metrics, ordinal=ordinal, intervals=intervals, tests=tests, primary=primary,
+        units=units, blocks=blocks,
+    )  # fmt: skip
 
 
 def evaluate_data(
@@ -248,6 +260,8 @@ def evaluate_data(
     intervals: bool = False,
     tests: bool = False,
     primary: str | None = None,
+    units: Any = None,
+    blocks: Any = None,
 ) -> Evaluation:
     """The same for data and a question that are made already: each metric is measured once."""
     chosen, by_name = _chosen(metrics)
@@ -259,7 +273,7 @@ def evaluate_data(
     if question.lens != "auto":
         as_lens(question.lens, question.r)  # a misspelt lens is an error, not a reason to leave every metric out
     _refuse_unused(question.options, chosen)
-    sample = sample_of(data, question.weight_type)
+    sample = in_units(sample_of(data, question.weight_type), units, blocks)
     rows: list[Row] = []
     skipped: dict[str, str] = {}
     done: list[Statistic] = []
@@ -279,7 +293,8 @@ def evaluate_data(
             skipped[entry.key] = reason
     if intervals or tests:
         taken = [s for s in done if s.entry is not None and (not s.entry.costly or s.name in by_name)]
-        rows = _inferred(rows, taken, question, intervals=intervals, tests=tests, primary=primary, apart=apart)
+        wanted_of = {"intervals": intervals, "tests": tests, "named": by_name}
+        rows = _inferred(rows, taken, question, wanted_of, primary=primary, apart=apart)
     settings: dict[str, Any] = {}
     if intervals or tests:
         settings = {"n_resamples": question.n_resamples, "confidence_level": question.confidence_level}
@@ -336,9 +351,8 @@ def _inferred(
     rows: list[Row],
     taken: list[Statistic],
     question: Question,
+    wanted: dict[str, Any],
     *,
-    intervals: bool,
-    tests: bool,
     primary: str | None,
     apart: dict[str, str],
 ) -> list[Row]:
@@ -346,7 +360,7 @@ def _inferred(
     found: dict[tuple[str, str], Inferred] = {}
     failed: dict[str, str] = {}
     if taken:
-        found, failed = _surviving(taken, question, {"intervals": intervals, "tests": tests}, primary)
+        found, failed = _surviving(taken, question, wanted, primary)
     filled = []
     for row in rows:
         known = found.get((row.id, row.part))
@@ -355,14 +369,14 @@ def _inferred(
         elif known is None:
             filled.append(replace(row, note=_joined(row.note, apart.get(row.id, _COSTLY))))
         else:
-            note = _joined(row.note, catalogue[row.id].no_interval if intervals else "", known.note)
+            note = _joined(row.note, catalogue[row.id].no_interval if wanted["intervals"] else "", known.note)
             numbers = {name: value for name, value in vars(known).items() if name != "note"}
             filled.append(replace(row, **numbers, primary=row.id == primary, note=note or _no_interval(known)))
     return filled
 
 
 def _surviving(
-    taken: list[Statistic], question: Question, wanted: dict[str, bool], primary: str | None
+    taken: list[Statistic], question: Question, wanted: dict[str, Any], primary: str | None
 ) -> tuple[dict[tuple[str, str], Inferred], dict[str, str]]:
     """What is inferred together, and the reasons of those that fail on redrawn data, which leave the others alone."""
     try:

@@ -36,6 +36,10 @@ WeightType = Annotated[
     str, typer.Option("--weight-type", help="frequency: weights count rows; importance: how much a row counts.")
 ]
 Unit = Annotated[str | None, typer.Option(help="Column of patients, images or prompts: their rows are drawn together.")]
+Blocks = Annotated[
+    str | None,
+    typer.Option(help="Rows are in time order: length of the runs drawn together, or auto for the cube root of N."),
+]
 Positive = Annotated[str | None, typer.Option(help="The label the probabilities are of, when labels are two names.")]
 Lens = Annotated[str, typer.Option(help="auto, binary, top-label, class-wise, pairwise, full, ...")]
 Bins = Annotated[

@@ -15,6 +15,7 @@ from calibrary.cli.batch import Folder, Forms, batch, check_folder
 from calibrary.cli.gates import FailIf, Gates, Junit, Undecided, rule_of
 from calibrary.cli.options import (
     Bins,
+    Blocks,
     ClassColumn,
     Drop,
     DropInvalid,
@@ -66,6 +67,7 @@ def report(
     weight: Weight = None,
     weight_type: WeightType = "frequency",
     unit: Unit = None,
+    blocks: Blocks = None,
     by: Annotated[
         list[str] | None,
         typer.Option("--by", help="Columns that split the rows: who is affected. Repeatable, or commas."),
@@ -156,6 +158,7 @@ def report(
             source=_source(found),
             command=_command(),
             units=found.others[unit] if unit else None,
+            blocks=_runs(blocks),
             weight_type=weight_type,
             metrics=[*(named or FAMILIES), *gates.metrics] if named or gates.rules else None,
             primary=primary,
@@ -182,6 +185,15 @@ def report(
     for path in output or []:
         written(path)
     gates.apply(reports, units)
+
+
+def _runs(blocks: str | None) -> int | bool | None:
+    """The length of the runs that belong together, as the library takes it."""
+    if blocks is None or blocks == "auto":
+        return None if blocks is None else True
+    if not blocks.isdigit() or int(blocks) < 1:
+        raise ValueError(f"--blocks {blocks}: pass a number of rows of at least 1, or auto")
+    return int(blocks)
 
 
 def _source(found: PredictionFile) -> dict[str, Any]:

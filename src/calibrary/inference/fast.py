@@ -52,6 +52,8 @@ class InBlocks:
 _LABELS_ONLY = ("skce_b", "skce_uq")
 #: Up to this many rows a kernel between all pairs is held in memory.
 _FEW_PAIRED = 4000
+#: How exactly the width of smECE is looked for on a replicate.
+_ENOUGH = 1e-10
 #: Row losses are tabulated for every possible label up to this many classes.
 _MOST_LABELS = 12
 
@@ -298,7 +300,8 @@ def _smoothed_residuals() -> Prepare:
             step = gap if new_y is None else new_y - view.c
             r = (step if weight is None else weight * step) / (view.total if new_w is None else new_w.sum())
             width = bandwidth if sigma is None else sigma
-            return smoothed_size(flow.carrying(r), width, grid, lambda: float(np.abs(np.add.reduceat(r, start)).sum()))
+            unsmoothed = lambda: float(np.abs(np.add.reduceat(r, start)).sum())  # noqa: E731
+            return smoothed_size(flow.carrying(r), width, grid, unsmoothed, _ENOUGH)
 
         return value
 

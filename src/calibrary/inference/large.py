@@ -7,14 +7,15 @@ sums of a metric are made of whole cells (a cell never straddles a bin), so only
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import RowSample
+from calibrary.data.sample import Replicate, RowSample, Scheme
 from calibrary.grouping import as_grouping, norm_order
 from calibrary.inference.lines import Line, directions
 from calibrary.inference.resampling import Replicated
@@ -25,7 +26,7 @@ from calibrary.numerics.laws.coupled import coupled_counts, normal_quantile
 
 #: From this many rows on.
 LARGE = 20_000
-_GRID = Grid(240)
+_GRID, _FINE, _FINEST = Grid(240), Grid(960), Grid(4800)
 _NORMS = {"ece": 1.0, "ace": 1.0, "mce": np.inf}
 _WALKS = ("ecce_mad", "ecce_r")
 _BINNED = ("norm", "binning", "n_bins", "closed", "edges", "strategy", "mass_rule")
@@ -38,31 +39,124 @@ CELLED = (
 )  # fmt: skip
 #: Above this many rows.
 _VERY_LARGE = 100_000
+#: Readings of rows and of cells are the same when they differ by less than this many standard deviations of chance.
+_SAME = 0.1
 
 
 def celled(statistic: Statistic) -> Statistic | None:
-    """The metric on a table of cells in place of very many rows, where it reads that as well; else None.
+    """The metric on a table of cells in place of very many rows, where it reads that as well; else None."""
+    entry, sample = statistic.entry, statistic.sample
+    if entry is None or entry.id not in CELLED or sample.p.n <= _VERY_LARGE:
+        return None
+    view = _one_view(statistic)
+    return None if view is None else _on(RowSample(_table(*_counted(view, _GRID))), statistic)
 
-    A cell is two rows, one for each label, weighted by their number. Both are at the cell's mean confidence: equal
-    confidences are never torn apart by bins or sums that go by order.
+
+def grids_for(n: int) -> tuple[Grid, ...]:
+    """The cells in which so many rows are drawn, coarse ones first; none where rows themselves are cheap enough."""
+    if n < LARGE:
+        return ()
+    return _GRID, (_FINE if n <= _VERY_LARGE else _FINEST)
+
+
+def very_large(n: int) -> bool:
+    """Are there so many rows that hundreds of draws of each row take minutes for a metric?"""
+    return n > _VERY_LARGE
+
+
+def on_cells(statistic: Statistic, grid: Grid, made: dict[str, CellSample]) -> Statistic | None:
+    """The metric on the cells of a large sample, for draws by the hundred; None where it cannot be read from them.
+
+    Whether it then reads the same as on the rows is to be seen (:func:`reads_alike`). ``made`` keeps the tables of the
+    views that metrics share.
     """
+    if statistic.entry is None or statistic.listed or statistic.reads != "predictions":
+        return None
+    view = _one_view(statistic)
+    if view is None:
+        return None
+    lens = statistic.entry.lens_for(statistic.sample.p, statistic.question).name
+    if lens not in made:
+        made[lens] = CellSample.of(view, grid)
+    return _on(made[lens], statistic)
+
+
+def reads_alike(rows: Array, cells: Array, draws: Array) -> bool:
+    """Are the readings of rows and of cells the same, beside what chance alone does to them?"""
+    with np.errstate(invalid="ignore"):
+        near = np.abs(rows - cells) <= _SAME * np.nanstd(draws, axis=0)
+    return bool(np.all(near | (rows == cells) | (np.isnan(rows) & np.isnan(cells))))
+
+
+def _on(sample: RowSample, statistic: Statistic) -> Statistic:
+    return as_statistic(statistic.entry, sample, statistic.question.changed(lens="auto", fixed={}))
+
+
+def _one_view(statistic: Statistic) -> Predictions | None:
+    """The binary view of all rows that the metric reads, if that is all it reads and rows are drawn one by one."""
     entry, sample, question = statistic.entry, statistic.sample, statistic.question
-    if entry is None or entry.id not in CELLED or type(sample) is not RowSample or sample.p.n <= _VERY_LARGE:
+    assert entry is not None
+    if type(sample) is not RowSample or sample.weight_type == "importance" or sample.p.fractional:
         return None
-    if sample.weight_type == "importance" or question.by is not None or sample.p.fractional:
-        return None
-    if entry.lens_for(sample.p, question).name not in ("binary", "top-label"):
+    if question.by is not None or entry.lens_for(sample.p, question).name not in ("binary", "top-label"):
         return None
     view = views_of(entry, sample.p, question).views[0]
-    if not view.binary or view.n != sample.p.n:
-        return None
-    place, _ = _GRID.locate(view.c)
+    return view if view.binary and view.n == sample.p.n else None
+
+
+def _counted(view: Predictions, grid: Grid) -> tuple[Array, Array, Array]:
+    """Cells in order of confidence: their mean confidence, and how many rows have label 0 and label 1."""
+    place, _ = grid.locate(view.c)
     n = np.bincount(place, weights=view.w)
-    c = np.bincount(place, weights=view.c if view.w is None else view.c * view.w) / np.where(n > 0, n, 1.0)
-    labelled = np.bincount(2 * place + view.y, weights=view.w)
-    kept = np.flatnonzero(labelled > 0)
-    table = Predictions((kept % 2).astype(np.intp), np.clip(c[kept // 2], 0.0, 1.0), labelled[kept].astype(np.float64))
-    return as_statistic(entry, RowSample(table), question.changed(lens="auto", fixed={}))
+    total = np.bincount(place, weights=view.c if view.w is None else view.c * view.w)
+    events = np.bincount(place, weights=view.y if view.w is None else view.y * view.w)
+    kept = np.flatnonzero(n > 0)
+    c: Array = np.clip(total[kept] / n[kept], 0.0, 1.0)
+    return c, (n - events)[kept].astype(np.float64), events[kept].astype(np.float64)
+
+
+def _table(c: Array, zeros: Array, ones: Array, every: bool = False) -> Predictions:
+    """A cell is two rows, one for each label, weighted by their number; ``every``: also those that no row has.
+
+    Both are at the cell's mean confidence: equal confidences are never torn apart by bins or sums that go by order.
+    """
+    both = np.column_stack([zeros, ones]).ravel()
+    kept = np.arange(len(both)) if every else np.flatnonzero(both > 0)
+    table = Predictions((kept % 2).astype(np.intp), c[kept // 2], both[kept])
+    table.ascending = True
+    return table
+
+
+@dataclass(frozen=True)
+class CellSample(RowSample):
+    """The cells of one view of a large sample: draws are counts of each cell."""
+
+    cells: tuple[Array, Array, Array] = field(default_factory=tuple)  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, view: Predictions, grid: Grid = _GRID) -> CellSample:
+        cells = _counted(view, grid)
+        return cls(_table(*cells), cells=cells)
+
+    @property
+    def counted(self) -> bool:
+        return True
+
+    @property
+    def takes_truths(self) -> bool:
+        return False
+
+    def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
+        """How many rows of each cell are events, drawn from the cell's mean confidence."""
+        c, zeros, ones = self.cells
+        n = np.rint(zeros + ones).astype(np.int64)
+        both = _table(c, zeros, ones, every=True)
+
+        def make(events: Array) -> Replicate:
+            counts = np.column_stack([n - events, events]).ravel().astype(np.float64)
+            return Replicate(both, w=lambda: counts, listed=self._refuse_listing)
+
+        return Scheme(lambda rng: rng.binomial(n, c), make, both)
 
 
 class CellProblem:

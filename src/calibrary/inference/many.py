@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +11,12 @@ import numpy as np
 
 from calibrary._errors import heard, one_of
 from calibrary.data.checks import Array
+from calibrary.data.sample import UnitSample
 from calibrary.inference.asymptotic import own_pvalue
 from calibrary.inference.bootstrap import Bootstrap, ends
 from calibrary.inference.interval import chosen
 from calibrary.inference.inversion import Inversion, Stream
+from calibrary.inference.large import CellSample, grids_for, on_cells, reads_alike, very_large
 from calibrary.inference.multiplicity import (
     ADJUSTMENTS,
     STEP_DOWN,
@@ -35,6 +37,7 @@ from calibrary.inference.resampling import (
 )
 from calibrary.inference.statistic import Statistic
 from calibrary.inference.triangle import triangle_ends
+from calibrary.inference.units import RESIDUALS, flips
 from calibrary.question import Question
 
 
@@ -54,6 +57,10 @@ class Inferred:
     note: str = ""
 
 
+#: Draws of rows that a standard error needs.
+_FOR_AN_ERROR = 99
+
+
 #: The id of a metric and the name of one of its numbers.
 Key = tuple[str, str]
 
@@ -65,8 +72,11 @@ def infer_many(
     intervals: bool = True,
     tests: bool = True,
     primary: str | None = None,
+    named: Collection[str] | None = None,
 ) -> dict[Key, Inferred]:
     """Intervals and p-values of all numbers of all statistics of one sample, on the same draws.
+
+    Large samples are drawn in cells of nearly equal confidence, by every metric that reads the same there as on rows.
 
     Parameters
     ----------
@@ -77,35 +87,143 @@ def infer_many(
         "holm", "bonferroni", "bh" or "by": how p-values are adjusted for the number of metrics.
     primary : str, optional
         The id of the metric chosen in advance: its p-value is not adjusted.
+    named : ids, optional
+        Of very many rows only these are drawn where cells do not serve; the others are missing from the result.
+        Default: all.
     """
     level = check_level(question.confidence_level)
     adjust = (question.adjust or "max-t").lower()
     one_of("adjust", adjust, (*STEP_DOWN, *ADJUSTMENTS))
     if tests:
         check_draws(question.n_resamples, alpha_of(level))
-    bounded = [s for s in statistics if intervals and not (s.entry is not None and s.entry.no_interval)]
-    ways = {s.name: chosen(s, of_many=True)[0] for s in bounded}
-    # one generator for all: rows first, then labels, which inversion draws again from every truth
-    generator = np.random.default_rng(question.rng)
-    draws: dict[str, Any] = {"n_resamples": question.n_resamples, "workers": question.workers}
-    found = {key: Inferred() for s in statistics for key in _keys(s)}
-    resampled = [s for s in statistics if ways.get(s.name) in ("basic", "triangle")]
-    rows = _columns(resampled, Bootstrap("basic", rng=generator, **draws).resample)
-    stream = Stream(generator)
-    tested = [s for s in statistics if tests and s.entry is not None and s.entry.null]
-    drawn = [s for s in statistics if s in tested or ways.get(s.name) == "triangle"]
-    labels = _columns(drawn, MonteCarlo(rng=stream(), **draws).redraw, redrawn=True)
-    for statistic in bounded:
-        both = _ends(statistic, ways[statistic.name], rows, labels, Inversion(rng=stream, **draws), level)
-        found.update({key: replace(found[key], **named) for key, named in both.items()})
-    for statistic in statistics:
-        for j, key in enumerate(_keys(statistic)):
-            failed = _failures(j, rows.get(statistic.name), labels.get(statistic.name))
-            found[key] = replace(found[key], note="; ".join(filter(None, (found[key].note, failed))))
+    drawn = _Drawn(question, intervals, tests)
+    left = drawn.on_cells(statistics)
+    if named is not None and left and very_large(left[0].sample.p.n):
+        left = [s for s in left if s.name in named]
+    drawn.on_rows(left)
+    found = {key: Inferred() for s in drawn.of for key in _keys(s)}
+    for statistic in drawn.of:
+        found.update(drawn.inferred(statistic, level))
+    tested = [s for s in drawn.of if drawn.tested(s)]
     if tested:
         warn_if_powerless(adjust, sum(len(s.named) for s in tested), question.n_resamples, alpha_of(level))
-        found.update(_pvalues(tested, labels, adjust, primary, found))
+        found.update(_pvalues(tested, drawn.labels, adjust, primary, found))
     return found
+
+
+class _Drawn:
+    """Draws of many statistics: of rows for their spread, of labels for what a calibrated model would read.
+
+    ``of`` are the statistics as they were drawn: on rows, on units, or on cells of a large sample.
+    """
+
+    def __init__(self, question: Question, intervals: bool, tests: bool) -> None:
+        # one generator for all: rows first, then labels, which inversion draws again from every truth
+        self.generator = np.random.default_rng(question.rng)
+        self.draws: dict[str, Any] = {"n_resamples": question.n_resamples, "workers": question.workers}
+        self.intervals, self.tests = intervals, tests
+        self.of: list[Statistic] = []
+        self.rows: Columns = {}
+        self.labels: Columns = {}
+        self.ways: dict[str, str] = {}
+        self.notes: dict[str, str] = {}
+        self.stream = Stream(0)
+
+    def on_cells(self, statistics: list[Statistic]) -> list[Statistic]:
+        """Draw what reads the same on cells as on rows; the rest comes back."""
+        left = list(statistics)
+        for grid in grids_for(left[0].sample.p.n if left else 0):
+            made: dict[str, CellSample] = {}
+            tables = [(s, on_cells(s, grid, made)) for s in left]
+            for sample in made.values():
+                same = [(s, t) for s, t in tables if t is not None and t.sample is sample]
+                rows, labels = self._draw([t for _, t in same])
+                for s, t in same:
+                    drawn = [column[t.name][1].values for column in (labels, rows) if t.name in column]
+                    if drawn and not reads_alike(s.observed, t.observed, drawn[0]):
+                        continue
+                    self._keep(t, rows, labels)
+                    left.remove(s)
+        return left
+
+    def on_rows(self, statistics: list[Statistic]) -> None:
+        """Draw rows, or units of rows, one by one."""
+        rows, labels = self._draw(statistics)
+        for statistic in statistics:
+            self._keep(statistic, rows, labels)
+
+    def _keep(self, statistic: Statistic, rows: Columns, labels: Columns) -> None:
+        self.of.append(statistic)
+        for kept, columns in ((self.rows, rows), (self.labels, labels)):
+            kept.update({statistic.name: columns[statistic.name]} if statistic.name in columns else {})
+
+    def _draw(self, statistics: list[Statistic]) -> tuple[Columns, Columns]:
+        bounded = [s for s in statistics if self.intervals and not (s.entry is not None and s.entry.no_interval)]
+        ways = {s.name: _way(s) for s in bounded}
+        self.ways |= ways
+        rows = self._resampled(statistics, ways)
+        self.stream = Stream(self.generator)
+        drawn = [s for s in statistics if self._testable(s) or ways.get(s.name) == "triangle"]
+        if drawn and isinstance(drawn[0].sample, UnitSample):
+            return rows, self._flipped(drawn)
+        labels = MonteCarlo(rng=self.stream(), **self.draws).redraw
+        return rows, _columns(drawn, labels, redrawn=True)
+
+    def _resampled(self, statistics: list[Statistic], ways: dict[str, str]) -> Columns:
+        """Every draw of rows where its quantiles are read, half of them where a standard error is all that is asked."""
+        tails = [s for s in statistics if ways.get(s.name) == "basic"]
+        errors = [s for s in statistics if ways.get(s.name) == "triangle"]
+        n = self.draws["n_resamples"]
+        some = min(n, max(n // 2, _FOR_AN_ERROR))
+
+        def rows(wanted: list[Statistic], draws: int) -> Columns:
+            given = {**self.draws, "n_resamples": draws}
+            return _columns(wanted, Bootstrap("basic", rng=self.generator, **given).resample)
+
+        found = rows([*tails, *errors], some)
+        more = rows(tails, n - some) if some < n else {}
+        for name, (observed, drawn) in more.items():
+            both = np.vstack([found[name][1].values, drawn.values])
+            found[name] = (observed, Replicated(both, found[name][1].failure or drawn.failure))
+        return found
+
+    def _flipped(self, statistics: list[Statistic]) -> Columns:
+        """Units: the same signs for every metric that reads residuals alone; the others have no test."""
+        found: Columns = {}
+        for s in statistics:
+            try:
+                found[s.name] = (s.observed, flips(s, self.draws["n_resamples"], self.stream()))
+            except ValueError as error:
+                self.notes[s.name] = str(error).partition(";")[0]
+                self.ways.update({s.name: "basic"} if s.name in self.ways else {})
+        return found
+
+    def _testable(self, statistic: Statistic) -> bool:
+        return self.tests and statistic.entry is not None and statistic.entry.null
+
+    def tested(self, statistic: Statistic) -> bool:
+        """Has it a test among the others?"""
+        return self._testable(statistic) and statistic.name in self.labels
+
+    def inferred(self, statistic: Statistic, level: float) -> dict[Key, Inferred]:
+        """The intervals of a metric's numbers, and what is to be said of them."""
+        found = {key: Inferred() for key in _keys(statistic)}
+        if statistic.name in self.ways:
+            inversion = Inversion(rng=self.stream, **self.draws)
+            ends = _ends(statistic, self.ways[statistic.name], self.rows, self.labels, inversion, level)
+            found.update({key: replace(found[key], **named) for key, named in ends.items()})
+        for j, (key, known) in enumerate(found.items()):
+            failed = _failures(j, self.rows.get(statistic.name), self.labels.get(statistic.name))
+            said = filter(None, (known.note, self.notes.get(statistic.name, ""), failed))
+            found[key] = replace(known, note="; ".join(said))
+        return found
+
+
+def _way(statistic: Statistic) -> str:
+    """How the interval of a number is found among many."""
+    if isinstance(statistic.sample, UnitSample) and (statistic.entry is None or statistic.entry.id not in RESIDUALS):
+        return "basic"
+    return chosen(statistic, of_many=True)[0]
 
 
 def _keys(statistic: Statistic) -> list[Key]:

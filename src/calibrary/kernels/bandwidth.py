@@ -144,8 +144,8 @@ def beta_bandwidth(bandwidth: float | str, view: Predictions, *, weight_type: st
     copies(view, weight_type, f"bandwidth={bandwidth!r}")
     if view.n == 1:  # nothing is left when the one row is left out: any width is as good
         return float(LOO_GRID[-1])
-    badness = _beta_unlikeliness if bandwidth == "loo-mle" else _beta_label_error
-    best = int(np.argmin([badness(view, float(h), weight_type) for h in LOO_GRID]))
+    both = view.remember(("beta widths", weight_type), lambda: [_beta_badness(view, float(h), weight_type) for h in LOO_GRID])
+    best = int(np.argmin([each[bandwidth != "loo-mle"] for each in both]))
     if best == 0 and bandwidth == "loo-mle":
         warn(
             f"bandwidth='loo-mle' chose its smallest width, {LOO_GRID[0]:g}: tied confidences make the likelihood grow "
@@ -154,19 +154,17 @@ def beta_bandwidth(bandwidth: float | str, view: Predictions, *, weight_type: st
     return float(LOO_GRID[best])
 
 
-def _beta_unlikeliness(view: Predictions, h: float, weight_type: str) -> float:
+def _beta_badness(view: Predictions, h: float, weight_type: str) -> tuple[float, float]:
+    """How unlikely the confidences are, and how wrong the labels are, each row judged by the others."""
     s = view.sorted
     sums = leave_one_out_beta_sums(s.c, s.y, h, s.w, weight_type=weight_type)
     rest = view.total - (1.0 if s.w is None or weight_type == "frequency" else s.w)
     logs = np.log(sums.total / rest) + sums.log_scale
-    return -float(logs.sum() if s.w is None else np.dot(s.w, logs))
-
-
-def _beta_label_error(view: Predictions, h: float, weight_type: str) -> float:
-    s = view.sorted
-    sums = leave_one_out_beta_sums(s.c, s.y, h, s.w, weight_type=weight_type)
     error = (s.y - sums.weighted / sums.total) ** 2
-    return float(error.sum() if s.w is None else np.dot(s.w, error))
+    return (
+        -float(logs.sum() if s.w is None else np.dot(s.w, logs)),
+        float(error.sum() if s.w is None else np.dot(s.w, error)),
+    )
 
 
 def curve_bandwidth(

@@ -124,6 +124,7 @@ def interval_partition_distance(view: Predictions, **common: Unpack[Common]) -> 
     name="calibration error at a level",
     section="9.3",
     family="curve",
+    costly=True,
     measures="bias",
     range=(-1.0, 1.0),
     range_note="[-1, 1]; a LOESS curve may overshoot where data are few",

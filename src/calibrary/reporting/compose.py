@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,12 +13,12 @@ import numpy as np
 
 from calibrary._errors import heard
 from calibrary._version import __version__
-from calibrary.data import as_data
+from calibrary.data import Data, as_data
 from calibrary.data.checks import as_array
 from calibrary.data.predictions import Predictions
-from calibrary.evaluation import evaluate_data
+from calibrary.evaluation import Evaluation, Row, evaluate_data
 from calibrary.inference import Comparison, adjust_pvalues, compare, decide
-from calibrary.inference.decision import headline_view
+from calibrary.inference.decision import Decision, headline_view
 from calibrary.lookup import catalogue
 from calibrary.question import Question
 from calibrary.reporting import words
@@ -41,6 +42,7 @@ def report(
     time: Any = None,
     thresholds: Any = None,
     units: Any = None,
+    blocks: Any = None,
     source: Any = None,
     command: str | None = None,
     metrics: Any = None,
@@ -73,7 +75,9 @@ def report(
     thresholds : list of float, optional
         Probabilities above which someone acts: what miscalibration costs there.
     units : array-like of shape (N,), optional
-        Rows of one patient, image or prompt, which are drawn together.
+        Rows of one patient, image or prompt, which are drawn together: for the decision, the intervals and the tests.
+    blocks : int or True, optional
+        Rows are in time order, and runs of this many (True: N^(1/3)) are drawn together.
     source, command
         Where the rows came from and how the report was asked for, for its provenance.
     metrics : ids or families, optional
@@ -109,16 +113,18 @@ def report(
     )  # fmt: skip
     evaluation = evaluate_data(
         data, question, metrics=_with_primary(metrics, primary), ordinal=ordinal, intervals=draws > 0, tests=draws > 0,
-        primary=primary,
+        primary=primary, units=units, blocks=blocks,
     )  # fmt: skip
     view, _ = headline_view(p, question)
-    decision = decide(data, question, units=units) if draws > 0 else None
-    answer = words.answer(data, question, evaluation.row(primary), decision, units)
+    decision = decide(data, question, units=units, blocks=blocks) if draws > 0 else None
+    evaluation = one_truth(evaluation, decision, data, question)
+    belong = units if blocks is None else runs_of(p, blocks)
+    answer = words.answer(data, question, evaluation.row(primary), decision, belong)
     if by is None and groups is not None:
         by = {"group": as_array(groups, "groups").astype(str)}
     asked = {
-        "by": by, "time": time, "thresholds": thresholds, "units": units, "source": source,
-        "command": command, "primary": primary,
+        "by": by, "time": time, "thresholds": thresholds, "units": belong, "blocks": blocks,
+        "source": source, "command": command, "primary": primary,
     }  # fmt: skip
     sections = made(Context(data, question, evaluation, draws, {k: v for k, v in asked.items() if v is not None}))
     return Report(
@@ -134,7 +140,7 @@ def report(
         question=question,
         classes=class_rows_of(sections),
         groups=() if groups is None else group_rows_of(sections, "group"),
-        notes=(*notes, _UNITS) if units is not None else notes,
+        notes=(*notes, _UNITS) if belong is not None else notes,
         sections=sections,
         short_list=short_list(data, question, evaluation, primary),
         figures=figures_of(data, question, evaluation),
@@ -143,9 +149,44 @@ def report(
 
 
 _UNITS = (
-    "Rows of one unit were drawn together for the decision; the intervals and p-values of the tables take rows as "
-    "independent: calibrary.interval(..., units=) gives them by unit."
+    "Rows that belong together were drawn together: for the decision, for the intervals of the tables and for their "
+    "tests, which only metrics of residuals have."
 )
+
+
+def runs_of(p: Predictions, blocks: Any) -> Any:
+    """The run of each row where rows are in time order: what belongs together, for all that is not drawn in blocks."""
+    length = round(p.n ** (1 / 3)) if blocks is True else int(blocks)
+    return np.arange(p.n_input) // max(length, 1)
+
+
+#: Rows of a table that are statistics of the decision.
+_DECIDES = {
+    ("cis", "slope"): "slope", ("spiegelhalter", ""): "spiegelhalter", ("eo", ""): "mean", ("oe", ""): "mean",
+    ("esce", ""): "mean",
+}  # fmt: skip
+
+
+def one_truth(evaluation: Evaluation, decision: Decision | None, data: Data, question: Question) -> Evaluation:
+    """The table with the decision's own p-values where a row is one of the statistics that decide.
+
+    Two tests of one thing, adjusted among four and among ninety, would say two things about it on one page.
+    """
+    if decision is None:
+        return evaluation
+    p = data.read_as("predictions", "report")
+    found = {row.id: row for row in decision.rows}
+
+    def told(row: Row) -> Row:
+        same = found.get(_DECIDES.get((row.id, row.part), ""))
+        if same is None or row.pvalue is None or row.primary or not math.isfinite(same.pvalue):
+            return row
+        lens = catalogue[row.id].lens_for(p, question.of(catalogue[row.id].options)).name
+        if lens != ("binary" if p.binary else decision.lens):
+            return row
+        return replace(row, pvalue=same.pvalue, pvalue_adjusted=same.pvalue_adjusted, among=len(decision.rows))
+
+    return replace(evaluation, rows=tuple(told(row) for row in evaluation.rows))
 
 
 def default_resamples(n: int) -> int:

@@ -125,8 +125,12 @@ def _looking(context: Context) -> dict[str, Any]:
     facts["primary metric"] = None if primary is None else primary.id
     facts["options"] = {name: _word(value) for name, value in question.options.items()} or None
     facts["weights are"] = None if p.w is None else question.weight_type
-    for name in ("by", "time", "thresholds", "units"):
-        if context.asked.get(name) is not None:
+    for name in ("by", "time", "thresholds", "units", "blocks"):
+        if name == "units" and context.asked.get("blocks") is not None:
+            continue
+        if name == "blocks" and context.asked.get("blocks") is not None:
+            facts["rows drawn together"] = f"runs of {int(np.bincount(context.asked['units']).max())} in time order"
+        elif context.asked.get(name) is not None:
             facts[name] = _word(context.asked[name]) if name != "by" else _names(context.asked["by"])
     return facts
 

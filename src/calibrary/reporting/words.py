@@ -362,7 +362,8 @@ def verdict(row: Row, among: int = 0) -> str:
     if p <= 0.05:
         return "probably miscalibrated"
     if row.pvalue is not None and row.pvalue <= 0.05:
-        return f"alone {pvalue_text(row.pvalue, 10**6)}; among {among or 'all'} numbers within chance"
+        numbers = f"the {row.among} that decide" if row.among else f"{among or 'all'} numbers"
+        return f"alone {pvalue_text(row.pvalue, 10**6)}; among {numbers} within chance"
     return "no evidence against"
 
 

@@ -375,7 +375,7 @@ _PIECEWISE_FACTS: dict[str, Any] = {
     "ece_pl",
     renamed={"order": "norm"},
     costly=True,
-    slow_above=30_000,
+    slow_above=10_000,
     slow_binary=True,
     row=67,
     aliases=(
@@ -441,7 +441,7 @@ def piecewise_linear_calibration_error(
     "ece_pl3",
     renamed={"order": "norm"},
     costly=True,
-    slow_above=30_000,
+    slow_above=10_000,
     slow_binary=True,
     row=68,
     aliases=(
@@ -499,6 +499,7 @@ def piecewise_linear_logit_calibration_error(
     "fott_beta",
     renamed={"order": "norm"},
     family="curve",
+    costly=True,
     row=69,
     fractional="binary",
     aliases=(

@@ -28,6 +28,7 @@ def _scaled(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     "eci",
     square="yes",
     costly=True,
+    slow_above=100_000,
     family="curve",
     row=66,
     aliases=("expected calibration index", "ECI"),

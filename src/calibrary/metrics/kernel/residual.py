@@ -95,7 +95,9 @@ def smooth_calibration_error_residual(
     return smoothed_size(flow, bandwidth if sigma is None else sigma, grid, unsmoothed)
 
 
-def smoothed_size(flow: Diffusion, sigma: float | None, grid: int | None, unsmoothed: Callable[[], float]) -> float:
+def smoothed_size(
+    flow: Diffusion, sigma: float | None, grid: int | None, unsmoothed: Callable[[], float], tolerance: float = 1e-14
+) -> float:
     """Size of the residuals at width sigma, or at the width that equals it; ``unsmoothed()`` is that at width 0."""
 
     def size(s: float) -> float:
@@ -110,17 +112,17 @@ def smoothed_size(flow: Diffusion, sigma: float | None, grid: int | None, unsmoo
     least, most = (abs(float(flow.a.sum())), float(np.abs(flow.a).sum())) if grid is None else (0.0, 1.0)
     if most - least <= 1e-14:
         return min(least, 1.0)  # all residuals have one sign: nothing cancels at any width
-    found = _fixed_point(size, flow.scales, least, min(_FIRST, most), falls=grid is None)
+    found = _fixed_point(size, flow.scales, least, min(_FIRST, most), grid is None, tolerance)
     if found is not None:
         return found
     limit = unsmoothed()
     if limit <= _NOTHING:
         return limit
-    return _fixed_point(size, [_SMALLEST], 0.0, flow.scales[-1], falls=grid is None) or _SMALLEST
+    return _fixed_point(size, [_SMALLEST], 0.0, flow.scales[-1], grid is None, tolerance) or _SMALLEST
 
 
 def _fixed_point(
-    size: Callable[[float], float], scales: list[float], least: float, first: float, falls: bool
+    size: Callable[[float], float], scales: list[float], least: float, first: float, falls: bool, tolerance: float
 ) -> float | None:
     """The s with size(s) = s, if it is above the last of the scales, looked for from ``first`` on.
 
@@ -132,7 +134,7 @@ def _fixed_point(
     s, before = min(max(first, scales[0], low), high), None
     for _ in range(200):
         found = size(s)
-        if abs(found - s) <= 1e-14 * max(s, 1.0) or (s == high == 1.0 and found >= 1.0):
+        if abs(found - s) <= tolerance * max(s, 1.0) or (s == high == 1.0 and found >= 1.0):
             return min(found, 1.0)
         if falls:
             low, high = max(low, min(s, found)), min(high, max(s, found))

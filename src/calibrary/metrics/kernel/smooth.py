@@ -69,6 +69,7 @@ class CurveOptions(Common, total=False):
 @metric(
     "msce",
     square="yes",
+    costly=True,
     family="kernel",
     row=50,
     fractional="binary",
