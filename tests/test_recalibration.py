@@ -15,10 +15,10 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit
 
 import calibrary as cal
+from calibrary._numbers import number as shown_number
 from calibrary.maps import as_map
 from calibrary.maps.vector import ClassWise
 from calibrary.numerics.laws.poisson_binomial import mean_absolute_deviation
-from calibrary.plots.recalibration import number as shown_number
 from calibrary.recalibrate import file
 from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.isotonic import KeptIsotonic

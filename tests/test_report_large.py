@@ -1,4 +1,4 @@
-"""Tables of large samples are drawn in cells, rows that belong together are drawn together, and a page has one truth."""
+"""Large samples are drawn in cells, rows that belong together are drawn together, and a page has one truth."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from calibrary.data import Data, as_data
 from calibrary.data.lens import as_lens
 from calibrary.data.sample import Sample, in_units, sample_of
 from calibrary.inference.many import Inferred, infer_many
+from calibrary.inference.resampling import WATCHED
 from calibrary.inference.statistic import Statistic, as_statistic
 from calibrary.lookup import catalogue
 from calibrary.metrics.declare import Entry
@@ -279,7 +280,12 @@ def evaluate_data(
     done: list[Statistic] = []
     apart: dict[str, str] = {}  # why a metric has a value alone
     wanted = intervals or tests  # what was measured is only kept where it is drawn again
-    for entry in chosen:
+    work = WATCHED.get()
+    if work is not None:
+        work.part(_SHARE)
+    for place, entry in enumerate(chosen):
+        if work is not None:
+            work.at(place / len(chosen))
         reason = _not_applicable(entry, data, question, ordinal, by_name)
         if reason is None:
             own, alone = _own_sample(entry, sample, question)
@@ -413,6 +419,8 @@ def _no_interval(known: Inferred) -> str:
 
 #: From so many probabilities on, what one metric computed is not kept for the next: memory matters more than time.
 _MANY_NUMBERS = 1_000_000
+#: The values' share of the work of a table, for a bar.
+_SHARE = 0.2
 _COSTLY = "no interval and no test: each draw is costly; name the metric to get them"
 
 

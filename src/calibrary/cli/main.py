@@ -41,6 +41,8 @@ app.add_typer(study.app, name="study")
 
 #: The exit status where nothing could be computed; 1 is a gate that did not hold and nothing else.
 FAILURE = 2
+#: The exit status of a shell for Ctrl-C.
+STOPPED = 130
 
 
 def main() -> None:
@@ -54,13 +56,15 @@ def main() -> None:
         _quiet_end("nobody reads the output any more")
     except (KeyboardInterrupt, typer.Abort) as error:
         cut = isinstance(error.__cause__, EOFError)  # which click takes for a wish to stop
-        _fail("a file ends in the middle: it was cut off" if cut else "stopped", FAILURE if cut else 130)
+        _fail("a file ends in the middle: it was cut off" if cut else "stopped", FAILURE if cut else STOPPED)
     except Exception as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             error.show()  # type: ignore[attr-defined]
             sys.exit(FAILURE)
         _fail(*_sentence(error))
     else:
+        if status == STOPPED:  # typer has seen Ctrl-C first
+            _fail("stopped", STOPPED)
         sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -134,15 +134,18 @@ def report(
         )  # fmt: skip
         named = [*(listed(metrics) or []), *(listed(family) or [])]
         draws = default_resamples(len(found.y)) if resamples is None else resamples
-        with waiting("computing every metric that applies", found, draws, quiet):
-            reports = [reported(found, name, named) for name in found.models]
+        reports: list[Any] = []
+        with waiting("computing every metric that applies", found, draws, quiet) as work:
+            for name in found.models:
+                reports.append(reported(found, name, named))
+                work.piece(len(reports))
         if unit:
             units.update({r.title: found.others[unit] for r in reports})
         for r in reports:
             say_left_out(r, listed(metrics) or [])
         if len(reports) == 1 or draws == 0:
             return reports, ()
-        with waiting("comparing", found, draws, quiet):
+        with waiting("comparing", found, draws, quiet, pieces=1):
             return reports, compare_models(
                 found.y, found.models, metrics=comparable(reports[0]), n_resamples=draws, rng=seed,
                 sample_weight=found.weight, weight_type=weight_type, reference=next(iter(found.models)),

@@ -12,10 +12,10 @@ from rich.text import Text
 
 from calibrary.cli.options import err
 from calibrary.cli.read import PredictionFile
-from calibrary.inference.resampling import WATCHED
+from calibrary.inference.resampling import WATCHED, Work
 
 #: Seconds that a report took on one core of a usual machine: rows (as powers of ten), two classes, ten classes.
-_ROWS, _TWO, _TEN = (2.0, 3.0, 4.3, 5.0, 6.0), (8.0, 12.0, 25.0, 35.0, 60.0), (10.0, 15.0, 60.0, 80.0, 120.0)
+_ROWS, _TWO, _TEN = (2.0, 3.0, 4.3, 5.0, 6.0), (8.0, 12.0, 22.0, 30.0, 45.0), (10.0, 15.0, 60.0, 80.0, 120.0)
 #: The part of it that no draws would take.
 _VALUES = 0.25
 
@@ -27,20 +27,35 @@ def expected_seconds(n: int, k: int, models: int, draws: int) -> float:
     return models * one * (_VALUES + (1.0 - _VALUES) * draws / 199.0)
 
 
+def seconds_left(done: float, elapsed: float, expected: float) -> float:
+    """What is left of the work, at the pace so far; at first at the pace that was measured elsewhere."""
+    if done <= 0.0:
+        return expected
+    trust = min(2.0 * done, 1.0)
+    return (1.0 - done) * ((1.0 - trust) * expected + trust * elapsed / done)
+
+
 class _Left(ProgressColumn):
     """How long it will still take."""
 
+    def __init__(self, work: Work, expected: float) -> None:
+        super().__init__()
+        self.work, self.expected = work, expected
+
     def render(self, task: Task) -> Text:
-        left = (task.total or 0.0) - (task.elapsed or 0.0)
-        said = f"about {_in_words(left)} left" if left > 1.0 else "a moment longer than expected"
-        return Text(said, style="dim")
+        left = seconds_left(self.work.done, task.elapsed or 0.0, self.expected)
+        return Text(f"about {_in_words(left)} left" if left >= 1.0 else "nearly done", style="dim")
 
 
 class _Done(BarColumn):
-    """A bar that time moves."""
+    """A bar that the work moves."""
+
+    def __init__(self, work: Work) -> None:
+        super().__init__(bar_width=30)
+        self.work = work
 
     def render(self, task: Task) -> Any:
-        task.completed = min(task.elapsed or 0.0, 0.98 * (task.total or 1.0))
+        task.completed = self.work.done
         return super().render(task)
 
 
@@ -49,17 +64,21 @@ def _in_words(seconds: float) -> str:
 
 
 @contextmanager
-def waiting(what: str, found: PredictionFile, draws: int, quiet: bool) -> Iterator[None]:
-    """Show a bar while the work within is done, on a terminal only; it leaves no trace."""
+def waiting(what: str, found: PredictionFile, draws: int, quiet: bool, pieces: int | None = None) -> Iterator[Work]:
+    """Show a bar while the work within is done, on a terminal only; it leaves no trace.
+
+    ``pieces`` are the parts of the work, one a model unless given; what is yielded is told when one is done.
+    """
+    work = Work(len(found.models) if pieces is None else pieces)
     if quiet or not err.is_terminal:
-        yield
+        yield work
         return
-    total = expected_seconds(len(found.y), len(found.classes), len(found.models), draws)
-    watched = WATCHED.set(True)
+    expected = expected_seconds(len(found.y), len(found.classes), len(found.models), draws)
+    watched = WATCHED.set(work)
     try:
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), _Done(bar_width=30), _Left())
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), _Done(work), _Left(work, expected))
         with Progress(*columns, console=err, transient=True) as bar:
-            bar.add_task(what, total=total)
-            yield
+            bar.add_task(what, total=1.0)
+            yield work
     finally:
         WATCHED.reset(watched)

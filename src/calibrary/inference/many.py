@@ -27,6 +27,7 @@ from calibrary.inference.multiplicity import (
 )
 from calibrary.inference.null import MonteCarlo
 from calibrary.inference.resampling import (
+    WATCHED,
     Replicated,
     alpha_of,
     check_draws,
@@ -57,6 +58,8 @@ class Inferred:
     note: str = ""
 
 
+#: The draws' share of the work of a table, for a bar.
+_SHARE = 0.7
 #: Draws of rows that a standard error needs.
 _FOR_AN_ERROR = 99
 
@@ -96,6 +99,9 @@ def infer_many(
     one_of("adjust", adjust, (*STEP_DOWN, *ADJUSTMENTS))
     if tests:
         check_draws(question.n_resamples, alpha_of(level))
+    work = WATCHED.get()
+    if work is not None:
+        work.part(_SHARE, (0.6 * intervals + tests) * question.n_resamples * sum(len(s.named) for s in statistics))
     drawn = _Drawn(question, intervals, tests)
     left = drawn.on_cells(statistics)
     if named is not None and left and very_large(left[0].sample.p.n):

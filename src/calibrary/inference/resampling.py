@@ -25,8 +25,42 @@ _THREADS_FROM = 20_000
 _IN_BLOCKS = 1 << 16
 
 
-#: Set by whoever shows a bar for the whole of the work: the parts then show none.
-WATCHED: ContextVar[bool] = ContextVar("WATCHED", default=False)
+class Work:
+    """How much of a long computation is done, from 0 to 1, for whoever shows it.
+
+    A computation has ``pieces`` (one a model), each made of parts with their shares of it.
+    """
+
+    def __init__(self, pieces: int = 1) -> None:
+        self.done = 0.0
+        self.pieces = max(pieces, 1)
+        self._ended, self._share, self._drawn, self._expected = 0.0, 0.0, 0.0, 0.0
+
+    def part(self, share: float, draws: float = 0.0) -> None:
+        """A part begins that is this share of a piece; ``draws`` is about how many numbers it will draw."""
+        self._ended += self._share
+        self._share = share / self.pieces
+        self._drawn, self._expected = 0.0, draws
+        self.at(0.0)
+
+    def at(self, fraction: float) -> None:
+        """So much of the part is done."""
+        self.done = min(max(self.done, self._ended + self._share * min(fraction, 1.0)), 1.0)
+
+    def drew(self, numbers: int) -> None:
+        """So many numbers were drawn."""
+        self._drawn += numbers
+        if self._expected:
+            self.at(self._drawn / self._expected)
+
+    def piece(self, k: int) -> None:
+        """The first k pieces are done."""
+        self._share, self._ended = 0.0, k / self.pieces
+        self.done = max(self.done, self._ended)
+
+
+#: Set by whoever shows a bar for the whole of the work: the parts then show none, and tell how far they are.
+WATCHED: ContextVar[Work | None] = ContextVar("WATCHED", default=None)
 
 
 # -- many replicates --------------------------------------------------------------------------------
@@ -73,7 +107,7 @@ def replicate(
     result = Replicated(np.full((n_resamples, n_numbers), np.nan))
     turn, stop = threading.Lock(), threading.Event()
     left = iter(range(n_resamples))
-    progress = _Progress(n_resamples, "redrawing labels" if scheme.relabels else "resampling")
+    progress = _Progress(n_resamples, "redrawing labels" if scheme.relabels else "resampling", n_numbers)
 
     def work(report: bool) -> None:
         with heard(), np.errstate(all="ignore"):  # of this thread: what a metric says of a replicate is no news
@@ -130,15 +164,18 @@ def _workers(workers: int | None, n_units: int) -> int:
 class _Progress:
     """A progress bar on stderr, shown only on a terminal and only when it will take more than two seconds."""
 
-    def __init__(self, total: int, what: str) -> None:
-        self.total, self.what = total, what
+    def __init__(self, total: int, what: str, numbers: int = 1) -> None:
+        self.total, self.what, self.numbers = total, what, numbers
+        self.watch = WATCHED.get()
         self.count = 0
         self.began = monotonic()
         self.bar: Any = None
-        self.wanted = sys.stderr.isatty() and not WATCHED.get()
+        self.wanted = sys.stderr.isatty() and self.watch is None
 
     def done(self, report: bool) -> None:
         self.count += 1
+        if self.watch is not None and self.numbers > 1:  # what is inverted by itself is a small part of many draws
+            self.watch.drew(self.numbers)
         if not (report and self.wanted):
             return
         elapsed = monotonic() - self.began

@@ -144,7 +144,9 @@ def beta_bandwidth(bandwidth: float | str, view: Predictions, *, weight_type: st
     copies(view, weight_type, f"bandwidth={bandwidth!r}")
     if view.n == 1:  # nothing is left when the one row is left out: any width is as good
         return float(LOO_GRID[-1])
-    both = view.remember(("beta widths", weight_type), lambda: [_beta_badness(view, float(h), weight_type) for h in LOO_GRID])
+    both = view.remember(
+        ("beta widths", weight_type), lambda: [_beta_badness(view, float(h), weight_type) for h in LOO_GRID]
+    )
     best = int(np.argmin([each[bandwidth != "loo-mle"] for each in both]))
     if best == 0 and bandwidth == "loo-mle":
         warn(

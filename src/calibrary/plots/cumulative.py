@@ -120,9 +120,12 @@ def _marks(ax: Any, look: style.Look, data: CumulativeData, numbers: bool) -> No
 
 def _scores_on_top(ax: Any, look: style.Look, data: CumulativeData) -> None:
     place = np.arange(11) / 10
-    at = np.clip(np.searchsorted(data.share, place), 1, len(data.share) - 1)
+    told = _scores_at(data, place, ".2f")
+    if len(set(told)) <= len(told) // 2:  # rare events need more digits, which need room
+        place = np.arange(5) / 4
+        told = _scores_at(data, place, ".1g")
     top = ax.secondary_xaxis("top")
-    top.set_xticks(place, [f"{data.score[i]:.2f}" for i in at], fontsize=7.5)
+    top.set_xticks(place, told, fontsize=7.5)
     top.tick_params(length=2, pad=1, color=look.grey, labelcolor=look.grey)
     top.spines["top"].set_visible(False)
     top.set_xlabel("Confidence at that share", fontsize=8, color=look.grey, labelpad=2)
@@ -148,3 +151,8 @@ def _several(models: dict[str, CumulativeData], ax: Any, caption: bool, theme: s
         legend="above",
     )
     return ax
+
+
+def _scores_at(data: CumulativeData, share: Array, form: str) -> list[str]:
+    at = np.clip(np.searchsorted(data.share, share), 1, len(data.share) - 1)
+    return [f"{data.score[i]:{form}}" if data.score[i] >= 1e-9 else "0" for i in at]

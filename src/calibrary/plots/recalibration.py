@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary._numbers import number
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
@@ -58,6 +59,8 @@ class RecalibrationData(FigureData):
     lens: str
     level: float
     metric: str = "ECE"
+    binning: str = "width"
+    window: tuple[float, float] = (0.0, 1.0)
 
 
 def recalibration_data(
@@ -68,6 +71,8 @@ def recalibration_data(
     confidence_level: float = 0.95,
     lens: Any = "auto",
     r: int | None = None,
+    binning: str = "width",
+    window: tuple[float, float] = (0.0, 1.0),
     **options: Any,
 ) -> RecalibrationData:
     """What :func:`plot_recalibration` shows.
@@ -79,6 +84,10 @@ def recalibration_data(
         Which map; by default the advised one, or the best where there is nothing to gain.
     confidence_level : of the Wilson intervals
     lens, r : the one view of several classes that is drawn; the top label by default
+    binning : "width" or "mass"
+        How rows are put in bins.
+    window : (float, float)
+        The part of [0, 1] in which nearly all predictions lie.
     **options : those of :func:`calibrary.recalibration_gain`
 
     Examples
@@ -93,8 +102,9 @@ def recalibration_data(
     gain = y_true if isinstance(y_true, RecalibrationGain) else recalibration_gain(y_true, y_prob, **options)
     row = gain[map or gain.advice or gain.best.map]
     p = gain.predictions
-    before, name = _bins(p, p.probability, lens, r, gain.n_bins, confidence_level)
-    after, _ = _bins(p, gain.cross_fitted[row.map], lens, r, gain.n_bins, confidence_level)
+    drawn = (lens, r, gain.n_bins, binning, window, confidence_level)
+    before, name = _bins(p, p.probability, *drawn)
+    after, _ = _bins(p, gain.cross_fitted[row.map], *drawn)
     names = ("confidence", "outcome", "low", "high", "weight", "histogram")
     curves: dict[str, Any] = dict(zip(names, before, strict=True))
     curves |= {f"after_{name}": value for name, value in zip(names, after, strict=True)}
@@ -112,17 +122,26 @@ def recalibration_data(
         n_bins=gain.n_bins,
         lens=name,
         level=confidence_level,
+        binning=binning,
+        window=window,
     )
 
 
 def _bins(
-    p: Predictions, probability: Array, lens: Any, r: int | None, n_bins: int, level: float
+    p: Predictions,
+    probability: Array,
+    lens: Any,
+    r: int | None,
+    n_bins: int,
+    binning: str,
+    window: tuple[float, float],
+    level: float,
 ) -> tuple[tuple[Array, ...], str]:
     """The bins drawn of these probabilities, and the name of the lens."""
     view, name = binary_view(p.view(p.y, probability), lens=lens, r=r)
-    bins = group(view, n_bins=n_bins)
+    bins = group(view, binning, n_bins=n_bins)
     low, high = wilson(bins.label, bins.weight, level)
-    histogram = np.histogram(view.c, bins=40, range=(0.0, 1.0), weights=view.w)[0] / view.total
+    histogram = np.histogram(view.c, bins=40, range=window, weights=view.w)[0] / view.total
     return (bins.confidence, bins.label, low, high, bins.weight, histogram), name
 
 
@@ -163,14 +182,14 @@ def plot_recalibration(
     words = f"after {data.name}: {data.metric} {number(data.after_ece)}{chance}"
     _curve(ax, look, *after, look.model, "-", "o", words)
     above = style.strip(ax)
-    edges = np.linspace(0, 1, 41)
+    edges = np.linspace(*data.window, 41)
     above.stairs(data.histogram, edges, fill=True, color=look.gap, alpha=0.3, lw=0)
     above.stairs(data.after_histogram, edges, color=look.model, lw=1.1)
     style.finish(
         ax,
         look,
         "What recalibration would do" if data.advised else "What recalibration would do: nothing worth it",
-        f"N = {data.n:,.0f} · {data.n_folds} folds · {data.n_bins} equal-width bins · lens {data.lens}",
+        f"N = {data.n:,.0f} · {data.n_folds} folds · {data.n_bins} equal-{data.binning} bins · lens {data.lens}",
         f"{data.sentence} Every row goes through a map fitted to the other folds. Error bars: {data.level:.0%} Wilson; "
         f"faint: fewer than {_FEW} cases.",
         caption=caption,
@@ -178,11 +197,6 @@ def plot_recalibration(
         top=style.ABOVE_STRIP,
     )
     return ax
-
-
-def number(x: float) -> str:
-    """Three decimals, or three digits where that is more."""
-    return f"{x:.3g}" if 0.0 < abs(x) < 0.01 else f"{x:.3f}"
 
 
 def _curve(

@@ -26,6 +26,7 @@ class SegmentsData(FigureData):
     pvalue : adjusted for all segments
     null_high : what the worst segment exceeds in 5% of calibrated samples
     n_segments : how many there are, of which these are the worst
+    draws : how many samples of redrawn labels the p-values rest on
     """
 
     segment: tuple[str, ...]
@@ -38,6 +39,7 @@ class SegmentsData(FigureData):
     statistic: float
     overall_pvalue: float
     total: float
+    draws: int
 
 
 def segments_data(y_true: Any, y_prob: Any = None, *, most: int = 20, **options: Any) -> SegmentsData:
@@ -53,6 +55,7 @@ def segments_data(y_true: Any, y_prob: Any = None, *, most: int = 20, **options:
         table["segment"][shown], table["n"][shown], table["sigma"][shown],
         (table["mean_label"] - table["mean_confidence"])[shown], table["pvalue"][shown],
         result.null_high, result.n_segments, float(result.statistic), float(result.pvalue), float(whole_rows),
+        result.n_resamples,
     )  # fmt: skip
 
 
@@ -96,8 +99,9 @@ def plot_segments(
         ax,
         look,
         "Calibration by segment, worst first",
-        f"worst {data.statistic:.2f} · {style.pvalue(data.overall_pvalue)}, allowing for {data.n_segments} segments · "
-        f"N = {data.total:,.0f}" + (f" · the worst {n} shown" if n < data.n_segments else ""),
+        f"worst {data.statistic:.2f} · {style.pvalue(data.overall_pvalue, data.draws)}, allowing for "
+        f"{data.n_segments} segments · N = {data.total:,.0f}"
+        + (f" · the worst {n} shown" if n < data.n_segments else ""),
         "Segments beyond the grey area are miscalibrated by more than chance makes the worst of all. Beside each: mean "
         "outcome minus mean prediction, and cases.",
         caption=caption,

@@ -17,6 +17,7 @@ import numpy as np
 
 from calibrary._errors import extra, one_of
 from calibrary.data.checks import Array, Indices
+from calibrary.inference.decision import pvalue_text
 
 #: Height of a strip above a diagram, as a part of the diagram's height; and where the diagram's words then start.
 STRIP, ABOVE_STRIP = 0.1, 1.115
@@ -294,8 +295,10 @@ def _legend_above(ax: Any, colours: Look, top: float, height: float, wide: int) 
     return 13.0 * -(-len(named) // columns) + 2.0
 
 
-def pvalue(p: float) -> str:
-    """A p-value in words."""
+def pvalue(p: float, draws: int | None = None) -> str:
+    """A p-value in words; of redrawn labels, a bound where so many draws can say no more."""
+    if draws is not None:
+        return pvalue_text(p, draws)
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 

@@ -19,6 +19,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row, evaluate_data
 from calibrary.inference import Comparison, adjust_pvalues, compare, decide
 from calibrary.inference.decision import Decision, headline_view
+from calibrary.inference.resampling import WATCHED
 from calibrary.lookup import catalogue
 from calibrary.question import Question
 from calibrary.reporting import words
@@ -253,7 +254,13 @@ def compare_models(
     pairs = combinations(models, 2) if reference is None else ((m, reference) for m in models if m != reference)
     seed = rng if isinstance(rng, int | np.integer) else int(np.random.default_rng(rng).integers(2**63))
     found: list[tuple[str, Comparison]] = []
-    for (a, b), metric in product(pairs, metrics):
+    wanted = list(product(pairs, metrics))
+    work = WATCHED.get()
+    if work is not None:
+        work.part(1.0)
+    for (a, b), metric in wanted:
+        if work is not None:
+            work.at(len(found) / len(wanted))
         with heard():  # the caution stands in the report itself
             compared = compare(metric, y_true, models[a], models[b], n_resamples=n_resamples, rng=seed, **options)
         found.append((metric, replace(compared, a=str(a), b=str(b))))

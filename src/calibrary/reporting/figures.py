@@ -49,28 +49,28 @@ def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Fi
     window = window_of(view)
     bins = f"{quoted(evaluation, 'ece', 'ECE')}{n_bins} bins of equal width"
     binning: dict[str, Any] = {"n_bins": n_bins}
-    nearer = ""
+    closer = ""
     if window != (0.0, 1.0):
         # bins of equal width would put nearly all cases in one point
         bins, binning = "Ten bins with equally many cases", {"n_bins": 10, "binning": "mass", "labels_shown": False}
-        nearer = f" Drawn from {window[0]:g} to {window[1]:g}, where nearly all predictions lie."
+        closer = f" Drawn from {window[0]:g} to {window[1]:g}, where nearly all predictions lie."
     drawn = [
         Figure(
             "Reliability diagram",
-            f"{bins}; a point is a bin, with its {level:.0%} Wilson limits, faint below five cases. {way}{nearer}",
-            _nearer(window, plots.plot_reliability, data, error="wilson", n_resamples=0, **binning, **seen),
+            f"{bins}; a point is a bin, with its {level:.0%} Wilson limits, faint below five cases. {way}{closer}",
+            nearer(window, plots.plot_reliability, data, view=view, error="wilson", n_resamples=0, **binning, **seen),
         ),
         Figure(
             "Smooth reliability diagram",
             f"{quoted(evaluation, 'smece', 'smooth ECE')}No bins: a curve with its {level:.0%} band, which fades where "
             f"there are no predictions. Strip: where predictions with outcome 1 (up) and 0 (down) lie. {way}",
-            _nearer(window, plots.plot_smooth_reliability, data, n_resamples=200, **seen),
+            nearer(window, plots.plot_smooth_reliability, data, n_resamples=200, grid=_points(window), **seen),
         ),
         Figure(
             "Reliability diagram without choices (CORP)",
             f"{quoted(evaluation, 'bs', 'Brier score')}The best monotone curve through the outcomes, with the band in "
             f"which {level:.0%} of calibrated models would lie.",
-            _nearer(window, plots.plot_corp, data, **seen),
+            nearer(window, plots.plot_corp, data, view=view, **seen),
         ),
         Figure(
             "Cumulative difference",
@@ -141,8 +141,19 @@ def window_of(view: Predictions) -> tuple[float, float]:
     return round(float(start), 4), round(float(end), 4)
 
 
-def _nearer(window: tuple[float, float], plot: Callable[..., Any], *given: Any, **options: Any) -> Callable[[], Any]:
-    """A diagram of the unit square that shows this part of it."""
+def _points(window: tuple[float, float]) -> int:
+    """Points of [0, 1] at which a curve is drawn: as many in a small window as in the whole."""
+    return min(round(200 / (window[1] - window[0])), 4000)
+
+
+def nearer(
+    window: tuple[float, float],
+    plot: Callable[..., Any],
+    *given: Any,
+    view: Predictions | None = None,
+    **options: Any,
+) -> Callable[[], Any]:
+    """A diagram of the unit square that shows this part of it, with the histogram of a ``view`` drawn for it."""
 
     def draw() -> Any:
         ax = plot(*given, **options)
@@ -154,9 +165,20 @@ def _nearer(window: tuple[float, float], plot: Callable[..., Any], *given: Any, 
             ax.set_yticks(ticks, [f"{t:.3g}" for t in ticks])
             for strip in ax.child_axes:
                 strip.set_xlim(ax.get_xlim())
+                if view is not None:
+                    _histogram_in(strip, view, window)
         return ax
 
     return draw
+
+
+def _histogram_in(strip: Any, view: Predictions, window: tuple[float, float]) -> None:
+    from matplotlib.patches import StepPatch
+
+    share, edges = np.histogram(view.c, bins=40, range=window, weights=view.w)
+    for patch in (p for p in strip.patches if isinstance(p, StepPatch)):
+        patch.set_data(share, edges)
+        strip.set_ylim(0, 1.02 * share.max())
 
 
 def curve_of(view: Predictions) -> tuple[tuple[float, float | None], ...]:

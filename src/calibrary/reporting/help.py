@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from calibrary.metrics.measure import measure
 from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain, recalibration_gain
 from calibrary.recalibrate.scores import spoken_score
+from calibrary.reporting.figures import nearer, window_of
 from calibrary.reporting.numbers import number
 from calibrary.reporting.phrases import metric_words
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
@@ -205,9 +205,13 @@ def _figure(context: Context, gain: RecalibrationGain, row: MapGain, reads: Read
     from calibrary.plots.recalibration import plot_recalibration, recalibration_data
 
     level = context.question.confidence_level
+    window = window_of(context.view)
+    # bins of equal width would put nearly all cases of rare events in one point
+    binning = "width" if window == (0.0, 1.0) else "mass"
     data = recalibration_data(
-        gain, map=row.map, lens=context.looked_at[1], r=context.question.r, confidence_level=level
-    )
+        gain, map=row.map, lens=context.looked_at[1], r=context.question.r, confidence_level=level, binning=binning,
+        window=window,
+    )  # fmt: skip
     data = replace(data, sentence=advice(gain, row, reads))
     if reads.metric:
         named: dict[str, Any] = {"ece": reads.before, "after_ece": reads.after, "calibrated_ece": reads.calibrated}
@@ -215,6 +219,6 @@ def _figure(context: Context, gain: RecalibrationGain, row: MapGain, reads: Read
     worth = "" if gain.advice else ", the best of the maps, which is not worth it"
     caption = (
         f"As it is, and after {row.name}{worth}: every row goes through a map fitted to the other folds. {gain.n_bins} "
-        f"bins of equal width with {level:.0%} Wilson limits, faint below five cases."
+        f"bins of equal {binning} with {level:.0%} Wilson limits, faint below five cases."
     )
-    return Figure("Before and after recalibration", caption, partial(plot_recalibration, data, caption=False))
+    return Figure("Before and after recalibration", caption, nearer(window, plot_recalibration, data, caption=False))

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 import math
 
+from calibrary._numbers import number
 from calibrary.evaluation import Evaluation
 from calibrary.inference.decision import pvalue_text
 
-
-def number(value: float | None) -> str:
-    """A number as every form of the report shows it: three decimals, or three digits below 0.01."""
-    if value is None:
-        return ""
-    if math.isnan(value):
-        return "undefined"
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    size = 0.0 if abs(value) < 1e-12 else abs(value)  # rounding
-    if size == 0.0:
-        return "0"
-    if size < 0.01:
-        return f"{value:.3g}"
-    return f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 100 else f"{value:.3f}"
+__all__ = ["draws_of", "ends", "number", "pvalue", "quoted", "with_interval"]
 
 
 def pvalue(p: float | None, draws: int = 10**6) -> str:

@@ -80,7 +80,9 @@ def _area(p: Predictions, question: Question, evaluation: Evaluation) -> KeyNumb
     facts: dict[str, Any] = {"useless": 0.5, "meaning": "how well the predictions rank; says nothing about calibration"}
     row = next((r for r in evaluation.rows if r.id == "auroc" and p.k == 2), None)
     if row is not None and math.isfinite(row.value):
-        return KeyNumber(row.id, row.name, row.value, low=row.low, high=row.high, calibrated=row.null_mean, **facts)
+        return KeyNumber(
+            row.id, "area under the ROC curve", row.value, low=row.low, high=row.high, calibrated=row.null_mean, **facts
+        )
     area = discrimination(p, question.confidence_level)
     if area is None:
         return None

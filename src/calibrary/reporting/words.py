@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary._errors import heard
+from calibrary._numbers import number
 from calibrary.data import Data
 from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.direction import confidence_direction
@@ -107,7 +108,7 @@ def headline(
 ) -> str:  # fmt: skip
     """One paragraph: the decision, the defect that dominates, the size, and what could have been seen."""
     if decision is None:
-        return f"{_capital(row.name)} reads {_value(row.value)}. No test was made: this says how large, not how sure."
+        return f"{_capital(row.name)} reads {number(row.value)}. No test was made: this says how large, not how sure."
     start = f"{decision.calibrated} ({decision.pvalue_text})"
     if decision.rejected:
         return f"{start}: {defect(decision, look, way, spread, worst)}. {size(row, decision, level)}"
@@ -140,15 +141,15 @@ def size(row: Row, decision: Decision | None, level: float) -> str:
     if math.isnan(row.value):
         return f"{_capital(row.name)} is undefined here."
     entry = catalogue[row.id]
-    text = f"{_capital(row.name)} reads {_value(row.value)}"
+    text = f"{_capital(row.name)} reads {number(row.value)}"
     if row.low is not None and row.high is not None and row.low < row.high:
         true = "error" if entry.one_sided else "value"
-        text += f"; the true {true} lies between {_value(row.low)} and {_value(row.high)} ({_percent(level)} interval)"
+        text += f"; the true {true} lies between {number(row.low)} and {number(row.high)} ({_percent(level)} interval)"
         at_end = entry.one_sided and row.perfect is not None and row.low <= row.perfect
         if at_end and decision is not None and decision.rejected:
-            text += f", so that its size by itself cannot be told from {_value(row.perfect)}"
+            text += f", so that its size by itself cannot be told from {number(row.perfect)}"
     if row.null_mean is not None and entry.judges:
-        text += f"; a calibrated model would read {_value(row.null_mean)}"
+        text += f"; a calibrated model would read {number(row.null_mean)}"
     return text + "."
 
 
@@ -159,7 +160,7 @@ def found_out(decision: Decision, look: Look) -> list[str]:
         return []
     if math.isinf(x):
         return [f"With so few {noun.cases} even a gross error would often go unseen."]
-    return [f"Here {noun.things[4:]} too extreme by {_value(x)} on average would be found out in 4 of 5 samples; "
+    return [f"Here {noun.things[4:]} too extreme by {number(x)} on average would be found out in 4 of 5 samples; "
             "smaller errors may go unseen."]  # fmt: skip
 
 
@@ -201,7 +202,7 @@ def findings(
     if row.null_mean is not None and row.null_high is not None and catalogue[row.id].judges:
         lines.append(
             f"By chance: on {look.total:,.0f} {nouns(look.lens).cases} with these confidences a calibrated model reads "
-            f"{row.name} {_value(row.null_mean)} on average, and up to {_value(row.null_high)} in 95% of samples."
+            f"{row.name} {number(row.null_mean)} on average, and up to {number(row.null_high)} in 95% of samples."
         )
     return tuple(lines)
 
@@ -378,14 +379,6 @@ def gap_mean(view: Predictions) -> float:
 def seen(view: Predictions) -> float:
     """Observed frequency."""
     return float(view.mean(view.y))
-
-
-def _value(x: float | None) -> str:
-    if x is None or math.isnan(x):
-        return "undefined"
-    if abs(x) < 1e-12:  # rounding
-        return "0"
-    return f"{x:.3g}" if abs(x) < 0.01 else f"{x:.3f}"
 
 
 def _percent(x: float) -> str:
