@@ -70,8 +70,8 @@ def plot_null(
         ax,
         look,
         f"{data.metric}: is it more than chance?",
-        f"{style.pvalue(data.pvalue, len(data.values))} · N = {data.n:,.0f} · {len(data.values):,} draws of labels from "
-        "the predictions",
+        f"{style.pvalue(data.pvalue, len(data.values))} · N = {data.n:,.0f} · {len(data.values):,} draws of labels "
+        "from the predictions",
         "An observed value far outside the histogram is evidence against calibration.",
         caption=caption,
         legend="above",

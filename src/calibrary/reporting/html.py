@@ -193,7 +193,7 @@ def _model(report: Report, anchor: str, several: bool) -> str:
     made += _facts("Settings", report.settings) + _skipped(report)
     if report.notes:
         made += "<h3>Notes</h3><ul>" + "".join(f"<li>{escape(n)}</li>" for n in report.notes) + "</ul>"
-    parts.append(_part(anchor, "provenance", "Where this comes from", made))
+    parts.append(_part(anchor, "provenance", "Provenance", made))
     return "\n".join([*parts, "</article>"])
 
 
