@@ -231,8 +231,8 @@ def both_ways(look: Look, question: Question, decision: Decision | None) -> str:
     if found.finding != "mixed":
         return ""
     return (
-        f"too high at some confidences and too low at others ({_value(found.over)} and {_value(found.under)} of an ECE "
-        f"of {_value(found.ece)}), which cancel in the mean (ESCE {_value(found.esce)})"
+        f"too high at some confidences and too low at others ({number(found.over)} and {number(found.under)} of an ECE "
+        f"of {number(found.ece)}), which cancel in the mean (ESCE {number(found.esce)})"
     )
 
 
