@@ -104,9 +104,14 @@ def test_the_path_is_there_for_plain_predictions(id, relabels):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     ("id", "options"),
-    [("ece", {}), ("ece", {"norm": 2}), ("mce", {}), ("ecce_mad", {}), ("ecce_r", {}), ("ece", {"closed": "left"})],
-)
+    [
+        ("ece", {}), ("ece", {"norm": 2}), ("mce", {}), ("ecce_mad", {}), ("ecce_r", {}), ("ece", {"closed": "left"}),
+        ("ece", {"lens": "class-wise"}), ("ece", {"lens": "class-wise", "average": "max", "norm": 2}),
+        ("ecce_mad", {"lens": "class-wise", "average": [1, 2, 3, 4]}),
+    ],
+)  # fmt: skip
 def test_replicates_read_in_blocks_are_those_read_one_by_one(id, options, weighted, k):
+    options = options if k > 2 else {name: x for name, x in options.items() if name not in ("lens", "average")}
     rng = np.random.default_rng(3)
     p = rng.dirichlet(np.ones(k), 70).round(2)
     p[:, -1] = 1 - p[:, :-1].sum(axis=1)

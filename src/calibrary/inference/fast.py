@@ -148,6 +148,8 @@ def _prepared(
     if not scheme.relabels:
         return _with_weights(entry, question, views, attrgetter(weights))
     as_drawn = rows.binary if lens.name == "binary" else lens.name == "full" and len(views.views) == 1
+    if lens.name == "class-wise" and not rows.binary:
+        return _class_by_class(entry, question, views, attrgetter(labels), rows is scheme.rows)
     if not (as_drawn or lens.name == "top-label"):
         return None
     value, drawn = PATHS[entry.id](views.views[0], **question.options), attrgetter(labels)
@@ -164,14 +166,42 @@ def _prepared(
     return one
 
 
+def _class_by_class(
+    entry: Entry, question: Question, views: Views, labels: Callable[[Replicate], Any], as_they_came: bool
+) -> Path | None:
+    if entry.id in _LABELS_ONLY or _by_prevalence(question):
+        return None  # one kernel for all classes, or weights that change with the labels
+    each = [PATHS[entry.id](view, **question.options) for view in views.views]
+    if any(value is None for value in each):
+        return None
+    classes = list(zip(views.keys, each, strict=True))
+
+    def together(values: list[Any]) -> Array:
+        return np.atleast_1d(combined(entry, values, views, question))
+
+    def one(replicate: Replicate) -> Array:
+        y = labels(replicate)
+        return together([value(None, y == k) for k, value in classes if value])
+
+    def many(y: Any) -> Array:
+        columns = [value.many(y == k) for k, value in classes if isinstance(value, InBlocks)]
+        return np.array([together(list(row))[0] for row in np.transpose(columns)])
+
+    one_number = question.average is not None
+    return InBlocks(one, many) if as_they_came and one_number and isinstance(each[0], InBlocks) else one
+
+
+def _by_prevalence(question: Question) -> bool:
+    return isinstance(question.average, str) and question.average in ("prevalence", "weighted")
+
+
 def _with_weights(entry: Entry, question: Question, views: Views, weights: Callable[[Replicate], Array]) -> Path | None:
     if entry.id in _LABELS_ONLY:
         return None
     each = [PATHS[entry.id](view, **question.options) for view in views.views]
     if any(value is None for value in each):
         return None
-    average = question.average
-    if views.several and isinstance(average, str) and average in ("prevalence", "weighted"):
+    if views.several and _by_prevalence(question):
         return None  # weights by prevalence change with the replicate
 
     def value(replicate: Replicate) -> Array:
