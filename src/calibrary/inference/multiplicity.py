@@ -180,7 +180,8 @@ def warn_if_powerless(adjust: str, n_metrics: int, n_resamples: int, alpha: floa
     smallest = {"max-t": 1.0, "bh": 1.0, "by": float(np.sum(1.0 / np.arange(1, n_metrics + 1)))}
     times = smallest.get(adjust, float(n_metrics))
     if times / (n_resamples + 1) >= alpha:
+        other = "" if adjust == "max-t" else ", or adjust='max-t'"
         warn(
             f"adjust={adjust!r} cannot reject any of {n_metrics} metrics with n_resamples={n_resamples}: use at least "
-            f"{int(times / alpha + 1e-9)}, or adjust='max-t'"
+            f"{int(times / alpha + 1e-9)}{other}"
         )
