@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test fuzz engines lint oldest bench study tutorials integrations docs links wheel release-check clean
+.PHONY: help demo test fuzz engines lint oldest bench study tutorials integrations docs wheel release-check clean
 
 help:
 	@echo "make demo   evaluate the embedded data and write demo/report.html"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-W, H, LEFT, BOTTOM, TOP = 560, 230, 56, 40, 14
+W, H, LEFT, BOTTOM, TOP = 560, 230, 72, 40, 14
 _LINES = (("spread", "response-a", "spread"), ("shift", "response-b", "mean"))
 
 
