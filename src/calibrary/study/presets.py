@@ -49,7 +49,7 @@ class Preset:
 
     ``lies_at`` and ``tests_at`` are the sizes at which calibrated worlds are also reported falsely, and at which the
     metrics' own tests are run, in the worlds of the laws ``tests_in`` (where events are very rare, tests redraw labels
-    a thousand times, and cost as much).
+    a thousand times, and cost as much). ``real`` adds what halves of real predictions agree about.
     """
 
     name: str
@@ -61,6 +61,7 @@ class Preset:
     lies_at: tuple[int, ...] = (1000,)
     tests_at: tuple[int, ...] = ()
     tests_in: tuple[str, ...] = _FIRST_LAWS
+    real: bool = False
 
     @property
     def lies(self) -> tuple[World, ...]:
@@ -116,6 +117,7 @@ PRESETS: dict[str, Preset] = {
             _classes((3, 10, 30, 100)),
             (Size(1000, 6, 40, 0.02, 0.15), Size(300, 6, 40, 0.02, 0.05), Size(3000, 3, 20, 0.02, 0.05)),
             tests_at=(300, 1000),
+            real=True,
         ),
         Preset(
             "full",
@@ -132,6 +134,7 @@ PRESETS: dict[str, Preset] = {
             _classes((3, 10, 30, 100)),
             (Size(1000, 60, 200, 0.1, 1.0), Size(300, 60, 200, 0.1, 1.0), Size(3000, 30, 100, 0.2, 2.0)),
             tests_at=(300, 1000, 3000),
+            real=True,
         ),
         Preset(
             "temperature",

@@ -23,6 +23,7 @@ from calibrary.study.measures import Readings
 from calibrary.study.panel import Number, binary_panel, class_panel, test_panel
 from calibrary.study.presets import AnyWorld, Preset, Size
 from calibrary.study.presets import preset as preset_named
+from calibrary.study.real import halves_agree
 from calibrary.study.result import StudyResult, result_of
 from calibrary.study.shards import Job, Shard, made
 from calibrary.study.world import World
@@ -30,6 +31,8 @@ from calibrary.study.world import World
 #: Samples of a size that a slow number is read from, as a share of those that quick ones are.
 _SLOW_SHARE = 0.25
 _FEWEST = 1
+#: Where the agreement of halves of real predictions is kept, and how often they are split.
+_REAL, _SPLITS = "real.json", 5
 #: How many times too slow a number must look to go unmeasured.
 _HOPELESS = 6.0
 
@@ -152,6 +155,9 @@ def run(
         mine = plan.jobs() if part is None else _part(plan.jobs(), part)
         for _ in _make(plan, mine, folder, workers, watch):
             pass
+        if chosen.real and metrics is None and part is None and not (folder / _REAL).exists():
+            agreed = json.dumps(halves_agree(splits=_SPLITS, seed=seed))
+            write_atomically(folder / _REAL, agreed.encode())
         return _gathered(plan, folder)
 
 
@@ -192,7 +198,9 @@ def _gathered(plan: Plan, folder: Path) -> StudyResult:
                   for size in (*plan.preset.sizes, *plan.preset.class_sizes)},
         "cpu_seconds": round(sum(float(r.shard.seconds @ r.shard.drawn) for r in read), 1),
     }  # fmt: skip
-    return result_of(read, (*plan.binary, *plan.tests, *plan.several), about)
+    found = result_of(read, (*plan.binary, *plan.tests, *plan.several), about)
+    real = folder / _REAL
+    return StudyResult({**found.found, "real": json.loads(real.read_text())}) if real.exists() else found
 
 
 def _of_kind(job: Job) -> str:

@@ -176,7 +176,9 @@ def expected_calibration_error(
     equation="(39)",
     references=cited("naeini2015"),
     use="Worst case: the confidence level that is most wrong, when every level matters.",
-    avoid="Decided by the smallest bins: one unlucky point alone in a bin reads up to 1. Use few or equal-mass bins.",
+    avoid="Ranking models: in the study it puts little more than half of the pairs in order, and is blind where events "
+    "are rare. Decided by the smallest bins: one unlucky point alone in a bin reads up to 1. Use few or equal-mass "
+    "bins.",
     corrections=(Correction("name", "MCE also stands for the marginal error (34)", "MCE is the maximum (39) only"),),
 )
 def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **options: Unpack[Binned]) -> float:

@@ -46,7 +46,8 @@ class BetaCalibrationTestResult(TestResult):
     equation="(89)",
     references=cited("kull2017b", "kull2017a"),
     use="Test calibration against smooth curves of three parameters.",
-    avoid="Fewer than about 300 rows. The closed form null='gamma' holds for roughly uniform confidences only.",
+    avoid="Fewer than about 300 rows, or rare events: in the study it misses nearly all errors there. "
+    "The closed form null='gamma' holds for roughly uniform confidences only.",
     corrections=(
         Correction(
             "p-value",

@@ -113,7 +113,8 @@ class CoxTestResult(TestResult):
     cost="O(N) per Newton step",
     equation="(88)",
     references=cited("cox1958", "vanhoorde2014"),
-    use="The standard of clinical prediction: two numbers that say how predictions are wrong and what would mend them.",
+    use="The standard of clinical prediction: two numbers that say how predictions are wrong and what would mend them. "
+    "Its test finds more of the study's errors than any other.",
     avoid="Do not read intercept 0 and slope 1 as calibrated: the curve may still bend. Predictions of exactly 0 or 1 "
     "have no log odds.",
     corrections=(

@@ -45,7 +45,8 @@ _RATIO: dict[str, Any] = {
     "proper": "no",
     "cost": "O(N)",
     "use": "Clinical validation: total predicted against total observed events.",
-    "avoid": "1 does not mean calibrated, errors cancel; with few events the ratio is noisy: ask for its interval.",
+    "avoid": "1 does not mean calibrated, errors cancel, and it does not rank models; "
+    "with few events the ratio is noisy: ask for its interval.",
     "corrections": (_NO_SCORE, Correction("perfect value", "0 if errors cancel (Table 2)", "1 if errors cancel")),
 }
 
