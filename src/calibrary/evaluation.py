@@ -499,9 +499,11 @@ def _missing_input(entry: Entry, data: Data, question: Question, ordinal: bool) 
 
 
 def _too_slow(entry: Entry, data: Data, by_name: set[str]) -> str | None:
-    if entry.slow_above is None or entry.key in by_name:
+    if entry.key in by_name or (entry.slow_above is None and entry.slow_classes is None):
         return None
     p = data.read_as("predictions", entry.id)
-    if (p.k > 2 or entry.slow_binary) and p.n > entry.slow_above:
+    if entry.slow_classes is not None and p.k > entry.slow_classes:
+        return f"costs {entry.cost}: name it in metrics= to compute it for {p.k:,} classes"
+    if entry.slow_above is not None and (p.k > 2 or entry.slow_binary) and p.n > entry.slow_above:
         return f"costs {entry.cost}: name it in metrics= to compute it on {p.n:,} rows"
     return None

@@ -111,6 +111,7 @@ class Facts:
     iou_threshold : the overlap at which its detections count as found, unless the user says otherwise
     slow_above : rows above which a table of everything leaves it out for K > 2 (for any K with ``slow_binary``),
         because its cost is quadratic
+    slow_classes : classes above which a table of everything leaves it out, because its cost grows with their square
     costly : one value takes a cross-validation, a bandwidth search or all pairs, so that a table of many metrics gives
         it no interval and no p-value unless it is named
     differentiable : does it serve as a training loss or penalty: has it a gradient in the probabilities
@@ -169,6 +170,7 @@ class Facts:
     link: str = "threshold"
     iou_threshold: float = 0.5
     slow_above: int | None = None
+    slow_classes: int | None = None
     slow_binary: bool = False
     costly: bool = False
     differentiable: bool = False

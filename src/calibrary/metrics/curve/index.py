@@ -29,6 +29,7 @@ def _scaled(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     square="yes",
     costly=True,
     slow_above=100_000,
+    slow_classes=20,
     family="curve",
     row=66,
     aliases=("expected calibration index", "ECI"),

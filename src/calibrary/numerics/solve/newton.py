@@ -85,7 +85,8 @@ def minimise_nearby(loss: Loss, start: Array, lower: float = -np.inf, upper: flo
         drop = float(-gradient @ step)
         x = np.clip(x + step, lower, upper)
         shrinks = drop <= 0.5 * last_drop
-        if np.abs(step).max() <= 1e-9 or drop <= _NOTHING or (drop <= _ROUNDING and not shrinks):
+        # at a bound where the loss all but ends, steps are tiny and promise much: only a small promise is an end
+        if drop <= _NOTHING or (drop <= _ROUNDING and (not shrinks or np.abs(step).max() <= 1e-9)):
             return x
         if not shrinks:
             break
