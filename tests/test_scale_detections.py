@@ -94,11 +94,11 @@ def test_predictions_are_read_as_from_a_state() -> None:
         for lens in ("auto", "class-wise"):
             expected = cal.compute(id, shown, lens=lens)
             assert cal.compute(id, state, lens=lens) == pytest.approx(expected, rel=1e-7)
-    with pytest.raises(ValueError, match="ici cannot be computed from a state"):
-        cal.compute("ici", state)
-    table = cal.evaluate(state, metrics=["detection", "ece", "ici"])
+    with pytest.raises(ValueError, match="rms_calibration_error cannot be computed from a state"):
+        cal.compute("rms_calibration_error", state)
+    table = cal.evaluate(state, metrics=["detection", "ece", "rms_calibration_error"])
     assert table.n == len(shown)
-    assert set(table.skipped) == {"oce", "ici"}
+    assert set(table.skipped) == {"oce", "rms_calibration_error"}
     assert table.row("ece").note == "exact"
 
 

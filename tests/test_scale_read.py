@@ -117,7 +117,11 @@ def test_weights_are_copies() -> None:
     expected = State().update(np.repeat(y, w), np.repeat(p, w))
     for column in (w, w.astype(float), w.astype(np.uint8)):
         assert scanned(pa.table({"y": y, "p": p, "w": column}), weight="w", batch_rows=100) == expected
-    for bad, said in [(0.5, "w = 0.5 is not a whole number"), (None, "w is missing"), (-2, "must not be negative")]:
+    for bad, said in [
+        (0.5, "w = 0.5 is not a whole number"),
+        (None, "w is missing"),
+        (-2, "weights must be finite and not negative"),
+    ]:
         table = pa.table({"y": [0, 1], "p": [0.1, 0.2], "w": pa.array([1, bad], pa.float64())})
         with pytest.raises(ValueError, match=rf"row 1 \(from 0\): .*{said}|row 1 \(from 0\): {said}"):
             scanned(table, weight="w")
