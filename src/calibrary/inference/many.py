@@ -133,7 +133,7 @@ class _Drawn:
         self.labels: Columns = {}
         self.ways: dict[str, str] = {}
         self.notes: dict[str, str] = {}
-        self.stream = Stream(0)
+        self.streams: dict[str, Stream] = {}
 
     def on_cells(self, statistics: list[Statistic]) -> list[Statistic]:
         """Draw what reads the same on cells as on rows; the rest comes back."""
@@ -168,11 +168,12 @@ class _Drawn:
         ways = {s.name: _way(s) for s in bounded}
         self.ways |= ways
         rows = self._resampled(statistics, ways)
-        self.stream = Stream(self.generator)
+        stream = Stream(self.generator)
+        self.streams |= {s.name: stream for s in statistics}  # an interval is inverted on the draws of its test
         drawn = [s for s in statistics if self._testable(s) or ways.get(s.name) == "triangle"]
         if drawn and isinstance(drawn[0].sample, UnitSample):
-            return rows, self._flipped(drawn)
-        labels = MonteCarlo(rng=self.stream(), **self.draws).redraw
+            return rows, self._flipped(drawn, stream)
+        labels = MonteCarlo(rng=stream(), **self.draws).redraw
         return rows, _columns(drawn, labels, redrawn=True)
 
     def _resampled(self, statistics: list[Statistic], ways: dict[str, str]) -> Columns:
@@ -193,12 +194,12 @@ class _Drawn:
             found[name] = (observed, Replicated(both, found[name][1].failure or drawn.failure))
         return found
 
-    def _flipped(self, statistics: list[Statistic]) -> Columns:
+    def _flipped(self, statistics: list[Statistic], stream: Stream) -> Columns:
         """Units: the same signs for every metric that reads residuals alone; the others have no test."""
         found: Columns = {}
         for s in statistics:
             try:
-                found[s.name] = (s.observed, flips(s, self.draws["n_resamples"], self.stream()))
+                found[s.name] = (s.observed, flips(s, self.draws["n_resamples"], stream()))
             except ValueError as error:
                 self.notes[s.name] = str(error).partition(";")[0]
                 self.ways.update({s.name: "basic"} if s.name in self.ways else {})
@@ -215,7 +216,7 @@ class _Drawn:
         """The intervals of a metric's numbers, and what is to be said of them."""
         found = {key: Inferred() for key in _keys(statistic)}
         if statistic.name in self.ways:
-            inversion = Inversion(rng=self.stream, **self.draws)
+            inversion = Inversion(rng=self.streams[statistic.name], **self.draws)
             ends = _ends(statistic, self.ways[statistic.name], self.rows, self.labels, inversion, level)
             found.update({key: replace(found[key], **named) for key, named in ends.items()})
         for j, (key, known) in enumerate(found.items()):

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from calibrary._errors import whole
-from calibrary.data.checks import Array, Indices
+from calibrary.data.checks import Array, Indices, softmax
+from calibrary.data.sample import drawn_labels
 
 #: Cases from which a truth is taken, and the groups of equal mass in which true and stated probabilities are compared.
 _CASES, _GROUPS = 200_000, 100
@@ -78,8 +79,7 @@ class ClassWorld:
         """Labels and stated probabilities of n cases."""
         rng = np.random.default_rng(rng)
         truth, stated = self._cases(whole("n", n), rng)
-        y = (rng.random(n)[:, None] > np.cumsum(truth, axis=1)[:, :-1]).sum(axis=1)
-        return y.astype(np.intp), stated
+        return drawn_labels(rng.random(n), truth), stated
 
     def _cases(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         # gamma variates of tiny shape underflow to 0, which no temperature changes: they are drawn as logarithms
@@ -87,7 +87,7 @@ class ClassWorld:
         log = np.log(rng.gamma(a + 1.0, size=(n, self.k))) + np.log(rng.random((n, self.k))) / a
         log -= log.max(axis=1, keepdims=True)
         log = np.maximum(log, -60.0 / max(self.temperature, 1.0))
-        return _softmax(log), _softmax(self.temperature * log)
+        return softmax(log), softmax(self.temperature * log)
 
     def truth(self) -> dict[str, float]:
         """The errors of the top label and of the classes, from 200,000 cases with known probabilities."""
@@ -115,8 +115,3 @@ def _grouped_gap(stated: Array, truth: Array) -> float:
     gap = (truth - stated)[order]
     edges = np.linspace(0, len(gap), _GROUPS + 1).astype(int)
     return float(np.abs(np.add.reduceat(gap, edges[:-1])).sum() / len(gap))
-
-
-def _softmax(x: Array) -> Array:
-    e = np.exp(x - x.max(axis=1, keepdims=True))
-    return np.asarray(e / e.sum(axis=1, keepdims=True))

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrary._errors import whole
 from calibrary.data.checks import Array, checked_probabilities, softmax
+from calibrary.data.sample import drawn_labels
 from calibrary.lookup import catalogue
 
 #: Temperatures tried unless others are given: from much too sure to much too vague.
@@ -88,7 +89,7 @@ def temperature_sweep(
     generator = np.random.default_rng(rng)
     total = np.zeros((len(entries), len(steps)))
     for _ in range(whole("n_repeats", n_repeats)):
-        y = _labels(truth, generator)
+        y = drawn_labels(generator.random(len(truth)), truth).astype(np.intp)
         total += [[float(entry(y, model, **options)) for model in models] for entry in entries]
     mean = total / n_repeats
     worse = [_badness(entry, row) for entry, row in zip(entries, mean, strict=True)]
@@ -108,13 +109,6 @@ def _tempered(truth: Array, temperature: float) -> Array:
     with np.errstate(divide="ignore"):
         made = softmax(np.log(columns) / temperature)
     return made[:, 1] if truth.ndim == 1 else made
-
-
-def _labels(truth: Array, rng: np.random.Generator) -> Any:
-    if truth.ndim == 1:
-        return (rng.random(len(truth)) < truth).astype(np.intp)
-    edges = np.cumsum(truth, axis=1)[:, :-1]
-    return (rng.random((len(truth), 1)) >= edges).sum(axis=1)
 
 
 def _badness(entry: Any, readings: Array) -> Array:
