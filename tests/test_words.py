@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import calibrary as cal
 from calibrary.cli.main import app
 from calibrary.data import as_data
-from calibrary.evaluation import Row
+from calibrary.evaluation import Evaluation, Row
 from calibrary.inference import decide
 from calibrary.inference.look import look_at
 from calibrary.inference.multiplicity import adjust_pvalues
@@ -310,6 +310,11 @@ def row_of(id, p, adjusted, value=0.1, primary=False):
     return Row(**facts, pvalue=p, pvalue_adjusted=adjusted, primary=primary)
 
 
+def table(tested):
+    rows = (row_of("ece", 0.5, 0.5),) * tested
+    return Evaluation(rows, {}, 100, 2, "auto", {"n_resamples": 999, "confidence_level": 0.95})
+
+
 VERDICTS = [
     (0.009, "miscalibrated"), (0.01, "miscalibrated"), (0.011, "probably miscalibrated"),
     (0.05, "probably miscalibrated"), (0.051, "no evidence against"), (0.5, "no evidence against"), (None, ""),
@@ -325,7 +330,7 @@ def test_the_verdict_is_read_from_the_right_p_value(p, word):
 
 
 def test_a_number_that_is_within_chance_among_many_says_both():
-    assert words.verdict(row_of("ece", 0.03, 0.4), 87) == "alone p = .03; among 87 numbers within chance"
+    assert words.verdict(row_of("ece", 0.03, 0.4), table(87)) == "alone p = .03; among 87 numbers within chance"
     assert words.verdict(row_of("ece", 0.03, 0.4)) == "alone p = .03; among all numbers within chance"
 
 

@@ -17,6 +17,7 @@ from calibrary.data.checks import Indices, as_array
 from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.segments import FEW_VALUES, Column, partitions
+from calibrary.inference.decision import Decision
 from calibrary.inference.look import look_at
 from calibrary.inference.simultaneous import beyond_chance
 from calibrary.lookup import catalogue
@@ -315,7 +316,7 @@ def _plain(test: SegmentsTestResult) -> dict[str, Any]:
 def classes(context: Context) -> Section | None:
     """How often each class was predicted and how often it occurred; of a detector, its categories."""
     detector = isinstance(context.data, Matches)
-    rows = category_rows(context) if detector else class_rows(context.p, context.question, context.asked.get("units"))
+    rows = category_rows(context) if detector else _class_rows_of(context)
     if len(rows) < 2:
         return None
     noun, happened = ("category", "precision") if detector else ("class", "observed")
@@ -356,14 +357,21 @@ def classes_words(ranked: list[ClassRow], many: str, detector: bool) -> str:
     return f"{len(clear)} of {len(ranked)} {many} are off on average, beyond chance: {said}{more}."
 
 
-def class_rows(p: Predictions, question: Question, units: Any = None) -> tuple[ClassRow, ...]:
+def _class_rows_of(context: Context) -> tuple[ClassRow, ...]:
+    asked = context.asked
+    return class_rows(context.p, context.question, asked.get("units"), asked.get("decision"))
+
+
+def class_rows(
+    p: Predictions, question: Question, units: Any = None, decision: Decision | None = None
+) -> tuple[ClassRow, ...]:
     """Every class of several; ``clear`` where it is predicted more or less often than it occurs, beyond chance."""
     if p.k < 3:
         return ()
     entry = catalogue["ece"]
     with heard():
         ece = measure(entry, p, question.of(entry.options).changed(lens="class-wise", average=None))
-    mean, share, off = p.mean(p.p), p.class_share, off_classes(p, question, units)
+    mean, share, off = p.mean(p.p), p.class_share, off_classes(p, question, units, decision)
     return tuple(
         ClassRow(str(name), round(float(share[k] * p.total), 6), float(mean[k]), float(share[k]),
                  float(np.atleast_1d(ece)[k]), off is not None and bool(off[k]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import platform
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,17 +12,18 @@ import numpy as np
 
 from calibrary._errors import heard
 from calibrary._version import __version__
-from calibrary.data import Data, as_data
+from calibrary.data import as_data
 from calibrary.data.checks import as_array
 from calibrary.data.predictions import Predictions
-from calibrary.evaluation import Evaluation, Row, evaluate_data
+from calibrary.evaluation import evaluate_data
 from calibrary.inference import Comparison, adjust_pvalues, compare, decide
-from calibrary.inference.decision import Decision, headline_view
+from calibrary.inference.decision import headline_view
 from calibrary.inference.resampling import WATCHED
 from calibrary.lookup import catalogue
 from calibrary.question import Question
 from calibrary.reporting import words
 from calibrary.reporting.affected import class_rows_of, group_rows_of
+from calibrary.reporting.agreement import one_truth
 from calibrary.reporting.figures import curve_of, figures_of
 from calibrary.reporting.model import Report
 from calibrary.reporting.sections import Context, made
@@ -120,12 +120,13 @@ def report(
     decision = decide(data, question, units=units, blocks=blocks) if draws > 0 else None
     evaluation = one_truth(evaluation, decision, data, question)
     belong = units if blocks is None else runs_of(p, blocks)
-    answer = words.answer(data, question, evaluation.row(primary), decision, belong)
+    answer = words.answer(data, question, evaluation.row(primary), decision, belong, evaluation)
     if by is None and groups is not None:
         by = {"group": as_array(groups, "groups").astype(str)}
     asked = {
         "by": by, "time": time, "thresholds": thresholds, "units": belong, "blocks": blocks,
         "source": source, "command": command, "primary": primary,
+        "decision": decision,
     }  # fmt: skip
     sections = made(Context(data, question, evaluation, draws, {k: v for k, v in asked.items() if v is not None}))
     return Report(
@@ -159,35 +160,6 @@ def runs_of(p: Predictions, blocks: Any) -> Any:
     """The run of each row where rows are in time order: what belongs together, for all that is not drawn in blocks."""
     length = round(p.n ** (1 / 3)) if blocks is True else int(blocks)
     return np.arange(p.n_input) // max(length, 1)
-
-
-#: Rows of a table that are statistics of the decision.
-_DECIDES = {
-    ("cis", "slope"): "slope", ("spiegelhalter", ""): "spiegelhalter", ("eo", ""): "mean", ("oe", ""): "mean",
-    ("esce", ""): "mean",
-}  # fmt: skip
-
-
-def one_truth(evaluation: Evaluation, decision: Decision | None, data: Data, question: Question) -> Evaluation:
-    """The table with the decision's own p-values where a row is one of the statistics that decide.
-
-    Two tests of one thing, adjusted among four and among ninety, would say two things about it on one page.
-    """
-    if decision is None:
-        return evaluation
-    p = data.read_as("predictions", "report")
-    found = {row.id: row for row in decision.rows}
-
-    def told(row: Row) -> Row:
-        same = found.get(_DECIDES.get((row.id, row.part), ""))
-        if same is None or row.pvalue is None or row.primary or not math.isfinite(same.pvalue):
-            return row
-        lens = catalogue[row.id].lens_for(p, question.of(catalogue[row.id].options)).name
-        if lens != ("binary" if p.binary else decision.lens):
-            return row
-        return replace(row, pvalue=same.pvalue, pvalue_adjusted=same.pvalue_adjusted, among=len(decision.rows))
-
-    return replace(evaluation, rows=tuple(told(row) for row in evaluation.rows))
 
 
 def default_resamples(n: int) -> int:

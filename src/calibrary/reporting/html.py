@@ -17,6 +17,7 @@ from calibrary.evaluation import Evaluation, Row
 from calibrary.findings import finding
 from calibrary.lookup import catalogue
 from calibrary.reporting import together
+from calibrary.reporting.agreement import pvalue_of
 from calibrary.reporting.figures import placed, theme_variables
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.numbers import number
@@ -351,7 +352,7 @@ def _metrics(report: Report) -> str:
 
 def _metric_row(folded: Folded, group: str, evaluation: Evaluation) -> str:
     row, texts = folded.row, folded_cells(folded, evaluation)
-    p = row.pvalue if row.primary else row.pvalue_adjusted
+    p = pvalue_of(row)
     start = row.value if row.low is None or math.isnan(row.low) else row.low
     keys: list[Any] = [None, row.value, start, row.null_mean, p, row.perfect, None]
     tds = []
@@ -392,6 +393,8 @@ def _about(id: str) -> str:
 
 def _verdict_class(text: str) -> str:
     said = {"miscalibrated": "bad", "probably miscalibrated": "warn", "no evidence against": "ok"}
+    if text.startswith("unclear"):
+        return "warn"
     return "ok" if text.endswith("within chance") else said.get(text, "none")
 
 

@@ -70,8 +70,7 @@ def short_list(data: Data, question: Question, evaluation: Evaluation, primary: 
         if len(rows) >= most:
             break
     useless = _useless(data, question, list(dict.fromkeys(r.id for r in rows[:most])))
-    tested = sum(row.pvalue is not None for row in evaluation.rows)
-    found = [_key_number(row, useless.get((row.id, row.part), row.value), tested) for row in rows[:most]]
+    found = [_key_number(row, useless.get((row.id, row.part), row.value), evaluation) for row in rows[:most]]
     return (*found, area) if area is not None else tuple(found)
 
 
@@ -137,12 +136,12 @@ def _plain_error(id: str) -> bool:
     )
 
 
-def _key_number(row: Row, shuffled: float, tested: int) -> KeyNumber:
+def _key_number(row: Row, shuffled: float, evaluation: Evaluation) -> KeyNumber:
     # a number that shuffling leaves alone (the ratio of means) does not see whether predictions are useless
     useless = None if math.isclose(shuffled, row.value, rel_tol=1e-6, abs_tol=1e-12) else shuffled
     return KeyNumber(
         row.id, row.name, row.value, row.part, row.low, row.high, row.perfect, row.null_mean, row.null_high,
-        useless, words.verdict(row, tested), catalogue[row.id].sign.split(";")[0],
+        useless, words.verdict(row, evaluation), catalogue[row.id].sign.split(";")[0],
     )  # fmt: skip
 
 

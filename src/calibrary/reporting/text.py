@@ -12,6 +12,7 @@ from typing import Any
 from calibrary._text import for_csv
 from calibrary.evaluation import Evaluation, Row
 from calibrary.reporting import together
+from calibrary.reporting.agreement import pvalue_of
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.numbers import draws_of, ends, number, pvalue
 from calibrary.reporting.rows import Folded, grouped, label
@@ -59,15 +60,14 @@ def short_cells(report: Report) -> list[tuple[str, ...]]:
 
 def row_cells(row: Row, evaluation: Evaluation) -> tuple[str, ...]:
     """One number of the big table, in the order of HEAD."""
-    tested = sum(r.pvalue is not None for r in evaluation.rows)
     return (
         label(row),
         number(row.value),
         ends(row.low, row.high),
         number(row.null_mean),
-        pvalue(row.pvalue if row.primary else row.pvalue_adjusted, draws_of(evaluation)),
+        pvalue(pvalue_of(row), draws_of(evaluation)),
         "" if row.perfect is None else f"{row.perfect:g}",
-        verdict(row, tested),
+        verdict(row, evaluation),
         row.name,
     )
 

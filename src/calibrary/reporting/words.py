@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from calibrary._errors import heard
 from calibrary._numbers import number
 from calibrary.data import Data
+from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.direction import confidence_direction
-from calibrary.evaluation import Row
+from calibrary.evaluation import Evaluation, Row
 from calibrary.grouping import group
 from calibrary.inference.decision import Decision, pvalue_text
 from calibrary.inference.look import Look, look_at
@@ -23,12 +24,26 @@ from calibrary.inference.simultaneous import beyond_chance
 from calibrary.lookup import catalogue
 from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
 from calibrary.question import Question
+from calibrary.reporting.agreement import (
+    BEYOND,
+    UNCLEAR,
+    alpha_for,
+    deciding,
+    doubt,
+    holds_ideal,
+    leaves_out_ideal,
+    pvalue_of,
+    standing,
+)
+from calibrary.reporting.numbers import draws_of, ends
 
 #: Ranges with fewer cases are not named, however large their gap.
 LEAST_CASES = 10
 #: Ranges and classes named in one sentence.
 _MOST_NAMED = 3
 _TWO_SIDED = 1.959963984540054
+#: From here on a row no longer says "probably".
+_SURE = 0.01
 #: Draws that decide whether a page says that errors go both ways.
 _DRAWS = 199
 
@@ -58,18 +73,24 @@ _BINARY = Nouns(
 class Direction:
     """Which way the probabilities err: mean outcome minus mean confidence, its standard error, and in words.
 
-    ``clear`` says that the decision rejects through the mean (without redraws: that it is beyond two-sided 5%).
+    ``clear`` says that the decision rejects through the mean (without redraws: that it is beyond two-sided 5%), and
+    that no interval on the page holds the perfect value; ``unclear`` that only the first is so.
     """
 
     gap: float
     standard_error: float
     words: str
     clear: bool
+    unclear: bool = False
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Too extreme or too timid: Cox's slope with its interval and likelihood-ratio test, and in words."""
+    """Too extreme or too timid: Cox's slope with its interval and likelihood-ratio test, and in words.
+
+    ``clear`` says that the decision and the slope's own test reject and that its interval leaves out 1; ``unclear``
+    that all but the interval do.
+    """
 
     slope: float
     low: float
@@ -77,6 +98,7 @@ class Spread:
     pvalue: float
     words: str
     clear: bool
+    unclear: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,14 +109,21 @@ class Answer:
     findings: tuple[str, ...]
 
 
-def answer(data: Data, question: Question, row: Row, decision: Decision | None = None, units: Any = None) -> Answer:
-    """What is said of these data: the decision, the size of the error (``row``), and each defect by its own test."""
+def answer(
+    data: Data, question: Question, row: Row, decision: Decision | None = None, units: Any = None,
+    table: Evaluation | None = None,
+) -> Answer:  # fmt: skip
+    """What is said of these data: the decision, the size of the error (``row``), and each defect by its own test.
+
+    ``table`` holds the rows that stand on the same page: no sentence says more than they do.
+    """
     look = _look(data, question, units)
     alpha = alpha_of(question.confidence_level)
-    way, spread = direction(look, decision, alpha), spread_of(look, decision, alpha)
+    way, spread = direction(look, decision, alpha, table), spread_of(look, decision, alpha, table)
     worst = where(look, question, alpha)
+    sure = doubt(deciding(table, "spiegelhalter"))
     return Answer(
-        headline(row, decision, look, way, spread, worst, question.confidence_level),
+        headline(row, decision, look, way, spread, worst, question.confidence_level, sure),
         findings(row, decision, look, way, spread, worst, alpha, both_ways(look, question, decision)),
     )
 
@@ -104,36 +133,49 @@ def answer(data: Data, question: Question, row: Row, decision: Decision | None =
 
 def headline(
     row: Row, decision: Decision | None, look: Look, way: Direction, spread: Spread | None, worst: list[str],
-    level: float,
+    level: float, sure: str = "",
 ) -> str:  # fmt: skip
     """One paragraph: the decision, the defect that dominates, the size, and what could have been seen."""
     if decision is None:
         return f"{_capital(row.name)} reads {number(row.value)}. No test was made: this says how large, not how sure."
     start = f"{decision.calibrated} ({decision.pvalue_text})"
     if decision.rejected:
-        return f"{start}: {defect(decision, look, way, spread, worst)}. {size(row, decision, level)}"
+        return f"{start}: {defect(decision, look, way, spread, worst, sure)}. {size(row, decision, level)}"
     return " ".join([f"{start}{_except(decision, look)}.", size(row, decision, level), *found_out(decision, look)])
 
 
-def defect(decision: Decision, look: Look, way: Direction, spread: Spread | None, worst: list[str]) -> str:
-    """The defect that dominates, with the number that shows it."""
+def defect(
+    decision: Decision, look: Look, way: Direction, spread: Spread | None, worst: list[str], sure: str = ""
+) -> str:
+    """The defect that dominates, with the number that shows it, and what on the page speaks against it.
+
+    ``sure`` is the interval that speaks against Spiegelhalter's z.
+    """
     noun = nouns(look.lens)
-    if decision.defect == "direction":
-        return f"{noun.things} are {way.words}"
-    if decision.defect == "spread":
+    kind = decision.defect
+    if kind == "spread" and (spread is None or not (spread.clear or spread.unclear)) and (way.clear or worst):
+        # what decides sees a wrong mean, or a place, in this sum as well; the slope by itself is within chance
+        kind = "direction" if way.clear else "where"
+    if kind == "direction":
+        return way.words if way.unclear else f"{noun.things} are {way.words}"
+    if kind == "spread":
         if spread is not None and spread.clear:
             return f"{noun.things} are {spread.words}"
-        return f"the spread of {noun.things} is wrong"
-    if decision.defect == "class bias":
+        return f"the log odds of {noun.things} do not go with the outcomes as those of a calibrated model" + (
+            f" ({spread.words})" if spread is not None and spread.unclear else ""
+        )
+    if kind == "class bias":
         name, predicted, occurred = _worst_class(decision, look)
         return f"class {name} was predicted {_percent(predicted)} of the time and occurred {_percent(occurred)}"
-    if decision.defect == "where":
+    if kind == "where":
         most = f": {worst[0]}" if worst else ""
         return f"how far {noun.things} are off depends on where on the scale they lie{most}"
-    z = f"Spiegelhalter's z {decision.row('spiegelhalter').value:.1f}"
-    if decision.defect == "too sure":
-        return f"{noun.things} are too sure: the predictions miss by more than they promise ({z})"
-    return f"{noun.things} are not sure enough: the predictions miss by less than they promise ({z})"
+    # of several classes the table has another z, that of whole vectors
+    whose = " of the predicted class" if look.lens == "top-label" else ""
+    z = f"Spiegelhalter's z{whose} {decision.row('spiegelhalter').value:.1f}"
+    how, by = ("too sure", "more") if decision.defect == "too sure" else ("not sure enough", "less")
+    start = "" if sure else f"{noun.things} are {how}: "
+    return f"{start}the predictions miss by {by} than they promise ({z}){sure}"
 
 
 def size(row: Row, decision: Decision | None, level: float) -> str:
@@ -148,6 +190,8 @@ def size(row: Row, decision: Decision | None, level: float) -> str:
         at_end = entry.one_sided and row.perfect is not None and row.low <= row.perfect
         if at_end and decision is not None and decision.rejected:
             text += f", so that its size by itself cannot be told from {number(row.perfect)}"
+        if decision is not None and not decision.rejected and leaves_out_ideal(row) and entry.judges:
+            text += f", which leaves out {number(row.perfect)}: by itself, but not among all that decides"
     if row.null_mean is not None and entry.judges:
         text += f"; a calibrated model would read {number(row.null_mean)}"
     return text + "."
@@ -183,17 +227,21 @@ def findings(
 ) -> tuple[str, ...]:  # fmt: skip
     """Direction, both directions at once, spread, place, classes, and what chance alone would show."""
     lines = [
-        f"Direction: {way.words}." if way.clear else f"Direction: {_means(look)}; the difference is within chance."
+        f"Direction: {way.words}."
+        if way.clear or way.unclear
+        else f"Direction: {_means(look)}; the difference is within chance."
     ]
     if both:
         lines.append(f"Both ways: {both}.")
     if spread is not None:
         lines.append(f"Spread: {spread.words}.")
-    if worst:
+    if worst and decision is not None and not decision.rejected:
+        lines.append(f"Where: by itself, {worst[0]}; all that decides sees no evidence.")
+    elif worst:
         lines.append("Where: " + "; ".join(worst) + ".")
     elif decision is not None:
         lines.append("Where: no single range of confidence stands out beyond chance.")
-    lines += classes(look, alpha)
+    lines += classes(look, alpha, decision)
     if decision is not None and decision.impossible:
         lines.append(
             f"Certain and wrong: {_impossible(decision, look)}, which a calibrated model never has; if they were "
@@ -207,16 +255,20 @@ def findings(
     return tuple(lines)
 
 
-def direction(look: Look, decision: Decision | None, alpha: float = 0.05) -> Direction:
+def direction(look: Look, decision: Decision | None, alpha: float = 0.05, table: Evaluation | None = None) -> Direction:
     """The sign of the miscalibration, with the standard error a calibrated model would have."""
     gap = float(look.residual.sum()) / look.total
     error = math.sqrt(float(look.v @ look.spread)) / look.total
     noun = nouns(look.lens)
     words = f"{noun.above if gap > 0 else noun.below} ({_means(look)})"
     clear = error > 0 and abs(gap) > _TWO_SIDED * error and look.unit is None
-    if decision is not None:
-        clear = _rejects(decision, "mean", alpha)
-    return Direction(gap, error, words, clear)
+    if decision is None:
+        return Direction(gap, error, words, clear)
+    against = doubt(deciding(table, "mean"))
+    clear = _rejects(decision, "mean", alpha)
+    if clear and against:
+        words = f"{_means(look)}, further apart than of a calibrated model{against}"
+    return Direction(gap, error, words, clear and not against, clear and bool(against))
 
 
 def both_ways(look: Look, question: Question, decision: Decision | None) -> str:
@@ -236,27 +288,41 @@ def both_ways(look: Look, question: Question, decision: Decision | None) -> str:
     )
 
 
-def spread_of(look: Look, decision: Decision | None, alpha: float = 0.05) -> Spread | None:
-    """Too extreme or too timid, only if Cox's likelihood-ratio test and the decision both reject."""
+def spread_of(
+    look: Look, decision: Decision | None, alpha: float = 0.05, table: Evaluation | None = None
+) -> Spread | None:
+    """Too extreme or too timid, as the row of Cox's slope on the same page has it.
+
+    Without one: if the decision and the likelihood-ratio test of the slope both reject.
+    """
     found = _cox(look)
     if found is None:
         return None
     reach = _TWO_SIDED * found.se_slope
     low, high = found.slope - reach, found.slope + reach
-    clear = found.lr_slope_pvalue <= alpha and look.unit is None
-    if decision is not None:
+    clear, against = found.lr_slope_pvalue <= alpha and look.unit is None, ""
+    rows = deciding(table, "slope")
+    if rows:
+        low, high = (end if shown is None else shown for end, shown in ((low, rows[0].low), (high, rows[0].high)))
+        rejects = (pvalue_of(rows[0]) or 0.0) <= alpha
+        clear = rejects and not holds_ideal(rows[0])
+        if rejects and not clear:
+            against = f", further from 1 than a calibrated model's, though its interval, {ends(low, high)}, holds 1"
+    elif decision is not None:
         clear = _rejects(decision, "slope", alpha) and (clear or look.unit is not None)
     left = look.total - found.n_used
     out = f"; {left:,.0f} of probability 0 or 1 left out" if left > 0.5 else ""
     number = f"(Cox slope {found.slope:.2f}; 1 is ideal{out})"
-    if not clear:
+    if against:
+        words = f"Cox slope {found.slope:.2f} (1 is ideal{out}){against}"
+    elif not clear:
         words = f"Cox slope {found.slope:.2f} (1 is ideal{out}); the difference is within chance"
     elif high < 0.0:
         words = f"turned round, higher where the outcome is rarer {number}: check which class they are of"
     else:
         how = "too extreme, too close to 0 and 1" if found.slope < 1.0 else "too timid, too close to the middle"
         words = f"{how} {number}"
-    return Spread(found.slope, low, high, found.lr_slope_pvalue, words, clear)
+    return Spread(found.slope, low, high, found.lr_slope_pvalue, words, clear, bool(against))
 
 
 def where(look: Look, question: Question, alpha: float = 0.05) -> list[str]:
@@ -271,11 +337,11 @@ def where(look: Look, question: Question, alpha: float = 0.05) -> list[str]:
     return [_range(bins.lower[b], bins.upper[b], count[b], confidence[b], label[b], look) for b in named]
 
 
-def classes(look: Look, alpha: float = 0.05) -> list[str]:
+def classes(look: Look, alpha: float = 0.05, decision: Decision | None = None) -> list[str]:
     """The classes predicted more or less often than they occur, by the exact bound for all of them."""
     if look.classes is None or len(look.classes.names) < 3:
         return []
-    off, _, predicted, occurred = beyond_chance(look, None, alpha)
+    off, predicted, occurred = _off(look, alpha, decision)
     if not off.any():
         return ["Classes: no class is predicted more or less often than it occurs, beyond chance."]
     ranked = np.argsort(-np.abs(predicted - occurred), kind="stable")
@@ -288,10 +354,24 @@ def classes(look: Look, alpha: float = 0.05) -> list[str]:
     return [f"Classes: {said}{more}."]
 
 
-def off_classes(data: Data, question: Question, units: Any = None) -> NDArray[np.bool_] | None:
+def off_classes(
+    data: Data, question: Question, units: Any = None, decision: Decision | None = None
+) -> NDArray[np.bool_] | None:
     """For each class: is it predicted more or less often than it occurs, beyond chance? None without classes."""
     look, alpha = _look(data, question.changed(lens="top-label"), units), alpha_of(question.confidence_level)
-    return None if look.classes is None else beyond_chance(look, None, alpha)[0]
+    return None if look.classes is None else _off(look, alpha, decision)[0]
+
+
+def _off(look: Look, alpha: float, decision: Decision | None) -> tuple[NDArray[np.bool_], Array, Array]:
+    """Which classes are off beyond chance, predicted and occurred shares. What decides looks at classes too: where it
+    finds no evidence none is named, and where it rejects through the worst of them that one is."""
+    off, _, predicted, occurred = beyond_chance(look, None, alpha)
+    if decision is not None and _rejects(decision, "classes", alpha):
+        assert look.classes is not None
+        off = off | np.array([str(name) == decision.worst_class for name in look.classes.names])
+    elif decision is not None and not decision.rejected:
+        off = np.zeros_like(off)
+    return off, predicted, occurred
 
 
 def _look(data: Data, question: Question, units: Any) -> Look:
@@ -345,27 +425,35 @@ def nouns(lens: str) -> Nouns:
 # -- rows of a table ---------------------------------------------------------------------------------
 
 
-def verdict(row: Row, among: int = 0) -> str:
-    """A plain word about one row: what its p-value allows, never that a model is calibrated.
+def verdict(row: Row, evaluation: Evaluation | None = None) -> str:
+    """A plain word about one row of a table: what its p-value and its interval allow, never that it is calibrated.
 
-    ``among`` is the number of rows tested together. A score that mixes in sharpness is only compared with what the
-    model itself expects of it.
+    A score that mixes in sharpness is only compared with what the model itself expects of it.
     """
     if math.isnan(row.value):
         return "undefined here"
-    p = row.pvalue if row.primary else row.pvalue_adjusted
-    if p is None or math.isnan(p):
+    stands, p = standing(row, evaluation), pvalue_of(row)
+    if p is None:
         return ""
     if not catalogue[row.id].judges:
-        return "as expected of itself" if p > 0.05 else "not as expected of itself"
-    if p <= 0.01:
-        return "miscalibrated"
-    if p <= 0.05:
-        return "probably miscalibrated"
-    if row.pvalue is not None and row.pvalue <= 0.05:
-        numbers = f"the {row.among} that decide" if row.among else f"{among or 'all'} numbers"
-        return f"alone {pvalue_text(row.pvalue, 10**6)}; among {numbers} within chance"
+        return "as expected of itself" if p > alpha_for(evaluation) else "not as expected of itself"
+    if stands == BEYOND:
+        return "miscalibrated" if p <= _SURE else "probably miscalibrated"
+    draws = 10**6 if evaluation is None else draws_of(evaluation)
+    if stands == UNCLEAR:
+        but = f"its interval holds {row.perfect:g}" if holds_ideal(row) else "what decides sees no evidence"
+        return f"unclear: {pvalue_text(p, draws)}, but {but}"
+    if row.pvalue is not None and row.pvalue <= alpha_for(evaluation):
+        numbers = f"the {row.among} that decide" if row.among else f"{_tested(evaluation)} numbers"
+        return f"alone {pvalue_text(row.pvalue, draws)}; among {numbers} within chance"
+    if leaves_out_ideal(row):
+        return f"its interval leaves out {row.perfect:g}, but {pvalue_text(p, draws)}: within chance"
     return "no evidence against"
+
+
+def _tested(evaluation: Evaluation | None) -> int | str:
+    """How many numbers of the table were tested together."""
+    return "all" if evaluation is None else sum(row.pvalue is not None for row in evaluation.rows)
 
 
 # -- numbers in words --------------------------------------------------------------------------------
