@@ -10,6 +10,7 @@ import hashlib
 import itertools
 import json
 import math
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -25,8 +26,10 @@ from calibrary.metrics.segments import SegmentsTestResult
 from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain
 from calibrary.reporting import affected, decisions, help, parts, period, phrases, provenance
+from calibrary.reporting.figures import picture
 from calibrary.reporting.numbers import number
 from calibrary.reporting.sections import ORDER, SECTIONS, Context, made
+from calibrary.reporting.together import overlay
 
 # -- data ------------------------------------------------------------------------------------------------
 
@@ -921,3 +924,22 @@ def test_a_large_segment_has_its_interval_the_right_way_round():
     assert len(rows) >= 2
     for row in rows:
         assert row["low"] < row["high"]
+
+
+def test_figures_of_a_detector_speak_of_confidence_and_precision():
+    answer = cal.report(cal.datasets.detections(), metrics=["ece"], n_resamples=0)
+    figures = [*answer.figures, *(f for s in answer.sections for f in s.figures)]
+    assert len(figures) == 5
+    said = [f"{f.name} {f.caption} " + " ".join(re.findall(r">([^<]+)</text>", picture(f))) for f in figures]
+    assert not [s for s in said if re.search(r"probabilit|frequency|event|\bscore|predict|\brow", s, re.I)]
+    assert sum("Confidence" in s and "Precision" in s for s in said) == 2
+
+
+def test_the_figure_of_all_models_is_named_by_what_they_predict():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 200)
+    two = [cal.report(p[:, :k].argmax(1), p if k == 3 else p[:, 0], metrics=["ece"], n_resamples=0) for k in (3, 2)]
+    several, binary = (overlay([r, r]) for r in two)
+    assert ">confidence<" in several
+    assert ">accuracy<" in several
+    assert ">predicted probability<" in binary

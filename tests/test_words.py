@@ -85,7 +85,7 @@ DIRECTIONS = [
     ("over-confident", OVER, "over-confident (mean confidence 90%, accuracy 60%)", True),
     ("under-confident", UNDER, "under-confident (mean confidence 60%, accuracy 95%)", True),
     ("wave", WAVE, "mean prediction 50%, observed 50%", False),
-    ("detector", (detections(40),), "over-confident (mean score 70%, precision 40%)", True),
+    ("detector", (detections(40),), "over-confident (mean confidence 70%, precision 40%)", True),
 ]
 
 
@@ -93,7 +93,7 @@ DIRECTIONS = [
 @pytest.mark.parametrize(("data", "said", "clear"), [d[1:] for d in DIRECTIONS], ids=[d[0] for d in DIRECTIONS])
 def test_the_direction_is_said_as_it_is(data, said, clear, draws):
     answer = cal.report(*data, metrics=["ece"], n_resamples=draws)
-    if not draws and "score" in said:
+    if not draws and "precision" in said:
         return  # images are units, whose spread only redraws show
     assert answer.findings[0] == f"Direction: {said}" + ("." if clear else "; the difference is within chance.")
 
@@ -164,7 +164,7 @@ PARAGRAPHS = [
     ),
     (
         "detector", (detections(40),), SIZE, None,
-        "Not calibrated (p < .005): the detections are over-confident (mean score 70%, precision 40%). " + SIZED,
+        "Not calibrated (p < .005): the detections are over-confident (mean confidence 70%, precision 40%). " + SIZED,
     ),
     (
         "calibrated", CALIBRATED, {**SMALL, "value": 0.03, "high": 0.05}, NOTHING,

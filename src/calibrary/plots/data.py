@@ -16,6 +16,7 @@ import numpy as np
 from calibrary._errors import suggest
 from calibrary.data.checks import Array
 from calibrary.data.lens import Lens, as_lens
+from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions, predictions
 
 #: Resampled figures merge confidences closer than this fraction: far below their Monte-Carlo noise.
@@ -97,7 +98,7 @@ def binary_view(
     views = p.through(chosen)
     if views.several or not views.views[0].binary:
         raise ValueError(f"lens={chosen.name!r} gives several views: a diagram shows one, use plots.small_multiples")
-    return views.views[0], chosen.name
+    return views.views[0], "detections" if isinstance(y_true, Matches) else chosen.name
 
 
 Made = TypeVar("Made", bound=FigureData)
@@ -120,7 +121,7 @@ def axis_names(lens: str) -> tuple[str, str]:
     """What the axes of a reliability diagram are called through a lens."""
     if lens in ("binary", "pairwise", "code", "pooled"):
         return "Predicted probability", "Observed frequency"
-    return "Confidence", "Accuracy"
+    return "Confidence", "Precision" if lens == "detections" else "Accuracy"
 
 
 def direction(lens: str, more: str) -> str:

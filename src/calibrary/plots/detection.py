@@ -98,7 +98,7 @@ def plot_detection_reliability(
     """
     data = matches if isinstance(matches, DetectionReliabilityData) else detection_reliability(matches, n_bins=n_bins)
     ax, look = style.new_axes(ax, theme, size=(5.4, 6.0))
-    style.unit_square(ax, look, "Detection score", "Share")
+    style.unit_square(ax, look, "Confidence", "Share")
     width = data.upper - data.lower
     ax.bar(
         data.lower, data.precision * data.overlap, width, align="edge", color=look.model, alpha=0.5,

@@ -348,7 +348,8 @@ def classes_words(ranked: list[ClassRow], many: str, detector: bool) -> str:
     """Which classes are predicted more or less often than they occur, beyond chance."""
     clear = [r for r in ranked if r.clear]
     if not clear:
-        return f"None of {len(ranked)} {many} is predicted more or less often than it occurs, beyond chance."
+        off = "right more or less often than stated" if detector else "predicted more or less often than it occurs"
+        return f"None of {len(ranked)} {many} is {off}, beyond chance."
     verb = ("stated", "right") if detector else ("predicted", "occurred")
     said = "; ".join(
         f"{r.name} {verb[0]} {percent(r.mean_prediction)}, {verb[1]} {percent(r.frequency)}" for r in clear[:NAMED]

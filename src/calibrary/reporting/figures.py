@@ -105,13 +105,14 @@ def _(data: Matches, question: Question, evaluation: Evaluation) -> tuple[Figure
         ),
         Figure(
             "Smooth reliability diagram",
-            f"{quoted(evaluation, 'smece', 'smooth ECE')}Precision against the score, without bins; it fades where "
-            "there are no detections.",
+            f"{quoted(evaluation, 'smece', 'smooth ECE')}Precision against the confidence, without bins; it fades "
+            "where there are no detections.",
             functools.partial(plots.plot_smooth_reliability, data, caption=False),
         ),
         Figure(
             "Cumulative difference",
-            f"{quoted(evaluation, 'ecce_mad', 'Kolmogorov-Smirnov error')}Slope is miscalibration. Grey: two standard "
+            f"{quoted(evaluation, 'ecce_mad', 'Kolmogorov-Smirnov error')}Slope is miscalibration: it rises where "
+            "detections are right more often than stated and falls where less. Grey: two standard "
             "deviations of a calibrated detector.",
             functools.partial(plots.plot_cumulative, data, caption=False),
         ),

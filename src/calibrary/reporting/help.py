@@ -213,12 +213,15 @@ def _figure(context: Context, gain: RecalibrationGain, row: MapGain, reads: Read
         window=window,
     )  # fmt: skip
     data = replace(data, sentence=advice(gain, row, reads))
+    if isinstance(context.data, Matches):
+        data = replace(data, lens="detections")
     if reads.metric:
         named: dict[str, Any] = {"ece": reads.before, "after_ece": reads.after, "calibrated_ece": reads.calibrated}
         data = replace(data, **named, metric=reads.metric)
+    noun = "detection" if isinstance(context.data, Matches) else "row"
     worth = "" if gain.advice else ", the best of the maps, which is not worth it"
     caption = (
-        f"As it is, and after {row.name}{worth}: every row goes through a map fitted to the other folds. {gain.n_bins} "
-        f"bins of equal {binning} with {level:.0%} Wilson limits, faint below five cases."
+        f"As it is, and after {row.name}{worth}: every {noun} goes through a map fitted to the other folds. "
+        f"{gain.n_bins} bins of equal {binning} with {level:.0%} Wilson limits, faint below five cases."
     )
     return Figure("Before and after recalibration", caption, nearer(window, plot_recalibration, data, caption=False))

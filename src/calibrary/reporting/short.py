@@ -76,7 +76,7 @@ def short_list(data: Data, question: Question, evaluation: Evaluation, primary: 
 
 def _area(p: Predictions, question: Question, evaluation: Evaluation) -> KeyNumber | None:
     """How well the predictions rank, from the table where it has just that (of two classes)."""
-    facts: dict[str, Any] = {"useless": 0.5, "meaning": "how well the predictions rank; says nothing about calibration"}
+    facts: dict[str, Any] = {"useless": 0.5, "meaning": "how well they are ranked; says nothing about calibration"}
     row = next((r for r in evaluation.rows if r.id == "auroc" and p.k == 2), None)
     if row is not None and math.isfinite(row.value):
         return KeyNumber(

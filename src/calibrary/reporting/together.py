@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from calibrary._text import for_html as escape
 from calibrary.evaluation import Row
 from calibrary.inference import Comparison
 from calibrary.lookup import catalogue
+from calibrary.plots.data import axis_names
 from calibrary.reporting.model import Report
 from calibrary.reporting.numbers import ends, number, with_interval
 from calibrary.reporting.rows import label
@@ -112,14 +113,23 @@ def overlay(reports: Sequence[Report]) -> str:
         for t in (0, 0.2, 0.4, 0.6, 0.8, 1)
     )
     wide, high = _LEFT + _SIDE + 12, _SIDE + _BELOW + 12
+    across, up = (name.lower() for name in axis_names(_lens(reports[0])))
     return (
         f'<svg class="overlay" viewBox="0 0 {wide:g} {high:g}" role="img" aria-label="Reliability of all models">'
         f'<path class="frame" d="M{_LEFT} {_y(1):g}V{_y(0):g}H{_x(1):g}"/>'
         f'<path class="diagonal" d="M{_x(0):g} {_y(0):g}L{_x(1):g} {_y(1):g}"/>{ticks}'
-        f'<text x="{_x(0.5):g}" y="{high - 4:g}" text-anchor="middle">predicted probability</text>'
-        f'<text transform="translate(12 {_y(0.5):g}) rotate(-90)" text-anchor="middle">observed frequency</text>'
+        f'<text x="{_x(0.5):g}" y="{high - 4:g}" text-anchor="middle">{across}</text>'
+        f'<text transform="translate(12 {_y(0.5):g}) rotate(-90)" text-anchor="middle">{up}</text>'
         f"{lines}</svg>"
     )
+
+
+def _lens(report: Report) -> str:
+    """How a report looks at its data; of one read from its JSON as well."""
+    usual = "binary" if report.evaluation.n_classes == 2 else "top-label"
+    decision = report.decision
+    named = decision.get("lens") if isinstance(decision, Mapping) else getattr(decision, "lens", None)
+    return str(named or usual)
 
 
 def swatch(i: int) -> str:

@@ -62,7 +62,9 @@ class Nouns:
 
 _NOUNS = {
     "top-label": Nouns("the predictions", "cases", "mean confidence", "accuracy", "under-confident", "over-confident"),
-    "detections": Nouns("the detections", "detections", "mean score", "precision", "under-confident", "over-confident"),
+    "detections": Nouns(
+        "the detections", "detections", "mean confidence", "precision", "under-confident", "over-confident"
+    ),
 }
 _BINARY = Nouns(
     "the probabilities", "cases", "mean prediction", "observed", "on average too low", "on average too high"
