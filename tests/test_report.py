@@ -368,3 +368,27 @@ def test_a_notebook_shows_tables(table, wrong):
     assert "<script" not in shown
     assert {"catalogue": "Brier score", "interval": "IntervalResult", "bins": "outcome", "evaluate": "Brier score",
             "report": "<svg"}[table] in shown  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "together"), [(("--units", "unit"), "units"), (("--blocks", "5"), "blocks")])
+def test_rows_that_belong_together_do_so_where_models_are_compared_and_segments_say_that_theirs_do_not(
+    tmp_path, given, together
+):
+    rng = np.random.default_rng(4)
+    unit = np.repeat(np.arange(40), 5)
+    p = np.clip(rng.random(40)[unit] + 0.02 * rng.standard_normal(200), 0.01, 0.99)
+    y, q = (rng.random(40)[unit] < p).astype(int), np.round(0.5 + 0.6 * (p - 0.5), 6)
+    lines = [f"{a},{b},{c},{u},{'fm'[i % 2]}" for i, (a, b, c, u) in enumerate(zip(y, p, q, unit, strict=True))]
+    path = tmp_path / "p.csv"
+    path.write_text("label,one,two,unit,sex\n" + "\n".join(lines))
+    asked = ["report", str(path), "--model", "one", "--model", "two", "--by", "sex", "--metrics", "ece,bs", "-q"]
+    assert CliRunner().invoke(app, [*asked, *given, "--resamples", "39", "-o", str(tmp_path / "r.json")]).exit_code == 0
+    saved = json.loads((tmp_path / "r.json").read_text())
+    found = next(c for c in saved["comparisons"] if c["metric"] == "bs")
+    said = {"units": unit} if together == "units" else {"blocks": 5}
+    direct = cal.compare("bs", y, q, p, n_resamples=39, rng=0, **said)
+    assert (found["low"], found["high"]) == pytest.approx((direct.low, direct.high))
+    by_rows = cal.compare("bs", y, q, p, n_resamples=39, rng=0)
+    assert found["high"] - found["low"] > 1.2 * (by_rows.high - by_rows.low)
+    affected = next(s for s in saved["models"][0]["sections"] if s["key"] == "affected")
+    assert any(s.startswith("Rows are taken as independent here") for s in affected["sentences"])

@@ -35,7 +35,10 @@ Weight = Annotated[str | None, typer.Option(help="Column of weights: 2 is the ro
 WeightType = Annotated[
     str, typer.Option("--weight-type", help="frequency: weights count rows; importance: how much a row counts.")
 ]
-Unit = Annotated[str | None, typer.Option(help="Column of patients, images or prompts: their rows are drawn together.")]
+Unit = Annotated[
+    str | None,
+    typer.Option("--unit", "--units", help="Column of patients, images or prompts: their rows are drawn together."),
+]
 Blocks = Annotated[
     str | None,
     typer.Option(help="Rows are in time order: length of the runs drawn together, or auto for the cube root of N."),

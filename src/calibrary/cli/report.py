@@ -122,6 +122,7 @@ def report(
         _show_saved(Path(files[0]), output or [], gates, quiet, everything)
         return
     units: dict[str, Any] = {}
+    _runs(blocks)
     split = listed(by) or []
     others = list(dict.fromkeys(name for name in (unit, time, *split) if name))
 
@@ -149,7 +150,13 @@ def report(
             return reports, compare_models(
                 found.y, found.models, metrics=comparable(reports[0]), n_resamples=draws, rng=seed,
                 sample_weight=found.weight, weight_type=weight_type, reference=next(iter(found.models)),
+                **together(found),
             )  # fmt: skip
+
+    def together(found: PredictionFile) -> dict[str, Any]:
+        """Which rows belong together, where that was said."""
+        said = {"units": found.others[unit] if unit else None, "blocks": _runs(blocks)}
+        return {name: given for name, given in said.items() if given is not None}
 
     def reported(found: PredictionFile, name: str, named: list[str]) -> Any:
         return cal.report(
@@ -160,8 +167,7 @@ def report(
             thresholds=threshold,
             source=_source(found),
             command=_command(),
-            units=found.others[unit] if unit else None,
-            blocks=_runs(blocks),
+            **together(found),
             weight_type=weight_type,
             metrics=[*(named or FAMILIES), *gates.metrics] if named or gates.rules else None,
             primary=primary,

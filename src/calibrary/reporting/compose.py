@@ -151,8 +151,9 @@ def report(
 
 
 _UNITS = (
-    "Rows that belong together were drawn together: for the decision, for the intervals of the tables and for their "
-    "tests, which only metrics of residuals have."
+    "Rows that belong together were drawn together: for the decision, for the intervals of the tables, for their "
+    "tests, which only metrics of residuals have, and for the comparison of models. Single segments and periods "
+    "are measured row by row, and say so."
 )
 
 
