@@ -89,3 +89,37 @@ def test_ctrl_c_leaves_no_half_written_file(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html"]
     assert page.read_text() == "what was there"
     assert not (tmp_path / "page.json").exists()
+
+
+SWALLOWED = """
+import os, signal, sys, time
+import calibrary as cal
+
+asked = cal.report
+
+def loading(*given, **options):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(30)
+    except KeyboardInterrupt:  # what a module does that takes an interrupt for a failed import
+        print("swallowed", file=sys.stderr)
+    time.sleep(30)
+    return asked(*given, **options)
+
+cal.report = loading
+from calibrary.cli import main
+
+sys.argv = ["calibrary", "report", "p.csv", "--metrics", "ece", "--resamples", "0", "-o", "page.html"]
+main()
+"""
+
+
+def test_an_interrupt_that_a_library_swallows_comes_again(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("y,p\n" + "0,0.2\n1,0.7\n" * 40)
+    ran = subprocess.run(
+        [sys.executable, "-c", SWALLOWED], cwd=tmp_path, capture_output=True, text=True, check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    assert ran.returncode == 130, ran.stderr
+    assert ran.stderr.split()[-3:] == ["swallowed", "calibrary:", "stopped"]
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
