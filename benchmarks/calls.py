@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: Types that 0/1 labels come in: as they are stored, as a comparison gives them, as a table of floats holds them.
+LABELS = ("int64", "bool", "float64")
 OURS = "import numpy as np; import calibrary as cal"
 
 
@@ -44,6 +46,15 @@ PACKAGES = {
             ("--no-deps", "--ignore-requires-python"),
             "declares Python 3.12 or later; pure Python, so it is run on this Python too",
         ),
+        Package("probcal", "probcal>=0.4"),
+        Package("reliably-metrics", "reliably-metrics"),
+        Package("rankcal", "rankcal"),
+        Package(
+            "smartcal",
+            "smartcal python-decouple bayesian-optimization betacal colorama",
+            ("--no-deps",),
+            "without xgboost, which its metrics do not need",
+        ),
     )
 }
 
@@ -63,7 +74,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Task:
-    """One thing to compute, our call for it, and the others'. ``tolerance`` is relative."""
+    """One thing to compute, our call for it, and the others'. ``tolerance`` is relative; ``labels`` are types of y."""
 
     id: str
     title: str
@@ -71,8 +82,9 @@ class Task:
     ours: str
     peers: tuple[Peer, ...]
     metric: str = ""
-    largest: int = 10**7
+    largest: int = 10**6
     tolerance: float = 1e-9
+    labels: tuple[str, ...] = ("int64",)
 
 
 # -- reasons that several packages share --------------------------------------------------------------
@@ -82,7 +94,12 @@ PHANTOM_BIN = "a confidence of exactly 1 falls in a hidden extra bin, where noth
 LEFT_QUANTILES = "cuts at interpolated quantiles, bins closed on the left; ours puts N/B rows in each bin"
 LEFT_OUT = "bins are open on the left, so that the row with the smallest confidence is in none and is left out"
 SINGLE_PRECISION = "single precision"
-COARSE_GRID = "a coarse grid, and ten halvings in the search for the bandwidth; ours is the limit of a fine grid"
+HALF_MIRROR = (
+    "its mirror leaves out the outermost grid point, so that a row within 0.001 of 0 or 1 counts half; its kernel ends "
+    "at a distance of 0.5, and the bandwidth is found by ten halvings. A finer grid does not help; the sum over all "
+    "rows and their mirror images gives our number"
+)
+LOGIT_KERNEL = "another kernel: Gaussian in the log odds, without mirror images"
 MONTE_CARLO = "a random estimate without a seed; ours is the exact value it scatters around"
 BOTH_COLUMNS = f"sums over both columns, so that two classes give twice the usual number; {SINGLE_PRECISION}"
 UNDEFINED = "undefined (0/0) on both sides; ours warns and says why"
@@ -91,15 +108,26 @@ JITTERED = (
     f"{STANDARDISED}; before sorting, every score is multiplied by one plus a random 1e-8 (seed 1), which swaps "
     "neighbours among very many scores"
 )
+NO_START = (
+    "leaves out the start C_0 = 0 of the walk, which counts where all sums are on one side of it; "
+    "the definition, its inventors' code and the law of its p-value have it"
+)
 _JITTERED = "np.minimum(c * (1 + 1e-8 * np.random.RandomState(1).normal(size=len(c))), 1)"
+_BETWEEN_QUANTILES = (
+    "cal.expected_calibration_error(y, c, edges=[0, *np.quantile(c, np.linspace(0, 1, 16)[1:-1]), 1], closed='left')"
+)
 DEBIASED_ROOT = "under the name ECE, the root of the debiased squared error, equal-mass bins"
 
 # -- how each package wants its input ----------------------------------------------------------------
 
 _TORCH = "import torch; ty, tc = torch.from_numpy(y), torch.from_numpy(c)"
 _TORCH_K = "import torch; ty, tp = torch.from_numpy(y), torch.from_numpy(p)"
-_TORCHMETRICS = "from torchmetrics.functional.classification import *; "
-_NETCAL = "from netcal.metrics import ACE, ECE, MCE, MMCE"
+_TORCHMETRICS = "from torchmetrics.functional.classification import *; unchecked = {'validate_args': False}; "
+_NETCAL = (
+    "from netcal.metrics import ACE, ECE, MCE, MMCE; "
+    "ece15, mass15, mce15, ace15, mmce, cells = ECE(15), ECE(15, equal_intervals=False), MCE(15), ACE(15), MMCE(),"
+    " ECE([10, 5, 5], detection=True)"
+)
 _KUMAR = "import calibration"
 _MAPIE = "from mapie.metrics.calibration import *"
 _CALZONE = "from calzone.metrics import *; from calzone.utils import reliability_diagram"
@@ -108,13 +136,37 @@ _RELPLOT = "from relplot.metrics import *"
 _PROBMETRICS = (
     "import torch; from probmetrics.metrics import Metrics; ty, tp = torch.from_numpy(y), torch.from_numpy({})"
 )
-_SKLEARN = "from sklearn.metrics import *; from sklearn.calibration import calibration_curve; import numpy as np"
-_DIAGNOSTICS = "from model_diagnostics.scoring import *"
+_PREBUILT = "; built = Metrics.from_names(['{}'])"
+_SKLEARN = (
+    "from sklearn.metrics import *; from sklearn.calibration import calibration_curve; import numpy as np; "
+    "import sklearn; sklearn.set_config(assume_finite=True, skip_parameter_validation=True)"
+)
+_DIAGNOSTICS = "from model_diagnostics.scoring import *; squared, log = SquaredError(), LogLoss()"
+_PROBCAL = "from probcal import metrics"
+_RELIABLY = "from reliably import metrics"
+_RANKCAL = (
+    "import torch; from rankcal import metrics; ty, tc = torch.from_numpy(y.astype(float)), torch.from_numpy(c); "
+    "fy, fc = ty.float(), tc.float()"
+)
+_SMARTCAL = "from smartcal.metrics import *; import logging; logging.disable(); ece15 = ECE(15)"
 
 
 def _probmetrics(name: str, columns: str = "two", why: str = "", same: str = "", reads: str | None = None) -> Peer:
-    call = f"Metrics.from_names(['{name}']).compute_all_from_labels_probs(ty, tp)['{reads or name}']"
-    return Peer("probmetrics", _PROBMETRICS.format(columns), call, why=why or SINGLE_PRECISION, same=same)
+    setup = _PROBMETRICS.format(columns) + _PREBUILT.format(name)
+    call = f"built.compute_all_from_labels_probs(ty, tp)['{reads or name}']"
+    return Peer("probmetrics", setup, call, why=why or SINGLE_PRECISION, same=same)
+
+
+def _probcal(call: str, why: str = "", same: str = "", largest: int = 10**6) -> Peer:
+    return Peer("probcal", _PROBCAL, f"metrics.{call}", same, why, largest)
+
+
+def _reliably(call: str, why: str = "", same: str = "") -> Peer:
+    return Peer("reliably-metrics", _RELIABLY, f"metrics.{call}", same, why)
+
+
+def _rankcal(call: str, why: str = SINGLE_PRECISION) -> Peer:
+    return Peer("rankcal", _RANKCAL, f"metrics.{call}", why=why)
 
 
 TASKS = (
@@ -128,8 +180,8 @@ TASKS = (
                 "np.dot(np.abs(np.subtract(*calibration_curve(y, c, n_bins=15))),"
                 " [n for n in np.histogram(c, 15, (0, 1))[0] if n]) / len(y)",
             ),
-            Peer("torchmetrics", _TORCHMETRICS + _TORCH, "binary_calibration_error(tc, ty, n_bins=15)"),
-            Peer("netcal", _NETCAL, "ECE(15).measure(c, y)"),
+            Peer("torchmetrics", _TORCHMETRICS + _TORCH, "binary_calibration_error(tc, ty, n_bins=15, **unchecked)"),
+            Peer("netcal", _NETCAL, "ece15.measure(c, y)"),
             Peer("uncertainty-calibration", _KUMAR, "calibration.get_ece(c, y)"),
             Peer(
                 "MAPIE", _MAPIE, "expected_calibration_error(y, c, num_bins=15, split_strategy='uniform')",
@@ -141,37 +193,48 @@ TASKS = (
                 " if len(v) == 15))[0]",
             ),
             _probmetrics("ece-15"),
+            _probcal("ece(y, c, strategy='width')"),
+            _rankcal("ece(tc, ty, n_bins=15)"),
         ),
-        "ece",
+        "ece", labels=LABELS,
     ),
     Task(
         "rmsce", "root mean squared calibration error, 15 bins", "binary",
         "cal.expected_calibration_error(y, c, norm=2)",
         (
-            Peer("torchmetrics", _TORCHMETRICS + _TORCH, "binary_calibration_error(tc, ty, n_bins=15, norm='l2')"),
+            Peer(
+                "torchmetrics", _TORCHMETRICS + _TORCH,
+                "binary_calibration_error(tc, ty, n_bins=15, norm='l2', **unchecked)",
+            ),
             _probmetrics("rmsce-15"),
             Peer(
                 "calibre", _CALIBRE, "calibre.root_mean_squared_calibration_error(y, c, n_bins=15)",
             ),
+            _probcal("ece(y, c, strategy='width', norm='l2')"),
         ),
         "ece",
     ),
     Task(
         "mce", "maximum calibration error, 15 bins", "binary", "cal.maximum_calibration_error(y, c)",
         (
-            Peer("torchmetrics", _TORCHMETRICS + _TORCH, "binary_calibration_error(tc, ty, n_bins=15, norm='max')"),
-            Peer("netcal", _NETCAL, "MCE(15).measure(c, y)"),
+            Peer(
+                "torchmetrics", _TORCHMETRICS + _TORCH,
+                "binary_calibration_error(tc, ty, n_bins=15, norm='max', **unchecked)",
+            ),
+            Peer("netcal", _NETCAL, "mce15.measure(c, y)"),
             Peer("calibre", _CALIBRE, "calibre.maximum_calibration_error(y, c, n_bins=15)"),
             _probmetrics("mce-15"),
+            _probcal("ece(y, c, strategy='width', norm='max')"),
+            _rankcal("mce(tc, ty, n_bins=15)"),
         ),
-        "mce",
+        "mce", labels=LABELS,
     ),
     Task(
         "average", "plain mean of the bins' gaps", "binary",
         "cal.region_balanced_calibration_error(y, c, min_count=1)",
         (
             Peer(
-                "netcal", _NETCAL, "ACE(15).measure(c, y)",
+                "netcal", _NETCAL, "ace15.measure(c, y)",
                 why="netcal's ACE is the average over bins (our rbece with min_count=1), not adaptive (our ace)",
             ),
         ),
@@ -181,11 +244,11 @@ TASKS = (
         "ace", "adaptive (equal-mass) calibration error, 15 bins", "binary", "cal.adaptive_calibration_error(y, c)",
         (
             Peer("calibre", _CALIBRE, "calibre.plugin_calibration_error(y, c, norm=1, n_bins=15)"),
+            _probcal("ece(y, c)", LEFT_QUANTILES, _BETWEEN_QUANTILES),
+            _rankcal("adaptive_ece(fc, fy, n_bins=15)", f"cuts at interpolated quantiles; {SINGLE_PRECISION}"),
             Peer(
-                "netcal", _NETCAL, "ECE(15, equal_intervals=False).measure(c, y)",
-                "cal.expected_calibration_error(y, c, edges=[0, *np.quantile(c, np.linspace(0, 1, 16)[1:-1]), 1],"
-                " closed='left')",
-                LEFT_QUANTILES,
+                "netcal", _NETCAL, "mass15.measure(c, y)",
+                _BETWEEN_QUANTILES, LEFT_QUANTILES,
             ),
             Peer(
                 "uncertainty-calibration", _KUMAR, "calibration.get_ece_em(c, y)",
@@ -217,7 +280,10 @@ TASKS = (
     ),
     Task(
         "ece_sweep", "sweep calibration error", "binary", "cal.sweep_calibration_error(y, c)",
-        (Peer("calibre", _CALIBRE, "calibre.sweep_calibration_error(y, c, norm=1)"),),
+        (
+            Peer("calibre", _CALIBRE, "calibre.sweep_calibration_error(y, c, norm=1)"),
+            _probcal("ece_sweep(y, c)", "stops at the first number of bins that is not monotone, 100 at the most"),
+        ),
         "ece_sweep",
     ),
     Task(
@@ -266,6 +332,10 @@ TASKS = (
                 "cal.hosmer_lemeshow(y, c, mass_rule='quantile')",
                 "bins between interpolated quantiles; the call also computes all of the package's other metrics",
             ),
+            _probcal(
+                "hosmer_lemeshow(y, c).statistic", LEFT_QUANTILES,
+                "cal.hosmer_lemeshow(y, c, edges=[0, *np.quantile(c, np.linspace(0, 1, 11)[1:-1]), 1], closed='left')",
+            ),
         ),
         "hl",
     ),
@@ -274,8 +344,9 @@ TASKS = (
         (
             Peer("MAPIE", _MAPIE, "spiegelhalter_statistic(y, c)"),
             Peer("calzone-tool", _CALZONE, "spiegelhalter_z_test(y, two)[0]"),
+            _probcal("spiegelhalter_z(y, c).z"),
         ),
-        "spiegelhalter",
+        "spiegelhalter", labels=LABELS,
     ),
     Task(
         "sice", "surrogate interval calibration error", "binary", "cal.surrogate_interval_calibration_error(y, c)",
@@ -285,17 +356,29 @@ TASKS = (
     Task(
         "smece", "smooth calibration error", "binary", "cal.smooth_calibration_error_residual(y, c)",
         (
-            Peer("relplot", _RELPLOT, "smECE(c, y)", why=COARSE_GRID),
-            Peer("calibre", _CALIBRE, "calibre.smooth_calibration_error(y, c)", why=COARSE_GRID),
-            _probmetrics("smece", why=f"{COARSE_GRID} (it calls relplot)"),
+            Peer("relplot", _RELPLOT, "smECE(c, y)", why=HALF_MIRROR),
+            Peer("calibre", _CALIBRE, "calibre.smooth_calibration_error(y, c)", why=HALF_MIRROR),
+            _probmetrics("smece", why=f"{HALF_MIRROR} (it calls relplot)"),
+            _probcal("smooth_ece(y, c)", LOGIT_KERNEL),
         ),
-        "smece",
+        "smece", labels=LABELS,
     ),
     Task(
         "mmce", "maximum mean calibration error of the predicted class", "binary",
         "cal.maximum_mean_calibration_error(y, c, lens='top-label')",
-        (Peer("netcal", _NETCAL, "MMCE().measure(two, y)", largest=10**5),),
+        (Peer("netcal", _NETCAL, "mmce.measure(two, y)", largest=10**5),),
         "mmce",
+    ),
+    Task(
+        "skce_uq", "squared kernel calibration error, all pairs", "binary",
+        "cal.squared_kernel_calibration_error_uq(y, c, bandwidth=0.25)",
+        (
+            _probcal(
+                "skce(y, c, bandwidth=0.25)", "counts both classes of a pair: twice our number",
+                "2 * cal.squared_kernel_calibration_error_uq(y, c, bandwidth=0.25)", 10**4,
+            ),
+        ),
+        "skce_uq",
     ),
     Task(
         "lkce", "Laplace kernel calibration error", "binary", "cal.laplace_kernel_calibration_error(y, c)",
@@ -306,10 +389,11 @@ TASKS = (
         "ici", "integrated calibration index by loess", "binary", "cal.integrated_calibration_index(y, c)",
         (
             Peer(
-                "scikit-misc", "from skmisc.loess import loess; import numpy as np",
-                "np.abs((lambda m: m.fit() or m)(loess(c, y.astype(float), span=0.75, degree=2))"
+                "scikit-misc", "from skmisc.loess import loess; import numpy as np; labels = y.astype(float)",
+                "np.abs((lambda m: m.fit() or m)(loess(c, labels, span=0.75, degree=2))"
                 ".outputs.fitted_values - c).mean()",
             ),
+            _probcal("ici(y, c)", "local lines where ours are parabolas (R's loess), fitted at 512 places"),
         ),
         "ici",
     ),
@@ -321,7 +405,10 @@ TASKS = (
     ),
     Task(
         "cis", "Cox calibration slope", "binary", "cal.cox_intercept_slope(y, c).slope",
-        (Peer("calzone-tool", _CALZONE, "cox_regression_analysis(y, two)[0]"),),
+        (
+            Peer("calzone-tool", _CALZONE, "cox_regression_analysis(y, two)[0]"),
+            _probcal("calibration_slope(y, c)"),
+        ),
         "cis", tolerance=1e-6,
     ),
     Task(
@@ -332,12 +419,15 @@ TASKS = (
                 f"cal.kolmogorov_smirnov_calibration_error_test(y, {_JITTERED}).normalised", JITTERED,
             ),
             Peer(
-                "probmetrics", _PROBMETRICS.format("two") + "; from probmetrics.metrics import *",
-                "KolmogorovSmirnovCalibrationMetric().compute_all_from_labels_probs(ty, tp)['kolmogorov-smirnov']",
+                "probmetrics",
+                _PROBMETRICS.format("two")
+                + "; from probmetrics.metrics import *; built = KolmogorovSmirnovCalibrationMetric()",
+                "built.compute_all_from_labels_probs(ty, tp)['kolmogorov-smirnov']",
                 why=SINGLE_PRECISION,
             ),
+            _probcal("ecce(y, c).stat_max"),
         ),
-        "ecce_mad",
+        "ecce_mad", labels=LABELS,
     ),
     Task(
         "ecce_mad_test", "Kolmogorov-Smirnov test of calibration, p-value", "binary",
@@ -377,24 +467,28 @@ TASKS = (
         (
             Peer("scikit-learn", _SKLEARN, "brier_score_loss(y, c)"),
             Peer("scoringrules", "import scoringrules", "scoringrules.brier_score(y, c).mean()"),
-            Peer("model-diagnostics", _DIAGNOSTICS, "SquaredError()(y, c)"),
+            Peer("model-diagnostics", _DIAGNOSTICS, "squared(y, c)"),
             Peer("calibre", _CALIBRE, "calibre.brier_score(y, c)"),
+            _probcal("brier_score(y, c)"),
+            _reliably("brier(y, c, ci=None).value"),
             _probmetrics(
                 "brier", same="cal.brier_score(y, c, scale='sum')",
                 why=BOTH_COLUMNS,
             ),
         ),
-        "bs",
+        "bs", labels=LABELS,
     ),
     Task(
         "nll", "negative log likelihood", "binary", "cal.negative_log_likelihood(y, c)",
         (
             Peer("scikit-learn", _SKLEARN, "log_loss(y, c)"),
             Peer("scoringrules", "import scoringrules", "scoringrules.log_score(y, c).mean()"),
-            Peer("model-diagnostics", _DIAGNOSTICS, "LogLoss()(y, c)"),
+            Peer("model-diagnostics", _DIAGNOSTICS, "log(y, c)"),
             _probmetrics("logloss"),
+            _probcal("log_loss(y, c)"),
+            _reliably("nll(y, c, ci=None).value"),
         ),
-        "nll",
+        "nll", labels=LABELS,
     ),
     Task(
         "mae", "mean absolute error", "binary", "cal.mean_absolute_error(y, c)",
@@ -412,7 +506,7 @@ TASKS = (
         (
             Peer(
                 "model-diagnostics", _DIAGNOSTICS,
-                "decompose(y_obs=y, y_pred=c, scoring_function=SquaredError())['miscalibration'][0]",
+                "decompose(y_obs=y, y_pred=c, scoring_function=squared)['miscalibration'][0]",
             ),
             Peer("calibre", _CALIBRE, "calibre.score_decomposition(y, c)['miscalibration']"),
         ),
@@ -451,6 +545,8 @@ TASKS = (
         (
             Peer("scikit-learn", _SKLEARN, "brier_score_loss(y, p)"),
             _probmetrics("brier", "p"),
+            _reliably("brier(y, p, ci=None).value"),
+            Peer("smartcal", _SMARTCAL, "calculate_brier_score(y, p)"),
         ),
         "bs",
     ),
@@ -459,6 +555,7 @@ TASKS = (
         (
             Peer("scikit-learn", _SKLEARN, "log_loss(y, p)"),
             _probmetrics("logloss", "p"),
+            _reliably("nll(y, p, ci=None).value"),
         ),
         "nll",
     ),
@@ -470,7 +567,7 @@ TASKS = (
     Task(
         "rps_10", "ranked probability score, 10 classes", "ten classes",
         "cal.ranked_probability_score(y, p, normalize=False)",
-        (Peer("scoringrules", "import scoringrules", "scoringrules.rps_score(y + 1, p).mean()"),),
+        (Peer("scoringrules", "import scoringrules; first = y + 1", "scoringrules.rps_score(first, p).mean()"),),
         "rps",
     ),
     Task(
@@ -478,12 +575,14 @@ TASKS = (
         (
             Peer(
                 "torchmetrics", _TORCHMETRICS + _TORCH_K,
-                "multiclass_calibration_error(tp, ty, num_classes=10, n_bins=15)",
+                "multiclass_calibration_error(tp, ty, num_classes=10, n_bins=15, **unchecked)",
                 why=SINGLE_PRECISION,
             ),
-            Peer("netcal", _NETCAL, "ECE(15).measure(p, y)"),
+            Peer("netcal", _NETCAL, "ece15.measure(p, y)"),
             Peer("uncertainty-calibration", _KUMAR, "calibration.get_ece(p, y)"),
             _probmetrics("ece-15", "p"),
+            _reliably("ece(y, p, ci=None).value"),
+            Peer("smartcal", _SMARTCAL, "ece15.compute(p, p.argmax(axis=1), y)"),
         ),
         "ece",
     ),
@@ -492,6 +591,7 @@ TASKS = (
         "cal.expected_calibration_error(y, p, lens='class-wise')",
         (
             Peer("uncertainty-calibration", _KUMAR, "calibration.get_ece(p, y, mode='marginal')"),
+            _reliably("classwise_ece(y, p, binning='equal_width', ci=None).value"),
             Peer(
                 "MAPIE", _MAPIE,
                 "expected_calibration_error(None, p, num_bins=15, split_strategy='uniform', classwise=True,"
@@ -527,7 +627,7 @@ TASKS = (
     Task(
         "smece_10", "smooth calibration error, top label, 10 classes", "ten classes",
         "cal.smooth_calibration_error_residual(y, p)",
-        (_probmetrics("smece", "p", why=f"{COARSE_GRID} (it calls relplot)"),),
+        (_probmetrics("smece", "p", why=f"{HALF_MIRROR} (it calls relplot)"),),
         "smece",
     ),
     Task(
@@ -549,7 +649,7 @@ TASKS = (
         (
             Peer(
                 "netcal", _NETCAL + "; import numpy as np; x = np.column_stack([score, box[:, :2] + box[:, 2:] / 2])",
-                "ECE([10, 5, 5], detection=True).measure(x, correct)",
+                "cells.measure(x, correct)",
             ),
         ),
         "d_ece",
@@ -617,7 +717,7 @@ SURPRISES = (
         "cal.maximum_mean_calibration_error(y, c)",
         (
             Peer(
-                "netcal", _NETCAL, "MMCE().measure(c, y)",
+                "netcal", _NETCAL, "mmce.measure(c, y)",
                 why="compares P(class 1) with 'the thresholded prediction was right': not 0 for a calibrated model. "
                 "Two columns are right there, and mean the predicted class (our lens='top-label')",
             ),
@@ -653,10 +753,40 @@ SURPRISES = (
         ),
     ),
     Task(
+        "kuiper_start", "Kuiper statistic when all cumulative sums are positive", "one side",
+        "cal.kuiper_calibration_error_test(y, c).normalised",
+        (
+            Peer(
+                "MAPIE", _MAPIE, "kuiper_statistic(y, c)",
+                "np.ptp(np.cumsum((y - c)[np.argsort(c)])) / np.sqrt((c * (1 - c)).sum())", NO_START,
+            ),
+        ),
+    ),
+    Task(
+        "smooth_top", "smooth calibration error of the predicted class", "binary2000",
+        "cal.smooth_calibration_error_residual(y, c, lens='top-label')",
+        (
+            _reliably(
+                "smece(y, c, ci=None).value",
+                "under the name smECE, the mean gap of a kernel regression whose bandwidth follows from N alone",
+            ),
+        ),
+    ),
+    Task(
+        "debiased_cut", "root of the debiased squared error of the predicted class", "binary2000",
+        "cal.debiased_squared_calibration_error(y, c, root=True, lens='top-label')",
+        (
+            _reliably(
+                "debiased_ece(y, c, ci=None).value",
+                "a negative estimate of a bin is cut to 0 before the sum, which puts the bias back",
+            ),
+        ),
+    ),
+    Task(
         "tied", "equal-mass ECE when all confidences are equal", "all equal", "cal.adaptive_calibration_error(y, c)",
         (
             Peer(
-                "netcal", _NETCAL, "ECE(15, equal_intervals=False).measure(c, y)",
+                "netcal", _NETCAL, "mass15.measure(c, y)",
                 why="equal quantiles make edges that do not increase",
             ),
         ),
@@ -680,7 +810,7 @@ SURPRISES = (
     ),
     Task(
         "smooth", "smooth calibration error", "binary2000", "cal.smooth_calibration_error_residual(y, c)",
-        (Peer("relplot", _RELPLOT, "smECE(c, y)", why=COARSE_GRID),),
+        (Peer("relplot", _RELPLOT, "smECE(c, y)", why=HALF_MIRROR),),
     ),
     Task(
         "two_columns", "Brier score of two columns", "binary2000", "cal.brier_score(y, two)",
@@ -689,7 +819,7 @@ SURPRISES = (
     Task(
         "top_label", "top-label ECE, 4 classes", "multi4", "cal.expected_calibration_error(y, p)",
         (
-            Peer("netcal", _NETCAL, "ECE(15).measure(p, y)"),
+            Peer("netcal", _NETCAL, "ece15.measure(p, y)"),
             Peer(
                 "MAPIE", _MAPIE, "top_label_ece(y, p, num_bins=15, split_strategy='uniform')",
                 "cal.expected_calibration_error(y, p, lens='predicted-class', n_bins=14)",

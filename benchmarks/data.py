@@ -24,15 +24,24 @@ def binary(n: int) -> dict[str, Any]:
     return _with_two_columns(y, 1 / (1 + np.exp(-z)))
 
 
-def ten_classes(n: int) -> dict[str, Any]:
-    """Ten classes, over-confident in the largest."""
+def classes(n: int, k: int) -> dict[str, Any]:
+    """So many classes, over-confident in the largest."""
     rng = np.random.default_rng(0)
-    z = rng.normal(0, 2, (n, 10))
+    z = rng.normal(0, 2, (n, k))
     p, truth = np.exp(z), np.exp(0.7 * z)
     p /= p.sum(axis=1, keepdims=True)
     truth /= truth.sum(axis=1, keepdims=True)
-    y = np.minimum((truth.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1), 9)
+    y = np.minimum((truth.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1), k - 1)
     return {"y": y.astype(np.int64), "p": p}
+
+
+def tiny(n: int) -> dict[str, Any]:
+    """A thousand classes of which each row believes in one, the others below 1e-12."""
+    rng = np.random.default_rng(0)
+    y, sure = rng.integers(0, 1000, n), rng.integers(0, 1000, n)
+    p = 10.0 ** rng.uniform(-300, -12, (n, 1000))
+    p[np.arange(n), sure] = 1.0
+    return {"y": y, "p": p / p.sum(axis=1, keepdims=True)}
 
 
 def detections(n: int) -> dict[str, Any]:
@@ -73,7 +82,9 @@ def _reference(name: str) -> dict[str, Any]:
 
 SIZED = {
     "binary": binary,
-    "ten classes": ten_classes,
+    "ten classes": lambda n: classes(n, 10),
+    "a thousand classes": lambda n: classes(n, 1000),
+    "tiny confidences": tiny,
     "detections": detections,
     "matched boxes": matched_boxes,
 }
@@ -84,6 +95,7 @@ FIXED = {
     "a one": lambda: _with_two_columns([1, 0], [0.95, 1.0]),
     "a zero": lambda: _with_two_columns([1, 0], [0.0, 0.05]),
     "one class": lambda: _with_two_columns(np.ones(500, dtype=np.int64), np.linspace(0.02, 0.98, 500)),
+    "one side": lambda: _with_two_columns([1, 1, 0, 1, 0, 1, 0, 1], [0.1, 0.3, 0.35, 0.5, 0.6, 0.65, 0.7, 0.8]),
     "all equal": lambda: _with_two_columns([1] * 7 + [0] * 3, [0.5] * 10),
     "out of range": lambda: {"y": np.array([0, 1, 1, 0]), "c": np.array([0.2, 0.7, 1.2, 0.4])},
     "a gap": lambda: {"y": np.array([0, 1, 1, 0]), "c": np.array([0.2, 0.7, np.nan, 0.4])},

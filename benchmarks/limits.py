@@ -1,7 +1,8 @@
-"""Our own lower limits: sorting, one pass over memory, growth with N, the fixed cost of a call, import.
+"""Our own lower limits: sorting, one pass over memory, growth with N, a thousand classes, the fixed cost of a call.
 
     python benchmarks/limits.py [ids of metrics]                (part of ``make bench``)
     python benchmarks/limits.py ece bs --update                 measure these again, keep the rest of RESULTS.md
+    python benchmarks/limits.py --update --minutes 12           those that are missing there, as far as time suffices
 
 Whatever sees only predictions and labels should cost a few sorts and grow like N: the exponent of the growth from 10^5
 to 10^7 rows must be about 1.
@@ -9,6 +10,7 @@ to 10^7 rows must be about 1.
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import resource
@@ -16,9 +18,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench import Answer, Bench, alone
 from calls import OURS
 from results import markdown, seconds, table
 
@@ -34,16 +38,70 @@ def binary_metrics(only: list[str] | None = None) -> list[str]:
     return [id for id in able if not only or id in only]
 
 
-def measure(bench: Any, only: list[str] | None = None, sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
-    """Everything the tables need, as plain numbers."""
-    growth: dict[str, dict[str, Any]] = {}
+#: Calls on a thousand classes: what is called, on which data, on how many rows.
+WIDE = (
+    ("cal.expected_calibration_error(y, p)", "a thousand classes", 10**5),
+    ("cal.expected_calibration_error(y, p, lens='class-wise')", "a thousand classes", 10**5),
+    ("cal.adaptive_calibration_error(y, p, lens='class-wise')", "a thousand classes", 10**5),
+    ("cal.maximum_calibration_error(y, p, lens='class-wise')", "a thousand classes", 10**5),
+    ("cal.smooth_calibration_error_residual(y, p, lens='class-wise')", "a thousand classes", 10**5),
+    ("cal.brier_score(y, p)", "a thousand classes", 10**5),
+    ("cal.negative_log_likelihood(y, p)", "a thousand classes", 10**5),
+    ("cal.smooth_calibration_error_residual(y, p, lens='class-wise')", "tiny confidences", 20),
+    ("cal.smooth_calibration_error_residual(y, p)", "tiny confidences", 20),
+)
+
+
+def measure(
+    bench: Bench,
+    only: list[str] | None = None,
+    known: dict[str, Any] | None = None,
+    minutes: float = math.inf,
+    keep: Callable[[dict[str, Any]], None] = lambda measured: None,
+) -> dict[str, Any]:
+    """Everything the tables need, as plain numbers; ``keep`` gets them on the way, what is known is not asked again."""
+    measured: dict[str, Any] = {"growth": {}, "wide": {}, **(known or {})}
+    end = time.time() + 60 * minutes
+    measured |= {"small": {**measured.get("small", {}), **small(only)}}
+    measured |= {"evaluate": evaluation(bench), "import": import_time()}
     calls = {**BASE, **{id: call_of(id) for id in binary_metrics(only)}}
-    for name, call in calls.items():
-        growth[name] = {str(n): answer for n, answer in bench.run(sys.executable, "binary", sizes, OURS, call).items()}
-        print(
-            f"{name}: " + ", ".join(seconds(a.get("seconds")) or a["error"] for a in growth[name].values()), flush=True
-        )
-    return {"growth": growth, "small": small(only), "evaluate": evaluation(bench), "import": import_time()}
+    for name in sorted(calls, key=lambda name: name in measured["growth"] and not only):
+        if name in measured["growth"] and not only:
+            break
+        if time.time() > end:
+            print("out of time: run it again with --update for the rest")
+            return measured
+        measured["growth"][name] = growth(bench, calls[name])
+        print(f"{name}: {', '.join(_shown(a) for a in measured['growth'][name].values())}", flush=True)
+        keep(measured)
+    for call, kind, n in WIDE if not only else ():
+        measured["wide"][f"{call} | {kind} | {n}"] = answer = _timed_once(bench, kind, n, call)
+        print(f"{call}, {kind}: {_shown(answer)}", flush=True)
+        keep(measured)
+    return measured
+
+
+def growth(bench: Bench, call: str, sizes: tuple[int, ...] = SIZES) -> dict[str, Answer]:
+    """Seconds and memory at each size, until one would take longer than the limit."""
+    found: dict[str, Answer] = {}
+    for n in sizes:
+        if found and next(reversed(found.values()))["seconds"] * 8 > bench.limit:
+            found[str(n)] = {"error": f"would take more than {bench.limit:g} s"}
+            break
+        found[str(n)] = _timed_once(bench, "binary", n, call)
+        if "error" in found[str(n)]:
+            break
+    return found
+
+
+def _timed_once(bench: Bench, kind: str, n: int, call: str) -> Answer:
+    side = bench.side(sys.executable, "calibrary", kind, n, OURS, call)
+    side.prepare(warm=0.05)
+    return alone(side, 0.1) if side.answer.get("seconds", 0.0) < 0.2 else side.answer
+
+
+def _shown(answer: Answer) -> str:
+    return answer.get("error") or seconds(answer["seconds"])
 
 
 def call_of(id: str) -> str:
@@ -79,10 +137,9 @@ def _timed(call: Any, y: Any, c: Any, least: float = 0.02) -> float:
     return (time.process_time() - start) / number
 
 
-def evaluation(bench: Any, n: int = 10**6) -> dict[str, Any]:
+def evaluation(bench: Bench, n: int = 10**6) -> dict[str, Any]:
     """Every metric that applies to binary predictions, on a million rows."""
-    answer = bench.run(sys.executable, "binary", [n], OURS, "len(cal.evaluate(y, c))")[n]
-    sort = bench.run(sys.executable, "binary", [n], OURS, BASE["np.argsort"])[n]
+    answer, sort = (_timed_once(bench, "binary", n, call) for call in ("len(cal.evaluate(y, c))", BASE["np.argsort"]))
     return {"n": n, "rows": answer.get("value"), "seconds": answer.get("seconds"), "error": answer.get("error"),
             "sort": sort.get("seconds")}  # fmt: skip
 
@@ -140,7 +197,21 @@ def sections(measured: dict[str, Any]) -> list[str]:
         *table(head, body),
         "",
     ]
-    return lines + _fixed(measured)
+    return lines + _wide(measured.get("wide", {})) + _fixed(measured)
+
+
+def _wide(wide: dict[str, Answer]) -> list[str]:
+    """The table of a thousand classes."""
+    if not wide:
+        return []
+    body = []
+    for name, answer in wide.items():
+        call, kind, n = name.split(" | ")
+        body.append((f"`{call}`", kind, f"{int(n):,}", _shown(answer), f"{answer.get('memory', 0.0):.0f}"))
+    text = "Tiny confidences: all but one class of a row between 1e-300 and 1e-12."
+    return [
+        "## A thousand classes", "", text, "", *table(("call", "data", "rows", "time", "MiB added"), body), "",
+    ]  # fmt: skip
 
 
 def _bytes(answers: dict[str, Any], n: str | None) -> str:
@@ -169,20 +240,34 @@ def _fixed(measured: dict[str, Any]) -> list[str]:
 
 def main() -> None:
     """Measure the metrics named, or all, and print the tables or bring RESULTS.md up to date."""
-    from peers import RESULTS, STORED, Bench
+    from peers import RESULTS, STORED
 
-    only = [cal.catalogue[word].id for word in sys.argv[1:] if word != "--update"]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ids", nargs="*", help="metrics; without any, all of them")
+    parser.add_argument("--update", action="store_true", help="bring RESULTS.md up to date")
+    parser.add_argument("--again", action="store_true", help="with --update: measure also what is there")
+    parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--limit", type=float, default=15, help="seconds after which a call is stopped")
+    given = parser.parse_args()
+    only = [cal.catalogue[word].id for word in given.ids]
+    results = json.loads(STORED.read_text()) if given.update else {"limits": {}}
+
+    def keep(measured: dict[str, Any]) -> None:
+        if given.update:
+            results["limits"] = measured
+            RESULTS.write_text(markdown(results), encoding="utf-8")
+            STORED.write_text(json.dumps(results, indent=1) + "\n")
+
     with tempfile.TemporaryDirectory() as folder:
-        measured = measure(Bench(Path(folder)), only or None)
-    if "--update" not in sys.argv:
+        bench = Bench(Path(folder), limit=given.limit)
+        try:
+            known = {} if given.again else results["limits"]
+            measured = measure(bench, only or None, known, given.minutes, keep)
+        finally:
+            bench.close()
+    keep(measured)
+    if not given.update:
         print("\n".join(sections(measured)))
-        return
-    results = json.loads(STORED.read_text())
-    for part in ("growth", "small"):
-        results["limits"][part].update(measured[part])
-    results["limits"].update(evaluate=measured["evaluate"], **{"import": measured["import"]})
-    RESULTS.write_text(markdown(results), encoding="utf-8")
-    STORED.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

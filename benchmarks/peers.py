@@ -1,12 +1,15 @@
 """calibrary beside the packages people use, on the same data in the same run: numbers, speed and memory.
 
     make bench                                  everything (see RESULTS.md for how long it took)
-    python benchmarks/peers.py --quick          100 and 10,000 rows, one round
+    python benchmarks/peers.py --quick          100 and 10,000 rows
     python benchmarks/peers.py --only ece MAPIE --n 10000
     python benchmarks/peers.py --only ece --update      measure these calls again, keep the rest of RESULTS.md
+    python benchmarks/peers.py --minutes 30             stop after half an hour ...
+    python benchmarks/peers.py --resume                 ... and go on from there
 
-Makes ``.venv-bench`` with the other packages (one that does not install is named and skipped), runs every call of
-``calls.py`` in a fresh process, ours and theirs in turn, and writes ``benchmarks/RESULTS.md`` and ``results.json``.
+Makes ``.venv-bench`` with the other packages (one that does not install is named and skipped), asks a process of every
+package for the calls of ``calls.py``, each in turn with ours, and writes ``benchmarks/RESULTS.md`` and
+``results.json`` after every call.
 """
 
 from __future__ import annotations
@@ -15,21 +18,18 @@ import argparse
 import itertools
 import json
 import os
-import pickle
 import platform
-import queue
-import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from bench import HERE, Answer, Bench, alone, in_turn
 from calls import OURS, PACKAGES, SURPRISES, TASKS, Peer, Task
-from data import SIZED, make
+from data import SIZED
 from environment import Environment, build
 from results import cells, markdown, ours_cells
 from rich.console import Console
@@ -37,111 +37,11 @@ from rich.table import Table
 
 from calibrary._errors import suggest
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent
 RESULTS, STORED = HERE / "RESULTS.md", HERE / "results.json"
-ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"), "1"
-)
 out = Console()
-
-#: Number of rows (None: fixed data) to what a worker said about it.
-Answers = dict[int | None, dict[str, Any]]
 
 
 # -- one call ----------------------------------------------------------------------------------------
-
-
-@dataclass
-class Bench:
-    """Where and how calls are run: time limit in seconds, memory limit in bytes, seconds spent on timing one call."""
-
-    folder: Path
-    limit: float = 120.0
-    budget: float = 0.5
-    memory: int = 16 * 2**30
-
-    def data(self, kind: str, n: int | None) -> str:
-        """File that holds the arrays, made once."""
-        path = self.folder / f"{kind}-{n}.pickle"
-        if not path.exists():
-            with path.open("wb") as file:
-                pickle.dump(make(kind, n), file, protocol=5)
-        return str(path)
-
-    def run(
-        self,
-        python: str,
-        kind: str,
-        sizes: Sequence[int | None],
-        setup: str,
-        call: str,
-        *,
-        timing: bool = True,
-        also: dict[int | None, list[str]] | None = None,
-    ) -> Answers:
-        """What a fresh process answers for each size, smallest first; after a failure larger ones are not asked."""
-        job = {
-            "data": [self.data(kind, n) for n in sizes], "setup": setup, "call": call,
-            "also": [(also or {}).get(n, []) for n in sizes],
-            "memory": self.memory, "budget": self.budget if timing else 0.0,
-        }  # fmt: skip
-        environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "ignore"}
-        command = [python, str(HERE / "worker.py"), json.dumps(job)]
-        answers: Answers = {}
-        with (
-            tempfile.TemporaryFile("w+") as said,
-            subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=said, text=True, env=environment, cwd=ROOT
-            ) as process,
-        ):
-            lines = _as_they_come(process)
-            for n in sizes:
-                try:
-                    line = lines.get(timeout=self.limit)
-                except queue.Empty:
-                    process.kill()
-                    answers[n] = {"error": f"more than {self.limit:g} s"}
-                    break
-                answers[n] = json.loads(line) if line else {"error": _why(process.wait(), said)}
-                if "error" in answers[n]:
-                    break
-        return answers
-
-
-def _as_they_come(process: subprocess.Popen[str]) -> queue.Queue[str]:
-    """Lines of output, then an empty one: read by a thread, so that waiting for the next can end."""
-    lines: queue.Queue[str] = queue.Queue()
-
-    def read() -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            lines.put(line)
-        lines.put("")
-
-    threading.Thread(target=read, daemon=True).start()
-    return lines
-
-
-def _why(code: int, said: IO[str]) -> str:
-    if code in (-9, 137):
-        return "memory"
-    said.seek(0)
-    return (said.read().strip().splitlines() or ["it gave no answer"])[-1][:300]
-
-
-def least(a: Answers, b: Answers) -> Answers:
-    """The better of two answers to the same question, size by size: the smaller time and the smaller memory."""
-    return {n: _least(a.get(n), b.get(n)) for n in {**a, **b}}
-
-
-def _least(a: dict[str, Any] | None, b: dict[str, Any] | None) -> dict[str, Any]:
-    if a is None or b is None or "error" in a or "error" in b:
-        return (a if b is None or "error" in b else b) or (b or {})
-    return {**b, **{key: min(a[key], b[key]) for key in ("seconds", "first", "memory") if key in a and key in b}}
-
-
-# -- all calls ---------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -151,45 +51,53 @@ class Row:
     task: str
     package: str
     n: int | None
+    labels: str
     ours: dict[str, Any]
     theirs: dict[str, Any]
     same: float | None = None
 
 
-def compare(
-    task: Task, peers: list[Peer], sizes: list[int | None], bench: Bench, home: Environment, rounds: int
-) -> list[Row]:
-    """Run ours and theirs in turn, several rounds, and keep the best of each."""
-    timing = sizes != [None]
-    repeats = {n: [p.same for p in peers if p.same and (n or 0) <= p.largest] for n in sizes}
-    ours: Answers = {}
-    theirs: list[Answers] = [{} for _ in peers]
-    for _ in range(rounds if timing else 1):
-        ours = least(ours, bench.run(sys.executable, task.data, sizes, OURS, task.ours, timing=timing, also=repeats))
-        for i, peer in enumerate(peers):
-            # what failed or ran out of time once is not asked again, nor is anything larger
-            largest = min([peer.largest, *((n or 0) - 1 for n, answer in theirs[i].items() if "error" in answer)])
-            asked = [n for n in sizes if (n or 0) <= largest]
-            python = home.python[peer.package]
-            answers = bench.run(python, task.data, asked, peer.setup, peer.call, timing=timing)
-            theirs[i] = least(theirs[i], answers)
-    rows = []
-    for n in sizes:
-        mine = ours.get(n, {"error": "not asked: a smaller size failed"})
-        values = mine.get("also") or same_alone(task, n, repeats[n], bench)
-        again = dict(zip(repeats[n], values, strict=True))
-        found = [
-            Row(task.id, p.package, n, mine, a[n], again.get(p.same))
-            for p, a in zip(peers, theirs, strict=True)
-            if n in a
-        ]
-        rows += found or [Row(task.id, "", n, mine, {})]
-    return rows
+def compare(task: Task, peers: list[Peer], sizes: list[int | None], bench: Bench, home: Environment) -> Iterator[Row]:
+    """Ours beside each of the others, one type of labels and one size after the other."""
+    for labels in task.labels:
+        asked = {p.package: p for p in peers}
+        for n in sizes:
+            here = [p for p in asked.values() if (n or 0) <= p.largest]
+            for row in beside(task, here, n, labels, bench, home):
+                # who fails, or would take too long, is not asked for more rows
+                if "error" in row.theirs or row.theirs.get("seconds", 0.0) > bench.limit / 8:
+                    asked.pop(row.package)
+                yield row
 
 
-def same_alone(task: Task, n: int | None, repeats: list[str], bench: Bench) -> list[float | None]:
-    """Values of the calls that reproduce others, where our plain call refuses the data."""
-    return [bench.run(sys.executable, task.data, [n], OURS, text, timing=False)[n].get("value") for text in repeats]
+def beside(task: Task, peers: list[Peer], n: int | None, labels: str, bench: Bench, home: Environment) -> Iterator[Row]:
+    """Ours beside each of the others on the same rows."""
+    ours = bench.side(sys.executable, "calibrary", task.data, n, OURS, task.ours, labels)
+    again = same_values([p.same for p in peers if p.same], bench)
+    timed = n is not None and bench.budget > 0.0
+    if timed:
+        ours.prepare()
+    for peer in peers:
+        theirs = bench.side(home.python[peer.package], peer.package, task.data, n, peer.setup, peer.call, labels)
+        pair: tuple[Answer, Answer] = ours.answer, theirs.answer
+        if timed:
+            theirs.prepare()
+            pair = in_turn(ours, theirs, bench.budget)
+        yield Row(task.id, peer.package, n, labels, *pair, again.get(peer.same))
+    if not peers:
+        yield Row(task.id, "", n, labels, alone(ours, bench.budget), {})
+
+
+def same_values(calls: list[str], bench: Bench) -> dict[str, float | None]:
+    """Values of the calls that reproduce others', on the data that our process has open."""
+    if not calls:
+        return {}
+    process = bench.process(sys.executable, "calibrary")
+    found = process.ask("values", bench.limit * (1 + len(calls)), calls=calls)
+    return dict(zip(calls, found.get("values", [None] * len(calls)), strict=True))
+
+
+# -- all calls ---------------------------------------------------------------------------------------
 
 
 def selected(only: list[str], home: Environment) -> list[tuple[Task, list[Peer]]]:
@@ -208,6 +116,7 @@ def selected(only: list[str], home: Environment) -> list[tuple[Task, list[Peer]]
 
 
 def sizes_of(task: Task, sizes: list[int]) -> list[int | None]:
+    """Numbers of rows that a task is asked for."""
     if task.data not in SIZED:
         return [None]
     return [n for n in sizes if n <= task.largest]
@@ -216,59 +125,105 @@ def sizes_of(task: Task, sizes: list[int]) -> list[int | None]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[], help="ids of calls, names of packages")
-    parser.add_argument("--n", nargs="+", type=float, default=[100, 1e4, 1e5, 1e6, 1e7], help="numbers of rows")
-    parser.add_argument("--rounds", type=int, default=2, help="fresh processes of each side")
-    parser.add_argument("--limit", type=float, default=120, help="seconds after which a call is stopped")
-    parser.add_argument("--quick", action="store_true", help="100 and 10,000 rows, one round, no table of limits")
+    parser.add_argument("--n", nargs="+", type=float, default=[100, 1e4, 1e5, 1e6], help="numbers of rows")
+    parser.add_argument("--limit", type=float, default=20, help="seconds after which a call is stopped")
+    parser.add_argument("--minutes", type=float, default=60, help="minutes after which no further call is begun")
+    parser.add_argument("--quick", action="store_true", help="100 and 10,000 rows, no table of limits")
+    parser.add_argument("--values", action="store_true", help="one call of each, for its value")
     parser.add_argument("--update", action="store_true", help="replace the rows of these calls in what is written")
+    parser.add_argument("--resume", action="store_true", help="go on with the run that was stopped")
     parser.add_argument("--no-limits", action="store_true", help="leave out the comparison with sorting")
+    parser.add_argument("--beside", default="", help="what else ran on the machine, in words for the page")
     parser.add_argument("--output", type=Path, default=RESULTS)
     given = parser.parse_args()
     known = [*(task.id for task in (*TASKS, *SURPRISES)), *PACKAGES]
     for word in given.only:
         if word.lower() not in {name.lower() for name in known}:
             parser.error(f"--only {word}: no such call or package: {suggest(word, known)}")
-    if given.update and not given.output.exists():
-        parser.error(f"--update: there is no {given.output} to bring up to date: run make bench first")
-    sizes = [int(n) for n in ([100, 1e4] if given.quick else given.n)]
-    rounds = 1 if given.quick else given.rounds
-    started = time.time()
-    home = build(out)
-    rows: list[Row] = []
-    stored = given.output.with_name(given.output.stem.lower() + STORED.suffix)
-    before = json.loads(stored.read_text()) if given.update else None
+    for option in ("update", "resume"):
+        if getattr(given, option) and not given.output.exists():
+            parser.error(f"--{option}: there is no {given.output} to go on from: run make bench first")
+    Run(given).all()
 
-    def write(limits: dict[str, Any]) -> None:  # also on the way, so that a run that is stopped leaves what it has
-        results = {
-            "about": about(home, sizes, rounds, time.time() - started),
-            "rows": [asdict(row) for row in rows],
-            "limits": limits,
-        }
-        if before is not None:
-            results = updated(before, results)
-        given.output.write_text(markdown(results), encoding="utf-8")
-        stored.write_text(json.dumps(results, indent=1) + "\n")
 
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder), limit=given.limit, budget=0.2 if given.quick else 0.5)
-        for task, peers in selected(given.only, home):
-            found = compare(task, peers, sizes_of(task, sizes), bench, home, rounds)
-            rows += found
+class Run:
+    """One run of the benchmark: what is asked, what was found before and what is found now."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given = given
+        self.started = time.time()
+        self.home = build(out)
+        self.sizes = [int(n) for n in ([100, 1e4] if given.quick else given.n)]
+        self.stored = given.output.with_name(given.output.stem.lower() + STORED.suffix)
+        self.before = json.loads(self.stored.read_text()) if given.update or given.resume else None
+        self.rows: list[Row] = []
+        self.minutes = 0.0
+        if given.resume:
+            self.rows = [Row(**row) for row in self.before["rows"]]
+            self.minutes = self.before["about"]["minutes"]
+        self.done = {row.task for row in self.rows}
+
+    def all(self) -> None:
+        """Every call that is asked for, and what was found after each of them."""
+        with tempfile.TemporaryDirectory() as folder:
+            bench = Bench(
+                Path(folder),
+                limit=self.given.limit,
+                budget=0.0 if self.given.values else 0.2 if self.given.quick else 0.5,
+            )
+            try:
+                left = self.calls(bench)
+                if not (left or self.given.quick or self.given.no_limits or self.given.only):
+                    import limits
+
+                    self.write(limits.measure(bench))
+            finally:
+                bench.close()
+        out.print(f"written: {self.given.output} ({time.time() - self.started:.0f} s)", highlight=False)
+        if left:
+            out.print(f"left for --resume: {' '.join(left)}", highlight=False)
+
+    def calls(self, bench: Bench) -> list[str]:
+        """Compare call after call; ids of those that the minutes did not suffice for."""
+        todo = [(task, peers) for task, peers in selected(self.given.only, self.home) if task.id not in self.done]
+        for place, (task, peers) in enumerate(todo):
+            if time.time() - self.started > 60 * self.given.minutes:
+                return [task.id for task, _ in todo[place:]]
+            found = list(compare(task, peers, sizes_of(task, self.sizes), bench, self.home))
+            self.rows += found
             show(task, found)
-            write({})
-        if not (given.quick or given.no_limits or given.only):
-            import limits
+            self.write({})
+        return []
 
-            write(limits.measure(bench))
-    out.print(f"written: {given.output} ({time.time() - started:.0f} s)", highlight=False)
+    def write(self, limits: dict[str, Any]) -> None:
+        results = {"about": self.about(), "rows": [asdict(row) for row in self.rows], "limits": limits}
+        if self.before is not None:
+            results["limits"] = limits or self.before["limits"]
+        if self.given.update:
+            results = updated(self.before, results)
+        self.given.output.write_text(markdown(results), encoding="utf-8")
+        self.stored.write_text(json.dumps(results, indent=1) + "\n")
+
+    def about(self) -> dict[str, Any]:
+        """What a reader needs to repeat the run."""
+        import numpy as np
+
+        command = " ".join(["python benchmarks/peers.py", *sys.argv[1:]]) if sys.argv[1:] else "make bench"
+        return {
+            "command": command, "date": time.strftime("%Y-%m-%d"),
+            "python": platform.python_version(), "numpy": np.__version__,
+            "machine": _machine(), "cores": os.cpu_count(), "beside": self.given.beside, "sizes": self.sizes,
+            "minutes": round(self.minutes + (time.time() - self.started) / 60, 1),
+            "versions": self.home.versions, "missing": self.home.missing,
+        }  # fmt: skip
 
 
 def updated(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
     """Earlier results with the calls that were measured again in place of what they had."""
     tasks = dict.fromkeys((row["task"] for row in now["rows"]), now["about"])
     about = {**before["about"], "again": {**before["about"].get("again", {}), **tasks}}
-    again = {(row["task"], row["n"]) for row in now["rows"]}
-    kept = [row for row in before["rows"] if (row["task"], row["n"]) not in again]
+    again = {(row["task"], row["n"], row.get("labels")) for row in now["rows"]}
+    kept = [row for row in before["rows"] if (row["task"], row["n"], row.get("labels")) not in again]
     rows = sorted(kept + now["rows"], key=lambda row: row["n"] or 0)
     return {"about": about, "rows": rows, "limits": now["limits"] or before["limits"]}
 
@@ -278,26 +233,13 @@ def show(task: Task, rows: list[Row]) -> None:
     table = Table(title=f"{task.title} ({task.data})", title_justify="left")
     for name in ("package", "rows", "theirs", "difference", "s", "ratio", "MiB"):
         table.add_column(name, justify="left" if name == "package" else "right")
-    for n, group in itertools.groupby(rows, key=lambda row: row.n):
+    for _, group in itertools.groupby(rows, key=lambda row: (row.labels, row.n)):
         found = list(group)
-        table.add_row(*ours_cells(n, found[0].ours), style="bold")
+        table.add_row(*ours_cells([asdict(row) for row in found]), style="bold")
         for row in found:
             if row.package:
                 table.add_row(*cells(asdict(row)))
     out.print(table)
-
-
-def about(home: Environment, sizes: list[int], rounds: int, seconds: float) -> dict[str, Any]:
-    """What a reader needs to repeat the run."""
-    import numpy as np
-
-    command = " ".join(["python benchmarks/peers.py", *sys.argv[1:]]) if sys.argv[1:] else "make bench"
-    return {
-        "command": command, "date": time.strftime("%Y-%m-%d"),
-        "python": platform.python_version(), "numpy": np.__version__,
-        "machine": _machine(), "cores": os.cpu_count(), "sizes": sizes, "rounds": rounds,
-        "minutes": round(seconds / 60, 1), "versions": home.versions, "missing": home.missing,
-    }  # fmt: skip
 
 
 def _machine() -> str:

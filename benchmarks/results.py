@@ -8,6 +8,8 @@ from typing import Any
 from calls import PACKAGES, SINGLE_PRECISION, SURPRISES, TASKS, Peer, Task
 
 TASK = {task.id: task for task in (*TASKS, *SURPRISES)}
+#: Labels of the other rows are in the type that a column says.
+USUAL = "int64"
 HEAD = ("package", "rows", "value", "difference", "seconds", "ratio", "MiB")
 
 
@@ -72,11 +74,19 @@ def count(n: int | None) -> str:
     return "" if n is None else f"{n:,}"
 
 
-def ours_cells(n: int | None, ours: dict[str, Any]) -> tuple[str, ...]:
-    """A row for calibrary itself."""
+def size(row: dict[str, Any]) -> str:
+    """Number of rows, and the type of labels where it is not the usual one."""
+    kind = row.get("labels", USUAL)
+    return count(row["n"]) + ("" if kind == USUAL or row["n"] is None else f" {kind}")
+
+
+def ours_cells(rows: list[dict[str, Any]]) -> tuple[str, ...]:
+    """A row for calibrary itself: the least time it took beside the others."""
+    ours = rows[0]["ours"]
     value = ours.get("error") or number(ours.get("value"))
-    took = "" if n is None else seconds(ours.get("seconds"))
-    return "calibrary", count(n), value, "", took, "", _mib(ours)
+    times = [r["ours"]["seconds"] for r in rows if r["ours"].get("seconds")]
+    took = seconds(min(times)) if times and rows[0]["n"] is not None else ""
+    return "calibrary", size(rows[0]), value, "", took, "", _mib(ours)
 
 
 def cells(row: dict[str, Any]) -> tuple[str, ...]:
@@ -91,7 +101,7 @@ def cells(row: dict[str, Any]) -> tuple[str, ...]:
     took = "" if row["n"] is None else seconds(theirs.get("seconds"))
     return (
         row["package"],
-        count(row["n"]),
+        size(row),
         value,
         difference,
         took,
@@ -136,12 +146,17 @@ def _how(about: dict[str, Any]) -> list[str]:
     notes = [f"({p.name}: {p.note}.)" for p in PACKAGES.values() if p.note and p.name in about["versions"]]
     lines = [
         f"Made by `{about['command']}` on {about['date']} in {about['minutes']} minutes: "
-        f"{about['machine']}, {about['cores']} cores, Python {about['python']}, numpy {about['numpy']}.",
+        f"{about['machine']}, {about['cores']} cores, Python {about['python']}, numpy {about['numpy']}"
+        f"{about.get('beside') and '; beside it ran ' + about['beside']}.",
         "",
-        f"Every call runs in a fresh process with one thread, ours and theirs in turn, {about['rounds']} round(s); "
-        "times are processor seconds, the least of all repeats after a first call that warms up; memory is what the "
-        "call adds to the process at its peak. Input is ready in the form the package wants (float64). **ratio** is "
-        "their time over ours: above 1, calibrary is faster.",
+        "Every package has a process with one thread, and each of its calls is timed in turn with ours: ours, theirs, "
+        "ours, theirs. Times are processor seconds, the least of these turns after a quarter of a second of calls that "
+        "warm up (a call of more than 4 s is made once); memory is what a call adds to the process at its peak. "
+        "Arrays are float64 as `np.load` gives them, labels int64 where nothing else is said, ready in the form in "
+        "which the package is fastest: tensors made, objects built, its input checks switched off where it has a "
+        "switch. calibrary checks its input in every call. **ratio** is their time over ours in the same turns: above "
+        "1, calibrary is faster; its own line shows its least time beside any of them. A package that fails, or would "
+        "take more than 20 s, is not asked for more rows.",
         "",
         f"Packages: {versions}. {' '.join(notes)}",
     ]
@@ -166,16 +181,35 @@ def _attention(rows: list[dict[str, Any]]) -> list[str]:
         f"{len(slower)}. {len(rows) - len(strange)} of {len(rows)} values agree or differ for a reason given below.",
     ]
     if slower:
-        body = [(r["task"], r["package"], count(r["n"]), seconds(r["ours"]["seconds"]), seconds(r["theirs"]["seconds"]),
+        body = [(r["task"], r["package"], size(r), seconds(r["ours"]["seconds"]), seconds(r["theirs"]["seconds"]),
                  f"{ratio(r):.2f}") for r in sorted(slower, key=lambda r: ratio(r) or 1.0)]  # fmt: skip
         lines += ["", "Where another package is faster:", ""]
         lines += table(("call", "package", "rows", "calibrary", "theirs", "ratio"), body)
     if strange:
-        body = [(r["task"], r["package"], count(r["n"]), number(r["ours"]["value"]), number(r["theirs"]["value"]),
+        body = [(r["task"], r["package"], size(r), number(r["ours"]["value"]), number(r["theirs"]["value"]),
                  number(r["same"])) for r in strange]  # fmt: skip
         lines += ["", "Values without an explanation:", ""]
         lines += table(("call", "package", "rows", "calibrary", "theirs", "reproduced as"), body)
-    return lines
+    return lines + _by_labels(rows)
+
+
+def _by_labels(rows: list[dict[str, Any]]) -> list[str]:
+    """Our time beside that of the quickest other package, for each type of labels."""
+    body = []
+    for task in (t for t in TASKS if len(t.labels) > 1):
+        for labels in task.labels:
+            timed = [r for r in rows if r["task"] == task.id and r.get("labels") == labels and ratio(r) is not None]
+            best = [min((r for r in timed if r["n"] == n), key=lambda r: ratio(r) or 0.0) for n in _sizes(timed)]
+            body += [(task.id, labels, count(r["n"]), seconds(r["ours"]["seconds"]), r["package"],
+                      seconds(r["theirs"]["seconds"]), f"{ratio(r):.2f}") for r in best]  # fmt: skip
+    if not body:
+        return []
+    head = ("call", "labels", "rows", "calibrary", "quickest other", "its time", "ratio")
+    return ["", "### By type of labels", "", "Beside the quickest of the others.", "", *table(head, body)]
+
+
+def _sizes(rows: list[dict[str, Any]]) -> list[int]:
+    return sorted({r["n"] for r in rows})
 
 
 def _section(task: Task, rows: list[dict[str, Any]]) -> list[str]:
@@ -183,9 +217,9 @@ def _section(task: Task, rows: list[dict[str, Any]]) -> list[str]:
         return []
     lines = [f"### {task.title}", "", f"calibrary: `{task.ours}` on {task.data}.", ""]
     body: list[tuple[str, ...]] = []
-    for n in dict.fromkeys(r["n"] for r in rows):
-        here = [r for r in rows if r["n"] == n]
-        body.append(ours_cells(n, here[0]["ours"]))
+    for key in dict.fromkeys((r.get("labels", USUAL), r["n"]) for r in rows):
+        here = [r for r in rows if (r.get("labels", USUAL), r["n"]) == key]
+        body.append(ours_cells(here))
         body += [cells(r) for r in here if r["package"]]
     lines += [*table(HEAD, body), ""]
     for peer in task.peers:

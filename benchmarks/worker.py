@@ -1,48 +1,98 @@
-"""Run one call in this process, on one size of data after the other, and say what it gave: value, seconds, memory.
+"""Answer questions about calls, one JSON line for each: value, seconds, memory.
 
-    python benchmarks/worker.py '{"data": ["small.pickle", "large.pickle"], "setup": "...", "call": "...", ...}'
+    echo '{"do": "open", "data": "FOLDER", "labels": "bool", "setup": "...", "call": "..."}' | python worker.py
 
-Needs nothing but the package that is called (and numpy), so that it runs in any environment. The first call warms up
-(imports, compiles); the second is watched for memory; the rest are timed. Processor seconds of one thread, so that
-other work on the machine counts little. The answer is one line of JSON for every size, as soon as it is there; after
-an error there are no more.
+Needs nothing but the package that is called (and numpy), so that it runs in any environment; it stays, so that a
+package is imported once and two of them can be timed in turn. Arrays are read by ``np.load``: an array that was
+unpickled has a dtype that is not numpy's own, and functions such as ``np.add.at`` are ten times slower on it. Times are
+processor seconds of one thread, so that other work on the machine counts little.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import io
 import json
-import pickle
+import os
 import resource
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
-SHORTEST = 0.01  # seconds that one timing should last at least, by repeating the call
-LONG = 5.0  # seconds beyond which a call is not repeated more than once
+import numpy as np
 
 
-def main(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Do the job, size by size."""
-    if job.get("memory"):
-        resource.setrlimit(resource.RLIMIT_AS, (job["memory"], job["memory"]))
-    warnings.simplefilter("ignore")
-    for file, also in zip(job["data"], job["also"], strict=True):
-        answer = attempted(file, {**job, "also": also})
-        yield answer
-        if "error" in answer:
-            return
+class Worker:
+    """The call that was opened last, and what can be asked about it."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {}
+        self.call: CodeType = compile("nothing_is_open", "<call>", "eval")  # an error, not a very short call
+
+    def open(self, data: str, labels: str | None, setup: str, call: str) -> dict[str, Any]:
+        """Read the data and run the setup."""
+        self.names = read(Path(data), labels)
+        exec(setup, self.names)
+        self.call = compile(call, "<call>", "eval")
+        return {}
+
+    def first(self) -> dict[str, Any]:
+        """Value and seconds of the first call."""
+        start = time.process_time()
+        value = eval(self.call, self.names)
+        return {"value": float(value), "seconds": time.process_time() - start}
+
+    def warm(self, seconds: float) -> dict[str, Any]:
+        """Call until the time is over; a package that compiles what is called often has then done so."""
+        start, number = time.process_time(), 0
+        while not number or time.process_time() - start < seconds:
+            eval(self.call, self.names)
+            number += 1
+        return {"seconds": (time.process_time() - start) / number}
+
+    def time(self, number: int) -> dict[str, Any]:
+        """Seconds of one among so many calls in a row."""
+        start = time.process_time()
+        for _ in range(number):
+            eval(self.call, self.names)
+        return {"seconds": (time.process_time() - start) / number}
+
+    def memory(self) -> dict[str, Any]:
+        """MiB that a call adds at its peak, and its seconds."""
+        start = time.process_time()
+        added = memory(lambda: eval(self.call, self.names))
+        return {"memory": added, "seconds": time.process_time() - start}
+
+    def values(self, calls: list[str]) -> dict[str, Any]:
+        """Values of other calls on the same data; None where one fails: they only explain another."""
+        return {"values": [self._value(text) for text in calls]}
+
+    def _value(self, text: str) -> float | None:
+        try:
+            return float(eval(text, self.names))
+        except Exception:
+            return None
 
 
-def attempted(file: str, job: dict[str, Any]) -> dict[str, Any]:
-    """One size; what goes wrong is part of the answer."""
+def read(folder: Path, labels: str | None) -> dict[str, Any]:
+    """What a folder holds, by name; labels ``y`` in the type asked for."""
+    names: dict[str, Any] = {path.stem: np.load(path) for path in folder.glob("*.npy")}
+    names |= {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
+    if labels and "y" in names:
+        names["y"] = names["y"].astype(labels)
+    return names
+
+
+def answer(worker: Worker, asked: dict[str, Any]) -> dict[str, Any]:
+    """What the worker says; what goes wrong is part of the answer."""
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            return measured(file, job)
+            return getattr(worker, asked.pop("do"))(**asked)
     except MemoryError:
         return {"error": "memory"}
     except Exception as error:
@@ -52,55 +102,10 @@ def attempted(file: str, job: dict[str, Any]) -> dict[str, Any]:
         return {"error": f"{type(error).__name__}: {text}"[:300]}
 
 
-def measured(file: str, job: dict[str, Any]) -> dict[str, Any]:
-    """Value, seconds (best and first) and added MiB of ``call``; values of what is in ``also``."""
-    with Path(file).open("rb") as stored:
-        names = pickle.load(stored)
-    exec(job["setup"], names)
-    call = compile(job["call"], "<call>", "eval")
-    start = time.process_time()
-    value = eval(call, names)
-    first = time.process_time() - start
-    answer = {"value": float(value), "first": first, "seconds": first}
-    if job["budget"]:
-        start = time.process_time()
-        answer["memory"] = memory(lambda: eval(call, names))
-        answer["seconds"] = time.process_time() - start
-        if answer["seconds"] < LONG:
-            answer["seconds"] = min(answer["seconds"], best(call, names, job["budget"]))
-    answer["also"] = [attempt(text, names) for text in job["also"]]
-    return answer
-
-
-def attempt(text: str, names: dict[str, Any]) -> float | None:
-    """The value of a call, or None where it cannot be computed: it is only there to explain another."""
-    try:
-        return float(eval(text, names))
-    except Exception:
-        return None
-
-
-def best(call: Any, names: dict[str, Any], budget: float) -> float:
-    """Smallest time of one call among those that fit in the budget (at least two timings)."""
-    number, taken = 1, timed(call, names, 1)
-    spent, least = taken, taken
-    number = max(1, int(SHORTEST / max(taken, 1e-7)))
-    timings = 1
-    while timings < 2 or (spent < budget and timings < 50):
-        taken = timed(call, names, number)
-        spent, least, timings = spent + taken, min(least, taken / number), timings + 1
-    return least
-
-
-def timed(call: Any, names: dict[str, Any], number: int) -> float:
-    start = time.process_time()
-    for _ in range(number):
-        eval(call, names)
-    return time.process_time() - start
-
-
-def memory(run: Any) -> float:
+def memory(run: Callable[[], Any]) -> float:
     """MiB of resident memory that a call adds at its peak."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)  # what earlier calls left behind would be used again, and not seen
     before = _status("VmRSS")
     try:
         Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
@@ -119,6 +124,17 @@ def _status(key: str) -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith(key)), 0)
 
 
+def main(most_memory: int) -> None:
+    """Answer until there are no more questions; whatever a package prints goes nowhere."""
+    if most_memory:
+        resource.setrlimit(resource.RLIMIT_AS, (most_memory, most_memory))
+    warnings.simplefilter("ignore")
+    with os.fdopen(os.dup(1), "w") as out:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        worker = Worker()
+        for line in sys.stdin:
+            print(json.dumps(answer(worker, json.loads(line))), file=out, flush=True)
+
+
 if __name__ == "__main__":
-    for answer in main(json.loads(sys.argv[1])):
-        print(json.dumps(answer), flush=True)
+    main(int(sys.argv[1]) if sys.argv[1:] else 0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-import pickle
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,10 @@ import calibrary as cal
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 sys.path.append(str(BENCHMARKS))
 
+import bench  # noqa: E402
 import calls  # noqa: E402
 import data  # noqa: E402
+import environment  # noqa: E402
 import limits  # noqa: E402
 import peers  # noqa: E402
 import results  # noqa: E402
@@ -34,8 +36,8 @@ OUR_CALLS = [
 ]
 
 
-def run(kind: str, text: str) -> Any:
-    names = {"cal": cal, "np": np, **data.make(kind, 200)}
+def run(kind: str, text: str, n: int = 200) -> Any:
+    names = {"cal": cal, "np": np, **data.make(kind, n)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return eval(text, names)
@@ -81,40 +83,67 @@ def test_keywords_named_in_our_calls_exist(kind: str, text: str) -> None:
                 assert {k.arg for k in node.keywords} <= set(known)
 
 
-def test_the_worker_reports_value_seconds_and_memory(tmp_path: Path) -> None:
-    path = tmp_path / "data.pickle"
-    path.write_bytes(pickle.dumps(data.make("binary", 200)))
-    job = {"data": [str(path)] * 2, "setup": calls.OURS, "call": "cal.brier_score(y, c)", "also": [["1 + 1"], []],
-           "budget": 0.01}  # fmt: skip
-    answer, second = worker.main(job)
-    assert (second["value"], second["also"]) == (answer["value"], [])
+@pytest.fixture
+def asking(tmp_path: Path) -> Iterator[bench.Bench]:
+    made = bench.Bench(tmp_path, limit=30, budget=0.01)
+    yield made
+    made.close()
+
+
+def opened(asking: bench.Bench, call: str, n: int = 200, labels: str = "", setup: str = calls.OURS) -> bench.Side:
+    return asking.side(sys.executable, "calibrary", "binary", n, setup, call, labels)
+
+
+def test_a_process_answers_with_value_seconds_and_memory(asking: bench.Bench) -> None:
+    side = opened(asking, "cal.brier_score(y, c)")
+    side.prepare(0.001)
+    answer = bench.alone(side, 0.01)
     assert answer["value"] == pytest.approx(run("binary", "cal.brier_score(y, c)"))
     assert answer["seconds"] > 0
     assert answer["memory"] >= 0
-    assert answer["also"] == [2.0]
+    again = opened(asking, "cal.expected_calibration_error(y, c)", n=100)
+    assert again.answer["value"] == pytest.approx(run("binary", "cal.expected_calibration_error(y, c)", 100))
+    assert peers.same_values(["len(y)", "1 / 0"], asking) == {"len(y)": 100.0, "1 / 0": None}
 
 
-def test_what_goes_wrong_is_part_of_the_answer(tmp_path: Path) -> None:
-    path = tmp_path / "data.pickle"
-    path.write_bytes(pickle.dumps({}))
-    job = {"data": [str(path)] * 2, "setup": "", "call": "1 / 0", "also": [[], []], "budget": 0}
-    (answer,) = worker.main(job)  # and the second size is not tried
-    assert answer["error"].startswith("ZeroDivisionError")
+def test_arrays_are_as_numpy_makes_them_and_labels_of_the_type_asked_for(tmp_path: Path) -> None:
+    # numpy's fast paths ask whether a dtype is its own object; the dtype of an unpickled array is not
+    folder = Path(bench.Bench(tmp_path).data("binary", 50))
+    for kind in calls.LABELS:
+        names = worker.read(folder, kind)
+        assert names["y"].dtype is np.dtype(kind)
+        assert names["c"].dtype is np.dtype("float64")
+        np.testing.assert_array_equal(names["y"], data.make("binary", 50)["y"])
+    boxes = worker.read(Path(bench.Bench(tmp_path).data("detections", 60)), None)
+    assert boxes == data.make("detections", 60)
 
 
-def test_a_call_that_takes_too_long_is_stopped_and_larger_sizes_are_not_asked(tmp_path: Path) -> None:
-    bench = peers.Bench(tmp_path, limit=30, budget=0.01)
+def test_what_goes_wrong_is_part_of_the_answer(asking: bench.Bench) -> None:
+    assert opened(asking, "1 / 0", setup="").answer["error"].startswith("ZeroDivisionError")
+    assert opened(asking, "1", setup="import nothing_like_it").answer["error"].startswith("ModuleNotFoundError")
+    assert opened(asking, "__import__('os')._exit(3)", setup="").failed
+    side = bench.Side(asking.process(sys.executable, "calibrary"), 30, {})
+    assert "nothing_is_open" in side.ask("time", number=1)["error"]  # another process: it knows of no call
+
+
+def test_a_call_that_takes_too_long_is_stopped_and_larger_sizes_are_not_asked(asking: bench.Bench) -> None:
+    asking.limit = 2
     call = "len(y) if len(y) < 50 else __import__('time').sleep(60)"
-    quick = bench.run(sys.executable, "binary", [20], "", call)
-    assert quick[20]["value"] == 20
-    slow = peers.Bench(tmp_path, limit=2, budget=0.01).run(sys.executable, "binary", [60, 70], "", call)
-    assert slow == {60: {"error": "more than 2 s"}}
+    task = calls.Task("wait", "", "binary", "len(y)", (calls.Peer("netcal", "", call),))
+    home = environment.Environment(python={"netcal": sys.executable})
+    found = list(peers.compare(task, list(task.peers), [20, 60, 70], asking, home))
+    assert [(r.n, r.package) for r in found] == [(20, "netcal"), (60, "netcal"), (70, "")]
+    assert found[0].theirs["value"] == found[0].ours["value"] == 20
+    assert found[1].theirs == {"error": "more than 2 s"}
 
 
-def test_the_least_of_two_rounds_counts_and_an_answer_beats_an_error() -> None:
-    a = {10: {"value": 1.0, "seconds": 2.0}, 20: {"error": "memory"}, 30: {"value": 1.0, "seconds": 1.0}}
-    b = {10: {"value": 1.0, "seconds": 3.0}, 20: {"value": 4.0, "seconds": 1.0}}
-    assert peers.least(a, b) == {10: a[10], 20: b[20], 30: a[30]}
+def test_both_sides_are_timed_in_the_same_turns(asking: bench.Bench) -> None:
+    ours = opened(asking, "sum(range(2000))", setup="")
+    ours.answer["seconds"] = 1e-9  # what it took at another time
+    theirs = asking.side(sys.executable, "theirs", "binary", 200, "", "sum(range(20000))")
+    mine, other = bench.in_turn(ours, theirs, 0.05)
+    assert mine["seconds"] > 1e-9
+    assert 2 < other["seconds"] / mine["seconds"] < 50
 
 
 def test_calls_measured_again_replace_what_they_had_and_are_named() -> None:
@@ -136,7 +165,7 @@ def row(
     ours: float, theirs: float, same: float | None = None, task: str = "ece", package: str = "MAPIE"
 ) -> dict[str, Any]:
     return {
-        "task": task, "package": package, "n": 100, "same": same,
+        "task": task, "package": package, "n": 100, "labels": "int64", "same": same,
         "ours": {"value": ours, "seconds": 1.0}, "theirs": {"value": theirs, "seconds": 2.0},
     }  # fmt: skip
 

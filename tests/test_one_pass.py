@@ -80,11 +80,24 @@ def test_loops_give_the_same_number_compiled_and_plain(id, decimals, monkeypatch
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("options", [{}, {"degree": 1}, {"degree": 0}, {"span": 1.4}, {"surface": "direct"}])
+@pytest.mark.parametrize("decimals", [1, 2, 16])
+def test_local_fits_give_the_same_number_compiled_and_plain(options, decimals, monkeypatch):
+    rng = np.random.default_rng(4)
+    c = rng.beta(0.7, 0.6, 120).round(decimals)
+    y, w = (rng.random(120) < c**1.5).astype(int), rng.integers(1, 4, 120)
+    found = []
+    for spent in (-1e12, 1e12):
+        monkeypatch.setitem(compiled._SPENT, "few local fits", spent)
+        found.append([cal.compute("ici", y, c, **options), cal.compute("ici", y, c, sample_weight=w, **options)])
+    assert found[0] == found[1]
+
+
 def test_one_call_on_few_rows_starts_no_compiler():
     code = (
         "import sys, numpy as np, calibrary as cal\n"
         "c = np.linspace(0.01, 0.99, 500); y = (np.arange(500) % 3 == 0).astype(int)\n"
-        "for id in ('ece', 'bs', 'tce', 'calbin', 'ece_knn', 'intce', 'skce_uq'): cal.compute(id, y, c)\n"
+        "for id in ('ece', 'bs', 'tce', 'calbin', 'ece_knn', 'intce', 'skce_uq', 'ici'): cal.compute(id, y, c)\n"
         "assert 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -87,6 +87,18 @@ def test_places_and_sizes_are_exact_in_the_bins_they_were_kept_in() -> None:
         cal.compute("d_ece", alone, features="location")
 
 
+def test_more_places_than_32_bits_can_number_are_kept_in_a_file(tmp_path: Path) -> None:
+    shown = cal.datasets.detections()
+    state = DetectionState(shown.categories, features="full", feature_bins=256).update(shown)
+    assert max(state.to_table()["place"].to_pylist()) > 2**31
+    state.save(tmp_path / "state")
+    options = {"features": "full", "n_bins": [10, 4, 4, 4, 4], "min_count": 1}
+    again = cal.compute("d_ece", DetectionState.load(tmp_path / "state"), **options)
+    assert again == pytest.approx(cal.compute("d_ece", shown, **options), rel=1e-11)
+    with pytest.raises(ValueError, match="more cells than can be numbered: use fewer feature_bins"):
+        DetectionState(shown.categories, features="full", feature_bins=4000)
+
+
 def test_predictions_are_read_as_from_a_state() -> None:
     shown = cal.datasets.detections()
     state = DetectionState(shown.categories).update(shown)

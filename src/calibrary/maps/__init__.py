@@ -45,6 +45,7 @@ _SYNONYMS = {
 }  # fmt: skip
 
 
+@functools.cache
 def map_class(name: str) -> Any:
     """The class of a map by its name."""
     key = name.lower().replace("-", "_").replace(" ", "_")
@@ -95,7 +96,7 @@ def fit_map(map: Any, view: Predictions, **options: Any) -> Any:
     """The map fitted to one view of predictions; an object the user passed is fitted on a copy where it is ours."""
     chosen = as_map(map, **options)
     if isinstance(chosen, CalibrationMap):
-        return copy.copy(chosen).fit(view)
+        return (copy.copy(chosen) if chosen is map else chosen).fit(view)
     if view.w is None:
         chosen.fit(view.y, view.c)
     else:

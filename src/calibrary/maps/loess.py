@@ -83,7 +83,10 @@ class Loess(CalibrationMap):
 
     def at(self, view: Predictions) -> Array:
         """The map at the distinct confidences of a binary view, which are checked already."""
-        return self._evaluate(view.ties.c)
+        x = self._axis(view.ties.c)
+        if self.constant_ is not None or x[0] < self.x_[0] or x[-1] > self.x_[-1]:
+            return self._evaluate(view.ties.c)
+        return self._clipped(self._ascending(x))
 
     def _evaluate(self, c: Array) -> Array:
         x = self._axis(c)
@@ -93,7 +96,10 @@ class Loess(CalibrationMap):
             result[inside] = self._curve(x[inside])
         else:
             result = self._curve(x)
-        return np.clip(result, 0.0, 1.0) if self.clip else result
+        return self._clipped(result)
+
+    def _clipped(self, curve: Array) -> Array:
+        return np.clip(curve, 0.0, 1.0) if self.clip else curve
 
     def _curve(self, x: Array) -> Array:
         if self.constant_ is not None:

@@ -93,6 +93,11 @@ class DetectionState(Saved, kind="detections"):
         self.feature_bins = whole("feature_bins", feature_bins) if self.features else 1
         self.closed = closed
         self.blocks = whole("blocks", blocks, 0)
+        if max(1, self.blocks) * len(self.categories) * self._places * self.grid.size * 4 >= 2**63:
+            raise ValueError(
+                f"feature_bins={feature_bins} of {len(self.features)} features, {len(self.categories)} categories and "
+                f"{self.blocks} blocks make more cells than can be numbered: use fewer feature_bins"
+            )
         self.n_images = 0
         self.iou_threshold: float | None = None
         self.matching: str | None = None
@@ -366,7 +371,7 @@ class DetectionState(Saved, kind="detections"):
         with extra("files", "a table of a state"):
             import pyarrow as pa
 
-        kinds = {"outcome": np.int8, "n": np.int64, "s": np.int64, "u": np.int64}
+        kinds = {"outcome": np.int8, "place": np.int64, "n": np.int64, "s": np.int64, "u": np.int64}
         columns = {name: pa.array(x.astype(kinds.get(name, np.int32))) for name, x in self._read().items()}
         return pa.table(columns).replace_schema_metadata({"calibrary": json.dumps(self._about())})
 

@@ -8,10 +8,13 @@ widens the window beyond the q-th distance (R does so for spans above one). Wher
 from __future__ import annotations
 
 from itertools import pairwise
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from calibrary.numerics.compiled import compiled, worth_compiling
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -19,6 +22,8 @@ Indices = NDArray[np.intp]
 #: Rows, or entries of a table of targets and rows, handled at once: temporaries stay in the cache, and BLAS does not
 #: start threads.
 _BLOCK = 8192
+#: So many targets times rows are not worth the overhead of arrays.
+_FEW = 20_000
 #: The weight is a polynomial of degree 9 on either side of the target, times powers up to 4.
 _NODES = 14
 #: A Gram matrix (of centred, scaled columns) worse than this is left to the pseudo-inverse.
@@ -60,6 +65,15 @@ def local_polynomial(
     upto: Indices | None = None,
 ) -> tuple[Array, Array]:
     """Value and slope of the local polynomial at each target."""
+    if upto is None and len(targets) * len(x) <= _FEW:
+        value, slope = _few(x, y, w, targets, q, degree, stretch)
+        doubtful = np.flatnonzero(np.isnan(value))
+        if not len(doubtful):
+            return value, slope
+        starts = nearest_window(x, targets[doubtful], q)
+        for i, start in zip(doubtful.tolist(), starts.tolist(), strict=True):
+            value[i], slope[i] = _fit_at(x, y, w, targets[i], x[start], x[start + q - 1], degree, stretch)
+        return value, slope
     starts = nearest_window(x, targets, q, upto)
     left, right = x[row_of(starts, upto)], x[row_of(starts + q - 1, upto)]
     radius = np.maximum(targets - left, right - targets) * stretch
@@ -76,6 +90,96 @@ def local_polynomial(
     for i in np.flatnonzero(np.isnan(value)).tolist():
         value[i], slope[i] = _fit_at(x, y, w, targets[i], left[i], right[i], degree, stretch)
     return value, slope
+
+
+def _few(
+    x: Array, y: Array, w: Array | None, targets: Array, q: int, degree: int, stretch: float
+) -> tuple[Array, Array]:
+    """All fits to few rows: one loop, plain or compiled, since a call of numpy takes longer than its numbers."""
+    value, slope = np.empty(len(targets)), np.empty(len(targets))
+    weights = np.ones(len(x)) if w is None else w
+    if worth_compiling("few local fits", 1.0 * len(x) * len(targets)):
+        columns = np.empty((2, len(x)))
+        compiled(_loop)(x, y, weights, targets, q, degree, stretch, columns[0], columns[1], value, slope)
+        return value, slope
+    k, u = [0.0] * len(x), [0.0] * len(x)
+    _loop(x.tolist(), y.tolist(), weights.tolist(), targets.tolist(), q, degree, stretch, k, u, value, slope)
+    return value, slope
+
+
+def _loop(
+    x: Any, y: Any, w: Any, targets: Any, q: int, degree: int, stretch: float, k: Any, u: Any, value: Any, slope: Any
+) -> None:
+    """The fit at every target; NaN where one needs care. ``k`` and ``u`` have room for a number of each row."""
+    n = len(x)
+    start = 0
+    for i in range(len(targets)):
+        at = targets[i]
+        if i > 0 and at < targets[i - 1]:
+            start = 0
+        while start + q < n and x[start + q] - at < at - x[start]:
+            start += 1
+        radius = max(at - x[start], x[start + q - 1] - at) * stretch
+        value[i] = slope[i] = np.nan
+        if radius <= 0.0:
+            continue
+        total = first = second = level = near = 0.0
+        for j in range(n):
+            u[j] = (x[j] - at) / radius
+            a = abs(u[j])
+            k[j] = 0.0
+            if a < 1.0:
+                t = 1.0 - a * a * a
+                k[j] = t * t * t * w[j]
+                near += w[j]
+                total += k[j]
+                first += k[j] * u[j]
+                second += k[j] * u[j] * u[j]
+                level += k[j] * y[j]
+        if total <= 1e-3 * near:
+            continue
+        if degree == 0:
+            value[i], slope[i] = level / total, 0.0
+            continue
+        mean = first / total
+        variance = second / total - mean * mean
+        if variance <= 1e-12:
+            continue
+        sd = sqrt(variance)
+        e1 = e2 = e3 = e4 = m1 = m2 = 0.0
+        for j in range(n):
+            if k[j] > 0.0:
+                z = (u[j] - mean) / sd
+                a = k[j] * z
+                e1 += a
+                m1 += a * y[j]
+                a *= z
+                e2 += a
+                m2 += a * y[j]
+                a *= z
+                e3 += a
+                e4 += a * z
+        e1, e2, e3, e4 = e1 / total, e2 / total, e3 / total, e4 / total
+        m0, m1, m2 = level / total, m1 / total, m2 / total
+        z = -mean / sd
+        if degree == 1:
+            determinant = e2 - e1 * e1
+            if determinant <= _SMALL_DETERMINANT * e2:
+                continue
+            b1 = (m1 - e1 * m0) / determinant
+            value[i] = (e2 * m0 - e1 * m1) / determinant + z * b1
+            slope[i] = b1 / (sd * radius)
+            continue
+        c00, c01, c02 = e2 * e4 - e3 * e3, e2 * e3 - e1 * e4, e1 * e3 - e2 * e2
+        c11, c12, c22 = e4 - e2 * e2, e1 * e2 - e3, e2 - e1 * e1
+        determinant = c00 + e1 * c01 + e2 * c02
+        if determinant <= _SMALL_DETERMINANT * e2 * e4:
+            continue
+        b0 = (c00 * m0 + c01 * m1 + c02 * m2) / determinant
+        b1 = (c01 * m0 + c11 * m1 + c12 * m2) / determinant
+        b2 = (c02 * m0 + c12 * m1 + c22 * m2) / determinant
+        value[i] = b0 + z * (b1 + z * b2)
+        slope[i] = (b1 + 2.0 * z * b2) / (sd * radius)
 
 
 def stand_ins(x: Array, weights: Array, cuts: Indices) -> tuple[Array, Array]:
@@ -292,16 +396,15 @@ def _cut_copies(ends: Indices, low: int, high: int) -> int:
 
 def hermite(vertices: Array, value: Array, slope: Array, z: Array) -> Array:
     """Cubic Hermite interpolation between vertices, at ascending z."""
-    left, width, rise = vertices[:-1], np.diff(vertices), np.diff(value)
+    left, width, rise = vertices[:-1], vertices[1:] - vertices[:-1], value[1:] - value[:-1]
     g0, g1 = slope[:-1] * width, slope[1:] * width
     # Hermite's form as a polynomial of the position in the cell
-    pieces = (left, width, value[:-1], g0, 3.0 * rise - 2.0 * g0 - g1, g0 + g1 - 2.0 * rise)
-    ends = np.searchsorted(z, vertices[1:-1], "right")
+    pieces = np.array((left, width, value[:-1], g0, 3.0 * rise - 2.0 * g0 - g1, g0 + g1 - 2.0 * rise))
     if len(z) < 100 * len(left):
-        cell = np.searchsorted(vertices[1:-1], z)
-        return _cubic(z, *(piece[cell] for piece in pieces))
+        return _cubic(z, *pieces[:, vertices[1:-1].searchsorted(z)])
+    ends = np.searchsorted(z, vertices[1:-1], "right")
     result = np.empty(len(z))
-    for start, stop, *piece in zip([0, *ends], [*ends, len(z)], *pieces, strict=True):
+    for start, stop, piece in zip([0, *ends], [*ends, len(z)], pieces.T, strict=True):
         result[start:stop] = _cubic(z[start:stop], *piece)
     return result
 
