@@ -11,7 +11,7 @@ import pytest
 import calibrary as cal
 from calibrary.numerics import compiled
 
-METRICS = [cal.expected_calibration_error, cal.brier_score]
+METRICS = [cal.expected_calibration_error, cal.brier_score, cal.negative_log_likelihood]
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +27,29 @@ def test_one_pass_gives_every_digit_of_the_ordinary_way(metric, kind, n):
     for c in (rng.random(n), rng.random(n).round(2), np.arange(n) % 16 / 15, rng.integers(0, 2, n) / 1.0):
         y = (rng.random(n) < c).astype(kind)
         assert metric(y, c) == metric(cal.predictions(y, c))
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+@pytest.mark.parametrize("n", [1, 7, 600, 9001])
+def test_one_pass_over_classes_gives_every_digit_of_the_ordinary_way(k, n):
+    rng = np.random.default_rng(n)
+    for p in (rng.dirichlet(np.ones(k), n), np.eye(k)[rng.integers(0, k, n)]):
+        y = rng.integers(0, k, n)
+        assert cal.negative_log_likelihood(y, p) == cal.negative_log_likelihood(cal.predictions(y, p))
+
+
+def test_what_is_wrong_with_classes_is_refused_as_ever():
+    p, y = np.full((4, 3), 1 / 3), np.array([0, 1, 2, 1])
+    for place, bad, said in (((1, 1), np.nan, "missing"), ((2, 0), 1.5, "above 1"), ((0, 2), 0.5, "sums to")):
+        wrong = p.copy()
+        wrong[place] = bad
+        with pytest.raises(ValueError, match=said):
+            cal.negative_log_likelihood(y, wrong)
+    for labels in ([0, 1, 3, 1], [0, -1, 2, 1]):
+        with pytest.raises(ValueError, match=r"y_true\[\d\]"):
+            cal.negative_log_likelihood(np.array(labels), p)
+    with pytest.raises(ValueError, match="as long"):
+        cal.negative_log_likelihood(y[:3], p)
 
 
 @pytest.mark.parametrize("n_bins", [2, 10, 49, 97])

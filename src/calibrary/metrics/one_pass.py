@@ -1,4 +1,4 @@
-"""Two common metrics of plain numpy arrays in one compiled pass that checks what it reads.
+"""Common metrics of plain numpy arrays in one compiled pass that checks what it reads.
 
 Who calls a metric again and again feels each pass over the rows. Here labels and probabilities are checked in the pass
 that uses them; whatever is not plain (other containers, weights, classes, a number out of place) is left to the
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.data.checks import CHUNK, Array
+from calibrary.data.checks import CHUNK, ROW_SUM_TOLERANCE, Array
 from calibrary.grouping.edges import EqualWidth
 from calibrary.numerics.compiled import worth_compiling
 
 _LABELS = frozenset((np.dtype(np.int64), np.dtype(bool), np.dtype(np.float64)))
-_FLOAT = np.dtype(np.float64)
+_FLOAT, _NUMBERS = np.dtype(np.float64), np.dtype(np.int64)
 _FIFTEEN = EqualWidth(15)
 #: Rows at a time, as the ordinary Brier score takes them: the same sums in the same order.
 _BLOCK = CHUNK // 2
@@ -29,6 +29,16 @@ def _plain(y: Any, c: Any) -> bool:
         type(y) is np.ndarray and type(c) is np.ndarray and c.dtype == _FLOAT and y.dtype in _LABELS
         and c.ndim == 1 and y.shape == c.shape and c.flags.c_contiguous and y.flags.c_contiguous and len(c) > 0
         and worth_compiling("one pass", 20.0 + 0.01 * len(c))
+    )  # fmt: skip
+
+
+def _plain_classes(y: Any, p: Any) -> bool:
+    """The same for one number per row and class, three or more, and labels that number them."""
+    return (
+        type(y) is np.ndarray and type(p) is np.ndarray and p.dtype == _FLOAT and y.dtype == _NUMBERS
+        and p.ndim == 2 and y.ndim == 1 and len(y) == len(p) > 0 and p.shape[1] > 2
+        and p.flags.c_contiguous and y.flags.c_contiguous
+        and worth_compiling("one pass", 40.0 + 0.005 * p.size)
     )  # fmt: skip
 
 
@@ -63,5 +73,29 @@ def brier_score(y: Any, c: Any) -> float | None:
     return float(total) / len(c)
 
 
+def log_likelihood(y: Any, c: Any) -> float | None:
+    """The negative log likelihood with its defaults; None for what is not plain, or has a row of likelihood 0."""
+    if _plain(y, c):
+        from calibrary.numerics.compiled.width_bins import of_outcome
+
+        likelihood: Array = np.empty(len(c))
+        good = of_outcome(c, y, likelihood)
+    elif _plain_classes(y, c):
+        from calibrary.numerics.compiled.width_bins import of_class
+
+        likelihood = np.empty(len(c))
+        good = of_class(c, y, ROW_SUM_TOLERANCE, likelihood)
+    else:
+        return None
+    if not good or np.minimum.reduce(likelihood, None) == 0.0:
+        return None
+    np.log(likelihood, out=likelihood)
+    return float(np.add.reduce(np.negative(likelihood, out=likelihood), 0, np.float64) / len(c)) + 0.0
+
+
 #: By the id of the metric.
-ONE_PASS: dict[str, Callable[[Any, Any], float | None]] = {"ece": calibration_error, "bs": brier_score}
+ONE_PASS: dict[str, Callable[[Any, Any], float | None]] = {
+    "ece": calibration_error,
+    "bs": brier_score,
+    "nll": log_likelihood,
+}

@@ -1,4 +1,4 @@
-"""Residuals of 0/1 labels, checked, and summed over bins of equal width: one pass over the rows."""
+"""Residuals of labels and the probability of what occurred, checked in the pass over the rows that computes them."""
 
 from __future__ import annotations
 
@@ -48,3 +48,29 @@ def residuals(c: Array, y: NDArray[Any], out: Array) -> bool:  # pragma: no cove
         good &= (c[i] >= 0.0) & (c[i] <= 1.0) & ((y[i] == 0) | (y[i] == 1))
         out[i] = y[i] - c[i]
     return good
+
+
+@jit
+def of_outcome(c: Array, y: NDArray[Any], out: Array) -> bool:  # pragma: no cover - compiled
+    """Write the probability of what occurred; returns whether all labels are 0 or 1 and all confidences in [0, 1]."""
+    good = True
+    for i in range(len(c)):
+        good &= (c[i] >= 0.0) & (c[i] <= 1.0) & ((y[i] == 0) | (y[i] == 1))
+        out[i] = abs(1.0 - y[i] - c[i])
+    return good
+
+
+@jit
+def of_class(p: Array, y: NDArray[Any], tolerance: float, out: Array) -> bool:  # pragma: no cover - compiled
+    """The same for rows of one probability for each class: labels from 0, rows that sum to one."""
+    n, k = p.shape
+    for i in range(n):
+        total = 0.0
+        good = True
+        for j in range(k):
+            total += p[i, j]
+            good &= (p[i, j] >= 0.0) & (p[i, j] <= 1.0)
+        if not good or not abs(total - 1.0) <= tolerance or not 0 <= y[i] < k:
+            return False
+        out[i] = p[i, y[i]]
+    return True
