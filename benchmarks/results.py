@@ -144,10 +144,10 @@ def markdown(results: dict[str, Any]) -> str:
 def _how(about: dict[str, Any]) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     notes = [f"({p.name}: {p.note}.)" for p in PACKAGES.values() if p.note and p.name in about["versions"]]
+    beside = f"; beside it ran {about['beside']}" if about.get("beside") else ""
     lines = [
         f"Made by `{about['command']}` on {about['date']} in {about['minutes']} minutes: "
-        f"{about['machine']}, {about['cores']} cores, Python {about['python']}, numpy {about['numpy']}"
-        f"{about.get('beside') and '; beside it ran ' + about['beside']}.",
+        f"{about['machine']}, {about['cores']} cores, Python {about['python']}, numpy {about['numpy']}{beside}.",
         "",
         "Every package has a process with one thread, and each of its calls is timed in turn with ours: ours, theirs, "
         "ours, theirs. Times are processor seconds, the least of these turns after a quarter of a second of calls that "
