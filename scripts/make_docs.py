@@ -10,6 +10,8 @@ site.
 from __future__ import annotations
 
 import ast
+import base64
+import functools
 import inspect
 import json
 import os
@@ -28,9 +30,11 @@ import calls  # noqa: E402
 import pictures  # noqa: E402
 import results  # noqa: E402
 from docstrings import formula, markdown  # noqa: E402
+from navigation import heading, in_order  # noqa: E402
 
 import calibrary as cal  # noqa: E402
 from calibrary.evaluation import FAMILIES  # noqa: E402
+from calibrary.lookup import _meanings  # noqa: E402
 from calibrary.metrics.declare import Alias, Entry  # noqa: E402
 from calibrary.metrics.entry import FUNCTIONS, TESTS  # noqa: E402
 
@@ -44,16 +48,31 @@ FAMILY = {
     "cumulative": "Cumulative metrics",
     "detection": "Object detection",
 }
+FAMILY_IS = {
+    "point": "A number for each row, from its predictions and its outcome, then a mean; or a function of such means. "
+    "Proper scores are here: they tell calibration and sharpness together.",
+    "bin": "Rows with like confidences are put together, and each group's mean confidence is compared with how often "
+    "the event happened. Easy to explain; the number of bins and their edges decide much.",
+    "kernel": "Instead of bins, every row counts its neighbors, and near ones more. No edges; a bandwidth instead.",
+    "curve": "A calibration curve is fitted to the data and compared with the diagonal.",
+    "cumulative": "Differences between outcomes and confidences are added up in the order of confidence. Nothing to "
+    "choose: no bins, no bandwidth.",
+    "detection": "Boxes that were found are matched with the objects that are there; the score of a box should be the "
+    "chance that it is right, or the overlap to be expected.",
+}
 
 
 def main(figures: bool = True) -> None:
     shutil.rmtree(OUT, ignore_errors=True)
     shutil.copytree(ROOT / "docs", OUT)
     (OUT / "figures").mkdir(exist_ok=True)
+    write("math.css", math_style())
     write("contributing.md", linked((ROOT / "CONTRIBUTING.md").read_text()))
     write("changelog.md", linked((ROOT / "CHANGELOG.md").read_text()))
-    entries = sorted(cal.catalogue.values(), key=lambda e: (FAMILIES.index(e.family), e.row or 1000))
+    entries = [e for family in FAMILIES for e in in_order(family)]
     write("catalogue.md", catalogue_page(entries))
+    for family in FAMILIES:
+        write(f"metrics/family-{family}.md", family_page(family))
     for entry in entries:
         write(f"metrics/{entry.id}.md", metric_page(entry))
     write("errata.md", errata_page(entries))
@@ -71,6 +90,15 @@ def write(name: str, text: str) -> None:
     path = OUT / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text.rstrip() + "\n", encoding="utf-8")
+
+
+def math_style() -> str:
+    """The font of formulas inside the style sheet: some browsers load no font from a page on disk."""
+    font = base64.b64encode((ROOT / "docs" / "fonts" / "stix-two-math.woff").read_bytes()).decode()
+    return (
+        f'@font-face {{ font-family: "Formulas"; src: url("data:font/woff;base64,{font}") format("woff"); }}\n'
+        'math { font-family: "Formulas", "STIX Two Math", "Cambria Math", "Latin Modern Math", math; }'
+    )
 
 
 def linked(text: str) -> str:
@@ -101,15 +129,30 @@ def catalogue_page(entries: list[Entry]) -> str:
         "grow (empty: it depends on the data); *test* says whether a hypothesis test of its own comes with it (every "
         "metric has a Monte Carlo one). `calibrary list` prints the same table, `calibrary explain ece` one entry.",
     ]
-    head = ("row", "metric", "id", "what it tells", "range", "ideal", "proper", "test")
+    lines += ["", _FILTER]
     for family in FAMILIES:
-        lines += ["", f"## {FAMILY[family]}", "", "| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-        lines += [_catalogue_row(e) for e in entries if e.family == family]
+        lines += ["", f"## {FAMILY[family]}", "", *_catalogue_table(in_order(family))]
     return "\n".join(lines)
 
 
-def _catalogue_row(e: Entry) -> str:
-    name = f"[{e.name}](metrics/{e.id}.md)"
+#: A field that docs/filter.js makes work: it leaves the rows that contain every word.
+_FILTER = '<input class="filter" type="search" placeholder="Show rows with ..." aria-label="Show rows with" hidden>'
+
+
+def family_page(family: str) -> str:
+    """The metrics of one family."""
+    lines = [f"# {FAMILY[family]}", "", FAMILY_IS[family], "", _FILTER, ""]
+    return "\n".join(lines + _catalogue_table(in_order(family), above="../"))
+
+
+def _catalogue_table(entries: list[Entry], above: str = "") -> list[str]:
+    head = ("row", "metric", "id", "what it tells", "range", "ideal", "proper", "test")
+    rows = [_catalogue_row(e, above) for e in entries]
+    return ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head), *rows]
+
+
+def _catalogue_row(e: Entry, above: str) -> str:
+    name = f"[{heading(e)}]({above}metrics/{e.id}.md)"
     proper = {"no": "", "dataset": ""}.get(e.proper, e.proper)
     tells, test = markdown(e.meaning), "yes" if e.has_test else ""
     cells = (str(e.row or ""), name, f"`{e.id}`", tells, _range(e), _ideal(e), proper, test)
@@ -128,7 +171,7 @@ def _ideal(e: Entry) -> str:
 
 
 def metric_page(e: Entry) -> str:
-    lines = [f"# {e.name[0].upper()}{e.name[1:]}", ""]
+    lines = [f"# {heading(e)}", ""]
     lines += [f"**{markdown(e.meaning)}**", ""]
     shown = formula(e.function.__doc__ or "")
     lines += [f"$${shown}$$", ""] if shown else []
@@ -224,7 +267,7 @@ def _facts(e: Entry) -> list[tuple[str, str]]:
         ("row in Table 2", str(e.row or "")),
         ("in the review", e.place if e.section else ""),
         ("newer than the review", "" if e.section else e.equation),
-        ("family", f"{e.family}, {e.subfamily}" if e.section else e.family),
+        ("family", f"[{FAMILY[e.family]}](family-{e.family}.md)" + (f", {e.subfamily}" if e.section else "")),
         ("pros in Table 2", "; ".join(e.table2.pros) if e.table2 else ""),
         ("cons in Table 2", "; ".join(e.table2.cons) if e.table2 else ""),
         ("range", e.range_note or _range(e)),
@@ -245,38 +288,53 @@ def _facts(e: Entry) -> list[tuple[str, str]]:
 
 
 def _corrections(e: Entry) -> list[str]:
-    rows = ["| about | the review says | right is |", "| --- | --- | --- |"]
+    """Printed, right, and what proves it."""
+    proofs = _proofs()
+    rows = ["| about | the review says | right is | proved by |", "| --- | --- | --- | --- |"]
     return rows + [
-        "| " + " | ".join(t.replace("|", "\\|") for t in (c.fact, c.review, c.ours)) + " |" for c in e.corrections
+        "| " + " | ".join(t.replace("|", "\\|") for t in (c.fact, c.review, c.ours, proofs[f"{e.id}: {c.fact}"])) + " |"
+        for c in e.corrections
     ]
+
+
+@functools.cache
+def _proofs() -> dict[str, str]:
+    """The test that proves each correction, "id: fact" by name, read from tests/test_errata.py."""
+    tree = ast.parse((ROOT / "tests" / "test_errata.py").read_text("utf-8"))
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            marks = [d for d in node.decorator_list if isinstance(d, ast.Call) and ast.unparse(d.func) == "proves"]
+            found |= {ast.literal_eval(p): _told(f"test_errata.py::{node.name}") for m in marks for p in m.args}
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("ELSEWHERE", "WORDS"):
+            found |= {place: _told(said) for place, said in ast.literal_eval(node.value).items()}
+    return found
+
+
+def _told(proof: str) -> str:
+    """A test by what it promises, with its file; words as they are."""
+    file, _, name = proof.rpartition("::")
+    return f"*{name.removeprefix('test_').replace('_', ' ')}* (`{file}`)" if file else proof
 
 
 def errata_page(entries: list[Entry]) -> str:
     with_errata = [e for e in entries if e.corrections]
     total = sum(len(e.corrections) for e in with_errata)
+    tested = sum(".py`" in _proofs()[f"{e.id}: {c.fact}"] for e in with_errata for c in e.corrections)
     lines = [
         "# Errata of the review",
         "",
         "calibrary follows R. O. Lane, *A comprehensive review of classifier probability calibration metrics*, except "
         "where an equation or a statement there is a misprint or differs from the papers it cites. "
-        f"{total} such places, with the review's claim beside ours. Under each stands the test that proves it: the "
-        "slow literal definition of the metric, to which the library is held on small data of every kind, and the "
-        "stored values of the inventors' code or of an independent computation.",
+        f"Here are {total} such places: what the review says, what is right, and the test that proves it. {tested} of "
+        "them have a test in `tests/`, which shows by numbers that the printed claim fails or that ours holds "
+        "(a test is named here by what it promises: `pytest -k largest_brier`). The others are about names and "
+        "sources, where there is nothing to compute. Each metric is held to a slow literal definition besides (`tests/test_definitions.py`).",
     ]
     for e in with_errata:
         row = f" (row {e.row})" if e.row else ""
-        lines += ["", f"## [{e.name}](metrics/{e.id}.md){row}", "", *_corrections(e), "", _proof(e)]
+        lines += ["", f"## [{heading(e)}](metrics/{e.id}.md){row}", "", *_corrections(e)]
     return "\n".join(lines)
-
-
-def _proof(e: Entry) -> str:
-    """The tests that hold a metric to what is right."""
-    golden = sorted(
-        path.stem for path in (ROOT / "tests" / "reference").glob("*.json") if f'"id": "{e.id}"' in path.read_text()
-    )
-    values = f"; stored values: {', '.join(f'`tests/reference/{name}.json`' for name in golden)}" if golden else ""
-    definition = f"`pytest tests/test_definitions.py -k {e.id}`, the definition `{e.id}` in `tests/definitions.py`"
-    return f"*Proved by* {definition}{values}."
 
 
 # -- command line ------------------------------------------------------------------------------------
@@ -284,14 +342,11 @@ def _proof(e: Entry) -> str:
 
 def names_page(entries: list[Entry]) -> str:
     """Every name of every metric, and the number it means."""
-    meanings: dict[str, list[Entry]] = {}
-    for entry in entries:
-        for name in dict.fromkeys((entry.id, entry.name, *map(str, entry.aliases), entry.function.__name__)):
-            meanings.setdefault(name, []).append(entry.under(name))
+    names = {n for e in entries for n in (e.id, e.name, *map(str, e.aliases), e.function.__name__)}
     lines = [
         "# Which name means which number",
         "",
-        f"{len(meanings)} names, each of which `compute`, `interval`, `test`, `evaluate` and the command line take; "
+        f"{len(names)} names, which `compute`, `interval`, `test`, `evaluate` and the command line take; "
         "case, dashes, spaces and underscores do not matter. A name that carries settings gives the metric with them. "
         "How names came to mean several things, and what other packages call them, is in "
         "[One name, several metrics](names.md).",
@@ -299,22 +354,24 @@ def names_page(entries: list[Entry]) -> str:
         "| name | is | with |",
         "| --- | --- | --- |",
     ]
-    for name in sorted(meanings, key=lambda n: (n.lower(), n)):
-        lines += _meanings_of(name, meanings[name])
+    lines += [_meaning(name) for name in sorted(names, key=lambda n: (n.lower(), n))]
     lines += ["", "## Names with another use", "", "| name | here | elsewhere also |", "| --- | --- | --- |"]
     return "\n".join(lines + [f"| {n} | `{e.id}` | {other} |" for e in entries for n, other in e.homonyms.items()])
 
 
-def _meanings_of(name: str, entries: list[Entry]) -> list[str]:
-    """One row for what the name means; for an ambiguous one the candidates, which look-up lists when it refuses it."""
+def _meaning(name: str) -> str:
+    """What the name means; for an ambiguous one the candidates, which look-up lists when it refuses it."""
     try:
-        found = [cal.catalogue[name]]
+        found = cal.catalogue[name]
+        is_, with_ = _linked_id(found), f"`{found.called.words}`" if found.called else ""
     except cal.UnknownMetricError:
-        found = []
-    cells = [(f"[`{e.id}`](metrics/{e.id}.md)", f"`{e.called.words}`" if e.called else "") for e in found]
-    if not found:
-        cells = [("refused: " + ", ".join(f"`{e.id}`" for e in entries) + " and others are meant by it", "")]
-    return [f"| {name.replace('|', chr(92) + '|')} | {is_} | {with_} |" for is_, with_ in cells]
+        candidates = [_linked_id(e) + (f" with `{e.called.words}`" if e.called else "") for e in _meanings(name)]
+        is_, with_ = "refused, because it may mean " + " or ".join(candidates), ""
+    return f"| {name.replace('|', chr(92) + '|')} | {is_} | {with_} |"
+
+
+def _linked_id(e: Entry) -> str:
+    return f"[`{e.id}`](metrics/{e.id}.md)"
 
 
 def public_page() -> str:

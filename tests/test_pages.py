@@ -44,7 +44,33 @@ def test_every_name_is_listed_with_what_look_up_makes_of_it(names):
                 assert f"`{found.id}`" in row[1]
                 assert (f"`{found.called.words}`" if found.called else "") in row[2]
     assert "`norm=2`" in listed["RMSCE"][2]
-    assert "refused" in listed["SCE"][1]
+    assert "`ece`" in listed["SCE"][1]  # refused, with every meaning
+    assert "`lens='class-wise'`" in listed["SCE"][1]
+    assert "`sce`" in listed["SCE"][1]
+
+
+def test_every_metric_is_in_the_navigation_of_its_family(make_docs):
+    import navigation
+
+    listed = {
+        page: family
+        for chapter in navigation.families()
+        for family, pages in chapter.items()
+        for page in (p if isinstance(p, str) else next(iter(p.values())) for p in pages)
+    }
+    for entry in cal.catalogue.values():
+        assert listed[f"metrics/{entry.id}.md"] == navigation.SHORT[entry.family]
+        assert f"(../metrics/{entry.id}.md)" in make_docs.family_page(entry.family)
+    assert set(navigation.SHORT) == set(FAMILIES)
+
+
+def test_every_erratum_is_shown_with_its_proof(make_docs):
+    page = make_docs.errata_page(list(cal.catalogue.values()))
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ") and "---" not in line]
+    assert all(row[3].strip(" |") for row in rows)
+    said = "*the largest brier score is two over k* (`test_errata.py`)"
+    assert any(said in row[3] for row in rows)
+    assert sum(len(e.corrections) for e in cal.catalogue.values()) == sum(row[0] != "| about" for row in rows)
 
 
 def test_every_public_name_has_its_sentence(make_docs):

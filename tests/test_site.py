@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import importlib.util
 import io
 import json
 import re
 import shlex
 from pathlib import Path
+from string import ascii_letters
 
 import pytest
 
@@ -146,6 +148,28 @@ def test_every_formula_of_a_docstring_can_be_converted():
         formula = monkey.formula(entry.function.__doc__ or "")
         if formula:
             assert not re.search(r"<mi>\\\\?[A-Za-z]", convert(formula, True)), f"{entry.id}: {formula}"
+
+
+def test_the_font_has_every_sign_of_the_formulas():
+    """Also the slanted letters that a browser takes for a variable, and the parts of stretched brackets."""
+    pytest.importorskip("latex2mathml")
+    pytest.importorskip("griffe")
+    tables = pytest.importorskip("fontTools.ttLib")
+    font = tables.TTFont(ROOT / "docs/fonts/stix-two-math.woff")
+    docstrings, convert = _script("docstrings"), _script("mathml").mathml
+    signs: set[str] = set()
+    for entry in cal.catalogue.values():
+        formula = docstrings.formula(entry.function.__doc__ or "")
+        made = html.unescape(re.sub(r"<[^>]+>", "", convert(formula, True))) if formula else ""
+        signs |= set(made) - set(" \n")
+    slanted = {
+        chr(0x1D434 + ord(s) - 65) if s < "a" else chr(0x1D44E + ord(s) - 97) for s in signs if s in ascii_letters
+    }
+    slanted = {"\u210e" if s == "\U0001d455" else s for s in slanted}  # the place of the slanted h is elsewhere
+    assert len(signs) > 60
+    assert {s for s in signs | slanted if ord(s) not in font.getBestCmap()} == set()
+    stretched = font["MATH"].table.MathVariants.VertGlyphCoverage.glyphs
+    assert {font.getBestCmap()[ord(s)] for s in "()[]{}|∑√"} <= set(stretched)
 
 
 def test_the_picture_of_a_metric_shows_its_stored_response():

@@ -5,7 +5,8 @@
 #
 # ## `top_label_ece` and `classwise_ece` are not the ECE
 #
-# Under that name calibre gives the *root* of the *debiased squared* error with bins of equal mass.
+# Under that name calibre gives the *root* of the *debiased squared* error with bins of equal mass. The lines below do what
+# `calibre.top_label_ece(label, p, n_bins=15)` does, and give its number.
 
 # %%
 import numpy as np
@@ -17,22 +18,44 @@ z = rng.normal(0, 2, 2000)
 c = 1 / (1 + np.exp(-z))  # the probability of class 1, over-confident
 y = (rng.random(2000) < 1 / (1 + np.exp(-0.7 * z))).astype(int)
 
+
 # %%
+def calibre_debiased(y, c, n_bins=15):
+    """The squared error of bins of equal mass, less the variance of each bin's mean label."""
+    rank = np.argsort(np.argsort(c, kind="stable"))
+    bin_of = rank * n_bins // len(c)
+    n, events, expected = [np.bincount(bin_of, weights=v) for v in (np.ones(len(c)), y, c)]
+    label, confidence = events / n, expected / n
+    return np.sum(n / len(c) * ((confidence - label) ** 2 - label * (1 - label) / (n - 1)))
+
+
 p = np.random.default_rng(0).dirichlet(np.ones(4) * 0.5, 2000)
-label = (p.cumsum(axis=1) > np.random.default_rng(1).random((2000, 1)) ** 1.2).argmax(axis=1)
-print(f"ECE of the predicted class:          {cal.expected_calibration_error(label, p):.6f}")
-theirs = cal.debiased_squared_calibration_error(label, p, root=True, mass_rule="floor")
-print(f"calibre's number, by our call:       {theirs:.6f}")
+truth = np.where(p.max(axis=1, keepdims=True) > 0.8, 0.8 * p + 0.05, p)  # wrong only where it is most certain
+label = (truth.cumsum(axis=1) > np.random.default_rng(1).random((2000, 1))).argmax(axis=1)
+theirs = np.sqrt(calibre_debiased(p.argmax(axis=1) == label, p.max(axis=1)))
+ours = cal.expected_calibration_error(label, p)
+by_us = cal.debiased_squared_calibration_error(label, p, root=True, mass_rule="floor")
+print(f"calibre's top_label_ece:         {theirs:.6f}")
+print(f"ECE of the predicted class:      {ours:.6f}")
+print(f"calibre's number, by our call:   {by_us:.6f}")
+assert np.isclose(theirs, by_us, rtol=1e-9)
+assert not np.isclose(theirs, ours, rtol=1e-2)
 
 # %% [markdown]
 # ## Debiased error: spare rows
 #
 # When N is not a multiple of the number of bins, some bins get one row more. The inventors give them to the first bins, and so does
-# calibrary; calibre spreads them.
+# calibrary; calibre (`calibre.debiased_calibration_error(y, c, squared=True)`) spreads them.
 
 # %%
-print(f"calibrary: {cal.debiased_squared_calibration_error(y[:1990], c[:1990]):.8f}")
-print(f"calibre:   {cal.debiased_squared_calibration_error(y[:1990], c[:1990], mass_rule='floor'):.8f}")
+y, c = y[:1990], c[:1990]
+theirs, ours = calibre_debiased(y, c), cal.debiased_squared_calibration_error(y, c)
+by_us = cal.debiased_squared_calibration_error(y, c, mass_rule="floor")
+print(f"calibre:                       {theirs:.8f}")
+print(f"calibrary:                     {ours:.8f}")
+print(f"calibre's number, by our call: {by_us:.8f}")
+assert np.isclose(theirs, by_us, rtol=1e-9)
+assert not np.isclose(theirs, ours, rtol=1e-6)
 
 # %% [markdown]
-# Its smECE shares [relplot's](relplot.md) difference.
+# Its smECE differs from ours as [relplot's](relplot.md) does.
