@@ -65,6 +65,8 @@ FAMILY_IS = {
 def main(figures: bool = True) -> None:
     shutil.rmtree(OUT, ignore_errors=True)
     shutil.copytree(ROOT / "docs", OUT)
+    for page in sorted((OUT / "tutorials").glob("*.md")) + sorted((OUT / "packages").glob("*.md")):
+        page.write_text(wrapped(page.read_text("utf-8")), "utf-8")
     (OUT / "figures").mkdir(exist_ok=True)
     write("math.css", math_style())
     write("contributing.md", linked((ROOT / "CONTRIBUTING.md").read_text()))
@@ -90,6 +92,16 @@ def write(name: str, text: str) -> None:
     path = OUT / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text.rstrip() + "\n", encoding="utf-8")
+
+
+def wrapped(text: str) -> str:
+    """Printed sentences may be broken where the page ends; printed tables may not."""
+
+    def marked(block: re.Match[str]) -> str:
+        table = re.search(r"\S {2,}\S|^ ", block[1], re.MULTILINE)
+        return block[0] if table else block[0].replace("{ .text .output }", "{ .text .output .wrap }")
+
+    return re.sub(r"^``` { \.text \.output }\n(.*?)^```$", marked, text, flags=re.MULTILINE | re.DOTALL)
 
 
 def math_style() -> str:
@@ -119,15 +131,15 @@ def linked(text: str) -> str:
 
 
 def catalogue_page(entries: list[Entry]) -> str:
-    built = list(entries)
     lines = [
         "---\nhide: [navigation, toc]\n---",
         "# Catalogue",
         "",
-        f"{sum(e.row is not None for e in built)} of the 82 metrics of Lane's review and "
-        f"{sum(e.row is None for e in built)} relatives of theirs. *Ideal* is the value of a calibrated model as data "
-        "grow (empty: it depends on the data); *test* says whether a hypothesis test of its own comes with it (every "
-        "metric has a Monte Carlo one). `calibrary list` prints the same table, `calibrary explain ece` one entry.",
+        f"All {sum(e.row is not None for e in entries)} metrics of Lane's review and "
+        f"{sum(e.row is None for e in entries)} relatives of theirs. *Ideal* is the value of a calibrated model as "
+        "data grow (empty: it depends on the data); *test* says whether a hypothesis test of its own comes with it "
+        "(every metric has a Monte Carlo one). `calibrary list` prints the same table, `calibrary explain ece` one "
+        "entry.",
     ]
     lines += ["", _FILTER]
     for family in FAMILIES:
@@ -178,7 +190,7 @@ def metric_page(e: Entry) -> str:
     if e.use:
         lines += [f'!!! tip "Use it"\n    {e.use}', ""]
     if e.avoid:
-        lines += [f'!!! warning "Take care"\n    {e.avoid}', ""]
+        lines += [f'!!! warning "When not, and what to watch"\n    {e.avoid}', ""]
     lines += _picture(e)
     lines += ["| | |", "| --- | --- |", *(f"| {k} | {v} |" for k, v in _facts(e) if v), ""]
     lines += _folded_names(e) + _studied(e)
@@ -220,7 +232,8 @@ def _picture(e: Entry) -> list[str]:
         pictures.response(stored["strengths"], curves, e.name),
         "",
         f"Its value on {RESPONSE_ROWS} rows as a model moves away from calibrated (middle): predictions that are too "
-        "timid or too extreme, and predictions that are too low or too high. What is flat, it does not see.",
+        "timid or too extreme, and predictions that are too low or too high. Where a line is flat, the metric does not "
+        "see that error.",
         "",
     ]
 
@@ -329,7 +342,8 @@ def errata_page(entries: list[Entry]) -> str:
         f"Here are {total} such places: what the review says, what is right, and the test that proves it. {tested} of "
         "them have a test in `tests/`, which shows by numbers that the printed claim fails or that ours holds "
         "(a test is named here by what it promises: `pytest -k largest_brier`). The others are about names and "
-        "sources, where there is nothing to compute. Each metric is held to a slow literal definition besides (`tests/test_definitions.py`).",
+        "sources, where there is nothing to compute. Each metric is held to a slow literal definition "
+        "besides (`tests/test_definitions.py`).",
     ]
     for e in with_errata:
         row = f" (row {e.row})" if e.row else ""
@@ -379,7 +393,7 @@ def public_page() -> str:
     own = {function.__name__: id for id, function in FUNCTIONS.items()}
     tests = {test.function.__name__: id for id, test in TESTS.items()}
     kinds: dict[str, list[str]] = {
-        title: [] for title in ("Functions", "Results and other nouns", "Rooms", "Metrics", "Tests")
+        title: [] for title in ("Functions", "Results and other nouns", "Modules", "Metrics", "Tests")
     }
     for name in cal.__all__:
         thing = getattr(cal, name)
@@ -388,7 +402,7 @@ def public_page() -> str:
             id = own.get(name) or tests[name]
             kind, shown = "Metrics" if name in own else "Tests", f"[`{name}`](metrics/{id}.md)"
         elif inspect.ismodule(thing):
-            kind, shown = "Rooms", f"`{name}`"
+            kind, shown = "Modules", f"`{name}`"
         else:
             kind, shown = "Functions" if name[0].islower() else "Results and other nouns", f"`{name}`"
         kinds[kind].append(f"| {shown} | {markdown(says).replace('|', chr(92) + '|')} |")
@@ -538,12 +552,17 @@ def figures_page(draw: bool) -> str:
             plt.close(figure)
             lines += [
                 "",
-                f"## {name.replace('-', ' ').capitalize()}",
+                f"## {_figure_name(name)}",
                 "",
                 f"![{name}](figures/{name}.png){{ .figure }}",
             ]
             lines += ["", "```python", shown[name], "```"]
     return "\n".join(lines)
+
+
+def _figure_name(name: str) -> str:
+    words = name.replace("d-ece", "D-ECE").replace("corp", "CORP").replace("loess", "LOESS").replace("-", " ")
+    return f"{words[0].upper()}{words[1:]}".replace("D ECE", "D-ECE")
 
 
 def gallery_code(source: str) -> tuple[str, dict[str, str]]:

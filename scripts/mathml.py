@@ -20,8 +20,26 @@ def mathml(latex: str, display: bool) -> str:
     text = latex.strip()
     for name, known in _NAMES.items():
         text = text.replace(name, known)
+    text = _stretched(text)
     text = re.sub(r"\\operatorname\*?\{([^}]*)\}", r"\\mathrm{\1}", text)
     return convert(text, display="block" if display else "inline")
+
+
+def _stretched(latex: str) -> str:
+    r"""Brackets that were made large by hand (``\Big(``) as brackets that fit what they hold; bars open, then close."""
+    opened: list[str] = []
+
+    def fitted(found: re.Match[str]) -> str:
+        sign = found[1]
+        if sign in "([" or (sign in ("|", r"\|") and sign not in opened):
+            opened.append(sign)
+            return rf"\left{sign}"
+        if opened:
+            opened.pop()
+        return rf"\right{sign}"
+
+    fitting = re.sub(r"\\[bB]igg?[lr]?\s*(\\\||[()\[\]|])", fitted, latex)
+    return latex if opened or fitting.count(r"\left") != fitting.count(r"\right") else fitting
 
 
 def replaced(page: str) -> str:

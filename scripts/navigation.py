@@ -43,5 +43,5 @@ def families() -> list[dict[str, list[Any]]]:
 def on_config(config: Any) -> Any:
     for chapter in config.nav:
         if "Metrics" in chapter:
-            chapter["Metrics"] += families()
+            chapter["Metrics"].append({"By family": families()})
     return config

@@ -73,6 +73,13 @@ def test_every_erratum_is_shown_with_its_proof(make_docs):
     assert sum(len(e.corrections) for e in cal.catalogue.values()) == sum(row[0] != "| about" for row in rows)
 
 
+def test_printed_sentences_wrap_and_printed_tables_do_not(make_docs):
+    blocks = "``` { .text .output }\na sentence\n```\n\n``` { .text .output }\nname  value\n```\n"
+    sentence, table = make_docs.wrapped(blocks).split("\n\n")
+    assert sentence.startswith("``` { .text .output .wrap }\n")
+    assert table.startswith("``` { .text .output }\n")
+
+
 def test_every_public_name_has_its_sentence(make_docs):
     page = make_docs.public_page()
     for name in cal.__all__:

@@ -121,6 +121,13 @@ def test_commands_of_the_readme_run(tmp_path, monkeypatch):
     assert {line.split()[1] for line in lines if line.startswith("make ")} <= set(targets)
 
 
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_of_the_repository_lead_to_its_files(page):
+    """A forge shows these pages without the site, so pages that are made for it do not count."""
+    for link in re.findall(r"\]\(([^)#]+)", (ROOT / page).read_text(encoding="utf-8")):
+        assert link.startswith("https://") or (ROOT / link).exists(), link
+
+
 def test_the_readme_counts_what_there_is():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"{len(cal.catalogue)} metrics, among them all 82" in text.replace("\n", " ")
@@ -137,6 +144,16 @@ def test_formulas_become_mathml():
     assert 'display="block"' in made
     assert "\\" not in made
     assert "&#x02264;" in made or "≤" in made or "&#x02A7D;" in made
+
+
+def test_brackets_made_large_by_hand_fit_what_they_hold():
+    pytest.importorskip("latex2mathml")
+    convert = _script("mathml").mathml
+    for latex in (r"\Big(\sum_b x_b\Big)^2", r"\int \Big| \frac{1}{W} \Big| dt", r"\big\| a - b \big\|_p"):
+        made = convert(latex, True)
+        assert made.count('stretchy="true"') == 2
+        assert "minsize" not in made
+    assert "minsize" in convert(r"a \Big( b", True)  # one alone stays as it is
 
 
 def test_every_formula_of_a_docstring_can_be_converted():

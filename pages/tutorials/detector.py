@@ -33,6 +33,9 @@ for name in ("d_ece", "laece", "oce"):
     print(f"{name:8s} {cal.compute(name, matches):.3f}  {entry.meaning}")
 
 # %% [markdown]
+# The figure above reads 0.123 and 0.197 instead: it has ten bins and looks at all classes together, while the metrics have the bins of
+# their inventors (20 and 25), and LaECE is a mean over classes. Say which, whenever you report one of them.
+#
 # Detections of one image belong together, so intervals draw whole images:
 
 # %%
@@ -46,4 +49,4 @@ print(f"D-ECE {found.estimate:.3f}, true error between {found.low:.3f} and {foun
 plots.plot_d_ece_map(matches, n_bins=[5, 6, 6], min_samples=2, counts=True)
 
 # %% [markdown]
-# Cells with few detections are left blank. On the command line: `calibrary detection report ground_truth.json results.json`.
+# Hatched cells have too few detections to say anything. On the command line: `calibrary detection report ground_truth.json results.json`.

@@ -19,7 +19,7 @@ def day(rng, slope=1.0, n=200):
 
 
 # %% [markdown]
-# ## How often does a daily test cry wolf?
+# ## How often does a daily test raise a false alarm?
 
 # %%
 rng = np.random.default_rng(1)

@@ -30,7 +30,7 @@ __all__ = ["lipschitz_calibration_error"]
     equation="(82)",
     references=cited("kakade2008", "blasiok2023"),
     use="The reference among consistent errors: within a factor of the distance from calibration, nothing to tune.",
-    avoid="A direction: it has no sign; report the mean residual beside it.",
+    avoid="Reading a direction from it: it has no sign; report the mean residual beside it.",
     corrections=(
         Correction(
             "range", "[-1, 1], signed", "the maximum is over z and -z alike, so it is never negative: [0, 1], unsigned"

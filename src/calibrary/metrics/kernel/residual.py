@@ -42,7 +42,7 @@ _FIRST = 0.05
     equation="(66)",
     references=cited("blasiok2024"),
     use="One number without any tuning, small exactly when the model is close to calibrated.",
-    avoid="A direction: it has no sign; report the mean residual beside it.",
+    avoid="Reading a direction from it: it has no sign; report the mean residual beside it.",
     corrections=(
         Correction(
             "(66)",
