@@ -19,7 +19,7 @@ print(f"{len(y)} rows, {y.mean():.1%} malignant, mean prediction {p.mean():.1%}"
 # frequency; bins with few cases are faded.
 
 # %%
-plots.plot_reliability(y, p, n_bins=10)
+plots.plot_reliability(y, p)
 
 # %% [markdown]
 # Nearly all predictions are close to 0 or 1, and there the model is wrong more often than it says. The mean is about right, so a

@@ -17,7 +17,7 @@ print(p.shape, f"accuracy {(p.argmax(axis=1) == y).mean():.1%}, mean confidence 
 # The default for several classes: is the model right as often as the probability of its predicted class says?
 
 # %%
-plots.plot_reliability(y, p, n_bins=10)
+plots.plot_reliability(y, p)
 
 # %% [markdown]
 # The forest is *under*-confident: it says 55% and is right nearly always. Averaging many trees pulls probabilities to the middle.

@@ -43,11 +43,12 @@ for name, p in (("naive Bayes", bayes), ("logistic", logistic)):
     print(f"{name:12s} miscalibration {parts.miscalibration:.4f}, discrimination {parts.discrimination:.4f}")
 
 # %% [markdown]
-# Most of the gap is miscalibration: recalibrated, naive Bayes would come close.
+# Of the difference of 0.0375, 0.0160 is miscalibration, which recalibrating naive Bayes would remove. The larger part, 0.0215, is
+# discrimination: the logistic regression also knows better who is ill.
 
 # %%
 plots.plot_cumulative({"naive Bayes": (y, bayes), "logistic": (y, logistic)})
 
 # %% [markdown]
-# The curve needs no bins: where it rises, the outcome happened more often than predicted; where it falls, less often. A calibrated model
-# stays in the grey.
+# The curve needs no bins: where it rises, the outcome happened more often than predicted; where it falls, less often. The curve of
+# a calibrated model ends within the height of the grey triangle.

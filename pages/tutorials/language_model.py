@@ -25,7 +25,7 @@ for words, found in (("600 rows", alone), ("200 questions", together)):
     print(f"{words:14s} ECE {found.estimate:.3f}, true error between {found.low:.3f} and {found.high:.3f}")
 
 # %%
-plots.plot_reliability(y, p, n_bins=10)
+plots.plot_reliability(y, p)
 
 # %% [markdown]
 # ## Is the confidence good for anything?

@@ -32,7 +32,7 @@ for words, q in (("before", p[1::2]), ("after", after)):
     print(f"{words:7s} ECE {found.estimate:.3f}, true error between {found.low:.3f} and {found.high:.3f}")
 
 # %%
-plots.plot_reliability({"before": (y[1::2], p[1::2]), "after": (y[1::2], after)}, n_bins=10)
+plots.plot_reliability({"before": (y[1::2], p[1::2]), "after": (y[1::2], after)})
 
 # %% [markdown]
 # ## Never judge a map on the rows it was fitted to
