@@ -39,11 +39,19 @@ assert mmce(right, c) > 5 * mmce(truth, c)
 #
 # ## `ACE` is another metric
 #
-# In netcal it is the plain mean of the bins' gaps. In the paper most people mean (Nixon et al.), and here, `ace` has bins of equal mass.
+# In netcal (`ACE(15).measure(c, y)`) it is the plain mean of the bins' gaps. In the paper that most people mean (Nixon et al.), and here,
+# `ace` has bins of equal mass.
 
 # %%
-print(f"netcal's ACE:       {cal.region_balanced_calibration_error(y, c, min_count=1):.6f}")
-print(f"adaptive, our ace:  {cal.adaptive_calibration_error(y, c):.6f}")
+bin_of = np.minimum((c * 15).astype(int), 14)
+gaps = [abs(y[bin_of == b].mean() - c[bin_of == b].mean()) for b in np.unique(bin_of)]
+theirs, ours = np.mean(gaps), cal.adaptive_calibration_error(y, c)
+by_us = cal.region_balanced_calibration_error(y, c, min_count=1)
+print(f"netcal's ACE:              {theirs:.6f}")
+print(f"adaptive, our ace:         {ours:.6f}")
+print(f"their number, by our call: {by_us:.6f}")
+assert np.isclose(theirs, by_us, rtol=1e-12)
+assert not np.isclose(theirs, ours, rtol=1e-3)
 
 # %% [markdown]
 # ## Bins of equal mass
@@ -52,6 +60,13 @@ print(f"adaptive, our ace:  {cal.adaptive_calibration_error(y, c):.6f}")
 # edges give the same number:
 
 # %%
-edges = [0, *np.quantile(c, np.linspace(0, 1, 16)[1:-1]), 1]
-print(f"netcal:    {cal.expected_calibration_error(y, c, edges=edges, closed='left'):.6f}")
-print(f"calibrary: {cal.adaptive_calibration_error(y, c):.6f}")
+inner = np.quantile(c, np.linspace(0, 1, 16)[1:-1])
+bin_of = np.searchsorted(inner, c, side="right")
+theirs = sum(abs(np.sum(y[bin_of == b] - c[bin_of == b])) for b in range(15)) / len(c)
+ours = cal.adaptive_calibration_error(y, c)
+by_us = cal.expected_calibration_error(y, c, edges=[0, *inner, 1], closed="left")
+print(f"netcal:                    {theirs:.6f}")
+print(f"calibrary:                 {ours:.6f}")
+print(f"their number, by our call: {by_us:.6f}")
+assert np.isclose(theirs, by_us, rtol=1e-12)
+assert not np.isclose(theirs, ours, rtol=1e-6)

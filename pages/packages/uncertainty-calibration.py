@@ -33,7 +33,10 @@ assert np.isclose(theirs, cal.adaptive_calibration_error(y, c, mass_rule="split"
 
 # %%
 truth = (np.random.default_rng(3).random(2000) < c).astype(int)  # calibrated
-print(f"calibrary: {cal.debiased_squared_calibration_error(truth, c):.6f}")
+unbiased = cal.debiased_squared_calibration_error(truth, c)
+print(f"uncertainty-calibration: {max(unbiased, 0.0) ** 0.5:.6f}")
+print(f"calibrary, squared:      {unbiased:.6f}")
+assert unbiased < 0
 
 # %% [markdown]
 # ## Missing values

@@ -13,16 +13,16 @@ import numpy as np
 
 import calibrary as cal
 
-rng = np.random.default_rng(0)
-z = rng.normal(0, 2, 2000)
-c = 1 / (1 + np.exp(-z))  # the probability of class 1, over-confident
-y = (rng.random(2000) < 1 / (1 + np.exp(-0.7 * z))).astype(int)
-
-# %%
 draw = np.random.default_rng(0)
 score = draw.beta(4, 3, 300)
 correct = (draw.random(300) < score**1.3).astype(int)
 edges = np.linspace(score.min(), score.max(), 11)
-stretched = cal.expected_calibration_error(correct, score, edges=[0, *edges[1:-1], 1])
-print(f"bins from {score.min():.2f} to {score.max():.2f}: {stretched:.6f}")
-print(f"bins from 0 to 1:       {cal.expected_calibration_error(correct, score, n_bins=10):.6f}")
+bin_of = np.searchsorted(edges[1:-1], score)
+theirs = sum(abs(np.sum(correct[bin_of == b] - score[bin_of == b])) for b in range(10)) / len(score)
+ours = cal.expected_calibration_error(correct, score, n_bins=10)
+by_us = cal.expected_calibration_error(correct, score, edges=[0, *edges[1:-1], 1])
+print(f"uq-detr, bins from {score.min():.2f} to {score.max():.2f}: {theirs:.6f}")
+print(f"calibrary, bins from 0 to 1:     {ours:.6f}")
+print(f"their number, by our call:       {by_us:.6f}")
+assert np.isclose(theirs, by_us, rtol=1e-12)
+assert not np.isclose(theirs, ours, rtol=1e-3)

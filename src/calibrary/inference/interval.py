@@ -61,8 +61,8 @@ def interval(
 
     A calibration error sits at the end of its range when the model is calibrated, and its estimate is biased away from
     it. Resampling rows adds that bias a second time: a bootstrap interval of the ECE of a calibrated model covers 0
-    in a third of all samples. So the default asks which truths would not have been surprised by the data ("inversion"):
-    the interval holds the perfect value exactly when the Monte Carlo test (:func:`calibrary.test` with
+    in a third of all samples. So the default keeps every truth that the data do not contradict ("inversion"): the
+    interval holds the perfect value exactly when the Monte Carlo test (:func:`calibrary.test` with
     ``method="monte-carlo"``) at the same level does not reject. The estimate itself may lie outside: it is biased
     upwards, and the interval is of the truth.
 
