@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -52,11 +53,44 @@ def test_the_notes_of_a_release_are_its_chapter_alone():
         notes("0.3.0", text)
 
 
+def _recipe():
+    """The recipe as conda reads it: names in double braces replaced, then YAML."""
+    text = (ROOT / "conda/meta.yaml").read_text(encoding="utf-8")
+    known = {**dict(re.findall(r'{% set (\w+) = "(.+)" %}', text)), "PYTHON": "python"}
+    text = re.sub(r"^{%.*%}$", "", text, flags=re.MULTILINE)
+    return yaml.safe_load(re.sub(r"{{ (\w+) }}", lambda m: known[m[1]], text))
+
+
 def test_the_recipe_asks_for_what_the_project_asks_for():
-    recipe = (ROOT / "conda/meta.yaml").read_text()
-    run = re.search(r"  run:\n((?:    - .*\n)+)", recipe)[1]
-    asked = {line.strip("- ").replace(" ", "") for line in run.splitlines()}
-    assert asked == {*PROJECT["dependencies"], f"python{PROJECT['requires-python']}"}
+    recipe = _recipe()
+    run = {line.replace(" ", "") for line in recipe["requirements"]["run"]}
+    assert run == {*PROJECT["dependencies"], f"python{PROJECT['requires-python']}"}
+    assert {"pip", "hatchling"} <= set(recipe["requirements"]["host"])
+    extras = {r for group in PROJECT["optional-dependencies"].values() for r in group}
+    names = {"matplotlib-base": "matplotlib", "pytorch": "torch"}  # what conda calls them
+    for line in recipe["requirements"]["run_constrained"]:
+        name, bound = line.split()
+        assert f"{names.get(name, name)}{bound}" in extras, line
+
+
+def test_the_recipe_is_that_of_the_project():
+    recipe = _recipe()
+    assert recipe["package"]["name"] == PROJECT["name"]
+    assert recipe["about"]["license"] == PROJECT["license"]
+    assert recipe["about"]["license_file"] in PROJECT["license-files"]
+    scripts = [f"{name} = {where}" for name, where in PROJECT["scripts"].items()]
+    assert recipe["build"]["entry_points"] == scripts
+    for command in recipe["test"]["commands"]:
+        exec(shlex.split(command)[2], {})  # python -c "..."
+
+
+def test_the_hook_for_stored_pages_looks_at_their_sources():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    (looked_at,) = [hook["files"] for hook in hooks if "make_tutorials.py" in hook["entry"]]
+    tutorials = _script("make_tutorials")
+    for source in tutorials.sources():
+        for path in (source, tutorials.stored(source)):
+            assert re.match(looked_at, path.relative_to(ROOT).as_posix()), path
 
 
 def test_workflows_try_the_oldest_and_newest_python_on_three_systems():
