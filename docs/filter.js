@@ -11,7 +11,7 @@ for (const field of document.querySelectorAll("input.filter")) {
         row.hidden = !words.every(word => text.includes(word))
         left += !row.hidden
       }
-      const whole = table.closest(".md-typeset__scrollwrap") ?? table
+      const whole = table.closest(".catalogue") ?? table.closest(".md-typeset__scrollwrap") ?? table
       whole.hidden = left === 0
       if (whole.previousElementSibling?.tagName === "H2") whole.previousElementSibling.hidden = left === 0
     }

@@ -160,7 +160,8 @@ def family_page(family: str) -> str:
 def _catalogue_table(entries: list[Entry], above: str = "") -> list[str]:
     head = ("row", "metric", "id", "what it tells", "range", "ideal", "proper", "test")
     rows = [_catalogue_row(e, above) for e in entries]
-    return ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head), *rows]
+    table = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head), *rows]
+    return ['<div class="catalogue" markdown>', "", *table, "", "</div>"]
 
 
 def _catalogue_row(e: Entry, above: str) -> str:
@@ -344,6 +345,8 @@ def errata_page(entries: list[Entry]) -> str:
         "(a test is named here by what it promises: `pytest -k largest_brier`). The others are about names and "
         "sources, where there is nothing to compute. Each metric is held to a slow literal definition "
         "besides (`tests/test_definitions.py`).",
+        "",
+        _FILTER,
     ]
     for e in with_errata:
         row = f" (row {e.row})" if e.row else ""
@@ -364,6 +367,8 @@ def names_page(entries: list[Entry]) -> str:
         "case, dashes, spaces and underscores do not matter. A name that carries settings gives the metric with them. "
         "How names came to mean several things, and what other packages call them, is in "
         "[One name, several metrics](names.md).",
+        "",
+        _FILTER,
         "",
         "| name | is | with |",
         "| --- | --- | --- |",

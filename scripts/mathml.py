@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import html
 import re
+import xml.etree.ElementTree as ET
 from typing import Any
 
 from latex2mathml.converter import convert
 
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\s*\\([(\[])(.*?)\\[)\]]\s*</\1>', re.DOTALL)
 
+
+_SPACE = "http://www.w3.org/1998/Math/MathML"
+_BELOW = {f"{{{_SPACE}}}msub": f"{{{_SPACE}}}munder", f"{{{_SPACE}}}msubsup": f"{{{_SPACE}}}munderover"}
 
 #: What the converter knows by another name.
 _NAMES = {r"\lVert": r"\|", r"\rVert": r"\|", r"\lvert": "|", r"\rvert": "|", r"\arg": r"\mathrm{arg}"}
@@ -22,7 +26,18 @@ def mathml(latex: str, display: bool) -> str:
         text = text.replace(name, known)
     text = _stretched(text)
     text = re.sub(r"\\operatorname\*?\{([^}]*)\}", r"\\mathrm{\1}", text)
-    return convert(text, display="block" if display else "inline")
+    made = convert(text, display="block" if display else "inline")
+    return _limits(made) if display else made
+
+
+def _limits(made: str) -> str:
+    """Indexes of displayed sums stand below and above, also inside brackets."""
+    ET.register_namespace("", _SPACE)
+    root = ET.fromstring(made)
+    for part in root.iter():
+        if part.tag in _BELOW and len(part) and part[0].text in ("\u2211", "\u220f"):
+            part.tag = _BELOW[part.tag]
+    return ET.tostring(root, encoding="unicode")
 
 
 def _stretched(latex: str) -> str:

@@ -153,6 +153,8 @@ def test_brackets_made_large_by_hand_fit_what_they_hold():
         made = convert(latex, True)
         assert made.count('stretchy="true"') == 2
         assert "minsize" not in made
+    assert "munder>" in convert(r"\left(\sum_b x_b\right)^2", True)  # and the index stays below
+    assert "munder>" not in convert(r"\left(\sum_b x_b\right)^2", False)
     assert "minsize" in convert(r"a \Big( b", True)  # one alone stays as it is
 
 
