@@ -37,6 +37,7 @@ from calibrary.evaluation import FAMILIES  # noqa: E402
 from calibrary.lookup import _meanings  # noqa: E402
 from calibrary.metrics.declare import Alias, Entry  # noqa: E402
 from calibrary.metrics.entry import FUNCTIONS, TESTS  # noqa: E402
+from calibrary.study import stored_study  # noqa: E402
 
 MOST_NAMES = 8  # in a table; more are folded
 RESPONSE_ROWS = 400  # of scripts/make_responses.py
@@ -240,21 +241,39 @@ def _picture(e: Entry) -> list[str]:
 
 
 def _studied(e: Entry) -> list[str]:
-    """What the study of metrics against known truth found, where its result is stored."""
-    try:
-        from calibrary.study import stored_study
-    except ImportError:
-        return []
+    """What the study of metrics against known truth found; of a metric of several numbers, for each of them."""
     found = stored_study()
-    rows = [(n, found.row(e.id, n)) for n in found.sizes if e.id in found.found["sizes"][str(n)]]
-    if not rows:
-        return []
-    head = ("rows", "a calibrated model reads", "finds an error (power)", "puts two models in the right order")
-    lines = ["## Against known truth", "", "| " + " | ".join(head) + " |", "|" + " ---: |" * len(head)]
-    for n, row in rows:
-        shown = [_shown(row.get("null"), ".3g"), _shown(row.get("power"), ".0%"), _shown(row.get("across"), ".0%")]
-        lines.append(f"| {n:,} | " + " | ".join(shown) + " |")
-    return [*lines, "", "Means over the worlds of `calibrary.study`, in which the truth is known; tests at 5%.", ""]
+    named = [name for name in found.names if name == e.id or name.startswith(f"{e.id}.")]
+    lines = [line for name in named for line in _study_table(found, name, e.better == "perfect")]
+    if not lines:
+        why = found.found["left_out"].get(e.id)
+        return ["## Against known truth", "", f"Not in [the study](../study.md): {why}.", ""] if why else []
+    own = found.found["tests"].get("1000", {}).get(e.id)
+    if own:
+        lines += [
+            f"Its own test at 1,000 rows finds {own['power']:.0%}, and rejects {own['level']:.0%} of calibrated.",
+            "",
+        ]
+    about = (
+        "Means over the worlds of [the study](../study.md), in which the truth is known: errors found at a level of "
+        "5%, and pairs of models put in the order of their true error."
+    )
+    return ["## Against known truth", "", *lines, about, ""]
+
+
+def _study_table(found: Any, name: str, signed: bool) -> list[str]:
+    reads = "a calibrated model is off its ideal by" if signed else "a calibrated model reads"
+    head = ("rows", reads, "errors found", "the same, 5% positive", "pairs in the right order")
+    rows = []
+    for n in found.sizes:
+        if name in found.found["sizes"][str(n)]:
+            row = found.row(name, n)
+            rare = (row.get("power_by_law") or {}).get("rare")
+            shares = (row.get("power"), rare, row.get("across"))
+            shown = [_shown(row.get("null"), ".3g"), *(_shown(share, ".0%") for share in shares)]
+            rows.append(f"| {n:,} | " + " | ".join(shown) + " |")
+    part = [f"`{name}`:", ""] if "." in name else []
+    return [*part, "| " + " | ".join(head) + " |", "|" + " ---: |" * len(head), *rows, ""] if rows else []
 
 
 def _shown(value: float | None, form: str) -> str:

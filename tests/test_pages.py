@@ -73,6 +73,19 @@ def test_every_erratum_is_shown_with_its_proof(make_docs):
     assert sum(len(e.corrections) for e in cal.catalogue.values()) == sum(row[0] != "| about" for row in rows)
 
 
+def test_the_page_of_a_metric_tells_what_the_study_found(make_docs):
+    from calibrary.study import stored_study
+
+    row = stored_study().row("ece", 1000)
+    page = make_docs.metric_page(cal.catalogue["ece"])
+    cells = (f"{row['null']:.3g}", f"{row['power']:.0%}", f"{row['power_by_law']['rare']:.0%}", f"{row['across']:.0%}")
+    assert f"| 1,000 | {' | '.join(cells)} |" in page
+    both = make_docs.metric_page(cal.catalogue["cis"])
+    assert "`cis.slope`:" in both
+    assert "Its own test at 1,000 rows finds" in both
+    assert "no boxes" in make_docs.metric_page(cal.catalogue["d_ece"])
+
+
 def test_printed_sentences_wrap_and_printed_tables_do_not(make_docs):
     blocks = "``` { .text .output }\na sentence\n```\n\n``` { .text .output }\nname  value\n```\n"
     sentence, table = make_docs.wrapped(blocks).split("\n\n")
