@@ -31,7 +31,7 @@ def answers() -> list[tuple[str, str, str]]:
     return [
         (f"exact: {n['exact']} metrics", "bins with edges of cells, means: ECE, MCE, E/O", "#0b7a4b"),
         (f"bounded: {n['smooth']} smooth", "error falls with the square of the cell: BS, NLL, smECE", "#1a66a8"),
-        (f"bounded or close: {n['order']} + {n['copies']}", "by order, by copies; off by one cell: ACE, KS, ICI", "#5a55b5"),
+        (f"bounded or close: {n['order']} + {n['copies']}", "by order or copies: ACE, KS, AUC, ICI", "#5a55b5"),
         (f"by keys: {n['keys']}", "make the column first, keep it apart with by=", "#8a6d1a"),
         (f"sampled: {n['sample']}, and whole vectors", "VectorState(sample=100_000) says on how many rows", "#a8541a"),
         (f"refused: {n['counts']}", f"need single rows; {n['detection']} of detections: DetectionState", "#a02c3c"),
