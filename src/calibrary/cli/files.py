@@ -332,8 +332,19 @@ def _from_arrow(table: Any, wanted: Sequence[str], name: str) -> Columns:
             raise InputError(f"column {column!r} of {name} holds {values.type} values: one value per row is expected")
         if pa.types.is_decimal(values.type):
             values = values.cast(pa.float64())
-        found[column] = values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()
+        found[column] = _as_numpy(values)
     return found
+
+
+def _as_numpy(values: Any) -> Any:
+    """The values of a column. Numbers go by their memory: Arrow's own way would load pandas first."""
+    import pyarrow as pa
+
+    plain = pa.types.is_integer(values.type) or pa.types.is_float32(values.type) or pa.types.is_float64(values.type)
+    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) and plain else values
+    if plain and not values.null_count and isinstance(whole, pa.Array):
+        return np.array(np.from_dlpack(whole))
+    return values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()
 
 
 # -- JSON -------------------------------------------------------------------------------------------

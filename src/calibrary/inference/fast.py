@@ -308,7 +308,17 @@ def _area_of_the_walk() -> Prepare:
             found = area_of(step, wide, view.total if new_w is None else float(new_w.sum()), norm)
             return found ** (1.0 / norm) if root else found
 
-        return value
+        def many(new_y: Any) -> Array:
+            step = new_y - view.c if view.w is None else (new_y - view.c) * view.w
+            step = np.add.reduceat(step[:, order], start, axis=1) if len(start) < view.n else step[:, order]
+            below = np.zeros((len(step), len(wide)))
+            np.cumsum(step, axis=1, out=below[:, 1:])
+            below /= view.total
+            above = below[:, -1:] - below
+            found = np.asarray((np.abs(below) ** norm + np.abs(above) ** norm) @ wide)
+            return found ** (1.0 / norm) if root else found
+
+        return InBlocks(value, many)
 
     return prepare
 

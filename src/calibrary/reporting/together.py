@@ -10,7 +10,6 @@ from calibrary._text import for_html as escape
 from calibrary.evaluation import Row
 from calibrary.inference import Comparison
 from calibrary.lookup import catalogue
-from calibrary.plots.data import axis_names
 from calibrary.reporting.model import Report
 from calibrary.reporting.numbers import ends, number, with_interval
 from calibrary.reporting.rows import label
@@ -113,6 +112,8 @@ def overlay(reports: Sequence[Report]) -> str:
         for t in (0, 0.2, 0.4, 0.6, 0.8, 1)
     )
     wide, high = _LEFT + _SIDE + 12, _SIDE + _BELOW + 12
+    from calibrary.plots.data import axis_names  # with what draws, which a table does not need
+
     across, up = (name.lower() for name in axis_names(_lens(reports[0])))
     return (
         f'<svg class="overlay" viewBox="0 0 {wide:g} {high:g}" role="img" aria-label="Reliability of all models">'

@@ -147,6 +147,10 @@ def _inward_step(x: Array, gradient: Array, hessian: Array, lower: float, upper:
 
 
 def _solve(hessian: Array, gradient: Array) -> Array:
+    if len(gradient) <= 2:
+        few = _solve_few(hessian, gradient)
+        if few is not None:
+            return few
     # scaled by its diagonal: columns may differ by many orders of magnitude
     scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), 1e-300))
     scaled = hessian * np.outer(scale, scale)
@@ -155,6 +159,22 @@ def _solve(hessian: Array, gradient: Array) -> Array:
     except np.linalg.LinAlgError:
         found = scale * np.linalg.lstsq(scaled, gradient * scale, rcond=1e-14)[0]
     return found
+
+
+def _solve_few(hessian: Array, gradient: Array) -> Array | None:
+    """One or two unknowns, by elimination from the larger entry of the scaled matrix; None where it is singular."""
+    if len(gradient) == 1:
+        return gradient / hessian[0] if hessian[0, 0] > 1e-300 else None
+    (a, b), (_, d) = hessian.tolist()
+    g, h = gradient.tolist()
+    if not (a > 1e-300 and d > 1e-300):
+        return None
+    ratio = b / a
+    left = d - ratio * b
+    if not left > 1e-14 * d:  # so little is left that the general way decides
+        return None
+    second = (h - ratio * g) / left
+    return np.array([(g - b * second) / a, second])
 
 
 def logistic_loss(
