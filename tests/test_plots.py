@@ -834,3 +834,19 @@ def test_the_map_of_few_detections_is_coarser_instead_of_blank():
     assert np.isfinite(data.map).any()
     finer = plots.d_ece_map_data(matches, n_bins=data.n.shape[0] + 1)  # one more bin leaves most of them out
     assert finer.kept_share < 0.5
+
+
+def test_a_smooth_curve_fades_where_what_it_smooths_lies_beside_it():
+    rng = np.random.default_rng(0)
+    even = rng.random(2000)
+    whole = plots.smooth_data((rng.random(2000) < 0.8 * even).astype(int), even, n_resamples=0)
+    assert whole.support.min() > 0.9
+    few = rng.choice([0.7, 0.8, 0.9, 1.0], 2000)  # nothing below .7: at .7 the curve is of what lies above
+    sure = plots.smooth_data((rng.random(2000) < few - 0.2).astype(int), few, n_resamples=0)
+    assert sure.sigma > 0.1
+    assert (sure.support[sure.grid < 0.6] == 0.0).all()
+    assert (sure.support[(sure.grid > 0.68) & (sure.grid < 0.7)] < 0.6).all()
+    assert (sure.support[(sure.grid > 0.82) & (sure.grid < 0.98)] > 0.9).all()
+    y, p, _ = cal.datasets.digits()  # many near 1, few below .4, where the diagram of bins lies far under the curve
+    timid = plots.smooth_data(y, p, n_resamples=0)
+    assert (timid.support[timid.grid < 0.25] < 0.1).all()

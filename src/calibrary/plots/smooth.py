@@ -113,13 +113,35 @@ def smooth_data(
 
 
 def _support(t: Array, some: Cells, kernel: Array, sigma: float) -> Array:
-    """1 where at least five predictions lie within one width and carry their due of the smoothing, 0 where none do."""
+    """1 where at least five predictions lie within one width and carry their due of the smoothing, 0 where none do.
+
+    Nor does a curve tell of a place if what is smoothed there lies beside it: predictions that become many on one side
+    pull it their way, away from the few that bins show.
+    """
     near = np.abs(t[:, None] - some.c) <= sigma
     cases = near @ some.weight
     whole = kernel @ some.weight
     carried = (kernel * near) @ some.weight / np.where(whole > 0, whole, 1.0)
     # predictions spread evenly carry 68% of the smoothing within one width
-    return np.asarray(np.minimum(cases / 5.0, 1.0) * np.minimum(carried / 0.5, 1.0))
+    # spread evenly they lie on both sides, one width away (root mean square)
+    mean, square = _away(t, some, sigma)
+    here = np.clip(np.minimum(2.0 - 2.0 * np.abs(mean), (2.0 - square) / 0.75), 0.0, 1.0)
+    return np.asarray(np.minimum(cases / 5.0, 1.0) * np.minimum(carried / 0.5, 1.0) * here)
+
+
+def _away(t: Array, some: Cells, sigma: float) -> tuple[Array, Array]:
+    """How far the predictions that are smoothed at each place lie from it, in widths: mean and mean square."""
+    total, mean, square = (np.zeros(len(t)) for _ in range(3))
+    for image in (some.c, -some.c, 2.0 - some.c):  # what is beyond an end counts by its mirror image
+        away = (image - t[:, None]) / sigma
+        near = np.exp(-0.5 * away**2)
+        total += near @ some.weight
+        near *= away
+        mean += near @ some.weight
+        near *= away
+        square += near @ some.weight
+    total = np.maximum(total, np.finfo(float).tiny)
+    return mean / total, square / total
 
 
 def _smece_interval(some: Cells, smece: float, drawn: tuple[Array, Array], level: float) -> tuple[float, float]:

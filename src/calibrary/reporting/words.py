@@ -193,7 +193,7 @@ def size(row: Row, decision: Decision | None, level: float) -> str:
         if at_end and decision is not None and decision.rejected:
             text += f", so that its size by itself cannot be told from {number(row.perfect)}"
         if decision is not None and not decision.rejected and leaves_out_ideal(row) and entry.judges:
-            text += f", which leaves out {number(row.perfect)}: by itself, but not among all that decides"
+            text += f", which by itself leaves out {number(row.perfect)}, though what decides does not"
     if row.null_mean is not None and entry.judges:
         text += f"; a calibrated model would read {number(row.null_mean)}"
     return text + "."
