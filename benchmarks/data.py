@@ -16,9 +16,9 @@ import numpy as np
 REFERENCE = Path(__file__).parent.parent / "tests" / "reference" / "data"
 
 
-def binary(n: int) -> dict[str, Any]:
+def binary(n: int, seed: int = 0) -> dict[str, Any]:
     """Over-confident predictions, heaped at both ends."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     z = rng.normal(0, 2, n)
     y = (rng.random(n) < 1 / (1 + np.exp(-0.7 * z))).astype(np.int64)
     return _with_two_columns(y, 1 / (1 + np.exp(-z)))

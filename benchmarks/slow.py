@@ -20,15 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from data import binary
 
 IDS = ("intce", "ece_pl", "ece_pl3", "bkde", "dkde", "skde", "ece_fott", "skce_uq", "tce", "ici", "ece", "bs")
-
-
-def data(n: int, seed: int = 0) -> tuple[Any, Any]:
-    """Over-confident predictions."""
-    rng = np.random.default_rng(seed)
-    z = rng.normal(0.0, 2.0, n)
-    return (rng.random(n) < 1.0 / (1.0 + np.exp(-0.7 * z))).astype(np.int64), 1.0 / (1.0 + np.exp(-z))
 
 
 def least(call: Callable[[], Any], enough: float = 0.3) -> tuple[float, Any]:
@@ -46,11 +40,13 @@ def measured(rows: int, ids: list[str]) -> dict[str, Any]:
     """Sorts and value of every metric in this process."""
     import calibrary as cal
 
-    y, c = data(rows)
+    made = binary(rows)
+    y, c = made["y"], made["c"]
+    other = binary(min(6000, rows), seed=1)
     sort, _ = least(lambda: np.sort(c))
     found: dict[str, Any] = {"sort": sort}
     for id in ids:
-        cal.compute(id, *data(min(6000, rows), seed=1))
+        cal.compute(id, other["y"], other["c"])
         seconds, value = least(lambda id=id: cal.compute(id, y, c))  # type: ignore[misc]
         if seconds < 0.05:  # often enough for the compiler to have been started: once more
             seconds, value = least(lambda id=id: cal.compute(id, y, c))  # type: ignore[misc]
