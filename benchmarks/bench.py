@@ -12,6 +12,8 @@ import queue
 import subprocess
 import tempfile
 import threading
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -24,20 +26,20 @@ ROOT = HERE.parent
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"), "1"
 )
-#: Seconds of calls before any is timed: enough for calibrary and others to compile what they compile.
-WARM = 0.25
+#: Seconds of calls before any is timed: enough for calibrary to compile what it compiles after a tenth of a second.
+WARM = 0.2
 #: Seconds that one timing should last at least, by repeating the call; and beyond which it is not repeated.
 SHORTEST, LONG = 0.01, 4.0
 #: Seconds that importing a package and reading the data may take.
 IMPORT = 120.0
-#: How often each side is timed.
-FEWEST_TURNS, MOST_TURNS = 3, 12
+#: How often each side is timed at the most.
+MOST_TURNS = 12
 
 Answer = dict[str, Any]
 
 
 class Process:
-    """One Python with one package; ``ask`` waits for the answer, but not longer than the limit."""
+    """One Python with one package; ``ask`` waits for the answer, but for no more work than the limit allows."""
 
     def __init__(self, python: str, memory: int) -> None:
         self.command = [python, str(HERE / "worker.py"), str(memory)]
@@ -52,18 +54,29 @@ class Process:
         try:
             self._process.stdin.write(json.dumps({"do": do, **asked}) + "\n")
             self._process.stdin.flush()
-            line = self._lines.get(timeout=limit)
-        except queue.Empty:
+        except BrokenPipeError:
+            line: str | None = ""
+        else:
+            line = self._next(self._process.pid, limit)
+        if line is None:
             self.close()
             return {"error": f"more than {limit:g} s"}
-        except BrokenPipeError:
-            line = ""
         if line:
             found: Answer = json.loads(line)
             return found
         code = self._process.wait()
         self._process = None
         return {"error": self._why(code)}
+
+    def _next(self, pid: int, limit: float) -> str | None:
+        """The next line, or None when the process has worked longer than the limit: waiting for a core is no work."""
+        end, latest = _worked(pid) + limit, time.monotonic() + 600.0 + 20.0 * limit
+        while _worked(pid) < end and time.monotonic() < latest:
+            with suppress(queue.Empty):
+                return self._lines.get(timeout=0.5)
+        with suppress(queue.Empty):
+            return self._lines.get_nowait()
+        return None
 
     def _start(self) -> None:
         environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "ignore"}
@@ -85,6 +98,15 @@ class Process:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+def _worked(pid: int) -> float:
+    """Processor seconds of a process; where the system does not say, the time on the clock."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return time.monotonic()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _read(stream: IO[str], lines: queue.Queue[str]) -> None:
@@ -154,7 +176,7 @@ class Side:
         """Is the call short enough to be made again?"""
         return not self.failed and bool(self.answer["seconds"] < LONG)
 
-    def prepare(self, warm: float = WARM) -> None:
+    def prepare(self, warm: float) -> None:
         """Warm up and measure memory; a failure takes the place of the answer."""
         if not self.repeated:
             return
@@ -194,7 +216,7 @@ def alone(side: Side, budget: float) -> Answer:
 
 def _repeat(sides: list[Side], budget: float) -> None:
     spent, turns = 0.0, 0
-    while spent < LONG and (turns < FEWEST_TURNS or (spent < budget and turns < MOST_TURNS)):
+    while spent < budget and turns < MOST_TURNS:
         again = [side for side in sides if side.repeated]
         if not again:
             return

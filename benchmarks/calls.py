@@ -346,7 +346,7 @@ TASKS = (
             Peer("calzone-tool", _CALZONE, "spiegelhalter_z_test(y, two)[0]"),
             _probcal("spiegelhalter_z(y, c).z"),
         ),
-        "spiegelhalter", labels=LABELS,
+        "spiegelhalter",
     ),
     Task(
         "sice", "surrogate interval calibration error", "binary", "cal.surrogate_interval_calibration_error(y, c)",
@@ -427,7 +427,7 @@ TASKS = (
             ),
             _probcal("ecce(y, c).stat_max"),
         ),
-        "ecce_mad", labels=LABELS,
+        "ecce_mad",
     ),
     Task(
         "ecce_mad_test", "Kolmogorov-Smirnov test of calibration, p-value", "binary",

@@ -150,13 +150,13 @@ def _how(about: dict[str, Any]) -> list[str]:
         f"{about['machine']}, {about['cores']} cores, Python {about['python']}, numpy {about['numpy']}{beside}.",
         "",
         "Every package has a process with one thread, and each of its calls is timed in turn with ours: ours, theirs, "
-        "ours, theirs. Times are processor seconds, the least of these turns after a quarter of a second of calls that "
+        "ours, theirs. Times are processor seconds, the least of these turns after a fifth of a second of calls that "
         "warm up (a call of more than 4 s is made once); memory is what a call adds to the process at its peak. "
         "Arrays are float64 as `np.load` gives them, labels int64 where nothing else is said, ready in the form in "
         "which the package is fastest: tensors made, objects built, its input checks switched off where it has a "
         "switch. calibrary checks its input in every call. **ratio** is their time over ours in the same turns: above "
         "1, calibrary is faster; its own line shows its least time beside any of them. A package that fails, or would "
-        "take more than 20 s, is not asked for more rows.",
+        f"take more than {about.get('limit', 20):g} s, is not asked for more rows.",
         "",
         f"Packages: {versions}. {' '.join(notes)}",
     ]
