@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import queue
 import subprocess
 import tempfile
@@ -222,3 +223,13 @@ def _repeat(sides: list[Side], budget: float) -> None:
             return
         spent += sum(side.once_more() for side in again)
         turns += 1
+
+
+def machine() -> str:
+    """The processor, as far as the system names it."""
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

@@ -227,7 +227,7 @@ TASKS = (
             _probcal("ece(y, c, strategy='width', norm='max')"),
             _rankcal("mce(tc, ty, n_bins=15)"),
         ),
-        "mce", labels=LABELS,
+        "mce",
     ),
     Task(
         "average", "plain mean of the bins' gaps", "binary",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import resource
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import Answer, Bench, alone
+from bench import Answer, Bench, alone, machine
 from calls import OURS
 from results import markdown, seconds, table
 
@@ -60,7 +61,8 @@ def measure(
     keep: Callable[[dict[str, Any]], None] = lambda measured: None,
 ) -> dict[str, Any]:
     """Everything the tables need, as plain numbers; ``keep`` gets them on the way, what is known is not asked again."""
-    measured: dict[str, Any] = {"growth": {}, "wide": {}, **(known or {})}
+    here = {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "cores": os.cpu_count()}
+    measured: dict[str, Any] = {"about": here, "growth": {}, **(known or {})}
     end = time.time() + 60 * minutes
     measured |= {"small": {**measured.get("small", {}), **small(only)}}
     measured |= {"evaluate": evaluation(bench), "import": import_time()}
@@ -74,8 +76,10 @@ def measure(
         measured["growth"][name] = growth(bench, calls[name])
         print(f"{name}: {', '.join(_shown(a) for a in measured['growth'][name].values())}", flush=True)
         keep(measured)
+    if not only:
+        measured["wide"] = {"about": here, "calls": {}}
     for call, kind, n in WIDE if not only else ():
-        measured["wide"][f"{call} | {kind} | {n}"] = answer = _timed_once(bench, kind, n, call)
+        measured["wide"]["calls"][f"{call} | {kind} | {n}"] = answer = _timed_once(bench, kind, n, call)
         print(f"{call}, {kind}: {_shown(answer)}", flush=True)
         keep(measured)
     return measured
@@ -192,7 +196,8 @@ def sections(measured: dict[str, Any]) -> list[str]:
         "## Against our own limits",
         "",
         "Binary data, input checks and sort included; `in sorts` is the time at the largest N over that of "
-        "`np.argsort`, `exponent` the growth of time with N. Sorting and summing show what leaving the caches adds.",
+        "`np.argsort`, `exponent` the growth of time with N. Sorting and summing show what leaving the caches adds. "
+        + _when(measured.get("about")),
         "",
         *table(head, body),
         "",
@@ -200,15 +205,19 @@ def sections(measured: dict[str, Any]) -> list[str]:
     return lines + _wide(measured.get("wide", {})) + _fixed(measured)
 
 
-def _wide(wide: dict[str, Answer]) -> list[str]:
+def _when(about: dict[str, Any] | None) -> str:
+    return f"Measured on {about['date']} ({about['machine']}, {about['cores']} cores)." if about else ""
+
+
+def _wide(wide: dict[str, Any]) -> list[str]:
     """The table of a thousand classes."""
     if not wide:
         return []
     body = []
-    for name, answer in wide.items():
+    for name, answer in wide["calls"].items():
         call, kind, n = name.split(" | ")
         body.append((f"`{call}`", kind, f"{int(n):,}", _shown(answer), f"{answer.get('memory', 0.0):.0f}"))
-    text = "Tiny confidences: all but one class of a row between 1e-300 and 1e-12."
+    text = f"Tiny confidences: all but one class of a row between 1e-300 and 1e-12. {_when(wide['about'])}"
     return [
         "## A thousand classes", "", text, "", *table(("call", "data", "rows", "time", "MiB added"), body), "",
     ]  # fmt: skip

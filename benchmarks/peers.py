@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import HERE, WARM, Answer, Bench, alone, in_turn
+from bench import HERE, WARM, Answer, Bench, alone, in_turn, machine
 from calls import OURS, PACKAGES, SURPRISES, TASKS, Peer, Task
 from data import SIZED
 from environment import Environment, build
@@ -101,9 +101,9 @@ def same_values(calls: list[str], bench: Bench) -> dict[str, float | None]:
 
 
 def selected(only: list[str], home: Environment) -> list[tuple[Task, list[Peer]]]:
-    """Tasks with the packages that are there, narrowed to the ids and packages asked for."""
+    """Tasks with the packages that are there, narrowed to the ids and packages asked for; the common ones first."""
     chosen = []
-    for task in (*TASKS, *SURPRISES):
+    for task in (*sorted(TASKS, key=lambda task: len(task.labels) == 1), *SURPRISES):
         peers = [p for p in task.peers if p.package in home.python]
         packages = {o.lower() for o in only if o.lower() in {name.lower() for name in PACKAGES}}
         words = [o for o in only if o.lower() not in packages]
@@ -157,9 +157,13 @@ class Run:
         self.stored = given.output.with_name(given.output.stem.lower() + STORED.suffix)
         self.before = json.loads(self.stored.read_text()) if given.update or given.resume else None
         self.rows: list[Row] = []
+        self.untimed: list[Row] = []  # kept for their values until they are timed
         self.minutes = 0.0
         if given.resume:
-            self.rows = [Row(**row) for row in self.before["rows"]]
+            found = [Row(**row) for row in self.before["rows"]]
+            timed = {row.task for row in found if row.n is None or "seconds" in row.ours}
+            self.rows = [row for row in found if row.task in timed]
+            self.untimed = [row for row in found if row.task not in timed]
             self.minutes = self.before["about"]["minutes"]
         self.done = {row.task for row in self.rows}
 
@@ -196,9 +200,11 @@ class Run:
         return []
 
     def write(self, limits: dict[str, Any]) -> None:
-        results = {"about": self.about(), "rows": [asdict(row) for row in self.rows], "limits": limits}
-        if self.before is not None:
-            results["limits"] = limits or self.before["limits"]
+        measured = {row.task for row in self.rows}
+        rows = self.rows + [row for row in self.untimed if row.task not in measured]
+        results = {"about": self.about(), "rows": [asdict(row) for row in rows], "limits": limits}
+        if not limits and self.stored.exists():
+            results["limits"] = json.loads(self.stored.read_text())["limits"]
         if self.given.update:
             results = updated(self.before, results)
         self.given.output.write_text(markdown(results), encoding="utf-8")
@@ -212,7 +218,7 @@ class Run:
         return {
             "command": command, "date": time.strftime("%Y-%m-%d"),
             "python": platform.python_version(), "numpy": np.__version__,
-            "machine": _machine(), "cores": os.cpu_count(), "beside": self.given.beside, "sizes": self.sizes,
+            "machine": machine(), "cores": os.cpu_count(), "beside": self.given.beside, "sizes": self.sizes,
             "limit": self.given.limit,
             "minutes": round(self.minutes + (time.time() - self.started) / 60, 1),
             "versions": self.home.versions, "missing": self.home.missing,
@@ -241,15 +247,6 @@ def show(task: Task, rows: list[Row]) -> None:
             if row.package:
                 table.add_row(*cells(asdict(row)))
     out.print(table)
-
-
-def _machine() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 if __name__ == "__main__":

@@ -180,6 +180,10 @@ def _attention(rows: list[dict[str, Any]]) -> list[str]:
         f"{len(timed)} timed comparisons; calibrary is faster in {len(timed) - len(slower)}, the other package in "
         f"{len(slower)}. {len(rows) - len(strange)} of {len(rows)} values agree or differ for a reason given below.",
     ]
+    known = {r["task"] for r in timed}
+    waiting = sorted({r["task"] for r in rows if r["n"] is not None} - known)
+    if waiting:
+        lines += ["", f"Values only, not timed in this run (`peers.py --resume` times them): {', '.join(waiting)}."]
     if slower:
         body = [(r["task"], r["package"], size(r), seconds(r["ours"]["seconds"]), seconds(r["theirs"]["seconds"]),
                  f"{ratio(r):.2f}") for r in sorted(slower, key=lambda r: ratio(r) or 1.0)]  # fmt: skip
