@@ -1,6 +1,7 @@
 """How often do the default 95% intervals hold the truth, how wide are they, and do tests keep their level?
 
     python benchmarks/coverage.py [--part 1/2] [--metrics ece,mce] [--truths "slope .6"] [--samples 400] [--hours 1]
+    python benchmarks/coverage.py --table 50 [--truths calibrated]
     python benchmarks/coverage.py --family 500
     python benchmarks/coverage.py --write
 
@@ -8,7 +9,8 @@ Each cell (metric, truth, rows) is simulated sample by sample; results are store
 ``benchmarks/coverage.json`` (or ``--store``) and never repeated, so that a run can be stopped and taken up
 again.
 ``--part i/n`` takes every n-th cell, for several processes with a store each; ``--merge`` adds another store's cells;
-``--show`` prints what is stored, ``--write`` puts it in ``benchmarks/COVERAGE.md``. ``--family`` counts how often the
+``--show`` prints what is stored, ``--write`` puts it in ``benchmarks/COVERAGE.md``. ``--table`` reads all metrics of
+each sample at once, as ``evaluate`` does, which costs a tenth; it adds to the same cells. ``--family`` counts how often the
 table of everything rejects any metric on calibrated samples, and ``--digits`` which metrics reject on the shipped
 digits forest, which is far from calibrated.
 
@@ -110,12 +112,18 @@ def one(metric: str, lens: str, truth: str, n: int, seed: int) -> dict[str, floa
         return None
     value = float(population(statistic, q)[0])
     result = cal.interval(metric, y, p, n_resamples=199, rng=rng, **options)
+    return outcome(result, value)
+
+
+def outcome(found: Any, value: float) -> dict[str, float]:
+    """What is stored of an interval (of a result or of a row) where the truth is this value."""
     slack = 1e-6 * max(1.0, abs(value))
+    tested = found.pvalue is not None and np.isfinite(found.pvalue)
     return {
-        "covered": float(result.low - slack <= value <= result.high + slack),
-        "width": float(result.high - result.low),
+        "covered": float(found.low - slack <= value <= found.high + slack),
+        "width": float(found.high - found.low),
         "truth": value,
-        "rejected": float(result.pvalue <= 0.05) if np.isfinite(result.pvalue) else float("nan"),
+        "rejected": float(found.pvalue <= 0.05) if tested else float("nan"),
     }
 
 
@@ -147,6 +155,53 @@ def run(args: argparse.Namespace) -> None:
                 print(f"\nstopped after {args.hours:g} hours at {key}", file=sys.stderr)
                 return
         store.write_text(json.dumps(kept, indent=1))
+
+
+#: Samples of ``--table`` have seeds of their own, so that none is counted twice.
+OF_TABLES = 10_000
+
+
+def tables(args: argparse.Namespace) -> None:
+    """The same as ``run`` for every number of ``evaluate`` at once: intervals and tests share the draws of a sample."""
+    store = Path(args.store)
+    kept: dict[str, Any] = json.loads(store.read_text()) if store.exists() else {}
+    wanted = [t.strip() for t in args.truths.split(";")] if args.truths else list(TRUTHS)[:3]
+    until = time.monotonic() + 3600 * args.hours
+    n = args.rows or 500
+    for truth in wanted:
+        table = kept.setdefault(f"table | {truth} | {n}", {"samples": 0})
+        while table["samples"] < args.table and time.monotonic() < until:
+            rng = np.random.default_rng([OF_TABLES + table["samples"], n, list(TRUTHS).index(truth)])
+            y, p, q = TRUTHS[truth](n, rng)
+            for name, found in all_of(y, p, q, rng):
+                empty = {"done": 0, "covered": 0.0, "width": 0.0, "truth": 0.0, "rejected": 0.0}
+                row = kept.setdefault(f"{name} | auto | {truth} | {n}", empty)
+                row["done"] += 1
+                for what, x in found.items():
+                    row[what] += x
+            table["samples"] += 1
+            progress(1, 1, f"table | {truth}", table["samples"], args.table)
+            store.write_text(json.dumps(kept, indent=1))
+
+
+def all_of(y: Any, p: Any, q: Any, rng: np.random.Generator) -> list[tuple[str, dict[str, float]]]:
+    """Coverage, width and decision of every number that has an interval and a truth on this sample."""
+    found = []
+    truths: dict[str, dict[str, float]] = {}
+    for row in cal.evaluate(y, p, intervals=True, tests=True, n_resamples=199, rng=rng):
+        if row.low is None or row.high is None:
+            continue
+        if row.id not in truths:
+            sample, question = read_call(row.id, y, p, {})
+            statistic = as_statistic(row.id, sample, question, redrawn=True)
+            try:
+                truths[row.id] = dict(zip(statistic.named, population(statistic, q).tolist(), strict=True))
+            except (NoPopulationError, ValueError, TypeError):
+                truths[row.id] = {}
+        value = truths[row.id].get(row.part)
+        if value is not None:
+            found.append((f"{row.id}.{row.part}" if row.part else row.id, outcome(row, value)))
+    return found
 
 
 def progress(place: int, of: int, key: str, done: int, samples: int) -> None:
@@ -282,6 +337,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--write", action="store_true", help="write benchmarks/COVERAGE.md")
     parser.add_argument("--merge", default="", help="another store whose cells are added")
+    parser.add_argument("--table", type=int, default=0, help="samples of which every metric is read at once")
     parser.add_argument("--family", type=int, default=0, help="calibrated samples for the family-wise error")
     parser.add_argument("--digits", action="store_true", help="which metrics reject on the digits forest")
     args = parser.parse_args()
@@ -297,7 +353,9 @@ def main() -> None:
             digits(args)
         if args.family:
             family(args)
-        elif not (args.merge or args.show or args.write or args.digits):
+        if args.table:
+            tables(args)
+        if not (args.family or args.table or args.merge or args.show or args.write or args.digits):
             run(args)
 
 

@@ -15,6 +15,7 @@ from calibrary import findings, study
 from calibrary.study.measures import Field, Readings, spearman
 from calibrary.study.panel import Number, binary_panel, left_out, studied
 from calibrary.study.presets import PRESETS, Preset, Size
+from calibrary.study.runs import Plan
 from calibrary.study.shards import Job, Shard, draw_shard
 
 CURVES = ("calibrated", "temperature 0.4", "shift +0.4")
@@ -143,6 +144,34 @@ def test_a_metric_that_comes_later_sees_the_same_samples(tmp_path):
     at_once = study.run(TINY, metrics=["ece", own], workers=2)
     assert _without_time(later) == _without_time(at_once)
     assert later.row("own", 100)["within"] > 0.5
+
+
+def test_more_draws_are_added_to_those_that_are_there(tmp_path):
+    calls = []
+
+    def own(y, p):
+        calls.append(1)
+        return abs(y.mean() - p.mean())
+
+    def read(out, draws):
+        calls.clear()
+        found = study.run(TINY, metrics=["ece", own], n=100, draws=draws, out=tmp_path / out)
+        return _without_time(found), len(calls)
+
+    few, first = read("grown", 2)
+    grown, added = read("grown", 5)
+    at_once, all_of_them = read("once", 5)
+    assert grown == at_once != few
+    assert first + added <= all_of_them + 2  # the two that a folder's first call needs to see what a number costs
+
+
+def test_a_slow_number_is_read_from_fewer_draws():
+    names = {"quick": 0.005, "slow": 0.02, "slower": 1.0, "hopeless": 3.0}
+    size = study.Size(1000, 24, 120, quick=0.01, most=2.0)
+    preset = study.Preset("p", "", (study.World("wide", "calibrated"), study.World("wide", "beta")), (size,), lies_at=())
+    null, bent = Plan(preset, 0, (), (), (), {"binary": {"1000": names}}).jobs()
+    assert bent.draws == {"quick": 24, "slow": 12, "slower": 2}
+    assert null.draws == {"quick": 120, "slow": 60, "slower": 10}
 
 
 def test_a_folder_of_another_study_is_refused(tmp_path):

@@ -25,7 +25,7 @@ _USUAL = (0.03, 0.08)
 _LEVEL = 0.05
 _BLOCKS = 10
 #: Calibrated draws below which no 95% point is taken.
-_FEWEST_NULLS = 10
+FEWEST_NULLS = 10
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Field:
 
     def powers(self, kept: Callable[[Array], Array] = lambda e: e) -> list[tuple[AnyWorld, float]]:
         """Share of samples of every miscalibrated world above the 95% point of the calibrated one of its law."""
-        bars = {law: _quantile(kept(e), 1.0 - _LEVEL) for law, e in self.nulls.items() if len(e) >= _FEWEST_NULLS}
+        bars = {law: _quantile(kept(e), 1.0 - _LEVEL) for law, e in self.nulls.items() if len(e) >= FEWEST_NULLS}
         found = []
         for r, e in self.others:
             bar, e = bars.get(r.world.law_name, np.nan), kept(e)

@@ -32,7 +32,8 @@ class Size:
     ----------
     n : rows of a sample
     draws, null_draws : samples of a world that is not calibrated, and of one that is (its 95% point is the bar)
-    quick : seconds up to which a number is read from every sample; slower ones are read from a quarter of them
+    quick : seconds up to which a number is read from every sample; one that takes twice as long is read from half of
+        them, and so on, down to a twelfth
     most : seconds above which a number is not read at all
     """
 
@@ -107,15 +108,15 @@ PRESETS: dict[str, Preset] = {
                 + crossed(tuple(law for law in LAWS if law not in _FIRST_LAWS), _ADDED_CURVES)
             ),
             (
-                Size(1000, 10, 50),
-                Size(100, 6, 40),
-                Size(10_000, 4, 20),
-                Size(300, 6, 40),
-                Size(100_000, 1, 3, 0.1, 0.3),
-                Size(3000, 5, 20),
+                Size(1000, 20, 80, 0.01, 1.0),
+                Size(100, 15, 60),
+                Size(10_000, 6, 30, 0.01, 3.0),
+                Size(300, 15, 60),
+                Size(100_000, 2, 10, 0.1, 1.0),
+                Size(3000, 10, 40, 0.01, 2.0),
             ),
             _classes((3, 10, 30, 100)),
-            (Size(1000, 6, 40, 0.02, 0.15), Size(300, 6, 40, 0.02, 0.05), Size(3000, 3, 20, 0.02, 0.05)),
+            (Size(1000, 8, 40, 0.02, 1.0), Size(300, 8, 40, 0.02, 0.2), Size(3000, 4, 20, 0.02, 0.3)),
             tests_at=(300, 1000),
             real=True,
         ),

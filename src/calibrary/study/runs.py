@@ -19,7 +19,7 @@ from calibrary._files import write_atomically
 from calibrary._version import __version__
 from calibrary.data.predictions import predictions
 from calibrary.study.classes import ClassWorld
-from calibrary.study.measures import Readings
+from calibrary.study.measures import FEWEST_NULLS, Readings
 from calibrary.study.panel import Number, binary_panel, class_panel, test_panel
 from calibrary.study.presets import AnyWorld, Preset, Size
 from calibrary.study.presets import preset as preset_named
@@ -28,9 +28,8 @@ from calibrary.study.result import StudyResult, result_of
 from calibrary.study.shards import Job, Shard, made
 from calibrary.study.world import World
 
-#: Samples of a size that a slow number is read from, as a share of those that quick ones are.
-_SLOW_SHARE = 0.25
-_FEWEST = 1
+#: The least share of a size's samples that a slow number is read from.
+_LEAST_SHARE = 1 / 12
 #: Where the agreement of halves of real predictions is kept, and how often they are split.
 _REAL, _SPLITS = "real.json", 5
 #: How many times too slow a number must look to go unmeasured.
@@ -83,15 +82,17 @@ class Plan:
     def _job(self, world: AnyWorld, size: Size) -> Job:
         seconds = self.seconds.get(_kind(world), {}).get(str(size.n), {})
         null = world.family == "calibrated" and world.report == "honest"
-        draws = size.null_draws if null else size.draws
-        wanted = {name: _draws_of(seconds[name], draws, size) for name in seconds if seconds[name] <= size.most}
+        draws, least = (size.null_draws, FEWEST_NULLS) if null else (size.draws, 1)
+        wanted = {name: _draws_of(seconds[name], draws, least, size) for name in seconds if seconds[name] <= size.most}
         if world.report != "honest" or world.law_name not in self.preset.tests_in:
             wanted = {name: n for name, n in wanted.items() if not name.startswith("p of ")}
         return Job(world, size.n, wanted)
 
 
-def _draws_of(seconds: float, draws: int, size: Size) -> int:
-    return draws if seconds <= size.quick else max(_FEWEST, round(_SLOW_SHARE * draws))
+def _draws_of(seconds: float, draws: int, least: int, size: Size) -> int:
+    """A slow number is read from fewer samples, so that it costs what a quick one does, but for a floor."""
+    share = 1.0 if seconds <= size.quick else max(_LEAST_SHARE, size.quick / seconds)
+    return min(draws, max(least, round(share * draws)))
 
 
 def _kind(world: AnyWorld) -> str:
@@ -310,8 +311,10 @@ def _planned(preset: Preset, metrics: Any, seed: int, folder: Path, probe: bool 
     several = tuple(class_panel(metrics)) if preset.class_worlds else ()
     seconds: dict[str, dict[str, dict[str, float]]] = kept["seconds"]
     if probe:
-        _probe_all(seconds, preset, binary, tests, several)
-        write_atomically(path, json.dumps(kept, indent=1).encode())
+        try:
+            _probe_all(seconds, preset, binary, tests, several)
+        finally:  # what was measured before a stop is not measured again
+            write_atomically(path, json.dumps(kept, indent=1).encode())
     wanted = {number.name for number in (*binary, *tests, *several)}
     mine = {
         kind: {rows: {name: s for name, s in by.items() if name in wanted} for rows, by in sizes.items()}

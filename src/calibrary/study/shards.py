@@ -98,18 +98,28 @@ def _padded(values: Array, rows: int) -> Array:
     return np.concatenate([values, np.full((rows - len(values), values.shape[1]), np.nan)])
 
 
-def draw_shard(job: Job, numbers: Iterable[Number], seed: int) -> Shard:
-    """Read the numbers off the draws of a world; the stream is that of seed, size and world."""
+def draw_shard(job: Job, numbers: Iterable[Number], seed: int, there: Shard | None = None) -> Shard:
+    """Read the numbers off the draws of a world; the stream is that of seed, size and world.
+
+    Draws that ``there`` holds of a number are taken from it.
+    """
     wanted = [number for number in numbers if job.draws.get(number.name, 0) > 0]
     rows = max((job.draws[number.name] for number in wanted), default=0)
     rng = np.random.default_rng([seed, job.n, *job.world.stream])
     values = np.full((rows, len(wanted)), np.nan)
-    seconds = np.zeros(len(wanted))
+    seconds, known = np.zeros(len(wanted)), np.zeros(len(wanted), dtype=np.intp)
     undefined: dict[str, str] = {}
+    for i, number in enumerate(wanted):
+        if there is not None and number.name in there.names:
+            j = there.names.index(number.name)
+            known[i] = there.drawn[j]
+            values[: known[i], i] = there.values[: known[i], j]
+            seconds[i] = there.seconds[j] * known[i]
+            undefined |= {number.name: there.undefined[number.name]} if number.name in there.undefined else {}
     for draw in range(rows):
         p = predictions(*job.world.sample(job.n, rng))
         for i, number in enumerate(wanted):
-            if draw < job.draws[number.name]:
+            if known[i] <= draw < job.draws[number.name]:
                 started = time.process_time()
                 values[draw, i], why = number(p)
                 seconds[i] += time.process_time() - started
@@ -126,7 +136,7 @@ def made(job: Job, numbers: Iterable[Number], seed: int, folder: Path) -> Shard:
     missing = job.draws if there is None else {name: job.draws[name] for name in there.lacks(job.draws)}
     if there is not None and not missing:
         return there
-    drawn = draw_shard(Job(job.world, job.n, missing), numbers, seed)
+    drawn = draw_shard(Job(job.world, job.n, missing), numbers, seed, there)
     whole = drawn if there is None else there.joined(drawn)
     whole.save(path)
     return whole
