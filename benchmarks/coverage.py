@@ -10,8 +10,8 @@ Each cell (metric, truth, rows) is simulated sample by sample; results are store
 again.
 ``--part i/n`` takes every n-th cell, for several processes with a store each; ``--merge`` adds another store's cells;
 ``--show`` prints what is stored, ``--write`` puts it in ``benchmarks/COVERAGE.md``. ``--table`` reads all metrics of
-each sample at once, as ``evaluate`` does, which costs a tenth; it adds to the same cells. ``--family`` counts how often the
-table of everything rejects any metric on calibrated samples, and ``--digits`` which metrics reject on the shipped
+each sample at once, as ``evaluate`` does, which costs a tenth; it adds to the same cells. ``--family`` counts how often
+the table of everything rejects any metric on calibrated samples, and ``--digits`` which metrics reject on the shipped
 digits forest, which is far from calibrated.
 
 The truth of a sample is the value of the metric for the true probabilities of its rows (soft labels): conditional on

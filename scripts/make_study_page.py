@@ -377,8 +377,8 @@ def made(f: Found) -> str:
         f"{about['of']} shards, {about['cpu_seconds'] / 60:.0f} CPU minutes of readings.",
         f"- Samples of every miscalibrated and of every calibrated world: {draws}. A number that takes longer "
         "than 10 ms (100 ms at 100,000 rows, 20 ms for several classes) is read from as many fewer as it is slower, "
-        f"down to a twelfth, but from {FEWEST_NULLS} calibrated ones at least. Standard errors of power (jackknife over "
-        "draws) are in the table, those of order are about a point.",
+        f"down to a twelfth, but from {FEWEST_NULLS} calibrated ones at least. Standard errors of power (jackknife "
+        "over draws) are in the table, those of order are about a point.",
         "- Read on few rows only, for their cost: "
         + "; ".join(f"up to {n:,}: {', '.join(names)}" for n, names in sorted(few.items()))
         + ".",

@@ -168,7 +168,8 @@ def test_more_draws_are_added_to_those_that_are_there(tmp_path):
 def test_a_slow_number_is_read_from_fewer_draws():
     names = {"quick": 0.005, "slow": 0.02, "slower": 1.0, "hopeless": 3.0}
     size = study.Size(1000, 24, 120, quick=0.01, most=2.0)
-    preset = study.Preset("p", "", (study.World("wide", "calibrated"), study.World("wide", "beta")), (size,), lies_at=())
+    worlds = (study.World("wide", "calibrated"), study.World("wide", "beta"))
+    preset = study.Preset("p", "", worlds, (size,), lies_at=())
     null, bent = Plan(preset, 0, (), (), (), {"binary": {"1000": names}}).jobs()
     assert bent.draws == {"quick": 24, "slow": 12, "slower": 2}
     assert null.draws == {"quick": 120, "slow": 60, "slower": 10}
