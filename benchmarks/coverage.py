@@ -105,7 +105,8 @@ def cells(args: argparse.Namespace) -> list[tuple[str, str, str, int, int]]:
 
 def low_cells(kept: dict[str, Any], samples: int) -> list[tuple[str, str, str, int, int]]:
     """The stored cells in which the interval covers too seldom, but for the parts of metrics of several numbers."""
-    low = [key for key, row in kept.items() if row.get("done", 0) >= 50 and row["covered"] < 0.92 * row["done"]]
+    measured = {key: row for key, row in kept.items() if "covered" in row and row["done"] >= 50}
+    low = [key for key, row in measured.items() if row["covered"] < 0.92 * row["done"]]
     named = [key.split(" | ") for key in low if key.split(" | ")[0] in catalogue]
     return [(metric, lens, truth, int(n), samples) for metric, lens, truth, n in named]
 
