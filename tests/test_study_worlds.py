@@ -228,6 +228,25 @@ def test_measures_by_hand():
     assert spearman(np.ones(3), np.arange(3.0)) is None
 
 
+@pytest.mark.parametrize("draws", [1, 4, 20])
+def test_the_standard_error_of_power_is_what_powers_vary_by(draws):
+    curves = [curve for curve in study.CURVES if curve != "calibrated"]
+    rng = np.random.default_rng(draws)
+
+    def power():
+        def readings(curve, values):
+            shard = Shard(("m",), values[:, None], np.array([len(values)]), np.zeros(1), {})
+            return Readings(study.World("wide", curve), 100, shard, {})
+
+        found = [readings("calibrated", rng.normal(size=100))]
+        found += [readings(curve, rng.normal(1.5, 1.0, draws)) for curve in curves]
+        return Field(Number("m", lambda p: 0.0), found).power()
+
+    found = [power() for _ in range(150)]
+    said = np.sqrt(np.mean([f["power_se"] ** 2 for f in found]))
+    assert 0.8 < said / np.std([f["power"] for f in found]) < 1.5
+
+
 def test_errors_are_turned_so_that_more_is_worse():
     values = np.array([0.5, 1.5])
     assert Number("a", len, better="higher", ideal=1.0).error(values).tolist() == [0.5, -0.5]

@@ -96,12 +96,13 @@ class Field:
             "power_by_law": _by(found, lambda w: w.law_name), "power_by_family": _by(found, lambda w: w.family),
         }  # fmt: skip
 
-    def powers(self, kept: Callable[[Array], Array] = lambda e: e) -> list[tuple[AnyWorld, float]]:
+    def powers(self, kept: Callable[[Array, int], Array] = lambda e, _: e) -> list[tuple[AnyWorld, float]]:
         """Share of samples of every miscalibrated world above the 95% point of the calibrated one of its law."""
-        bars = {law: _quantile(kept(e), 1.0 - _LEVEL) for law, e in self.nulls.items() if len(e) >= FEWEST_NULLS}
+        enough = {law: e for law, e in self.nulls.items() if len(e) >= FEWEST_NULLS}
+        bars = {law: _quantile(kept(e, i), 1.0 - _LEVEL) for i, (law, e) in enumerate(enough.items())}
         found = []
-        for r, e in self.others:
-            bar, e = bars.get(r.world.law_name, np.nan), kept(e)
+        for i, (r, e) in enumerate(self.others):
+            bar, e = bars.get(r.world.law_name, np.nan), kept(e, i)
             e = e[np.isfinite(e)]
             if np.isfinite(bar) and len(e):
                 found.append((r.world, float(np.mean(e > bar))))
@@ -280,8 +281,9 @@ def _ranks(x: Array) -> Array:
     return np.asarray((np.cumsum(count) - (count - 1) / 2.0)[inverse.ravel()])
 
 
-def _without(block: int) -> Callable[[Array], Array]:
-    return lambda e: e[np.arange(len(e)) % _BLOCKS != block] if len(e) > _BLOCKS else np.delete(e, block % len(e))
+def _without(block: int) -> Callable[[Array, int], Array]:
+    """All draws but those of a block; the draws of world after world go into the blocks in turn."""
+    return lambda e, world: e[(np.arange(len(e)) + world) % _BLOCKS != block]
 
 
 def _rejected(p: Array) -> Array:
