@@ -149,6 +149,7 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
     worst = min((v for name in family if (v := same[name]) is not None), default=None)
     full = [f.classes(name, k, "power") for name in ("spiegelhalter", "ecd") for k in (3, 10, 30, 100)]
     kernel = [f.classes("skce_uq", k, "power") for k in (3, 10, 30, 100)]
+    drawn = [int(f.classes("skce_uq", k, "draws") or 0) for k in (3, 10, 30, 100)]
     mdca = [f.classes("mdca", k, "power") for k in (3, 10, 30, 100)]
     halves, bias = f.mean(l1, f.real), f.mean(("gsb", "mdca", "esce"), f.real)
     within, apart = f.between(l1, l1), f.between(l1, far)
@@ -225,9 +226,10 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
         (
             "Several classes: Spiegelhalter and ECD find over-confidence, full kernels lose it, MDCA is blind",
             "1.00 for K = 3 to 100; full SKCE .57, .42, .10, .05; MDCA .00-.07",
-            f"Spiegelhalter and ECD {'-'.join(_span(full))}; SKCE {', '.join(num(v, 2) for v in kernel)}; "
+            f"Spiegelhalter and ECD {'-'.join(_span(full))}; SKCE {', '.join(num(v, 2) for v in kernel)} of "
+            f"{', '.join(map(str, drawn))} draws; "
             f"MDCA {', '.join(num(v, 2) for v in mdca)} (K = 3, 10, 30, 100)",
-            classes_held(full, kernel, mdca),
+            classes_held(full, drawn, mdca),
         ),
         (
             "Real data: halves agree about L1-like metrics, hardly about bias alone",
@@ -262,11 +264,11 @@ def vanishing(f: Found, names: tuple[str, ...]) -> Any:
     return (len(falls) < len(names), f"{', '.join(falls)} still fall") if falls else True
 
 
-def classes_held(full: list[float | None], kernel: list[float | None], mdca: list[float | None]) -> Any:
+def classes_held(full: list[float | None], drawn: list[int], mdca: list[float | None]) -> Any:
     if None in full or None in mdca:
         return None
     holds = min(v or 0.0 for v in full) > 0.9 and max(v or 0.0 for v in mdca) < 0.5
-    return (holds, "the kernel finds it too where classes are few") if (kernel[0] or 0.0) > 0.8 else holds
+    return (holds, "of the kernel there are too few draws to tell") if min(drawn) < 8 else holds
 
 
 def said(n: int) -> str:
@@ -383,7 +385,7 @@ def made(f: Found) -> str:
         + "; ".join(f"up to {n:,}: {', '.join(names)}" for n, names in sorted(few.items()))
         + ".",
         "- Not studied: " + "; ".join(f"{', '.join(ids)}: {why}" for why, ids in left_out(f).items()) + ".",
-        "- The limit of a metric is its mean at the largest size, from one draw of each world; the distance from "
+        f"- The limit of a metric is its mean at the largest size, from {about['draws']['two classes, N = 100,000'][0]} draws of each world; the distance from "
         "calibration is a linear programme on 120 quantiles and 61 places. Worlds are smooth but for steps and "
         "regions, and of one amplitude; `--preset full` has three.",
     ]
@@ -391,7 +393,7 @@ def made(f: Found) -> str:
     count = {k: sum(f"{k} classes" in by for by in read.values()) for k in (3, 10, 30, 100)}
     lines.append(
         f"- Numbers read of several classes at N = 1,000: {', '.join(f'{c} for K = {k}' for k, c in count.items())}; "
-        "what is missing costs more than 0.15 s there, or was not reached."
+        "what is missing costs more than a second there."
     )
     if about["missing"]:
         lacking = "; ".join(f"{size}: {count} shards" for size, count in about["missing"].items())

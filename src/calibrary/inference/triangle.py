@@ -95,7 +95,13 @@ def triangle_ends(
     noise = np.array([_rank_from_top(column, alpha) for column in away(null.values).T])
     below = reading - noise
     below = np.where(below <= slack(reading), 0.0, below)
-    above = reading + float(scipy.special.ndtri(1.0 - alpha / 2.0)) * error
+    z = float(scipy.special.ndtri(1.0 - alpha / 2.0))
+    above = reading + z * error
+    if (
+        statistic.square
+    ):  # signed roots of readings around 0 crowd on both sides of it: there the square itself tells more
+        plain = sign * (observed - perfect) + z * standard_errors(drawn.values)
+        above = np.maximum(above, np.sqrt(np.maximum(plain, 0.0)))
     above = np.where(np.isnan(observed), np.nan, np.maximum(above, below))
     ends = back(below), back(np.maximum(above, 0.0))
     return ends if sign > 0 else (ends[1], ends[0])

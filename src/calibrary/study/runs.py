@@ -32,8 +32,8 @@ from calibrary.study.world import World
 _LEAST_SHARE = 1 / 12
 #: Where the agreement of halves of real predictions is kept, and how often they are split.
 _REAL, _SPLITS = "real.json", 5
-#: How many times too slow a number must look to go unmeasured.
-_HOPELESS = 6.0
+#: How many times too slow a number must look to go unmeasured, and the seconds that compiling may take.
+_HOPELESS, _COMPILING = 6.0, 5.0
 
 
 class Progress(NamedTuple):
@@ -372,7 +372,7 @@ def _cost(number: Number, sample: tuple[Any, Any], size: Size) -> float:
         started = time.process_time()
         number(p)
         found = time.process_time() - started
-        if found <= size.quick or found > _HOPELESS * size.most:
+        if found <= size.quick or found > max(_HOPELESS * size.most, _COMPILING):
             break
     return round(found, 5)
 
