@@ -370,6 +370,7 @@ def made(f: Found) -> str:
     few: dict[int, list[str]] = {}
     for name, n in slow.items():
         few.setdefault(n, []).append(f"`{name}`")
+    at_the_limit = about["draws"]["two classes, N = 100,000"][0]
     draws = "; ".join(f"{size}: {a} and {b}" for size, (a, b) in about["draws"].items())
     undefined = {
         name: row["undefined"] for name, row in f.found["sizes"]["100"].items() if row["undefined"] > 0.02
@@ -385,9 +386,9 @@ def made(f: Found) -> str:
         + "; ".join(f"up to {n:,}: {', '.join(names)}" for n, names in sorted(few.items()))
         + ".",
         "- Not studied: " + "; ".join(f"{', '.join(ids)}: {why}" for why, ids in left_out(f).items()) + ".",
-        f"- The limit of a metric is its mean at the largest size, from {about['draws']['two classes, N = 100,000'][0]} draws of each world; the distance from "
-        "calibration is a linear programme on 120 quantiles and 61 places. Worlds are smooth but for steps and "
-        "regions, and of one amplitude; `--preset full` has three.",
+        f"- The limit of a metric is its mean at the largest size, from {at_the_limit} draws of each world; the "
+        "distance from calibration is a linear programme on 120 quantiles and 61 places. Worlds are smooth but for "
+        "steps and regions, and of one amplitude; `--preset full` has three.",
     ]
     read = f.found["classes"]["sizes"].get("1000", {})
     count = {k: sum(f"{k} classes" in by for by in read.values()) for k in (3, 10, 30, 100)}

@@ -138,7 +138,10 @@ def recommend(
     )  # fmt: skip
     judged = [(_judged(e, need), e) for e in catalogue.values() if _possible(e, need)]
     ranked = sorted(judged, key=lambda found: (-found[0].points, *_lasting(found[1])))
-    return [found for found, _ in ranked[:most]]
+    best: dict[str, Recommendation] = {}
+    for found, entry in ranked:  # of the estimators of one metric the best is enough
+        best.setdefault(entry.preset_of or entry.id, found)
+    return list(best.values())[:most]
 
 
 def _lasting(entry: Entry) -> tuple[bool, bool, bool]:
