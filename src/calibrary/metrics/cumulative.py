@@ -75,7 +75,8 @@ _ERRATA = (
 @metric(
     "ecce_mad",
     coverage_note="the default 95% interval held the truth in 91% of 400 samples of 500 rows of an over-confident "
-    "model with four classes, and in 93 to 97% of nine other truths.",
+    "model with four classes, in 89 to 91% of two truths at 100 rows, and in 93 to 99% of the other "
+    "27 cells measured.",
     sound=True,
     complete=False,
     imbalance="keeps",
@@ -131,6 +132,8 @@ def kolmogorov_smirnov_calibration_error(
 
 @metric(
     "ecce_r",
+    coverage_note="the default 95% interval held the truth in 91.5% of 400 samples of 100 rows of an over-confident "
+    "model with four classes, and in 92% or more of the other 29 cells measured.",
     sound=True,
     complete=False,
     imbalance="keeps",

@@ -19,6 +19,7 @@ __all__ = ["gebel_calibration_measure", "harmonic_calibration_score", "well_cali
 
 @metric(
     "hcs",
+    coverage_note="the default 95% interval held the truth in 91% of 400 samples of 500 rows of a calibrated model.",
     measures="calibration and sharpness",
     family="bin",
     row=48,
@@ -127,6 +128,8 @@ def _well_calibration(view: Predictions) -> float:
 
 @metric(
     "cal",
+    coverage_note="the default 95% interval held the truth in 84% of 320 samples of 500 rows of a slightly over- "
+    "confident model.",
     section="4.14",
     measures="calibration and sharpness",
     family="bin",

@@ -18,6 +18,8 @@ __all__ = ["calbin", "nearest_neighbor_calibration_error"]
 
 @metric(
     "calbin",
+    coverage_note="the default 95% interval held the truth in 88% of 400 samples of 500 rows of an over-confident "
+    "model.",
     renamed={"literal": ("definition", {True: "review", False: "authors"})},
     family="bin",
     row=46,

@@ -23,6 +23,8 @@ _SCALE_NOTE = "[0, 1] for two classes; [0, 2/K] by default, [0, 2] with scale='s
 
 @metric(
     "bs",
+    coverage_note="the default 95% interval held the truth in 91% of 400 samples of 100 rows of a model that is "
+    "nearly always sure, and in 92% or more of the other 29 cells measured.",
     sound=True,
     complete=False,
     differentiable=True,

@@ -24,6 +24,8 @@ __all__ = [
 
 @metric(
     "dss",
+    coverage_note="the default 95% interval held the truth in 67 to 79% of samples of 500 rows of over-confident "
+    "models: single sure mistakes make most of it, and a sample without one cannot know.",
     label_noise="fragile",
     row=10,
     aliases=("dawid_sebastiani",),
@@ -83,6 +85,8 @@ def dawid_sebastiani_score(
 
 @metric(
     "nses",
+    coverage_note="the default 95% interval held the truth in 68 to 86% of 400 samples of 500 rows: single sure "
+    "mistakes make most of it, and a sample without one cannot know.",
     sound=False,
     complete=False,
     label_noise="fragile",
