@@ -1035,3 +1035,9 @@ def test_areas_under_risk_curves_do_not_depend_on_the_scale_of_fractions(binary,
     assert 0.0 <= value <= 1.0
     assert cal.compute(id, *binary, sample_weight=w / w.sum()) == pytest.approx(value)
     assert cal.compute(id, *binary, sample_weight=np.full(60, 1 / 3)) == pytest.approx(cal.compute(id, *binary))
+
+
+@pytest.mark.parametrize("value", [1.0000001, -1e-9])
+def test_a_probability_that_rounding_carried_outside_is_no_logit(value):
+    with pytest.raises(ValueError, match=r"by rounding: pass np\.clip\(y_prob, 0, 1\)"):
+        cal.compute("ece", [0, 1, 1], [0.2, 0.7, value])

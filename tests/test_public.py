@@ -141,3 +141,12 @@ def test_old_names_still_work_and_warn():
         cal.pointwise_lp_error(y, p, p=2, norm=2)
     with pytest.warns(DeprecationWarning, match="calibrary.normalized_squared_error_score"):
         assert cal.normalised_squared_error_score is cal.normalized_squared_error_score
+
+
+def test_names_that_people_have_for_a_metric_are_answered_with_what_to_call():
+    with pytest.raises(AttributeError, match=r"calibrary\.expected_calibration_error\(\.\.\.\), or .*compute\('ece'"):
+        cal.ece  # noqa: B018
+    with pytest.raises(AttributeError, match=r"call calibrary\.compute\('RMSCE'"):  # a name with settings of its own
+        cal.RMSCE  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'no_such_thing'$"):
+        cal.no_such_thing  # noqa: B018

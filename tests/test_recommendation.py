@@ -162,3 +162,15 @@ def test_repeatable_metrics_repeat_themselves():
         assert (
             cal.compute(r.id, y, c) == cal.compute(r.id, y, c) == pytest.approx(cal.compute(r.id, y[order], c[order]))
         )
+
+
+def test_recommendations_show_as_a_table():
+    found = cal.recommend("binary", "test", most=2)
+    assert str(found).startswith("cis: ")
+    assert found._repr_html_().count("<tr>") == 3
+
+
+def test_of_the_estimators_of_one_metric_one_is_recommended():
+    found = [cal.catalogue[r.id] for r in cal.recommend("binary", "test", most=40)]
+    named = [entry.preset_of or entry.id for entry in found]
+    assert len(named) == len(set(named))

@@ -168,7 +168,19 @@ def __getattr__(name: str) -> Any:
             return import_module(f"calibrary.{name}")
         except ModuleNotFoundError as error:  # an optional room without its dependency is not there, and says why
             raise AttributeError(str(error)) from error
-    raise AttributeError(f"module 'calibrary' has no attribute {name!r}")
+    raise AttributeError(f"module 'calibrary' has no attribute {name!r}{_hint(name)}")
+
+
+def _hint(name: str) -> str:
+    """What to call, where the name is one that people have for a metric."""
+    if name.startswith("_"):
+        return ""
+    try:
+        entry = catalogue[name]
+    except LookupError:
+        return ""
+    function = f"calibrary.{entry.function.__name__}(...), or " if name == entry.id else ""
+    return f": call {function}calibrary.compute({name!r}, ...)"
 
 
 def __dir__() -> list[str]:

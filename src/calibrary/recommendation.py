@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from calibrary._errors import one_of, whole
+from calibrary._text import html_table
 from calibrary.findings import Finding, finding
 from calibrary.lookup import catalogue
 from calibrary.metrics.declare import Entry
@@ -73,6 +74,18 @@ class Recommendation:
     caution: str
 
 
+class Recommendations(list[Recommendation]):
+    """What :func:`recommend` returns: a list, best first, that shows as a table."""
+
+    def __str__(self) -> str:
+        lines = [[f"{r.id}: {'; '.join(r.reasons)}", *([f"  watch: {r.caution}"] if r.caution else [])] for r in self]
+        return "\n".join(line for each in lines for line in each)
+
+    def _repr_html_(self) -> str:
+        rows = [[r.id, r.name, "; ".join(r.reasons), r.caution] for r in self]
+        return html_table(["id", "name", "why", "watch"], rows)
+
+
 def recommend(
     task: str = "binary",
     goal: str = "measure",
@@ -88,7 +101,7 @@ def recommend(
     label_noise: bool = False,
     n_classes: int | None = None,
     features: bool = False,
-) -> list[Recommendation]:
+) -> Recommendations:
     """Recommend metrics for a task and a goal, from the facts in the catalogue.
 
     Parameters
@@ -141,7 +154,7 @@ def recommend(
     best: dict[str, Recommendation] = {}
     for found, entry in ranked:  # of the estimators of one metric the best is enough
         best.setdefault(entry.preset_of or entry.id, found)
-    return list(best.values())[:most]
+    return Recommendations(list(best.values())[:most])
 
 
 def _lasting(entry: Entry) -> tuple[bool, bool, bool]:

@@ -172,6 +172,10 @@ def are_probabilities(p: Any, most: float = 1.0) -> Any:
     return (p >= 0.0) & (p <= most)
 
 
+#: Numbers outside [0, 1] by less than this are there by rounding.
+_ROUNDING = 1e-5
+
+
 @dataclass(frozen=True)
 class Outside:
     """The first number that is no probability, and what the numbers look like.
@@ -198,6 +202,11 @@ class Outside:
     @property
     def side(self) -> str:
         return "above 1" if self.value > 1.0 else "below 0"
+
+    @property
+    def rounding(self) -> bool:
+        """So near to 0 or 1 that arithmetic in single precision may have carried it there."""
+        return -_ROUNDING <= self.value <= 1.0 + _ROUNDING
 
 
 def outside(p: NDArray[Any], most: float = 1.0) -> Outside | None:
@@ -232,6 +241,8 @@ def _refuse_probabilities(p: Array) -> None:
         raise ValueError(f"{place}: drop or fill missing predictions before measuring them")
     if found.percentages:
         raise ValueError(f"{place} is {found.side} and none is above 100: pass percent=True if these are percentages")
+    if found.rounding:
+        raise ValueError(f"{place} is {found.side} by rounding: pass np.clip(y_prob, 0, 1)")
     raise ValueError(
         f"{place} is {found.side}: pass probabilities; for logits use calibrary.softmax(...) or "
         "calibrary.sigmoid(...), for percentages percent=True"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary._errors import one_of
 from calibrary.data.checks import Array
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def breast_cancer(model: str = "naive_bayes") -> Dataset:
     >>> len(y), round(float(p.mean()), 3)
     (569, 0.352)
     """
+    one_of("model", model, ("naive_bayes", "logistic"))
     columns = _columns("breast_cancer.csv")
     y = (np.array(columns["diagnosis"]) == "malignant").astype(np.intp)
     return Dataset(y, np.array(columns[model], dtype=float), f"breast cancer, {model} held out by 10-fold CV")
