@@ -11,6 +11,7 @@ from rich.table import Table
 
 import calibrary as cal
 from calibrary.cli.files import InputError
+from calibrary.cli.formula import readable
 from calibrary.cli.options import err, out, plain
 from calibrary.curves import Curve, curve_named
 from calibrary.evaluation import FAMILIES
@@ -65,8 +66,6 @@ def _wanted(
 
 def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the name of a curve.")]) -> None:
     """What a metric tells, when to use it and when not: `calibrary explain ece`."""
-    import inspect
-
     curve = None if id in catalogue else curve_named(id)
     if curve is not None:
         _explain_curve(curve)
@@ -78,10 +77,8 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
     if e.preset_of is not None:
         out.print(f"a preset: {e.preset_of} with {plain(e.preset_of.words)}", highlight=False)
     out.print(plain(e.meaning), highlight=False)
-    doc = inspect.getdoc(e.formula) or ""
-    formula = re.search(r"\.\. math::\s*(.+?)(?:\n\n|\n[A-Z]|\Z)", doc, flags=re.DOTALL)
     facts = {
-        "formula": re.sub(r"\s+", " ", formula[1]).strip() if formula else "",
+        "formula": formula_of(e),
         "in the review": e.place if e.section else "",
         "newer than the review": "" if e.section else e.equation,
         "family": f"{e.family}, {e.subfamily}" if e.section else e.family,
@@ -89,7 +86,7 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
         "with settings called": "; ".join(f"{words}: {', '.join(names)}" for words, names in _presets(e).items()),
         "not to be confused": "; ".join(f"{name} may also mean {other}" for name, other in e.homonyms.items()),
         "range": f"{e.range[0]:g} to {e.range[1]:g}" + (f" ({e.range_note})" if e.range_note else ""),
-        "ideal": "depends on the data" if e.perfect is None else f"{e.perfect:g}",
+        "ideal": _ideal(e),
         "reading": e.sign,
         "use it": e.use,
         "do not": e.avoid,
@@ -117,6 +114,19 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
         out.print(
             f"[dim]erratum, {plain(c.fact)}:[/] review: {plain(c.review)}; here: {plain(c.ours)}", highlight=False
         )
+
+
+def formula_of(e: Entry) -> str:
+    """The formula of its documentation, for a line of text."""
+    import inspect
+
+    found = re.search(r"\.\. math::\s*(.+?)(?:\n\n|\n[A-Z]|\Z)", inspect.getdoc(e.formula) or "", flags=re.DOTALL)
+    return readable(found[1]) if found else ""
+
+
+def _ideal(e: Entry) -> str:
+    parts = [f"{name} {value:g}" for name, value in dict(e.fields).items() if value is not None]
+    return ", ".join(parts) or ("depends on the data" if e.perfect is None else f"{e.perfect:g}")
 
 
 def _presets(e: Entry) -> dict[str, list[str]]:

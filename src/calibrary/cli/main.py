@@ -39,6 +39,21 @@ app.add_typer(recalibrate.app, name="recalibrate")
 app.add_typer(study.app, name="study")
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        out.print(f"calibrary {cal.__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Can these predicted probabilities be believed? Start with: calibrary demo, or calibrary report FILE."""
+
+
 #: The exit status where nothing could be computed; 1 is a gate that did not hold and nothing else.
 FAILURE = 2
 #: The exit status of a shell for Ctrl-C.
