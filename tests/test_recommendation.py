@@ -174,3 +174,12 @@ def test_of_the_estimators_of_one_metric_one_is_recommended():
     found = [cal.catalogue[r.id] for r in cal.recommend("binary", "test", most=40)]
     named = [entry.preset_of or entry.id for entry in found]
     assert len(named) == len(set(named))
+
+
+@pytest.mark.parametrize("n", [100, 500, 10_000, 100_000])
+def test_what_never_reads_0_is_not_recommended_to_measure(n):
+    """MVMS, SICE and others keep reading an error of a calibrated model, however many rows there are."""
+    for found in cal.recommend("binary", "measure", n=n, most=4):
+        assert (finding(found.id, 100_000).reads or 0.0) < 0.01, found.id
+    largest = cal.recommend("binary", "measure", n=n, safety=True)[0]  # made for safety, with that caution
+    assert (largest.id, "still reads" in largest.caution) == ("mce", True)

@@ -35,6 +35,8 @@ _LITTLE = 0.035
 _MANY_CLASSES = 100
 #: A number that orders so many pairs of models as their true errors do measures the size of the error.
 _ORDERS = 0.75
+#: An error that reads more than this on a calibrated model of so many rows will not come to 0.
+_VERY_MANY_ROWS, _STILL_READS = 100_000, 0.01
 #: Steps in which shares of the study are compared: less than this its draws cannot tell apart.
 _STEP = 0.05
 #: A test keeps its level where it rejects no more calibrated samples than this.
@@ -270,6 +272,9 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
     if need.n < _ROWS_THAT_READ_HIGH and entry.at_its_end and (reading is None or reading > _LITTLE):
         about = "" if reading is None else f" (about {reading:.2g} when calibrated)"
         yield AGAINST, f"reads high on {need.n:,} predictions{about}: compare it with its value for a calibrated model"
+    still = finding(entry.id, _VERY_MANY_ROWS).reads
+    if entry.at_its_end and still is not None and still > _STILL_READS:
+        yield AGAINST, f"a calibrated model still reads {still:.2g} on {_VERY_MANY_ROWS:,} rows"
     if entry.slow_above is not None and need.n > entry.slow_above and (need.task == "multiclass" or entry.slow_binary):
         yield AGAINST, f"costs {entry.cost}"
 
