@@ -533,3 +533,11 @@ def test_neighbours_that_rule_out_a_class_leave_the_statistic_undefined():
     p = np.tile([0.5, 0.5, 0.0], (20, 1))
     with pytest.warns(cal.CalibrationWarning, match="singular"):
         assert np.isnan(cal.knn_chi_squared_reliability([0, 1] * 10, p, query=[0.4, 0.4, 0.2], k=10))
+
+
+def test_a_parameter_of_which_the_data_say_nothing_has_no_bound_on_its_error():
+    """The curvature of the loss underflows for confidences next to 0 and 1: it has no inverse."""
+    from calibrary.metrics.curve.cox import _standard_errors
+
+    assert _standard_errors(np.zeros((1, 1))).tolist() == [np.inf]
+    assert _standard_errors(np.diag([4.0, 25.0])).tolist() == [0.5, 0.2]

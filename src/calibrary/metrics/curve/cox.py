@@ -314,6 +314,14 @@ def _exists(found: Minimum, information: Array) -> bool:
     return float(np.linalg.eigvalsh(found.hessian * np.outer(scale, scale))[0]) > 1e-12
 
 
+def _standard_errors(hessian: Array) -> Array:
+    """Without bound where the data say nothing of a parameter."""
+    try:
+        return np.sqrt(np.diag(np.linalg.inv(hessian)))
+    except np.linalg.LinAlgError:
+        return np.full(len(hessian), np.inf)
+
+
 def _result(best: Minimum | None, large: Minimum, first: float, second: float, total: float) -> CoxResult:
     """Estimates and tests from the joint fit and the fit with slope one.
 
@@ -323,14 +331,14 @@ def _result(best: Minimum | None, large: Minimum, first: float, second: float, t
     first, second = max(2.0 * first, 0.0), max(2.0 * second, 0.0)
     numbers: dict[str, Any] = {
         "calibration_in_the_large": large.x,
-        "se_calibration_in_the_large": np.sqrt(np.diag(np.linalg.inv(large.hessian))),
+        "se_calibration_in_the_large": _standard_errors(large.hessian),
         "lr_intercept_statistic": first,
         "lr_intercept_pvalue": float(scipy.special.chdtrc(m, first)),
     }
     if best is not None:
         away = best.x - np.tile([0.0, 1.0], m)
         wald = float(away @ best.hessian @ away)
-        se = np.sqrt(np.diag(np.linalg.inv(best.hessian)))
+        se = _standard_errors(best.hessian)
         numbers |= {
             "intercept": best.x[::2],
             "slope": best.x[1::2],

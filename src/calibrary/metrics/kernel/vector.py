@@ -244,7 +244,8 @@ class _Fits:
 
 def _fits(view: Predictions, widths: Array, p: float, weight_type: str) -> _Fits:
     w = view.weight
-    log_rest = np.log(view.total - (np.ones(view.n) if weight_type == "frequency" else w))
+    with np.errstate(divide="ignore", invalid="ignore"):  # weights of less than one row in all leave no other row
+        log_rest = np.log(view.total - (np.ones(view.n) if weight_type == "frequency" else w))
     fits = _Fits(np.zeros(len(widths)), np.zeros(len(widths)), np.zeros(len(widths)))
     for part in leave_one_out_shares(view.p, view.y, widths, view.w, weight_type=weight_type, device=view.device):
         rows, m, curve = part.rows, part.width, part.shares

@@ -29,6 +29,10 @@ class Minimum:
     converged: bool
 
 
+#: Steps are cut to this length: its square is still a number, and half of it is less.
+_LONGEST = 1e100
+
+
 def minimise(
     evaluate: Callable[[Array], Evaluated], start: Array, *, tolerance: float = 1e-9, max_iter: int = 200
 ) -> Minimum:
@@ -154,11 +158,12 @@ def _solve(hessian: Array, gradient: Array) -> Array:
     # scaled by its diagonal: columns may differ by many orders of magnitude
     scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), 1e-300))
     scaled = hessian * np.outer(scale, scale)
-    try:
-        found: Array = scale * np.linalg.solve(scaled, gradient * scale)
-    except np.linalg.LinAlgError:
-        found = scale * np.linalg.lstsq(scaled, gradient * scale, rcond=1e-14)[0]
-    return found
+    with np.errstate(over="ignore"):  # where the curvature underflows, a step may be too long to write
+        try:
+            found: Array = scale * np.linalg.solve(scaled, gradient * scale)
+        except np.linalg.LinAlgError:
+            found = scale * np.linalg.lstsq(scaled, gradient * scale, rcond=1e-14)[0]
+    return np.clip(found, -_LONGEST, _LONGEST)
 
 
 def _solve_few(hessian: Array, gradient: Array) -> Array | None:

@@ -73,7 +73,7 @@ def leave_one_out_shares(
     order = np.argsort(labels, kind="stable")
     column = np.argsort(order)
     centres, bounds = points[order], np.searchsorted(labels[order], np.arange(k + 1))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         log_w = np.log(w)
         # what is left of a row's own weight, relative to it: nothing, or all copies but one
         left = np.log1p(-1.0 / w) if weight_type == "frequency" else np.full(n, -np.inf)
