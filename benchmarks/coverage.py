@@ -148,7 +148,7 @@ def run(args: argparse.Namespace) -> None:
     until = time.monotonic() + 3600 * args.hours
     for place, (metric, lens, truth, n, samples) in enumerate(wanted, 1):
         key = f"{metric} | {lens} | {truth} | {n}"
-        row = kept.setdefault(key, {"done": 0, "covered": 0.0, "width": 0.0, "truth": 0.0, "rejected": 0.0})
+        row = cell(kept, key)
         while row["done"] < samples and "skipped" not in row:
             try:
                 found = one(metric, lens, truth, n, row["done"])
@@ -157,9 +157,7 @@ def run(args: argparse.Namespace) -> None:
             if found is None:
                 row.setdefault("skipped", "several numbers")
                 break
-            row["done"] += 1
-            for name, x in found.items():
-                row[name] += x
+            count(row, found)
             if row["done"] % 10 == 0 or row["done"] == samples:
                 progress(place, len(wanted), key, row["done"], samples)
                 store.write_text(json.dumps(kept, indent=1))
@@ -168,6 +166,21 @@ def run(args: argparse.Namespace) -> None:
                 print(f"\nstopped after {args.hours:g} hours at {key}", file=sys.stderr)
                 return
         store.write_text(json.dumps(kept, indent=1))
+
+
+def cell(kept: dict[str, Any], key: str) -> dict[str, Any]:
+    """A cell of the store, empty where it is new."""
+    found: dict[str, Any] = kept.setdefault(
+        key, {"done": 0, "covered": 0.0, "width": 0.0, "truth": 0.0, "rejected": 0.0}
+    )
+    return found
+
+
+def count(row: dict[str, Any], found: dict[str, float]) -> None:
+    """Add one sample to a cell."""
+    row["done"] += 1
+    for name, x in found.items():
+        row[name] += x
 
 
 #: Samples of ``--table`` have seeds of their own, so that none is counted twice.
@@ -187,11 +200,7 @@ def tables(args: argparse.Namespace) -> None:
             rng = np.random.default_rng([OF_TABLES + table["samples"], n, list(TRUTHS).index(truth)])
             y, p, q = TRUTHS[truth](n, rng)
             for name, found in all_of(y, p, q, rng, args.metrics.split(",") if args.metrics else None):
-                empty = {"done": 0, "covered": 0.0, "width": 0.0, "truth": 0.0, "rejected": 0.0}
-                row = kept.setdefault(f"{name} | auto | {truth} | {n}", empty)
-                row["done"] += 1
-                for what, x in found.items():
-                    row[what] += x
+                count(cell(kept, f"{name} | auto | {truth} | {n}"), found)
             table["samples"] += 1
             progress(1, 1, f"table | {truth}", table["samples"], args.table)
             store.write_text(json.dumps(kept, indent=1))
