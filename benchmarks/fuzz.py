@@ -2,6 +2,8 @@
 
     python benchmarks/fuzz.py [--minutes 10]
 
+It fails while a violation is open: the cases of earlier runs are tried again first.
+
 Every turn draws its cases from a seed of its own; ``benchmarks/fuzz.json`` keeps the next seed, the counts of every
 outcome and each violation with the case that made it, so that a run goes on where the last one ended. The goal before a
 release is 10^6 metric calls, 10^4 intervals, tests and comparisons, 10^3 tables, 10^2 reports and files.
@@ -31,7 +33,7 @@ import calibrary as cal  # noqa: E402
 FILE = ROOT / "benchmarks" / "fuzz.json"
 GOALS = {"metric": 10**6, "inference": 10**4, "evaluation": 10**3, "report": 10**2, "file": 10**2}
 #: Turns of each kind in a round: so all of them near their goals together.
-ROUND = {"metric": 300, "inference": 10, "evaluation": 1, "report": 0.1, "file": 0.1}
+ROUND = {"metric": 250, "inference": 14, "evaluation": 1.1, "report": 0.11, "file": 0.11}
 WHAT = ("inversion", "triangle", "basic", "test", "compare")
 MOST_KEPT = 60
 
@@ -110,6 +112,19 @@ def state() -> dict[str, Any]:
     return {"version": cal.__version__, "seed": 0, "cpu_minutes": 0.0, "outcomes": {}, "violations": []}
 
 
+def try_again(kept: dict[str, Any]) -> None:
+    """Violations of earlier runs: those that are gone are mended."""
+    still = []
+    for found in kept["violations"]:
+        try:
+            turn(found["kind"], found["seed"], {})
+        except awkward.Violation:
+            still.append(found)
+        else:
+            kept.setdefault("mended", []).append(found)
+    kept["violations"] = still
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--minutes", type=float, default=10.0, help="CPU minutes")
@@ -118,6 +133,7 @@ def main() -> None:
     kept = state()
     if arguments.fresh:
         kept |= {"version": cal.__version__, "cpu_minutes": 0.0, "outcomes": {}, "violations": []}
+    try_again(kept)
     begun, due = time.process_time(), dict.fromkeys(GOALS, 0.0)
     saved = begun
     while time.process_time() - begun < 60.0 * arguments.minutes:
@@ -143,6 +159,8 @@ def main() -> None:
     for kind, goal in GOALS.items():
         found = kept["outcomes"].get(kind, {})
         print(f"{kind}: {sum(found.values()):,} of {goal:,} ({', '.join(f'{k} {v:,}' for k, v in found.items())})")
+    if kept["violations"]:
+        sys.exit(f"{len(kept['violations'])} violations are open, see {FILE.name}")
 
 
 if __name__ == "__main__":

@@ -82,6 +82,8 @@ class Views:
             missing = [self.keys[i] for i in np.flatnonzero(~known)][:5]
             return undefined(f"the average is undefined because the value is undefined for {missing}")
         used = weights > 0
+        if np.isneginf(values[used]).any() and np.isposinf(values[used]).any():
+            return undefined("values of -inf and +inf have no average: pass average=None to see each of them")
         return float(np.dot(weights[used], values[used]))
 
     def _of_defined(self, values: Array, average: Any, known: NDArray[np.bool_]) -> float:

@@ -30,6 +30,8 @@ _NODES = 14
 _MAX_CONDITION = 1e7
 #: One with a smaller determinant is looked at by itself.
 _SMALL_DETERMINANT = 1e-4
+#: Confidences that differ by less than this share, such as 2/3 and 1 - 1/3, are the same.
+_ROUNDING = 16.0 * np.finfo(np.float64).eps
 
 
 def row_of(copy: Any, upto: Indices | None) -> Any:
@@ -336,7 +338,8 @@ def _tricube(u: Array, w: Array | None) -> Array:
 
 def _pseudo_inverse(x: Array, y: Array, kernel: Array, target: float, degree: int) -> tuple[float, float]:
     """The same fit by singular values, dropping those below 100 eps of the largest, as R does."""
-    start = np.flatnonzero(np.concatenate(([True], x[1:] != x[:-1])))
+    # values a rounding error apart are one: a slope between them would be noise, and depend on the order of the rows
+    start = np.flatnonzero(np.concatenate(([True], x[1:] - x[:-1] > _ROUNDING * max(abs(x[0]), abs(x[-1])))))
     k = np.add.reduceat(kernel, start)
     mean = np.add.reduceat(kernel * y, start) / np.where(k > 0.0, k, 1.0)
     root = np.sqrt(np.maximum(k, 0.0))

@@ -154,7 +154,7 @@ def _solve(hessian: Array, gradient: Array) -> Array:
     if len(gradient) <= 2:
         few = _solve_few(hessian, gradient)
         if few is not None:
-            return few
+            return np.clip(few, -_LONGEST, _LONGEST)
     # scaled by its diagonal: columns may differ by many orders of magnitude
     scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), 1e-300))
     scaled = hessian * np.outer(scale, scale)
