@@ -65,9 +65,10 @@ def brier_score(y: Any, c: Any) -> float | None:
     from calibrary.numerics.compiled.width_bins import residuals
 
     total = 0.0
+    room: Array = np.empty(min(_BLOCK, len(c)))
     for first in range(0, len(c), _BLOCK):
-        e: Array = np.empty(min(_BLOCK, len(c) - first))
-        if not residuals(c[first : first + _BLOCK], y[first : first + _BLOCK], e):
+        e = room[: len(c) - first]
+        if not residuals(c, y, first, e):
             return None
         total += e.dot(e)
     return float(total) / len(c)

@@ -41,8 +41,9 @@ def add_residuals(
 
 
 @jit
-def residuals(c: Array, y: NDArray[Any], out: Array) -> bool:  # pragma: no cover - compiled
-    """Write y - c; returns whether all labels are 0 or 1 and all confidences in [0, 1]."""
+def residuals(c: Array, y: NDArray[Any], first: int, out: Array) -> bool:  # pragma: no cover - compiled
+    """Write y - c of the rows from first on; returns whether their labels are 0 or 1 and confidences in [0, 1]."""
+    c, y = c[first : first + len(out)], y[first : first + len(out)]  # here a slice costs nothing
     good = True
     for i in range(len(c)):
         good &= (c[i] >= 0.0) & (c[i] <= 1.0) & ((y[i] == 0) | (y[i] == 1))

@@ -154,7 +154,7 @@ def _solve(hessian: Array, gradient: Array) -> Array:
     if len(gradient) <= 2:
         few = _solve_few(hessian, gradient)
         if few is not None:
-            return np.clip(few, -_LONGEST, _LONGEST)
+            return np.array([min(max(x, -_LONGEST), _LONGEST) for x in few])
     # scaled by its diagonal: columns may differ by many orders of magnitude
     scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), 1e-300))
     scaled = hessian * np.outer(scale, scale)
@@ -166,10 +166,10 @@ def _solve(hessian: Array, gradient: Array) -> Array:
     return np.clip(found, -_LONGEST, _LONGEST)
 
 
-def _solve_few(hessian: Array, gradient: Array) -> Array | None:
+def _solve_few(hessian: Array, gradient: Array) -> list[float] | None:
     """One or two unknowns, by elimination from the larger entry of the scaled matrix; None where it is singular."""
     if len(gradient) == 1:
-        return gradient / hessian[0] if hessian[0, 0] > 1e-300 else None
+        return [float(gradient[0] / hessian[0, 0])] if hessian[0, 0] > 1e-300 else None
     (a, b), (_, d) = hessian.tolist()
     g, h = gradient.tolist()
     if not (a > 1e-300 and d > 1e-300):
@@ -179,7 +179,7 @@ def _solve_few(hessian: Array, gradient: Array) -> Array | None:
     if not left > 1e-14 * d:  # so little is left that the general way decides
         return None
     second = (h - ratio * g) / left
-    return np.array([(g - b * second) / a, second])
+    return [(g - b * second) / a, second]
 
 
 def logistic_loss(
