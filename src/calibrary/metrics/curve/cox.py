@@ -317,9 +317,11 @@ def _exists(found: Minimum, information: Array) -> bool:
 def _standard_errors(hessian: Array) -> Array:
     """Without bound where the data say nothing of a parameter."""
     try:
-        return np.sqrt(np.diag(np.linalg.inv(hessian)))
+        variance = np.diag(np.linalg.inv(hessian))
     except np.linalg.LinAlgError:
         return np.full(len(hessian), np.inf)
+    # where rounding is all that keeps it from being singular, a variance may come out negative
+    return np.sqrt(np.where(variance > 0.0, variance, np.inf))
 
 
 def _result(best: Minimum | None, large: Minimum, first: float, second: float, total: float) -> CoxResult:
