@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from calibrary._errors import whole
-from calibrary.data.checks import Array, slices
+from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.views import Views
@@ -37,6 +37,8 @@ __all__ = [
 
 _SHIFTS = (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0)
 _SLOPES = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
+#: Rows whose factors are made together, and how many products of 64 of them are left.
+_TOGETHER, _FACTORS = 512, 8
 #: Points of a monitor's path that are kept.
 _PATH = 1024
 
@@ -83,7 +85,8 @@ def log_ratios(view: Predictions) -> Array:
     """Log likelihood ratio of every alternative against the predictions of a binary view.
 
     log q and log(1-q) differ from their numerators by log((1-c)^high + e^shift c^low), which does not depend on the
-    labels: one logarithm for each row and alternative. A row that was said to be impossible makes them all infinite.
+    labels. That number lies between 0.09 and 4, so that those of 64 rows multiply to one that needs a single logarithm.
+    A row that was said to be impossible makes all ratios infinite.
     """
     c, y, w = view.c, view.y, view.w
     if (((c == 0.0) & (y == 1)) | ((c == 1.0) & (y == 0))).any():
@@ -94,12 +97,17 @@ def log_ratios(view: Predictions) -> Array:
     stated = float(view.sum(np.where(y == 1, log_c, 0.0))), float(view.sum(np.where(y == 0, log_d, 0.0)))
     common = np.zeros(len(_SHIFTS) * len(_SLOPES) ** 2)
     slopes, factor = np.array(_SLOPES)[:, None], np.exp(_SHIFTS)[:, None, None, None]
-    for rows in slices(view.n, len(common)):
+    for first in range(0, view.n, _TOGETHER):
+        rows = slice(first, first + _TOGETHER)
         low, high = np.exp(slopes * log_c[rows]), np.exp(slopes * log_d[rows])
-        each = factor * low[:, None, :] + high
-        np.log(each, out=each)
-        each = each.reshape(len(common), -1)
-        common += each.sum(axis=1) if w is None else each @ w[rows]
+        each = (factor * low[:, None, :] + high).reshape(len(common), -1)
+        if w is not None:
+            common += np.log(each, out=each) @ w[rows]
+            continue
+        while each.shape[1] > _FACTORS and each.shape[1] % 2 == 0:
+            half = each.shape[1] // 2
+            each = np.multiply(each[:, :half], each[:, half:], out=each[:, :half])
+        common += np.log(each).sum(axis=1)
     ratios: Array = _SHIFT * ones + (_LOW - 1.0) * stated[0] + (_HIGH - 1.0) * stated[1] - common[_POSITION]
     return ratios
 
@@ -157,7 +165,7 @@ _EVIDENCE = "an e-value is the evidence in these data, not an estimate of someth
     name="calibration e-value",
     aliases=("mixture e-value", "mixture_e", "anytime-valid calibration test"),
     symmetric=True,
-    cost="342 logarithms a row",
+    cost="342 products a row",
     equation="mean over alternatives k of prod q_k^y (1-q_k)^(1-y) / (c^y (1-c)^(1-y))",
     references=cited("grunwald2024", "henzi2023"),
     use="Looking after every batch, and stopping when one likes: the error rate holds however often one looks.",
@@ -477,7 +485,7 @@ def ehl(
     >>> cal.ehl(y, c) > 20
     True
     """
-    log_e = log_mean(np.array([_held_ratio(view, seen) for seen in _halves(view, n_splits, rng, train)]))
+    log_e = _log_ehl(view, n_splits, rng, train)
     return log_e if log else _exp(log_e)
 
 
@@ -506,7 +514,14 @@ def ehl_test(
     True
     """
     view.counts("an e-value")
-    return _as_test(log_mean(np.array([_held_ratio(view, seen) for seen in _halves(view, n_splits, rng, train)])))
+    return _as_test(_log_ehl(view, n_splits, rng, train))
+
+
+def _log_ehl(view: Predictions, n_splits: int, rng: Any, train: Any) -> float:
+    """The mean over the splits; sorted once, every half of the rows is sorted."""
+    order = view.order
+    rows = view.subset(order, view.y[order], view.c[order])
+    return log_mean(np.array([_held_ratio(rows, seen[order]) for seen in _halves(view, n_splits, rng, train)]))
 
 
 def _halves(view: Predictions, n_splits: int, rng: Any, train: Any) -> list[Any]:
@@ -531,9 +546,11 @@ def _halves(view: Predictions, n_splits: int, rng: Any, train: Any) -> list[Any]
 
 
 def _held_ratio(view: Predictions, seen: Any) -> float:
-    """Log likelihood ratio of the curve fitted to the rows seen, on the others."""
+    """Log likelihood ratio of the curve fitted to the rows seen, on the others; rows are ascending."""
     some, held = np.flatnonzero(seen), np.flatnonzero(~seen)
-    q = ShrunkIsotonic().fit(view.subset(some, view.y[some], view.c[some])).predict(view.c[held])
+    learnt = view.subset(some, view.y[some], view.c[some])
+    learnt.ascending = True
+    q = ShrunkIsotonic().fit(learnt).predict(view.c[held])
     y, c = view.y[held], view.c[held]
     stated = np.where(y == 1, c, 1.0 - c)
     if (stated == 0.0).any():  # said to be impossible, and it happened

@@ -54,12 +54,14 @@ def dealt_once(view: Predictions, folds: Any, rng: Any) -> Any:
 def cross_fitted(view: Predictions, map: Any, fold: Indices) -> Array:
     """Every row's probability (or vector of them) from the map fitted to the other folds."""
     mapped = np.empty_like(view.probability)
+    order = view.order if view.binary else np.arange(view.n)  # sorted once, every fold is sorted
+    dealt = fold[order]
     for held in range(int(fold.max()) + 1):
-        rows = np.flatnonzero(fold == held)
+        rows = order[dealt == held]
         if len(rows):
-            mapped[rows] = mapped_by(
-                map, rows_of(view, np.flatnonzero(fold != held), f"outside fold {held}"), view, rows
-            )
+            seen = rows_of(view, order[dealt != held], f"outside fold {held}")
+            seen.ascending = view.binary
+            mapped[rows] = mapped_by(map, seen, view, rows)
     return mapped
 
 
