@@ -131,6 +131,9 @@ def test_links_of_the_repository_lead_to_its_files(page):
 def test_the_readme_counts_what_there_is():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"{len(cal.catalogue)} metrics, among them all 82" in text.replace("\n", " ")
+    measured = (ROOT / "benchmarks/RESULTS.md").read_text(encoding="utf-8")
+    timed, ahead = re.search(r"(\d+) timed comparisons; calibrary is faster in (\d+)", measured).groups()
+    assert f"faster in {ahead} of {timed} timed comparisons" in text.replace("\n", " ")
 
 
 # -- parts of the site -------------------------------------------------------------------------------
