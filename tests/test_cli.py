@@ -137,6 +137,25 @@ def test_list_explain_recommend():
     assert "1. bs" in advised.stdout
 
 
+def test_the_list_leaves_columns_out_rather_than_break_names():
+    from rich.console import Console
+
+    from calibrary.cli.catalogue import listing
+
+    for width in (80, 100, 120, 200):
+        console = Console(width=width, file=io.StringIO(), emoji=False)
+        console.print(listing(cal.catalogue.values(), width))
+        text = console.file.getvalue()
+        assert "…" not in text
+        words = " ".join(text.split())
+        for entry in cal.catalogue.values():
+            assert f" {entry.id} " in words
+            assert all(word in words for word in entry.name.split())  # wrapped between words, if at all
+        assert len(text.splitlines()) < 1.2 * len(cal.catalogue)
+    piped = run("list").stdout.splitlines()
+    assert len(piped) == len(cal.catalogue) + 1
+
+
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [

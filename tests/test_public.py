@@ -44,6 +44,25 @@ def test_names_are_public_there_and_few():
     assert {"expected_calibration_error", "evaluate", "report", "interval", "compare", "catalogue"} <= set(cal.__all__)
 
 
+@pytest.mark.parametrize("room", ["datasets", "gallery", "lens", "maps", "plots", "scale", "sklearn", "study"])
+def test_a_room_shows_what_it_has_and_not_what_it_is_built_with(room):
+    module = getattr(cal, room)
+    names = dir(module)
+    assert names
+    assert [n for n in names if n.startswith("_")] == []
+    for name in names:
+        thing = getattr(module, name)
+        home = thing.__name__ if inspect.ismodule(thing) else getattr(thing, "__module__", "calibrary")
+        assert home.partition(".")[0] == "calibrary", name
+
+
+def test_maps_are_found_by_the_names_of_their_classes():
+    assert {"Loess", "Isotonic", "Beta", "as_map"} <= set(dir(cal.maps))
+    assert cal.maps.Isotonic is cal.maps.map_class("isotonic")
+    with pytest.raises(AttributeError, match="Isotonic"):
+        cal.maps.Isotonc  # noqa: B018
+
+
 def test_no_module_hides_a_public_object():
     for name in cal.__all__:
         thing = getattr(cal, name)

@@ -6,7 +6,7 @@ import math
 
 
 def number(value: float | None) -> str:
-    """Three decimals, or three digits below 0.01 (two below a millionth); fewer decimals from 100 on."""
+    """Three decimals, or two digits below 0.01, so that 0.0086 beside 0.152 claims no more; fewer decimals from 100."""
     if value is None:
         return ""
     if math.isnan(value):
@@ -16,6 +16,6 @@ def number(value: float | None) -> str:
     size = 0.0 if abs(value) < 1e-12 else abs(value)  # rounding
     if size == 0.0:
         return "0"
-    if size < 0.01:
-        return f"{value:.{2 - math.floor(math.log10(size))}f}".rstrip("0") if size >= 1e-6 else f"{value:.1e}"
+    if size < 0.00995:
+        return f"{value:.{1 - math.floor(math.log10(size))}f}".rstrip("0") if size >= 1e-6 else f"{value:.1e}"
     return f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 100 else f"{value:.3f}"

@@ -15,6 +15,8 @@ import calibrary as cal
 from calibrary import plots
 from calibrary.data.checks import Array, Indices
 
+__all__ = ["Synthetic", "figures", "main"]
+
 #: Cheap errors on one scale, for the dot plot.
 _ERRORS = ("ece", "ace", "ece_sweep", "mce", "ece_lb", "ece_db", "smece", "sece", "ici", "ecce_mad", "ecce_r")
 
@@ -161,6 +163,10 @@ def _save(figure: Any, path: Path) -> None:
         figure.savefig(
             f"{path}.{ending}", dpi=110, bbox_inches=around, metadata={"Date": None} if ending == "svg" else {}
         )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 if __name__ == "__main__":

@@ -108,3 +108,7 @@ def _refusal(entry: Entry) -> str:
     if entry.family == "detection":
         return "detections"
     return ", ".join(entry.needs) or ("more than one number" if entry.fields else "")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable, Iterable
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 import calibrary as cal
@@ -18,6 +20,9 @@ from calibrary.evaluation import FAMILIES
 from calibrary.findings import lines
 from calibrary.lookup import catalogue
 from calibrary.metrics.declare import Alias, Entry
+
+#: Characters of a line with every column of the list.
+_WIDE = 150
 
 
 def list_metrics(
@@ -31,15 +36,35 @@ def list_metrics(
     """What there is: `calibrary list --family bin --test`."""
     if family is not None and family not in FAMILIES:
         raise InputError(f"--family {family!r} is not known: choose from {', '.join(FAMILIES)}")
-    table = Table("row", "id", "family", "name", "range", "ideal", "test", "proper", box=None, pad_edge=False)
     shown = [e for e in catalogue.values() if _wanted(e, family, task, test, proper, consistent, needs)]
-    for e in shown:
-        table.add_row(
-            str(e.row or ""), e.id, e.family, plain(e.name), plain(f"[{e.range[0]:g}, {e.range[1]:g}]"),
-            "" if e.perfect is None else f"{e.perfect:g}", "yes" if e.has_test else "", e.proper.replace("no", ""),
-        )  # fmt: skip
-    out.print(table)
+    # the next program of a pipe reads whole lines, however wide the terminal
+    console = out if out.is_terminal else Console(width=_WIDE, emoji=False, highlight=False)
+    console.print(listing(shown, console.width))
     err.print(f"{len(shown)} metrics; calibrary explain ID tells more", highlight=False)
+
+
+#: Columns of the list, each with the width of the terminal from which on there is room for it.
+_COLUMNS: dict[str, tuple[int, Callable[[Entry], str]]] = {
+    "row": (_WIDE, lambda e: str(e.row or "")),
+    "id": (0, lambda e: e.id),
+    "family": (110, lambda e: e.family),
+    "name": (0, lambda e: plain(e.name)),
+    "range": (_WIDE, lambda e: plain(f"[{e.range[0]:g}, {e.range[1]:g}]")),
+    "ideal": (0, lambda e: "" if e.perfect is None else f"{e.perfect:g}"),
+    "test": (0, lambda e: "yes" if e.has_test else ""),
+    "proper": (_WIDE, lambda e: e.proper.replace("no", "")),
+}
+
+
+def listing(entries: Iterable[Entry], width: int) -> Table:
+    """The list as a table for a terminal of this width: fewer columns rather than broken names."""
+    columns = {head: cell for head, (least, cell) in _COLUMNS.items() if width >= least}
+    table = Table(box=None, pad_edge=False)
+    for head in columns:
+        table.add_column(head, no_wrap=head != "name")
+    for e in entries:
+        table.add_row(*(cell(e) for cell in columns.values()))
+    return table
 
 
 def _wanted(

@@ -453,3 +453,7 @@ _LOOKS: dict[str, Callable[[Predictions, Lens], Views]] = {
     "partition": _partition,
     "code": _code,
 }
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

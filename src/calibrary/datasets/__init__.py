@@ -16,6 +16,19 @@ from calibrary.data.checks import Array
 if TYPE_CHECKING:
     from calibrary.data import Matches
 
+__all__ = [
+    "Answers",
+    "Dataset",
+    "Simulated",
+    "answers",
+    "breast_cancer",
+    "detections",
+    "digits",
+    "ordinal",
+    "overconfident_curve",
+    "review_example",
+]
+
 
 class Dataset(NamedTuple):
     """Labels and probabilities, ready for any metric: ``evaluate(*dataset[:2])``."""
@@ -185,3 +198,7 @@ def detections() -> Matches:
 
     here = files("calibrary") / "datasets"
     return match_detections(str(here / "demo_ground_truth.json"), str(here / "demo_results.json"))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

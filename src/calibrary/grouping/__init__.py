@@ -60,3 +60,7 @@ __all__ = [
     "roof_of",
     "sliding_windows",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -67,3 +67,7 @@ __all__ = [
     "smoothed_labels",
     "spread",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

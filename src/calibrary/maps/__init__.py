@@ -22,6 +22,8 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap
 from calibrary.maps.given import Given
 
+__all__ = ["CalibrationMap", "Given", "as_map", "fit_map", "map_at", "map_class", "mapped"]
+
 #: Where each map lives; modules are imported when a map is first asked for.
 _MAPS = {
     "loess": "loess.Loess",
@@ -40,6 +42,8 @@ _MAPS = {
     "bins": "binned.Binned",
     "nadaraya_watson": "nadaraya_watson.NadarayaWatson",
 }
+#: The classes themselves by name, also imported when first asked for.
+_CLASSES = {where.partition(".")[2]: name for name, where in _MAPS.items()}
 _SYNONYMS = {
     "logistic": "platt", "spline": "rcs", "binned": "bins", "epanechnikov": "local_linear", "bcts": "bias_temperature",
 }  # fmt: skip
@@ -126,3 +130,13 @@ def map_at(map: Any, view: Predictions, **options: Any) -> Array:
     if isinstance(curve, CalibrationMap):
         return curve.at(view)
     return np.asarray(curve.predict(view.ties.c), dtype=np.float64)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _CLASSES:
+        return map_class(_CLASSES[name])
+    raise AttributeError(f"module 'calibrary.maps' has no attribute {name!r}: {suggest(name, [*__all__, *_CLASSES])}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_CLASSES])

@@ -187,3 +187,7 @@ def draw(kind: str, predictions: Any, *, n_bins: int | None = None, **options: A
         options["n_bins"] = n_bins
     drawn = kinds[kind](predictions, **options)
     return getattr(drawn, "figure", drawn)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -10,3 +10,7 @@ from calibrary.recalibrate.recalibrator import Recalibrator
 from calibrary.recalibrate.table import MapGain, RecalibrationGain
 
 __all__ = ["MapGain", "RecalibrationGain", "Recalibrator", "recalibration_gain"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -30,3 +30,7 @@ def __getattr__(name: str) -> Any:
 
         return import_module("calibrary.scale.torch")
     raise AttributeError(f"module 'calibrary.scale' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "torch"])

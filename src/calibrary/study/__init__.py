@@ -22,3 +22,7 @@ __all__ = [
     "World", "by_temperature", "gather", "halves_agree", "least_at_one", "mine", "null_reading", "objectives",
     "real_sets", "run", "stored_study", "temperature_sweep",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
