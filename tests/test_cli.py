@@ -137,6 +137,66 @@ def test_list_explain_recommend():
     assert "1. bs" in advised.stdout
 
 
+def test_provenance_names_the_columns_and_the_command(tmp_path, monkeypatch):
+    table = tmp_path / "p.csv"
+    rng = np.random.default_rng(0)
+    c = rng.random(120).round(4)
+    lines = [f"{int(u < x)},{x},{i},s{i % 30}" for i, (u, x) in enumerate(zip(rng.random(120), c, strict=True))]
+    table.write_text("sick,risk,day,patient\n" + "\n".join(lines))
+    saved = tmp_path / "r.json"
+    typed = ["report", str(table), "--label", "sick", "--prob", "risk", "--time", "day", "--unit", "patient"]
+    for called in ("/usr/bin/calibrary", "/lib/calibrary/__main__.py"):
+        monkeypatch.setattr("sys.argv", [called, *typed])
+        from typer.testing import CliRunner
+
+        from calibrary.cli.main import app
+
+        done = CliRunner().invoke(app, [*typed, "-q", "--resamples", "19", "--metrics", "ece", "-o", str(saved)])
+        assert done.exit_code == 0, done.output
+        known = next(s for s in json.loads(saved.read_text())["sections"] if s["key"] == "provenance")["data"]
+        assert known["columns"] == {"label": "sick", "probability": "risk", "time": "day", "unit": "patient"}
+        assert known["command"] == " ".join(["calibrary", *typed])
+
+
+def test_many_models_are_one_table_in_the_terminal(tmp_path):
+    rng = np.random.default_rng(0)
+    c = rng.random(300)
+    y = (rng.random(300) < c).astype(int)
+    models = {f"m{i}": np.clip(0.5 + (1 - i / 6) * (c - 0.5), 0, 1).round(5) for i in range(6)}
+    rows = zip(y, *models.values(), strict=True)
+    table = tmp_path / "p.csv"
+    table.write_text(",".join(["label", *models]) + "\n" + "\n".join(",".join(map(str, row)) for row in rows))
+    asked = [a for m in models for a in ("--model", m)]
+    done = run("report", table, *asked, "--metrics", "ece,bs", "--resamples", "39")
+    lines = done.stdout.splitlines()
+    assert len(lines) < 12
+    assert next(line for line in lines if line.startswith("m0")).split()[1:3] == ["No", "evidence"]
+    assert next(line for line in lines if line.startswith("m5")).split()[1:3] == ["Not", "calibrated"]
+    assert f"{cal.expected_calibration_error(y, models['m5']):.3f}" in done.stdout
+    every = run("report", table, *asked, "--metrics", "ece,bs", "--resamples", "39", "--all")
+    assert len(every.stdout.splitlines()) > 60
+
+
+def test_numbers_are_not_broken_at_80_columns(monkeypatch):
+    from types import SimpleNamespace
+
+    from rich.console import Console
+
+    from calibrary.cli import report
+    from calibrary.reporting.short import KeyNumber
+
+    console = Console(width=80, file=io.StringIO())
+    monkeypatch.setattr(report, "out", console)
+    small = KeyNumber(
+        "ecd", "difference", -1.54e-5, low=-2.51e-5, high=1.26e-5, calibrated=-1.11e-5,
+        verdict="its interval leaves out 0, but p = .19: within chance",
+    )  # fmt: skip
+    console.print(report._short_table(SimpleNamespace(short_list=[small])))
+    assert console.file.getvalue().splitlines()[1].split()[:6] == [
+        "ecd", "-0.000015", "-0.000025", "to", "0.000013", "-0.000011",
+    ]  # fmt: skip
+
+
 def test_the_list_leaves_columns_out_rather_than_break_names():
     from rich.console import Console
 

@@ -19,11 +19,13 @@ from calibrary.cli.main import app
 from calibrary.reporting import together
 from calibrary.reporting.compose import comparable, compare_models
 from calibrary.reporting.discrimination import discrimination
+from calibrary.reporting.figures import picture
 from calibrary.reporting.html import page
 from calibrary.reporting.numbers import number, with_interval
-from calibrary.reporting.rows import grouped, label
+from calibrary.reporting.rows import grouped, label, left_out
 from calibrary.reporting.sections import SECTIONS, Section, Table
 from calibrary.reporting.stored import from_json
+from calibrary.reporting.text import markdown
 from calibrary.reporting.words import verdict
 from calibrary.reporting.write import save
 
@@ -291,6 +293,44 @@ def two_models():
     reports = [cal.report(y, m, metrics=METRICS, n_resamples=99, title=f"x.csv: {name}") for name, m in models.items()]
     found = compare_models(y, models, metrics=comparable(reports[0]), n_resamples=99, rng=0, reference="bayes")
     return reports, found
+
+
+def test_the_number_of_draws_does_not_hide_a_difference():
+    """Six comparisons times the smallest p-value of 99 draws would be no evidence, however far apart the models."""
+    rng = np.random.default_rng(0)
+    c = rng.beta(0.8, 0.8, 2000)
+    y = rng.random(2000) < c
+    models = {"right": c, "wrong": 0.5 + 0.2 * (c - 0.5), "again": np.clip(c + 1e-3 * rng.normal(size=2000), 0, 1)}
+    found = compare_models(y, models, metrics=("bs", "ece", "nll"), n_resamples=99, rng=0, reference="right")
+    for metric, c in found:
+        if c.a == "wrong":
+            assert c.pvalue_adjusted < 0.001, metric
+        else:
+            direct = cal.compare(metric, y, models["again"], models["right"], n_resamples=99, rng=0)
+            assert c.pvalue == direct.pvalue, metric  # what the draws can tell is left to them
+
+
+def test_classes_read_the_same_in_figure_and_table():
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet([1.0] * 4, 600)
+    y = (p.cumsum(axis=1)[:, :-1] < rng.random(600)[:, None]).sum(axis=1)
+    for bins in (None, 7):
+        answer = cal.report(y, p, metrics=["ece"], n_resamples=19, n_bins=bins)
+        drawn = picture(next(f for f in answer.figures if f.name == "Reliability by class"))
+        shown = dict(re.findall(r">(\d) +ECE ([\d.]+)<", drawn))
+        table = next(s for s in answer.sections if s.key == "classes").tables[0]
+        at = table.head.index("class-wise ECE")
+        assert shown == {row[0]: number(row[at]) for row in table.rows}
+        assert "Reliability by class" not in drawn  # the page writes it
+
+
+def test_what_was_not_computed_is_named_by_reason_in_words_for_readers():
+    y, p, _ = cal.datasets.breast_cancer("logistic")
+    answer = cal.report(y, p, n_resamples=0)
+    reasons = left_out(answer.evaluation)
+    assert {"d_ece", "laece", "egce"} <= set(reasons["is about the boxes of a detector"])
+    assert sorted(id for ids in reasons.values() for id in ids) == sorted(answer.evaluation.skipped)
+    assert "Matches object" not in answer.to_html() + markdown([answer])
 
 
 def test_several_models_stand_side_by_side_with_their_differences(two_models):

@@ -459,7 +459,8 @@ def test_a_class_predicted_too_often_is_flagged_and_no_other():
     )
     fair = affected.classes(context(cal.predictions(*several(1500, 4, seed=1)), draws=0))
     assert fair.sentences == ("None of 4 classes is predicted more or less often than it occurs, beyond chance.",)
-    assert [row[-1] for row in fair.tables[0].rows] == [""] * 4
+    assert fair.tables[0].head[-1] == "class-wise ECE"  # no column in which nothing stands
+    assert {len(row) for row in fair.tables[0].rows} == {len(fair.tables[0].head)}
 
 
 def test_calibrated_classes_are_rarely_flagged():
@@ -623,6 +624,36 @@ def test_a_calibrated_stream_raises_no_alarm():
     found = period.over_time(context(cal.predictions(*bent(600, seed=4)), asked={"time": np.arange(600)}))
     assert found.sentences[0] == "In none of 6 periods are the predictions miscalibrated beyond chance by the ECE."
     assert found.sentences[1].startswith("No alarm for whoever looks all the time, up to 599 (")
+
+
+def test_an_alarm_that_no_single_period_shows_is_said_first():
+    y, c = bent(2400, seed=3)
+    late = np.arange(2400) >= 1400
+    y = np.where(late & (np.random.default_rng(0).random(2400) < 0.1), 0, y)  # too high, but little in each period
+    found = period.over_time(context(cal.predictions(y, c), draws=19, asked={"time": np.arange(2400) // 100}))
+    assert not any(p["pvalue_adjusted"] < 0.05 for p in found.data["periods"])
+    assert found.data["alarm"]["at"] is not None
+    assert found.sentences[0].startswith("Alarm: ")
+    assert found.sentences[1].startswith("In none of 24 periods")
+
+
+def test_sections_say_whether_rows_are_taken_as_independent():
+    y, c = bent(400)
+    by = {"site": np.arange(400) % 2}
+    alone, units = (
+        affected.affected(context(cal.predictions(y, c), draws=0, asked={"by": by, **more})).sentences[-1]
+        for more in ({}, {"units": np.arange(400) // 4})
+    )
+    assert alone == (
+        "Rows are taken as independent here, as on the whole page; if some belong together, name their unit."
+    )
+    assert "not by unit" in units
+    found = affected.affected(
+        context(detections(), draws=19, metrics=["d_ece"], primary="d_ece", asked={"by": {"light": np.arange(60) % 2}})
+    )
+    assert "detections of an image are drawn together" in found.sentences[-1]
+    assert found.tables[0].head[1:4] == ("detections", "mean confidence", "precision")
+    assert not any(re.search(r"\brows\b", s) for s in found.sentences)
 
 
 def test_too_few_rows_over_time_are_said():

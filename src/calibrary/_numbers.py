@@ -6,7 +6,7 @@ import math
 
 
 def number(value: float | None) -> str:
-    """Three decimals, or two digits below 0.01, so that 0.0086 beside 0.152 claims no more; fewer decimals from 100."""
+    """Three decimals, or two digits below 0.01, so that 0.0086 beside 0.152 claims no more; fewer from 100 on."""
     if value is None:
         return ""
     if math.isnan(value):
@@ -18,4 +18,6 @@ def number(value: float | None) -> str:
         return "0"
     if size < 0.00995:
         return f"{value:.{1 - math.floor(math.log10(size))}f}".rstrip("0") if size >= 1e-6 else f"{value:.1e}"
+    if size >= 1e7:  # an e-value may have a hundred digits
+        return f"{value:.1e}"
     return f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 100 else f"{value:.3f}"

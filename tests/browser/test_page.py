@@ -162,9 +162,31 @@ def test_on_paper_everything_is_open_and_the_tools_are_gone(opened, wrong):
         "Emulation.setDeviceMetricsOverride", {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
     )
     assert script(driver, "return one('table.short').getBoundingClientRect().right") <= 718
+    # tables stay tables, though the page is as narrow as a phone's: cards would take twice the paper
+    for table in ("short", "metrics"):
+        assert script(driver, f"return getComputedStyle(one('table.{table} thead')).display") == "table-header-group"
     script(driver, "dispatchEvent(new Event('afterprint'))")
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert script(driver, "return one('.part-metrics').open") is False
+
+
+def test_the_table_of_models_and_the_names_of_the_parts_are_whole(opened, wrong):
+    y, q, _ = cal.datasets.breast_cancer("logistic")
+    day = np.arange(len(y)) // 100
+    more = {"by": {"site": day % 2}, "time": day, "thresholds": [0.3], "n_resamples": 39, "metrics": METRICS}
+    reports = [cal.report(y, p, title=f"x: {n}", **more) for n, p in {"first": wrong.predictions.c, "other": q}.items()]
+    driver = opened(page(reports))
+    frame = "const f = one('.together .scroll'); return [f.scrollWidth, f.clientWidth]"
+    wide, room = script(driver, frame)
+    assert wide <= room
+    assert script(driver, "return all('table.models thead th').map(h => h.textContent)[1]") == "answer"
+    wide, room = script(driver, "const n = one('#jump'); return [n.scrollWidth, n.clientWidth]")
+    assert wide <= room
+    # a figure alone in its part has its caption beside it, not a hole
+    place = "const f = one('figure.alone'), c = one('figcaption', f).getBoundingClientRect(); "
+    place += "return [c.left, one('svg', f).getBoundingClientRect().right]"
+    caption, picture = script(driver, place)
+    assert caption >= picture
 
 
 def test_a_row_lights_its_curve_and_its_name_opens_the_model(opened, wrong):

@@ -165,7 +165,7 @@ def report(
             by={column: found.others[column] for column in split} or None,
             time=found.others[time] if time else None,
             thresholds=threshold,
-            source=_source(found),
+            source=_source(found, name, time=time, unit=unit),
             command=_command(),
             **together(found),
             weight_type=weight_type,
@@ -205,15 +205,22 @@ def _runs(blocks: str | None) -> int | bool | None:
     return int(blocks)
 
 
-def _source(found: PredictionFile) -> dict[str, Any]:
-    """Where the rows came from, for the provenance of the page."""
+def _source(found: PredictionFile, model: str, **others: str | None) -> dict[str, Any]:
+    """Where the rows came from, for the provenance of the page: the file, and which column is what."""
     dropped = {"missing values": found.n_dropped} if found.n_dropped else {}
-    return {"path": found.source, "rows_read": len(found.y) + found.n_dropped, "dropped": dropped}
+    known = getattr(found, "columns", {})  # rows of a state had theirs when it was made
+    of_model = known.get("models", {}).get(model, [])
+    named = {**known, "probability": " ... ".join(dict.fromkeys([*of_model[:1], *of_model[-1:]])), **others}
+    columns = {what: name for what, name in named.items() if name and what != "models"}
+    rows = len(found.y) + found.n_dropped
+    return {"path": found.source, "rows_read": rows, "dropped": dropped, "columns": columns}
 
 
 def _command() -> str | None:
     """The command that was typed; None where something else called us."""
-    return shlex.join(["calibrary", *sys.argv[1:]]) if Path(sys.argv[0]).stem == "calibrary" else None
+    called = Path(sys.argv[0])
+    ours = called.stem == "calibrary" or (called.parent.name, called.stem) == ("calibrary", "__main__")
+    return shlex.join(["calibrary", *sys.argv[1:]]) if ours else None
 
 
 def say_left_out(report: Any, named: list[str]) -> None:
@@ -259,6 +266,7 @@ def detection_report(
         matches,
         metrics=[*(listed(metrics) or FAMILIES), *gates.metrics] if metrics or gates.rules else None,
         primary=primary, n_resamples=resamples, rng=seed, title=results.name,
+        source={"path": results, "columns": {"ground truth": str(ground_truth)}}, command=_command(),
     )  # fmt: skip
     save([answer], output or [])
     if as_json:
@@ -297,8 +305,8 @@ def _show_saved(path: Path, output: list[Path], gates: Gates, quiet: bool, every
     gates.apply(reports, {})
 
 
-#: What the terminal shows of the short list, and how wide each column may be in a window of 80.
-_SHORT = (("metric", 14), ("value", 7), ("interval", 17), ("calibrated", 10), ("verdict", 24))
+#: What the terminal shows of the short list, and how wide words may be in a window of 80; numbers are never broken.
+_SHORT = (("metric", 14), ("value", None), ("interval", None), ("calibrated", None), ("verdict", 24))
 
 
 def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = False) -> None:
@@ -306,6 +314,9 @@ def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = F
     from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 
     brief = len(reports) > 2 and not everything  # a page, not a scroll
+    if len(reports) > _MOST_MODELS and not everything:
+        _show_many(reports, comparisons)
+        return
     for r in reports:
         out.print(f"\n[bold]{plain(r.title)}[/]")
         out.print(plain(r.headline))
@@ -330,6 +341,29 @@ def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = F
         out.print(table)
 
 
+#: Models up to which each has paragraphs of its own in the terminal.
+_MOST_MODELS = 4
+
+
+def _show_many(reports: list[Any], comparisons: Any) -> None:
+    """Many models as one table: a line each, with the metric of the headline and how far it is from the first's."""
+    from calibrary.reporting import together
+    from calibrary.reporting.numbers import ends, number
+
+    primary = reports[0].primary
+    table = Table("model", "answer", primary, "interval", box=None, pad_edge=False)
+    if comparisons:
+        table.add_column("less the first")
+    for name, r in zip(together.short_names(reports), reports, strict=True):
+        row, cells = r.evaluation.row(primary), together.cells(r, reports, comparisons)
+        said = r.headline.partition(" (")[0]
+        apart = [c.difference for (id, _), c in zip(together.heads(reports), cells, strict=True) if id == primary]
+        shown = (name, said, number(row.value), ends(row.low, row.high), *(apart if comparisons else ()))
+        table.add_row(*(plain(t) for t in shown))
+    out.print(table)
+    out.print("[dim]--all prints the numbers of every model; -o writes the page[/]")
+
+
 def _item(text: str) -> Any:
     """A point of a list, its further lines in line with the first."""
     from rich.text import Text
@@ -344,7 +378,8 @@ def _short_table(r: Any) -> Table:
 
     table = Table(box=None, pad_edge=False)
     for name, width in _SHORT:
-        table.add_column(name, max_width=width if out.width < 100 else None, overflow="fold")
+        narrow = width if out.width < 100 else None
+        table.add_column(name, max_width=narrow, overflow="fold", no_wrap=width is None)
     for texts in short_cells(r):
         table.add_row(*(plain(t) for t in texts[:5]))
     return table

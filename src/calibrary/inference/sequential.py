@@ -43,6 +43,10 @@ _TOGETHER, _FACTORS = 512, 8
 _PATH = 1024
 
 
+#: Log odds where 0.5 was said from which on a slope alone does not tell what is wrong.
+_APART = 0.3
+
+
 class Alternative(NamedTuple):
     """What the predictions may be instead of calibrated: logit q = shift + low log c - high log(1-c)."""
 
@@ -66,6 +70,8 @@ class Alternative(NamedTuple):
             side = "low" if low > -stated else "high"
             return f"probabilities too {side}: 0.5 should be {1.0 / (1.0 + math.exp(-middle)):.2f}"
         slope = (high - low) / (2.0 * stated)
+        if abs(middle) > _APART:  # on one side but for one end: neither a slope nor a shift alone
+            return f"0.5 should be {1.0 / (1.0 + math.exp(-middle)):.2f}, slope {slope:.2g}"
         side = "over" if low > -stated or high < stated else "under"
         return f"{side}-confident, slope {slope:.2g}"
 

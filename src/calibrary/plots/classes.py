@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from calibrary._numbers import number
 from calibrary._text import for_figure
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import predictions
@@ -51,7 +52,7 @@ def small_multiples(
         draw_line(ax, look, data[name], look.model, None)
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
-        ax.set_title(f"{for_figure(name, 30)}   ECE {data[name].ece:.3f}", fontsize=8, loc="left", color=look.ink)
+        ax.set_title(f"{for_figure(name, 30)}   ECE {number(data[name].ece)}", fontsize=8, loc="left", color=look.ink)
         ax.tick_params(labelsize=7.5, labelbottom=place >= len(chosen) - columns, labelleft=place % columns == 0)
         if place % columns == 0:
             ax.set_ylabel("Frequency", fontsize=8)

@@ -56,7 +56,7 @@ def affected(context: Context) -> Section | None:
     test, reason = _worst(columns, context)
     name = metric_words(metric.id, metric.name)
     sentences = [
-        *([] if test is None else [worst_words(test)]),
+        *([] if test is None else [worst_words(test, context.things)]),
         *([] if not reason else [f"No test of the worst segment was made: {reason}"]),
         segments_words(parts, name, test is not None and bool(test.pvalue < 0.05)),
         *chosen.left_out,
@@ -67,7 +67,7 @@ def affected(context: Context) -> Section | None:
         "affected",
         "Who is affected",
         tuple(sentences),
-        (_table(parts, name),),
+        (_table(parts, name, context.things),),
         figures,
         {"segments": [asdict(p) for p in parts], "worst": None if test is None else _plain(test)},
     )
@@ -225,7 +225,7 @@ def _worst(columns: dict[str, Levels], context: Context) -> tuple[SegmentsTestRe
 # -- what is said ----------------------------------------------------------------------------------------
 
 
-def worst_words(test: SegmentsTestResult) -> str:
+def worst_words(test: SegmentsTestResult, things: str = "rows") -> str:
     """Which segment is furthest from calibration, and whether chance makes the worst of so many as bad."""
     table, n = test.table, test.n_segments - 1
     how = p_words(float(test.pvalue), test.n_resamples)
@@ -237,15 +237,15 @@ def worst_words(test: SegmentsTestResult) -> str:
         )
     if test.worst == "all rows":
         return (
-            f"No segment stands out: all rows together are further from calibration, measured by their noise, than any "
-            f"of {counted(n, 'segment')} ({allowing}), and nothing shows that one is hit harder than the others."
+            f"No segment stands out: all {things} together are further from calibration, measured by their noise, than "
+            f"any of {counted(n, 'segment')} ({allowing}), and nothing shows that one is hit harder than the others."
         )
     stated, happened = float(table["mean_confidence"][0]), float(table["mean_label"][0])
     noise = float(table["kuiper"][0] / table["sigma"][0]) if math.isfinite(float(table["sigma"][0])) else 0.0
     off = f"mean confidence {percent(stated)}, observed {percent(happened)}"
     if abs(happened - stated) <= 2.0 * noise:
         off = f"right on average ({off}) but not at every confidence"
-    rows = counted(float(table["n"][0]), "row")
+    rows = counted(float(table["n"][0]), things.removesuffix("s"))
     return f"Worst of {counted(n, 'segment')}: {test.worst} ({rows}), {off} ({allowing})."
 
 
@@ -276,13 +276,14 @@ def segments_words(parts: list[Part], metric: str, worst_found: bool = False) ->
     return f"Miscalibrated beyond chance: {len(clear)} of {counted(len(tested), 'segment')}: {named}{more}.{few}"
 
 
-def _table(parts: list[Part], metric: str) -> Table:
+def _table(parts: list[Part], metric: str, things: str) -> Table:
     rows = tuple(
         (p.name, whole_number(p.n), _number(p.mean_confidence), _number(p.frequency), _number(p.value),
          ends(p.low, p.high), p.p_words.removeprefix("p = ").removeprefix("p "), p.note)
         for p in parts
     )  # fmt: skip
-    head = ("segment", "rows", "mean confidence", "observed", metric, "interval", "p adjusted", "note")
+    happened = "precision" if things == "detections" else "observed"
+    head = ("segment", things, "mean confidence", happened, metric, "interval", "p adjusted", "note")
     caption = "p-values are adjusted for the number of segments (Holm); each segment has its own test."
     return Table(head, rows, caption).without_empty("note")
 
@@ -323,9 +324,11 @@ def classes(context: Context) -> Section | None:
     many = "categories" if detector else "classes"
     metric = context.primary if detector else None
     value = "class-wise ECE" if metric is None else metric_words(metric.id, metric.name)
-    head = (noun, "detections" if detector else "rows", "mean confidence", happened, value, "mean confidence is")
+    head: tuple[str, ...] = (noun, context.things, "mean confidence", happened, value, "mean confidence is")
     ranked = sorted(rows, key=lambda r: (not r.clear, -abs(r.mean_prediction - r.frequency)))
     cells = [_class_cells(r) for r in ranked]
+    if not any(r.clear for r in rows):
+        head, cells = head[:-1], [cell[:-1] for cell in cells]
     first, rest = cells[:FIRST_CLASSES], cells[FIRST_CLASSES:]
     caption = (
         f"Those off on average beyond chance (all {len(rows)} {many} at once) first, then by size of the difference."
@@ -393,8 +396,10 @@ def category_rows(context: Context) -> tuple[ClassRow, ...]:
         value = math.nan
         if metric is not None and p.total >= LEAST_ROWS:
             entry = catalogue[metric.id]
-            with heard():
+            with heard() as cautions:
                 value = float(measure(entry, part, question.of(entry.options)))
+            if cautions:  # of bins too small to count, which would pass for a small error
+                value = math.nan
         stated, right = float(p.mean(p.c)), float(p.mean(p.y))
         rows.append(ClassRow(str(matches.names[k]), float(p.total), stated, right, value, bool(clear)))
     return tuple(rows)

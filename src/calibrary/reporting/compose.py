@@ -9,6 +9,7 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from calibrary._errors import heard
 from calibrary._version import __version__
@@ -150,6 +151,9 @@ def report(
     )
 
 
+#: No p-value is taken further than this beyond its draws: so far out no law is known.
+_SMALLEST = 1e-6
+
 _UNITS = (
     "Rows that belong together were drawn together: for the decision, for the intervals of the tables, for their "
     "tests, which only metrics of residuals have, and for the comparison of models. Single segments and periods "
@@ -222,7 +226,8 @@ def compare_models(
 ) -> tuple[tuple[str, Comparison], ...]:
     """Pairs of models by every metric given, as (metric, comparison); p-values adjusted by Holm over them all.
 
-    Every pair, or each model against the ``reference``.
+    Every pair, or each model against the ``reference``. A p-value as small as the draws can tell is that of a normal
+    law with the ends of the interval: times the number of comparisons the smallest of the draws would be no evidence.
     """
     pairs = combinations(models, 2) if reference is None else ((m, reference) for m in models if m != reference)
     seed = rng if isinstance(rng, int | np.integer) else int(np.random.default_rng(rng).integers(2**63))
@@ -236,9 +241,18 @@ def compare_models(
             work.at(len(found) / len(wanted))
         with heard():  # the caution stands in the report itself
             compared = compare(metric, y_true, models[a], models[b], n_resamples=n_resamples, rng=seed, **options)
-        found.append((metric, replace(compared, a=str(a), b=str(b))))
+        found.append((metric, replace(compared, a=str(a), b=str(b), pvalue=_beyond_the_draws(compared))))
     adjusted = adjust_pvalues(np.array([c.pvalue for _, c in found]), "holm")
     return tuple((m, replace(c, pvalue_adjusted=float(p))) for (m, c), p in zip(found, adjusted, strict=True))
+
+
+def _beyond_the_draws(c: Comparison) -> float:
+    """The p-value of a comparison; where no draw came near no difference, from where its interval lies."""
+    if not c.pvalue <= 2.0 / (c.n_resamples + 1.0) or not c.high > c.low:
+        return c.pvalue
+    ends_apart = 2.0 * float(ndtri(0.5 + c.confidence_level / 2.0))
+    p = 2.0 * float(ndtr(-abs(c.low + c.high) / 2.0 * ends_apart / (c.high - c.low)))
+    return min(c.pvalue, max(p, _SMALLEST))
 
 
 def comparable(report: Report) -> tuple[str, ...]:

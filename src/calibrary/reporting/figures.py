@@ -84,8 +84,9 @@ def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Fi
         drawn.append(
             Figure(
                 "Reliability by class",
-                "One diagram for each class against the rest, most frequent first.",
-                functools.partial(plots.small_multiples, data),
+                f"One diagram for each class against the rest; {n_bins} bins of equal width with {level:.0%} Wilson "
+                "limits, faint below five cases.",
+                functools.partial(plots.small_multiples, data, n_bins=n_bins, caption=False),
             )
         )
     return tuple(drawn)
@@ -225,6 +226,8 @@ def _svg(made: Any) -> str:
     for ax in figure.axes:
         if hasattr(ax, "calibrary_header"):  # the page writes the title itself
             ax.set_title("", loc="left")
+    if figure.get_suptitle():
+        figure.suptitle("")
     out = io.StringIO()
     with rc_context({"svg.hashsalt": "calibrary", "svg.fonttype": "none"}):
         figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})

@@ -21,7 +21,7 @@ from calibrary.reporting.agreement import pvalue_of
 from calibrary.reporting.figures import placed, theme_variables
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.numbers import number
-from calibrary.reporting.rows import Folded, grouped
+from calibrary.reporting.rows import Folded, grouped, left_out
 from calibrary.reporting.scale import picture_of
 from calibrary.reporting.sections import Figure, Section, Table
 from calibrary.reporting.short import KeyNumber
@@ -41,9 +41,11 @@ from calibrary.reporting.text import (
 #: The page writes a metric's name under its id, not in a column of its own.
 _COLUMNS = HEAD[:-1]
 #: Tables of more rows than this get a search box and scroll within their frame.
-_LONG = 15
+_LONG = 30
 #: What stands before a colon is the name of a finding if it is no longer than this.
 _LONGEST_NAME = 24
+#: Up to so many models a table has room for the intervals of their differences.
+_FEW_MODELS = 6
 _NOTEBOOK = itertools.count()
 
 
@@ -134,21 +136,23 @@ def _together(reports: Sequence[Report], comparisons: Comparisons) -> str:
     rows = "".join(_together_row(i, names[i], r, reports, comparisons) for i, r in enumerate(reports))
     figure = together.overlay(reports)
     drawn = (
-        f"<figure>{figure}<figcaption><b>All models.</b> Smooth reliability curves, drawn where there are predictions. "
-        "Closer to the diagonal is better. Point at a curve or a row to tell which is which.</figcaption></figure>"
+        f'<figure class="alone">{figure}<figcaption><b>All models.</b> Smooth reliability curves, drawn where there '
+        "are predictions. Closer to the diagonal is better. Point at a curve or a row to tell which is "
+        "which.</figcaption></figure>"
         if figure
         else ""
     )
+    interval = ", with its interval" if len(reports) <= _FEW_MODELS else ""
     differences = (
-        f"Last line: the difference from {escape(names[0])} on the same rows, with its interval; green is better, "
-        "red worse, beyond chance. Where errors and proper scores disagree, decide by the score."
+        f"Last line: the difference from {escape(names[0])} on the same rows{interval}; green is better, red worse, "
+        "beyond chance among all these comparisons. Where errors and proper scores disagree, decide by the score."
         if comparisons
         else ""
     )
     return (
         f'<header class="together"><h1>Calibration of {len(reports)} models</h1><div class="filtered">'
         f'<div class="scroll{" long" if len(reports) > _LONG else ""}"><table class="sortable models"><thead><tr>'
-        f'<th scope="col"><button type="button">model</button></th>{top}<th scope="col">answer</th></tr></thead>'
+        f'<th scope="col"><button type="button">model</button></th><th scope="col">answer</th>{top}</tr></thead>'
         f'<tbody>{rows}</tbody></table></div></div><p class="hint">{differences}</p>{drawn}</header>'
     )
 
@@ -156,7 +160,7 @@ def _together(reports: Sequence[Report], comparisons: Comparisons) -> str:
 def _together_row(i: int, name: str, report: Report, reports: Sequence[Report], comparisons: Comparisons) -> str:
     tds = "".join(
         f'<td data-label="{escape(id)}"{_sort_key(c.value)}><b>{c.text}</b><span class="ends">{c.interval}</span>'
-        + (f'<span class="difference {c.mood}">{escape(c.difference)}</span>' if c.difference else "")
+        + _difference(c, len(reports))
         + "</td>"
         for (id, _), c in zip(together.heads(reports), together.cells(report, reports, comparisons), strict=True)
     )
@@ -165,8 +169,17 @@ def _together_row(i: int, name: str, report: Report, reports: Sequence[Report], 
     kind = ' class="reference"' if i == 0 and comparisons else ""
     return (
         f'<tr data-curve="m{i}"{kind}><td>{together.swatch(i)}<a href="#m{i}" data-model="m{i}">{escape(name)}</a></td>'
-        f'{tds}<td><span class="v {_mood(report.headline)}">{escape(said)}</span></td></tr>'
+        f'<td><span class="v {_mood(report.headline)}">{escape(said)}</span></td>{tds}</tr>'
     )
+
+
+def _difference(c: together.Cell, models: int) -> str:
+    """How far from the reference; of many models the interval is told when asked, so that more of them are seen."""
+    if not c.difference:
+        return ""
+    few = models <= _FEW_MODELS
+    shown, asked = (c.difference, "") if few else (c.difference.partition(" ")[0], f' title="{escape(c.difference)}"')
+    return f'<span class="difference {c.mood}"{asked}>{escape(shown)}</span>'
 
 
 # -- one model --------------------------------------------------------------------------------------
@@ -263,9 +276,10 @@ def _capital(text: str) -> str:
 
 
 def _figures(figures: Sequence[Figure], anchor: str) -> str:
+    kind = ' class="alone"' if len(figures) == 1 else ""
     drawn = "".join(
-        f"<figure>{placed(f, f'{anchor}{i}')}<figcaption><b>{escape(f.name)}.</b> {escape(f.caption)}</figcaption>"
-        "</figure>"
+        f"<figure{kind}>{placed(f, f'{anchor}{i}')}<figcaption><b>{escape(f.name)}.</b> {escape(f.caption)}"
+        "</figcaption></figure>"
         for i, f in enumerate(figures)
     )
     return f'<div class="figures">{drawn}</div>' if drawn else ""
@@ -401,7 +415,9 @@ def _verdict_class(text: str) -> str:
 def _skipped(report: Report) -> str:
     if not report.evaluation.skipped:
         return ""
-    rows = "".join(f"<dt>{escape(id)}</dt><dd>{escape(why)}</dd>" for id, why in report.evaluation.skipped.items())
+    rows = "".join(
+        f"<dt>{escape(', '.join(ids))}</dt><dd>{escape(why)}</dd>" for why, ids in left_out(report.evaluation).items()
+    )
     n = len(report.evaluation.skipped)
     return f"<details><summary>Not computed ({n}), and why</summary><dl>{rows}</dl></details>"
 

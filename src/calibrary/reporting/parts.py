@@ -95,8 +95,13 @@ def each_part(context: Context, parts: Sequence[tuple[str, Any]], metric: Row) -
 
 def units_words(context: Context) -> tuple[str, ...]:
     """What must be said where rows hang together: the tests of parts do not know it."""
+    if isinstance(context.data, Matches):
+        return (
+            "The detections of an image are drawn together in intervals and in tests of single parts; the test of the "
+            "worst segment and the alarm take them as independent, and may find too much.",
+        )
     if context.asked.get("units") is None:
-        return ()
+        return ("Rows are taken as independent here, as on the whole page; if some belong together, name their unit.",)
     return (
         "Rows are taken as independent here, not by unit: these intervals may be too narrow, and p-values too small.",
     )

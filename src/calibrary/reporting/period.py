@@ -49,11 +49,14 @@ def over_time(context: Context) -> Section | None:
     parts = each_part(context, [(periods.names[k], part) for k, part in split(context, periods.number)], metric)
     name = metric_words(metric.id, metric.name)
     watch = watched(context, time)
+    said = [periods_words(parts, periods.unit, name), alarm_words(watch, context.things)]
+    if watch is not None and watch.alarm is not None and not any(p.clear for p in parts):
+        said.reverse()  # what was found is said first: a terminal has no room for more
     return Section(
         "time",
         title,
-        (periods_words(parts, periods.unit, name), alarm_words(watch), *notes, *units_words(context)),
-        (_table(parts, periods.unit, name),),
+        (*said, *notes, *units_words(context)),
+        (_table(parts, periods.unit, name, context.things),),
         _figures(parts, name, watch, context.question.confidence_level),
         {
             "unit": periods.unit,
@@ -348,7 +351,7 @@ def periods_words(parts: list[Part], unit: str, metric: str) -> str:
     return f"Periods: miscalibrated beyond chance in {len(clear)} of {what}{some}: {named}.{short}"
 
 
-def alarm_words(watch: Watch | None) -> str:
+def alarm_words(watch: Watch | None, things: str = "rows") -> str:
     """When somebody who looked all the time would have been alarmed, and since when; or that no alarm came."""
     if watch is None:
         return "No alarm was computed: the labels are shares, and the bets are on single outcomes."
@@ -356,21 +359,23 @@ def alarm_words(watch: Watch | None) -> str:
     often = f"on calibrated predictions one comes in at most {rate} of streams, however often one looks"
     if watch.alarm is None:
         return f"No alarm for whoever looks all the time, up to {watch.last[-1]} ({often})."
-    since = "all rows" if watch.since is None else f"the rows from {watch.since} on"
+    since = f"all {things}" if watch.since is None else f"the {things} from {watch.since} on"
+    seen = counted(watch.alarm_rows or 0, things.removesuffix("s"))
     return (
-        f"Alarm: whoever looks all the time is alarmed at {watch.alarm}, after {counted(watch.alarm_rows or 0, 'row')} "
-        f"({often}). At the end the evidence is strongest for {since}: {watch.found.alternative.words}."
+        f"Alarm: whoever looks all the time is alarmed at {watch.alarm}, after {seen} ({often}). "
+        f"At the end the evidence is strongest for {since}: {watch.found.alternative.words}."
     )
 
 
-def _table(parts: list[Part], unit: str, metric: str) -> Table:
+def _table(parts: list[Part], unit: str, metric: str, things: str) -> Table:
     rows = tuple(
         (p.name, whole_number(p.n), _number(p.mean_confidence), _number(p.frequency), _number(p.value),
          ends(p.low, p.high), _number(p.null_mean),
          p.p_words.removeprefix("p = ").removeprefix("p "), p.note)
         for p in parts
     )  # fmt: skip
-    head = ("period", "rows", "mean confidence", "observed", metric, "interval", "if calibrated", "p adjusted", "note")
+    happened = "precision" if things == "detections" else "observed"
+    head = ("period", things, "mean confidence", happened, metric, "interval", "if calibrated", "p adjusted", "note")
     how = "of equal counts" if unit == "equal counts" else f"by {unit}"
     return Table(head, rows, f"Periods {how}; p-values are adjusted for their number (Holm).").without_empty("note")
 

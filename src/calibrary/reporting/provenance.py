@@ -50,6 +50,7 @@ def _input(context: Context) -> dict[str, Any]:
     if p.n_input > p.n:
         dropped["weight 0"] = p.n_input - p.n
     facts: dict[str, Any] = {"source": given.get("name"), "digest of the file": given.get("digest")}
+    facts["columns"] = given.get("columns") or None
     facts |= {"rows read": given.get("rows_read"), "rows": p.n_predictions, "rows dropped": dropped or None}
     facts["cells that hold them"] = p.n if p.n_predictions != p.n else None
     facts |= {"total weight": p.total if p.w is not None else None, "digest": digest(context.data)}

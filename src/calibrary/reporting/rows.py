@@ -17,6 +17,9 @@ GROUPS = {
     "consistency": "Consistency of repeated predictions",
 }
 
+#: What a call is told, which a reader of a page is not.
+_DETECTIONS = "needs matched detections: pass a Matches object"
+
 
 @dataclass(frozen=True)
 class Folded:
@@ -41,6 +44,15 @@ def grouped(evaluation: Evaluation) -> dict[str, list[Folded]]:
     for row in sorted(evaluation.rows, key=lambda row: not row.primary):
         by_group[GROUPS[catalogue[row.id].measures]].append(row)
     return {title: _folded(rows) for title, rows in by_group.items() if rows}
+
+
+def left_out(evaluation: Evaluation) -> dict[str, list[str]]:
+    """What was not computed, by the reason: ids that share one are named together."""
+    by_reason: dict[str, list[str]] = {}
+    for id, why in evaluation.skipped.items():
+        reason = why.removeprefix(f"{id} ").replace(_DETECTIONS, "is about the boxes of a detector")
+        by_reason.setdefault(reason, []).append(id)
+    return by_reason
 
 
 def _folded(rows: list[Row]) -> list[Folded]:

@@ -94,6 +94,11 @@ class Context:
         return self.looked_at[0]
 
     @property
+    def things(self) -> str:
+        """What is counted: rows, or of a detector its detections."""
+        return "rows" if self.data is self.p else "detections"
+
+    @property
     def primary(self) -> Row | None:
         """The row of the headline's metric; None where it has none."""
         marked = [row for row in self.evaluation.rows if row.primary]

@@ -139,9 +139,12 @@ def _plain_error(id: str) -> bool:
 def _key_number(row: Row, shuffled: float, evaluation: Evaluation) -> KeyNumber:
     # a number that shuffling leaves alone (the ratio of means) does not see whether predictions are useless
     useless = None if math.isclose(shuffled, row.value, rel_tol=1e-6, abs_tol=1e-12) else shuffled
+    # a gap in the column of verdicts would be read as one
+    tests_made = any(r.pvalue is not None for r in evaluation.rows)
+    verdict = words.verdict(row, evaluation) or ("not tested" if tests_made else "")
     return KeyNumber(
         row.id, row.name, row.value, row.part, row.low, row.high, row.perfect, row.null_mean, row.null_high,
-        useless, words.verdict(row, evaluation), catalogue[row.id].sign.split(";")[0],
+        useless, verdict, catalogue[row.id].sign.split(";")[0],
     )  # fmt: skip
 
 

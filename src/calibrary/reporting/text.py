@@ -15,7 +15,7 @@ from calibrary.reporting import together
 from calibrary.reporting.agreement import pvalue_of
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.numbers import draws_of, ends, number, pvalue
-from calibrary.reporting.rows import Folded, grouped, label
+from calibrary.reporting.rows import Folded, grouped, label, left_out
 from calibrary.reporting.sections import Section
 from calibrary.reporting.stored import Comparisons, as_json
 from calibrary.reporting.words import verdict
@@ -160,7 +160,8 @@ def markdown(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
         for title, rows in grouped(report.evaluation).items():
             parts += [f"### {title}", _md_table(HEAD, [folded_cells(f, report.evaluation) for f in rows])]
         if report.evaluation.skipped:
-            left = "\n".join(f"- `{id}`: {_md(why)}" for id, why in report.evaluation.skipped.items())
+            named = left_out(report.evaluation).items()
+            left = "\n".join(f"- {', '.join(f'`{id}`' for id in ids)}: {_md(why)}" for why, ids in named)
             parts += ["## Not computed", left]
         parts += ["## Data", "\n".join(f"- {k}: {_md(str(v))}" for k, v in report.data.items())]
         parts += ["## Settings", "\n".join(f"- {k}: {_md(str(v))}" for k, v in report.settings.items())]

@@ -54,7 +54,8 @@ def _cell(report: Report, id: str, compared: tuple[float, Comparison] | None) ->
     sign, c = compared
     low, high = sorted((sign * c.low, sign * c.high))
     said = f"{'+' if sign * c.difference > 0 else ''}{with_interval(sign * c.difference, low, high)}"
-    return Cell(shown.value, shown.text, shown.interval, said, _mood(id, low, high))
+    by_chance = c.pvalue_adjusted > 1.0 - c.confidence_level
+    return Cell(shown.value, shown.text, shown.interval, said, "" if by_chance else _mood(id, low, high))
 
 
 def _mood(id: str, low: float, high: float) -> str:
