@@ -17,7 +17,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -436,7 +435,12 @@ def public_page() -> str:
     return "\n".join(lines)
 
 
+#: A terminal of 100 columns without colors.
+PLAIN = {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1", "TERM": "dumb"}
+
+
 def command_line_page() -> str:
+    os.environ.update(PLAIN)  # read when the help's console is first imported
     lines = ["# Command line", "", "Installed as `calibrary`; `python -m calibrary.cli.main` does the same.", ""]
     for command in _commands(()):
         lines += [f"## calibrary {' '.join(command)}".rstrip(), "", "```text", _help(command), "```", ""]
@@ -457,11 +461,12 @@ def _commands(prefix: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def _help(command: tuple[str, ...]) -> str:
-    plain = {**os.environ, "COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1", "TERM": "dumb"}
-    run = [sys.executable, "-c", "from calibrary.cli.main import main; main()", *command, "--help"]
-    said = subprocess.run(run, capture_output=True, text=True, check=True, env=plain).stdout
-    said = re.sub(r"-c (?=\[OPTIONS\]|report|metric|\w)", "calibrary ", said, count=1)
-    return "\n".join(line.rstrip() for line in said.strip("\n").splitlines())
+    from typer.testing import CliRunner
+
+    from calibrary.cli.main import app
+
+    said = CliRunner().invoke(app, [*command, "--help"], prog_name="calibrary", env=PLAIN, catch_exceptions=False)
+    return "\n".join(line.rstrip() for line in said.stdout.strip("\n").splitlines())
 
 
 # -- other packages ----------------------------------------------------------------------------------
