@@ -59,8 +59,8 @@ def minimise(
         while drop > noise and new[0] > value - 1e-4 * float(-gradient @ (trial - x)):
             step = step / 2.0
             trial = x + step
-            if (trial == x).all():
-                return Minimum(x, value, hessian, True)
+            if float(np.max(np.abs(step) / (1.0 + np.abs(x)))) <= 1e-3 * tolerance or (trial == x).all():
+                return Minimum(x, value, hessian, True)  # no step of any length goes down: rounding is all that is left
             new = evaluate(trial)
         last_drop = drop
         x, (value, gradient, hessian) = trial, new
