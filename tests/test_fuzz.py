@@ -53,6 +53,23 @@ ONCE_BROKEN = [
     ("cis", "class-wise", Case("subnormal", "any", "ones", "masked", "bool", 8, 1, 2595704533)),
     # the information of log odds near -700 is singular but for rounding, and a variance came out negative
     ("cis", "binary", Case("subnormal", "any", "counts", "reversed", "uint64", 8, 1, 1580294037)),
+    # a sign change exactly in the middle of a cell was missed
+    ("smece", "pooled", Case("ordinary", "right", "sum to one", "float32", "uint64", 40, 1, 2421697705)),
+    # tied rows of different weights came in the order of their weights, for either class
+    ("calbin", "binary", Case("dyadic", "any", "fractions", "read-only", "uint64", 60, 1, 3384153905)),
+    # between subnormal knots the slope of a map overflows, and it left [0, 1]
+    ("ehl", "auto", Case("subnormal", "any", "counts", "torch", "bool", 13, 1, 3517966988)),
+    # sums of weights that differ by rounding moved a bin's end, and told equal accuracies apart
+    (
+        "rank_calibration_error",
+        "cumulative",
+        Case("float32", "wrong", "sum to one", "masked", "uint64", 60, 3, 201488368),
+    ),
+    ("rank_calibration_error", "pooled", Case("float32", "any", "fractions", "torch", "uint64", 3, 1, 57363533)),
+    # a probability next to 1 lost the digits of its distance from it
+    ("sbct", "auto", Case("ends", "any", "some zero", "object", "int64", 2, 1, 1428465397)),
+    # rows that are left out of a sum overflowed before they were
+    ("bkde", "pairwise", Case("float32", "one class", "very unequal", "fortran", "float64", 40, 12, 4208193295)),
     # -inf of one class and +inf of another
     ("dss", "cumulative", Case("ties", "wrong", "very unequal", "float32", "object", 40, 12, 1467979269)),
     ("dss", "cumulative", Case("tiny", "wrong", "ones", "array", "int8", 8, 12, 4156908001)),
@@ -83,6 +100,7 @@ def test_intervals_tests_and_comparisons_of_awkward_data(id, case, what):
 
 
 @pytest.mark.parametrize("case", [
+    Case("ties", "right", "none", "array", "int64", 1, 12, 3605229495),
     Case(shape="ends", rows=3), Case(shape="subnormal", rows=8, weights="counts"),
     Case(shape="equal", labels="one class"), Case(shape="ties", columns=3, labels="wrong", rows=13),
 ])  # fmt: skip

@@ -149,8 +149,8 @@ def sliding_windows(view: Predictions, size: int | None = None) -> Windows | Cop
     """Every run of ``size`` consecutive rows in the order of confidence; a tenth of them by default.
 
     The label of a row is its tie group's mean, so that the order of tied rows does not matter. A row of
-    whole-number weight w is w rows. With fractional weights a window has ``size`` rows, whatever they weigh, and
-    tied rows come in ascending order of weight.
+    whole-number weight w is w rows. With fractional weights a window has ``size`` rows, whatever they weigh; tied rows
+    share their weight too.
     """
     ties = view.ties
     copies = view.w is not None and not (view.w % 1).any()
@@ -162,16 +162,13 @@ def sliding_windows(view: Predictions, size: int | None = None) -> Windows | Cop
         # beyond 2^53 one copy more is no other number: count them in larger units
         unit = 2.0 ** max(0, n.bit_length() - 50)
         return CopyWindows(ties.c, ties.w / unit, ties.wy / unit, size / unit)
-    if len(ties.c) == view.n:
-        label = ties.wy / ties.w
-    else:
-        label = np.repeat(ties.wy / ties.w, np.diff(ties.start, append=view.n))
     if view.w is None:
+        tied = len(ties.c) < n
+        label = np.repeat(ties.wy / ties.w, np.diff(ties.start, append=n)) if tied else ties.wy
         c, wy, w = view.sorted.c, label, None
     else:
-        order = np.lexsort((view.weight, view.c))
-        c, w = view.c[order], view.weight[order]
-        wy = w * label
+        rows = np.diff(ties.start, append=n)
+        c, wy, w = np.repeat((ties.c, ties.wy / rows, ties.w / rows), rows, axis=1)
     first: Indices = np.arange(n - size + 1)
     return Windows(c, wy, w, _below(w, n), first, first + size)
 

@@ -41,8 +41,8 @@ class Isotonic(CalibrationMap):
             self.knots_, self.values_ = view.ties.c, pooled_frequencies(view)
 
     def _evaluate(self, c: Array) -> Array:
-        between = np.interp(c, self.knots_, self.values_)
-        # interpolation between confidences a few ulps apart overflows; at the knots themselves none is needed
+        # between confidences a few ulps apart the slope overflows: a value is limited there, and at a knot its own
+        between = np.clip(np.interp(c, self.knots_, self.values_), self.values_.min(), self.values_.max())
         place = np.minimum(np.searchsorted(self.knots_, c), len(self.knots_) - 1)
         return np.where(self.knots_[place] == c, self.values_[place], between)
 

@@ -335,7 +335,7 @@ def rank_calibration_error(view: Predictions, *, n_bins: int = 20, **common: Unp
         return undefined("the rank-calibration error is undefined for a single answer: ranks need at least two")
     bins = _by_mass(f, total, n_bins)
     # the answers whose bin is at least as accurate as this one's, less the middle of the bin itself
-    accuracy = 1.0 - bins.wrong / bins.size
+    accuracy = np.round(1.0 - bins.wrong / bins.size, 12)  # bins as accurate as each other but for rounding are equal
     order = np.argsort(-accuracy, kind="stable")
     reached = np.cumsum(bins.size[order])
     equal_from = np.searchsorted(-accuracy[order], -accuracy, side="right")
@@ -352,7 +352,8 @@ class _MassBins:
 
 def _by_mass(f: _Falling, total: float, n_bins: int) -> _MassBins:
     """The bin of every tied group: the one its first answer falls in, with ends at round(b N / B)."""
-    ends = np.rint(np.arange(1, n_bins) * total / n_bins)
+    ends = np.rint(np.round(np.arange(1, n_bins) * total / n_bins, 9))
+    ends -= 1e-12 * total  # sums of weights may fall short by rounding
     place = np.searchsorted(ends, f.before, side="right")
     used = np.bincount(place) > 0
     index = (np.cumsum(used) - 1)[place]

@@ -36,6 +36,7 @@ def _same_width(
 ) -> dict[str, Any]:
     if redrawn and bandwidth == "cv":
         return {}
+    need_pairs(view, weight_type, "dkde")
     view = on_a_line(view)
     if view.binary or not isinstance(bandwidth, str):
         return {"bandwidth": beta_bandwidth(bandwidth, view, weight_type=weight_type)}

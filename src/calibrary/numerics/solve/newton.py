@@ -197,6 +197,7 @@ def logistic_loss(
     be given as one). ``ridge / 2 * |theta - centre|^2`` is added.
     """
     n = columns.shape[1]
+    negative = (1.0 if weight is None else weight) - positive
 
     def evaluate(theta: Array) -> Evaluated:
         value, gradient = 0.0, np.zeros(len(theta))
@@ -211,17 +212,17 @@ def logistic_loss(
             soft = np.log1p(e)
             soft += np.maximum(eta, 0.0)
             inverse = 1.0 / (1.0 + e)
-            curve = e * inverse * inverse
-            q = 0.5 + np.copysign(inverse - 0.5, eta)
+            unlikely = e * inverse  # the smaller of q and 1 - q, to its last digit
+            curve = unlikely * inverse
             if weight is None:
                 value += float(soft.sum())
             else:
                 w = weight[rows]
                 value += float(w @ soft)
-                q *= w
+                unlikely *= w
                 curve *= w
             value -= float(positive[rows] @ eta)
-            gradient += x @ (q - positive[rows])
+            gradient += x @ np.where(eta > 0.0, negative[rows] - unlikely, unlikely - positive[rows])
             hessian += (x * curve) @ x.T
         away = theta - centre
         value += 0.5 * ridge * float(away @ away)

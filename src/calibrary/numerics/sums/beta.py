@@ -145,9 +145,9 @@ def leave_one_out_beta_pairs(
         logs = _log_relative(sums.points[j], sums.points, sums.h)
         times = w.copy() if weight_type == "frequency" else np.ones(len(w))
         times[j] -= 1.0
+        logs[times <= 0.0] = -np.inf
         with np.errstate(under="ignore"):
-            m = np.exp(logs - logs[times > 0.0].max()) * (1.0 if weight_type == "frequency" else w)
-        m[times <= 0.0] = 0.0
+            m = np.exp(logs - logs.max()) * (1.0 if weight_type == "frequency" else w)
         a = m * (values - centre[n])
         largest = int(m.argmax())
         for k, x in enumerate((a, m)):

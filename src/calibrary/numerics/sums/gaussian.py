@@ -248,13 +248,22 @@ def absolute_integral(node_values: Array, width: float) -> Array:
     inner = _times(_QUARTERS, windows.T)
     value = np.vstack((node_values[ORDER // 2 - 1 : -ORDER // 2], inner[:3], node_values[ORDER // 2 : 1 - ORDER // 2]))
     area: Array = np.abs(inner[3])
-    turns = np.flatnonzero((value[:-1] * value[1:] < 0.0).any(axis=0))
+    turns = np.flatnonzero(_turns(value).any(axis=0))
     # where nothing is left but rounding, the sign changes in every cell and means nothing
     turns = turns[np.abs(value[:, turns]).max(axis=0, initial=0.0) > _ROUNDING * np.abs(value).max()]
     if len(turns):
         area[turns] = _area_around_turns(_times(LAGRANGE.T, windows[turns].T))
     area *= width
     return area
+
+
+def _turns(value: Array) -> NDArray[np.bool_]:
+    """Where the sign differs from one place to the next; exactly 0, as in the middle of symmetric data, counts as plus.
+
+    A product of neighbors would be 0 on both sides of such a place, and the sign change be missed.
+    """
+    below = value < 0.0
+    return below[:-1] != below[1:]
 
 
 def _area_around_turns(polynomials: Array) -> Array:
@@ -264,7 +273,7 @@ def _area_around_turns(polynomials: Array) -> Array:
     powers = ends ** np.arange(ORDER)
     value, integral = _times(powers, polynomials), ends * _times(powers, antiderivative)
     area = np.abs(np.diff(integral, axis=0))
-    quarter, cell = np.nonzero(value[:-1] * value[1:] < 0.0)
+    quarter, cell = np.nonzero(_turns(value))
     left, right = value[quarter, cell], value[quarter + 1, cell]
     f = (quarter + left / (left - right)) / 4.0
     for _ in range(3):
