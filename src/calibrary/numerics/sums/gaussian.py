@@ -263,7 +263,8 @@ def _turns(value: Array) -> NDArray[np.bool_]:
     A product of neighbors would be 0 on both sides of such a place, and the sign change be missed.
     """
     below = value < 0.0
-    return below[:-1] != below[1:]
+    turns: NDArray[np.bool_] = below[:-1] != below[1:]
+    return turns
 
 
 def _area_around_turns(polynomials: Array) -> Array:
