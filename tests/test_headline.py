@@ -187,6 +187,15 @@ def test_class_counts_of_large_samples_have_the_spread_of_drawn_classes(monkeypa
     assert joint.row("classes").pvalue == pytest.approx(apart.row("classes").pvalue, abs=0.06)
 
 
+def test_a_class_that_nobody_expects_has_no_variance(monkeypatch):
+    monkeypatch.setattr("calibrary.inference.redraws.MOST_DRAWN", 100)
+    rng = np.random.default_rng(0)
+    p = np.column_stack([rng.dirichlet(np.ones(3), 300), np.zeros(300)])
+    y = (p.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+    found = decide(cal.predictions(y, p, labels=[0, 1, 2, 3]), cal.Question(rng=0))
+    assert all(0.0 < row.pvalue <= 1.0 for row in found.rows)
+
+
 def test_importance_weights_do_not_depend_on_their_scale():
     rng = np.random.default_rng(10)
     p = rng.dirichlet(np.ones(3), 400)

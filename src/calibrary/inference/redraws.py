@@ -168,7 +168,8 @@ def _root_of_correlation(look: Look) -> Array:
     covariance = -(p.p * look.v[:, None]).T @ p.p
     covariance[np.diag_indices(p.k)] += look.v @ p.p
     sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    values, vectors = np.linalg.eigh(covariance / np.where(sd > 0.0, np.outer(sd, sd), 1.0))
+    sd[sd == 0.0] = 1.0  # a class that nobody expects has no variance
+    values, vectors = np.linalg.eigh(np.clip(covariance / np.outer(sd, sd), -1.0, 1.0))
     root: Array = (vectors * np.sqrt(np.maximum(values, 0.0))).T
     return root
 
