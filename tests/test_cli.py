@@ -272,6 +272,10 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path, four):
         "wide.csv": ("y,p\n1,0.5\n".encode("utf-16"), "is UTF-16 text"),
         "twice.csv": (b"y,p,p\n1,0.5,0.5\n", "two columns of"),
         "one.npy": (b"\x93NUMPY", "one array without names"),
+        "p.csv.bz2": (b"BZh9", "unpack it first"),
+        "p.zip": (b"PK\3\4", "unpack it first"),
+        "p.pkl": (b"\x80\x04", "is a pickle"),
+        "p.dta": (b"<stata_dta>", "export CSV or Parquet"),
     }
     for name, (content, sentence) in files.items():
         (tmp_path / name).write_bytes(content)

@@ -31,6 +31,20 @@ class Halved:
 # -- messages ----------------------------------------------------------------------------------------
 
 
+def test_of_two_class_names_the_reader_chooses():
+    with pytest.raises(ValueError, match="pos_label='benign' or pos_label='malignant'"):
+        cal.brier_score(["benign", "malignant"] * 5, [0.1, 0.9] * 5)
+
+
+def test_rows_that_nearly_sum_to_one_are_not_taken_for_logits():
+    half = np.array([[0.5, 0.3, 0.1973]] * 4)
+    with pytest.raises(ValueError, match=r"sums to 0.9973, not 1: if that is rounding, pass y_prob / y_prob.sum"):
+        cal.brier_score([0, 1, 2, 0], half)
+    assert cal.brier_score([0, 1, 2, 0], half / half.sum(axis=1, keepdims=True)) > 0
+    with pytest.raises(ValueError, match="for logits use"):
+        cal.brier_score([0, 1, 2, 0], half * 0.5)
+
+
 def test_a_metric_for_two_classes_advises_what_works_for_four():
     with pytest.raises(ValueError, match="general_ls is for two classes and y_prob has 4") as caught:
         cal.compute("general_ls", K, P)

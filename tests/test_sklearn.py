@@ -32,6 +32,16 @@ def test_it_works_in_cross_validation():
     assert (scores < 0).all()
 
 
+def test_one_number_of_several_can_score():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:], y[50:] - 1
+    model = LogisticRegression().fit(X, y)
+    slope = cal.compute("cis", y, model.predict_proba(X)[:, 1]).slope
+    assert make_scorer("cis.slope")(model, X, y) == -abs(slope - 1.0)
+    with pytest.raises(ValueError, match=r"name one: cis\.intercept or cis\.slope"):
+        make_scorer("cis")
+
+
 @pytest.mark.parametrize("metric", ["cis", "piece", "d_ece"])
 def test_metrics_that_cannot_score_a_model_say_so(metric):
     with pytest.raises(ValueError, match="cannot be a scorer"):

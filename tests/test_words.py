@@ -468,3 +468,13 @@ def test_recommend_prefers_metrics_for_rare_classes_when_a_class_is_rare():
     assert rare["ace"] > usual["ace"]
     assert rare["ece"] < usual["ece"]
     assert rare["ecce_mad"] - usual["ecce_mad"] == pytest.approx(rare["ace"] - usual["ace"])
+
+
+def test_draws_that_can_reject_nothing_are_no_evidence_for_a_model():
+    y, p, _ = cal.datasets.breast_cancer()
+    few = cal.report(y, p, metrics=["ece", "bs"], n_resamples=20)
+    row = few.evaluation.row("bs")
+    assert row.pvalue == pytest.approx(2 / 21)
+    assert words.verdict(row, few.evaluation) == "too few draws to tell"
+    enough = cal.report(y, p, metrics=["ece", "bs"], n_resamples=99)
+    assert words.verdict(enough.evaluation.row("bs"), enough.evaluation) == "not as expected of itself"

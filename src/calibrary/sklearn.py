@@ -26,13 +26,17 @@ class CalibrationScorer:
 
     @property
     def _entry(self) -> Entry:
-        return catalogue[self.metric]
+        return _entry_and_part(self.metric)[0]
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         if not hasattr(estimator, "predict_proba"):
             raise TypeError(f"{type(estimator).__name__} has no predict_proba: {self.metric} needs probabilities")
         p, labels = estimator.predict_proba(X), list(estimator.classes_)
-        value = float(self._entry(y, p, labels=labels, sample_weight=sample_weight, **self.options))
+        entry, part = _entry_and_part(self.metric)
+        found = entry(y, p, labels=labels, sample_weight=sample_weight, **self.options)
+        if part:
+            return -abs(float(getattr(found, part)) - float(dict(entry.fields)[part] or 0.0))
+        value = float(found)
         if self._entry.better == "higher":
             return value
         return -abs(value - (self._entry.perfect or 0.0)) if self._entry.better == "perfect" else -value
@@ -46,8 +50,8 @@ def make_scorer(metric: str, **options: Any) -> CalibrationScorer:
     """A scikit-learn scorer from a metric's id or alias: higher is better, as scikit-learn expects.
 
     Errors and losses are negated; for signed metrics, whose perfect value lies inside their range, the scorer is
-    minus the distance from it. ``options`` are the metric's own (``n_bins=``, ``lens=``, ...). Class names are taken
-    from the fitted estimator, so string labels work.
+    minus the distance from it, and so for one number of several ("cis.slope"). ``options`` are the metric's own
+    (``n_bins=``, ``lens=``, ...). Class names are taken from the fitted estimator, so string labels work.
 
     Examples
     --------
@@ -59,9 +63,13 @@ def make_scorer(metric: str, **options: Any) -> CalibrationScorer:
     >>> round(make_scorer("ece")(GaussianNB().fit(X, y), X, y), 3)
     -0.056
     """
-    refusal = _refusal(catalogue[metric])
+    entry, part = _entry_and_part(metric)
+    refusal = "" if part else _refusal(entry)
     if refusal:
-        raise ValueError(f"{catalogue[metric].id} cannot be a scorer: it involves {refusal}")
+        parts = " or ".join(f"{entry.id}.{name}" for name, ideal in dict(entry.fields).items() if ideal is not None)
+        raise ValueError(
+            f"{entry.id} cannot be a scorer: it involves {refusal}" + (f"; name one: {parts}" * bool(parts))
+        )
     return CalibrationScorer(metric, **options)
 
 
@@ -101,6 +109,13 @@ def scorers(*names: str) -> dict[str, CalibrationScorer]:
     ['bs', 'ece']
     """
     return {name: get_scorer(name) for name in names}
+
+
+def _entry_and_part(metric: str) -> tuple[Entry, str]:
+    """The metric, and which of its numbers where one is named, as in ``cis.slope``."""
+    id, _, part = metric.rpartition(".")
+    known = id in catalogue and dict(catalogue[id].fields).get(part) is not None
+    return (catalogue[id], part) if known else (catalogue[metric], "")
 
 
 def _refusal(entry: Entry) -> str:

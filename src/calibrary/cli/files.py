@@ -73,10 +73,22 @@ class Table:
         return found
 
 
+#: Files that people have and that are not read, by their ending: what they are and what to do.
+_NOT_READ = {
+    **dict.fromkeys((".bz2", ".xz", ".zst", ".7z", ".tar", ".zip"), "packed: unpack it first; .gz is read as it is"),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "a pickle, which could run any program: save CSV or Parquet"),
+    **dict.fromkeys((".dta", ".sav", ".sas7bdat", ".rds", ".rdata", ".mat"),
+                    "a file of a statistics package: export CSV or Parquet"),
+}  # fmt: skip
+
+
 def open_table(source: str | Path) -> Table:
     """The table in a file, a folder of parts, a pipe, or standard input ("-")."""
     if str(source) != "-" and _is_folder(Path(source)):
         return _parts(Path(source))
+    other = _NOT_READ.get(Path(str(source)).suffix.lower())
+    if other is not None:
+        raise InputError(f"{source} is {other}")
     name, content = _opened(source)
     kind = KINDS[kind_of_table(name, content[:4096] if isinstance(content, bytes) else _head(content))]
     with told(name, f" as {kind.title}"):
@@ -329,7 +341,10 @@ def _from_arrow(table: Any, wanted: Sequence[str], name: str) -> Columns:
         if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
             raise InputError(f"column {column!r} of {name} is not UTF-8 text: save the file as UTF-8")
         if pa.types.is_nested(values.type):
-            raise InputError(f"column {column!r} of {name} holds {values.type} values: one value per row is expected")
+            raise InputError(
+                f"column {column!r} of {name} holds {values.type} values: write them in columns of their own, such as "
+                f"{column}_0, {column}_1, ..., and pass --prob {column}_"
+            )
         if pa.types.is_decimal(values.type):
             values = values.cast(pa.float64())
         found[column] = _as_numpy(values)

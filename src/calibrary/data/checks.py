@@ -21,6 +21,8 @@ Indices = NDArray[np.intp]
 #: Rows must sum to one within this, or within 32 roundings of the input's own precision.
 #: A hair more than 1e-6, because 1.000001 - 1 is: rows of six decimals are welcome.
 ROW_SUM_TOLERANCE = 1e-6 * (1 + 1e-6)
+#: A sum this near to 1 may be that of probabilities in half precision.
+_NEAR_ONE = 0.02
 
 
 #: Numbers handled at a time, so that what is made of them stays in the processor's cache (and, with two numbers a row,
@@ -144,9 +146,11 @@ def checked_probabilities(y_prob: Any, percent: bool = False) -> Array:
         worst = int(gap.argmax())
         if gap[worst] > ROW_SUM_TOLERANCE and gap[worst] > 32 * _rounding(given):
             row = rows.start + worst
+            remedy = "pass probabilities (for logits use calibrary.softmax(...))"
+            if gap[worst] < _NEAR_ONE:
+                remedy = "if that is rounding, pass y_prob / y_prob.sum(axis=1, keepdims=True)"
             raise ValueError(
-                f"y_prob[{row}] sums to {p[row].sum():.9g}, not 1: pass probabilities "
-                "(for logits use calibrary.softmax(...)); rows are never rescaled silently"
+                f"y_prob[{row}] sums to {p[row].sum():.9g}, not 1: {remedy}; rows are never rescaled silently"
             )
     return p
 

@@ -177,7 +177,8 @@ def _sorted_names(y: NDArray[Any], p: Array) -> tuple[NDArray[np.intp], tuple[Ha
     names = in_order(set(y.tolist()))
     k = 2 if p.ndim == 1 else p.shape[1]
     if p.ndim == 1:
-        remedy = f"pass pos_label={names[-1]!r} (or labels=[negative, positive])"
+        either = " or ".join(f"pos_label={name!r}" for name in names[:2])
+        remedy = f"pass the one that the probabilities are of, {either} (or labels=[negative, positive])"
     elif k == 2 or len(names) != k:
         remedy = f"y_true holds {len(names)} of them and y_prob has {k} columns: pass labels=[...] in column order"
     else:

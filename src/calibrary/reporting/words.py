@@ -437,11 +437,14 @@ def verdict(row: Row, evaluation: Evaluation | None = None) -> str:
     stands, p = standing(row, evaluation), pvalue_of(row)
     if p is None:
         return ""
+    draws = 10**6 if evaluation is None else draws_of(evaluation)
+    least = 2.0 / (draws + 1.0)  # of two-sided ranks
+    if least > alpha_for(evaluation) and row.pvalue is not None and alpha_for(evaluation) < row.pvalue <= least:
+        return "too few draws to tell"
     if not catalogue[row.id].judges:
         return "as expected of itself" if p > alpha_for(evaluation) else "not as expected of itself"
     if stands == BEYOND:
         return "miscalibrated" if p <= _SURE else "probably miscalibrated"
-    draws = 10**6 if evaluation is None else draws_of(evaluation)
     if stands == UNCLEAR:
         but = f"its interval holds {row.perfect:g}" if holds_ideal(row) else "what decides sees no evidence"
         return f"unclear: {pvalue_text(p, draws)}, but {but}"
