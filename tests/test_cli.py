@@ -156,6 +156,7 @@ def test_provenance_names_the_columns_and_the_command(tmp_path, monkeypatch):
         known = next(s for s in json.loads(saved.read_text())["sections"] if s["key"] == "provenance")["data"]
         assert known["columns"] == {"label": "sick", "probability": "risk", "time": "day", "unit": "patient"}
         assert known["command"] == " ".join(["calibrary", *typed])
+        assert (known["time"], known["units"]) == ("day", "patient")
 
 
 def test_many_models_are_one_table_in_the_terminal(tmp_path):

@@ -46,6 +46,8 @@ _LONG = 30
 _LONGEST_NAME = 24
 #: Up to so many models a table has room for the intervals of their differences.
 _FEW_MODELS = 6
+#: Characters up to which the text of a cell stays in one line.
+_SHORT_TEXT = 17
 _NOTEBOOK = itertools.count()
 
 
@@ -329,7 +331,9 @@ def _table(
 
 
 def _td(text: str, key: Any) -> str:
-    return f"<td{_sort_key(key)}>{escape(text)}</td>"
+    # a date or an interval in two lines is read twice
+    whole = ' class="whole"' if len(text) <= _SHORT_TEXT else ""
+    return f"<td{whole}{_sort_key(key)}>{escape(text)}</td>"
 
 
 def _sort_key(key: Any) -> str:

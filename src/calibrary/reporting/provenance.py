@@ -28,7 +28,7 @@ def provenance(context: Context) -> Section:
     """What must be known to check the page, as a table of words."""
     facts = {**_input(context), **_looking(context), **_made(context)}
     known = {name: value for name, value in facts.items() if value not in (None, "")}
-    table = Table(("what", "value"), tuple((name, _shown(value)) for name, value in known.items()))
+    table = Table(("what", "value"), tuple((name, _shown(value, name)) for name, value in known.items()))
     return Section("provenance", "Provenance", (digest_words(known),), (table,), data=known)
 
 
@@ -117,6 +117,8 @@ def _matched(m: Matches) -> Iterable[Any]:
 def _looking(context: Context) -> dict[str, Any]:
     question, p = context.question, context.p
     facts: dict[str, Any] = {"lens of the headline and the figures": context.looked_at[1]}
+    source = context.asked.get("source")
+    columns = (source.get("columns") if isinstance(source, Mapping) else None) or {}
     if isinstance(context.data, Matches):
         m = context.data
         facts |= {"matching rule": m.matching or "matched before", "IoU threshold": m.iou_threshold}
@@ -132,7 +134,8 @@ def _looking(context: Context) -> dict[str, Any]:
         if name == "blocks" and context.asked.get("blocks") is not None:
             facts["rows drawn together"] = f"runs of {int(np.bincount(context.asked['units']).max())} in time order"
         elif context.asked.get(name) is not None:
-            facts[name] = _word(context.asked[name]) if name != "by" else _names(context.asked["by"])
+            given = _word(context.asked[name]) if name != "by" else _names(context.asked["by"])
+            facts[name] = columns.get(name.removesuffix("s"), given)
     return facts
 
 
@@ -175,9 +178,10 @@ def _made(context: Context) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: Any, what: str = "") -> Any:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {n}" for name, n in value.items())
+        between = ": " if what == "columns" else " "
+        return ", ".join(f"{name}{between}{n}" for name, n in value.items())
     if isinstance(value, list):
         more = f", ... ({len(value)} in all)" if len(value) > 20 else ""
         return ", ".join(str(v) for v in value[:20]) + more
