@@ -656,6 +656,17 @@ def test_sections_say_whether_rows_are_taken_as_independent():
     assert not any(re.search(r"\brows\b", s) for s in found.sentences)
 
 
+def test_a_category_whose_bins_are_too_small_to_count_shows_no_error():
+    """Left-out bins count as perfect: an error of 0.03 beside precision 0.31 for confidence 0.55 would be false."""
+    matches = cal.datasets.detections()
+    found = affected.classes(context(matches, draws=0, metrics=["d_ece"], primary="d_ece"))
+    assert "D-ECE" not in found.tables[0].head
+    assert {len(row) for row in found.tables[0].rows} == {len(found.tables[0].head)}
+    many = affected.classes(context(detections(3000), draws=0, metrics=["d_ece"], primary="d_ece"))
+    at = many.tables[0].head.index("D-ECE")
+    assert all(row[at] > 0 for row in many.tables[0].rows)
+
+
 def test_too_few_rows_over_time_are_said():
     found = period.over_time(context(cal.predictions(*bent(150)), draws=0, asked={"time": np.arange(150)}))
     assert found.sentences == (

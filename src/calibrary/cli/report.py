@@ -351,12 +351,12 @@ def _show_many(reports: list[Any], comparisons: Any) -> None:
     from calibrary.reporting.numbers import ends, number
 
     primary = reports[0].primary
-    table = Table("model", "answer", primary, "interval", box=None, pad_edge=False)
-    if comparisons:
-        table.add_column("less the first")
+    table = Table("model", box=None, pad_edge=False)
+    for head in ("answer", primary, "interval", *(["less the first"] if comparisons else [])):
+        table.add_column(head, no_wrap=True)
     for name, r in zip(together.short_names(reports), reports, strict=True):
         row, cells = r.evaluation.row(primary), together.cells(r, reports, comparisons)
-        said = r.headline.partition(" (")[0]
+        said = r.headline.partition(" (")[0].removesuffix(" of miscalibration")
         apart = [c.difference for (id, _), c in zip(together.heads(reports), cells, strict=True) if id == primary]
         shown = (name, said, number(row.value), ends(row.low, row.high), *(apart if comparisons else ()))
         table.add_row(*(plain(t) for t in shown))

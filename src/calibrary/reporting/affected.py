@@ -329,6 +329,9 @@ def classes(context: Context) -> Section | None:
     cells = [_class_cells(r) for r in ranked]
     if not any(r.clear for r in rows):
         head, cells = head[:-1], [cell[:-1] for cell in cells]
+    if all(math.isnan(r.value) for r in rows):  # no category has bins that count
+        at = head.index(value)
+        head, cells = head[:at] + head[at + 1 :], [cell[:at] + cell[at + 1 :] for cell in cells]
     first, rest = cells[:FIRST_CLASSES], cells[FIRST_CLASSES:]
     caption = (
         f"Those off on average beyond chance (all {len(rows)} {many} at once) first, then by size of the difference."
