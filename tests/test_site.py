@@ -37,6 +37,7 @@ def test_stored_pages_were_made_from_their_sources():
 
 def test_a_page_is_run_and_stored_with_what_it_prints_and_draws(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("agg")
+    pytest.importorskip("matplotlib.pyplot").close("all")  # figures that other tests left open are not the page's
     for name in ("ROOT", "PAGES", "DOCS"):
         monkeypatch.setattr(tutorials, name, tmp_path / {"ROOT": "", "PAGES": "pages", "DOCS": "docs"}[name])
     source = tmp_path / "pages" / "short.py"
