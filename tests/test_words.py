@@ -478,3 +478,14 @@ def test_draws_that_can_reject_nothing_are_no_evidence_for_a_model():
     assert words.verdict(row, few.evaluation) == "too few draws to tell"
     enough = cal.report(y, p, metrics=["ece", "bs"], n_resamples=99)
     assert words.verdict(enough.evaluation.row("bs"), enough.evaluation) == "not as expected of itself"
+
+
+def test_predicted_classes_are_told_from_probabilities():
+    y = np.random.default_rng(0).integers(0, 2, 200)
+    flipped = np.where(np.arange(200) % 5 == 0, 1 - y, y)
+    said, rounded = (
+        next(f for f in cal.report(y, p, metrics=["ece"], n_resamples=19).findings if f.startswith("Certain and wrong"))
+        for p in (flipped.astype(float), np.where(np.arange(200) % 7 == 0, 0.4, flipped))
+    )
+    assert "as predicted classes are: give probabilities" in said
+    assert "if they were rounded, give more digits" in rounded

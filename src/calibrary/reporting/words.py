@@ -245,10 +245,13 @@ def findings(
         lines.append("Where: no single range of confidence stands out beyond chance.")
     lines += classes(look, alpha, decision)
     if decision is not None and decision.impossible:
-        lines.append(
-            f"Certain and wrong: {_impossible(decision, look)}, which a calibrated model never has; if they were "
-            "rounded, give more digits."
+        hard = bool(np.isin(look.view.c, (0.0, 1.0)).all())
+        remedy = (
+            "every prediction is exactly 0 or 1, as predicted classes are: give probabilities"
+            if hard
+            else "if they were rounded, give more digits"
         )
+        lines.append(f"Certain and wrong: {_impossible(decision, look)}, which a calibrated model never has; {remedy}.")
     if row.null_mean is not None and row.null_high is not None and catalogue[row.id].judges:
         lines.append(
             f"By chance: on {look.total:,.0f} {nouns(look.lens).cases} with these confidences a calibrated model reads "
