@@ -131,10 +131,7 @@ def _bar(reports: Sequence[Report]) -> str:
 def _together(reports: Sequence[Report], comparisons: Comparisons) -> str:
     """What is read first of several models: the short list of each, differences from the first, all curves."""
     names = together.short_names(reports)
-    top = "".join(
-        f'<th scope="col" title="{escape(name)}"><button type="button">{escape(id)}</button></th>'
-        for id, name in together.heads(reports)
-    )
+    top = "".join(_sorting_head(id, f' title="{escape(name)}"') for id, name in together.heads(reports))
     rows = "".join(_together_row(i, names[i], r, reports, comparisons) for i, r in enumerate(reports))
     figure = together.overlay(reports)
     drawn = (
@@ -154,7 +151,7 @@ def _together(reports: Sequence[Report], comparisons: Comparisons) -> str:
     return (
         f'<header class="together"><h1>Calibration of {len(reports)} models</h1><div class="filtered">'
         f'<div class="scroll{" long" if len(reports) > _LONG else ""}"><table class="sortable models"><thead><tr>'
-        f'<th scope="col"><button type="button">model</button></th><th scope="col">answer</th>{top}</tr></thead>'
+        f'{_sorting_head("model")}<th scope="col">answer</th>{top}</tr></thead>'
         f'<tbody>{rows}</tbody></table></div></div><p class="hint">{differences}</p>{drawn}</header>'
     )
 
@@ -320,14 +317,18 @@ def _long_table(head: Sequence[str], rows: Sequence[Sequence[str]], keys: Sequen
 def _table(
     head: Sequence[str], rows: Sequence[Sequence[str]], keys: Sequence[Sequence[Any]] = (), sortable: bool = False
 ) -> str:
-    button = '<button type="button">{}</button>' if sortable else "{}"
-    top = "".join(f'<th scope="col">{button.format(escape(h))}</th>' for h in head)
+    top = "".join(_sorting_head(h) if sortable else f'<th scope="col">{escape(h)}</th>' for h in head)
     body = "".join(
         "<tr>" + "".join(_td(text, key) for text, key in zip(row, own, strict=True)) + "</tr>"
         for row, own in zip(rows, keys or rows, strict=True)
     )
     kind = ' class="sortable"' if sortable else ""
     return f"<table{kind}><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _sorting_head(head: str, more: str = "") -> str:
+    """The head of a column that sorts; on paper, where a head is repeated without its buttons, its text."""
+    return f'<th scope="col" data-head="{escape(head)}"{more}><button type="button">{escape(head)}</button></th>'
 
 
 def _td(text: str, key: Any) -> str:
@@ -350,7 +351,7 @@ def _metrics(report: Report) -> str:
     """The table of every metric: sortable, filterable, each row unfolding to its explanation."""
     groups = grouped(report.evaluation)
     options = "".join(f"<option>{escape(title)}</option>" for title in groups)
-    head = "".join(f'<th scope="col"><button type="button">{escape(h)}</button></th>' for h in _COLUMNS)
+    head = "".join(_sorting_head(h) for h in _COLUMNS)
     body = "".join(
         f'<tr class="group"><th colspan="{len(_COLUMNS)}" scope="rowgroup">{escape(title)}</th></tr>'
         + "".join(_metric_row(folded, title, report.evaluation) for folded in rows)
