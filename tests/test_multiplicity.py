@@ -20,12 +20,16 @@ SCORES = {
 }  # fmt: skip
 BIASES = {"gsb", "mdca", "eo", "oe", "esce", "proximity_bias", "multiaccuracy_error", "error_at_level"}
 
+#: No rising change of the confidences alters them, so that nothing they read is about calibration.
+RANKINGS = {"aurc", "e_aurc", "augrc", "auroc"}
+
 
 def test_what_every_metric_measures():
     for entry in catalogue.values():
         expected = "calibration and sharpness" if entry.id in SCORES else "bias" if entry.id in BIASES else None
         if expected is None:
-            expected = {"ls_ecoc_r": "fit", "consistency": "consistency"}.get(entry.id, "calibration")
+            others = {"ls_ecoc_r": "fit", "consistency": "consistency", **dict.fromkeys(RANKINGS, "ranking")}
+            expected = others.get(entry.id, "calibration")
         assert entry.measures == expected, entry.id
         assert entry.judges == (entry.measures in ("calibration", "bias"))
 

@@ -489,3 +489,11 @@ def test_predicted_classes_are_told_from_probabilities():
     )
     assert "as predicted classes are: give probabilities" in said
     assert "if they were rounded, give more digits" in rounded
+
+
+def test_a_ranking_is_not_called_miscalibrated():
+    y, p, _ = cal.datasets.breast_cancer()
+    answer = cal.report(y, p, metrics=["ece", "auroc", "aurc"], n_resamples=99)
+    assert {words.verdict(answer.evaluation.row(id), answer.evaluation) for id in ("auroc", "aurc")} <= {
+        "as expected of itself", "not as expected of itself",
+    }  # fmt: skip

@@ -78,8 +78,9 @@ class Facts:
     range, perfect : lowest and highest value; the value of a calibrated model as N grows (None: depends on data)
     range_note : how the range depends on options or the number of classes
     measures : what the number is about: "calibration", "bias" (calibration on the whole or in a part, with or without a
-        sign), "calibration and sharpness" (a score, which a calibrated but vague model does badly too), "fit" (of a map
-        or of clusters) or "consistency" (of repeated predictions)
+        sign), "calibration and sharpness" (a score, which a calibrated but vague model does badly too), "ranking"
+        (which no rising change of the confidences alters), "fit" (of a map or of clusters) or "consistency" (of
+        repeated predictions)
     square : "yes" if it is the square of a norm (unless an option takes the root), "option" if an option makes it one
     better : "lower", "higher" or "perfect" (signed: distance from the perfect value counts)
     sign : what higher and lower mean

@@ -35,6 +35,7 @@ EMERGING: dict[str, Any] = {"status": "emerging", "since": "0.2"}
 
 _RANKED: dict[str, Any] = {
     "family": "cumulative",
+    "measures": "ranking",
     "perfect": None,
     "tail": "two-sided",
     "cost": "O(N log N)",

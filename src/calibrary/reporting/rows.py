@@ -13,6 +13,7 @@ GROUPS = {
     "calibration": "Calibration error",
     "bias": "Bias: calibration on the whole",
     "calibration and sharpness": "Scores: calibration and sharpness together",
+    "ranking": "Ranking: whether the sure ones are right",
     "fit": "Fit of a map",
     "consistency": "Consistency of repeated predictions",
 }
