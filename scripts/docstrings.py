@@ -21,6 +21,42 @@ def markdown(text: str) -> str:
     return re.sub(r"``(.+?)``", r"`\1`", text, flags=re.DOTALL)
 
 
+#: Words that say of what kind a value is, and nothing about it.
+_KINDS = frozenset(
+    "int float bool str array arrays array-like callable sequence mapping dict list tuple number numbers positive object "
+    "optional or of and shape ints floats bools strings booleans integer integers path default such as in to one".split()
+)
+_ITEM = re.compile(r"^(\w+(?:, \w+)*) : (.+)$")
+
+
+def described(text: str) -> str:
+    """The text with items such as ``low, high : ends of the interval`` as a name and, below it, what it is.
+
+    What follows the colon is read as a type otherwise, and set as code in the column of types.
+    """
+    lines = text.split("\n")
+    done: list[str] = []
+    for i, line in enumerate(lines):
+        item = _ITEM.match(line)
+        if item and not _is_type(item[2]) and _in_section(lines[:i]):
+            done += [item[1], f"    {item[2]}"]
+        else:
+            done.append(line)
+    return "\n".join(done)
+
+
+def _is_type(words: str) -> bool:
+    """Nothing but names of types, values in quotes and shapes."""
+    left = re.sub(r'"[^"]*"|`[^`]*`|\([^()]*\)|[\d.]+', " ", words)
+    return all(word in _KINDS or word[0].isupper() for word in re.findall(r"[\w-]+", left))
+
+
+def _in_section(before: list[str]) -> bool:
+    """Is the last heading above one of a list of names?"""
+    heads = [before[i - 1] for i in range(1, len(before)) if before[i].startswith("---")]
+    return bool(heads) and heads[-1] in ("Attributes", "Parameters", "Returns", "Yields")
+
+
 def formula(text: str) -> str:
     """The first displayed formula of a docstring, or nothing."""
     found = _MATH.search(text)
@@ -36,4 +72,4 @@ class MarkdownDocstrings(griffe.Extension):
 
     def on_object(self, *, obj: griffe.Object, loader: Any, **kwargs: Any) -> None:
         if obj.docstring is not None:
-            obj.docstring.value = markdown(obj.docstring.value)
+            obj.docstring.value = described(markdown(obj.docstring.value))

@@ -173,6 +173,17 @@ def test_every_formula_of_a_docstring_can_be_converted():
             assert not re.search(r"<mi>\\\\?[A-Za-z]", convert(formula, True)), f"{entry.id}: {formula}"
 
 
+def test_what_a_value_means_is_not_shown_as_its_type():
+    pytest.importorskip("griffe")
+    described = _script("docstrings").described
+    text = "A table.\n\nx : not in a list\n\nAttributes\n----------\nlow, high : ends of the interval\n    in their order"
+    assert described(text).endswith("low, high\n    ends of the interval\n    in their order")
+    assert "x : not in a list" in described(text)
+    for kind in ("int, optional", '"left" or "right"', "array-like of shape (N,)", "int, Generator or None"):
+        item = f"Parameters\n----------\nx : {kind}\n    What it is."
+        assert described(item) == item
+
+
 def test_the_font_has_every_sign_of_the_formulas():
     """Also the slanted letters that a browser takes for a variable, and the parts of stretched brackets."""
     pytest.importorskip("latex2mathml")
