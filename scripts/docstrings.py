@@ -22,10 +22,11 @@ def markdown(text: str) -> str:
 
 
 #: Words that say of what kind a value is, and nothing about it.
-_KINDS = frozenset(
-    "int float bool str array arrays array-like callable sequence mapping dict list tuple number numbers positive object "
-    "optional or of and shape ints floats bools strings booleans integer integers path default such as in to one".split()
-)
+_KINDS = frozenset({
+    "and", "array", "array-like", "arrays", "as", "bool", "booleans", "bools", "callable", "default", "dict", "float",
+    "floats", "in", "int", "integer", "integers", "ints", "list", "mapping", "number", "numbers", "object", "of", "one",
+    "optional", "or", "path", "positive", "sequence", "shape", "str", "strings", "such", "to", "tuple",
+})  # fmt: skip
 _ITEM = re.compile(r"^(\w+(?:, \w+)*) : (.+)$")
 
 
@@ -73,3 +74,9 @@ class MarkdownDocstrings(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, loader: Any, **kwargs: Any) -> None:
         if obj.docstring is not None:
             obj.docstring.value = described(markdown(obj.docstring.value))
+
+    def on_class(self, *, cls: griffe.Class, loader: Any, **kwargs: Any) -> None:
+        """Drop what looks like an imported member and leads nowhere: built-in defaults, and values computed once."""
+        for name, member in list(cls.members.items()):
+            if member.is_alias and member.target_path.startswith(("builtins.", "calibrary._once.")):
+                del cls.members[name]

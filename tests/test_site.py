@@ -176,7 +176,9 @@ def test_every_formula_of_a_docstring_can_be_converted():
 def test_what_a_value_means_is_not_shown_as_its_type():
     pytest.importorskip("griffe")
     described = _script("docstrings").described
-    text = "A table.\n\nx : not in a list\n\nAttributes\n----------\nlow, high : ends of the interval\n    in their order"
+    text = (
+        "A table.\n\nx : not in a list\n\nAttributes\n----------\nlow, high : ends of the interval\n    in their order"
+    )
     assert described(text).endswith("low, high\n    ends of the interval\n    in their order")
     assert "x : not in a list" in described(text)
     for kind in ("int, optional", '"left" or "right"', "array-like of shape (N,)", "int, Generator or None"):
