@@ -23,7 +23,7 @@ def markdown(text: str) -> str:
 
 #: Words that say of what kind a value is, and nothing about it.
 _KINDS = frozenset({
-    "and", "array", "array-like", "arrays", "as", "bool", "booleans", "bools", "callable", "default", "dict", "float",
+    "a", "an", "and", "array", "array-like", "arrays", "as", "bool", "booleans", "bools", "callable", "default", "dict", "float",
     "floats", "in", "int", "integer", "integers", "ints", "list", "mapping", "number", "numbers", "object", "of", "one",
     "optional", "or", "path", "positive", "sequence", "shape", "str", "strings", "such", "to", "tuple",
 })  # fmt: skip
@@ -40,7 +40,8 @@ def described(text: str) -> str:
     for i, line in enumerate(lines):
         item = _ITEM.match(line)
         if item and not _is_type(item[2]) and _in_section(lines[:i]):
-            done += [item[1], f"    {item[2]}"]
+            goes_on = lines[i + 1 : i + 2] and re.match(r'    ["A-Z]', lines[i + 1])
+            done += [item[1], f"    {item[2]}{'.' if goes_on else ''}"]
         else:
             done.append(line)
     return "\n".join(done)

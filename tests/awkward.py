@@ -354,7 +354,7 @@ def _check_ends(entry: Entry, found: Any, about: Any) -> None:
     low, high, pvalue = (np.atleast_1d(a).astype(float) for a in (found.low, found.high, found.pvalue))
     if not (np.isfinite(low) & np.isfinite(high) & np.isfinite(pvalue)).all():
         return
-    holds = (low <= entry.perfect + 1e-12) & (entry.perfect - 1e-12 <= high)
+    holds = (low <= entry.perfect) & (entry.perfect <= high)
     kept = pvalue > 1.0 - found.confidence_level + 1e-12
     if (holds != kept).any():
         raise Violation(f"[{low}, {high}] and p = {pvalue} for {entry.perfect} | {about}")

@@ -311,7 +311,8 @@ def _exists(found: Minimum, information: Array) -> bool:
     if not found.converged or (now <= 1e-8 * before).any():
         return False
     scale = 1.0 / np.sqrt(now)
-    return float(np.linalg.eigvalsh(found.hessian * np.outer(scale, scale))[0]) > 1e-12
+    scaled = found.hessian * scale[:, None] * scale  # one after the other: their product may be no number
+    return float(np.linalg.eigvalsh(scaled)[0]) > 1e-12
 
 
 def _standard_errors(hessian: Array) -> Array:
