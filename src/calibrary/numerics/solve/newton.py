@@ -50,13 +50,16 @@ def minimise(
         drop = float(-gradient @ step)
         noise = 1e-13 * (1.0 + abs(value))
         settled = drop <= noise and drop > 0.5 * last_drop
-        if settled or drop <= 1e-7 * noise or float(np.max(np.abs(step) / (1.0 + np.abs(x)))) <= tolerance:
+        length = float(np.max(np.abs(step) / (1.0 + np.abs(x))))
+        if settled or drop <= 1e-7 * noise or length <= tolerance:
+            if length > 1.0 and evaluate(x + step)[0] > value + 100.0 * noise:
+                return Minimum(x, value, hessian, True)  # next to no curvature: the step promises little and goes far
             # to second order the value falls by drop / 2, and the Hessian does not change
             return Minimum(x + step, value - drop / 2.0, hessian, True)
         trial = x + step
         new = evaluate(trial)
-        # falls below rounding cannot be seen in the value: so near the minimum whole steps are safe
-        while drop > noise and new[0] > value - 1e-4 * float(-gradient @ (trial - x)):
+        # falls below rounding cannot be seen in the value: so near the minimum whole steps are safe, unless it rises
+        while new[0] > (value - 1e-4 * float(-gradient @ (trial - x)) if drop > noise else value + 100.0 * noise):
             step = step / 2.0
             trial = x + step
             if float(np.max(np.abs(step) / (1.0 + np.abs(x)))) <= 1e-3 * tolerance or (trial == x).all():
@@ -157,12 +160,16 @@ def _solve(hessian: Array, gradient: Array) -> Array:
             return np.array([min(max(x, -_LONGEST), _LONGEST) for x in few])
     # scaled by its diagonal: columns may differ by many orders of magnitude
     scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), 1e-300))
-    scaled = hessian * np.outer(scale, scale)
-    with np.errstate(over="ignore"):  # where the curvature underflows, a step may be too long to write
+    scaled, right = hessian * scale[:, None] * scale, gradient * scale
+    with np.errstate(over="ignore", invalid="ignore"):  # where the curvature underflows, a step may be too long to write
         try:
-            found: Array = scale * np.linalg.solve(scaled, gradient * scale)
+            found = np.linalg.solve(scaled, right)
         except np.linalg.LinAlgError:
-            found = scale * np.linalg.lstsq(scaled, gradient * scale, rcond=1e-14)[0]
+            found = np.full(len(right), np.nan)
+        if not float(right @ found) > 0.0 and right.any():
+            # singular but for rounding, and the step leads uphill: a little curvature in every direction
+            found = np.linalg.solve(scaled + 1e-10 * np.eye(len(right)), right)
+        found = scale * found
     return np.clip(found, -_LONGEST, _LONGEST)
 
 
@@ -176,7 +183,7 @@ def _solve_few(hessian: Array, gradient: Array) -> list[float] | None:
         return None
     ratio = b / a
     left = d - ratio * b
-    if not left > 1e-14 * d:  # so little is left that the general way decides
+    if not left > 1e-10 * d:  # so little is left that the general way decides
         return None
     second = (h - ratio * g) / left
     return [(g - b * second) / a, second]
