@@ -161,7 +161,7 @@ def _solve(hessian: Array, gradient: Array) -> Array:
     # scaled by its diagonal: columns may differ by many orders of magnitude
     scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), 1e-300))
     scaled, right = hessian * scale[:, None] * scale, gradient * scale
-    with np.errstate(over="ignore", invalid="ignore"):  # where the curvature underflows, a step may be too long to write
+    with np.errstate(over="ignore", invalid="ignore"):  # where curvature underflows, a step may be too long to write
         try:
             found = np.linalg.solve(scaled, right)
         except np.linalg.LinAlgError:
