@@ -24,8 +24,8 @@ def markdown(text: str) -> str:
 #: Words that say of what kind a value is, and nothing about it.
 _KINDS = frozenset({
     "a", "an", "and", "array", "array-like", "arrays", "as", "bool", "booleans", "bools", "callable", "default", "dict",
-    "float", "floats", "in", "int", "integer", "integers", "ints", "list", "mapping", "number", "numbers", "object", "of",
-    "one", "optional", "or", "path", "positive", "sequence", "shape", "str", "strings", "such", "to", "tuple",
+    "float", "floats", "in", "int", "integer", "integers", "ints", "list", "mapping", "number", "numbers", "object",
+    "of", "one", "optional", "or", "path", "positive", "sequence", "shape", "str", "strings", "such", "to", "tuple",
 })  # fmt: skip
 _ITEM = re.compile(r"^(\w+(?:, \w+)*) : (.+)$")
 
