@@ -134,7 +134,11 @@ def _named(formula: Callable[..., Any], facts: dict[str, Any]) -> dict[str, Any]
     if facts.get("row") is not None:
         row = TABLE_2[facts["row"]]
         return {**facts, "name": row.name, "section": row.section}
-    return {"name": formula.__name__.replace("_", " "), **facts}
+    return {"name": " ".join(_PROPER.get(word, word) for word in formula.__name__.split("_")), **facts}
+
+
+#: Words of a function's name that are written otherwise in a metric's.
+_PROPER = {"brier": "Brier", "gebel": "Gebel", "huber": "Huber", "knn": "kNN", "rms": "RMS", "roc": "ROC"}
 
 
 # -- declaring a test -------------------------------------------------------------------------------
