@@ -310,10 +310,10 @@ def part(name, p=math.nan, value=0.1, pvalue=None, draws=99, n=100.0):
             "0.100, p = .04); and 1 more.",
         ),
         ([part("a")], False, "1 segment measured; no test was made, so this says how large, not how sure."),
-        ([parts.Part("a", 12.0)], False, "No segment had the 30 rows it takes to judge it."),
+        ([parts.Part("a", 12.0)], False, "No segment is large enough to judge (at least 30)."),
         (
             [part("a", 0.2), parts.Part("b", 12.0)], False,
-            "None of 1 segment is miscalibrated beyond chance by its ECE. 1 segment had too few rows.",
+            "None of 1 segment is miscalibrated beyond chance by its ECE. Too small to judge: 1 segment.",
         ),
     ],
 )  # fmt: skip
@@ -369,7 +369,7 @@ def test_numbers_are_cut_at_quantiles_and_gaps_are_a_segment_that_is_too_small(b
     assert cells["age = missing"][1] == 7
     assert cells["age = missing"][2:5] == (None, None, None)
     assert found.tables[0].head[-1] == "note"
-    assert "too few rows" in cells["age = missing"][-1]
+    assert "too few" in cells["age = missing"][-1]
     assert sum(s["n"] for s in found.data["segments"][3:7]) == 900
     assert any(" and " in name for name in names)
     assert any("intersections of fewer than 30 rows" in s for s in found.sentences)
@@ -724,9 +724,9 @@ def test_the_evidence_of_one_look_is_the_plain_e_value_and_what_is_impossible_is
          "2026-01 "
          "(ECE 0.100, p = .02); 2026-03 (ECE 1.100, p = .02); 2026-06 (ECE 0.100, p = .02)."),
         ([part("2026-01"), parts.Part("2026-02", 3.0)], "month",
-         "2 periods (by month) measured; no test was made, so this says how large, not how sure. 1 period had too few "
-         "rows."),
-        ([parts.Part("2026-02", 3.0)], "month", "None of 1 period (by month) had the 30 rows it takes to judge it."),
+         "2 periods (by month) measured; no test was made, so this says how large, not how sure. Too small to "
+         "judge: 1 period."),
+        ([parts.Part("2026-02", 3.0)], "month", "None of 1 period (by month) is large enough to judge (at least 30)."),
     ],
 )  # fmt: skip
 def test_the_periods_in_words(rows, unit, sentence):

@@ -258,10 +258,10 @@ def segments_words(parts: list[Part], metric: str, worst_found: bool = False) ->
     """Which of the segments are miscalibrated beyond chance, each by its own test, which sees less than that of all."""
     measured = [p for p in parts if p.measured]
     small = len(parts) - len(measured)
-    few = f" {counted(small, 'segment')} had too few rows." if small else ""
+    few = f" Too small to judge: {counted(small, 'segment')}." if small else ""
     tested = [p for p in measured if not math.isnan(p.pvalue_adjusted)]
     if not measured:
-        return f"No segment had the {LEAST_ROWS} rows it takes to judge it."
+        return f"No segment is large enough to judge (at least {LEAST_ROWS})."
     if not tested:
         many = counted(len(measured), "segment")
         return f"{many} measured; no test was made, so this says how large, not how sure.{few}"

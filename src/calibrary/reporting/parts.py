@@ -116,7 +116,7 @@ def _size(part: Any) -> float:
 
 def _part(name: str, part: Any, n: float, id: str, context: Context, draws: int) -> Part:
     if n < LEAST_ROWS:
-        return Part(name, n, note=f"too few rows (at least {LEAST_ROWS})")
+        return Part(name, n, note=f"too few (at least {LEAST_ROWS})")
     question = context.question.of(catalogue[id].options)
     view, _ = headline_view(part.read_as("predictions", "a report"), question)
     stated, happened = float(view.mean(view.c)), float(view.mean(view.y))

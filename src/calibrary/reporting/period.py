@@ -334,10 +334,10 @@ def periods_words(parts: list[Part], unit: str, metric: str) -> str:
     """In which periods the predictions are miscalibrated beyond chance, given how many were looked at."""
     measured = [p for p in parts if p.measured]
     few = len(parts) - len(measured)
-    short = f" {counted(few, 'period')} had too few rows." if few else ""
+    short = f" Too small to judge: {counted(few, 'period')}." if few else ""
     what = counted(len(parts), "period") + (f" (by {unit})" if unit not in ("equal counts", "value") else "")
     if not measured:
-        return f"None of {what} had the {LEAST_ROWS} rows it takes to judge it."
+        return f"None of {what} is large enough to judge (at least {LEAST_ROWS})."
     tested = [p for p in measured if not math.isnan(p.pvalue_adjusted)]
     if not tested:
         return f"{what[:1].upper() + what[1:]} measured; no test was made, so this says how large, not how sure.{short}"
