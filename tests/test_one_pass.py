@@ -36,6 +36,21 @@ def test_one_pass_over_classes_gives_every_digit_of_the_ordinary_way(k, n):
     for p in (rng.dirichlet(np.ones(k), n), np.eye(k)[rng.integers(0, k, n)]):
         y = rng.integers(0, k, n)
         assert cal.negative_log_likelihood(y, p) == cal.negative_log_likelihood(cal.predictions(y, p))
+        for scale in ("1/K", "sum", "half"):
+            assert cal.brier_score(y, p, scale=scale) == cal.brier_score(cal.predictions(y, p), scale=scale)
+
+
+def test_options_are_heard_on_the_way():
+    rng = np.random.default_rng(0)
+    c = rng.random(600)
+    y = (rng.random(600) < c).astype(int)
+    assert cal.brier_score(y, c, scale="sum") == 2.0 * cal.brier_score(y, c)
+    assert cal.brier_score(y, c, skill=True) == cal.brier_score(cal.predictions(y, c), skill=True)
+    assert cal.expected_calibration_error(y, c, n_bins=2) < cal.expected_calibration_error(y, c)
+    with pytest.raises(ValueError, match="scale='third'"):
+        cal.brier_score(y, c, scale="third")
+    with pytest.raises(ValueError, match="scale"):
+        cal.brier_score(y, c, scale=["sum"])
 
 
 def test_what_is_wrong_with_classes_is_refused_as_ever():
@@ -43,11 +58,13 @@ def test_what_is_wrong_with_classes_is_refused_as_ever():
     for place, bad, said in (((1, 1), np.nan, "missing"), ((2, 0), 1.5, "above 1"), ((0, 2), 0.5, "sums to")):
         wrong = p.copy()
         wrong[place] = bad
-        with pytest.raises(ValueError, match=said):
-            cal.negative_log_likelihood(y, wrong)
+        for metric in (cal.negative_log_likelihood, cal.brier_score):
+            with pytest.raises(ValueError, match=said):
+                metric(y, wrong)
     for labels in ([0, 1, 3, 1], [0, -1, 2, 1]):
-        with pytest.raises(ValueError, match=r"y_true\[\d\]"):
-            cal.negative_log_likelihood(np.array(labels), p)
+        for metric in (cal.negative_log_likelihood, cal.brier_score):
+            with pytest.raises(ValueError, match=r"y_true\[\d\]"):
+                metric(np.array(labels), p)
     with pytest.raises(ValueError, match="as long"):
         cal.negative_log_likelihood(y[:3], p)
 

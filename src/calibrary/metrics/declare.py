@@ -109,9 +109,9 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
     one_pass = ONE_PASS.get(entry.id)
 
     def call(first: Any, second: Any, keywords: dict[str, Any]) -> Any:
+        if one_pass is not None and (value := one_pass(first, second, **keywords)) is not None:
+            return value
         if plain and not keywords:  # the plain call is what loops feel: what the lens would show is p itself
-            if one_pass is not None and (value := one_pass(first, second)) is not None:
-                return value
             p = as_data(first, second, keywords) if second is None else predictions(first, second)
             if p.plain and (any_weight or not p.weighted):
                 return formula(p)

@@ -42,9 +42,9 @@ def _plain_classes(y: Any, p: Any) -> bool:
     )  # fmt: skip
 
 
-def calibration_error(y: Any, c: Any) -> float | None:
+def calibration_error(y: Any, c: Any, **others: Any) -> float | None:
     """The expected calibration error with its defaults; None for what is not plain."""
-    if not _plain(y, c):
+    if others or not _plain(y, c):
         return None
     from calibrary.numerics.compiled.width_bins import add_residuals
 
@@ -58,10 +58,20 @@ def calibration_error(y: Any, c: Any) -> float | None:
     return float(total.dot(np.sign(total))) / len(c)
 
 
-def brier_score(y: Any, c: Any) -> float | None:
-    """The Brier score with its defaults; None for what is not plain."""
-    if not _plain(y, c):
+def brier_score(y: Any, c: Any, scale: str = "1/K", **others: Any) -> float | None:
+    """The Brier score on any of its scales; None for what is not plain."""
+    if others or scale not in ("1/K", "sum", "half"):
         return None
+    if _plain(y, c):
+        mean, k = _mean_square(y, c), 2
+    elif _plain_classes(y, c):
+        mean, k = _mean_square_of_classes(y, c), c.shape[1]
+    else:
+        return None
+    return mean if mean is None or scale == "1/K" else mean * (float(k) if scale == "sum" else k / 2)
+
+
+def _mean_square(y: Any, c: Any) -> float | None:
     from calibrary.numerics.compiled.width_bins import residuals
 
     total = 0.0
@@ -74,8 +84,27 @@ def brier_score(y: Any, c: Any) -> float | None:
     return float(total) / len(c)
 
 
-def log_likelihood(y: Any, c: Any) -> float | None:
+def _mean_square_of_classes(y: Any, p: Any) -> float | None:
+    from calibrary.numerics.compiled.width_bins import class_residuals
+
+    n, k = p.shape
+    total: float = 0.0
+    step = CHUNK // k or 1
+    room: Array = np.empty((min(step, n), k))
+    for first in range(0, n, step):
+        e = room[: n - first]
+        if not class_residuals(p, y, ROW_SUM_TOLERANCE, first, e):
+            return None
+        flat = e.ravel()
+        for i in range(0, flat.size, _BLOCK):
+            total += flat[i : i + _BLOCK].dot(flat[i : i + _BLOCK])
+    return float(total) / float(n * k)
+
+
+def log_likelihood(y: Any, c: Any, **others: Any) -> float | None:
     """The negative log likelihood with its defaults; None for what is not plain, or has a row of likelihood 0."""
+    if others:
+        return None
     if _plain(y, c):
         from calibrary.numerics.compiled.width_bins import of_outcome
 
@@ -95,7 +124,7 @@ def log_likelihood(y: Any, c: Any) -> float | None:
 
 
 #: By the id of the metric.
-ONE_PASS: dict[str, Callable[[Any, Any], float | None]] = {
+ONE_PASS: dict[str, Callable[..., float | None]] = {
     "ece": calibration_error,
     "bs": brier_score,
     "nll": log_likelihood,

@@ -75,3 +75,23 @@ def of_class(p: Array, y: NDArray[Any], tolerance: float, out: Array) -> bool:  
             return False
         out[i] = p[i, y[i]]
     return True
+
+
+@jit
+def class_residuals(
+    p: Array, y: NDArray[Any], tolerance: float, first: int, out: Array
+) -> bool:  # pragma: no cover - compiled
+    """Write y - p of the rows from first on, y as a row of zeros and a one; returns whether all is as in of_class."""
+    p, y = p[first : first + len(out)], y[first : first + len(out)]
+    m, k = out.shape
+    for i in range(m):
+        total = 0.0
+        good = True
+        for j in range(k):
+            total += p[i, j]
+            good &= (p[i, j] >= 0.0) & (p[i, j] <= 1.0)
+            out[i, j] = -p[i, j]
+        if not good or not abs(total - 1.0) <= tolerance or not 0 <= y[i] < k:
+            return False
+        out[i, y[i]] += 1.0
+    return True
