@@ -98,6 +98,7 @@ def test_a_thousand_classes_are_answered(id, shape, seed):
 )
 @example("ece", Case(rows=20, seed=3), "inversion")
 @example("ece", Case(rows=60, labels="wrong", seed=3), "triangle")
+@example("spiegelhalter", Case("tiny", "wrong", "ones", "array", "int64", 5, 1, 3742031899), "basic")  # no lower end
 def test_intervals_tests_and_comparisons_of_awkward_data(id, case, what):
     awkward.inference_call(cal.catalogue[id], awkward.plain_case(case), what, {})
 

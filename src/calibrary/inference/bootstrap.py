@@ -86,6 +86,11 @@ class Bootstrap:
             )
         left_out, how = jackknife(statistic) if self.kind == "bca" else (None, "")
         low, high = ends(estimate, drawn.values, self.kind, confidence_level, left_out)
+        if ((np.isinf(low) | np.isinf(high)) & np.isfinite(estimate)).any():
+            warn(
+                f"{statistic.name} is infinite on many of the draws, so that its interval has no end on one side: "
+                "single rows decide it"
+            )
         if clip:
             low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
         one = len(estimate) == 1
