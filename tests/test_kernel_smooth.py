@@ -541,3 +541,9 @@ def test_cross_validation_takes_the_smallest_of_widths_that_differ_by_rounding()
         for y in ([0, 1], [1, 1]):
             chosen = cal.compute("sece", y, [0.4, 0.7], bandwidth="cv", **kw)
             assert chosen == cal.compute("sece", y, [0.4, 0.7], bandwidth=0.05, sample_weight=w)
+
+
+def test_a_grid_takes_no_more_memory_at_widths_it_cannot_tell_apart():
+    tiny = cal.smooth_calibration_error_residual([0, 1], [0.013, 0.987], grid=50, sigma=1e-9)
+    assert tiny == cal.smooth_calibration_error_residual([0, 1], [0.013, 0.987], grid=50, sigma=1e-8)
+    assert cal.smooth_calibration_error_residual([0, 0], [0.013, 0.987], grid=50, lens="class-wise") < 1.0

@@ -341,7 +341,7 @@ def _smoothed_residuals() -> Prepare:
             r = (step if weight is None else weight * step) / (view.total if new_w is None else new_w.sum())
             width = bandwidth if sigma is None else sigma
             unsmoothed = lambda: float(np.abs(np.add.reduceat(r, start)).sum())  # noqa: E731
-            return smoothed_size(flow.carrying(r), width, grid, unsmoothed, _ENOUGH)
+            return smoothed_size(flow.carrying(r), width, grid, unsmoothed, _ENOUGH if grid is None else 1e-14)
 
         return value
 

@@ -103,7 +103,8 @@ def smoothed_size(
     def size(s: float) -> float:
         if grid is None:
             return flow.absolute_mass(s)
-        return float(np.abs(flow.density(s, grid)[1:]).mean())
+        # widths that a grid cannot tell apart would take more cosines than there is memory
+        return float(np.abs(flow.density(max(s, flow.scales[-1]), grid)[1:]).mean())
 
     if sigma is not None:
         return min(size(max(positive_width(sigma, (), "sigma") or 0.0, _SMALLEST)), 1.0)
