@@ -88,8 +88,8 @@ class Bootstrap:
         low, high = ends(estimate, drawn.values, self.kind, confidence_level, left_out)
         if ((np.isinf(low) | np.isinf(high)) & np.isfinite(estimate)).any():
             warn(
-                f"{statistic.name} is infinite on many of the draws, so that its interval has no end on one side: "
-                "single rows decide it"
+                f"{statistic.name} is infinite on some of the draws, so that its interval has no end on one side: look "
+                "at the rows that make it so, or take a metric that stays finite"
             )
         if clip:
             low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
