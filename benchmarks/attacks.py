@@ -338,13 +338,13 @@ CHECKS = (
     ("weights that must be counts", "`data/predictions.py`: `counts`", "tests, intervals, noise that is subtracted"),
     ("labels: order, names, positive class, shares", "`data/labels.py`: `checked_labels`", "arrays, files"),
     ("columns matched to classes by name; indexes", "`data/columns.py`", "tables, files"),
-    ("an option's type, range and choice", "`metrics/options.py`; `_errors.py`: `whole`, `one_of`", "every metric"),
+    ("an option's type, range and choice", "`metrics/options.py`; `base/errors.py`: `whole`, `one_of`", "every metric"),
     ("one metric's failure leaves the table alone", "`evaluation.py`: `_measured`", "evaluate, report"),
     ("a failure of a command: one sentence, status 2", "`cli/main.py`: `main`", "every command"),
-    ("a file written beside and renamed; may it be written?", "`_files.py`", "every output"),
-    ("text that people supply", "`_text.py`: one helper for each place", "figures, terminal, HTML, CSV"),
+    ("a file written beside and renamed; may it be written?", "`base/files.py`", "every output"),
+    ("text that people supply", "`base/text.py`: one helper for each place", "figures, terminal, HTML, CSV"),
     ("compiled code without a cache", "`numerics/compiled/__init__.py`: `jit`", "every compiled function"),
-    ("warnings stay in their thread", "`_errors.py`: `warn`, `heard`", "everything"),
+    ("warnings stay in their thread", "`base/errors.py`: `warn`, `heard`", "everything"),
 )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 import calibrary as cal
-from calibrary._errors import heard
+from calibrary.base.errors import heard
 from calibrary.evaluation import Row
 from calibrary.inference import decide
 from calibrary.inference.look import look_at

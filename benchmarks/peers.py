@@ -35,7 +35,7 @@ from results import cells, markdown, ours_cells
 from rich.console import Console
 from rich.table import Table
 
-from calibrary._errors import suggest
+from calibrary.base.errors import suggest
 
 RESULTS, STORED = HERE / "RESULTS.md", HERE / "results.json"
 out = Console()

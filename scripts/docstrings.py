@@ -79,5 +79,5 @@ class MarkdownDocstrings(griffe.Extension):
     def on_class(self, *, cls: griffe.Class, loader: Any, **kwargs: Any) -> None:
         """Drop what looks like an imported member and leads nowhere: built-in defaults, and values computed once."""
         for name, member in list(cls.members.items()):
-            if member.is_alias and member.target_path.startswith(("builtins.", "calibrary._once.")):
+            if member.is_alias and member.target_path.startswith(("builtins.", "calibrary.base.once.")):
                 del cls.members[name]

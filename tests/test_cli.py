@@ -329,7 +329,7 @@ def test_what_cannot_be_written_is_found_before_the_computation(tmp_path, four, 
 
 
 def test_outputs_follow_the_umask_keep_their_rights_and_write_through_links(tmp_path):
-    from calibrary._files import write_atomically
+    from calibrary.base.files import write_atomically
 
     before = os.umask(0o027)
     try:
@@ -347,7 +347,7 @@ def test_outputs_follow_the_umask_keep_their_rights_and_write_through_links(tmp_
 
 
 def test_a_full_disk_leaves_the_old_file_as_it_was(tmp_path):
-    from calibrary._files import write_atomically
+    from calibrary.base.files import write_atomically
 
     (tmp_path / "r.json").write_text("old")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

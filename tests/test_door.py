@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary._text import for_csv, for_figure, for_html, for_terminal
+from calibrary.base.text import for_csv, for_figure, for_html, for_terminal
 from calibrary.data.columns import matched_names
 from calibrary.data.lens import as_lens
 from calibrary.numerics.sums import gaussian
@@ -1010,8 +1010,8 @@ def test_a_recommendation_needs_numbers_that_can_be(change, value):
         ({"data/checks.py"}, r"are these percentages|none is above 100"),
         ({"data/predictions.py"}, r"which is not a whole number: \{purpose\}"),
         ({"data/labels.py"}, r"is missing: every row needs a label"),
-        ({"_errors.py"}, r"must be a whole number of at least"),
-        ({"_errors.py"}, r"is not known: \{suggest\(value, choices\)\}"),
+        ({"base/errors.py"}, r"must be a whole number of at least"),
+        ({"base/errors.py"}, r"is not known: \{suggest\(value, choices\)\}"),
     ],
 )
 def test_each_check_is_written_in_one_place(written, pattern):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary._errors import heard
+from calibrary.base.errors import heard
 from calibrary.inference.verdict import condition
 
 FAST = ["--resamples", "99", "--metrics", "ece,bs", "-q"]

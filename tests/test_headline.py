@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrary as cal
-from calibrary._errors import heard
+from calibrary.base.errors import heard
 from calibrary.inference.decision import LEAST_DRAWS, decide, pvalue_text
 from calibrary.inference.look import PLACES, look_at
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrary as cal
-from calibrary._errors import heard
+from calibrary.base.errors import heard
 from calibrary.inference.multiplicity import step_down_max_t
 from calibrary.lookup import catalogue
 

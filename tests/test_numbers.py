@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from calibrary._numbers import number
+from calibrary.base.numbers import number
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 
 import calibrary as cal
 from calibrary import gallery, plots
-from calibrary._errors import CalibrationWarning
+from calibrary.base.errors import CalibrationWarning
 from calibrary.plots import style
 from calibrary.plots.corp import _band
 from calibrary.plots.data import FigureData, cells

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit
 
 import calibrary as cal
-from calibrary._numbers import number as shown_number
+from calibrary.base.numbers import number as shown_number
 from calibrary.maps import as_map
 from calibrary.maps.vector import ClassWise
 from calibrary.numerics.laws.poisson_binomial import mean_absolute_deviation

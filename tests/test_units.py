@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary._errors import heard
+from calibrary.base.errors import heard
 from calibrary.inference.statistic import as_statistic, read_call
 from calibrary.inference.units import RESIDUALS, _with_residuals
 from calibrary.lookup import catalogue

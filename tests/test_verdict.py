@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary._errors import heard
+from calibrary.base.errors import heard
 from calibrary.inference.verdict import condition
 
 

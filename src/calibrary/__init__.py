@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import Any
 
 from calibrary import datasets as datasets
-from calibrary._errors import *
-from calibrary._errors import deprecated as _deprecated
 from calibrary._version import __version__ as __version__
+from calibrary.base.errors import *
+from calibrary.base.errors import deprecated as _deprecated
 from calibrary.data import *
 from calibrary.data import lens as lens
 from calibrary.data.lens import *

@@ -20,8 +20,8 @@ from calibrary import recalibrate as recalibrate
 from calibrary import scale as scale
 from calibrary import sklearn as sklearn
 from calibrary import study as study
-from calibrary._errors import CalibrationWarning as CalibrationWarning
-from calibrary._errors import UnknownMetricError as UnknownMetricError
+from calibrary.base.errors import CalibrationWarning as CalibrationWarning
+from calibrary.base.errors import UnknownMetricError as UnknownMetricError
 from calibrary.data import lens as lens
 from calibrary.data.arrays import matched_detections as matched_detections
 from calibrary.data.boxes import Boxes as Boxes

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import Any
 
-from calibrary._errors import UnknownMetricError, heard, suggest
+from calibrary.base.errors import UnknownMetricError, heard, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import as_lens
 from calibrary.data.sample import Sample, in_units, sample_of

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from calibrary._errors import UnknownMetricError, suggest
-from calibrary._text import html_table
+from calibrary.base.errors import UnknownMetricError, suggest
+from calibrary.base.text import html_table
 from calibrary.curves import curve_named
 from calibrary.metrics.declare import ENTRIES, Entry
 

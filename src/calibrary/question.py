@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.lens import Lens, lens_name
 
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from calibrary._errors import one_of, whole
-from calibrary._text import html_table
+from calibrary.base.errors import one_of, whole
+from calibrary.base.text import html_table
 from calibrary.findings import Finding, finding
 from calibrary.lookup import catalogue
 from calibrary.metrics.declare import Entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from calibrary._errors import extra
+from calibrary.base.errors import extra
 from calibrary.cli.stopping import heeded
 
 

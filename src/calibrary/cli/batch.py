@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from calibrary._files import check_writable, write_atomically
+from calibrary.base.files import check_writable, write_atomically
 from calibrary.cli.files import InputError
 from calibrary.cli.options import err, plain, written
 from calibrary.reporting.index import Line, index

@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import extra, suggest
+from calibrary.base.errors import extra, suggest
 
 Columns = dict[str, NDArray[Any]]
 

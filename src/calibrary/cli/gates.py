@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
-from calibrary._errors import heard, one_of
-from calibrary._files import check_writable, write_atomically
+from calibrary.base.errors import heard, one_of
+from calibrary.base.files import check_writable, write_atomically
 from calibrary.cli.files import InputError
 from calibrary.cli.options import err, plain, written
 from calibrary.evaluation import Row

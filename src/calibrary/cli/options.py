@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from calibrary._text import for_terminal as plain
+from calibrary.base.text import for_terminal as plain
 from calibrary.cli.large import scanned
 from calibrary.cli.read import PredictionFile, read_predictions
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import suggest
+from calibrary.base.errors import suggest
 from calibrary.cli.files import Columns, InputError, Table, open_table
 from calibrary.data.checks import Array, Outside, are_probabilities, outside, sigmoid, softmax
 from calibrary.data.columns import matched_names

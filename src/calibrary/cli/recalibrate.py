@@ -11,8 +11,8 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from calibrary._errors import suggest
-from calibrary._files import beside, check_writable
+from calibrary.base.errors import suggest
+from calibrary.base.files import beside, check_writable
 from calibrary.cli.files import InputError
 from calibrary.cli.options import (
     Drop,

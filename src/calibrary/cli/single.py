@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 import calibrary as cal
-from calibrary._files import check_writable, write_atomically
+from calibrary.base.files import check_writable, write_atomically
 from calibrary.cli.files import InputError
 from calibrary.cli.options import (
     Bins,

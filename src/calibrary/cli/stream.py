@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from calibrary._errors import extra
+from calibrary.base.errors import extra
 from calibrary.cli.files import InputError, delimiter_of, objects_of_lines
 from calibrary.data.checks import Array
 

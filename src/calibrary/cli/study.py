@@ -12,7 +12,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from calibrary._errors import suggest
+from calibrary.base.errors import suggest
 from calibrary.cli.files import InputError
 from calibrary.cli.options import (
     Drop,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.checks import Array, Indices, as_array, missing, outside
 from calibrary.data.geometry import area as box_area
 from calibrary.data.geometry import as_xywh

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import warn
+from calibrary.base.errors import warn
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of, suggest, whole
+from calibrary.base.errors import one_of, suggest, whole
 from calibrary.data.checks import Array, Indices, as_array, picked
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of
-from calibrary._once import once
+from calibrary.base.errors import one_of
+from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices, as_floats, refuse_negative
 from calibrary.data.parts import part_of_each, split_rows
 from calibrary.data.predictions import Predictions

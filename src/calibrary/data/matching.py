@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.boxes import Pair
 from calibrary.data.checks import Array, Indices
 from calibrary.data.geometry import area as box_area

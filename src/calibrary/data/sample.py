@@ -23,8 +23,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of, whole
-from calibrary._once import once
+from calibrary.base.errors import one_of, whole
+from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices, are_probabilities
 from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary._errors import deprecated, warn
+from calibrary.base.errors import deprecated, warn
 from calibrary.data.checks import Array
 from calibrary.grouping.edges import whole
 from calibrary.metrics.declare import Result

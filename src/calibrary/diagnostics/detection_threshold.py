@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data import Matches
 from calibrary.data.checks import Array
 from calibrary.metrics.declare import Result

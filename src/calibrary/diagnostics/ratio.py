@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from calibrary._errors import undefined
+from calibrary.base.errors import undefined
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic

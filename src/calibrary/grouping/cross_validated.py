@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary._errors import one_of, whole
+from calibrary.base.errors import one_of, whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, Intervals

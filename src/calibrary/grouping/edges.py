@@ -11,8 +11,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of
-from calibrary._errors import whole as whole
+from calibrary.base.errors import one_of
+from calibrary.base.errors import whole as whole
 from calibrary.data.checks import Array, Indices, as_array, as_floats
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.grouping.groups import Groups

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of
-from calibrary._once import once
+from calibrary.base.errors import one_of
+from calibrary.base.once import once
 from calibrary.data.checks import CHUNK, Array, Indices, slices
 from calibrary.data.predictions import Predictions
 from calibrary.numerics.compiled import worth_compiling

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import one_of, suggest
+from calibrary.base.errors import one_of, suggest
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import (
     Edges,

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.checks import Array, Indices, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, whole

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import whole
+from calibrary.base.errors import whole
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.predictions import Predictions
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.checks import Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import SLACK, EqualMass, EqualWidth, Grouping, Intervals, UniqueValues

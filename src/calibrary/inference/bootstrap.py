@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary._errors import heard, one_of, warn
+from calibrary.base.errors import heard, one_of, warn
 from calibrary.data.checks import Array
 from calibrary.inference.resampling import (
     Replicated,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.inference.verdict import Verdict, verdict
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.sample import RowSample, UnitSample
 from calibrary.inference import inversion, triangle
 from calibrary.inference.asymptotic import Asymptotic, own_pvalue

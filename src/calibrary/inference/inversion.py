@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import warn
+from calibrary.base.errors import warn
 from calibrary.data.checks import Array
 from calibrary.inference.large import cell_problem
 from calibrary.inference.lines import Line, lines_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import heard, one_of
+from calibrary.base.errors import heard, one_of
 from calibrary.data.checks import Array
 from calibrary.data.sample import UnitSample
 from calibrary.inference.asymptotic import own_pvalue

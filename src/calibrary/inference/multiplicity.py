@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import one_of, warn
+from calibrary.base.errors import one_of, warn
 from calibrary.data.checks import Array, as_floats
 from calibrary.inference.resampling import slack
 

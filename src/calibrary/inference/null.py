@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data import Data
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.sample import Sample, sample_of

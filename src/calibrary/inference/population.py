@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import heard
+from calibrary.base.errors import heard
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary._errors import warn
+from calibrary.base.errors import warn
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.look import PLACES, Look, place_of
 from calibrary.numerics.cells import Grid

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import heard, warn
+from calibrary.base.errors import heard, warn
 from calibrary.data.checks import Array
 from calibrary.data.sample import Scheme
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self, Unpack
 import numpy as np
 import scipy
 
-from calibrary._errors import whole
+from calibrary.base.errors import whole
 from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions

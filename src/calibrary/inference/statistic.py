@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._once import once
+from calibrary.base.once import once
 from calibrary.data import as_data
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions

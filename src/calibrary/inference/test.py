@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import suggest, warn
+from calibrary.base.errors import suggest, warn
 from calibrary.data import Data
 from calibrary.data.predictions import Predictions
 from calibrary.inference.statistic import as_statistic, read_call

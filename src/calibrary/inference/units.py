@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import one_of, warn
+from calibrary.base.errors import one_of, warn
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Scheme, UnitSample

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import one_of, suggest, warn
+from calibrary.base.errors import one_of, suggest, warn
 from calibrary.inference.interval import interval
 from calibrary.inference.result import IntervalResult
 from calibrary.lookup import catalogue

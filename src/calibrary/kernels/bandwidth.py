@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import one_of, suggest, warn
+from calibrary.base.errors import one_of, suggest, warn
 from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.kernels.density import Kernel

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import polynomial
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.checks import Array
 from calibrary.numerics.sums.gaussian import Cells, gaussian_on_nodes, gaussian_sums
 from calibrary.numerics.sums.pairs import decayed_sums, laplace_sums

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.checks import Array
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.losses.finite import at_least_single
 
 #: How many numbers beyond 0 and 1 rounding may put a probability, in units of its precision.

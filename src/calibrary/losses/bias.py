@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.losses.batch import View, like, visible
 from calibrary.losses.declare import ROWS, Common, loss
 from calibrary.losses.finite import ratio, safe_root

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
-from calibrary._errors import one_of, whole
+from calibrary.base.errors import one_of, whole
 from calibrary.grouping import norm_order
 from calibrary.losses.batch import View
 from calibrary.losses.blocks import in_blocks, step, summed

@@ -9,7 +9,7 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.losses.batch import View
 from calibrary.losses.blocks import step, summed
 from calibrary.losses.declare import Common, loss

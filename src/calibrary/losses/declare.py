@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict
 import torch
 from torch import Tensor
 
-from calibrary._errors import one_of, suggest
+from calibrary.base.errors import one_of, suggest
 from calibrary.lookup import catalogue
 from calibrary.losses.batch import View, checked, look
 from calibrary.losses.blocks import in_blocks, step

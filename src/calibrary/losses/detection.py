@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.losses.batch import View, checked, like, look
 from calibrary.losses.declare import LOSSES
 from calibrary.losses.finite import positive

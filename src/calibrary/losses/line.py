@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.losses.nodes import Nodes
 
 #: Beyond this many widths exp(c / h) would overflow, and sums are made by doubling instead.

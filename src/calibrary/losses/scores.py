@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.losses.batch import View, like
 from calibrary.losses.declare import ROWS, Common, loss
 from calibrary.losses.finite import limited, safe_power, safe_root, x_log_x

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import suggest
+from calibrary.base.errors import suggest
 from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import whole
+from calibrary.base.errors import whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.maps import as_map, fit_map

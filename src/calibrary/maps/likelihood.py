@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.checks import Array, softmax
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions

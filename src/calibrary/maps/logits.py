@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from calibrary._once import once
+from calibrary.base.once import once
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, logit

@@ -13,8 +13,8 @@ from typing import Any, Self
 import numpy as np
 import scipy
 
-from calibrary._errors import one_of, warn
-from calibrary._once import once
+from calibrary.base.errors import one_of, warn
+from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary._errors import one_of, undefined
+from calibrary.base.errors import one_of, undefined
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.maps.local_linear import LIMIT, LocalLinear, smooth_line

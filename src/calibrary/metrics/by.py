@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import heard, warn
+from calibrary.base.errors import heard, warn
 
 Array = NDArray[np.float64]
 

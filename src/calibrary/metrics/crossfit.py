@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import scipy
 
-from calibrary._errors import one_of, whole
+from calibrary.base.errors import one_of, whole
 from calibrary.data.checks import Array, slices
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions

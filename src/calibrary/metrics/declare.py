@@ -16,8 +16,8 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
-from calibrary._errors import suggest
-from calibrary._text import html_table
+from calibrary.base.errors import suggest
+from calibrary.base.text import html_table
 from calibrary.data import Data, as_data
 from calibrary.data.predictions import predictions
 from calibrary.data.views import Views

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary._errors import undefined, warn
+from calibrary.base.errors import undefined, warn
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypedDict
 
-from calibrary._errors import deprecated, suggest
+from calibrary.base.errors import deprecated, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import Lens, as_lens
 from calibrary.metrics.facts import Alias, Facts

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary._errors import undefined, warn
+from calibrary.base.errors import undefined, warn
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import UserGroups
 from calibrary.metrics.declare import Common, metric

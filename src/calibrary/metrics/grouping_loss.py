@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import undefined, whole
+from calibrary.base.errors import undefined, whole
 from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import UserGroups, group, nearest_windows

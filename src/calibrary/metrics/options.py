@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.grouping import ROOFS
 from calibrary.grouping.named import BINNINGS
 from calibrary.kernels import WEIGHT_TYPES

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of, suggest
+from calibrary.base.errors import one_of, suggest
 from calibrary.data.checks import Array, as_floats
 from calibrary.metrics.declare import ENTRIES, Entry, Result
 

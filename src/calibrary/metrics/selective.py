@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 from scipy.special import digamma
 
-from calibrary._errors import one_of, undefined, whole
+from calibrary.base.errors import one_of, undefined, whole
 from calibrary.data.checks import Array, slices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import group

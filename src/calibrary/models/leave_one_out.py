@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of
-from calibrary._once import once
+from calibrary.base.errors import one_of
+from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices, as_array, as_floats, softmax
 from calibrary.metrics.point.individual import interval_middles
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from calibrary._errors import suggest
+from calibrary.base.errors import suggest
 from calibrary.plots import detection
 from calibrary.plots.brier import BrierCurveData, HybridData, brier_curve, hybrid_curve, plot_brier_curve
 from calibrary.plots.classes import class_data, small_multiples

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._text import for_figure
+from calibrary.base.text import for_figure
 from calibrary.data.checks import Array, Indices, as_floats
 from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.plots import style

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrary._numbers import number
-from calibrary._text import for_figure
+from calibrary.base.numbers import number
+from calibrary.base.text import for_figure
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import predictions
 from calibrary.plots import style

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.checks import Array
 from calibrary.diagnostics.decomposition import score_decomposition
 from calibrary.maps.isotonic import pooled_frequencies

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._text import for_figure
+from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
 from calibrary.diagnostics.cumulative import cumulative_difference
 from calibrary.numerics.laws.brownian import brownian_abs_max_sf, brownian_range_sf

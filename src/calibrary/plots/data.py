@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from calibrary._errors import suggest
+from calibrary.base.errors import suggest
 from calibrary.data.checks import Array
 from calibrary.data.lens import Lens, as_lens
 from calibrary.data.matches import Matches

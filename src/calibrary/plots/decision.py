@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.diagnostics.decisions import checked_thresholds, decision_curve, murphy_curve, regret_curve

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import heard
+from calibrary.base.errors import heard
 from calibrary.data.checks import Array
 from calibrary.diagnostics.detection_map import d_ece_map
 from calibrary.grouping import EqualWidth

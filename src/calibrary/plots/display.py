@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from calibrary._text import for_figure
+from calibrary.base.text import for_figure
 from calibrary.plots.corp import CorpData, corp_data, plot_corp
 from calibrary.plots.cumulative import CumulativeData, cumulative_data, plot_cumulative
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data

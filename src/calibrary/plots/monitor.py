@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import whole
+from calibrary.base.errors import whole
 from calibrary.data.checks import Array
 from calibrary.inference.sequential import CalibrationMonitor, calibration_monitor
 from calibrary.plots import style

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._numbers import number
+from calibrary.base.numbers import number
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import group

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of
-from calibrary._text import for_figure
+from calibrary.base.errors import one_of
+from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
 from calibrary.diagnostics.reliability import ReliabilityBins
 from calibrary.grouping import Groups, group

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import whole
+from calibrary.base.errors import whole
 from calibrary.data.checks import Array
 from calibrary.metrics.segments import SegmentsTestResult, multicalibration_error_test
 from calibrary.plots import style

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import one_of
-from calibrary._text import for_figure
+from calibrary.base.errors import one_of
+from calibrary.base.text import for_figure
 from calibrary.data.checks import Array, Indices
 from calibrary.data.lens import partition
 from calibrary.data.predictions import Predictions, predictions

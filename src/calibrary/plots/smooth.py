@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import CalibrationWarning
-from calibrary._text import for_figure
+from calibrary.base.errors import CalibrationWarning
+from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.bootstrap import ends

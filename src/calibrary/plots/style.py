@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrary._errors import extra, one_of
+from calibrary.base.errors import extra, one_of
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.decision import pvalue_text
 

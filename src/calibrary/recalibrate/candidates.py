@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from calibrary._errors import suggest
+from calibrary.base.errors import suggest
 from calibrary.maps import _SYNONYMS, as_map
 from calibrary.maps.base import CalibrationMap
 from calibrary.maps.isotonic import Isotonic

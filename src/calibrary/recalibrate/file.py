@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrary._files import write_atomically
+from calibrary.base.files import write_atomically
 from calibrary.recalibrate.candidates import NAMES
 from calibrary.recalibrate.fitted import IDENTITY, FittedMap
 from calibrary.recalibrate.rows import FittedRows

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import whole
+from calibrary.base.errors import whole
 from calibrary.data.checks import Indices
 from calibrary.data.predictions import Predictions
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import suggest
+from calibrary.base.errors import suggest
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.recalibrate.scores import spoken_score

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import heard
+from calibrary.base.errors import heard
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-from calibrary._errors import heard
+from calibrary.base.errors import heard
 from calibrary.data import Data
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row

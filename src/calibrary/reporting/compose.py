@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from calibrary._errors import heard
 from calibrary._version import __version__
+from calibrary.base.errors import heard
 from calibrary.data import as_data
 from calibrary.data.checks import as_array
 from calibrary.data.predictions import Predictions

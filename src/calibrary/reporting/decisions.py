@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary._errors import heard
+from calibrary.base.errors import heard
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.decisions import checked_thresholds, decision_curve

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from calibrary._text import for_html
+from calibrary.base.text import for_html
 from calibrary.data import Matches, Predictions
 from calibrary.evaluation import Evaluation
 from calibrary.grouping import group

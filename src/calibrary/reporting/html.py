@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from calibrary._text import content_security_policy
-from calibrary._text import for_html as escape
+from calibrary.base.text import content_security_policy
+from calibrary.base.text import for_html as escape
 from calibrary.evaluation import Evaluation, Row
 from calibrary.findings import finding
 from calibrary.lookup import catalogue

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from calibrary._text import content_security_policy, for_html
+from calibrary.base.text import content_security_policy, for_html
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import quoteattr
 
-from calibrary._text import plain
+from calibrary.base.text import plain
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from calibrary._numbers import number
+from calibrary.base.numbers import number
 from calibrary.evaluation import Evaluation
 from calibrary.inference.decision import pvalue_text
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import heard
+from calibrary.base.errors import heard
 from calibrary.data.checks import Indices
 from calibrary.data.matches import Matches
 from calibrary.data.sample import sample_of

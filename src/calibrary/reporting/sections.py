@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from calibrary._once import once
+from calibrary.base.once import once
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row
 from calibrary.inference.look import headline_view

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import heard
+from calibrary.base.errors import heard
 from calibrary.data import Data
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from calibrary._text import for_csv
+from calibrary.base.text import for_csv
 from calibrary.evaluation import Evaluation, Row
 from calibrary.reporting import together
 from calibrary.reporting.agreement import pvalue_of

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from calibrary._text import for_html as escape
+from calibrary.base.text import for_html as escape
 from calibrary.evaluation import Row
 from calibrary.inference import Comparison
 from calibrary.lookup import catalogue

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import heard
-from calibrary._numbers import number
+from calibrary.base.errors import heard
+from calibrary.base.numbers import number
 from calibrary.data import Data
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions

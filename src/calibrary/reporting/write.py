@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from calibrary._files import check_writable, write_atomically
+from calibrary.base.files import check_writable, write_atomically
 from calibrary.reporting import html, pdf, stored, text
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.text import Comparisons

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import extra, whole
+from calibrary.base.errors import extra, whole
 from calibrary.data.checks import as_array
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions, predictions

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import extra, one_of, whole
+from calibrary.base.errors import extra, one_of, whole
 from calibrary.data import Matches, matched_detections
 from calibrary.data.checks import Array, Indices
 from calibrary.data.matches import Objects

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from calibrary._errors import extra
+from calibrary.base.errors import extra
 from calibrary.scale.classes import VectorState
 from calibrary.scale.detections import DetectionState
 from calibrary.scale.keys import key_columns

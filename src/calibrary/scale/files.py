@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import extra
-from calibrary._files import beside
+from calibrary.base.errors import extra
+from calibrary.base.files import beside
 from calibrary.numerics.cells import POSITIONS, Grid
 
 Integers = NDArray[np.int64]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import extra
+from calibrary.base.errors import extra
 from calibrary.data.checks import as_array
 
 Key = tuple[Any, ...]

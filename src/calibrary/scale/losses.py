@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import suggest
+from calibrary.base.errors import suggest
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.lookup import catalogue

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from calibrary._errors import extra, one_of, suggest
+from calibrary.base.errors import extra, one_of, suggest
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import extra, one_of, suggest
+from calibrary.base.errors import extra, one_of, suggest
 from calibrary.data.checks import as_array, refuse_negative
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.checks import are_probabilities
 from calibrary.lookup import catalogue
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid

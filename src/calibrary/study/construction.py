@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import one_of, whole
+from calibrary.base.errors import one_of, whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.lens import Lens, as_lens
 from calibrary.data.predictions import Predictions, predictions

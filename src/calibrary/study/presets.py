@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.study.classes import ClassWorld
 from calibrary.study.curves import CURVES, curve_of_temperature
 from calibrary.study.laws import LAWS

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import extra, whole
+from calibrary.base.errors import extra, whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import predictions
 from calibrary.lookup import catalogue

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import extra, suggest
-from calibrary._files import write_atomically
+from calibrary.base.errors import extra, suggest
+from calibrary.base.files import write_atomically
 from calibrary.lookup import catalogue
 from calibrary.study.measures import (
     Field,

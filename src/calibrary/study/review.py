@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import heard, whole
+from calibrary.base.errors import heard, whole
 from calibrary.data.predictions import predictions
 from calibrary.maps import fit_map
 from calibrary.study.measures import spearman

@@ -14,9 +14,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calibrary._errors import one_of, whole
-from calibrary._files import write_atomically
 from calibrary._version import __version__
+from calibrary.base.errors import one_of, whole
+from calibrary.base.files import write_atomically
 from calibrary.data.predictions import predictions
 from calibrary.study.classes import ClassWorld
 from calibrary.study.measures import FEWEST_NULLS, Readings

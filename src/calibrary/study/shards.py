@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from calibrary._files import write_atomically
+from calibrary.base.files import write_atomically
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import predictions
 from calibrary.study.panel import Number

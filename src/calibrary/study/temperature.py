@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import whole
+from calibrary.base.errors import whole
 from calibrary.data.checks import Array, checked_probabilities, softmax
 from calibrary.data.sample import drawn_labels
 from calibrary.lookup import catalogue

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrary._errors import heard, one_of, whole
+from calibrary.base.errors import heard, one_of, whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import predictions
 from calibrary.metrics.distance import lower_distance

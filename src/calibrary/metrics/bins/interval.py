@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary._errors import one_of, whole
+from calibrary.base.errors import one_of, whole
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.windows import prefix_sums

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.views import Views
 from calibrary.grouping import Grouping, norm_order, power_mean
 from calibrary.metrics.declare import Common, Options

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of, undefined, warn
+from calibrary.base.errors import one_of, undefined, warn
 from calibrary.data.checks import Array, Indices, as_array, as_floats
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions

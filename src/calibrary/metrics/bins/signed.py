@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.metrics.declare import Common, Correction, metric

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import warn
+from calibrary.base.errors import warn
 from calibrary.data.lens import BINARY_LENSES, Lens, code, code_matrix
 from calibrary.data.predictions import Predictions
 from calibrary.maps.reliability import ReliabilityMap

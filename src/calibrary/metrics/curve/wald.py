@@ -8,7 +8,7 @@ from typing import Unpack
 import numpy as np
 import scipy
 
-from calibrary._errors import one_of, undefined
+from calibrary.base.errors import one_of, undefined
 from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary._errors import undefined
+from calibrary.base.errors import undefined
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.declare import Common, metric
 from calibrary.metrics.literature import cited

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary._errors import one_of, undefined, warn
+from calibrary.base.errors import one_of, undefined, warn
 from calibrary.data import Matches
 from calibrary.data.checks import Array, Indices
 from calibrary.data.views import Views

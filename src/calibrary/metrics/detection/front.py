@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
-from calibrary._errors import undefined
+from calibrary.base.errors import undefined
 from calibrary.data import Boxes, Matches, Predictions, match_detections, matched_detections
 from calibrary.metrics.declare import Entry, Front, metric
 

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of, warn
+from calibrary.base.errors import one_of, warn
 from calibrary.data import Matches
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.kernels import positive_width

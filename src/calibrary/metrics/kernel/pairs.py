@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES, as_lens
 from calibrary.data.predictions import Predictions

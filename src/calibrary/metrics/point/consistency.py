@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 import scipy
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data import Data, as_data
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.predictions import Predictions

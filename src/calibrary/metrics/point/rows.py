@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._errors import one_of
+from calibrary.base.errors import one_of
 from calibrary.data.checks import Array, are_probabilities, as_array, slices
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions, predictions

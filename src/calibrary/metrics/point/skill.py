@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary._errors import undefined
+from calibrary.base.errors import undefined
 from calibrary.data.predictions import Predictions
 
 

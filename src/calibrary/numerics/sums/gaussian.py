@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._once import once
+from calibrary.base.once import once
 
 Array = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary._once import once
+from calibrary.base.once import once
 from calibrary.numerics.sums.pair_matrix import BLOCK_ENTRIES, PairMatrix
 from calibrary.numerics.sums.pairs import gaussian_form, laplace_form, laplace_sums, laplace_triangles
 

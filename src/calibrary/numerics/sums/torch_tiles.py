@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from calibrary._once import once
+from calibrary.base.once import once
 from calibrary.numerics.sums.pair_matrix import BLOCK_ENTRIES, PairMatrix
 
 Array = NDArray[np.float64]

@@ -17,7 +17,7 @@ __all__ = [
     "UnknownMetricError",
 ]
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = str(Path(__file__).parents[1])
 
 
 class CalibrationWarning(UserWarning):

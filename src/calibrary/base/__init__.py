@@ -1,0 +1,1 @@
+"""What every floor uses: errors, text, numbers, files, and attributes that are computed once."""
