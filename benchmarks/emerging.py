@@ -22,7 +22,7 @@ from scipy.special import expit, logit
 import calibrary as cal
 from calibrary.inference.sequential import log_ratios
 from calibrary.maps.cross_fitted import cross_fitted
-from calibrary.metrics.crossfit import variational_terms
+from calibrary.metrics.curve.cross_fitted import variational_terms
 
 Array = Any
 

@@ -41,7 +41,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 import calibrary as cal
-from calibrary.metrics.measure import measure, numbers
+from calibrary.metrics.machinery.measure import measure, numbers
 from calibrary.scale.accuracy import accuracy_of
 from calibrary.scale.facts import FACTS
 

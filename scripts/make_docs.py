@@ -34,8 +34,8 @@ from navigation import heading, in_order  # noqa: E402
 import calibrary as cal  # noqa: E402
 from calibrary.evaluation import FAMILIES  # noqa: E402
 from calibrary.lookup import _meanings  # noqa: E402
-from calibrary.metrics.declare import Alias, Entry  # noqa: E402
-from calibrary.metrics.entry import FUNCTIONS, TESTS  # noqa: E402
+from calibrary.metrics.machinery.declare import Alias, Entry  # noqa: E402
+from calibrary.metrics.machinery.entry import FUNCTIONS, TESTS  # noqa: E402
 from calibrary.study import stored_study  # noqa: E402
 
 MOST_NAMES = 8  # in a table; more are folded

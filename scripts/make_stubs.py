@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import calibrary as cal
-from calibrary.metrics.declare import Redrawing
-from calibrary.metrics.entry import ENTRIES, FUNCTIONS, TESTS
+from calibrary.metrics.machinery.declare import Redrawing
+from calibrary.metrics.machinery.entry import ENTRIES, FUNCTIONS, TESTS
 
 TARGET = Path(__file__).parent.parent / "src" / "calibrary" / "__init__.pyi"
 #: Names in annotations that need no import from the library.

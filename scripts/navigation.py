@@ -7,7 +7,7 @@ from typing import Any
 
 from calibrary import catalogue
 from calibrary.evaluation import FAMILIES
-from calibrary.metrics.declare import Entry
+from calibrary.metrics.machinery.declare import Entry
 
 SHORT = {
     "point": "Point",

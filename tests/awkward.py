@@ -20,8 +20,8 @@ import numpy as np
 import calibrary as cal
 from calibrary.data.predictions import Predictions
 from calibrary.inference.ranges import range_of
-from calibrary.metrics.entry import Entry
-from calibrary.metrics.measure import numbers
+from calibrary.metrics.machinery.entry import Entry
+from calibrary.metrics.machinery.measure import numbers
 from calibrary.question import Question
 
 #: What confidences look like.

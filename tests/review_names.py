@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 
 import calibrary as cal
-from calibrary.metrics.entry import ENTRIES, FUNCTIONS
+from calibrary.metrics.machinery.entry import ENTRIES, FUNCTIONS
 
 FILE = pathlib.Path(__file__).with_name("review_names.csv")
 #: Rows that are used: each metric is tried once on each kind of data it takes.

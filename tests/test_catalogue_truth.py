@@ -9,8 +9,8 @@ from collections import defaultdict
 import pytest
 
 import calibrary as cal
-from calibrary.metrics.literature import LITERATURE
-from calibrary.metrics.table2 import SUBFAMILIES, TABLE_2
+from calibrary.metrics.machinery.literature import LITERATURE
+from calibrary.metrics.machinery.table2 import SUBFAMILIES, TABLE_2
 
 ENTRIES = list(cal.catalogue.values())
 

@@ -21,7 +21,7 @@ import pytest
 import calibrary as cal
 from calibrary.data.lens import as_lens, lens_name
 from calibrary.maps import as_map
-from calibrary.metrics.entry import FUNCTIONS
+from calibrary.metrics.machinery.entry import FUNCTIONS
 
 with (Path(__file__).parent / "review_constructs.csv").open(newline="", encoding="utf-8") as file:
     CONSTRUCTS = list(csv.DictReader(file))

@@ -13,8 +13,8 @@ import pytest
 import calibrary as cal
 from calibrary.data.predictions import Predictions
 from calibrary.maps.spline import spline_knots
-from calibrary.metrics.entry import ENTRIES
-from calibrary.metrics.measure import measure
+from calibrary.metrics.machinery.entry import ENTRIES
+from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.smooth.loess import cell_vertices, local_polynomial, nearest_window, row_of
 from calibrary.question import Question
 from calibrary.scale.facts import FACTS

@@ -13,7 +13,7 @@ import calibrary as cal
 from calibrary.data.sample import RowSample
 from calibrary.maps import as_map
 from calibrary.maps.cross_fitted import cross_fitted, dealt
-from calibrary.metrics.crossfit import forward_terms, variational_terms
+from calibrary.metrics.curve.cross_fitted import forward_terms, variational_terms
 from golden import arrays, assert_close, call, entries, parts, weights_of
 
 MINE = [e for e in entries("emerging") if e["id"] in ("calibration_loss", "variational_error")]

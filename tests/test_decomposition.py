@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 import calibrary as cal
 import definitions
 from calibrary.maps.isotonic import Isotonic, pooled_frequencies
-from calibrary.metrics.scores import ProperScore
+from calibrary.metrics.point.scoring_functions import ProperScore
 from golden import arrays, number, parts, weights_of
 
 METHODS = {

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import calibrary as cal
 from calibrary.data.lens import ALL_LENSES
-from calibrary.metrics.declare import TESTS
-from calibrary.metrics.table2 import TABLE_2
+from calibrary.metrics.machinery.declare import TESTS
+from calibrary.metrics.machinery.table2 import TABLE_2
 
 ENTRIES = list(cal.catalogue.values())
 every_metric = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)

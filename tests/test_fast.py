@@ -12,7 +12,7 @@ from calibrary.data.sample import Replicate, sample_of
 from calibrary.inference import fast
 from calibrary.inference.resampling import replicate
 from calibrary.inference.statistic import as_statistic, read_call, together
-from calibrary.metrics.measure import measure
+from calibrary.metrics.machinery.measure import measure
 from calibrary.question import Question
 
 ROW_MEANS = [

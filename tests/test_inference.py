@@ -19,7 +19,7 @@ from calibrary.data.sample import drawn_labels, sample_of
 from calibrary.inference import bootstrap, resampling, statistic
 from calibrary.inference.fast import fast
 from calibrary.inference.multiplicity import rank_pvalues
-from calibrary.metrics.measure import measure, numbers, views_of
+from calibrary.metrics.machinery.measure import measure, numbers, views_of
 from calibrary.question import Question
 from golden import arrays, parts
 from test_every_metric import binary, extra, multi, rows, rows_for_classes

@@ -10,7 +10,7 @@ import pytest
 import calibrary as cal
 from calibrary.maps import as_map, logits
 from calibrary.metrics.curve.index import estimated_calibration_index
-from calibrary.metrics.measure import measure
+from calibrary.metrics.machinery.measure import measure
 
 
 def data(kind, n=80_000):

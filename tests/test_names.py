@@ -15,8 +15,8 @@ from calibrary.cli.main import app
 from calibrary.data.lens import as_lens
 from calibrary.data.sample import sample_of
 from calibrary.inference.statistic import as_statistic
-from calibrary.metrics.entry import ENTRIES, FUNCTIONS
-from calibrary.metrics.facts import Alias
+from calibrary.metrics.machinery.entry import ENTRIES, FUNCTIONS
+from calibrary.metrics.machinery.facts import Alias
 from calibrary.question import Question
 from review_names import QUICK, data, explicit, inputs, numbers, rows
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import calibrary as cal
-from calibrary.metrics.declare import Redrawing
-from calibrary.metrics.entry import FUNCTIONS, TESTS
+from calibrary.metrics.machinery.declare import Redrawing
+from calibrary.metrics.machinery.entry import FUNCTIONS, TESTS
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))

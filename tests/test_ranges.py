@@ -11,7 +11,7 @@ import calibrary as cal
 from calibrary.data.predictions import predictions
 from calibrary.inference.ranges import ANYWHERE, range_of
 from calibrary.lookup import catalogue
-from calibrary.metrics.measure import measure
+from calibrary.metrics.machinery.measure import measure
 from calibrary.question import Question
 
 #: Options that make a metric leave the range of its defaults.

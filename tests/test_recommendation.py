@@ -12,8 +12,8 @@ import pytest
 import calibrary as cal
 from calibrary import recommendation
 from calibrary.findings import finding
-from calibrary.metrics.facts import Facts
-from calibrary.metrics.table2 import TABLE_2
+from calibrary.metrics.machinery.facts import Facts
+from calibrary.metrics.machinery.table2 import TABLE_2
 
 #: Task, goal, what else is known; who must come first; who must be among the first six; who must not.
 SITUATIONS = [

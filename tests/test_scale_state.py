@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrary as cal
-from calibrary.metrics.measure import measure
+from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.cells import POSITIONS
 from calibrary.scale import State, accuracy, sums
 from calibrary.scale.accuracy import accuracy_of

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.metrics.entry import ENTRIES
-from calibrary.metrics.scores import ProperScore
+from calibrary.metrics.machinery.entry import ENTRIES
+from calibrary.metrics.point.scoring_functions import ProperScore
 
 ROW_SCORES = [
     e.id for e in ENTRIES.values()

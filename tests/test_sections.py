@@ -22,7 +22,7 @@ from calibrary.data.matches import Matches
 from calibrary.evaluation import evaluate_data
 from calibrary.inference.drift import drift
 from calibrary.inference.sequential import ALTERNATIVES, log_ratios
-from calibrary.metrics.segments import SegmentsTestResult
+from calibrary.metrics.segments.multicalibration import SegmentsTestResult
 from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain
 from calibrary.reporting import affected, decisions, help, parts, period, phrases, provenance

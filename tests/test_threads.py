@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.metrics.measure import numbers
+from calibrary.metrics.machinery.measure import numbers
 
 SOURCE = str(Path(cal.__file__).parent.parent)
 

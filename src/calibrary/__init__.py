@@ -25,7 +25,10 @@ from calibrary.inference.sequential import *
 from calibrary.lookup import *
 from calibrary.maps.nadaraya_watson import *
 from calibrary.maps.reliability import *
-from calibrary.metrics.averaged_two_bin import *
+
+# isort: off
+# Metrics without a row in Table 2 are listed in the order of these imports.
+from calibrary.metrics.cumulative.averaged_two_bin import *
 from calibrary.metrics.bins.combined import *
 from calibrary.metrics.bins.debiased import *
 from calibrary.metrics.bins.expected import *
@@ -33,7 +36,7 @@ from calibrary.metrics.bins.fitted_map import *
 from calibrary.metrics.bins.hosmer_lemeshow import *
 from calibrary.metrics.bins.interval import *
 from calibrary.metrics.bins.mean_split import *
-from calibrary.metrics.bins.neighbours import *
+from calibrary.metrics.bins.neighbors import *
 from calibrary.metrics.bins.partition import *
 from calibrary.metrics.bins.rejected_share import *
 from calibrary.metrics.bins.signed import *
@@ -41,29 +44,29 @@ from calibrary.metrics.bins.soft import *
 from calibrary.metrics.bins.sweep import *
 from calibrary.metrics.bins.t_cal import *
 from calibrary.metrics.bins.top_k import *
-from calibrary.metrics.by import Parts
-from calibrary.metrics.coverage import *
-from calibrary.metrics.crossfit import *
-from calibrary.metrics.cumulative import *
+from calibrary.metrics.machinery.by import Parts
+from calibrary.metrics.point.set_coverage import *
+from calibrary.metrics.curve.cross_fitted import *
+from calibrary.metrics.cumulative.running_sums import *
 from calibrary.metrics.curve.beta_area import *
 from calibrary.metrics.curve.cox import *
 from calibrary.metrics.curve.errors import *
 from calibrary.metrics.curve.honest import *
 from calibrary.metrics.curve.index import *
-from calibrary.metrics.curve.neighbours import *
+from calibrary.metrics.curve.neighbors import *
 from calibrary.metrics.curve.reliability_map import *
 from calibrary.metrics.curve.wald import *
 from calibrary.metrics.decision.benefit import *
 from calibrary.metrics.decision.bounded import *
 from calibrary.metrics.decision.regret import *
-from calibrary.metrics.declare import BonferroniResult, Entry, TestResult
+from calibrary.metrics.machinery.declare import BonferroniResult, Entry, TestResult
 from calibrary.metrics.detection import *
-from calibrary.metrics.distance import *
-from calibrary.metrics.entry import FUNCTIONS as _FUNCTIONS
-from calibrary.metrics.entry import TESTS as _TESTS
-from calibrary.metrics.facts import Correction
-from calibrary.metrics.fields import *
-from calibrary.metrics.grouping_loss import *
+from calibrary.metrics.curve.distance import *
+from calibrary.metrics.machinery.entry import FUNCTIONS as _FUNCTIONS
+from calibrary.metrics.machinery.entry import TESTS as _TESTS
+from calibrary.metrics.machinery.facts import Correction
+from calibrary.metrics.segments.fields import *
+from calibrary.metrics.segments.grouping_loss import *
 from calibrary.metrics.kernel.beta import *
 from calibrary.metrics.kernel.embedded import *
 from calibrary.metrics.kernel.embedded import EmbeddedTestResult
@@ -75,7 +78,7 @@ from calibrary.metrics.kernel.smooth import *
 from calibrary.metrics.kernel.squared import *
 from calibrary.metrics.kernel.stein import *
 from calibrary.metrics.kernel.vector import *
-from calibrary.metrics.label_distributions import *
+from calibrary.metrics.point.label_distributions import *
 from calibrary.metrics.point.bias import *
 from calibrary.metrics.point.brier import *
 from calibrary.metrics.point.consistency import *
@@ -87,9 +90,11 @@ from calibrary.metrics.point.ordinal import *
 from calibrary.metrics.point.power import *
 from calibrary.metrics.point.spiegelhalter import *
 from calibrary.metrics.point.success import *
-from calibrary.metrics.scores import *
-from calibrary.metrics.segments import *
-from calibrary.metrics.selective import *
+from calibrary.metrics.point.scoring_functions import *
+from calibrary.metrics.segments.multicalibration import *
+from calibrary.metrics.selective.abstention import *
+# isort: on
+
 from calibrary.models.ecoc import *
 from calibrary.models.leave_one_out import *
 from calibrary.question import Question

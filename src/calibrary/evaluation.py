@@ -16,8 +16,8 @@ from calibrary.inference.many import Inferred, infer_many
 from calibrary.inference.resampling import WATCHED
 from calibrary.inference.statistic import Statistic, as_statistic
 from calibrary.lookup import catalogue
-from calibrary.metrics.declare import Entry
-from calibrary.metrics.measure import perfect_of
+from calibrary.metrics.machinery.declare import Entry
+from calibrary.metrics.machinery.measure import perfect_of
 from calibrary.question import Question
 
 __all__ = [

@@ -16,7 +16,7 @@ from calibrary.base.errors import one_of, whole
 from calibrary.base.text import html_table
 from calibrary.findings import Finding, finding
 from calibrary.lookup import catalogue
-from calibrary.metrics.declare import Entry
+from calibrary.metrics.machinery.declare import Entry
 
 __all__ = [
     "Recommendation",

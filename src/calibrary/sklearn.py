@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from calibrary.lookup import catalogue
-from calibrary.metrics.declare import Entry
+from calibrary.metrics.machinery.declare import Entry
 
 __all__ = ["CalibrationScorer", "get_scorer", "get_scorer_names", "make_scorer", "scorers"]
 

@@ -19,7 +19,7 @@ from calibrary.curves import Curve, curve_named
 from calibrary.evaluation import FAMILIES
 from calibrary.findings import lines
 from calibrary.lookup import catalogue
-from calibrary.metrics.declare import Alias, Entry
+from calibrary.metrics.machinery.declare import Alias, Entry
 
 #: Characters of a line with every column of the list.
 _WIDE = 150

@@ -12,7 +12,7 @@ from calibrary.data.checks import Array
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic, only_view
 from calibrary.metrics.bins.t_cal import debiased_plugin_estimator
-from calibrary.metrics.declare import Common, TestResult
+from calibrary.metrics.machinery.declare import Common, TestResult
 
 __all__ = ["MultipleBinomialResult", "multiple_binomial_test"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from calibrary.data.checks import Array, as_array
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic, only_view
-from calibrary.metrics.coverage import at_levels, checked_level, set_coverage
-from calibrary.metrics.entry import Seen
+from calibrary.metrics.machinery.entry import Seen
+from calibrary.metrics.point.set_coverage import at_levels, checked_level, set_coverage
 
 __all__ = ["CoverageCurve", "set_coverage_curve"]
 

@@ -15,7 +15,7 @@ from calibrary.diagnostics.declare import diagnostic, only_view
 from calibrary.metrics.decision.benefit import net_benefit
 from calibrary.metrics.decision.cost import cost_of
 from calibrary.metrics.decision.regret import decision_loss, regret_of
-from calibrary.metrics.declare import Common, Result
+from calibrary.metrics.machinery.declare import Common, Result
 
 __all__ = ["DecisionCurve", "MurphyCurve", "RegretCurve", "decision_curve", "murphy_curve", "regret_curve"]
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from calibrary.data.views import Views
-from calibrary.metrics.declare import Metric
-from calibrary.metrics.declare import public as public_function
-from calibrary.metrics.measure import usual_average, views_of
+from calibrary.metrics.machinery.declare import Metric
+from calibrary.metrics.machinery.declare import public as public_function
+from calibrary.metrics.machinery.measure import usual_average, views_of
 from calibrary.question import asked
 
 P = ParamSpec("P")

@@ -12,10 +12,10 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic
-from calibrary.metrics.entry import Seen
+from calibrary.metrics.machinery.entry import Seen
 from calibrary.metrics.point.brier import brier_score
-from calibrary.metrics.point.rows import soft
-from calibrary.metrics.scores import ProperScore
+from calibrary.metrics.point.row_scores import soft
+from calibrary.metrics.point.scoring_functions import ProperScore
 
 __all__ = [
     "BinnedDecomposition",

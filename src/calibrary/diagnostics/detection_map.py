@@ -11,9 +11,9 @@ import numpy as np
 from calibrary.base.errors import deprecated, warn
 from calibrary.data.checks import Array
 from calibrary.grouping.edges import whole
-from calibrary.metrics.declare import Result
 from calibrary.metrics.detection.binned import Cells, feature_names, grid_of
 from calibrary.metrics.detection.front import Matching, read_matches
+from calibrary.metrics.machinery.declare import Result
 
 __all__ = ["DetectionMap", "d_ece_map"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from calibrary.base.errors import one_of
 from calibrary.data import Matches
 from calibrary.data.checks import Array
-from calibrary.metrics.declare import Result
+from calibrary.metrics.machinery.declare import Result
 
 __all__ = ["DetectionThresholds", "above_thresholds", "detection_thresholds"]
 

@@ -12,9 +12,9 @@ from calibrary.data.checks import Array
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic, only_view
 from calibrary.grouping import Groups, group
+from calibrary.metrics.bins.bin_options import Bins
 from calibrary.metrics.bins.expected import expected_calibration_error
-from calibrary.metrics.bins.options import Bins
-from calibrary.metrics.declare import Result
+from calibrary.metrics.machinery.declare import Result
 
 __all__ = ["ConfidenceDirection", "confidence_direction"]
 

@@ -11,7 +11,7 @@ from calibrary.data.checks import Array
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic, only_view
 from calibrary.metrics.curve.honest import honest_bounds, honest_error
-from calibrary.metrics.declare import Common, Result
+from calibrary.metrics.machinery.declare import Common, Result
 
 __all__ = ["HonestBand", "honest_band"]
 

@@ -11,9 +11,9 @@ from calibrary.data.checks import Array
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic
 from calibrary.grouping.edges import whole
-from calibrary.metrics.bins.neighbours import nearest_neighbor_calibration_error
-from calibrary.metrics.entry import Seen
-from calibrary.metrics.measure import combined, each_view
+from calibrary.metrics.bins.neighbors import nearest_neighbor_calibration_error
+from calibrary.metrics.machinery.entry import Seen
+from calibrary.metrics.machinery.measure import combined, each_view
 from calibrary.question import Question
 
 __all__ = ["NeighborCurve", "ece_knn_curve"]

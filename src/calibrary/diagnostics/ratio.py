@@ -13,7 +13,7 @@ from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic
 from calibrary.inference.asymptotic import observed_expected_ends
 from calibrary.inference.resampling import check_level
-from calibrary.metrics.declare import Common
+from calibrary.metrics.machinery.declare import Common
 from calibrary.metrics.point.bias import observed_expected_ratio, ratio
 
 __all__ = ["RatioInterval", "observed_expected_interval"]

@@ -11,9 +11,9 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic
 from calibrary.grouping import Groups, group
+from calibrary.metrics.bins.bin_options import Binned
 from calibrary.metrics.bins.expected import expected_calibration_error
-from calibrary.metrics.bins.options import Binned
-from calibrary.metrics.declare import Result
+from calibrary.metrics.machinery.declare import Result
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
 

@@ -19,9 +19,9 @@ from calibrary.inference.result import IntervalResult
 from calibrary.inference.statistic import Statistic
 from calibrary.maps.base import logit
 from calibrary.metrics.curve.cox import CoxResult
-from calibrary.metrics.declare import TESTS
-from calibrary.metrics.entry import own_options
-from calibrary.metrics.measure import measure, numbers, views_of
+from calibrary.metrics.machinery.declare import TESTS
+from calibrary.metrics.machinery.entry import own_options
+from calibrary.metrics.machinery.measure import measure, numbers, views_of
 from calibrary.numerics.laws.poisson_binomial import upper_tail
 from calibrary.numerics.solve.newton import logistic_loss, minimise
 

@@ -11,7 +11,7 @@ from calibrary.data.checks import Array
 from calibrary.inference.null import as_redrawing
 from calibrary.inference.resampling import as_given, check_level, means, quantiles
 from calibrary.inference.statistic import as_statistic, read_call
-from calibrary.metrics.declare import Result
+from calibrary.metrics.machinery.declare import Result
 
 __all__ = ["ReadingBand", "reading_band"]
 

@@ -31,8 +31,8 @@ from calibrary.inference.resampling import (
 )
 from calibrary.inference.result import ConfidenceInterval
 from calibrary.inference.statistic import Statistic, as_statistic, read_call, together
-from calibrary.metrics.declare import Result
-from calibrary.metrics.measure import measure
+from calibrary.metrics.machinery.declare import Result
+from calibrary.metrics.machinery.measure import measure
 
 KINDS = ("basic", "percentile", "bc", "normal")
 METHODS = ("auto", "inversion", "triangle", *KINDS, "bootstrap", "swap", "paired-t")

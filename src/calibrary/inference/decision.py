@@ -33,7 +33,7 @@ from calibrary.inference.multiplicity import step_down_max_t
 from calibrary.inference.redraws import Sums, atoms_of, counts_of, null_of, observed_sums
 from calibrary.inference.resampling import alpha_of, check_draws, check_level
 from calibrary.maps.base import logit
-from calibrary.metrics.declare import Result
+from calibrary.metrics.machinery.declare import Result
 from calibrary.question import Question
 
 __all__ = ["Decision", "DecisionRow", "decide", "headline_view", "pvalue_text"]

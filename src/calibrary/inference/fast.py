@@ -22,11 +22,11 @@ from calibrary.data.sample import Replicate, Scheme
 from calibrary.data.views import Views
 from calibrary.grouping import Edges, EqualWidth, Grouping, as_grouping, norm_order, power_mean
 from calibrary.kernels import PairShape, pair_values
-from calibrary.metrics.averaged_two_bin import area_of, stretches
-from calibrary.metrics.declare import Entry
+from calibrary.metrics.cumulative.averaged_two_bin import area_of, stretches
 from calibrary.metrics.kernel.pairs import options_of_pairs, pair_kernel
 from calibrary.metrics.kernel.residual import smoothed_size
-from calibrary.metrics.measure import combined, measure, views_of
+from calibrary.metrics.machinery.declare import Entry
+from calibrary.metrics.machinery.measure import combined, measure, views_of
 from calibrary.numerics.sums.diffusion import Diffusion
 from calibrary.question import Question
 

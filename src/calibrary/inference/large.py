@@ -20,7 +20,7 @@ from calibrary.grouping import as_grouping, norm_order
 from calibrary.inference.lines import Line, directions
 from calibrary.inference.resampling import Replicated
 from calibrary.inference.statistic import Statistic, as_statistic
-from calibrary.metrics.measure import views_of
+from calibrary.metrics.machinery.measure import views_of
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.laws.coupled import coupled_counts, normal_quantile
 

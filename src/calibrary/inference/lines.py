@@ -20,7 +20,7 @@ from calibrary.grouping import EqualMass
 from calibrary.inference.statistic import Statistic
 from calibrary.maps.base import EPS
 from calibrary.maps.likelihood import Platt, Temperature
-from calibrary.metrics.measure import views_of
+from calibrary.metrics.machinery.measure import views_of
 from calibrary.numerics.solve.newton import Evaluated, minimise
 
 #: Equal-mass bins whose gaps make a direction.

@@ -26,7 +26,7 @@ from calibrary.inference.resampling import (
 )
 from calibrary.inference.statistic import Statistic, as_statistic, read_call, safe_workers, together
 from calibrary.maps import mapped
-from calibrary.metrics.declare import METHODS, Entry, Result, TestResult
+from calibrary.metrics.machinery.declare import METHODS, Entry, Result, TestResult
 from calibrary.question import Question
 
 ALTERNATIVES = ("greater", "less", "two-sided")

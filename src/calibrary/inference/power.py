@@ -19,7 +19,7 @@ from calibrary.inference.resampling import check_draws, check_resamples, replica
 from calibrary.inference.statistic import as_statistic, together
 from calibrary.lookup import catalogue
 from calibrary.maps.base import logit
-from calibrary.metrics.declare import Result
+from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.laws.noncentral import noncentral_sf
 
 LINES = ("over-confident", "under-confident", "shift", "wave")

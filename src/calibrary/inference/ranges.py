@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from calibrary.metrics.declare import Entry
+from calibrary.metrics.machinery.declare import Entry
 from calibrary.question import Question
 
 #: Nothing is known.

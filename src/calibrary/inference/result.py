@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrary.data.checks import Array
-from calibrary.metrics.declare import Result
+from calibrary.metrics.machinery.declare import Result
 
 
 class ConfidenceInterval(NamedTuple):

@@ -21,8 +21,8 @@ from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.views import Views
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
-from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
     "Alternative",

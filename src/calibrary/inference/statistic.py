@@ -18,8 +18,8 @@ from calibrary.data.views import Views
 from calibrary.inference.fast import fast
 from calibrary.inference.ranges import ANYWHERE, range_of
 from calibrary.lookup import catalogue
-from calibrary.metrics.declare import Entry
-from calibrary.metrics.measure import measure, numbers, views_of
+from calibrary.metrics.machinery.declare import Entry
+from calibrary.metrics.machinery.measure import measure, numbers, views_of
 from calibrary.question import Question
 
 #: Metrics that are random themselves see the same random numbers in every replicate.

@@ -15,10 +15,10 @@ from calibrary.inference.statistic import as_statistic, read_call
 from calibrary.inference.units import unit_test
 from calibrary.lookup import catalogue
 from calibrary.metrics.bins.hosmer_lemeshow import smallest_expected_count
-from calibrary.metrics.declare import METHODS, REDRAWING, TESTS, Entry, run_test
-from calibrary.metrics.entry import own_options
 from calibrary.metrics.kernel.squared import FEW_MEETING, meeting_pairs
-from calibrary.metrics.measure import views_of
+from calibrary.metrics.machinery.declare import METHODS, REDRAWING, TESTS, Entry, run_test
+from calibrary.metrics.machinery.entry import own_options
+from calibrary.metrics.machinery.measure import views_of
 from calibrary.question import Question, asked
 
 #: Rows like a coin's toss that a large-sample law needs. Measured on calibrated predictions (uniform, Beta(.3, .3),

@@ -35,7 +35,7 @@ from calibrary.inference.resampling import (
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.statistic import Statistic
 from calibrary.inference.triangle import triangle_ends
-from calibrary.metrics.measure import combined, each_view, views_of
+from calibrary.metrics.machinery.measure import combined, each_view, views_of
 
 #: Metrics that read labels through the residuals y - c alone, and change when some of them change sign.
 RESIDUALS = (

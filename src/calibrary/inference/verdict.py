@@ -15,7 +15,7 @@ from calibrary.base.errors import one_of, suggest, warn
 from calibrary.inference.interval import interval
 from calibrary.inference.result import IntervalResult
 from calibrary.lookup import catalogue
-from calibrary.metrics.declare import Result
+from calibrary.metrics.machinery.declare import Result
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge

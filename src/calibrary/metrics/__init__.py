@@ -1,1 +1,1 @@
-"""One file per family of the review; each metric reads like its formula."""
+"""One package per family of the review, in which each metric reads like its formula, and the machinery they share."""

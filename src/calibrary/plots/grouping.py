@@ -12,7 +12,7 @@ from calibrary.base.errors import warn
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import EqualWidth
-from calibrary.metrics.grouping_loss import leaf_of_each
+from calibrary.metrics.segments.grouping_loss import leaf_of_each
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, axis_names, binary_view
 from calibrary.plots.reliability import clopper_pearson

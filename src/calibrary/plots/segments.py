@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrary.base.errors import whole
 from calibrary.data.checks import Array
-from calibrary.metrics.segments import SegmentsTestResult, multicalibration_error_test
+from calibrary.metrics.segments.multicalibration import SegmentsTestResult, multicalibration_error_test
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
 

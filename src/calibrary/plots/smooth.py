@@ -15,7 +15,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.bootstrap import ends
 from calibrary.lookup import catalogue
-from calibrary.metrics.measure import measure
+from calibrary.metrics.machinery.measure import measure
 from calibrary.plots import style
 from calibrary.plots.data import Cells, FigureData, axis_names, binary_view, cells, direction, each_model
 from calibrary.question import Question

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrary.lookup import catalogue
-from calibrary.metrics.declare import Entry
-from calibrary.metrics.table2 import SUBFAMILIES
+from calibrary.metrics.machinery.declare import Entry
+from calibrary.metrics.machinery.table2 import SUBFAMILIES
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
 

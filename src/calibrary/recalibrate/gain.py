@@ -12,7 +12,7 @@ from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.ends import inside
-from calibrary.metrics.entry import Entry
+from calibrary.metrics.machinery.entry import Entry
 from calibrary.recalibrate.candidates import Candidate, candidates
 from calibrary.recalibrate.fitted import end_of, fit_map, problem
 from calibrary.recalibrate.folds import fold_numbers

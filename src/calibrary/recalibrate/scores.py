@@ -11,8 +11,8 @@ from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups, group
 from calibrary.lookup import catalogue
-from calibrary.metrics.entry import Entry
-from calibrary.metrics.measure import measure
+from calibrary.metrics.machinery.entry import Entry
+from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.laws.poisson_binomial import mean_absolute_deviation
 from calibrary.question import Question
 

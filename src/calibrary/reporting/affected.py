@@ -21,8 +21,8 @@ from calibrary.inference.decision import Decision
 from calibrary.inference.look import look_at
 from calibrary.inference.simultaneous import beyond_chance
 from calibrary.lookup import catalogue
-from calibrary.metrics.measure import measure
-from calibrary.metrics.segments import SegmentsTestResult, multicalibration_error_test
+from calibrary.metrics.machinery.measure import measure
+from calibrary.metrics.segments.multicalibration import SegmentsTestResult, multicalibration_error_test
 from calibrary.question import Question
 from calibrary.reporting.model import ClassRow, GroupRow
 from calibrary.reporting.numbers import ends, number

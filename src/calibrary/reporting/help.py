@@ -16,7 +16,7 @@ from calibrary.data.sample import sample_of
 from calibrary.inference.null import MonteCarlo
 from calibrary.inference.statistic import as_statistic
 from calibrary.lookup import catalogue
-from calibrary.metrics.measure import measure
+from calibrary.metrics.machinery.measure import measure
 from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain, recalibration_gain
 from calibrary.recalibrate.scores import spoken_score

@@ -14,7 +14,7 @@ from calibrary.data import Data
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row
 from calibrary.lookup import catalogue
-from calibrary.metrics.measure import measure, numbers
+from calibrary.metrics.machinery.measure import measure, numbers
 from calibrary.question import Question
 from calibrary.recommendation import recommend
 from calibrary.reporting import words

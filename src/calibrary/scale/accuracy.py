@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.lookup import catalogue
-from calibrary.metrics.entry import Entry
+from calibrary.metrics.machinery.entry import Entry
 from calibrary.scale.facts import default, fact_of, refusal
 
 __all__ = ["Accuracy", "accuracy"]

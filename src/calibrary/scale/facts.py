@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from calibrary.metrics.entry import Entry
+from calibrary.metrics.machinery.entry import Entry
 
 Measured = tuple[float, float] | None
 

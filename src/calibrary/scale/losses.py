@@ -15,7 +15,7 @@ from calibrary.base.errors import suggest
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.lookup import catalogue
-from calibrary.metrics.measure import measure
+from calibrary.metrics.machinery.measure import measure
 from calibrary.question import Question
 
 Integers = NDArray[np.int64]

@@ -16,8 +16,8 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.test import test
 from calibrary.lookup import catalogue
-from calibrary.metrics.declare import Entry
-from calibrary.metrics.measure import measure
+from calibrary.metrics.machinery.declare import Entry
+from calibrary.metrics.machinery.measure import measure
 from calibrary.question import PLAIN, Question
 
 #: The binnings whose choice must not matter, and does.

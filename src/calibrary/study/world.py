@@ -12,7 +12,7 @@ import numpy as np
 from calibrary.base.errors import heard, one_of, whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import predictions
-from calibrary.metrics.distance import lower_distance
+from calibrary.metrics.curve.distance import lower_distance
 from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 from calibrary.study.curves import CURVES, CalibrationCurve
 from calibrary.study.laws import LAWS, Law

@@ -10,8 +10,8 @@ import numpy as np
 from calibrary.data.lens import VECTOR_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
-from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.brier import brier_score
 
 __all__ = ["gebel_calibration_measure", "harmonic_calibration_score", "well_calibration_ratio"]

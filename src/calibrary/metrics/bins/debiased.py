@@ -14,9 +14,17 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.grouping import Grouping, Groups, group
 from calibrary.grouping.edges import whole
-from calibrary.metrics.bins.options import BINNING
-from calibrary.metrics.declare import ENTRIES, Common, Correction, TestResult, calibration_test, metric, run_test
-from calibrary.metrics.literature import cited
+from calibrary.metrics.bins.bin_options import BINNING
+from calibrary.metrics.machinery.declare import (
+    ENTRIES,
+    Common,
+    Correction,
+    TestResult,
+    calibration_test,
+    metric,
+    run_test,
+)
+from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.laws.folded import folded_normal_mean
 
 __all__ = [

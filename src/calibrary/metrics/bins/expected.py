@@ -13,10 +13,10 @@ from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.grouping import EqualWidth, Grouping, group
+from calibrary.metrics.bins.bin_options import BINNING, Binned, Bins, class_norm, range_of_distance
 from calibrary.metrics.bins.interval import cumulative_residual
-from calibrary.metrics.bins.options import BINNING, Binned, Bins, class_norm, range_of_distance
-from calibrary.metrics.declare import Alias, Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
     "adaptive_calibration_error",

@@ -9,8 +9,8 @@ import numpy as np
 from calibrary.base.errors import one_of
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import ROOFS, CrossValidated, Grouping, bins_of_map, roof_of
-from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["fit_on_the_test_calibration_error"]
 

@@ -16,9 +16,17 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.grouping import Grouping, Groups, VectorGroups, group
 from calibrary.grouping.edges import whole
-from calibrary.metrics.bins.options import BINNING
-from calibrary.metrics.declare import Alias, BonferroniResult, Common, Correction, TestResult, calibration_test, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.bins.bin_options import BINNING
+from calibrary.metrics.machinery.declare import (
+    Alias,
+    BonferroniResult,
+    Common,
+    Correction,
+    TestResult,
+    calibration_test,
+    metric,
+)
+from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
 
 __all__ = ["ClassWiseHosmerLemeshowResult", "HosmerLemeshowResult", "hosmer_lemeshow", "hosmer_lemeshow_test"]

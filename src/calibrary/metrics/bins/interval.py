@@ -11,8 +11,8 @@ from calibrary.base.errors import one_of, whole
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.windows import prefix_sums
-from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.compiled import LONG, worth_compiling
 
 __all__ = [

@@ -7,9 +7,9 @@ from typing import Unpack
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import MeanSplit
-from calibrary.metrics.bins.options import range_of_distance
-from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.bins.bin_options import range_of_distance
+from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["mean_split_calibration_error"]
 

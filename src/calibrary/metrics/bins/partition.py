@@ -14,10 +14,10 @@ from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups, UserGroups, VectorGroups, group, norm_order, power_mean
 from calibrary.grouping.proximity import ProximityCells, log_proximity
-from calibrary.metrics.bins.options import BINNING, Binned, class_norm
+from calibrary.metrics.bins.bin_options import BINNING, Binned, class_norm
 from calibrary.metrics.bins.rejected_share import rejected_share
-from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
     "general_calibration_error",

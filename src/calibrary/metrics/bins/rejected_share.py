@@ -14,8 +14,8 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import Edges, EqualWidth, Grouping, Groups
 from calibrary.grouping.edges import whole
 from calibrary.grouping.pava import BlockPAVA
-from calibrary.metrics.declare import Correction, Looked, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Correction, Looked, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["test_based_calibration_error"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from calibrary.base.errors import one_of
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
-from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["expected_signed_calibration_error", "weighted_subset_miscalibration_score"]
 

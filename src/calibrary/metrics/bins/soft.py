@@ -13,9 +13,9 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import norm_order, power_mean
 from calibrary.grouping.edges import whole
 from calibrary.grouping.soft import SoftBins, SoftGroups
-from calibrary.metrics.bins.options import class_norm
-from calibrary.metrics.declare import Alias, Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.bins.bin_options import class_norm
+from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["differentiable_calibration_error", "soft_binned_calibration_error"]
 

@@ -6,9 +6,9 @@ from typing import Unpack
 
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import MonotonicSweep, group
-from calibrary.metrics.bins.options import class_norm
-from calibrary.metrics.declare import Alias, Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.bins.bin_options import class_norm
+from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["sweep_calibration_error"]
 

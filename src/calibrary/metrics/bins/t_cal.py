@@ -16,8 +16,8 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
 from calibrary.grouping.edges import whole
 from calibrary.grouping.simplex import SimplexCells, nested_cells
-from calibrary.metrics.declare import Common, Correction, TestResult, calibration_test, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
     "TCalResult",

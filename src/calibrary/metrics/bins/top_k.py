@@ -11,8 +11,8 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.windows import prefix_sums
-from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["average_top_k_calibration_error", "top_k_calibration_error"]
 

@@ -14,9 +14,9 @@ from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import logit
 from calibrary.maps.likelihood import beta_columns, beta_of, fit_nonnegative
-from calibrary.metrics.curve.options import one_per_view
-from calibrary.metrics.declare import Common, Correction, TestResult, calibration_test, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.curve.map_options import one_per_view
+from calibrary.metrics.machinery.declare import Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["BetaCalibrationTestResult", "statistical_beta_calibration", "statistical_beta_calibration_test"]
 

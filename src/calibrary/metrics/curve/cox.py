@@ -16,9 +16,9 @@ from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.logits import Points, logits
-from calibrary.metrics.curve.options import one_per_view
-from calibrary.metrics.declare import Common, Correction, TestResult, calibration_test, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.curve.map_options import one_per_view
+from calibrary.metrics.machinery.declare import Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.solve.newton import (
     Evaluated,
     Minimum,

@@ -11,9 +11,9 @@ from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map, map_at
-from calibrary.metrics.curve.options import MAP_OPTIONS, MapOptions
-from calibrary.metrics.declare import Alias, Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
+from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
     "calibration_error_percentile",

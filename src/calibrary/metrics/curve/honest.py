@@ -11,8 +11,8 @@ from calibrary.base.errors import whole
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
-from calibrary.metrics.declare import Common, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.laws.isotonic_band import rising_lower_bound, rising_upper_bound
 
 __all__ = ["HonestError", "honest_error"]

@@ -11,8 +11,8 @@ from calibrary.base.errors import warn
 from calibrary.data.lens import BINARY_LENSES, Lens, code, code_matrix
 from calibrary.data.predictions import Predictions
 from calibrary.maps.reliability import ReliabilityMap
-from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["reliability_map_score"]
 

@@ -12,9 +12,9 @@ from calibrary.base.errors import one_of, undefined
 from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.curve.options import one_per_view
-from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.curve.map_options import one_per_view
+from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["ParabolicWaldResult", "parabolic_wald", "parabolic_wald_test"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from calibrary.base.errors import undefined
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import Common, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["net_benefit"]
 

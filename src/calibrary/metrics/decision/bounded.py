@@ -10,9 +10,9 @@ import numpy as np
 from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import Common, metric
-from calibrary.metrics.literature import cited
-from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced
+from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced
 
 __all__ = ["bounded_brier", "bounded_log"]
 

@@ -12,8 +12,8 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps import map_at
 from calibrary.maps.cross_fitted import cross_fitted, dealt
 from calibrary.metrics.decision.cost import CostCurve, cost_curve, cost_of
-from calibrary.metrics.declare import Common, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["decision_loss"]
 

@@ -15,8 +15,8 @@ from calibrary.data.views import Views
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.edges import whole
 from calibrary.metrics.detection.front import BinnedMatching, Matching, detection_metric, no_value
-from calibrary.metrics.facts import Alias, Correction
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.facts import Alias, Correction
+from calibrary.metrics.machinery.literature import cited
 
 #: Features of a box besides its score, by name.
 FEATURES: dict[str, tuple[str, ...]] = {

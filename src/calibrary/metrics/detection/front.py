@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrary.base.errors import undefined
 from calibrary.data import Boxes, Matches, Predictions, match_detections, matched_detections
-from calibrary.metrics.declare import Entry, Front, metric
+from calibrary.metrics.machinery.declare import Entry, Front, metric
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)

@@ -13,8 +13,8 @@ from calibrary.data.checks import Array
 from calibrary.data.matches import Flags
 from calibrary.metrics.detection.binned import Cells, bins_of
 from calibrary.metrics.detection.front import BinnedMatching, Matching, detection_metric, no_value
-from calibrary.metrics.facts import Correction
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.facts import Correction
+from calibrary.metrics.machinery.literature import cited
 
 #: Facts that all three share, and those of the two scores.
 _GLOBAL: dict[str, Any] = {

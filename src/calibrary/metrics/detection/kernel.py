@@ -13,8 +13,8 @@ from calibrary.data import Matches
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.kernels import positive_width
 from calibrary.metrics.detection.front import Matching, detection_metric, no_value
-from calibrary.metrics.facts import Correction
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.facts import Correction
+from calibrary.metrics.machinery.literature import cited
 
 #: The authors' bandwidths.
 BANDWIDTHS = (1e-3, 10**-2.5, 1e-2, 10**-1.5, 1e-1, 0.2, 0.4, 0.6, 0.8, 1.0)

@@ -11,7 +11,7 @@ from calibrary.data import Matches
 from calibrary.data.checks import Array, Indices, are_probabilities, as_array
 from calibrary.data.matches import Overlaps
 from calibrary.metrics.detection.front import Overlapping, detection_metric, no_value
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.literature import cited
 
 _AGGREGATIONS = ("mean", "iou", "best")
 

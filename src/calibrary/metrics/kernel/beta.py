@@ -12,8 +12,8 @@ from calibrary.base.errors import one_of, undefined
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.kernels import beta_bandwidth, copies
-from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.laws.folded import folded_normal_mean
 from calibrary.numerics.sums.beta import BetaSums, leave_one_out_beta_pairs, leave_one_out_beta_sums
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape
-from calibrary.metrics.declare import Common, Metric, calibration_test
 from calibrary.metrics.kernel.mean_embedding import laplace_kernel_calibration_error, maximum_mean_calibration_error
 from calibrary.metrics.kernel.pairs import PairTestResult, Together, apart, joint_test
 from calibrary.metrics.kernel.squared import uq_test
+from calibrary.metrics.machinery.declare import Common, Metric, calibration_test
 
 __all__ = ["laplace_kernel_calibration_error_test", "maximum_mean_calibration_error_test"]
 

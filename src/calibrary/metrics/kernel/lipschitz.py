@@ -6,8 +6,8 @@ import math
 from typing import Unpack
 
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 
 __all__ = ["lipschitz_calibration_error"]

@@ -10,8 +10,8 @@ import numpy as np
 
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape, checked_pair_kernel, median_bandwidth, pair_values, positive_width
-from calibrary.metrics.declare import Alias, Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.sums.called import CalledMatrix
 from calibrary.numerics.sums.pairs import gaussian_form, laplace_form
 

@@ -26,7 +26,7 @@ from calibrary.kernels import (
     pair_values,
     positive_width,
 )
-from calibrary.metrics.declare import Common, Options, TestResult, bonferroni
+from calibrary.metrics.machinery.declare import Common, Options, TestResult, bonferroni
 from calibrary.numerics.sums.called import CalledMatrix
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, pair_tiles

@@ -12,8 +12,8 @@ from calibrary.base.errors import one_of
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import KERNELS, positive_width
 from calibrary.maps.logits import BLUR, Logits, logits
-from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.sums.diffusion import Diffusion
 from calibrary.numerics.sums.gaussian import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
 

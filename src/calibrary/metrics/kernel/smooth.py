@@ -11,8 +11,8 @@ from calibrary.base.errors import undefined
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import CURVE_RULES, Kernel, copies, curve_bandwidth, density_kernel, smoothed_labels
-from calibrary.metrics.declare import Common, Correction, Options, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, Correction, Options, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
     "kernel_density_calibration_error",

@@ -12,7 +12,6 @@ from calibrary.base.errors import one_of, warn
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape
-from calibrary.metrics.declare import Alias, Correction, calibration_test, metric
 from calibrary.metrics.kernel.pairs import (
     PAIR_FACTS,
     PairOptions,
@@ -32,7 +31,8 @@ from calibrary.metrics.kernel.pairs import (
     same_width,
     u_test,
 )
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Alias, Correction, calibration_test, metric
+from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
 __all__ = [

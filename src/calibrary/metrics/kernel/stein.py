@@ -12,7 +12,6 @@ from calibrary.base.errors import one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape
-from calibrary.metrics.declare import Correction, calibration_test, metric
 from calibrary.metrics.kernel.pairs import (
     PAIR_FACTS,
     PairOptions,
@@ -32,7 +31,8 @@ from calibrary.metrics.kernel.pairs import (
     u_test,
     wild_bootstrap_pvalue,
 )
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Correction, calibration_test, metric
+from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
 __all__ = [

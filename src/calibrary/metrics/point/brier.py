@@ -11,9 +11,9 @@ from calibrary.base.errors import one_of, warn
 from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.literature import cited
-from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, mean_square, reduced
+from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, mean_square, reduced
 from calibrary.metrics.point.skill import skill_of
 
 __all__ = ["brier_score", "root_brier_score", "stratified_brier_score"]

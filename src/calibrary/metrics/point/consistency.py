@@ -14,11 +14,11 @@ from calibrary.base.errors import one_of
 from calibrary.data import Data, as_data
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import ENTRIES, Common, Correction, Entry, metric
-from calibrary.metrics.entry import CLASSIFIER
-from calibrary.metrics.literature import cited
-from calibrary.metrics.measure import measure
-from calibrary.metrics.point.rows import soft
+from calibrary.metrics.machinery.declare import ENTRIES, Common, Correction, Entry, metric
+from calibrary.metrics.machinery.entry import CLASSIFIER
+from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.measure import measure
+from calibrary.metrics.point.row_scores import soft
 from calibrary.question import Question
 
 __all__ = ["consistency_confidence", "consistency_confidence_logits", "consistency_error"]

@@ -12,10 +12,10 @@ import scipy
 from calibrary.base.errors import one_of
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.brier import brier_rows
-from calibrary.metrics.point.rows import ROW_SCORE, Score, limited, reduced, row_blocks, soft
+from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, reduced, row_blocks, soft
 from calibrary.metrics.point.skill import skill_of
 
 __all__ = [

@@ -11,9 +11,9 @@ from calibrary.base.errors import one_of
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import Alias, Common, Correction, metric
-from calibrary.metrics.literature import cited
-from calibrary.metrics.point.rows import ROW_SCORE, Score, class_mean, errors, mean_of_rows, reduced, soft
+from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, errors, mean_of_rows, reduced, soft
 
 __all__ = [
     "asymmetric_squared_error",

@@ -10,11 +10,11 @@ import numpy as np
 from calibrary.base.errors import one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import Alias, Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.logarithmic import surprise
-from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced, row_blocks
+from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks
 from calibrary.metrics.point.skill import skill_of
 
 __all__ = ["power_score", "proper_linear_score", "pseudo_spherical_score"]

@@ -12,9 +12,9 @@ from calibrary.base.errors import one_of, undefined
 from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import Common, Correction, TestResult, calibration_test, metric
-from calibrary.metrics.literature import cited
-from calibrary.metrics.point.rows import row_blocks, soft
+from calibrary.metrics.machinery.declare import Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.point.row_scores import row_blocks, soft
 
 __all__ = ["spiegelhalter_z", "spiegelhalter_z_test"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from calibrary.base.errors import undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import Common, Correction, metric
-from calibrary.metrics.literature import cited
-from calibrary.metrics.point.rows import ROW_SCORE, Score, reduced, row_blocks
+from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks
 from calibrary.metrics.point.skill import skill_of
 
 __all__ = ["misclassification_loss", "soft_f1_score", "success_rate"]

@@ -9,8 +9,8 @@ import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
-from calibrary.metrics.declare import Common, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["averaged_two_bin_error", "averaged_two_bin_null_mean"]
 

@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypedDict
 from calibrary.base.errors import deprecated, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import Lens, as_lens
-from calibrary.metrics.facts import Alias, Facts
-from calibrary.metrics.options import check_options
+from calibrary.metrics.machinery.facts import Alias, Facts
+from calibrary.metrics.machinery.option_checks import check_options
 from calibrary.question import LOOKING, Question, asked, same_setting
 
 
@@ -104,7 +104,7 @@ CLASSIFIER = Front(("y_true", "y_prob"), _COMMON, _DOC_DATA, _DOC_COMMON)
 class Entry(Facts):
     """Everything known about one metric, and how it is computed. ``catalogue["ece"]`` is one of these.
 
-    Besides the facts (see :class:`~calibrary.metrics.facts.Facts`):
+    Besides the facts (see :class:`~calibrary.metrics.machinery.facts.Facts`):
 
     Attributes
     ----------

@@ -11,8 +11,8 @@ import scipy
 from calibrary.base.errors import one_of, undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["NeighborTestResult", "knn_chi_squared_reliability", "knn_chi_squared_reliability_test"]
 

@@ -17,9 +17,9 @@ from calibrary.base.errors import undefined, warn
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map
-from calibrary.metrics.curve.options import MAP_OPTIONS, MapOptions
-from calibrary.metrics.declare import Common, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
+from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
     "calibration_curve_gap",

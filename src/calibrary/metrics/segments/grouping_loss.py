@@ -16,9 +16,9 @@ from calibrary.base.errors import undefined, whole
 from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import UserGroups, group, nearest_windows
-from calibrary.metrics.bins.options import BINNING, Binned
-from calibrary.metrics.declare import metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.bins.bin_options import BINNING, Binned
+from calibrary.metrics.machinery.declare import metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["GroupingLoss", "grouping_loss"]
 

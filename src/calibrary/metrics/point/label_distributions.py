@@ -13,9 +13,9 @@ import scipy
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import Common, metric
-from calibrary.metrics.literature import cited
-from calibrary.metrics.point.rows import Score, class_mean, reduced
+from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.point.row_scores import Score, class_mean, reduced
 
 __all__ = [
     "EntropyDifference",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import one_of, suggest
 from calibrary.data.checks import Array, as_floats
-from calibrary.metrics.declare import ENTRIES, Entry, Result
+from calibrary.metrics.machinery.declare import ENTRIES, Entry, Result
 
 __all__ = ["Propriety", "ScoringFunction", "check_propriety", "scoring_function"]
 

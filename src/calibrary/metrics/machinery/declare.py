@@ -21,7 +21,7 @@ from calibrary.base.text import html_table
 from calibrary.data import Data, as_data
 from calibrary.data.predictions import predictions
 from calibrary.data.views import Views
-from calibrary.metrics.entry import (
+from calibrary.metrics.machinery.entry import (
     CLASSIFIER,
     ENTRIES,
     FUNCTIONS,
@@ -33,11 +33,11 @@ from calibrary.metrics.entry import (
     listed,
     own_options,
 )
-from calibrary.metrics.facts import Alias, Correction, Options
-from calibrary.metrics.measure import each_view, measure, usual_average, views_of
-from calibrary.metrics.one_pass import ONE_PASS
-from calibrary.metrics.options import check_options
-from calibrary.metrics.table2 import TABLE_2
+from calibrary.metrics.machinery.facts import Alias, Correction, Options
+from calibrary.metrics.machinery.measure import each_view, measure, usual_average, views_of
+from calibrary.metrics.machinery.one_pass import ONE_PASS
+from calibrary.metrics.machinery.option_checks import check_options
+from calibrary.metrics.machinery.table2 import TABLE_2
 from calibrary.question import LOOKING, Question, asked
 
 __all__ = [

@@ -18,9 +18,9 @@ from calibrary.base.errors import warn
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.segments import Partition, columns_of, partitions
-from calibrary.metrics.declare import TestResult, calibration_test, metric
-from calibrary.metrics.entry import Averaged
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import TestResult, calibration_test, metric
+from calibrary.metrics.machinery.entry import Averaged
+from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.compiled import LONG
 from calibrary.numerics.laws.brownian import brownian_range_sf
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from calibrary.data.lens import BINARY_LENSES
-from calibrary.metrics.table2 import SUBFAMILIES, TABLE_2, Row
+from calibrary.metrics.machinery.table2 import SUBFAMILIES, TABLE_2, Row
 
 __all__ = [
     "Alias",

@@ -18,9 +18,9 @@ from calibrary.base.errors import one_of, undefined, whole
 from calibrary.data.checks import Array, slices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
-from calibrary.metrics.bins.options import class_norm
-from calibrary.metrics.declare import Common, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.bins.bin_options import class_norm
+from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
     "area_under_generalized_risk_coverage_curve",

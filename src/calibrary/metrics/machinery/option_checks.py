@@ -19,7 +19,7 @@ from calibrary.base.errors import one_of
 from calibrary.grouping import ROOFS
 from calibrary.grouping.named import BINNINGS
 from calibrary.kernels import WEIGHT_TYPES
-from calibrary.metrics.facts import Options
+from calibrary.metrics.machinery.facts import Options
 
 #: The words an option may be. "metric.option" goes before "option".
 CHOICES: dict[str, tuple[str, ...]] = {

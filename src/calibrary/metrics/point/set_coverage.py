@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.declare import Common, metric
-from calibrary.metrics.literature import cited
-from calibrary.metrics.point.rows import row_blocks
+from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.point.row_scores import row_blocks
 
 __all__ = ["SetCoverage", "set_coverage"]
 

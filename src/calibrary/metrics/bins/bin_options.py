@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.base.errors import one_of
 from calibrary.data.views import Views
 from calibrary.grouping import Grouping, norm_order, power_mean
-from calibrary.metrics.declare import Common, Options
+from calibrary.metrics.machinery.declare import Common, Options
 
 BINNING = Options(
     """\

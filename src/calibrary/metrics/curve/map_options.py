@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from calibrary.data.views import Views
-from calibrary.metrics.declare import Common, Options
+from calibrary.metrics.machinery.declare import Common, Options
 
 MAP_OPTIONS = Options(
     """\

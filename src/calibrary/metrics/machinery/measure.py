@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from calibrary.data import Data
 from calibrary.data.views import Views
-from calibrary.metrics.by import Parts, over_parts
-from calibrary.metrics.entry import Entry
+from calibrary.metrics.machinery.by import Parts, over_parts
+from calibrary.metrics.machinery.entry import Entry
 from calibrary.question import PLAIN, Question
 
 Array = NDArray[np.float64]

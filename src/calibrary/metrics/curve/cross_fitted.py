@@ -20,9 +20,9 @@ from calibrary.maps.ends import with_ends
 from calibrary.maps.free_beta import FreeBeta
 from calibrary.maps.isotonic import Isotonic
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
-from calibrary.metrics.declare import Common, TestResult, calibration_test, metric
-from calibrary.metrics.literature import cited
-from calibrary.metrics.scores import ProperScore
+from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.point.scoring_functions import ProperScore
 
 __all__ = [
     "CalibrationLoss",

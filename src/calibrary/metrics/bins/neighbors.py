@@ -10,8 +10,8 @@ from calibrary.base.errors import one_of, undefined
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import whole
 from calibrary.grouping.windows import nearest_windows, sliding_windows
-from calibrary.metrics.declare import Alias, Common, Correction, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["calbin", "nearest_neighbor_calibration_error"]
 

@@ -16,8 +16,8 @@ from calibrary.base.errors import one_of, warn
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
-from calibrary.metrics.declare import Common, Correction, TestResult, bonferroni, calibration_test, metric
-from calibrary.metrics.literature import cited
+from calibrary.metrics.machinery.declare import Common, Correction, TestResult, bonferroni, calibration_test, metric
+from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.laws.brownian import (
     brownian_abs_max_log_sf,
     brownian_abs_max_sf,
