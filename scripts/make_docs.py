@@ -33,7 +33,7 @@ from navigation import heading, in_order  # noqa: E402
 
 import calibrary as cal  # noqa: E402
 from calibrary.evaluation import FAMILIES  # noqa: E402
-from calibrary.lookup import _meanings  # noqa: E402
+from calibrary.lookup.by_name import _meanings  # noqa: E402
 from calibrary.metrics.machinery.declare import Alias, Entry  # noqa: E402
 from calibrary.metrics.machinery.entry import FUNCTIONS, TESTS  # noqa: E402
 from calibrary.study import stored_study  # noqa: E402

@@ -141,7 +141,7 @@ def text() -> str:
             rooms.append(f"from {path} import {name} as {name}")
         else:
             module = getattr(thing, "__module__", None) or type(thing).__module__
-            module = "calibrary.lookup" if name == "catalogue" else module
+            module = "calibrary.lookup.by_name" if name == "catalogue" else module
             imports.pop(name, None)
             others.append(f"from {module} import {name} as {name}")
     own = [f"from {module} import {name}" for name, module in sorted(imports.items())]

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import calibrary as cal
 from calibrary.cli.main import app
-from calibrary.curves import CURVES, curve_named
+from calibrary.lookup.curve_names import CURVES, curve_named
 from golden import arrays, assert_close, call, entries
 
 #: Functions of the decision room.

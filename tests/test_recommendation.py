@@ -11,7 +11,7 @@ import pytest
 
 import calibrary as cal
 from calibrary import recommendation
-from calibrary.findings import finding
+from calibrary.lookup.study_findings import finding
 from calibrary.metrics.machinery.facts import Facts
 from calibrary.metrics.machinery.table2 import TABLE_2
 

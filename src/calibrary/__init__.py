@@ -22,7 +22,7 @@ from calibrary.evaluation import *
 from calibrary.evaluation import Row
 from calibrary.inference import *
 from calibrary.inference.sequential import *
-from calibrary.lookup import *
+from calibrary.lookup.by_name import *
 from calibrary.maps.nadaraya_watson import *
 from calibrary.maps.reliability import *
 
@@ -95,11 +95,11 @@ from calibrary.metrics.segments.multicalibration import *
 from calibrary.metrics.selective.abstention import *
 # isort: on
 
+from calibrary.lookup.recommend import *
 from calibrary.models.ecoc import *
 from calibrary.models.leave_one_out import *
 from calibrary.question import Question
 from calibrary.recalibrate import *
-from calibrary.recommendation import *
 from calibrary.reporting import *
 
 #: Rooms with dependencies of their own, opened when first entered.

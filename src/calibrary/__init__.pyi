@@ -110,9 +110,9 @@ from calibrary.inference.test import test as test
 from calibrary.inference.triangle import Triangle as Triangle
 from calibrary.inference.verdict import Verdict as Verdict
 from calibrary.inference.verdict import verdict as verdict
-from calibrary.lookup import Catalogue as Catalogue
-from calibrary.lookup import catalogue as catalogue
-from calibrary.lookup import compute as compute
+from calibrary.lookup.by_name import Catalogue as Catalogue
+from calibrary.lookup.by_name import catalogue as catalogue
+from calibrary.lookup.by_name import compute as compute
 from calibrary.maps.nadaraya_watson import smooth_calibration_curve as smooth_calibration_curve
 from calibrary.maps.reliability import ReliabilityMap as ReliabilityMap
 from calibrary.metrics.cumulative.averaged_two_bin import averaged_two_bin_null_mean as averaged_two_bin_null_mean
@@ -159,8 +159,8 @@ from calibrary.recalibrate.gain import recalibration_gain as recalibration_gain
 from calibrary.recalibrate.recalibrator import Recalibrator as Recalibrator
 from calibrary.recalibrate.table import MapGain as MapGain
 from calibrary.recalibrate.table import RecalibrationGain as RecalibrationGain
-from calibrary.recommendation import Recommendation as Recommendation
-from calibrary.recommendation import recommend as recommend
+from calibrary.lookup.recommend import Recommendation as Recommendation
+from calibrary.lookup.recommend import recommend as recommend
 from calibrary.reporting.compose import report as report
 from calibrary.reporting.model import ClassRow as ClassRow
 from calibrary.reporting.model import GroupRow as GroupRow

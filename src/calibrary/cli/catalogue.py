@@ -15,10 +15,10 @@ import calibrary as cal
 from calibrary.cli.files import InputError
 from calibrary.cli.formula import readable
 from calibrary.cli.options import err, out, plain
-from calibrary.curves import Curve, curve_named
 from calibrary.evaluation import FAMILIES
-from calibrary.findings import lines
 from calibrary.lookup import catalogue
+from calibrary.lookup.curve_names import Curve, curve_named
+from calibrary.lookup.study_findings import lines
 from calibrary.metrics.machinery.declare import Alias, Entry
 
 #: Characters of a line with every column of the list.
@@ -193,7 +193,7 @@ def recommend(
     features: Annotated[bool, typer.Option("--features", help="Features or groups of the cases are at hand.")] = False,
 ) -> None:
     """Which metric for which question; asks when run without flags in a terminal."""
-    from calibrary.recommendation import GOALS, TASKS
+    from calibrary.lookup.recommend import GOALS, TASKS
 
     if sys.stdin.isatty() and task is None and goal is None:
         task = typer.prompt(f"task ({', '.join(TASKS)})", default="binary")

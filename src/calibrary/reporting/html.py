@@ -14,8 +14,8 @@ from typing import Any
 from calibrary.base.text import content_security_policy
 from calibrary.base.text import for_html as escape
 from calibrary.evaluation import Evaluation, Row
-from calibrary.findings import finding
 from calibrary.lookup import catalogue
+from calibrary.lookup.study_findings import finding
 from calibrary.reporting import together
 from calibrary.reporting.agreement import pvalue_of
 from calibrary.reporting.figures import placed, theme_variables

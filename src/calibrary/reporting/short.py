@@ -14,9 +14,9 @@ from calibrary.data import Data
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row
 from calibrary.lookup import catalogue
+from calibrary.lookup.recommend import recommend
 from calibrary.metrics.machinery.measure import measure, numbers
 from calibrary.question import Question
-from calibrary.recommendation import recommend
 from calibrary.reporting import words
 from calibrary.reporting.discrimination import discrimination
 

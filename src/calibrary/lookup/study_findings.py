@@ -62,7 +62,7 @@ def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
 
     Examples
     --------
-    >>> from calibrary.findings import finding
+    >>> from calibrary.lookup.study_findings import finding
     >>> finding("smece", 1000).across > finding("mce", 1000).across
     True
     """

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from calibrary.base.errors import one_of, whole
 from calibrary.base.text import html_table
-from calibrary.findings import Finding, finding
-from calibrary.lookup import catalogue
+from calibrary.lookup.by_name import catalogue
+from calibrary.lookup.study_findings import Finding, finding
 from calibrary.metrics.machinery.declare import Entry
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any
 
 from calibrary.base.errors import UnknownMetricError, suggest
 from calibrary.base.text import html_table
-from calibrary.curves import curve_named
+from calibrary.lookup.curve_names import curve_named
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
 
 __all__ = [
