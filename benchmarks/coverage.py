@@ -38,10 +38,10 @@ import numpy as np
 from scipy.special import expit, logit
 
 import calibrary as cal
-from calibrary.inference.multiplicity import step_down_max_t
-from calibrary.inference.null import MonteCarlo
-from calibrary.inference.population import NoPopulationError, population
-from calibrary.inference.statistic import as_statistic, read_call
+from calibrary.inference.draw.null import MonteCarlo
+from calibrary.inference.draw.population import NoPopulationError, population
+from calibrary.inference.draw.statistic import as_statistic, read_call
+from calibrary.inference.methods.multiplicity import step_down_max_t
 from calibrary.lookup import catalogue
 
 STORE = Path(__file__).with_name("coverage.json")

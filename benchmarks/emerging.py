@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 import calibrary as cal
-from calibrary.inference.sequential import log_ratios
+from calibrary.inference.overall.sequential import log_ratios
 from calibrary.maps.cross_fitted import cross_fitted
 from calibrary.metrics.curve.cross_fitted import variational_terms
 

@@ -30,7 +30,7 @@ import calibrary as cal
 from calibrary.base.errors import heard
 from calibrary.evaluation import Row
 from calibrary.inference import decide
-from calibrary.inference.look import look_at
+from calibrary.inference.draw.look import look_at
 from calibrary.reporting import words
 
 STORE = Path(__file__).with_name("headline.json")

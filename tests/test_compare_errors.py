@@ -60,7 +60,7 @@ def test_it_covers_the_difference_where_the_bootstrap_does_not():
     ours = basic = 0
     for seed in range(30):
         y, a, b = models(seed, n=300, slope=1.5)
-        truth = -cal.inference.population.population(_statistic(y, b), a)[0]
+        truth = -cal.inference.draw.population.population(_statistic(y, b), a)[0]
         new = cal.compare("ece", y, a, b, n_resamples=59, rng=seed)
         old = cal.compare("ece", y, a, b, method="basic", n_resamples=59, rng=seed)
         ours += new.low <= truth <= new.high
@@ -70,8 +70,8 @@ def test_it_covers_the_difference_where_the_bootstrap_does_not():
 
 
 def _statistic(y, p):
-    sample, question = cal.inference.statistic.read_call("ece", y, p, {})
-    return cal.inference.statistic.as_statistic("ece", sample, question, redrawn=True)
+    sample, question = cal.inference.draw.statistic.read_call("ece", y, p, {})
+    return cal.inference.draw.statistic.as_statistic("ece", sample, question, redrawn=True)
 
 
 def test_other_rows_for_the_second_model():

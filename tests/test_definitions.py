@@ -11,8 +11,8 @@ import pytest
 
 import calibrary as cal
 import definitions
-from calibrary.inference import fast
-from calibrary.inference.fast import PATHS
+from calibrary.inference.draw import fast
+from calibrary.inference.draw.fast import PATHS
 from definitions import DEFINITIONS
 from golden import arrays, assert_close, entries, keywords, number
 

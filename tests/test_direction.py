@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import nbinom, poisson
 
 import calibrary as cal
-from calibrary.inference.decision import decide
-from calibrary.inference.look import look_at
+from calibrary.inference.draw.look import look_at
+from calibrary.inference.overall.decision import decide
 from calibrary.reporting.words import both_ways
 
 

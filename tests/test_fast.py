@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import calibrary as cal
 from calibrary.data.sample import Replicate, sample_of
-from calibrary.inference import fast
-from calibrary.inference.resampling import replicate
-from calibrary.inference.statistic import as_statistic, read_call, together
+from calibrary.inference.draw import fast
+from calibrary.inference.draw.resampling import replicate
+from calibrary.inference.draw.statistic import as_statistic, read_call, together
 from calibrary.metrics.machinery.measure import measure
 from calibrary.question import Question
 

@@ -12,7 +12,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.base.errors import heard
-from calibrary.inference.verdict import condition
+from calibrary.inference.verbs.verdict import condition
 
 FAST = ["--resamples", "99", "--metrics", "ece,bs", "-q"]
 

@@ -8,8 +8,8 @@ from scipy.special import expit, logit
 
 import calibrary as cal
 from calibrary.base.errors import heard
-from calibrary.inference.decision import LEAST_DRAWS, decide, pvalue_text
-from calibrary.inference.look import PLACES, look_at
+from calibrary.inference.draw.look import PLACES, look_at
+from calibrary.inference.overall.decision import LEAST_DRAWS, decide, pvalue_text
 
 Q = cal.Question(rng=0)
 
@@ -159,7 +159,7 @@ def test_detections_are_decided_with_images_as_units():
 
 
 def test_cells_decide_like_rows(monkeypatch):
-    from calibrary.inference import redraws
+    from calibrary.inference.draw import redraws
 
     rng = np.random.default_rng(8)
     c = rng.beta(0.5, 2, 8000)
@@ -175,7 +175,7 @@ def test_cells_decide_like_rows(monkeypatch):
 
 
 def test_class_counts_of_large_samples_have_the_spread_of_drawn_classes(monkeypatch):
-    from calibrary.inference import redraws
+    from calibrary.inference.draw import redraws
 
     rng = np.random.default_rng(9)
     p = rng.dirichlet([3, 1, 0.3, 0.02], 4000)
@@ -188,7 +188,7 @@ def test_class_counts_of_large_samples_have_the_spread_of_drawn_classes(monkeypa
 
 
 def test_a_class_that_nobody_expects_has_no_variance(monkeypatch):
-    monkeypatch.setattr("calibrary.inference.redraws.MOST_DRAWN", 100)
+    monkeypatch.setattr("calibrary.inference.draw.redraws.MOST_DRAWN", 100)
     rng = np.random.default_rng(0)
     p = np.column_stack([rng.dirichlet(np.ones(3), 300), np.zeros(300)])
     y = (p.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)

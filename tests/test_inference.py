@@ -16,9 +16,10 @@ from scipy.special import expit, logit, ndtr, ndtri
 import calibrary as cal
 from calibrary.data import sample as drawing
 from calibrary.data.sample import drawn_labels, sample_of
-from calibrary.inference import bootstrap, resampling, statistic
-from calibrary.inference.fast import fast
-from calibrary.inference.multiplicity import rank_pvalues
+from calibrary.inference.draw import resampling, statistic
+from calibrary.inference.draw.fast import fast
+from calibrary.inference.methods import bootstrap
+from calibrary.inference.methods.multiplicity import rank_pvalues
 from calibrary.metrics.machinery.measure import measure, numbers, views_of
 from calibrary.question import Question
 from golden import arrays, parts
@@ -695,7 +696,7 @@ class TestNull:
 
     def test_failures_are_left_out_of_the_pvalue(self):
         values = np.array([[1.0], [np.nan], [3.0]])
-        from calibrary.inference.null import pvalues
+        from calibrary.inference.draw.null import pvalues
 
         assert pvalues(np.array([2.0]), values, "greater")[0] == pytest.approx(2 / 3)
 

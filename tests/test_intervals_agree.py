@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.inference.interval import METHODS
+from calibrary.inference.verbs.interval import METHODS
 from test_every_metric import extra, rows_for_classes
 from test_inference import detections
 

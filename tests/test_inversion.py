@@ -9,10 +9,10 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrary as cal
-from calibrary.inference.interval import chosen
-from calibrary.inference.lines import lines_of
-from calibrary.inference.population import population
-from calibrary.inference.statistic import as_statistic, read_call
+from calibrary.inference.draw.lines import lines_of
+from calibrary.inference.draw.population import population
+from calibrary.inference.draw.statistic import as_statistic, read_call
+from calibrary.inference.verbs.interval import chosen
 from calibrary.lookup import catalogue
 
 CHEAP = ["ece", "ace", "mce", "ecce_mad", "ecce_r", "mmce", "ce2_db", "gsb", "wcr", "tcal"]

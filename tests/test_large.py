@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import calibrary as cal
-from calibrary.inference import large
+from calibrary.inference.draw import cells as large
 from calibrary.numerics.laws.coupled import coupled_counts, normal_quantile
 
 

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 import calibrary as cal
 from calibrary.base.errors import heard
-from calibrary.inference.multiplicity import step_down_max_t
+from calibrary.inference.methods.multiplicity import step_down_max_t
 from calibrary.lookup import catalogue
 
 SCORES = {
@@ -94,16 +94,16 @@ def test_a_table_of_many_metrics_sees_what_one_metric_sees():
 def test_min_p_and_holm_say_that_they_cannot_reject():
     y, c = over_confident(300, 3.0)
     for adjust in ("min-p", "holm"):
-        statistics = [cal.inference.statistic.as_statistic(id, *asked) for id, asked in prepared(y, c)]
+        statistics = [cal.inference.draw.statistic.as_statistic(id, *asked) for id, asked in prepared(y, c)]
         with heard() as said:
-            cal.inference.many.infer_many(
+            cal.inference.overall.many.infer_many(
                 statistics, statistics[0].question.changed(n_resamples=39, adjust=adjust, rng=0), intervals=False
             )
         assert any("cannot reject any of 6 metrics with n_resamples=39: use at least 120" in text for text in said)
 
 
 def prepared(y, c):
-    sample, question = cal.inference.statistic.read_call("ece", y, c, {})
+    sample, question = cal.inference.draw.statistic.read_call("ece", y, c, {})
     return [(id, (sample, question)) for id in ("ece", "bs", "nll", "ks", "mae", "ace")]
 
 

@@ -14,7 +14,7 @@ import definitions
 from calibrary.cli.main import app
 from calibrary.data.lens import as_lens
 from calibrary.data.sample import sample_of
-from calibrary.inference.statistic import as_statistic
+from calibrary.inference.draw.statistic import as_statistic
 from calibrary.metrics.machinery.entry import ENTRIES, FUNCTIONS
 from calibrary.metrics.machinery.facts import Alias
 from calibrary.question import Question

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 import calibrary as cal
-from calibrary.inference.power import LINES, _confidences, _truth
+from calibrary.inference.verbs.power import LINES, _confidences, _truth
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -7,8 +7,9 @@ import pytest
 
 import calibrary as cal
 from calibrary.data.sample import RowSample
-from calibrary.inference import large, many
-from calibrary.inference.statistic import as_statistic
+from calibrary.inference.draw import cells as large
+from calibrary.inference.draw.statistic import as_statistic
+from calibrary.inference.overall import many
 from calibrary.question import Question
 
 

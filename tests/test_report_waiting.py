@@ -13,7 +13,7 @@ import numpy as np
 
 import calibrary as cal
 from calibrary.cli.waiting import seconds_left
-from calibrary.inference.resampling import WATCHED, Work
+from calibrary.inference.draw.resampling import WATCHED, Work
 
 
 class Watched(Work):

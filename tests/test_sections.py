@@ -20,8 +20,8 @@ import pytest
 import calibrary as cal
 from calibrary.data.matches import Matches
 from calibrary.evaluation import evaluate_data
-from calibrary.inference.drift import drift
-from calibrary.inference.sequential import ALTERNATIVES, log_ratios
+from calibrary.inference.overall.drift import drift
+from calibrary.inference.overall.sequential import ALTERNATIVES, log_ratios
 from calibrary.metrics.segments.multicalibration import SegmentsTestResult
 from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrary as cal
-from calibrary.inference.sequential import _PATH, ALTERNATIVES, Alternative, log_ratios
+from calibrary.inference.overall.sequential import _PATH, ALTERNATIVES, Alternative, log_ratios
 from golden import arrays, assert_close, parts, weights_of
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import calibrary as cal
 from calibrary.base.errors import heard
-from calibrary.inference.statistic import as_statistic, read_call
-from calibrary.inference.units import RESIDUALS, _with_residuals
+from calibrary.inference.draw.statistic import as_statistic, read_call
+from calibrary.inference.methods.units import RESIDUALS, _with_residuals
 from calibrary.lookup import catalogue
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.base.errors import heard
-from calibrary.inference.verdict import condition
+from calibrary.inference.verbs.verdict import condition
 
 
 def problem(n, seed=0, shift=0.0):

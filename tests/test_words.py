@@ -14,9 +14,9 @@ from calibrary.cli.main import app
 from calibrary.data import as_data
 from calibrary.evaluation import Evaluation, Row
 from calibrary.inference import decide
-from calibrary.inference.look import look_at
-from calibrary.inference.multiplicity import adjust_pvalues
-from calibrary.inference.simultaneous import beyond_chance
+from calibrary.inference.draw.look import look_at
+from calibrary.inference.methods.multiplicity import adjust_pvalues
+from calibrary.inference.overall.simultaneous import beyond_chance
 from calibrary.reporting import words
 
 

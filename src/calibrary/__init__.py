@@ -21,7 +21,7 @@ from calibrary.diagnostics import *
 from calibrary.evaluation import *
 from calibrary.evaluation import Row
 from calibrary.inference import *
-from calibrary.inference.sequential import *
+from calibrary.inference.overall.sequential import *
 from calibrary.lookup.by_name import *
 from calibrary.maps.nadaraya_watson import *
 from calibrary.maps.reliability import *

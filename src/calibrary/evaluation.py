@@ -12,9 +12,9 @@ from calibrary.base.errors import UnknownMetricError, heard, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import as_lens
 from calibrary.data.sample import Sample, in_units, sample_of
-from calibrary.inference.many import Inferred, infer_many
-from calibrary.inference.resampling import WATCHED
-from calibrary.inference.statistic import Statistic, as_statistic
+from calibrary.inference.draw.resampling import WATCHED
+from calibrary.inference.draw.statistic import Statistic, as_statistic
+from calibrary.inference.overall.many import Inferred, infer_many
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry
 from calibrary.metrics.machinery.measure import perfect_of

@@ -19,7 +19,7 @@ from calibrary.base.files import check_writable, write_atomically
 from calibrary.cli.files import InputError
 from calibrary.cli.options import err, plain, written
 from calibrary.evaluation import Row
-from calibrary.inference.verdict import Condition, Verdict, condition, judged, verdict
+from calibrary.inference.verbs.verdict import Condition, Verdict, condition, judged, verdict
 from calibrary.lookup import catalogue
 from calibrary.reporting.junit import Case, junit
 

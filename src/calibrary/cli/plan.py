@@ -9,7 +9,7 @@ import typer
 import calibrary as cal
 from calibrary.cli.files import InputError
 from calibrary.cli.options import Drop, Label, Logits, Positive, Prob, Quiet, Seed, load, out, plain, say
-from calibrary.inference.power import LINES
+from calibrary.inference.verbs.power import LINES
 from calibrary.lookup import catalogue
 
 

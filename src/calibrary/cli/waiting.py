@@ -12,7 +12,7 @@ from rich.text import Text
 
 from calibrary.cli.options import err
 from calibrary.cli.read import PredictionFile
-from calibrary.inference.resampling import WATCHED, Work
+from calibrary.inference.draw.resampling import WATCHED, Work
 
 #: Seconds that a report took on one core of a usual machine: rows (as powers of ten), two classes, ten classes.
 _ROWS, _TWO, _TEN = (2.0, 3.0, 4.3, 5.0, 6.0), (8.0, 12.0, 22.0, 30.0, 45.0), (10.0, 15.0, 60.0, 80.0, 120.0)

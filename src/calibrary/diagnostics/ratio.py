@@ -11,8 +11,8 @@ from calibrary.base.errors import undefined
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic
-from calibrary.inference.asymptotic import observed_expected_ends
-from calibrary.inference.resampling import check_level
+from calibrary.inference.draw.resampling import check_level
+from calibrary.inference.methods.asymptotic import observed_expected_ends
 from calibrary.metrics.machinery.declare import Common
 from calibrary.metrics.point.bias import observed_expected_ratio, ratio
 

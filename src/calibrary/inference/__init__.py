@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from calibrary.inference.asymptotic import Asymptotic
-from calibrary.inference.band import ReadingBand, reading_band
-from calibrary.inference.bootstrap import Bootstrap
-from calibrary.inference.comparison import Comparison, calibration_gain, compare
-from calibrary.inference.decision import Decision, DecisionRow, decide
-from calibrary.inference.gate import assert_calibrated
-from calibrary.inference.interval import interval
-from calibrary.inference.inversion import Inversion
-from calibrary.inference.multiplicity import adjust_pvalues, step_down_max_t, step_down_min_p
-from calibrary.inference.null import Consistency, MonteCarlo, MonteCarloResult, NullDistribution, null_distribution
-from calibrary.inference.power import Power, SampleSize, neighbor_power, neighbor_sample_size, power, sample_size
+from calibrary.inference.draw.null import Consistency, MonteCarlo, MonteCarloResult, NullDistribution, null_distribution
+from calibrary.inference.methods.asymptotic import Asymptotic
+from calibrary.inference.methods.bootstrap import Bootstrap
+from calibrary.inference.methods.inversion import Inversion
+from calibrary.inference.methods.multiplicity import adjust_pvalues, step_down_max_t, step_down_min_p
+from calibrary.inference.methods.triangle import Triangle
+from calibrary.inference.overall.decision import Decision, DecisionRow, decide
 from calibrary.inference.result import ConfidenceInterval, IntervalResult
-from calibrary.inference.test import test
-from calibrary.inference.triangle import Triangle
-from calibrary.inference.verdict import Verdict, verdict
+from calibrary.inference.verbs.band import ReadingBand, reading_band
+from calibrary.inference.verbs.comparison import Comparison, calibration_gain, compare
+from calibrary.inference.verbs.gate import assert_calibrated
+from calibrary.inference.verbs.interval import interval
+from calibrary.inference.verbs.power import Power, SampleSize, neighbor_power, neighbor_sample_size, power, sample_size
+from calibrary.inference.verbs.test import test
+from calibrary.inference.verbs.verdict import Verdict, verdict
 
 __all__ = [
     "Asymptotic",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import whole
 from calibrary.data.checks import Array
-from calibrary.inference.sequential import CalibrationMonitor, calibration_monitor
+from calibrary.inference.overall.sequential import CalibrationMonitor, calibration_monitor
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view
 

@@ -14,7 +14,7 @@ from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
 from calibrary.diagnostics.reliability import ReliabilityBins
 from calibrary.grouping import Groups, group
-from calibrary.inference.bootstrap import ends
+from calibrary.inference.methods.bootstrap import ends
 from calibrary.plots import style
 from calibrary.plots.data import CHECKED, FigureData, axis_names, binary_view, direction, each_model, refuse_unknown
 

@@ -13,7 +13,7 @@ from calibrary.base.errors import CalibrationWarning
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.inference.bootstrap import ends
+from calibrary.inference.methods.bootstrap import ends
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
 from calibrary.plots import style

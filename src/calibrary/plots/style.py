@@ -17,7 +17,7 @@ import numpy as np
 
 from calibrary.base.errors import extra, one_of
 from calibrary.data.checks import Array, Indices
-from calibrary.inference.decision import pvalue_text
+from calibrary.inference.overall.decision import pvalue_text
 
 #: Height of a strip above a diagram, as a part of the diagram's height; and where the diagram's words then start.
 STRIP, ABOVE_STRIP = 0.1, 1.115

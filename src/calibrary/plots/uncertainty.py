@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import predictions
-from calibrary.inference.test import test
+from calibrary.inference.verbs.test import test
 from calibrary.lookup import catalogue
 from calibrary.plots import style
 from calibrary.plots.data import FigureData

@@ -17,9 +17,9 @@ from calibrary.data.checks import Indices, as_array
 from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.segments import FEW_VALUES, Column, partitions
-from calibrary.inference.decision import Decision
-from calibrary.inference.look import look_at
-from calibrary.inference.simultaneous import beyond_chance
+from calibrary.inference.draw.look import look_at
+from calibrary.inference.overall.decision import Decision
+from calibrary.inference.overall.simultaneous import beyond_chance
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
 from calibrary.metrics.segments.multicalibration import SegmentsTestResult, multicalibration_error_test

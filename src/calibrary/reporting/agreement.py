@@ -15,8 +15,8 @@ from calibrary.base.errors import heard
 from calibrary.data import Data
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row
-from calibrary.inference.decision import NO_EVIDENCE, Decision, headline_view
-from calibrary.inference.resampling import alpha_of
+from calibrary.inference.draw.resampling import alpha_of
+from calibrary.inference.overall.decision import NO_EVIDENCE, Decision, headline_view
 from calibrary.lookup import catalogue
 from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
 from calibrary.question import Question

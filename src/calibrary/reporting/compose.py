@@ -18,8 +18,8 @@ from calibrary.data.checks import as_array
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import evaluate_data
 from calibrary.inference import Comparison, adjust_pvalues, compare, decide
-from calibrary.inference.decision import headline_view
-from calibrary.inference.resampling import WATCHED
+from calibrary.inference.draw.resampling import WATCHED
+from calibrary.inference.overall.decision import headline_view
 from calibrary.lookup import catalogue
 from calibrary.question import Question
 from calibrary.reporting import words

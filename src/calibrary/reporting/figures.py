@@ -15,7 +15,7 @@ from calibrary.base.text import for_html
 from calibrary.data import Matches, Predictions
 from calibrary.evaluation import Evaluation
 from calibrary.grouping import group
-from calibrary.inference.decision import headline_view
+from calibrary.inference.overall.decision import headline_view
 from calibrary.question import Question
 from calibrary.reporting.numbers import quoted
 from calibrary.reporting.sections import Figure

@@ -13,8 +13,8 @@ from calibrary.data.checks import Array
 from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import sample_of
-from calibrary.inference.null import MonteCarlo
-from calibrary.inference.statistic import as_statistic
+from calibrary.inference.draw.null import MonteCarlo
+from calibrary.inference.draw.statistic import as_statistic
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
 from calibrary.question import Question

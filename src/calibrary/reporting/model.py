@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from calibrary.evaluation import Evaluation
-from calibrary.inference.decision import Decision
+from calibrary.inference.overall.decision import Decision
 from calibrary.question import Question
 from calibrary.reporting.sections import Figure, Section
 from calibrary.reporting.short import KeyNumber

@@ -6,7 +6,7 @@ import math
 
 from calibrary.base.numbers import number
 from calibrary.evaluation import Evaluation
-from calibrary.inference.decision import pvalue_text
+from calibrary.inference.overall.decision import pvalue_text
 
 __all__ = ["draws_of", "ends", "number", "pvalue", "quoted", "with_interval"]
 

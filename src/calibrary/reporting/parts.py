@@ -16,11 +16,11 @@ from calibrary.data.matches import Matches
 from calibrary.data.sample import sample_of
 from calibrary.evaluation import Row, evaluate_data
 from calibrary.inference import adjust_pvalues
-from calibrary.inference.interval import as_way, chosen
-from calibrary.inference.large import takes_cells
-from calibrary.inference.look import headline_view
-from calibrary.inference.null import MonteCarlo
-from calibrary.inference.statistic import as_statistic
+from calibrary.inference.draw.cells import takes_cells
+from calibrary.inference.draw.look import headline_view
+from calibrary.inference.draw.null import MonteCarlo
+from calibrary.inference.draw.statistic import as_statistic
+from calibrary.inference.verbs.interval import as_way, chosen
 from calibrary.lookup import catalogue
 from calibrary.question import Question
 from calibrary.reporting.phrases import p_words

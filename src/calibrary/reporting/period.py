@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions
-from calibrary.inference.drift import Drift, drift
-from calibrary.inference.sequential import log_ratios
+from calibrary.inference.overall.drift import Drift, drift
+from calibrary.inference.overall.sequential import log_ratios
 from calibrary.numerics.cells import Grid
 from calibrary.reporting.numbers import ends, number
 from calibrary.reporting.parts import LEAST_ROWS, Part, aligned, each_part, split, units_words

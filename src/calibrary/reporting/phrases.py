@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrary.inference.decision import pvalue_text
+from calibrary.inference.overall.decision import pvalue_text
 
 #: Draws of a p-value that was not drawn.
 _EXACT = 10**9

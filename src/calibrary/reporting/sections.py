@@ -13,7 +13,7 @@ from typing import Any
 from calibrary.base.once import once
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row
-from calibrary.inference.look import headline_view
+from calibrary.inference.draw.look import headline_view
 from calibrary.question import Question
 
 #: The order on the page, whatever the order of entering.

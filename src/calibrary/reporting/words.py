@@ -17,10 +17,10 @@ from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.direction import confidence_direction
 from calibrary.evaluation import Evaluation, Row
 from calibrary.grouping import group
-from calibrary.inference.decision import Decision, pvalue_text
-from calibrary.inference.look import Look, look_at
-from calibrary.inference.resampling import alpha_of
-from calibrary.inference.simultaneous import beyond_chance
+from calibrary.inference.draw.look import Look, look_at
+from calibrary.inference.draw.resampling import alpha_of
+from calibrary.inference.overall.decision import Decision, pvalue_text
+from calibrary.inference.overall.simultaneous import beyond_chance
 from calibrary.lookup import catalogue
 from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
 from calibrary.question import Question

@@ -14,7 +14,7 @@ import numpy as np
 from calibrary.base.errors import heard
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.inference.test import test
+from calibrary.inference.verbs.test import test
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry
 from calibrary.metrics.machinery.measure import measure

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.inference.null import MonteCarlo
-from calibrary.inference.statistic import as_statistic, read_call
+from calibrary.inference.draw.null import MonteCarlo
+from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.lookup import catalogue
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import one_of, suggest, warn
-from calibrary.inference.interval import interval
 from calibrary.inference.result import IntervalResult
+from calibrary.inference.verbs.interval import interval
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from calibrary.base.errors import one_of
-from calibrary.inference.verdict import Verdict, verdict
+from calibrary.inference.verbs.verdict import Verdict, verdict
 
 
 def assert_calibrated(

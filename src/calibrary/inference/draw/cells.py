@@ -17,9 +17,9 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Replicate, RowSample, Scheme
 from calibrary.grouping import as_grouping, norm_order
-from calibrary.inference.lines import Line, directions
-from calibrary.inference.resampling import Replicated
-from calibrary.inference.statistic import Statistic, as_statistic
+from calibrary.inference.draw.lines import Line, directions
+from calibrary.inference.draw.resampling import Replicated
+from calibrary.inference.draw.statistic import Statistic, as_statistic
 from calibrary.metrics.machinery.measure import views_of
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.laws.coupled import coupled_counts, normal_quantile

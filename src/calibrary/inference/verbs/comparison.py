@@ -14,12 +14,8 @@ from calibrary.base.errors import one_of, warn
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Sample, Scheme, UnitSample
-from calibrary.inference import bootstrap, inversion, triangle
-from calibrary.inference.interval import chosen
-from calibrary.inference.inversion import Inversion, Stream
-from calibrary.inference.multiplicity import adjust_pvalues
-from calibrary.inference.null import MonteCarlo
-from calibrary.inference.resampling import (
+from calibrary.inference.draw.null import MonteCarlo
+from calibrary.inference.draw.resampling import (
     alpha_of,
     check_draws,
     check_level,
@@ -29,8 +25,12 @@ from calibrary.inference.resampling import (
     slack,
     standard_errors,
 )
+from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, together
+from calibrary.inference.methods import bootstrap, inversion, triangle
+from calibrary.inference.methods.inversion import Inversion, Stream
+from calibrary.inference.methods.multiplicity import adjust_pvalues
 from calibrary.inference.result import ConfidenceInterval
-from calibrary.inference.statistic import Statistic, as_statistic, read_call, together
+from calibrary.inference.verbs.interval import chosen
 from calibrary.metrics.machinery.declare import Result
 from calibrary.metrics.machinery.measure import measure
 

@@ -14,9 +14,8 @@ import numpy as np
 import scipy
 
 from calibrary.data.checks import Array
-from calibrary.inference.bootstrap import Bootstrap
-from calibrary.inference.null import MonteCarlo, pvalues
-from calibrary.inference.resampling import (
+from calibrary.inference.draw.null import MonteCarlo, pvalues
+from calibrary.inference.draw.resampling import (
     Replicated,
     alpha_of,
     as_given,
@@ -26,8 +25,9 @@ from calibrary.inference.resampling import (
     slack,
     standard_errors,
 )
+from calibrary.inference.draw.statistic import Statistic
+from calibrary.inference.methods.bootstrap import Bootstrap
 from calibrary.inference.result import IntervalResult
-from calibrary.inference.statistic import Statistic
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ import scipy
 
 from calibrary.data import Data
 from calibrary.data.checks import Array, Indices
-from calibrary.inference.look import PLACES, Classes, Look, headline_view, look_at
-from calibrary.inference.multiplicity import step_down_max_t
-from calibrary.inference.redraws import Sums, atoms_of, counts_of, null_of, observed_sums
-from calibrary.inference.resampling import alpha_of, check_draws, check_level
+from calibrary.inference.draw.look import PLACES, Classes, Look, headline_view, look_at
+from calibrary.inference.draw.redraws import Sums, atoms_of, counts_of, null_of, observed_sums
+from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
+from calibrary.inference.methods.multiplicity import step_down_max_t
 from calibrary.maps.base import logit
 from calibrary.metrics.machinery.declare import Result
 from calibrary.question import Question

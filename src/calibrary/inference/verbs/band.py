@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from calibrary.data.checks import Array
-from calibrary.inference.null import as_redrawing
-from calibrary.inference.resampling import as_given, check_level, means, quantiles
-from calibrary.inference.statistic import as_statistic, read_call
+from calibrary.inference.draw.null import as_redrawing
+from calibrary.inference.draw.resampling import as_given, check_level, means, quantiles
+from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.metrics.machinery.declare import Result
 
 __all__ = ["ReadingBand", "reading_band"]

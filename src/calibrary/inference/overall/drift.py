@@ -1,10 +1,10 @@
 """Evidence against calibration that also sees a change: a bet on every alternative from every look on.
 
-The e-value of :mod:`calibrary.inference.sequential` asks whether a stream as a whole is calibrated: what it loses
-while predictions are good must be won back when they turn bad. Here half of the stake goes to the whole stream and the
-other half in equal parts to streams that begin at a later look; a bet that has not begun yet is worth its stake. Under
-calibration the sum is a martingale that begins at 1, so that it ever reaches 1/alpha with probability alpha at most,
-however often one looks.
+The e-value of :mod:`calibrary.inference.overall.sequential` asks whether a stream as a whole is calibrated: what it
+loses while predictions are good must be won back when they turn bad. Here half of the stake goes to the whole stream
+and the other half in equal parts to streams that begin at a later look; a bet that has not begun yet is worth its
+stake. Under calibration the sum is a martingale that begins at 1, so that it ever reaches 1/alpha with probability
+alpha at most, however often one looks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from calibrary.data.checks import Array
-from calibrary.inference.sequential import ALTERNATIVES, Alternative
+from calibrary.inference.overall.sequential import ALTERNATIVES, Alternative
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def drift(log_ratios: Array, alpha: float = 0.05) -> Drift:
     Examples
     --------
     >>> import calibrary as cal, numpy as np
-    >>> from calibrary.inference.sequential import log_ratios
+    >>> from calibrary.inference.overall.sequential import log_ratios
     >>> rng = np.random.default_rng(0)
     >>> looks = []
     >>> for look in range(20):

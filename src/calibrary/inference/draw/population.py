@@ -16,7 +16,7 @@ from calibrary.base.errors import heard
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
-from calibrary.inference.statistic import Statistic
+from calibrary.inference.draw.statistic import Statistic
 from calibrary.metrics.machinery.measure import combined, each_view, measure, views_of
 
 #: Copies a row stands for; weights are whole numbers of them.

@@ -11,8 +11,8 @@ import numpy as np
 from calibrary.base.errors import suggest, warn
 from calibrary.data import Data
 from calibrary.data.predictions import Predictions
-from calibrary.inference.statistic import as_statistic, read_call
-from calibrary.inference.units import unit_test
+from calibrary.inference.draw.statistic import as_statistic, read_call
+from calibrary.inference.methods.units import unit_test
 from calibrary.lookup import catalogue
 from calibrary.metrics.bins.hosmer_lemeshow import smallest_expected_count
 from calibrary.metrics.kernel.squared import FEW_MEETING, meeting_pairs

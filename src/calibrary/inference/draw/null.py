@@ -11,8 +11,8 @@ from calibrary.base.errors import one_of
 from calibrary.data import Data
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.sample import Sample, sample_of
-from calibrary.inference.large import cell_problem, celled
-from calibrary.inference.resampling import (
+from calibrary.inference.draw.cells import cell_problem, celled
+from calibrary.inference.draw.resampling import (
     Replicated,
     as_given,
     check_resamples,
@@ -24,7 +24,7 @@ from calibrary.inference.resampling import (
     slack,
     standard_errors,
 )
-from calibrary.inference.statistic import Statistic, as_statistic, read_call, safe_workers, together
+from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, safe_workers, together
 from calibrary.maps import mapped
 from calibrary.metrics.machinery.declare import METHODS, Entry, Result, TestResult
 from calibrary.question import Question

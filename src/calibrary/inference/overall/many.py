@@ -12,21 +12,9 @@ import numpy as np
 from calibrary.base.errors import heard, one_of
 from calibrary.data.checks import Array
 from calibrary.data.sample import UnitSample
-from calibrary.inference.asymptotic import own_pvalue
-from calibrary.inference.bootstrap import Bootstrap, ends
-from calibrary.inference.interval import chosen
-from calibrary.inference.inversion import Inversion, Stream
-from calibrary.inference.large import CellSample, grids_for, on_cells, reads_alike, very_large
-from calibrary.inference.multiplicity import (
-    ADJUSTMENTS,
-    STEP_DOWN,
-    adjust_pvalues,
-    step_down_max_t,
-    step_down_min_p,
-    warn_if_powerless,
-)
-from calibrary.inference.null import MonteCarlo
-from calibrary.inference.resampling import (
+from calibrary.inference.draw.cells import CellSample, grids_for, on_cells, reads_alike, very_large
+from calibrary.inference.draw.null import MonteCarlo
+from calibrary.inference.draw.resampling import (
     WATCHED,
     Replicated,
     alpha_of,
@@ -36,9 +24,21 @@ from calibrary.inference.resampling import (
     quantiles,
     standard_errors,
 )
-from calibrary.inference.statistic import Statistic
-from calibrary.inference.triangle import triangle_ends
-from calibrary.inference.units import RESIDUALS, flips
+from calibrary.inference.draw.statistic import Statistic
+from calibrary.inference.methods.asymptotic import own_pvalue
+from calibrary.inference.methods.bootstrap import Bootstrap, ends
+from calibrary.inference.methods.inversion import Inversion, Stream
+from calibrary.inference.methods.multiplicity import (
+    ADJUSTMENTS,
+    STEP_DOWN,
+    adjust_pvalues,
+    step_down_max_t,
+    step_down_min_p,
+    warn_if_powerless,
+)
+from calibrary.inference.methods.triangle import triangle_ends
+from calibrary.inference.methods.units import RESIDUALS, flips
+from calibrary.inference.verbs.interval import chosen
 from calibrary.question import Question
 
 

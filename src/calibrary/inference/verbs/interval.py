@@ -9,18 +9,18 @@ import numpy as np
 
 from calibrary.base.errors import one_of
 from calibrary.data.sample import RowSample, UnitSample
-from calibrary.inference import inversion, triangle
-from calibrary.inference.asymptotic import Asymptotic, own_pvalue
-from calibrary.inference.bootstrap import METHODS as BOOTSTRAPS
-from calibrary.inference.bootstrap import Bootstrap
-from calibrary.inference.fast import PATHS
-from calibrary.inference.inversion import Inversion
-from calibrary.inference.large import celled, takes_cells
-from calibrary.inference.resampling import check_level
+from calibrary.inference.draw.cells import celled, takes_cells
+from calibrary.inference.draw.fast import PATHS
+from calibrary.inference.draw.resampling import check_level
+from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call
+from calibrary.inference.methods import inversion, triangle
+from calibrary.inference.methods.asymptotic import Asymptotic, own_pvalue
+from calibrary.inference.methods.bootstrap import METHODS as BOOTSTRAPS
+from calibrary.inference.methods.bootstrap import Bootstrap
+from calibrary.inference.methods.inversion import Inversion
+from calibrary.inference.methods.triangle import Triangle
+from calibrary.inference.methods.units import Units
 from calibrary.inference.result import IntervalResult
-from calibrary.inference.statistic import Statistic, as_statistic, read_call
-from calibrary.inference.triangle import Triangle
-from calibrary.inference.units import Units
 
 METHODS = ("auto", "inversion", "triangle", "asymptotic", *BOOTSTRAPS)
 

@@ -2,9 +2,9 @@
 
 A calibration error sits at the end of its range when the model is calibrated, and its estimate is biased away from it;
 resampling rows adds that bias a second time. So labels are drawn from truths along two lines (see
-:mod:`calibrary.inference.lines`), the metric is read on them, and the interval holds the error of every truth under
-which the observed reading is not extreme. At "calibrated" the test is the one-sided Monte Carlo test, so the interval
-holds the perfect value exactly when that test does not reject.
+:mod:`calibrary.inference.draw.lines`), the metric is read on them, and the interval holds the error of every truth
+under which the observed reading is not extreme. At "calibrated" the test is the one-sided Monte Carlo test, so the
+interval holds the perfect value exactly when that test does not reject.
 """
 
 from __future__ import annotations
@@ -18,13 +18,21 @@ import numpy as np
 
 from calibrary.base.errors import warn
 from calibrary.data.checks import Array
-from calibrary.inference.large import cell_problem
-from calibrary.inference.lines import Line, lines_of
-from calibrary.inference.null import pvalues
-from calibrary.inference.population import population
-from calibrary.inference.resampling import Replicated, alpha_of, check_draws, means, replicate, slack, standard_errors
+from calibrary.inference.draw.cells import cell_problem
+from calibrary.inference.draw.lines import Line, lines_of
+from calibrary.inference.draw.null import pvalues
+from calibrary.inference.draw.population import population
+from calibrary.inference.draw.resampling import (
+    Replicated,
+    alpha_of,
+    check_draws,
+    means,
+    replicate,
+    slack,
+    standard_errors,
+)
+from calibrary.inference.draw.statistic import Statistic, safe_workers, together
 from calibrary.inference.result import IntervalResult
-from calibrary.inference.statistic import Statistic, safe_workers, together
 
 #: Where a line is looked at first, with few draws.
 _COARSE = (0.15, 0.3, 0.5, 0.75, 1.0, 1.25, 1.6, 2.0, 2.6, 3.4, 4.5, 6.0, 8.0)

@@ -15,7 +15,7 @@ from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Replicate, Sample, Scheme, in_units, sample_of
 from calibrary.data.views import Views
-from calibrary.inference.fast import fast
+from calibrary.inference.draw.fast import fast
 from calibrary.inference.ranges import ANYWHERE, range_of
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry

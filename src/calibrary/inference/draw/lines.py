@@ -17,7 +17,7 @@ from calibrary.base.errors import heard
 from calibrary.data.checks import Array, softmax
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import EqualMass
-from calibrary.inference.statistic import Statistic
+from calibrary.inference.draw.statistic import Statistic
 from calibrary.maps.base import EPS
 from calibrary.maps.likelihood import Platt, Temperature
 from calibrary.metrics.machinery.measure import views_of

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrary.base.errors import one_of, warn
 from calibrary.data.checks import Array, as_floats
-from calibrary.inference.resampling import slack
+from calibrary.inference.draw.resampling import slack
 
 ADJUSTMENTS = ("holm", "bonferroni", "bh", "by")
 #: Those that compare with the most extreme metric of every redraw.

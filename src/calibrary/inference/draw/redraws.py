@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import warn
 from calibrary.data.checks import Array, Indices
-from calibrary.inference.look import PLACES, Look, place_of
+from calibrary.inference.draw.look import PLACES, Look, place_of
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.laws.coupled import coupled_counts
 

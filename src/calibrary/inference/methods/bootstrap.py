@@ -10,7 +10,7 @@ import scipy
 
 from calibrary.base.errors import heard, one_of, warn
 from calibrary.data.checks import Array
-from calibrary.inference.resampling import (
+from calibrary.inference.draw.resampling import (
     Replicated,
     alpha_of,
     as_given,
@@ -22,8 +22,8 @@ from calibrary.inference.resampling import (
     slack,
     standard_errors,
 )
+from calibrary.inference.draw.statistic import Statistic, safe_workers, together, value_or_nan
 from calibrary.inference.result import IntervalResult
-from calibrary.inference.statistic import Statistic, safe_workers, together, value_or_nan
 
 METHODS = ("basic", "percentile", "bc", "bca", "normal")
 #: More units than this are left out in groups when BCa estimates its acceleration.

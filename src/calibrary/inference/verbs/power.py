@@ -14,9 +14,9 @@ from calibrary.base.errors import one_of, whole
 from calibrary.data.checks import Array, as_array, checked_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample
-from calibrary.inference.null import pvalues
-from calibrary.inference.resampling import check_draws, check_resamples, replicate
-from calibrary.inference.statistic import as_statistic, together
+from calibrary.inference.draw.null import pvalues
+from calibrary.inference.draw.resampling import check_draws, check_resamples, replicate
+from calibrary.inference.draw.statistic import as_statistic, together
 from calibrary.lookup import catalogue
 from calibrary.maps.base import logit
 from calibrary.metrics.machinery.declare import Result

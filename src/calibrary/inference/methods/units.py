@@ -18,10 +18,9 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Scheme, UnitSample
 from calibrary.data.views import Views
-from calibrary.inference.bootstrap import Bootstrap
-from calibrary.inference.fast import PATHS
-from calibrary.inference.null import ALTERNATIVES, MonteCarloResult, pvalues, summarised
-from calibrary.inference.resampling import (
+from calibrary.inference.draw.fast import PATHS
+from calibrary.inference.draw.null import ALTERNATIVES, MonteCarloResult, pvalues, summarised
+from calibrary.inference.draw.resampling import (
     Replicated,
     alpha_of,
     as_given,
@@ -32,9 +31,10 @@ from calibrary.inference.resampling import (
     replicate,
     standard_errors,
 )
+from calibrary.inference.draw.statistic import Statistic
+from calibrary.inference.methods.bootstrap import Bootstrap
+from calibrary.inference.methods.triangle import triangle_ends
 from calibrary.inference.result import IntervalResult
-from calibrary.inference.statistic import Statistic
-from calibrary.inference.triangle import triangle_ends
 from calibrary.metrics.machinery.measure import combined, each_view, views_of
 
 #: Metrics that read labels through the residuals y - c alone, and change when some of them change sign.

@@ -14,9 +14,9 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample, UnitSample
 from calibrary.grouping import Groups, group
-from calibrary.inference.resampling import as_given
+from calibrary.inference.draw.resampling import as_given
+from calibrary.inference.draw.statistic import Statistic
 from calibrary.inference.result import IntervalResult
-from calibrary.inference.statistic import Statistic
 from calibrary.maps.base import logit
 from calibrary.metrics.curve.cox import CoxResult
 from calibrary.metrics.machinery.declare import TESTS

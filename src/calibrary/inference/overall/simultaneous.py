@@ -9,8 +9,8 @@ import scipy
 from numpy.typing import NDArray
 
 from calibrary.data.checks import Array
-from calibrary.inference.look import Look
-from calibrary.inference.redraws import chunks, of_classes_by_unit, widened
+from calibrary.inference.draw.look import Look
+from calibrary.inference.draw.redraws import chunks, of_classes_by_unit, widened
 
 #: Signs drawn where rows belong together.
 _DRAWS = 999

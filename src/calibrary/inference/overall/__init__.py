@@ -1,0 +1,1 @@
+"""Many metrics or many looks at once: one decision, tables on shared draws, e-values and the monitor."""
