@@ -20,9 +20,9 @@ from calibrary.maps import as_map
 from calibrary.maps.vector import ClassWise
 from calibrary.numerics.laws.poisson_binomial import mean_absolute_deviation
 from calibrary.recalibrate import file
+from calibrary.recalibrate.fitted_rows import FittedRows
 from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.isotonic import KeptIsotonic
-from calibrary.recalibrate.rows import FittedRows
 from calibrary.recalibrate.scores import ece_and_null
 from calibrary.recalibrate.table import number
 from golden import arrays, weights_of

@@ -21,8 +21,8 @@ from calibrary.reporting.compose import comparable, compare_models
 from calibrary.reporting.discrimination import discrimination
 from calibrary.reporting.figures import picture
 from calibrary.reporting.html import page
+from calibrary.reporting.metric_table import grouped, label, left_out
 from calibrary.reporting.numbers import number, with_interval
-from calibrary.reporting.rows import grouped, label, left_out
 from calibrary.reporting.sections import SECTIONS, Section, Table
 from calibrary.reporting.stored import from_json
 from calibrary.reporting.text import markdown

@@ -10,7 +10,7 @@ import typer
 
 from calibrary.base.files import check_writable, write_atomically
 from calibrary.cli.files import InputError
-from calibrary.cli.options import err, plain, written
+from calibrary.cli.shared import err, plain, written
 from calibrary.reporting.index import Line, index
 from calibrary.reporting.numbers import ends, number
 from calibrary.reporting.write import ENDINGS, save

@@ -14,7 +14,7 @@ from rich.table import Table
 import calibrary as cal
 from calibrary.cli.files import InputError
 from calibrary.cli.formula import readable
-from calibrary.cli.options import err, out, plain
+from calibrary.cli.shared import err, out, plain
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
 from calibrary.lookup.curve_names import Curve, curve_named

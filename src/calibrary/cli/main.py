@@ -17,7 +17,7 @@ import typer
 
 import calibrary as cal
 from calibrary.cli import catalogue, plan, recalibrate, report, scan, single, study
-from calibrary.cli.options import Resamples, err, out, plain, say
+from calibrary.cli.shared import Resamples, err, out, plain, say
 
 app = typer.Typer(
     help="Can these predicted probabilities be believed? Start with: calibrary demo, or calibrary report FILE.",

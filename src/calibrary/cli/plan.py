@@ -8,7 +8,7 @@ import typer
 
 import calibrary as cal
 from calibrary.cli.files import InputError
-from calibrary.cli.options import Drop, Label, Logits, Positive, Prob, Quiet, Seed, load, out, plain, say
+from calibrary.cli.shared import Drop, Label, Logits, Positive, Prob, Quiet, Seed, load, out, plain, say
 from calibrary.inference.verbs.power import LINES
 from calibrary.lookup import catalogue
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from calibrary.base.errors import suggest
 from calibrary.base.files import beside, check_writable
 from calibrary.cli.files import InputError
-from calibrary.cli.options import (
+from calibrary.cli.shared import (
     Drop,
     Label,
     Percent,

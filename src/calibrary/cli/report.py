@@ -13,7 +13,8 @@ from rich.table import Table
 import calibrary as cal
 from calibrary.cli.batch import Folder, Forms, batch, check_folder
 from calibrary.cli.gates import FailIf, Gates, Junit, Undecided, rule_of
-from calibrary.cli.options import (
+from calibrary.cli.read import PredictionFile
+from calibrary.cli.shared import (
     Bins,
     Blocks,
     ClassColumn,
@@ -48,7 +49,6 @@ from calibrary.cli.options import (
     say,
     written,
 )
-from calibrary.cli.read import PredictionFile
 from calibrary.cli.waiting import waiting
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
@@ -387,7 +387,7 @@ def _short_table(r: Any) -> Table:
 
 def _show_everything(r: Any) -> None:
     """Every metric by what it measures; a narrow window leaves columns out, never the verdict."""
-    from calibrary.reporting.rows import grouped
+    from calibrary.reporting.metric_table import grouped
     from calibrary.reporting.text import HEAD, folded_cells
 
     columns = [HEAD.index(name) for name in (HEAD if out.width >= 130 else _NARROW)]

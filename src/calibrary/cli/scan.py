@@ -9,7 +9,7 @@ import typer
 
 from calibrary.cli.files import InputError
 from calibrary.cli.large import is_state, load_state, state_of
-from calibrary.cli.options import err, out, plain, written
+from calibrary.cli.shared import err, out, plain, written
 
 
 def scan(

@@ -15,7 +15,7 @@ from rich.table import Table
 import calibrary as cal
 from calibrary.base.files import check_writable, write_atomically
 from calibrary.cli.files import InputError
-from calibrary.cli.options import (
+from calibrary.cli.shared import (
     Bins,
     ClassColumn,
     Drop,

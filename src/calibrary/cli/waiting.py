@@ -10,8 +10,8 @@ import numpy as np
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.text import Text
 
-from calibrary.cli.options import err
 from calibrary.cli.read import PredictionFile
+from calibrary.cli.shared import err
 from calibrary.inference.draw.resampling import WATCHED, Work
 
 #: Seconds that a report took on one core of a usual machine: rows (as powers of ten), two classes, ten classes.

@@ -11,6 +11,6 @@ from calibrary.diagnostics.detection_map import *
 from calibrary.diagnostics.detection_threshold import *
 from calibrary.diagnostics.direction import *
 from calibrary.diagnostics.honest_band import *
-from calibrary.diagnostics.neighbours import *
+from calibrary.diagnostics.neighbors import *
 from calibrary.diagnostics.ratio import *
 from calibrary.diagnostics.reliability import *

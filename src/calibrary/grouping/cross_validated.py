@@ -11,7 +11,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, Intervals
 from calibrary.grouping.groups import Groups
-from calibrary.numerics.sums.segments import segment_sums
+from calibrary.numerics.sums.segment_sums import segment_sums
 
 #: The map inside a bin.
 ROOFS = ("tilted", "flat", "free")

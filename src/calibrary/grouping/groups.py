@@ -13,7 +13,7 @@ from calibrary.base.once import once
 from calibrary.data.checks import CHUNK, Array, Indices, slices
 from calibrary.data.predictions import Predictions
 from calibrary.numerics.compiled import worth_compiling
-from calibrary.numerics.sums.segments import segment_sums
+from calibrary.numerics.sums.segment_sums import segment_sums
 
 #: Up to this many rows a compiled loop saves nothing.
 FEW = 500

@@ -13,7 +13,7 @@ import numpy as np
 from calibrary.base.files import write_atomically
 from calibrary.recalibrate.candidates import NAMES
 from calibrary.recalibrate.fitted import IDENTITY, FittedMap
-from calibrary.recalibrate.rows import FittedRows
+from calibrary.recalibrate.fitted_rows import FittedRows
 from calibrary.recalibrate.store import map_of, numbers_of
 
 FORMAT = "calibrary recalibration map"

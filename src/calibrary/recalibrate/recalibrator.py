@@ -18,9 +18,9 @@ from calibrary.data.predictions import Predictions, predictions
 from calibrary.recalibrate import file
 from calibrary.recalibrate.candidates import NAMES, candidate
 from calibrary.recalibrate.fitted import IDENTITY, FittedMap, end_of, fit_map, problem
+from calibrary.recalibrate.fitted_rows import FittedRows
 from calibrary.recalibrate.gain import Before, recalibration_gain
 from calibrary.recalibrate.inputs import class_names, column_names, probabilities, refuse_swapped, units_of
-from calibrary.recalibrate.rows import FittedRows
 from calibrary.recalibrate.scores import row_score, row_scores
 from calibrary.recalibrate.table import MapGain, RecalibrationGain
 

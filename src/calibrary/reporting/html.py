@@ -19,9 +19,9 @@ from calibrary.lookup.study_findings import finding
 from calibrary.reporting import together
 from calibrary.reporting.agreement import pvalue_of
 from calibrary.reporting.figures import placed, theme_variables
+from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.numbers import number
-from calibrary.reporting.rows import Folded, grouped, left_out
 from calibrary.reporting.scale import picture_of
 from calibrary.reporting.sections import Figure, Section, Table
 from calibrary.reporting.short import KeyNumber

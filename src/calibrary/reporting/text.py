@@ -13,9 +13,9 @@ from calibrary.base.text import for_csv
 from calibrary.evaluation import Evaluation, Row
 from calibrary.reporting import together
 from calibrary.reporting.agreement import pvalue_of
+from calibrary.reporting.metric_table import Folded, grouped, label, left_out
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.numbers import draws_of, ends, number, pvalue
-from calibrary.reporting.rows import Folded, grouped, label, left_out
 from calibrary.reporting.sections import Section
 from calibrary.reporting.stored import Comparisons, as_json
 from calibrary.reporting.words import verdict

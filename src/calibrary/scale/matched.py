@@ -17,8 +17,8 @@ from calibrary.data.sample import ImageSample, Replicate, Scheme, sample_of
 from calibrary.data.views import Looks, Views
 from calibrary.metrics.detection.binned import default_bins, feature_names
 from calibrary.numerics.cells import Grid
+from calibrary.scale.cell_rows import CellRows
 from calibrary.scale.facts import default
-from calibrary.scale.rows import CellRows
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,6 +20,7 @@ from calibrary.data.checks import as_array, refuse_negative
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.numerics.cells import Grid
+from calibrary.scale.cell_rows import CellRows
 from calibrary.scale.checks import valid_rows
 from calibrary.scale.files import (
     VERSION,
@@ -30,7 +31,6 @@ from calibrary.scale.files import (
     without_invalid,
 )
 from calibrary.scale.keys import Key, Keys, factorized, key_columns, united
-from calibrary.scale.rows import CellRows
 from calibrary.scale.sums import Batch, Sums
 from calibrary.scale.table import Integers, Table, added
 

@@ -15,7 +15,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
 from calibrary.scale.accuracy import accuracy_of, worst
-from calibrary.scale.rows import CellRows
+from calibrary.scale.cell_rows import CellRows
 from calibrary.scale.sample import HashedSample
 
 
