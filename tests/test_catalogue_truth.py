@@ -162,7 +162,7 @@ def _range(printed: str) -> tuple[float, float]:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
 def test_options_named_in_advice_and_corrections_exist(entry):
-    test = cal.metrics.declare.TESTS.get(entry.id)
+    test = cal.metrics.machinery.declare.TESTS.get(entry.id)
     known = {*entry.options, *entry.front.common}
     known |= set() if test is None else set(inspect.signature(test.function).parameters)
     text = " ".join([entry.use, entry.avoid, entry.range_note, *(c.ours for c in entry.corrections)])

@@ -10,7 +10,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.grouping.segments import columns_of, partitions
-from calibrary.metrics import segments as module
+from calibrary.metrics.segments import multicalibration as module
 from golden import arrays, assert_close, parts, weights_of
 
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")

@@ -13,6 +13,7 @@ from calibrary import datasets as datasets
 from calibrary._version import __version__ as __version__
 from calibrary.base.errors import *
 from calibrary.base.errors import deprecated as _deprecated
+from calibrary.base.moved import keep_old_paths as _keep_old_paths
 from calibrary.data import *
 from calibrary.data import lens as lens
 from calibrary.data.lens import *
@@ -162,6 +163,8 @@ _RENAMED = {
     "normalised_squared_error_score": "normalized_squared_error_score",
     "normalised_squared_error_score_moments": "normalized_squared_error_score_moments",
 }
+
+_keep_old_paths()
 
 
 def __getattr__(name: str) -> Any:
