@@ -51,7 +51,7 @@ fuzz: $(VENV)/.test
 
 engines: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet -e ".[engines]"
-	CALIBRARY_ENGINES=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 tests/test_scale_engines.py
+	CALIBRARY_ENGINES=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 tests/scale/test_scale_engines.py
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -67,7 +67,7 @@ oldest:
 	$(PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/python -m pip install --quiet --upgrade pip
 	$(VENV)-oldest/bin/python -m pip install --quiet "numpy==1.26.*" "scipy==1.12.*" "numba==0.59.*" pytest pytest-xdist hypothesis -e .
-	OPENBLAS_NUM_THREADS=1 $(VENV)-oldest/bin/python -m pytest -n auto tests/test_every_metric.py tests/test_golden.py
+	OPENBLAS_NUM_THREADS=1 $(VENV)-oldest/bin/python -m pytest -n auto tests/metrics/test_every_metric.py tests/metrics/test_golden.py
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/peers.py
@@ -94,7 +94,7 @@ integrations:
 	$(PYTHON) -m venv $(VENV)-integrations
 	$(VENV)-integrations/bin/python -m pip install --quiet --upgrade pip
 	$(VENV)-integrations/bin/python -m pip install --quiet -e ".[integrations]" "pytest>=8"
-	CALIBRARY_INTEGRATIONS=1 OPENBLAS_NUM_THREADS=1 $(VENV)-integrations/bin/python -m pytest tests/test_integrations.py
+	CALIBRARY_INTEGRATIONS=1 OPENBLAS_NUM_THREADS=1 $(VENV)-integrations/bin/python -m pytest tests/integrations/test_integrations.py
 
 wheel: $(BIN)/python
 	$(BIN)/python -m pip install --quiet build twine

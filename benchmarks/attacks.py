@@ -6,7 +6,7 @@ Each attack runs in a process of its own with a limit of time and memory, becaus
 Give the folders of two versions (``src`` of each) to see both, one column each. An outcome is a number, the sentence
 of an error, or how the process ended. Outcomes are kept in ``benchmarks/attacks.json`` under the version's name, so
 that a run that was cut short goes on, and ``benchmarks/ATTACKS.md`` is written from them; ``--again VERSION`` forgets
-those of a version first. ``tests/test_door.py`` holds the library to the right column.
+those of a version first. ``tests/project/test_door.py`` holds the library to the right column.
 """
 
 from __future__ import annotations

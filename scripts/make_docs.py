@@ -331,8 +331,8 @@ def _corrections(e: Entry) -> list[str]:
 
 @functools.cache
 def _proofs() -> dict[str, str]:
-    """The test that proves each correction, "id: fact" by name, read from tests/test_errata.py."""
-    tree = ast.parse((ROOT / "tests" / "test_errata.py").read_text("utf-8"))
+    """The test that proves each correction, "id: fact" by name, read from tests/lookup/test_errata.py."""
+    tree = ast.parse((ROOT / "tests" / "lookup" / "test_errata.py").read_text("utf-8"))
     found = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
@@ -362,7 +362,7 @@ def errata_page(entries: list[Entry]) -> str:
         "them have a test in `tests/`, which shows by numbers that the printed claim fails or that ours holds "
         "(a test is named here by what it promises: `pytest -k largest_brier`). The others are about names and "
         "sources, where there is nothing to compute. Each metric is held to a slow literal definition "
-        "besides (`tests/test_definitions.py`).",
+        "besides (`tests/metrics/test_definitions.py`).",
         "",
         _FILTER,
     ]

@@ -11,15 +11,15 @@ import functools
 import json
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 
 import calibrary as cal
+from paths import REFERENCE, TESTS
 
-ROOT = Path(__file__).parent / "reference"
+ROOT = REFERENCE
 #: Real detection samples are public data under their own licences and stay outside the project.
-SHARED = Path(__file__).parents[2] / "shared" / "reference" / "data"
+SHARED = TESTS.parents[1] / "shared" / "reference" / "data"
 
 
 @functools.cache

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "docs" / "filter.js"
+from paths import ROOT
+
+SCRIPT = ROOT / "docs" / "filter.js"
 PAGE = """<!doctype html><article class="md-typeset"><input class="filter" hidden>
 <h2>One</h2><div class="catalogue"><table><thead><tr><th>name</th></tr></thead>
 <tbody><tr><td>Kernel error, unbiased</td></tr><tr><td>Kernel error</td></tr></tbody></table></div>

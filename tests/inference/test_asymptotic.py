@@ -1,0 +1,251 @@
+"""Intervals by laws of large samples: against formulas written out, simulation, and repeated rows."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import binom, chi2, norm
+
+import calibrary as cal
+from calibrary.metrics.kernel.squared import meeting_pairs
+from calibrary.numerics.laws.poisson_binomial import upper_tail
+from paths import ROOT
+
+
+def problem(n=300, seed=0, power=1.0):
+    rng = np.random.default_rng(seed)
+    c = rng.beta(0.8, 0.8, n)
+    return (rng.random(n) < c**power).astype(int), c
+
+
+def test_a_mean_loss_is_plus_minus_its_standard_error():
+    y, c = problem()
+    loss = (y - c) ** 2
+    result = cal.interval("bs", y, c, method="asymptotic", confidence_level=0.9)
+    half = norm.ppf(0.95) * loss.std(ddof=1) / math.sqrt(len(y))
+    assert (result.low, result.high) == pytest.approx((loss.mean() - half, loss.mean() + half))
+    assert (result.method, result.n_resamples, math.isnan(result.pvalue)) == ("asymptotic", 0, True)
+
+
+@pytest.mark.parametrize("id", ["bs", "nll", "spiegelhalter", "oe", "eo", "cis", "ce2_db", "tcal"])
+def test_weight_two_is_the_row_written_twice(id):
+    y, c = problem(120, 1)
+    w = np.random.default_rng(1).integers(1, 4, 120)
+    one = cal.interval(id, y, c, sample_weight=w, method="asymptotic")
+    two = cal.interval(id, np.repeat(y, w), np.repeat(c, w), method="asymptotic")
+    np.testing.assert_allclose([one.low, one.high], [two.low, two.high], rtol=1e-6, atol=1e-12)
+    if id not in ("tcal", "ce2_db"):  # whose bins and noise depend on the scale of the weights
+        options = {"weight_type": "importance", "method": "asymptotic"}
+        one, two = (cal.interval(id, y, c, sample_weight=s * w, **options) for s in (1, 0.1))
+        np.testing.assert_allclose([one.low, one.high], [two.low, two.high], rtol=1e-6, atol=1e-9)
+
+
+def test_the_square_of_bins_is_the_formula_written_out():
+    y, c = problem(400, 2, 1.6)
+    result = cal.interval("ce2_db", y, c, method="asymptotic", n_bins=5, mass_rule="split")
+    order = np.argsort(c, kind="stable")
+    variance, between, square = 0.0, 0.0, 0.0
+    for rows in np.array_split(order, 5):
+        r, n, share = (y - c)[rows], len(rows), len(rows) / len(y)
+        g, v = r.mean(), r.var()
+        between += share * (4 * g**2 * v + g**4)
+        square += share * g**2
+        variance += share**2 * 2 * max(v, np.mean((c * (1 - c))[rows])) ** 2 / (n * (n - 1))
+    variance += (between - square**2) / len(y)
+    half = norm.ppf(0.975) * math.sqrt(variance)
+    assert result.low == pytest.approx(max(result.estimate - half, 0.0))
+    assert result.high == pytest.approx(result.estimate + half)
+    root = cal.interval("ce2_db", y, c, method="asymptotic", n_bins=5, root=True)
+    assert (root.low**2, root.high**2) == pytest.approx((result.low, result.high))
+
+
+@pytest.mark.parametrize("power", [1.0, 1.5])
+def test_the_interval_of_the_square_covers(power):
+    covered = 0
+    for seed in range(120):
+        y, c = problem(300, seed, power)
+        truth = np.mean([np.mean((c**power - c)[b]) ** 2 for b in np.array_split(np.argsort(c), 15)])
+        result = cal.interval("ce2_db", y, c, method="asymptotic")
+        covered += result.low <= truth <= result.high
+    assert covered >= 120 * 0.95 - 3 * math.sqrt(120 * 0.95 * 0.05)
+
+
+def test_observed_over_expected_is_exact_for_equal_predictions():
+    y, c = [1] * 7 + [0] * 13, [0.3] * 20
+    result = cal.interval("oe", y, c, method="asymptotic")
+
+    def tail(q):
+        return binom.sf(7, 20, q) + 0.5 * binom.pmf(7, 20, q)
+
+    low, high = (brentq(lambda q, level=level: tail(q) - level, 1e-9, 1 - 1e-9) / 0.3 for level in (0.025, 0.975))
+    assert (result.low, result.high) == pytest.approx((low, high), rel=1e-6)
+    inverse = cal.interval("eo", y, c, method="asymptotic")
+    assert (inverse.low, inverse.high) == pytest.approx((1 / high, 1 / low), rel=1e-6)
+
+
+def test_observed_over_expected_has_a_width_when_everything_happened():
+    ratio, low, high = cal.observed_expected_interval([1] * 100, [0.99] * 100)
+    assert low < 1.0 < ratio == high
+    assert cal.observed_expected_interval([0] * 10, [0.1] * 10).low == 0.0
+    rng = np.random.default_rng(3)
+    outside = 0
+    for _ in range(60):
+        c = rng.beta(30, 1, 100)
+        y = (rng.random(100) < c).astype(int)
+        _, low, high = cal.observed_expected_interval(y, c)
+        outside += not low <= 1.0 <= high
+    assert outside <= 8  # 5% on average; the usual formula has 13%
+
+
+def test_tails_of_sums_meet_where_the_law_is_left():
+    rng = np.random.default_rng(4)
+    for n in (90, 400):  # exact below a variance of 25, three cumulants above
+        p = rng.random(n)
+        law = np.ones(1)
+        for q in p:
+            law = np.convolve(law, [1 - q, q])
+        for at in (int(p.sum()) - 4, int(p.sum()) + 6):
+            assert upper_tail(p, None, at) == pytest.approx(
+                law[at + 1 :].sum() + law[at] / 2, abs=1e-6 if n == 90 else 1e-3
+            )
+
+
+def test_intercept_and_slope_end_where_the_likelihood_ratio_does():
+    y, c = problem(200, 5)
+    result = cal.interval("cis", y, c, method="asymptotic")
+    z = np.log(c / (1 - c))
+
+    def loss(a, b):
+        eta = a + b * z
+        return np.sum(np.logaddexp(0, eta) - y * eta)
+
+    best = cal.cox_intercept_slope(y, c)
+    for end in (result.low[1], result.high[1]):
+        a = brentq(lambda a, b=end: np.sum(1 / (1 + np.exp(-a - b * z)) - y), -20, 20)
+        assert 2 * (loss(a, end) - loss(best.intercept, best.slope)) == pytest.approx(chi2.ppf(0.95, 1), rel=1e-5)
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 200)
+    labels = (p.cumsum(1) < np.random.default_rng(1).random((200, 1))).sum(1)
+    wald = cal.interval("cis", labels, p, lens="full", method="asymptotic")
+    full = cal.cox_intercept_slope(labels, p, lens="full")
+    np.testing.assert_allclose(wald.high, np.r_[full.intercept + 1.959964 * full.se_intercept,
+                                                full.slope + 1.959964 * full.se_slope], rtol=1e-6)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("id", "options", "words"),
+    [("ece", {}, "laws are known of"), ("ce2_db", {"units": np.arange(100) // 2}, "independent")],
+)
+def test_what_has_no_law_says_so(id, options, words):
+    y, c = problem(100)
+    with pytest.raises(ValueError, match=words):
+        cal.interval(id, y, c, method="asymptotic", **options)
+
+
+def test_the_law_stands_beside_the_draws():
+    y, c = problem(200, 6, 1.5)
+    result = cal.interval("ecce_mad", y, c, n_resamples=99, rng=0)
+    assert result.asymptotic_pvalue == cal.test("ecce_mad", y, c, method="asymptotic").pvalue
+    assert result.pvalue != result.asymptotic_pvalue
+    assert math.isnan(cal.interval("ece", y, c, n_resamples=99, rng=0).asymptotic_pvalue)
+    row = cal.evaluate(y, c, metrics=["ecce_mad"], tests=True, n_resamples=99, rng=0).row("ecce_mad")
+    assert row.asymptotic_pvalue == result.asymptotic_pvalue
+
+
+# -- tests of debiased errors, and of pairs ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("id", ["ce2_db", "ece_db"])
+def test_debiased_errors_have_their_test(id):
+    assert cal.catalogue[id].has_test
+    options = {"method": "asymptotic", **({"rng": 0, "n_resamples": 499} if id == "ece_db" else {})}
+    rejected = 0
+    for seed in range(120):
+        y, c = problem(300, seed)
+        rejected += cal.test(id, y, c, **options).pvalue <= 0.05
+    assert 1 <= rejected <= 14
+    y, c = problem(300, 0, 2.0)
+    assert cal.test(id, y, c, **options).pvalue < 0.01
+    assert cal.test(id, y, c, rng=0, n_resamples=99).law == "monte-carlo"
+    w = np.random.default_rng(1).integers(1, 4, 300)
+    one = cal.test(id, y, c, sample_weight=w, **options).pvalue
+    assert one == pytest.approx(cal.test(id, np.repeat(y, w), np.repeat(c, w), **options).pvalue, rel=1e-9)
+
+
+def test_skce_ul_says_that_it_sees_nothing_among_very_many_classes():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(1000, 0.5), 100)
+    y = rng.integers(0, 1000, 100)
+    covariance = [np.diag(row) - np.outer(row, row) for row in p[:4]]
+    exact = np.trace(covariance[0] @ covariance[1]) + np.trace(covariance[2] @ covariance[3])
+    assert meeting_pairs(cal.predictions(y[:4], p[:4])) == pytest.approx(exact)
+    for method in ("auto", "asymptotic"):
+        options = {"n_resamples": 19, "rng": 0} if method == "auto" else {}
+        with pytest.warns(cal.CalibrationWarning, match="no power here"):
+            cal.test("skce_ul", y, p, method=method, **options)
+
+
+def test_the_median_width_is_found_once(monkeypatch):
+    from calibrary.kernels import bandwidth
+
+    calls = []
+    right = bandwidth._median_distance
+    monkeypatch.setattr(bandwidth, "_median_distance", lambda *a: calls.append(1) or right(*a))
+    y, c = problem(60)
+    cal.test("skce_b", y, c, n_resamples=49, rng=0)
+    assert len(calls) <= 2
+
+
+# -- the nearest-neighbor test -------------------------------------------------------------------------
+
+
+def test_power_of_the_nearest_neighbor_test_is_what_simulation_finds():
+    rng = np.random.default_rng(0)
+    query, truth, k = np.array([0.5, 0.3, 0.2]), np.array([0.35, 0.4, 0.25]), 60
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rejected = [
+            cal.test("knn_reliability", rng.choice(3, k, p=truth), np.tile(query, (k, 1)), query=query, k=k,
+                     method="asymptotic").pvalue <= 0.05
+            for _ in range(300)
+        ]  # fmt: skip
+    assert cal.neighbor_power(query, k, truth=truth) == pytest.approx(np.mean(rejected), abs=0.08)
+    assert cal.neighbor_power(query, k, truth=query) == pytest.approx(0.05)
+    few, many = (cal.neighbor_power(query, k, concentration=10, n_resamples=99) for k in (10, 200))
+    assert 0.05 < few < many < 1.0
+    n = cal.neighbor_sample_size(query, truth=truth)
+    assert cal.neighbor_power(query, n, truth=truth) >= 0.8 > cal.neighbor_power(query, n - 1, truth=truth)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: cal.neighbor_power(0.8, 10), "pass truth="),
+        (lambda: cal.neighbor_power([0.5, 0.6], 10, truth=0.5), "sum to 1"),
+        (lambda: cal.neighbor_power(0.8, 10, concentration=-1), "above 0"),
+        (lambda: cal.neighbor_sample_size(0.8, truth=0.8), "too near"),
+    ],
+)
+def test_bad_plans_get_a_sentence(call, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        call()
+
+
+# -- what was measured ----------------------------------------------------------------------------------
+
+
+def test_metrics_whose_interval_covers_too_seldom_say_so():
+    kept = json.loads((ROOT / "benchmarks" / "coverage.json").read_text())
+    low = {
+        key.split(" | ")[0]
+        for key, row in kept.items()
+        if row.get("done", 0) >= 50 and "covered" in row and row["covered"] / row["done"] < 0.92
+    }
+    assert len(kept) > 10
+    assert low == {e.id for e in cal.catalogue.values() if e.coverage_note}
+    for entry in cal.catalogue.values():
+        assert entry.coverage_note in (entry.function.__doc__ or "")

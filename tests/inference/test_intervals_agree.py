@@ -1,0 +1,138 @@
+"""Every metric: its interval holds the perfect value exactly when the test on the same draws does not reject."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from calibrary.inference.verbs.interval import METHODS
+from metric_cases import detections, extra, rows_for_classes
+
+ENTRIES = [e for e in cal.catalogue.values() if e.one_sided and e.null and not e.no_interval]
+ALPHA, DRAWS, ROWS = 0.1, 19, 60
+#: How often the test rejected, and not.
+decided = {True: 0, False: 0}
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def binary(wrong):
+    rng = np.random.default_rng(2)
+    c = np.round(rng.beta(0.8, 0.8, ROWS), 3)
+    return (rng.random(ROWS) < (1 - c if wrong else c)).astype(int), c
+
+
+def several(wrong):
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.ones(3), ROWS)
+    q = np.roll(p, 1, axis=1) if wrong else p
+    return (q.cumsum(axis=1) < rng.random((ROWS, 1))).sum(axis=1).clip(0, 2), p
+
+
+def agree(id, *data, **options):
+    result = cal.interval(id, *data, n_resamples=DRAWS, confidence_level=1 - ALPHA, rng=5, **options)
+    if np.isnan(result.estimate):
+        return result
+    if result.method not in ("inversion", "triangle"):
+        assert result.note  # says why rows are resampled instead
+        return result
+    test = cal.test(id, *data, method="monte-carlo", n_resamples=DRAWS, rng=5, **options)
+    assert result.pvalue == test.pvalue
+    assert result.low <= result.high
+    perfect = cal.catalogue[id].perfect
+    assert (result.low <= perfect <= result.high) == (test.pvalue > ALPHA)
+    decided[bool(test.pvalue > ALPHA)] += 1
+    return result
+
+
+#: Each value is a fit of a tenth of a second and more; they go the way of ici.
+SLOW = ("ece_pl", "ece_pl3")
+WALKED = [e for e in ENTRIES if e.reads == "predictions" and e.id not in SLOW]
+
+
+@pytest.mark.parametrize("entry", WALKED, ids=lambda e: e.id)
+def test_binary_and_several_classes(entry):
+    for wrong in (True,) if entry.costly else (False, True):
+        y, c = binary(wrong)
+        agree(entry.id, y, c, **extra(entry, ROWS))
+    if entry.default_lens != "binary" and not entry.costly:
+        y, p = several(True)
+        agree(entry.id, y, p, **rows_for_classes(entry, extra(entry, ROWS), p))
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.reads != "predictions"], ids=lambda e: e.id)
+def test_detections(entry):
+    result = agree(entry.id, detections(n=60, n_images=12))
+    assert result.method in ("triangle", "basic")
+
+
+@pytest.mark.parametrize("lens", ["class-wise", "full", "top-label"])
+@pytest.mark.parametrize("id", ["ece", "mce", "ecce_mad", "mmce", "skce_b", "skce_uq"])
+def test_lenses(id, lens):
+    if lens not in cal.catalogue[id].lenses:
+        pytest.skip("not a lens of this metric")
+    for wrong in (False, True):
+        assert agree(id, *several(wrong), lens=lens).method in ("inversion", "triangle")
+
+
+@pytest.mark.parametrize("weight_type", ["frequency", "importance"])
+@pytest.mark.parametrize("id", ["ece", "ecce_r", "mmce", "ce2_db", "smece"])
+def test_weights_of_both_kinds(id, weight_type):
+    w = np.random.default_rng(0).integers(1, 4, ROWS)
+    for wrong in (False, True):
+        for data in (binary(wrong), several(wrong)):
+            agree(id, *data, sample_weight=w, weight_type=weight_type)
+
+
+def test_classifier_metrics_of_detections_are_inverted():
+    found = detections(n=60, n_images=12)
+    assert agree("ece", found).method == "inversion"
+    assert agree("ecce_mad", found).method == "inversion"
+
+
+def test_both_decisions_were_seen():
+    assert min(decided.values()) > 20 or sum(decided.values()) < 100  # fewer ran: a single test was asked for
+
+
+# -- shares -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("id", ["ece", "ecce_mad", "mmce", "mce"])
+def test_shares_are_rows_that_weigh_as_much(id):
+    rng = np.random.default_rng(0)
+    c, votes = rng.random(60), rng.integers(0, 5, 60)
+    share = votes / 4
+    result = cal.interval(id, share, c, n_resamples=DRAWS, rng=1, confidence_level=0.9)
+    row = np.concatenate([np.arange(60)] * 2)
+    y, w = np.repeat([0, 1], 60), np.concatenate([1 - share, share])
+    keep = w > 0
+    order = np.lexsort((y[keep], row[keep]))
+    row, y, w = row[keep][order], y[keep][order], w[keep][order]
+    same = cal.interval(id, y, c[row], sample_weight=w, weight_type="importance", n_resamples=DRAWS, rng=1,
+                        confidence_level=0.9)  # fmt: skip
+    assert (result.method, result.low, result.high) == (same.method, pytest.approx(same.low), pytest.approx(same.high))
+    assert result.method == "inversion"
+    assert result.estimate == pytest.approx(cal.compute(id, share, c))
+
+
+# -- what means nothing, and what is not given ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("id", ["calibration_e_value", "ehl", "honest_error"])
+@pytest.mark.parametrize("method", ["auto", "percentile"])
+def test_intervals_that_mean_nothing_are_refused(id, method):
+    assert method in METHODS
+    y, c = binary(False)
+    with pytest.raises(ValueError, match=f"an interval around {id} means nothing: "):
+        cal.interval(id, y, c, method=method)
+    row = cal.evaluate(y, c, metrics=[id], intervals=True, n_resamples=DRAWS).row(id)
+    assert row.low is None
+    assert cal.catalogue[id].no_interval in row.note
