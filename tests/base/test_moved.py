@@ -1,0 +1,85 @@
+"""What 0.2 pickled or imported by a module's path is still found, also where the module has moved."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pickle
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+import calibrary as cal
+from calibrary.base.moved import MOVED
+from paths import REFERENCE
+from pickled import told
+
+#: Every module of 0.2, with the classes and the public functions it defined.
+MODULES = json.loads((REFERENCE / "modules_0_2.json").read_text(encoding="utf-8"))
+PICKLES = REFERENCE / "pickles_0_2"
+TOLD = json.loads((PICKLES / "told.json").read_text(encoding="utf-8"))
+
+
+def imported(path):
+    """The module, without a warning; a room whose own dependency is missing is passed over."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        try:
+            return importlib.import_module(path)
+        except ModuleNotFoundError as error:
+            if str(error.name).startswith("calibrary"):
+                raise
+            pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("path", sorted(MODULES))
+def test_every_module_of_before_is_found_with_what_it_defined(path):
+    module = imported(path)
+    for name in MODULES[path]:
+        assert hasattr(module, name), name
+
+
+@pytest.mark.parametrize("old", sorted(MOVED))
+def test_a_module_is_one_object_under_both_paths(old):
+    assert old in MODULES
+    module = imported(old)
+    assert module is importlib.import_module(MOVED[old])
+    assert module.__name__ == module.__spec__.name == MOVED[old]
+
+
+def test_importing_an_old_path_leaves_the_function_of_that_name_alone():
+    for name in ("interval", "power", "test", "verdict"):
+        function = getattr(cal, name)
+        module = importlib.import_module(f"calibrary.inference.{name}")
+        assert getattr(cal.inference, name) is function is getattr(module, name)
+
+
+def test_old_paths_are_opened_only_when_asked_for():
+    code = "import sys, calibrary; print(sorted(m for m in calibrary.base.moved.MOVED if m in sys.modules))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == str([f"calibrary.inference.{name}" for name in ("interval", "power", "test", "verdict")])
+
+
+@pytest.mark.parametrize("name", sorted(TOLD))
+@pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
+def test_a_pickle_of_before_loads_and_says_the_same(name):
+    thing = pickle.loads((PICKLES / f"{name}.pkl").read_bytes())
+    _assert_same(told(name, thing), TOLD[name])
+    again = pickle.loads(pickle.dumps(thing))
+    assert type(again) is type(thing)
+
+
+def _assert_same(now, before):
+    if isinstance(before, dict):
+        for key, value in before.items():  # a later version may say more
+            _assert_same(now[key], value)
+    elif isinstance(before, list):
+        assert len(now) == len(before)
+        for one, other in zip(now, before, strict=True):
+            _assert_same(one, other)
+    elif isinstance(before, float):
+        assert now == pytest.approx(before, rel=1e-9, abs=1e-12, nan_ok=True)
+    else:
+        assert now == before

@@ -1,0 +1,113 @@
+"""Objects that people keep in pickles: how each is made from forty rows, and what is read from it.
+
+``python tests/pickled.py FOLDER``, with the previous version on the path, writes the pickles and what was read from
+them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import calibrary as cal
+from calibrary.scale import State
+
+N = 40
+_rng = np.random.default_rng(0)
+C = np.round(_rng.beta(0.8, 0.8, N), 2)
+Y = (_rng.random(N) < 0.15 + 0.7 * C).astype(int)
+P = _rng.dirichlet(np.ones(3), N)
+K = np.array([_rng.choice(3, p=row) for row in P])
+GROUPS = np.arange(N) % 3
+FEW = {"n_resamples": 19, "rng": 0}
+
+MADE = {
+    "predictions": lambda: cal.predictions(Y, C),
+    "predictions_classes": lambda: cal.predictions(K, P),
+    "matches": lambda: cal.matched_detections(
+        _rng.random(N) < C, C, iou=_rng.uniform(0.5, 1, N), category=GROUPS % 2, image=np.arange(N) // 4, n_missed=3
+    ),
+    "interval": lambda: cal.interval("ece", Y, C, **FEW),
+    "interval_bootstrap": lambda: cal.interval("bs", Y, C, method="basic", **FEW),
+    "method_inversion": cal.Inversion,
+    "method_bootstrap": cal.Bootstrap,
+    "method_triangle": cal.Triangle,
+    "method_monte_carlo": cal.MonteCarlo,
+    "test": lambda: cal.test("ece", Y, C, **FEW),
+    "test_hosmer_lemeshow": lambda: cal.hosmer_lemeshow_test(Y, C),
+    "test_kuiper": lambda: cal.kuiper_calibration_error_test(Y, C),
+    "test_segments": lambda: cal.multicalibration_error_test(Y, C, by=GROUPS, **FEW),
+    "e_value": lambda: cal.test("calibration_e_value", Y, C),
+    "cox": lambda: cal.compute("cox", Y, C),
+    "comparison": lambda: cal.compare("bs", Y, C, 0.8 * C + 0.1, **FEW),
+    "null_distribution": lambda: cal.null_distribution("ece", C, **FEW),
+    "reading_band": lambda: cal.reading_band("ece", Y, C, **FEW),
+    "power": lambda: cal.power("spiegelhalter", 40, error=0.1, **FEW),
+    "verdict": lambda: cal.verdict("ece < 0.2", Y, C, **FEW),
+    "decision": lambda: cal.inference.decide(cal.predictions(Y, C), cal.Question(n_resamples=99, rng=0)),
+    "evaluation": lambda: cal.evaluate(Y, C),
+    "parts": lambda: cal.compute("bs", Y, C, by=GROUPS, average=None),
+    "reliability_bins": lambda: cal.reliability_bins(Y, C, n_bins=5),
+    "cumulative_difference": lambda: cal.cumulative_difference(Y, C),
+    "decomposition": lambda: cal.score_decomposition(Y, C),
+    "neighbor_curve": lambda: cal.ece_knn_curve(Y, C),
+    "murphy_curve": lambda: cal.murphy_curve(Y, C),
+    "honest_band": lambda: cal.honest_band(Y, C),
+    "coverage_curve": lambda: cal.set_coverage_curve(K, P),
+    "recalibrator": lambda: cal.Recalibrator("platt").fit(C, Y),
+    "recalibration_gain": lambda: cal.recalibration_gain(Y, C, rng=0),
+    "recommendations": cal.recommend,
+    "correction": lambda: cal.catalogue["ece"].corrections[0],
+    "monitor": cal.CalibrationMonitor,
+    "state": lambda: State().update(Y, C),
+}
+
+#: What is read from an object that is no record of named values.
+READ = {
+    "predictions": lambda it: cal.brier_score(it),
+    "predictions_classes": lambda it: cal.brier_score(it),
+    "matches": lambda it: cal.compute("laece", it),
+    "evaluation": lambda it: [[row.id, row.value] for row in it],
+    "recalibrator": lambda it: it.transform(C),
+    "recommendations": lambda it: [one.id for one in it],
+    "monitor": lambda it: it.update(Y, C),
+    "state": lambda it: cal.brier_score(it),
+}
+
+
+def told(name: str, thing: object) -> object:
+    """What an object says, as JSON would keep it."""
+    return json.loads(json.dumps(_plain(READ[name](thing) if name in READ else thing)))
+
+
+def _plain(value: object) -> object:
+    if dataclasses.is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    return value if value is None or isinstance(value, str | bool | int | float) else type(value).__name__
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    warnings.simplefilter("ignore")
+    said = {}
+    for name, make in MADE.items():
+        data = pickle.dumps(make(), protocol=4)
+        (folder / f"{name}.pkl").write_bytes(data)
+        said[name] = told(name, pickle.loads(data))
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in said.items())
+    (folder / "told.json").write_text("{\n" + lines + "\n}\n")
