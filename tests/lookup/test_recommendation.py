@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary import recommendation
+from calibrary.lookup import recommend as recommendation
 from calibrary.lookup.study_findings import finding
 from calibrary.metrics.machinery.facts import Facts
 from calibrary.metrics.machinery.table2 import TABLE_2

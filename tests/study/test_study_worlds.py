@@ -11,7 +11,8 @@ import pytest
 from scipy import integrate, stats
 
 import calibrary as cal
-from calibrary import findings, study
+from calibrary import study
+from calibrary.lookup import study_findings as findings
 from calibrary.study.measures import Field, Readings, spearman
 from calibrary.study.panel import Number, binary_panel, left_out, studied
 from calibrary.study.presets import PRESETS, Preset, Size
