@@ -15,11 +15,9 @@ import re
 import numpy as np
 
 import calibrary as cal
-from paths import REFERENCE, TESTS
+from paths import REFERENCE
 
 ROOT = REFERENCE
-#: Real detection samples are public data under their own licences and stay outside the project.
-SHARED = TESTS.parents[1] / "shared" / "reference" / "data"
 
 
 @functools.cache
@@ -94,14 +92,9 @@ def keywords(entry):
     return params
 
 
-def data_path(name):
-    here = ROOT / "data" / name
-    return here if here.exists() else SHARED / name
-
-
 @functools.cache
 def detection_file(name):
-    return json.loads(data_path(name).read_text())
+    return json.loads((ROOT / "data" / name).read_text())
 
 
 def call(entry):

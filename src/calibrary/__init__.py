@@ -6,13 +6,14 @@ Every probability-calibration metric, one library. Start with ``evaluate(y, p)``
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from calibrary import datasets as datasets
 from calibrary._version import __version__ as __version__
 from calibrary.base.errors import *
 from calibrary.base.errors import deprecated as _deprecated
+from calibrary.base.errors import installed as _installed
+from calibrary.base.errors import room as _room
 from calibrary.base.moved import keep_old_paths as _keep_old_paths
 from calibrary.data import *
 from calibrary.data import lens as lens
@@ -103,11 +104,13 @@ from calibrary.question import Question
 from calibrary.recalibrate import *
 from calibrary.reporting import *
 
-#: Rooms with dependencies of their own, opened when first entered.
+#: Rooms that are loaded when first used.
 _ROOMS = (
     "diagnostics", "gallery", "grouping", "kernels", "losses", "maps", "mlflow", "models", "plots", "recalibrate",
     "scale", "sklearn", "study",
 )  # fmt: skip
+#: Rooms that cannot be loaded at all without a package; ``dir`` names them where it is installed.
+_NEEDS = {"losses": "torch", "mlflow": "mlflow"}
 
 #: What people call besides the metrics themselves.
 _VERBS = (
@@ -172,10 +175,7 @@ def __getattr__(name: str) -> Any:
         _deprecated(f"calibrary.{name}", f"calibrary.{_RENAMED[name]}")
         return globals()[_RENAMED[name]]
     if name in _ROOMS:
-        try:
-            return import_module(f"calibrary.{name}")
-        except ModuleNotFoundError as error:  # an optional room without its dependency is not there, and says why
-            raise AttributeError(str(error)) from error
+        return _room(f"calibrary.{name}")
     raise AttributeError(f"module 'calibrary' has no attribute {name!r}{_hint(name)}")
 
 
@@ -192,4 +192,5 @@ def _hint(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_ROOMS, "__version__"})
+    rooms = {room for room in _ROOMS if room not in _NEEDS or _installed(_NEEDS[room])}
+    return sorted({*__all__, *rooms, "__version__"})

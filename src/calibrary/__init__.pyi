@@ -11,9 +11,7 @@ from calibrary import diagnostics as diagnostics
 from calibrary import gallery as gallery
 from calibrary import grouping as grouping
 from calibrary import kernels as kernels
-from calibrary import losses as losses
 from calibrary import maps as maps
-from calibrary import mlflow as mlflow
 from calibrary import models as models
 from calibrary import plots as plots
 from calibrary import recalibrate as recalibrate

@@ -11,7 +11,7 @@ SIZES = {"wide": (1280, 1000), "narrow": (390, 844)}
 
 @pytest.fixture(scope="session")
 def driver():
-    selenium = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
+    selenium = pytest.importorskip("selenium.webdriver")
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     service = shutil.which("chromedriver")
     if chromium is None or service is None:

@@ -285,7 +285,7 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path, four):
     refused(call("detection", "report", tmp_path / "gt.json", tmp_path / "r.json"), "gt.json")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.skipif(os.geteuid() == 0, reason="not as root: root may read everything")
 def test_a_file_that_may_not_be_read_is_one_sentence(four):
     four.chmod(0)
     refused(call("metric", "bs", four), "permission denied")

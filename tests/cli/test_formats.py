@@ -396,6 +396,6 @@ def test_a_pdf_is_the_printed_page():
     try:
         pdf.browser()
     except ValueError as missing:
-        pytest.skip(str(missing))
+        pytest.skip(f"no browser: {missing}")
     made = pdf.pdf("<!doctype html><title>x</title><p>calibrated</p>")
     assert made.startswith(b"%PDF")

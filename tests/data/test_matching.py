@@ -12,13 +12,13 @@ import pytest
 
 import calibrary as cal
 from calibrary.data import geometry
-from golden import data_path, detection_file, parts
+from golden import detection_file, parts
 
 RULES = ("coco", "max-iou", "gt-best", "independent")
 
 
-def pair(name="detection"):
-    return detection_file(f"{name}_ground_truth.json"), detection_file(f"{name}_results.json")
+def pair():
+    return detection_file("detection_ground_truth.json"), detection_file("detection_results.json")
 
 
 def random_pair(rng, n_images=3, n_classes=2, crowds=True, ignores=False, decimals=1):
@@ -123,11 +123,8 @@ def test_threshold_zero_with_zero_overlap_is_pycocotools():
             assert int(got.missed().sum()) == missed
 
 
-@pytest.mark.parametrize("name", ["detection", "coco100", "sahi2"])
-def test_real_files_match_as_in_pycocotools(name):
-    if not data_path(f"{name}_results.json").exists():
-        pytest.skip("a real detection sample that is not shipped with the project")
-    truth, results = pair(name)
+def test_files_match_as_in_pycocotools():
+    truth, results = pair()
     for threshold, area in ((0.5, None), (0.75, [32.0**2, 96.0**2])):
         expected, missed = by_pycocotools(truth, results, threshold, 100, area)
         got = cal.match_detections(
@@ -139,8 +136,6 @@ def test_real_files_match_as_in_pycocotools(name):
 
 @pytest.mark.parametrize("entry", parts("detection", "match"), ids=lambda e: f"{e['data'][0][:7]}-{e['params']}")
 def test_counts_equal_the_golden_ones(entry):
-    if not all(data_path(n).exists() for n in entry["data"]):
-        pytest.skip("a real detection sample that is not shipped with the project")
     m = cal.match_detections(*map(detection_file, entry["data"]), **entry["params"])
     want = entry["value"]
     assert (len(m), int(m.correct.sum()), int(m.missed().sum())) == (want["n"], want["tp"], want["fn"])

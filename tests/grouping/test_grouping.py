@@ -301,7 +301,7 @@ def test_row_order_never_changes_the_groups(grouping):
 @pytest.mark.parametrize("grouping", GROUPINGS, ids=lambda g: type(g).__name__)
 def test_one_row_is_one_group(grouping):
     if isinstance(grouping, CrossValidated):
-        pytest.skip("needs as many rows as folds")
+        pytest.skip("does not apply: needs as many rows as folds")
     assert len(grouping.groups(cal.predictions([1], [0.25]))) == 1
 
 

@@ -215,9 +215,9 @@ def same(got, expected, entry):
 @every_metric
 def test_interval_of_every_metric_is_that_of_its_values_on_resampled_rows(entry):
     if entry.fixed is not None and entry.id not in PAIRS:
-        pytest.skip("keeps options of the original data: tested below")
+        pytest.skip("does not apply: keeps options of the original data: tested below")
     if entry.no_interval:
-        pytest.skip("an interval around it means nothing, and is refused")
+        pytest.skip("does not apply: an interval around it means nothing, and is refused")
     for y, p, kw in problems(entry):
         result = cal.interval(entry.id, y, p, method="basic", n_resamples=N_FEW, rng=5, **kw)
         rng = np.random.default_rng(5)
@@ -254,7 +254,7 @@ def test_monte_carlo_test_of_every_metric_is_that_of_its_values_on_redrawn_label
 @pytest.mark.parametrize("classes", [2, 3])
 def test_consistency_resampling_draws_rows_then_labels(id, lens, classes):
     if lens not in ("auto", *cal.catalogue[id].lenses):
-        pytest.skip("not through this lens")
+        pytest.skip("does not apply: not through this lens")
     y, p = sample(60, 1, grid=20) if classes == 2 else multi(60, 3)
     result = cal.test(id, y, p, method="consistency", n_resamples=5, rng=7, lens=lens)
     rng = np.random.default_rng(7)

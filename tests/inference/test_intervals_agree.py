@@ -78,7 +78,7 @@ def test_detections(entry):
 @pytest.mark.parametrize("id", ["ece", "mce", "ecce_mad", "mmce", "skce_b", "skce_uq"])
 def test_lenses(id, lens):
     if lens not in cal.catalogue[id].lenses:
-        pytest.skip("not a lens of this metric")
+        pytest.skip("does not apply: not a lens of this metric")
     for wrong in (False, True):
         assert agree(id, *several(wrong), lens=lens).method in ("inversion", "triangle")
 

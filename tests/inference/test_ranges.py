@@ -77,7 +77,7 @@ def test_intervals_with_options_that_change_the_range_hold_their_estimate(id, op
 @pytest.mark.parametrize("wrong", [True, False])
 def test_every_metric_stays_in_its_range_on_the_worst_data(entry, k, wrong):
     if entry.reads != "predictions" or set(entry.needs) & {"features", "groups", "model"} or entry.fields:
-        pytest.skip("needs more than predictions")
+        pytest.skip("does not apply: needs more than predictions")
     y, p = problem(k, wrong=wrong)
     data = predictions(y, p)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -85,7 +85,7 @@ def test_every_metric_stays_in_its_range_on_the_worst_data(entry, k, wrong):
         try:
             value = measure(entry, data, Question())
         except (ValueError, TypeError) as error:
-            pytest.skip(str(error))
+            pytest.skip(f"does not apply: {error}")
     low, high = range_of(entry, Question(), data)
     value = np.asarray(value, dtype=float)
     known = value[~np.isnan(value)] if value.ndim else value

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from calibrary import losses  # noqa: E402
 from loss_cases import CASES, N, binary, by_row, multi, named  # noqa: E402
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 EVERY = [*CASES, ("atb", {}), ("bounded_brier", {"low": 0.1, "high": 0.9}), ("bounded_log", {"low": 0.1, "high": 0.9})]
 every_case = pytest.mark.parametrize(("metric", "options"), EVERY, ids=named)

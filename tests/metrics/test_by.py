@@ -16,9 +16,9 @@ OF_ROWS = [e for e in ENTRIES if e.reads == "predictions"]  # detections are spl
 @pytest.mark.parametrize("entry", OF_ROWS, ids=lambda e: e.id)
 def test_the_value_of_a_part_is_that_of_its_rows(entry):
     if "by" in entry.options:
-        pytest.skip("has a by= of its own")
+        pytest.skip("does not apply: has a by= of its own")
     if not entry.order_free:
-        pytest.skip("rows are dealt to folds by their place")
+        pytest.skip("does not apply: rows are dealt to folds by their place")
     y, c = binary(180)
     c = np.clip(c, 0.01, 0.99)
     site = np.array(["north", "south", "north"])[np.arange(len(y)) % 3]

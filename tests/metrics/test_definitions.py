@@ -167,11 +167,11 @@ def test_a_definition_honours_options_that_the_metric_has(id):
 def test_the_metric_is_its_definition(id, data):
     y, p = DATA[data]()
     if p.ndim == 2 and ENTRIES[id].default_lens == "binary":
-        pytest.skip("of two classes only")
+        pytest.skip("does not apply: of two classes only")
     if len(y) < DEFINITIONS[id].least:
-        pytest.skip("needs more rows")
+        pytest.skip("does not apply: needs more rows")
     if id in SLOW and data not in ("random", "ties", "four classes"):
-        pytest.skip("takes long, and other data show nothing new")
+        pytest.skip("does not apply: takes long, and other data show nothing new")
     y, p = y[: DEFINITIONS[id].most], p[: DEFINITIONS[id].most]
     check(id, y, p, **needed(id, y, p))
 
@@ -181,9 +181,9 @@ def test_the_metric_is_its_definition(id, data):
 def test_a_weight_is_the_row_written_as_often(id, data):
     y, p = DATA[data]()
     if p.ndim == 2 and ENTRIES[id].default_lens == "binary":
-        pytest.skip("of two classes only")
+        pytest.skip("does not apply: of two classes only")
     if ENTRIES[id].weights == "none":
-        pytest.skip("takes no weights")
+        pytest.skip("does not apply: takes no weights")
     n = DEFINITIONS[id].most // 2
     y, p = y[:n], p[:n]
     check(id, y, p, np.arange(len(y)) % 4, **needed(id, y, p))
@@ -418,7 +418,7 @@ VECTOR_VARIANTS = {
 def test_whole_vectors_are_compared_as_the_definition_says(id, options, data):
     y, p = DATA[data]()
     if options.get("reference_class", 0) >= definitions.columns(p).shape[1]:
-        pytest.skip("no such class")
+        pytest.skip("does not apply: no such class")
     check(id, y, p, lens="full", **needed(id, y, p), **options)
     check(id, y, p, 1 + np.arange(len(y)) % 3, lens="full", **needed(id, y, p), **options)
 
@@ -450,7 +450,7 @@ def replicates(id, y, p, rows_or_labels):
 def test_a_fast_path_is_the_definition_of_other_weights_and_labels(id, ascending):
     labels_only = id in fast._LABELS_ONLY  # of several classes, where the kernel between all pairs is held
     if labels_only and ascending:
-        pytest.skip("vectors have no order")
+        pytest.skip("does not apply: vectors have no order")
     y, c = DATA["four classes" if labels_only else "hundredths"]()
     order = np.argsort(c, kind="stable") if ascending else slice(None)
     y, c = y[order], c[order]
@@ -475,7 +475,7 @@ def test_a_fast_path_is_the_definition_of_other_weights_and_labels(id, ascending
 def test_bootstrap_replicates_are_the_definition_of_the_rows_drawn(id, data):
     y, p = (x[: DEFINITIONS[id].most] for x in DATA[data]())
     if p.ndim == 2 and ENTRIES[id].default_lens == "binary":
-        pytest.skip("of two classes only")
+        pytest.skip("does not apply: of two classes only")
     rng = np.random.default_rng(5)
     drawn = [rng.integers(0, len(y), len(y)) for _ in range(4)]
     with warnings.catch_warnings():

@@ -127,7 +127,7 @@ def test_near_misses_are_suggested():
 @every_metric
 def test_row_order_changes_nothing(entry):
     if not entry.order_free:
-        pytest.skip(entry.order_note)
+        pytest.skip(f"does not apply: {entry.order_note}")
     for y, p, kw in problems(entry):
         i = np.random.default_rng(5).permutation(len(y))
         same(entry(y[i], p[i], **rows(kw, i)), entry(y, p, **kw))
@@ -137,7 +137,7 @@ def test_row_order_changes_nothing(entry):
 @every_metric
 def test_weight_two_is_the_row_written_twice(entry):
     if entry.weights != "repetition":
-        pytest.skip(entry.weights_note)
+        pytest.skip(f"does not apply: {entry.weights_note}")
     for y, p, kw in problems(entry):
         w = np.arange(len(y)) % 4  # zero leaves a row out
         i = np.repeat(np.arange(len(y)), w)
@@ -150,7 +150,7 @@ def test_weights_and_row_order_mean_the_same_for_many_rows(entry):
     # where few nodes stand for many rows, sums are compiled, or blocks follow one another
     other_input = set(entry.needs) - {"order", "distributions"}
     if entry.weights != "repetition" or entry.slow_binary or not entry.order_free or other_input:
-        pytest.skip("needs other input, is too slow, or does not promise it")
+        pytest.skip("does not apply: needs other input, is too slow, or does not promise it")
     y, c = binary(30_000, decimals=12)
     w = np.arange(len(y)) % 4
     i = np.random.default_rng(5).permutation(np.repeat(np.arange(len(y)), w))
@@ -246,7 +246,7 @@ def test_inputs_are_never_modified(entry):
 @every_metric
 def test_swapping_the_classes_changes_nothing_where_the_entry_says_so(entry):
     if not entry.symmetric:
-        pytest.skip("not symmetric")
+        pytest.skip("does not apply: not symmetric")
     # dyadic confidences, so that 1 - c is exact and ties stay ties; none on a bin edge
     rng = np.random.default_rng(3)
     c = rng.integers(1, 1024, 120) / 1024
@@ -347,7 +347,7 @@ BAD = {
 def test_bad_input_is_refused_with_a_sentence(entry, case):
     data, kw, sentence = BAD[case]
     if case == "label that is a score" and entry.fractional != "no":
-        pytest.skip("takes shares between 0 and 1 as labels")
+        pytest.skip("does not apply: takes shares between 0 and 1 as labels")
     with pytest.raises((ValueError, TypeError), match=sentence):
         entry(*data, **kw, **extra(entry, 30))
 
@@ -376,7 +376,7 @@ def test_a_p_value_is_a_probability_and_calibrated_data_pass(entry):
     y = (rng.random(300) < c).astype(int)
     options = {"rng": 0} if "rng" in inspect.signature(TESTS[entry.id].formula).parameters else {}
     if "query" in entry.needs:
-        pytest.skip("needs a query point")
+        pytest.skip("does not apply: needs a query point")
     result = cal.test(entry.id, y, c, **options, **extra(entry, 300))
     statistic, pvalue = result
     assert math.isfinite(statistic)

@@ -21,7 +21,7 @@ CPU = torch.device("cpu")
 DEVICES = [
     CPU,
     pytest.param(
-        "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device")
+        "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
     ),
 ]
 on_devices = pytest.mark.parametrize("device", DEVICES, ids=str)
@@ -163,7 +163,7 @@ def test_nothing_imports_torch_without_a_tensor_on_a_gpu():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_a_tensor_on_a_gpu_is_measured_there():
     y, p = multi(3000, 10)
     there = cal.predictions(y, torch.tensor(p, device="cuda"))

@@ -237,7 +237,7 @@ def test_every_stored_page_is_in_the_navigation():
 def test_pages_about_packages_reproduce_both_numbers(source):
     """Their assertions hold; the slow definition on relplot's page is left to `make tutorials`."""
     if source.stem in ("relplot", "mcgrad"):
-        pytest.skip("takes seconds")
+        pytest.skip("make tutorials runs this page")
     if source.stem == "scikit-learn":
         pytest.importorskip("sklearn")
     text = source.read_text(encoding="utf-8")

@@ -40,7 +40,7 @@ def in_sqlite(columns: dict[str, list[Any]], text: str) -> dict[str, list[Any]]:
     try:
         db.execute("SELECT floor(0.5)")
     except sqlite3.OperationalError:
-        pytest.skip("this SQLite was built without floor()")
+        pytest.skip("this build lacks: floor() of SQLite")
     db.execute(f"CREATE TABLE preds ({', '.join(columns)})")
     places = ", ".join("?" * len(columns))
     db.executemany(f"INSERT INTO preds VALUES ({places})", zip(*columns.values(), strict=True))
@@ -126,7 +126,7 @@ def test_what_the_text_refuses() -> None:
 
 @pytest.mark.parametrize("g", [240, 4800, 19200, 76800])
 def test_duckdb_finds_the_same_cells_for_adversarial_values(g: int) -> None:
-    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    duckdb = pytest.importorskip("duckdb")
     p = adversarial(many=100_000)
     y = (RNG(0).random(len(p)) < p).astype(int)
     db = duckdb.connect()
@@ -136,7 +136,7 @@ def test_duckdb_finds_the_same_cells_for_adversarial_values(g: int) -> None:
 
 
 def test_duckdb_reads_the_files_a_scan_reads(tmp_path: Path) -> None:
-    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    duckdb = pytest.importorskip("duckdb")
     y, p = some()
     for i in range(3):
         short = p.astype(np.float32) if i == 1 else p
@@ -151,8 +151,8 @@ def test_duckdb_reads_the_files_a_scan_reads(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed", reason="dask and distributed are not installed")
-    pytest.importorskip("dask.dataframe", reason="dask[dataframe] is not installed")
+    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("dask.dataframe")
     # workers import the package from where it is tested
     os.environ["PYTHONPATH"] = os.pathsep.join([*sys.path, os.environ.get("PYTHONPATH", "")])
     with (
@@ -230,7 +230,7 @@ def test_dask_gives_the_same_state_when_a_worker_is_killed(client: Any, tmp_path
 
 @pytest.mark.parametrize("g", [240, 4800, 19200, 76800])
 def test_torch_finds_the_same_cells_for_adversarial_values(g: int) -> None:
-    torch = pytest.importorskip("torch", reason="torch is not installed")
+    torch = pytest.importorskip("torch")
     p = adversarial(many=100_000)
     y = (RNG(0).random(len(p)) < p).astype(int)
     metric = cal.scale.torch.CalibrationMetric("ece", resolution=g)
@@ -240,7 +240,7 @@ def test_torch_finds_the_same_cells_for_adversarial_values(g: int) -> None:
 
 
 def test_torch_metric_has_the_habits_of_torchmetrics() -> None:
-    torch = pytest.importorskip("torch", reason="torch is not installed")
+    torch = pytest.importorskip("torch")
     metric_of = cal.scale.torch.CalibrationMetric
     y, p = some(600)
     batches = [(torch.from_numpy(p[i : i + 200]), torch.from_numpy(y[i : i + 200])) for i in (0, 200, 400)]
@@ -264,7 +264,7 @@ def test_torch_metric_has_the_habits_of_torchmetrics() -> None:
 
 
 def test_torch_metric_of_several_classes() -> None:
-    torch = pytest.importorskip("torch", reason="torch is not installed")
+    torch = pytest.importorskip("torch")
     metric_of = cal.scale.torch.CalibrationMetric
     logits = torch.randn(500, 4, generator=torch.Generator().manual_seed(0))
     prob = torch.softmax(logits, dim=1)
@@ -283,7 +283,7 @@ def test_torch_metric_of_several_classes() -> None:
 
 
 def test_torch_metric_refuses_what_is_no_prediction() -> None:
-    torch = pytest.importorskip("torch", reason="torch is not installed")
+    torch = pytest.importorskip("torch")
     metric = cal.scale.torch.CalibrationMetric("ece")
     for p, y, said in [
         ([0.2, 1.5], [0, 1], r"preds\[1\] = 1\.5 is not in \[0, 1\]: pass probabilities, not logits"),
@@ -324,9 +324,9 @@ dist.destroy_process_group()
 
 
 def test_two_ranks_of_gloo_give_the_state_of_one_process(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch", reason="torch is not installed")
+    torch = pytest.importorskip("torch")
     if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
-        pytest.skip("this torch was built without gloo")
+        pytest.skip("this build lacks: gloo of PyTorch")
     y, p = some(4000)
     prob, label = RNG(1).dirichlet(np.ones(3), 4000), RNG(2).integers(0, 3, 4000)
     np.savez(tmp_path / "data.npz", y=y, p=p, prob=prob, label=label)
@@ -349,10 +349,10 @@ def test_two_ranks_of_gloo_give_the_state_of_one_process(tmp_path: Path) -> None
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
     if os.environ.get("CALIBRARY_ENGINES") != "1":
-        pytest.skip("Spark takes a minute to start: make engines runs this")
-    pyspark = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
+        pytest.skip("no Spark: make engines runs this")
+    pyspark = pytest.importorskip("pyspark.sql")
     if shutil.which("java") is None:
-        pytest.skip("there is no Java for Spark")
+        pytest.skip("no Spark: there is no Java")
     made = (
         pyspark.SparkSession.builder.master("local-cluster[2,1,1024]")
         .config("spark.ui.enabled", "false")

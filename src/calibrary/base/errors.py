@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -89,6 +91,25 @@ def extra(name: str, purpose: str) -> Iterator[None]:
         raise ModuleNotFoundError(
             f"{purpose} needs {error.name.split('.')[0]}: pip install 'calibrary[{name}]'", name=error.name
         ) from error
+
+
+def installed(package: str) -> bool:
+    """Can this package be imported? It is looked for and not loaded."""
+    try:
+        return find_spec(package) is not None
+    except (ImportError, ValueError):  # a finder that refuses the name, or None in sys.modules
+        return False
+
+
+def room(path: str) -> Any:
+    """A module that is loaded when it is first used; without its package it is no attribute, and the error says why.
+
+    ``hasattr``, ``help`` and ``inspect.getmembers`` expect an AttributeError and nothing else.
+    """
+    try:
+        return import_module(path)
+    except ModuleNotFoundError as error:
+        raise AttributeError(str(error)) from error
 
 
 def suggest(name: object, known: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from calibrary.base.errors import installed, room
 from calibrary.scale.accuracy import Accuracy, accuracy
 from calibrary.scale.classes import VectorState
 from calibrary.scale.detections import DetectionState
@@ -25,12 +26,10 @@ __all__ = ["Accuracy", "DetectionState", "State", "VectorState", "accuracy", "da
 
 
 def __getattr__(name: str) -> Any:
-    if name == "torch":  # opened when first entered
-        from importlib import import_module
-
-        return import_module("calibrary.scale.torch")
+    if name == "torch":
+        return room("calibrary.scale.torch")
     raise AttributeError(f"module 'calibrary.scale' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "torch"])
+    return sorted([*__all__, *(["torch"] if installed("torch") else [])])

@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import torch
+
+try:
+    import torch
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("calibrary.scale.torch needs PyTorch: pip install 'calibrary[torch]'") from error
 
 from calibrary.base.errors import one_of
 from calibrary.data.checks import are_probabilities

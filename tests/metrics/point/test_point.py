@@ -90,7 +90,7 @@ def test_the_vector_formula_at_two_classes_is_the_binary_one(id, binary_set):
     y, c = binary_set
     c = np.clip(c, 1e-3, 1 - 1e-3)
     if id == "asymmetric_ls":
-        pytest.skip("the other class sees the other sign")
+        pytest.skip("does not apply: the other class sees the other sign")
     two = np.column_stack([1 - c, c])
     np.testing.assert_allclose(cal.compute(id, y, two, lens="full"), cal.compute(id, y, c), rtol=1e-11, atol=1e-13)
 
@@ -758,7 +758,7 @@ def test_a_model_that_never_wavers_is_measured_as_if_its_decisions_were_the_labe
     shares = np.eye(classes)[decided] if classes == 3 else decided.astype(float)
     entry = cal.catalogue[id]
     if id == "general_ls" and classes == 3:
-        pytest.skip("is for two classes")
+        pytest.skip("does not apply: is for two classes")
     own = "full" if "full" in entry.lenses else entry.default_lens
     lens = own if classes == 3 else "binary"
     want = entry(decided, p, lens=lens)
