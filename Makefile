@@ -1,107 +1,140 @@
-# Every target makes its own .venv and installs what it needs; only Python 3.11+, git and make are assumed.
+# Every target makes the environment that it needs; only Python 3.11+, git and make are assumed.
+#
+# `make demo` and `make test` share .venv, as a new user has it. Every other target has an environment of its own, so that
+# nothing it installs can hide what those two are missing. .ci/run runs demo, test, lint, oldest, docs and test-torch.
+# It does not run the following, because they take long or need more: engines (Java), integrations (large packages),
+# fuzz (ten minutes), tutorials, wheel, bench, study. `make release-check` runs the first five of them too.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# A pinned version gives the CPU build where the package index has one: make test-torch TORCH=torch==2.13.0
+TORCH ?= torch
+# One thread for each pytest worker: the workers share the cores.
+PYTEST := OPENBLAS_NUM_THREADS=1
+# Files with tests that are skipped without PyTorch; of the common suite only the tests that name it.
+COMMON := $(shell find tests -name test_every_metric.py)
+TORCH_TESTS := $(filter-out $(COMMON),$(shell grep -rlE 'importorskip\("(torch|calibrary.losses)' tests))
 
-.PHONY: help demo test fuzz engines lint oldest bench study tutorials integrations docs wheel release-check clean
+.PHONY: help demo test test-quick test-torch fuzz engines lint oldest bench study tutorials integrations docs wheel \
+  release-check clean
 
 help:
-	@echo "make demo   evaluate the embedded data and write demo/report.html"
-	@echo "make test   run the tests"
-	@echo "make fuzz   attack it with awkward data for ten minutes; goes on where the last run ended"
-	@echo "make engines  run the tests that need Spark (and Java): two executors, one of them killed"
-	@echo "make lint   check style, types and the direction of imports"
-	@echo "make oldest run the common tests on the oldest numpy, scipy and numba declared"
-	@echo "make bench  compare with other packages and write benchmarks/RESULTS.md"
-	@echo "make study  run the study of all metrics (goes on where it stopped) and store its result"
-	@echo "make docs   build the documentation into site/ and check its links"
-	@echo "make tutorials     run the tutorials again and store their outputs in docs/tutorials/"
+	@echo "make demo          evaluate the embedded data and write demo/report.html"
+	@echo "make test          run the tests"
+	@echo "make test-quick    run a part of them in about two minutes, for people who change things"
+	@echo "make test-torch    run the tests that need PyTorch"
+	@echo "make lint          check style, types and the direction of imports"
+	@echo "make docs          build the documentation into site/ and check its links"
+	@echo "make oldest        run the common tests on the oldest numpy, scipy and numba declared"
+	@echo "make fuzz          attack it with awkward data for ten minutes; goes on where the last run ended"
+	@echo "make engines       run the tests that need Spark (and Java): two executors, one of them killed"
 	@echo "make integrations  run the tests against Lightning, torchmetrics, evaluate and MLflow"
+	@echo "make tutorials     run the tutorials again and store their outputs in docs/tutorials/"
 	@echo "make wheel         build the archives, install them in empty environments, use them"
+	@echo "make bench         compare with other packages and write benchmarks/RESULTS.md"
+	@echo "make study         run the study of all metrics (goes on where it stopped) and store its result"
 	@echo "make release-check everything that is too long for each change; run it before a release"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-$(VENV)/.installed: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet -e ".[all]"
+$(VENV)/.demo: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet -e ".[demo]"
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.installed
+$(VENV)/.test: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet -e ".[test]"
+	@touch $@ $(VENV)/.demo
+
+# .venv-NAME holds the extra NAME: lint, docs, engines, integrations, bench.
+$(VENV)-%/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-$*
+	$(VENV)-$*/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)-$*/bin/python -m pip install --quiet -e ".[$*]"
 	@touch $@
 
-$(VENV)/.lint: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet -e ".[lint]"
-	@touch $@
-
-$(VENV)/.docs: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet -e ".[docs]"
-	@touch $@
-
-demo: $(VENV)/.installed
+demo: $(VENV)/.demo
+	@echo "$(VENV) takes $$(du -sm $(VENV) | cut -f1) MB."
 	$(BIN)/calibrary demo
 
 test: $(VENV)/.test
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto  # one thread a worker: two workers share two cores
+	@$(BIN)/python tests/skips.py
+	$(PYTEST) $(BIN)/python -m pytest -n auto
+
+test-quick: $(VENV)/.test
+	$(PYTEST) $(BIN)/python -m pytest -n auto --quick tests
+
+test-torch: $(VENV)-torch/.installed
+	$(VENV)-torch/bin/python -m pip install --quiet "$(TORCH)" -e ".[test]"
+	$(PYTEST) CALIBRARY_MUST_RUN=torch $(VENV)-torch/bin/python -m pytest -n auto $(TORCH_TESTS) src/calibrary/losses src/calibrary/scale
+	$(PYTEST) CALIBRARY_MUST_RUN=torch $(VENV)-torch/bin/python -m pytest -n auto $(COMMON) -k torch
+
+# PyTorch is installed by the target that needs it, so that TORCH= can name the build.
+$(VENV)-torch/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-torch
+	$(VENV)-torch/bin/python -m pip install --quiet --upgrade pip
+	@touch $@
 
 fuzz: $(VENV)/.test
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -P benchmarks/fuzz.py --minutes 10  # -P: files there may be named as packages
+	$(PYTEST) $(BIN)/python -P benchmarks/fuzz.py --minutes 10  # -P: files there may be named as packages
 
-engines: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet -e ".[engines]"
-	CALIBRARY_ENGINES=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 tests/scale/test_scale_engines.py
+engines: $(VENV)-engines/.installed
+	$(VENV)-engines/bin/python -m pip install --quiet -e ".[test]"
+	$(PYTEST) CALIBRARY_ENGINES=1 CALIBRARY_MUST_RUN=spark $(VENV)-engines/bin/python -m pytest -n 0 $(shell find tests -name test_scale_engines.py)
 
-lint: $(VENV)/.lint
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/mypy --strict tests/typed_calls.py
-	$(BIN)/pyright tests/typed_calls.py
-	$(BIN)/lint-imports
-	$(BIN)/python scripts/make_stubs.py --check
+lint: $(VENV)-lint/.installed
+	$(VENV)-lint/bin/ruff check .
+	$(VENV)-lint/bin/ruff format --check .
+	$(VENV)-lint/bin/mypy
+	$(VENV)-lint/bin/mypy --strict tests/typed_calls.py
+	$(VENV)-lint/bin/pyright --pythonpath $(VENV)-lint/bin/python tests/typed_calls.py
+	$(VENV)-lint/bin/lint-imports
+	$(VENV)-lint/bin/python scripts/make_stubs.py --check
 
-# The oldest numpy, scipy and numba that pyproject declares, in an environment of their own.
+# The oldest numpy, scipy and numba that pyproject declares.
 oldest:
 	$(PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/python -m pip install --quiet --upgrade pip
 	$(VENV)-oldest/bin/python -m pip install --quiet "numpy==1.26.*" "scipy==1.12.*" "numba==0.59.*" pytest pytest-xdist hypothesis -e .
-	OPENBLAS_NUM_THREADS=1 $(VENV)-oldest/bin/python -m pytest -n auto tests/metrics/test_every_metric.py tests/metrics/test_golden.py
+	$(PYTEST) $(VENV)-oldest/bin/python -m pytest -n auto $(COMMON) $(shell find tests -name test_golden.py)
 
-bench: $(VENV)/.installed
-	$(BIN)/python benchmarks/peers.py
+bench: $(VENV)-bench/.installed
+	$(VENV)-bench/bin/python benchmarks/peers.py
+
+# Shards are kept in study-standard/: stop it with Ctrl-C and call it again.
+study: $(VENV)-bench/.installed
+	$(PYTEST) $(VENV)-bench/bin/calibrary study run --preset standard --out study-standard --workers 2
+	cp study-standard/study.json.gz src/calibrary/datasets/study.json.gz
+	$(VENV)-bench/bin/python scripts/make_study_page.py
 
 # No PyTorch: pages that need it are stored. The links are checked without a network.
-# Shards are kept in study-standard/: stop it with Ctrl-C and call it again.
-study: $(VENV)/.installed
-	OPENBLAS_NUM_THREADS=1 $(BIN)/calibrary study run --preset standard --out study-standard --workers 2
-	cp study-standard/study.json.gz src/calibrary/datasets/study.json.gz
-	$(BIN)/python scripts/make_study_page.py
-
-docs: $(VENV)/.docs
-	$(BIN)/python scripts/make_tutorials.py --check
-	$(BIN)/python scripts/make_docs.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
-	$(BIN)/python scripts/check_links.py site
+docs: $(VENV)-docs/.installed
+	$(VENV)-docs/bin/python scripts/make_tutorials.py --check
+	$(VENV)-docs/bin/python scripts/make_docs.py
+	NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build --quiet --strict
+	$(VENV)-docs/bin/python scripts/check_links.py site
 
 # Every tutorial that its packages are installed for; `make tutorials ONLY=training` runs one.
-tutorials: $(VENV)/.docs
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/make_tutorials.py $(ONLY)
+tutorials: $(VENV)-docs/.installed
+	$(PYTEST) $(VENV)-docs/bin/python scripts/make_tutorials.py $(ONLY)
 
-# The real packages are large and have opinions about versions: an environment of their own.
-integrations:
-	$(PYTHON) -m venv $(VENV)-integrations
-	$(VENV)-integrations/bin/python -m pip install --quiet --upgrade pip
-	$(VENV)-integrations/bin/python -m pip install --quiet -e ".[integrations]" "pytest>=8"
-	CALIBRARY_INTEGRATIONS=1 OPENBLAS_NUM_THREADS=1 $(VENV)-integrations/bin/python -m pytest tests/integrations/test_integrations.py
+# The real packages are large and have opinions about versions.
+integrations: $(VENV)-integrations/.installed
+	$(VENV)-integrations/bin/python -m pip install --quiet "pytest>=8"
+	$(PYTEST) CALIBRARY_INTEGRATIONS=1 CALIBRARY_MUST_RUN=integrations,torch $(VENV)-integrations/bin/python -m pytest $(shell find tests -name test_integrations.py)
 
-wheel: $(BIN)/python
-	$(BIN)/python -m pip install --quiet build twine
-	$(BIN)/python scripts/check_wheel.py
+wheel:
+	$(PYTHON) -m venv $(VENV)-wheel
+	$(VENV)-wheel/bin/python -m pip install --quiet --upgrade pip build twine
+	$(VENV)-wheel/bin/python scripts/check_wheel.py
 
-release-check: lint test oldest engines integrations fuzz tutorials docs wheel
+# One target after the other, also with make -j: they share the cores.
+release-check:
+	@set -e; for target in demo test lint oldest docs test-torch engines integrations fuzz tutorials wheel; do \
+	  started=$$(date +%s); echo "== make $$target"; $(MAKE) --no-print-directory $$target; \
+	  echo "== make $$target: ok in $$(($$(date +%s) - started)) s"; done
 	@echo "ready: tag the version (CONTRIBUTING.md, Releasing)"
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-integrations .venv-bench* build dist demo site .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* build dist demo site .mypy_cache .ruff_cache .hypothesis
