@@ -13,7 +13,7 @@ TORCH ?= torch
 PYTEST := OPENBLAS_NUM_THREADS=1
 # Files with tests that are skipped without PyTorch; of the common suite only the tests that name it.
 COMMON := $(shell find tests -name test_every_metric.py)
-TORCH_TESTS := $(filter-out $(COMMON),$(shell grep -rlE 'importorskip\("(torch|calibrary.losses)' tests))
+TORCH_TESTS := $(filter-out $(COMMON),$(shell grep -rlE 'importorskip..(torch|calibrary.losses)' tests))
 
 .PHONY: help demo test test-quick test-torch fuzz engines lint oldest bench study tutorials integrations docs wheel \
   release-check clean

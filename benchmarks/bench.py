@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+
 from data import make
 
 HERE = Path(__file__).parent

@@ -29,13 +29,13 @@ from typing import Any
 
 from bench import HERE, WARM, Answer, Bench, alone, in_turn, machine
 from calls import OURS, PACKAGES, SURPRISES, TASKS, Peer, Task
-from data import SIZED
 from environment import Environment, build
 from results import cells, markdown, ours_cells
 from rich.console import Console
 from rich.table import Table
 
 from calibrary.base.errors import suggest
+from data import SIZED
 
 RESULTS, STORED = HERE / "RESULTS.md", HERE / "results.json"
 out = Console()

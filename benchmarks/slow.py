@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from data import binary
 
 IDS = ("intce", "ece_pl", "ece_pl3", "bkde", "dkde", "skde", "ece_fott", "skce_uq", "tce", "ici", "ece", "bs")

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from data import binary, classes
 
 import calibrary as cal
+from data import binary, classes
 
 #: What is timed: name, largest ratio to np.argsort that is acceptable (None: no promise), function of the data, data.
 Row = tuple[str, float | None, Callable[..., Any], str]

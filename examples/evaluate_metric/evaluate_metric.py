@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import datasets
 import evaluate
 
 import calibrary as cal
+import datasets
 
 
 class CalibraryMetric(evaluate.Metric):

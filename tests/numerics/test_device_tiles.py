@@ -20,9 +20,7 @@ from calibrary.numerics.sums import torch_tiles  # noqa: E402
 CPU = torch.device("cpu")
 DEVICES = [
     CPU,
-    pytest.param(
-        "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-    ),
+    pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")),
 ]
 on_devices = pytest.mark.parametrize("device", DEVICES, ids=str)
 KERNELS = [("laplace", "tv"), ("laplace", "euclidean"), ("gaussian", "euclidean"), ("gaussian", "tv")]
