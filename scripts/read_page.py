@@ -1,6 +1,6 @@
 """Open a report in a real browser and print its headlines: ``python scripts/read_page.py demo/report.html``.
 
-The page is rendered by a headless Chromium. The exit status is 1 where no headline is shown, 2 where there is no browser.
+A headless Chromium renders the page. The exit status is 1 where it shows no headline, 2 where there is no browser.
 """
 
 from __future__ import annotations
