@@ -13,10 +13,10 @@ import numpy as np
 
 import calibrary as cal
 from calibrary.cli.waiting import seconds_left
-from calibrary.inference.draw.resampling import WATCHED, Work
+from calibrary.inference.draw.resampling import WATCHED, WorkDone
 
 
-class Watched(Work):
+class Watched(WorkDone):
     def __init__(self, pieces: int = 1) -> None:
         super().__init__(pieces)
         self.seen: list[float] = []
@@ -41,7 +41,7 @@ def test_work_moves_with_every_metric_and_every_draw() -> None:
 
 
 def test_two_models_are_two_halves() -> None:
-    work = Work(2)
+    work = WorkDone(2)
     work.part(0.2)
     work.at(1.0)
     assert work.done == 0.1

@@ -11,7 +11,7 @@ import typer
 from calibrary.base.files import check_writable, write_atomically
 from calibrary.cli.files import InputError
 from calibrary.cli.shared import err, plain, written
-from calibrary.reporting.index import Line, index
+from calibrary.reporting.index import IndexLine, index
 from calibrary.reporting.numbers import ends, number
 from calibrary.reporting.write import ENDINGS, save
 
@@ -45,7 +45,7 @@ def batch(files: Sequence[str], folder: Path, forms: Sequence[str], make: Maker,
 
     A file that fails leaves the others alone; the exit status is then 2, after everything else was written.
     """
-    lines: list[Line] = []
+    lines: list[IndexLine] = []
     made: list[Any] = []
     broken: list[str] = []
     for source, name in zip(files, _names(files), strict=True):
@@ -55,11 +55,11 @@ def batch(files: Sequence[str], folder: Path, forms: Sequence[str], make: Maker,
             reports, comparisons = make(source)
             save(reports, [folder / f"{name}.{form}" for form in forms], comparisons)
         except (ValueError, OSError) as error:
-            lines.append(Line(source, "", str(error), failed=True))
+            lines.append(IndexLine(source, "", str(error), failed=True))
             broken.append(f"{source}: {error}")
             continue
         made += reports
-        lines += [Line(_shown(source, r, reports), f"{name}.{forms[0]}", r.headline, _cells(r)) for r in reports]
+        lines += [IndexLine(_shown(source, r, reports), f"{name}.{forms[0]}", r.headline, _cells(r)) for r in reports]
     page = index(f"{len(files)} calibration reports", ("rows", "metric", "value", "interval"), lines)
     write_atomically(folder / "index.html", page.encode("utf-8", "replace"))
     written(folder / "index.html")

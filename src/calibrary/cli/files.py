@@ -41,7 +41,7 @@ class InputError(ValueError):
 
 
 @dataclass(frozen=True)
-class Table:
+class FileTable:
     """A file's columns by name; ``read`` brings those that are asked for."""
 
     name: str
@@ -73,6 +73,9 @@ class Table:
         return found
 
 
+Table = FileTable  # its name in 0.2, which pickles and imports may have
+
+
 #: Files that people have and that are not read, by their ending: what they are and what to do.
 _NOT_READ = {
     **dict.fromkeys((".bz2", ".xz", ".zst", ".7z", ".tar", ".zip"), "packed: unpack it first; .gz is read as it is"),
@@ -82,7 +85,7 @@ _NOT_READ = {
 }  # fmt: skip
 
 
-def open_table(source: str | Path) -> Table:
+def open_table(source: str | Path) -> FileTable:
     """The table in a file, a folder of parts, a pipe, or standard input ("-")."""
     if str(source) != "-" and _is_folder(Path(source)):
         return _parts(Path(source))
@@ -229,7 +232,7 @@ def files_in(folder: Path) -> list[Path]:
     return inside
 
 
-def _parts(folder: Path) -> Table:
+def _parts(folder: Path) -> FileTable:
     """A folder as one table: its files are parts of it, as Spark and Dask write them."""
     tables = [open_table(path) for path in files_in(folder)]
     first = tables[0]
@@ -246,7 +249,7 @@ def _parts(folder: Path) -> Table:
         return {name: _joined([part[name] for part in parts]) for name in wanted}
 
     several = (f"{len(tables)} files of {folder} read as one",) if len(tables) > 1 else ()
-    return Table(str(folder), first.names, read, (*several, *first.notes))
+    return FileTable(str(folder), first.names, read, (*several, *first.notes))
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
@@ -259,7 +262,7 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
 # -- CSV --------------------------------------------------------------------------------------------
 
 
-def _open_csv(name: str, content: Path | bytes) -> Table:
+def _open_csv(name: str, content: Path | bytes) -> FileTable:
     _need_arrow()
     import pyarrow.csv as pc
 
@@ -280,7 +283,7 @@ def _open_csv(name: str, content: Path | bytes) -> Table:
 
     guesses = [] if delimiter in ",\t" else [f"columns of {name} are separated by {delimiter!r}"]
     guesses += [f"decimal commas in {name}"] if decimal == "," else []
-    return Table(name, tuple(names), read, tuple(guesses))
+    return FileTable(name, tuple(names), read, tuple(guesses))
 
 
 def delimiter_of(head: str) -> str:
@@ -296,7 +299,7 @@ def _need_arrow() -> None:
         import pyarrow as pa  # noqa: F401
 
 
-def _open_parquet(name: str, content: Path | bytes) -> Table:
+def _open_parquet(name: str, content: Path | bytes) -> FileTable:
     _need_arrow()
     import pyarrow.parquet as pq
 
@@ -308,10 +311,10 @@ def _open_parquet(name: str, content: Path | bytes) -> Table:
         with _as_file(content) as file:
             return _from_arrow(pq.ParquetFile(file).read(columns=list(wanted)), wanted, name)
 
-    return Table(name, names, read)
+    return FileTable(name, names, read)
 
 
-def _open_arrow(name: str, content: Path | bytes) -> Table:
+def _open_arrow(name: str, content: Path | bytes) -> FileTable:
     _need_arrow()
     import pyarrow as pa
 
@@ -329,7 +332,7 @@ def _open_arrow(name: str, content: Path | bytes) -> Table:
         with _as_file(content) as file:
             return _from_arrow(opened(file).read_all().select(list(wanted)), wanted, name)
 
-    return Table(name, names, read)
+    return FileTable(name, names, read)
 
 
 def _from_arrow(table: Any, wanted: Sequence[str], name: str) -> Columns:
@@ -365,7 +368,7 @@ def _as_numpy(values: Any) -> Any:
 # -- JSON -------------------------------------------------------------------------------------------
 
 
-def _open_json(name: str, content: Path | bytes) -> Table:
+def _open_json(name: str, content: Path | bytes) -> FileTable:
     text = as_text(_as_bytes(content), name)
     start = text.lstrip()[:1]
     if start == "[":
@@ -376,7 +379,7 @@ def _open_json(name: str, content: Path | bytes) -> Table:
     if whole is None:
         return _of_records(name, lambda: objects_of_lines(text.splitlines(), name))
     if whole and all(isinstance(v, list) and not (v and isinstance(v[0], dict)) for v in whole.values()):
-        return Table(name, tuple(whole), lambda wanted: {c: _as_column(whole[c], c, name) for c in wanted})
+        return FileTable(name, tuple(whole), lambda wanted: {c: _as_column(whole[c], c, name) for c in wanted})
     lists = [key for key, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)]
     if len(lists) == 1:
         note = f"records of {name} taken from {lists[0]!r}"
@@ -426,7 +429,7 @@ def objects_of_lines(lines: Any, name: str) -> Iterator[dict[str, Any]]:
         yield found
 
 
-def _of_records(name: str, records: Callable[[], Any], notes: tuple[str, ...] = ()) -> Table:
+def _of_records(name: str, records: Callable[[], Any], notes: tuple[str, ...] = ()) -> FileTable:
     names: dict[str, None] = {}
     for i, record in enumerate(records()):
         if i == _NAMING_ROWS:
@@ -440,7 +443,7 @@ def _of_records(name: str, records: Callable[[], Any], notes: tuple[str, ...] = 
                 values.append(_at(record, column))
         return {column: _as_column(values, column, name) for column, values in cells.items()}
 
-    return Table(name, tuple(names), read, notes)
+    return FileTable(name, tuple(names), read, notes)
 
 
 def _paths(record: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[str]:
@@ -483,7 +486,7 @@ def _as_column(values: list[Any], column: str, name: str) -> NDArray[Any]:
 # -- arrays by name: NPZ and torch ------------------------------------------------------------------
 
 
-def _open_npz(name: str, content: Path | bytes) -> Table:
+def _open_npz(name: str, content: Path | bytes) -> FileTable:
     with _as_file(content) as file:
         if not zipfile.is_zipfile(file):
             raise InputError(f"{name} is not an NPZ file: make one with numpy.savez(file, label=..., prob=...)")
@@ -510,7 +513,7 @@ def _open_npz(name: str, content: Path | bytes) -> Table:
     return _of_arrays(name, arrays)
 
 
-def _of_arrays(name: str, arrays: Mapping[str, Any]) -> Table:
+def _of_arrays(name: str, arrays: Mapping[str, Any]) -> FileTable:
     columns: Columns = {}
     for key, array in arrays.items():
         if not isinstance(array, np.ndarray):
@@ -526,10 +529,10 @@ def _of_arrays(name: str, arrays: Mapping[str, Any]) -> Table:
             columns[key] = array
     if not columns:
         raise InputError(f"{name} holds no one- or two-dimensional arrays")
-    return Table(name, tuple(columns), lambda wanted: {c: columns[c] for c in wanted})
+    return FileTable(name, tuple(columns), lambda wanted: {c: columns[c] for c in wanted})
 
 
-def _open_torch(name: str, content: Path | bytes) -> Table:
+def _open_torch(name: str, content: Path | bytes) -> FileTable:
     with extra("torch", "reading tensors"):
         import torch
 
@@ -552,14 +555,14 @@ def _open_torch(name: str, content: Path | bytes) -> Table:
     )
 
 
-def _refuse_npy(name: str, content: Path | bytes) -> Table:
+def _refuse_npy(name: str, content: Path | bytes) -> FileTable:
     raise InputError(f"{name} holds one array without names: numpy.savez(file, label=..., prob=...) names them")
 
 
 # -- Excel ------------------------------------------------------------------------------------------
 
 
-def _open_excel(name: str, content: Path | bytes) -> Table:
+def _open_excel(name: str, content: Path | bytes) -> FileTable:
     with extra("excel", "reading Excel files"):
         import openpyxl
 
@@ -584,7 +587,7 @@ def _open_excel(name: str, content: Path | bytes) -> Table:
         return {c: _as_column([row[place[c]] for row in rows[1:]], c, name) for c in wanted}
 
     note = (f"first of {several} sheets of {name} read: {sheet.title}",) if several > 1 else ()
-    return Table(name, tuple(c for c in names if c), read, note)
+    return FileTable(name, tuple(c for c in names if c), read, note)
 
 
 # -- kinds ------------------------------------------------------------------------------------------
@@ -596,7 +599,7 @@ class Kind:
 
     title: str
     endings: tuple[str, ...]
-    open: Callable[[str, Path | bytes], Table]
+    open: Callable[[str, Path | bytes], FileTable]
 
 
 KINDS = {

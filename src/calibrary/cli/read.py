@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import suggest
-from calibrary.cli.files import Columns, InputError, Table, open_table
+from calibrary.cli.files import Columns, FileTable, InputError, open_table
 from calibrary.data.checks import Array, Outside, are_probabilities, outside, sigmoid, softmax
 from calibrary.data.columns import matched_names
 from calibrary.data.predictions import Predictions, predictions
@@ -55,7 +55,7 @@ class PredictionFile:
 
 
 @dataclass(frozen=True)
-class Reading:
+class FileLayout:
     """How a file is read: which column is what, and what its numbers are."""
 
     label: str | None = None
@@ -72,6 +72,9 @@ class Reading:
     id: str | None = None
     model_column: str | None = None
     class_column: str | None = None
+
+
+Reading = FileLayout  # its name in 0.2, which pickles and imports may have
 
 
 def read_predictions(source: str | Path | Sequence[str | Path], **options: Any) -> PredictionFile:
@@ -103,7 +106,7 @@ def read_predictions(source: str | Path | Sequence[str | Path], **options: Any) 
     model_column, class_column : column names
         A long table: one row for each model, or for each class, of a prediction.
     """
-    how = Reading(**options)
+    how = FileLayout(**options)
     if how.logits and how.percent:
         raise InputError("--logits and --percent exclude each other: columns hold one or the other")
     if isinstance(source, str | Path):
@@ -115,7 +118,7 @@ def read_predictions(source: str | Path | Sequence[str | Path], **options: Any) 
     return _one_file_per_model([str(s) for s in source], how)
 
 
-def _read(table: Table, source: str, how: Reading) -> PredictionFile:
+def _read(table: FileTable, source: str, how: FileLayout) -> PredictionFile:
     notes = list(table.notes)
     names = list(table.names)
     label = _label_column(names, how.label, notes)
@@ -155,7 +158,7 @@ def _read(table: Table, source: str, how: Reading) -> PredictionFile:
 # -- one file per model, and long tables ------------------------------------------------------------
 
 
-def _one_file_per_model(sources: list[str], how: Reading) -> PredictionFile:
+def _one_file_per_model(sources: list[str], how: FileLayout) -> PredictionFile:
     """Several files on the same rows, as one: in the same order, or brought into it by ``id``."""
     read = [_read(open_table(source), source, how) for source in sources]
     if how.id is not None:
@@ -200,7 +203,7 @@ def _in_order_of(found: PredictionFile, id: str) -> PredictionFile:
 
 
 def _wide(
-    values: Columns, label: str, columns: dict[str, list[str]], how: Reading
+    values: Columns, label: str, columns: dict[str, list[str]], how: FileLayout
 ) -> tuple[Columns, dict[str, list[str]]]:
     """A long table with one row for each model (or class) of a prediction, as one row for each prediction."""
     key = how.model_column or how.class_column
@@ -386,7 +389,7 @@ def _numbers(values: NDArray[Any], column: str, percent: bool = False) -> Array:
     return numbers
 
 
-def _matrix(values: Columns, columns: list[str], how: Reading, notes: list[str]) -> Array:
+def _matrix(values: Columns, columns: list[str], how: FileLayout, notes: list[str]) -> Array:
     numbers = [_numbers(values[c], c, how.percent) for c in columns]
     p = numbers[0] if len(numbers) == 1 else np.column_stack(numbers)
     if how.logits:
@@ -420,7 +423,7 @@ def _shown(columns: list[str]) -> str:
     return columns[0] if len(columns) == 1 else ", ".join(columns[:3]) + " ..."
 
 
-def _remedy(found: Outside, how: Reading, one_column: bool) -> str:
+def _remedy(found: Outside, how: FileLayout, one_column: bool) -> str:
     if how.percent:
         return "percentages go from 0 to 100"
     if found.percentages and found.fraction is not None and one_column:

@@ -28,7 +28,7 @@ from calibrary.cli.shared import (
     plain,
     written,
 )
-from calibrary.cli.stream import Job, kind_of, run
+from calibrary.cli.stream import FileJob, kind_of, run
 from calibrary.data.checks import Array, outside
 from calibrary.data.matching import match_detections
 from calibrary.recalibrate import RecalibrationGain, Recalibrator, recalibration_gain
@@ -151,7 +151,7 @@ def apply(
         return q if q.ndim == 2 else q[:, None]
 
     with beside(output) as temporary:
-        n = run(Job(file, temporary, find, transform, suffix, keep_missing))
+        n = run(FileJob(file, temporary, find, transform, suffix, keep_missing))
         if seen.share and not fitted_rows:
             part = "are the rows" if seen.share == 1.0 else f"are to about {seen.share:.0%} rows"
             raise InputError(

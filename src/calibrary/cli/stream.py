@@ -32,7 +32,7 @@ _ENDINGS = {
 
 
 @dataclass(frozen=True)
-class Job:
+class FileJob:
     """What is done to a file: which columns, found by their names, go through ``transform``.
 
     Attributes
@@ -76,6 +76,9 @@ class Job:
         return new
 
 
+Job = FileJob  # its name in 0.2, which pickles and imports may have
+
+
 def kind_of(path: Path) -> str:
     """The kind of a file, by its ending."""
     name = path.name.lower().removesuffix(".gz")
@@ -88,7 +91,7 @@ def kind_of(path: Path) -> str:
     return found
 
 
-def run(job: Job) -> int:
+def run(job: FileJob) -> int:
     """Read, change and write; the number of rows."""
     kind = kind_of(job.source)
     if kind_of(job.target) != kind:
@@ -125,7 +128,7 @@ def _chunks(rows: Iterable[Any]) -> Iterator[list[Any]]:
 # -- CSV ----------------------------------------------------------------------------------------------
 
 
-def _csv(job: Job) -> int:
+def _csv(job: FileJob) -> int:
     with _opened(job.source, "r") as source, _opened(job.target, "w") as target:
         head_line = source.readline()
         if not head_line.strip():
@@ -158,7 +161,7 @@ def _csv(job: Job) -> int:
     return n
 
 
-def _numbers(cells: list[Any], job: Job, first: int, column: str) -> Array:
+def _numbers(cells: list[Any], job: FileJob, first: int, column: str) -> Array:
     """The cells as numbers, missing ones as NaN."""
     numbers = np.full(len(cells), np.nan)
     for i, cell in enumerate(cells):
@@ -177,7 +180,7 @@ def _numbers(cells: list[Any], job: Job, first: int, column: str) -> Array:
 # -- JSON ---------------------------------------------------------------------------------------------
 
 
-def _lines(job: Job) -> int:
+def _lines(job: FileJob) -> int:
     with _opened(job.source, "r") as source, _opened(job.target, "w") as target:
         n = 0
         for objects in _chunks(objects_of_lines(source, str(job.source))):
@@ -187,7 +190,7 @@ def _lines(job: Job) -> int:
     return n
 
 
-def _array(job: Job) -> int:
+def _array(job: FileJob) -> int:
     """A JSON array of objects, such as the results of a detector; or lines after all."""
     with _opened(job.source, "r") as source:
         start = source.read(4096).lstrip()[:1]
@@ -204,7 +207,7 @@ def _array(job: Job) -> int:
     return n
 
 
-def _objects_of_array(source: IO[str], job: Job) -> Iterator[dict[str, Any]]:
+def _objects_of_array(source: IO[str], job: FileJob) -> Iterator[dict[str, Any]]:
     decoder = json.JSONDecoder()
     text = source.read(1 << 20).lstrip()[1:]
     while True:
@@ -225,7 +228,7 @@ def _objects_of_array(source: IO[str], job: Job) -> Iterator[dict[str, Any]]:
         yield found
 
 
-def _change_objects(objects: list[dict[str, Any]], job: Job, first: int) -> None:
+def _change_objects(objects: list[dict[str, Any]], job: FileJob, first: int) -> None:
     columns = job.find(list(objects[0]))
     names = job.names(columns, objects[0])
     p = np.column_stack([_numbers([o.get(c) for o in objects], job, first, c) for c in columns])
@@ -236,7 +239,7 @@ def _change_objects(objects: list[dict[str, Any]], job: Job, first: int) -> None
 # -- Parquet and Arrow --------------------------------------------------------------------------------
 
 
-def _parquet(job: Job) -> int:
+def _parquet(job: FileJob) -> int:
     with extra("files", "a Parquet file"):
         import pyarrow.parquet as pq
 
@@ -253,7 +256,7 @@ def _parquet(job: Job) -> int:
     return n
 
 
-def _arrow(job: Job) -> int:
+def _arrow(job: FileJob) -> int:
     with extra("files", "an Arrow file"):
         import pyarrow as pa
 
@@ -270,7 +273,7 @@ def _arrow(job: Job) -> int:
     return n
 
 
-def _batch_change(job: Job, schema: Any) -> tuple[Callable[[Any, int], Any], Any]:
+def _batch_change(job: FileJob, schema: Any) -> tuple[Callable[[Any, int], Any], Any]:
     """What turns a record batch into the changed one, and the schema of the result."""
     import pyarrow as pa
 
@@ -292,7 +295,7 @@ def _batch_change(job: Job, schema: Any) -> tuple[Callable[[Any, int], Any], Any
     return change, new
 
 
-def _floats(array: Any, column: str, job: Job) -> Array:
+def _floats(array: Any, column: str, job: FileJob) -> Array:
     import pyarrow as pa
 
     try:
@@ -302,7 +305,7 @@ def _floats(array: Any, column: str, job: Job) -> Array:
     return values
 
 
-_KINDS: dict[str, Callable[[Job], int]] = {
+_KINDS: dict[str, Callable[[FileJob], int]] = {
     "csv": _csv,
     "lines": _lines,
     "json": _array,

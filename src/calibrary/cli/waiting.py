@@ -12,7 +12,7 @@ from rich.text import Text
 
 from calibrary.cli.read import PredictionFile
 from calibrary.cli.shared import err
-from calibrary.inference.draw.resampling import WATCHED, Work
+from calibrary.inference.draw.resampling import WATCHED, WorkDone
 
 #: Seconds that a report took on one core of a usual machine: rows (as powers of ten), two classes, ten classes.
 _ROWS, _TWO, _TEN = (2.0, 3.0, 4.3, 5.0, 6.0), (8.0, 12.0, 22.0, 30.0, 45.0), (10.0, 15.0, 60.0, 80.0, 120.0)
@@ -38,7 +38,7 @@ def seconds_left(done: float, elapsed: float, expected: float) -> float:
 class _Left(ProgressColumn):
     """How long it will still take."""
 
-    def __init__(self, work: Work, expected: float) -> None:
+    def __init__(self, work: WorkDone, expected: float) -> None:
         super().__init__()
         self.work, self.expected = work, expected
 
@@ -50,7 +50,7 @@ class _Left(ProgressColumn):
 class _Done(BarColumn):
     """A bar that the work moves."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: WorkDone) -> None:
         super().__init__(bar_width=30)
         self.work = work
 
@@ -64,12 +64,12 @@ def _in_words(seconds: float) -> str:
 
 
 @contextmanager
-def waiting(what: str, found: PredictionFile, draws: int, quiet: bool, pieces: int | None = None) -> Iterator[Work]:
+def waiting(what: str, found: PredictionFile, draws: int, quiet: bool, pieces: int | None = None) -> Iterator[WorkDone]:
     """Show a bar while the work within is done, on a terminal only; it leaves no trace.
 
     ``pieces`` are the parts of the work, one a model unless given; what is yielded is told when one is done.
     """
-    work = Work(len(found.models) if pieces is None else pieces)
+    work = WorkDone(len(found.models) if pieces is None else pieces)
     if quiet or not err.is_terminal:
         yield work
         return

@@ -11,7 +11,7 @@ import numpy as np
 from calibrary.base.errors import deprecated, warn
 from calibrary.data.checks import Array
 from calibrary.grouping.edges import whole
-from calibrary.metrics.detection.binned import Cells, feature_names, grid_of
+from calibrary.metrics.detection.binned import DetectionCells, feature_names, grid_of
 from calibrary.metrics.detection.front import Matching, read_matches
 from calibrary.metrics.machinery.declare import Result
 
@@ -79,7 +79,7 @@ def d_ece_map(
     code, shape = grid_of(matches, features, n_bins if bins is None else bins, closed)
     inner = shape[1:]
     size = int(np.prod(inner))
-    cells = Cells.of(code, matches.weight, matches.score, matches.correct)
+    cells = DetectionCells.of(code, matches.weight, matches.score, matches.correct)
     kept = cells.rows >= whole("min_count", min_count)
     if len(matches) and not kept.any():
         warn(f"no bin holds {min_count} detections, so the map shows nothing: use fewer bins or a smaller min_count")

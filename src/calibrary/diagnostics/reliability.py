@@ -11,7 +11,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic
 from calibrary.grouping import Groups, group
-from calibrary.metrics.bins.bin_options import Binned
+from calibrary.metrics.bins.bin_options import BinnedKeywords
 from calibrary.metrics.bins.expected import expected_calibration_error
 from calibrary.metrics.machinery.declare import Result
 
@@ -76,7 +76,7 @@ class ReliabilityBins(Result):
 @diagnostic(expected_calibration_error)
 def reliability_bins(
     views: Views,
-    **binning: Unpack[Binned],
+    **binning: Unpack[BinnedKeywords],
 ) -> Any:
     """Confidence and outcome of every bin: the numbers behind a reliability diagram and behind ECE.
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from calibrary.base.errors import one_of
 from calibrary.losses.batch import View, like, visible
-from calibrary.losses.declare import ROWS, Common, loss
+from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import ratio, safe_root
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
 
 
 @loss("gsb", lens="full", lenses=ROWS)
-def global_squared_bias(view: View, *, scale: str = "1/K", **common: Unpack[Common]) -> Tensor:
+def global_squared_bias(view: View, *, scale: str = "1/K", **common: Unpack[LossKeywords]) -> Tensor:
     """Squared difference between mean prediction and class frequency.
 
     Parameters
@@ -43,13 +43,15 @@ def global_squared_bias(view: View, *, scale: str = "1/K", **common: Unpack[Comm
 
 
 @loss("mdca", lens="full", lenses=ROWS)
-def multiclass_difference_of_confidence_and_accuracy(view: View, **common: Unpack[Common]) -> Tensor:
+def multiclass_difference_of_confidence_and_accuracy(view: View, **common: Unpack[LossKeywords]) -> Tensor:
     """Absolute difference between mean prediction and class frequency, averaged over classes (MDCA)."""
     return _class_bias(view).abs().mean(dim=-1)
 
 
 @loss("esce")
-def expected_signed_calibration_error(view: View, *, convention: str = "review", **common: Unpack[Common]) -> Tensor:
+def expected_signed_calibration_error(
+    view: View, *, convention: str = "review", **common: Unpack[LossKeywords]
+) -> Tensor:
     """Mean label less mean confidence: below 0 over-confident, above 0 under-confident.
 
     Signed: minimise its square (:func:`global_squared_bias`) or absolute value, never the number itself.
@@ -64,7 +66,7 @@ def expected_signed_calibration_error(view: View, *, convention: str = "review",
 
 
 @loss("eo")
-def expected_observed_ratio(view: View, *, inverse: bool = False, **common: Unpack[Common]) -> Tensor:
+def expected_observed_ratio(view: View, *, inverse: bool = False, **common: Unpack[LossKeywords]) -> Tensor:
     """Expected over observed events, 1 when they agree: minimise the squared logarithm, not the number itself.
 
     Parameters
@@ -76,20 +78,20 @@ def expected_observed_ratio(view: View, *, inverse: bool = False, **common: Unpa
 
 
 @loss("oe")
-def observed_expected_ratio(view: View, **common: Unpack[Common]) -> Tensor:
+def observed_expected_ratio(view: View, **common: Unpack[LossKeywords]) -> Tensor:
     """Observed over expected events, 1 when they agree: minimise the squared logarithm, not the number itself."""
     return _events(view, True)
 
 
 @loss("sf1")
-def soft_f1_score(view: View, **common: Unpack[Common]) -> Tensor:
+def soft_f1_score(view: View, **common: Unpack[LossKeywords]) -> Tensor:
     """F1 score of "one minus confidence" as a detector of errors. LARGER is better: minimise its negative."""
     doubt, miss = 1.0 - view.c, 1.0 - view.label
     return 2.0 * ratio(view.mean(doubt * miss), view.mean(doubt + miss))
 
 
 @loss("spiegelhalter", lens="full", lenses=ROWS)
-def spiegelhalter_z(view: View, **common: Unpack[Common]) -> Tensor:
+def spiegelhalter_z(view: View, **common: Unpack[LossKeywords]) -> Tensor:
     """Standardised excess of the Brier score over what calibrated predictions expect.
 
     Above 0 over-confident, below 0 under-confident: minimise its square. 0 where all rows are certain or uniform.
@@ -103,7 +105,7 @@ def spiegelhalter_z(view: View, **common: Unpack[Common]) -> Tensor:
 
 
 @loss("pws", lenses=("binary", "top-label"))
-def parabolic_wald(view: View, **common: Unpack[Common]) -> Tensor:
+def parabolic_wald(view: View, **common: Unpack[LossKeywords]) -> Tensor:
     """Wald statistic of a parabola fitted to the outcomes against the diagonal; about 3 for calibrated predictions.
 
     The metric's form with the covariance of calibrated predictions, c (1 - c). It grows with the number of rows, and
@@ -121,7 +123,7 @@ def parabolic_wald(view: View, **common: Unpack[Common]) -> Tensor:
 
 
 @loss("wcr", lens="full", lenses=("binary", "full"))
-def well_calibration_ratio(view: View, **common: Unpack[Common]) -> Tensor:
+def well_calibration_ratio(view: View, **common: Unpack[LossKeywords]) -> Tensor:
     """How well probabilities match class frequencies among the rows predicted as each class. LARGER is better.
 
     1 is perfect. The rows of a class change with the largest probability, and so does the value, by jumps.
@@ -130,7 +132,7 @@ def well_calibration_ratio(view: View, **common: Unpack[Common]) -> Tensor:
 
 
 @loss("cal", lens="full", lenses=("binary", "full"))
-def gebel_calibration_measure(view: View, **common: Unpack[Common]) -> Tensor:
+def gebel_calibration_measure(view: View, **common: Unpack[LossKeywords]) -> Tensor:
     """Geometric mean of 1 - root Brier score and the well-calibration ratio. LARGER is better, 1 is perfect."""
     brier = view.mean((view.rows - view.one_hot).square().mean(dim=-1))
     return safe_root((1.0 - safe_root(brier)).clamp(min=0.0) * _well_calibrated(view.wide).clamp(min=0.0))
@@ -138,7 +140,7 @@ def gebel_calibration_measure(view: View, **common: Unpack[Common]) -> Tensor:
 
 @loss("pce", lens="top-label", lenses=("binary", "top-label", "full"))
 def partitioned_calibration_error(
-    view: View, *, groups: Any, n_groups: int | None = None, loss: str = "absolute", **common: Unpack[Common]
+    view: View, *, groups: Any, n_groups: int | None = None, loss: str = "absolute", **common: Unpack[LossKeywords]
 ) -> Tensor:
     """Average gap between confidence and accuracy over groups of your own: hospitals, cameras, age bands.
 
@@ -166,7 +168,7 @@ def partitioned_calibration_error(
 
 
 @loss("multiaccuracy_error", lenses=("binary", "top-label"))
-def multiaccuracy_error(view: View, *, members: Any, **common: Unpack[Common]) -> Tensor:
+def multiaccuracy_error(view: View, *, members: Any, **common: Unpack[LossKeywords]) -> Tensor:
     """Largest difference of outcomes and confidences in any segment, per row of the whole, which is one of them.
 
     Only the worst segment gets a gradient; :func:`partitioned_calibration_error` gives one to all.

@@ -12,7 +12,7 @@ from calibrary.base.errors import one_of, whole
 from calibrary.grouping import norm_order
 from calibrary.losses.batch import View
 from calibrary.losses.blocks import in_blocks, step, summed
-from calibrary.losses.declare import Common, loss
+from calibrary.losses.declare import LossKeywords, loss
 from calibrary.losses.finite import positive, ratio, safe_power, safe_root
 
 __all__ = [
@@ -47,7 +47,7 @@ def soft_binned_calibration_error(
     decay_factor: float | None = None,
     label_binned: bool = False,
     aggregate: str = "power",
-    **common: Unpack[Common],
+    **common: Unpack[LossKeywords],
 ) -> Tensor:
     """Gap between confidence and accuracy over bins whose membership is softmax(-(c - centre)^2 / tau) (SBECE).
 
@@ -69,7 +69,7 @@ def soft_binned_calibration_error(
         if not decay_factor > 1:
             raise ValueError(f"decay_factor={decay_factor!r} must be above 1")
         tau = 1.0 / (math.log(decay_factor) * whole("n_bins", n_bins) ** 2)
-    bins = _Bins(whole("n_bins", n_bins), positive("tau", tau), 0.0)
+    bins = _SoftBins(whole("n_bins", n_bins), positive("tau", tau), 0.0)
     return bins.error(view, view.c, view.label, norm_order(norm), label_binned)
 
 
@@ -86,7 +86,7 @@ def differentiable_calibration_error(
     confidence: str = "max",
     sharpness: float = 100.0,
     aggregate: str = "power",
-    **common: Unpack[Common],
+    **common: Unpack[LossKeywords],
 ) -> Tensor:
     """Gap between confidence and accuracy over soft bins with ordered cut points (DECE).
 
@@ -124,12 +124,12 @@ def differentiable_calibration_error(
         s = positive("sharpness", sharpness)
         c = (torch.logsumexp(s * view.whole_p, dim=1) / s).clamp(max=1.0)[None]
     # the layer of ordered cut points is the same softmax at temperature 2 tau / B
-    bins = _Bins(whole("n_bins", n_bins), 2.0 * positive("tau", tau) / n_bins, eps)
+    bins = _SoftBins(whole("n_bins", n_bins), 2.0 * positive("tau", tau) / n_bins, eps)
     return bins.error(view, c, label, norm_order(norm), False)
 
 
 @loss("rice")
-def random_interval_calibration_error(view: View, *, width: float = 0.1, **common: Unpack[Common]) -> Tensor:
+def random_interval_calibration_error(view: View, *, width: float = 0.1, **common: Unpack[LossKeywords]) -> Tensor:
     """ECE over bins of one width, averaged over every position of the bins (RICE): exact, continuous, O(N log N).
 
     Parameters
@@ -144,7 +144,7 @@ def random_interval_calibration_error(view: View, *, width: float = 0.1, **commo
 
 @loss("sice")
 def surrogate_interval_calibration_error(
-    view: View, *, eps: float = 0.01, k_max: int | None = None, **common: Unpack[Common]
+    view: View, *, eps: float = 0.01, k_max: int | None = None, **common: Unpack[LossKeywords]
 ) -> Tensor:
     """Smallest sum of bin width and RICE over the widths 1, 1/2, 1/4, ... (SICE). Never below the smallest width.
 
@@ -168,7 +168,7 @@ def surrogate_interval_calibration_error(
 # -- soft bins --------------------------------------------------------------------------------------
 
 
-class _Bins:
+class _SoftBins:
     """Soft bins: membership softmax_b(-(c - centre_b)^2 / tau), smoothed by ``floor``."""
 
     def __init__(self, n_bins: int, tau: float, floor: float) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from calibrary.losses.batch import View
-from calibrary.losses.declare import Common, loss
+from calibrary.losses.declare import LossKeywords, loss
 from calibrary.losses.finite import safe_power, safe_root
 from calibrary.losses.line import last_of_ties
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 @loss("ecce_mad")
-def kolmogorov_smirnov_calibration_error(view: View, **common: Unpack[Common]) -> Tensor:
+def kolmogorov_smirnov_calibration_error(view: View, **common: Unpack[LossKeywords]) -> Tensor:
     """Largest total miscalibration of any set of scores {c <= t}: the maximum of the cumulative difference.
 
     Where two scores change places the value jumps by at most 1/N, which the gradient does not see.
@@ -30,7 +30,7 @@ def kolmogorov_smirnov_calibration_error(view: View, **common: Unpack[Common]) -
 
 
 @loss("ecce_r")
-def kuiper_calibration_error(view: View, **common: Unpack[Common]) -> Tensor:
+def kuiper_calibration_error(view: View, **common: Unpack[LossKeywords]) -> Tensor:
     """Largest total miscalibration of any interval of scores: the range of the cumulative difference.
 
     Where two scores change places the value jumps by at most 1/N, which the gradient does not see.
@@ -41,7 +41,7 @@ def kuiper_calibration_error(view: View, **common: Unpack[Common]) -> Tensor:
 
 @loss("atb")
 def averaged_two_bin_error(
-    view: View, *, norm: float = 2, debias: bool = False, root: bool = False, **common: Unpack[Common]
+    view: View, *, norm: float = 2, debias: bool = False, root: bool = False, **common: Unpack[LossKeywords]
 ) -> Tensor:
     """Error of two bins, averaged over the threshold between them (ATB): continuous, and smallest for the truth.
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from calibrary.base.errors import one_of
 from calibrary.losses.batch import View
 from calibrary.losses.blocks import step, summed
-from calibrary.losses.declare import Common, loss
+from calibrary.losses.declare import LossKeywords, loss
 from calibrary.losses.finite import positive, ratio, safe_power
 from calibrary.losses.line import FEW_ROWS
 from calibrary.losses.nodes import ORDER, Nodes
@@ -37,7 +37,7 @@ _KERNELS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 @loss("msce")
-def mean_squared_calibration_error(view: View, *, bandwidth: float = 0.08, **common: Unpack[Common]) -> Tensor:
+def mean_squared_calibration_error(view: View, *, bandwidth: float = 0.08, **common: Unpack[LossKeywords]) -> Tensor:
     """Squared distance of a Gaussian-smoothed calibration curve from the diagonal (MSCE).
 
     All pairs are written out up to 2048 rows. Above, the curve is summed on nodes a tenth of a bandwidth apart: the
@@ -52,7 +52,7 @@ def mean_squared_calibration_error(view: View, *, bandwidth: float = 0.08, **com
 
 
 @loss("sece")
-def smooth_label_calibration_error(view: View, *, bandwidth: float = 0.01, **common: Unpack[Common]) -> Tensor:
+def smooth_label_calibration_error(view: View, *, bandwidth: float = 0.01, **common: Unpack[LossKeywords]) -> Tensor:
     """Distance of a Gaussian-smoothed calibration curve from the diagonal (SECE).
 
     Every row is part of its own curve: a few hundred rows or fewer are interpolated by the default bandwidth, and the
@@ -74,7 +74,7 @@ def kernel_density_calibration_error(
     norm: float = 1,
     kernel: str = "triweight",
     reflect: bool = True,
-    **common: Unpack[Common],
+    **common: Unpack[LossKeywords],
 ) -> Tensor:
     """Distance of the smoothed calibration curve from the diagonal, averaged over the smoothed density (SKDE).
 

@@ -26,12 +26,15 @@ REDUCTIONS = ("mean", "sum", "none")
 _PER_CONFIDENCE = 16
 
 
-class Common(TypedDict, total=False):
+class LossKeywords(TypedDict, total=False):
     """The keywords every loss takes; the decorator handles them before the formula is reached."""
 
     sample_weight: Any
     lens: str
     reduction: str
+
+
+Common = LossKeywords  # its name in 0.2, which pickles and imports may have
 
 
 class Loss(Protocol[P]):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from calibrary.losses.batch import View
-from calibrary.losses.declare import Common, loss
+from calibrary.losses.declare import LossKeywords, loss
 from calibrary.losses.finite import positive, ratio, safe_root
 from calibrary.losses.line import pair_form
 
@@ -23,7 +23,7 @@ def maximum_mean_calibration_error(
     bandwidth: float = 0.4,
     squared: bool = False,
     weighted: bool = False,
-    **common: Unpack[Common],
+    **common: Unpack[LossKeywords],
 ) -> Tensor:
     """Largest mean residual against any smooth function of the confidence (MMCE), over all pairs of rows by a sort.
 
@@ -44,7 +44,7 @@ def maximum_mean_calibration_error(
 
 @loss("lkce")
 def laplace_kernel_calibration_error(
-    view: View, *, bandwidth: float = 1.0, squared: bool = False, **common: Unpack[Common]
+    view: View, *, bandwidth: float = 1.0, squared: bool = False, **common: Unpack[LossKeywords]
 ) -> Tensor:
     """The same as :func:`maximum_mean_calibration_error` with width one, for which consistency is proved.
 

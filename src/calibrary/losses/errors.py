@@ -10,7 +10,7 @@ from torch import Tensor
 
 from calibrary.base.errors import one_of
 from calibrary.losses.batch import View, like
-from calibrary.losses.declare import ROWS, Common, loss
+from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import safe_power, safe_root
 from calibrary.losses.targets import errors, targets
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 @loss("mae", lens="full", lenses=ROWS, rows=True)
-def mean_absolute_error(view: View, *, soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
+def mean_absolute_error(view: View, *, soft_target: Any = None, **common: Unpack[LossKeywords]) -> Tensor:
     """Mean absolute difference between predicted probabilities and what happened.
 
     Not proper: it is smallest for predictions more extreme than the truth.
@@ -42,7 +42,7 @@ def mean_absolute_error(view: View, *, soft_target: Any = None, **common: Unpack
 
 @loss("pwe", lens="full", lenses=ROWS)
 def pointwise_lp_error(
-    view: View, *, norm: float | str = 1.0, soft_target: Any = None, **common: Unpack[Common]
+    view: View, *, norm: float | str = 1.0, soft_target: Any = None, **common: Unpack[LossKeywords]
 ) -> Tensor:
     """p-norm of the differences between predictions and what happened. Only norm = 2 goes with a proper score.
 
@@ -66,7 +66,7 @@ def pointwise_lp_error(
 
 
 @loss("l1eps", lens="full", lenses=ROWS, rows=True)
-def l1eps_error(view: View, *, eps: float = 1e-4, soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
+def l1eps_error(view: View, *, eps: float = 1e-4, soft_target: Any = None, **common: Unpack[LossKeywords]) -> Tensor:
     """Mean absolute difference, smoothed at zero: mean of sqrt((y - c)^2 + eps). Not proper.
 
     Parameters
@@ -82,7 +82,7 @@ def l1eps_error(view: View, *, eps: float = 1e-4, soft_target: Any = None, **com
 
 
 @loss("hinge", lens="full", lenses=ROWS, rows=True)
-def hinge_loss(view: View, *, variant: str = "unit", soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
+def hinge_loss(view: View, *, variant: str = "unit", soft_target: Any = None, **common: Unpack[LossKeywords]) -> Tensor:
     """How far predictions fall short of certainty, measured as a margin. Not proper.
 
     Parameters
@@ -102,7 +102,7 @@ def hinge_loss(view: View, *, variant: str = "unit", soft_target: Any = None, **
 
 
 @loss("huber", lens="full", lenses=ROWS, rows=True)
-def huber_loss(view: View, *, eps: float = 0.1, soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
+def huber_loss(view: View, *, eps: float = 0.1, soft_target: Any = None, **common: Unpack[LossKeywords]) -> Tensor:
     """Differences between predictions and outcomes: quadratic when small, linear when large. Not proper.
 
     Parameters
@@ -117,7 +117,7 @@ def huber_loss(view: View, *, eps: float = 0.1, soft_target: Any = None, **commo
 
 @loss("silf", lens="full", lenses=ROWS, rows=True)
 def soft_insensitive_loss(
-    view: View, *, eps: float = 0.2, beta: float = 0.8, soft_target: Any = None, **common: Unpack[Common]
+    view: View, *, eps: float = 0.2, beta: float = 0.8, soft_target: Any = None, **common: Unpack[LossKeywords]
 ) -> Tensor:
     """Differences between predictions and outcomes: none when small, then quadratic, then linear. Not proper.
 
@@ -135,7 +135,7 @@ def soft_insensitive_loss(
 
 @loss("asymmetric_ls", lens="full", lenses=ROWS, rows=True)
 def asymmetric_squared_error(
-    view: View, *, under: float = 2.0, over: float = 1.0, soft_target: Any = None, **common: Unpack[Common]
+    view: View, *, under: float = 2.0, over: float = 1.0, soft_target: Any = None, **common: Unpack[LossKeywords]
 ) -> Tensor:
     """Mean squared difference with one price for too low and another for too high predictions.
 
@@ -156,7 +156,7 @@ def asymmetric_squared_error(
 
 
 @loss("general_ls", lens="binary", lenses=("binary",))
-def generalized_squared_error(view: View, *, W: Any = None, **common: Unpack[Common]) -> Tensor:
+def generalized_squared_error(view: View, *, W: Any = None, **common: Unpack[LossKeywords]) -> Tensor:
     """Squared errors with a weight for every pair of rows: (y - c)' W (y - c).
 
     Parameters

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from calibrary.losses.batch import View
 from calibrary.losses.blocks import step, summed
-from calibrary.losses.declare import Common, loss
+from calibrary.losses.declare import LossKeywords, loss
 
 __all__ = ["calibration_e_value"]
 
@@ -26,7 +26,7 @@ def _mean(values: Tensor, options: dict[str, Any]) -> Tensor:
 
 
 @loss("calibration_e_value", combine=_mean)
-def calibration_e_value(view: View, *, log: bool = True, **common: Unpack[Common]) -> Tensor:
+def calibration_e_value(view: View, *, log: bool = True, **common: Unpack[LossKeywords]) -> Tensor:
     """Evidence that shifted, stretched or bent log odds fit the labels better, as a mixture of 342 of them.
 
     Smooth everywhere, and without bins or widths. It grows with the rows: divide by their number, or use small weights.

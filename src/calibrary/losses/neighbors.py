@@ -16,7 +16,7 @@ from torch import Tensor
 
 from calibrary.losses.batch import View, visible
 from calibrary.losses.blocks import step, summed
-from calibrary.losses.declare import ROWS, Common, loss
+from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import positive, safe_root
 
 __all__ = ["beta_kernel_calibration_error", "dirichlet_kernel_calibration_error"]
@@ -27,7 +27,7 @@ _SINGLE = 1e-12
 
 @loss("bkde", own_blocks=True)
 def beta_kernel_calibration_error(
-    view: View, *, bandwidth: float, norm: int = 2, debias: bool | None = None, **common: Unpack[Common]
+    view: View, *, bandwidth: float, norm: int = 2, debias: bool | None = None, **common: Unpack[LossKeywords]
 ) -> Tensor:
     """Distance of a leave-one-out beta-kernel curve from the diagonal, to the power ``norm`` (BKDE).
 
@@ -58,7 +58,7 @@ def beta_kernel_calibration_error(
 
 @loss("dkde", lens="full", lenses=ROWS, own_blocks=True)
 def dirichlet_kernel_calibration_error(
-    view: View, *, bandwidth: float, norm: int = 1, root: bool = False, **common: Unpack[Common]
+    view: View, *, bandwidth: float, norm: int = 1, root: bool = False, **common: Unpack[LossKeywords]
 ) -> Tensor:
     """Distance between a prediction and the labels of similar ones, as whole vectors (DKDE).
 

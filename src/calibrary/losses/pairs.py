@@ -15,7 +15,7 @@ from torch import Tensor
 from calibrary.base.errors import one_of
 from calibrary.losses.batch import View, like, visible
 from calibrary.losses.blocks import BLOCK, CPU_BLOCK, forgotten
-from calibrary.losses.declare import ROWS, Common, loss
+from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import positive, ratio, safe_root
 from calibrary.losses.line import pair_form
 
@@ -41,7 +41,7 @@ def squared_kernel_calibration_error_b(
     kernel: str = "laplace",
     metric: str | None = None,
     matrix: Any = None,
-    **common: Unpack[Common],
+    **common: Unpack[LossKeywords],
 ) -> Tensor:
     """How far residuals of similar predictions point the same way, squared, over all pairs (SKCE, biased).
 
@@ -73,7 +73,7 @@ def squared_kernel_calibration_error_uq(
     kernel: str = "laplace",
     metric: str | None = None,
     matrix: Any = None,
-    **common: Unpack[Common],
+    **common: Unpack[LossKeywords],
 ) -> Tensor:
     """The same over pairs of distinct rows: unbiased, so that the mean over batches is that of all data (SKCE).
 
@@ -96,7 +96,7 @@ def squared_kernel_calibration_error_ul(
     kernel: str = "laplace",
     metric: str | None = None,
     matrix: Any = None,
-    **common: Unpack[Common],
+    **common: Unpack[LossKeywords],
 ) -> Tensor:
     """The same over rows 1 and 2, 3 and 4, ...: unbiased in linear time, but noisier; shuffle the rows of a batch.
 
@@ -125,7 +125,7 @@ def kernel_calibration_conditional_stein_discrepancy(
     estimator: str = "u",
     kernel: str = "gaussian",
     metric: str | None = None,
-    **common: Unpack[Common],
+    **common: Unpack[LossKeywords],
 ) -> Tensor:
     """How far labels depart from the odds their predictions give, for similar predictions together (KCCSD).
 

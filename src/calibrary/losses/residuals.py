@@ -10,7 +10,7 @@ from torch import Tensor
 
 from calibrary.losses.batch import View
 from calibrary.losses.blocks import step
-from calibrary.losses.declare import Common, loss
+from calibrary.losses.declare import LossKeywords, loss
 from calibrary.losses.finite import positive
 from calibrary.losses.nodes import LEFT, ORDER, REACH, Nodes
 
@@ -29,7 +29,9 @@ _LARGEST_LOGIT = 40.0
 
 
 @loss("smece")
-def smooth_calibration_error_residual(view: View, *, sigma: float | None = None, **common: Unpack[Common]) -> Tensor:
+def smooth_calibration_error_residual(
+    view: View, *, sigma: float | None = None, **common: Unpack[LossKeywords]
+) -> Tensor:
     """Total size of the residuals smoothed by a Gaussian reflected at 0 and 1 (smooth ECE, smECE).
 
     At a fixed width, or at the width that equals the value itself, whose gradient comes from the implicit function:
@@ -50,7 +52,7 @@ def smooth_calibration_error_residual(view: View, *, sigma: float | None = None,
 
 
 @loss("lsece")
-def logit_smoothed_calibration_error(view: View, *, sigma: float = 0.1, **common: Unpack[Common]) -> Tensor:
+def logit_smoothed_calibration_error(view: View, *, sigma: float = 0.1, **common: Unpack[LossKeywords]) -> Tensor:
     """Distance between smoothed labels and confidence when every logit is blurred by Gaussian noise (LS-ECE).
 
     Rows at exactly 0 or 1 have no logit: they enter with the weight of their wrong labels, and get no gradient.

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from calibrary.base.errors import one_of
 from calibrary.losses.batch import View, like
-from calibrary.losses.declare import ROWS, Common, loss
+from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import limited, safe_power, safe_root, x_log_x
 from calibrary.losses.targets import errors, targets
 
@@ -39,7 +39,7 @@ __all__ = [
 
 
 @loss("bs", lens="full", lenses=ROWS, rows=True)
-def brier_score(view: View, *, scale: str = "1/K", soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
+def brier_score(view: View, *, scale: str = "1/K", soft_target: Any = None, **common: Unpack[LossKeywords]) -> Tensor:
     """Mean squared distance between predicted probabilities and what happened. Strictly proper.
 
     Parameters
@@ -53,7 +53,9 @@ def brier_score(view: View, *, scale: str = "1/K", soft_target: Any = None, **co
 
 
 @loss("rbs", lens="full", lenses=ROWS)
-def root_brier_score(view: View, *, scale: str = "1/K", soft_target: Any = None, **common: Unpack[Common]) -> Tensor:
+def root_brier_score(
+    view: View, *, scale: str = "1/K", soft_target: Any = None, **common: Unpack[LossKeywords]
+) -> Tensor:
     """Root of the Brier score: the typical distance between prediction and outcome.
 
     Parameters
@@ -67,7 +69,7 @@ def root_brier_score(view: View, *, scale: str = "1/K", soft_target: Any = None,
 
 
 @loss("pls", lens="full", lenses=ROWS, rows=True)
-def proper_linear_score(view: View, *, form: str = "score", **common: Unpack[Common]) -> Tensor:
+def proper_linear_score(view: View, *, form: str = "score", **common: Unpack[LossKeywords]) -> Tensor:
     """The Brier score less one: same gradients as ``brier_score(scale="sum")``.
 
     Parameters
@@ -81,7 +83,7 @@ def proper_linear_score(view: View, *, form: str = "score", **common: Unpack[Com
 
 @loss("rps", lens="full", lenses=ROWS, rows=True)
 def ranked_probability_score(
-    view: View, *, normalize: bool = True, soft_target: Any = None, **common: Unpack[Common]
+    view: View, *, normalize: bool = True, soft_target: Any = None, **common: Unpack[LossKeywords]
 ) -> Tensor:
     """Squared distance between predicted and observed cumulative probabilities of ordered classes. Strictly proper.
 
@@ -98,7 +100,7 @@ def ranked_probability_score(
 
 @loss("sarps", lens="full", lenses=ROWS, rows=True)
 def squared_absolute_ranked_probability_score(
-    view: View, *, definition: str = "authors", soft_target: Any = None, **common: Unpack[Common]
+    view: View, *, definition: str = "authors", soft_target: Any = None, **common: Unpack[LossKeywords]
 ) -> Tensor:
     """Squared expected distance, in classes, between a draw from the prediction and the true class. Not proper.
 
@@ -129,7 +131,7 @@ def negative_log_likelihood(
     base: float = math.e,
     eps: float = 0.0,
     soft_target: Any = None,
-    **common: Unpack[Common],
+    **common: Unpack[LossKeywords],
 ) -> Tensor:
     """Mean of minus the logarithm of the true class's probability. Strictly proper.
 
@@ -163,7 +165,7 @@ def focal_loss(
     alpha: Any = None,
     scale: str = "sum",
     eps: float = 0.0,
-    **common: Unpack[Common],
+    **common: Unpack[LossKeywords],
 ) -> Tensor:
     """Log loss that cares less about rows that are already predicted well: mean of -alpha (1 - c)^gamma log c.
 
@@ -189,7 +191,7 @@ def focal_calibration_loss(
     lam: float = 1.0,
     alpha: Any = None,
     eps: float = 0.0,
-    **common: Unpack[Common],
+    **common: Unpack[LossKeywords],
 ) -> Tensor:
     """Focal loss plus ``lam`` times the squared distance, which repairs part of the focal loss's bias.
 
@@ -204,7 +206,7 @@ def focal_calibration_loss(
 
 @loss("dual_fl", lens="full", lenses=ROWS, rows=True)
 def dual_focal_loss(
-    view: View, *, gamma: float = 2.0, definition: str = "authors", eps: float = 0.0, **common: Unpack[Common]
+    view: View, *, gamma: float = 2.0, definition: str = "authors", eps: float = 0.0, **common: Unpack[LossKeywords]
 ) -> Tensor:
     """Focal loss that looks at the lead of the true class over the largest probability below it.
 
@@ -228,7 +230,7 @@ def dual_focal_loss(
 
 
 @loss("ecd", lens="full", lenses=ROWS, rows=True)
-def entropic_calibration_difference(view: View, *, eps: float = 0.0, **common: Unpack[Common]) -> Tensor:
+def entropic_calibration_difference(view: View, *, eps: float = 0.0, **common: Unpack[LossKeywords]) -> Tensor:
     """Surprise less expected surprise: above 0 over-confident, below 0 under-confident.
 
     Signed: minimise its square or its absolute value, never the number itself.
@@ -245,7 +247,9 @@ def entropic_calibration_difference(view: View, *, eps: float = 0.0, **common: U
 
 
 @loss("pss", lens="full", lenses=ROWS, rows=True)
-def pseudo_spherical_score(view: View, *, alpha: float = 2.0, form: str = "score", **common: Unpack[Common]) -> Tensor:
+def pseudo_spherical_score(
+    view: View, *, alpha: float = 2.0, form: str = "score", **common: Unpack[LossKeywords]
+) -> Tensor:
     """Probability of what happened relative to the length of the row. LARGER is better: train on form="loss".
 
     Parameters
@@ -264,7 +268,7 @@ def pseudo_spherical_score(view: View, *, alpha: float = 2.0, form: str = "score
 
 
 @loss("ps", lens="full", lenses=ROWS, rows=True)
-def power_score(view: View, *, alpha: float = 2.0, form: str = "score", **common: Unpack[Common]) -> Tensor:
+def power_score(view: View, *, alpha: float = 2.0, form: str = "score", **common: Unpack[LossKeywords]) -> Tensor:
     """Strictly proper score built on the alpha-th powers of the probabilities; lower is better.
 
     Parameters
@@ -282,7 +286,7 @@ def power_score(view: View, *, alpha: float = 2.0, form: str = "score", **common
 
 
 @loss("dss", lens="full", lenses=ROWS, rows=True)
-def dawid_sebastiani_score(view: View, *, eps: float = 0.0, **common: Unpack[Common]) -> Tensor:
+def dawid_sebastiani_score(view: View, *, eps: float = 0.0, **common: Unpack[LossKeywords]) -> Tensor:
     """Squared error relative to the announced variance, plus the logarithm of that variance. Strictly proper.
 
     A class of probability 0 makes it infinite: give eps when probabilities may be rounded to 0.
@@ -296,7 +300,7 @@ def dawid_sebastiani_score(view: View, *, eps: float = 0.0, **common: Unpack[Com
 
 
 @loss("nses", lens="full", lenses=ROWS, rows=True)
-def normalized_squared_error_score(view: View, *, eps: float = 0.0, **common: Unpack[Common]) -> Tensor:
+def normalized_squared_error_score(view: View, *, eps: float = 0.0, **common: Unpack[LossKeywords]) -> Tensor:
     """Squared error relative to the variance the prediction announces: 1 when they agree.
 
     Above 1 over-confident, below 1 under-confident: minimise the squared distance from 1.
@@ -313,7 +317,7 @@ def normalized_squared_error_score(view: View, *, eps: float = 0.0, **common: Un
 
 
 @loss("bounded_brier", lenses=("binary", "top-label", "class-wise"), rows=True)
-def bounded_brier(view: View, *, low: float = 0.0, high: float = 1.0, **common: Unpack[Common]) -> Tensor:
+def bounded_brier(view: View, *, low: float = 0.0, high: float = 1.0, **common: Unpack[LossKeywords]) -> Tensor:
     """Brier score that counts only decision thresholds between ``low`` and ``high``. Proper.
 
     A probability outside the range costs as much as its nearer end, so that it gets no gradient there: right for a
@@ -329,7 +333,7 @@ def bounded_brier(view: View, *, low: float = 0.0, high: float = 1.0, **common: 
 
 
 @loss("bounded_log", lenses=("binary", "top-label", "class-wise"), rows=True)
-def bounded_log(view: View, *, low: float = 0.0, high: float = 1.0, **common: Unpack[Common]) -> Tensor:
+def bounded_log(view: View, *, low: float = 0.0, high: float = 1.0, **common: Unpack[LossKeywords]) -> Tensor:
     """Log loss that counts only decision thresholds between ``low`` and ``high``. Proper, and finite inside (0, 1).
 
     Parameters

@@ -13,7 +13,7 @@ from calibrary.diagnostics.decomposition import score_decomposition
 from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.metrics.curve.honest import honest_bounds
 from calibrary.plots import style
-from calibrary.plots.data import Cells, FigureData, axis_names, binary_view, cells
+from calibrary.plots.data import ConfidenceCells, FigureData, axis_names, binary_view, cells
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,9 @@ def corp_data(
     )  # fmt: skip
 
 
-def _band(some: Cells, truth: Array, draws: int, level: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _band(
+    some: ConfidenceCells, truth: Array, draws: int, level: float, rng: np.random.Generator
+) -> tuple[Array, Array]:
     """Pointwise quantiles of isotonic fits to resampled predictions with labels drawn from ``truth``, made monotone."""
     from scipy.optimize import isotonic_regression
 

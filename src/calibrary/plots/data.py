@@ -132,7 +132,7 @@ def direction(lens: str, more: str) -> str:
     return f"{more} the diagonal: the event is {often} frequent than predicted."
 
 
-class Cells(NamedTuple):
+class ConfidenceCells(NamedTuple):
     """Distinct confidences (merged into cells where there are very many) with the weight of each label."""
 
     c: Array
@@ -144,12 +144,15 @@ class Cells(NamedTuple):
         return self.positive + self.negative
 
 
-def cells(view: Predictions) -> Cells:
+Cells = ConfidenceCells  # its name in 0.2, which pickles and imports may have
+
+
+def cells(view: Predictions) -> ConfidenceCells:
     """The view as at most ``CELLS`` confidences, for figures that resample it."""
     ties = view.ties
     if len(ties.c) <= CELLS:
-        return Cells(ties.c, ties.wy, ties.w - ties.wy)
+        return ConfidenceCells(ties.c, ties.wy, ties.w - ties.wy)
     cell = np.minimum((ties.c * CELLS).astype(np.intp), CELLS - 1)
     first = np.flatnonzero(np.diff(cell, prepend=-1))
     w, wy = np.add.reduceat(ties.w, first), np.add.reduceat(ties.wy, first)
-    return Cells(np.add.reduceat(ties.w * ties.c, first) / w, wy, w - wy)
+    return ConfidenceCells(np.add.reduceat(ties.w * ties.c, first) / w, wy, w - wy)

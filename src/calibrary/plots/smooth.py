@@ -17,7 +17,7 @@ from calibrary.inference.methods.bootstrap import ends
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
 from calibrary.plots import style
-from calibrary.plots.data import Cells, FigureData, axis_names, binary_view, cells, direction, each_model
+from calibrary.plots.data import ConfidenceCells, FigureData, axis_names, binary_view, cells, direction, each_model
 from calibrary.question import Question
 
 #: No narrower kernel is drawn: the eye cannot follow it, and the grid could not.
@@ -112,7 +112,7 @@ def smooth_data(
     )  # fmt: skip
 
 
-def _support(t: Array, some: Cells, kernel: Array, sigma: float) -> Array:
+def _support(t: Array, some: ConfidenceCells, kernel: Array, sigma: float) -> Array:
     """1 where at least five predictions lie within one width and carry their due of the smoothing, 0 where none do.
 
     Nor does a curve tell of a place if what is smoothed there lies beside it: predictions that become many on one side
@@ -129,7 +129,7 @@ def _support(t: Array, some: Cells, kernel: Array, sigma: float) -> Array:
     return np.asarray(np.minimum(cases / 5.0, 1.0) * np.minimum(carried / 0.5, 1.0) * here)
 
 
-def _away(t: Array, some: Cells, sigma: float) -> tuple[Array, Array]:
+def _away(t: Array, some: ConfidenceCells, sigma: float) -> tuple[Array, Array]:
     """How far the predictions that are smoothed at each place lie from it, in widths: mean and mean square."""
     total, mean, square = (np.zeros(len(t)) for _ in range(3))
     for image in (some.c, -some.c, 2.0 - some.c):  # what is beyond an end counts by its mirror image
@@ -144,7 +144,9 @@ def _away(t: Array, some: Cells, sigma: float) -> tuple[Array, Array]:
     return mean / total, square / total
 
 
-def _smece_interval(some: Cells, smece: float, drawn: tuple[Array, Array], level: float) -> tuple[float, float]:
+def _smece_interval(
+    some: ConfidenceCells, smece: float, drawn: tuple[Array, Array], level: float
+) -> tuple[float, float]:
     """Basic bootstrap interval of smECE at the width it chose for the whole sample, as the band."""
     ones, zeros = drawn
     if len(ones) == 0 or smece == 0.0:
@@ -218,7 +220,7 @@ def _or_nothing(fitted: Callable[[Array], Array], w: Array, n: int) -> Array:
         return np.full(n, np.nan)
 
 
-def _resampled(some: Cells, rng: np.random.Generator, draws: int) -> tuple[Array, Array]:
+def _resampled(some: ConfidenceCells, rng: np.random.Generator, draws: int) -> tuple[Array, Array]:
     """Bootstrap weights of positives and negatives at every confidence, a row per resample."""
     both = np.concatenate([some.positive, some.negative])
     counts = rng.multinomial(max(round(both.sum()), 1), both / both.sum(), size=draws).astype(np.float64)

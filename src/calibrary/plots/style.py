@@ -29,7 +29,7 @@ _SMALL, _LINE = 8.0, 11.0
 
 
 @dataclass(frozen=True)
-class Look:
+class Palette:
     """The colours of a theme: Okabe and Ito's, ordered so that neighbours also differ in lightness."""
 
     ink: str
@@ -59,19 +59,22 @@ class Look:
         return {"color": self.colours[i % len(self.colours)], "ls": LINES[i % len(LINES)]}
 
 
+Look = Palette  # its name in 0.2, which pickles and imports may have
+
+
 _LOOKS = {
-    "light": Look(
+    "light": Palette(
         "#1D2129", "#FFFFFF", "#667080", "#CDD2DA",
         ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#5B5B5B"),
     ),
-    "dark": Look(
+    "dark": Palette(
         "#E7E9EC", "#14171B", "#98A1AE", "#49525F",
         ("#56B4E9", "#E8702A", "#3FD0A6", "#DE9CC2", "#F2C14E", "#3A8FD0", "#B294DC", "#A9AFB7"),
     ),
 }  # fmt: skip
 
 
-def look(theme: str) -> Look:
+def look(theme: str) -> Palette:
     """The colours of "light" or "dark"."""
     one_of("theme", theme, _LOOKS)
     return _LOOKS[theme]
@@ -108,7 +111,7 @@ def new_figure(size: tuple[float, float], theme: str) -> Any:
     return figure
 
 
-def new_axes(ax: Any, theme: str, size: tuple[float, float] = (5.4, 6.3)) -> tuple[Any, Look]:
+def new_axes(ax: Any, theme: str, size: tuple[float, float] = (5.4, 6.3)) -> tuple[Any, Palette]:
     """The axes to draw on, the one given or a new figure's, and its colours."""
     colours = look(theme)
     if ax is None:
@@ -117,7 +120,7 @@ def new_axes(ax: Any, theme: str, size: tuple[float, float] = (5.4, 6.3)) -> tup
     return ax, colours
 
 
-def quiet(ax: Any, colours: Look) -> None:
+def quiet(ax: Any, colours: Palette) -> None:
     """Axes that stay in the background."""
     ax.set_facecolor(colours.paper)
     for name, spine in ax.spines.items():
@@ -129,7 +132,7 @@ def quiet(ax: Any, colours: Look) -> None:
         axis.label.set_color(colours.ink)
 
 
-def unit_square(ax: Any, colours: Look, x: str = "Predicted probability", y: str = "Observed frequency") -> None:
+def unit_square(ax: Any, colours: Palette, x: str = "Predicted probability", y: str = "Observed frequency") -> None:
     """Axes from 0 to 1 with the dashed diagonal of perfect calibration."""
     ax.plot([0, 1], [0, 1], color=colours.grey, lw=1, ls=DASHED, zorder=1, label="_identity")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel=x, ylabel=y)
@@ -147,7 +150,7 @@ def strip(ax: Any) -> Any:
     return inset
 
 
-def panel(ax: Any, colours: Look, height: float = 0.24) -> Any:
+def panel(ax: Any, colours: Palette, height: float = 0.24) -> Any:
     """Axes below a diagram that take over its horizontal axis."""
     inset = ax.inset_axes([0.0, -height - 0.04, 1.0, height])
     quiet(inset, colours)
@@ -163,7 +166,7 @@ def panel(ax: Any, colours: Look, height: float = 0.24) -> Any:
 
 def finish(
     ax: Any,
-    colours: Look,
+    colours: Palette,
     title: str,
     numbers: str,
     reading: str,
@@ -197,7 +200,7 @@ def finish(
     ax.calibrary_header = Header(stated, top, height)
 
 
-def around(figure: Any, colours: Look, title: str, words: str, *, caption: bool = True) -> None:
+def around(figure: Any, colours: Palette, title: str, words: str, *, caption: bool = True) -> None:
     """Title and caption of a figure with several panels."""
     figure.suptitle(title, fontsize=11, fontweight="bold", x=0.01, ha="left", color=colours.ink)
     if caption:
@@ -249,7 +252,7 @@ def _characters(ax: Any) -> int:
     return max(int(17.3 * place.width * ax.figure.get_size_inches()[0]), 24)
 
 
-def _words(ax: Any, colours: Look, text: str, at: tuple[float, float], offset: float, side: str) -> Any:
+def _words(ax: Any, colours: Palette, text: str, at: tuple[float, float], offset: float, side: str) -> Any:
     return ax.annotate(
         text,
         xy=at,
@@ -265,13 +268,13 @@ def _words(ax: Any, colours: Look, text: str, at: tuple[float, float], offset: f
     )
 
 
-def _legend(ax: Any, colours: Look, **options: Any) -> None:
+def _legend(ax: Any, colours: Palette, **options: Any) -> None:
     """A legend without a frame, if there is anything to name."""
     if ax.get_legend_handles_labels()[1]:
         ax.legend(**{"frameon": False, "fontsize": _SMALL, "labelcolor": colours.ink, **options})
 
 
-def _legend_above(ax: Any, colours: Look, top: float, height: float, wide: int) -> float:
+def _legend_above(ax: Any, colours: Palette, top: float, height: float, wide: int) -> float:
     from matplotlib.transforms import ScaledTranslation
 
     named = ax.get_legend_handles_labels()[1]

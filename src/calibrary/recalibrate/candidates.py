@@ -32,7 +32,7 @@ SEVERAL = ("temperature", "bias_temperature", "platt", "beta", "isotonic")
 NEVER_CERTAIN = ("temperature", "bias_temperature", "platt", "beta", "rcs", "multinomial_spline", "pl3", "isotonic")
 
 
-class Candidate(NamedTuple):
+class CandidateMap(NamedTuple):
     """A map to try: its word, what it is called in a sentence, and the map itself."""
 
     word: str
@@ -40,9 +40,12 @@ class Candidate(NamedTuple):
     map: Any
 
 
-def candidate(map: Any, n_classes: int) -> Candidate:
+Candidate = CandidateMap  # its name in 0.2, which pickles and imports may have
+
+
+def candidate(map: Any, n_classes: int) -> CandidateMap:
     """A map by its name, or an object with ``fit`` and ``predict``, for so many classes."""
-    if isinstance(map, Candidate):
+    if isinstance(map, CandidateMap):
         return map
     if type(map) is Isotonic:  # which calls new cases impossible: here it is always kept from that
         map = "isotonic"
@@ -51,10 +54,10 @@ def candidate(map: Any, n_classes: int) -> Candidate:
     spoken = NAMES.get(word, word)
     if n_classes > 2 and not getattr(made, "takes_vectors", False):
         spoken = "class-wise " + spoken.removeprefix("a ")
-    return Candidate(word, spoken, made)
+    return CandidateMap(word, spoken, made)
 
 
-def candidates(maps: Any, n_classes: int) -> list[Candidate]:
+def candidates(maps: Any, n_classes: int) -> list[CandidateMap]:
     """The maps asked for, simplest first; "auto" stands for five of them."""
     if isinstance(maps, str):
         maps = [maps] if maps != "auto" else (BINARY if n_classes == 2 else SEVERAL)

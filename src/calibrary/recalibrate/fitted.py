@@ -14,7 +14,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.ends import half_end, inside
 from calibrary.maps.vector import ClassWise, fitted_copy
-from calibrary.recalibrate.candidates import NEVER_CERTAIN, Candidate
+from calibrary.recalibrate.candidates import NEVER_CERTAIN, CandidateMap
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class FittedMap:
 IDENTITY = FittedMap("identity", None, 0.0, 0.0)
 
 
-def fit_map(chosen: Candidate, p: Predictions, ends: Any = "half") -> FittedMap:
+def fit_map(chosen: CandidateMap, p: Predictions, ends: Any = "half") -> FittedMap:
     """Fit a map to predictions: one probability, or more than two classes (then a curve for each, if it must be)."""
     refuse_one_class(p, "the rows")
     end = end_of(p, ends)

@@ -54,9 +54,9 @@ class FittedRows:
         kept = distinct[:_KEPT] if len(distinct) >= _DISTINCT * len(numbers) else distinct[:0]
         return cls(len(numbers), int(numbers.sum(dtype=np.uint64)), tuple(kept.tolist()))
 
-    def compare(self) -> Comparison:
+    def compare(self) -> FittedShare:
         """Something to show other rows to, a few at a time."""
-        return Comparison(self)
+        return FittedShare(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain words and numbers."""
@@ -76,7 +76,7 @@ class FittedRows:
         return cls(n, total, tuple(kept.tolist()))
 
 
-class Comparison:
+class FittedShare:
     """How much of what it is shown was fitted to."""
 
     def __init__(self, fitted: FittedRows) -> None:
@@ -84,7 +84,7 @@ class Comparison:
         self.known = np.array(fitted.smallest, dtype=np.uint64)
         self.n = self.total = self.near = self.hits = 0
 
-    def add(self, p: Array) -> Comparison:
+    def add(self, p: Array) -> FittedShare:
         """Look at some more rows."""
         numbers = row_numbers(p)
         self.n += len(numbers)
@@ -103,3 +103,6 @@ class Comparison:
             return 1.0
         share = self.hits / self.near if self.near else 0.0
         return share if self.hits >= _HITS and share > _SHARE else 0.0
+
+
+Comparison = FittedShare  # its name in 0.2, which pickles and imports may have

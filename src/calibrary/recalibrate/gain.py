@@ -13,7 +13,7 @@ from calibrary.data.predictions import Predictions, predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.ends import inside
 from calibrary.metrics.machinery.entry import Entry
-from calibrary.recalibrate.candidates import Candidate, candidates
+from calibrary.recalibrate.candidates import CandidateMap, candidates
 from calibrary.recalibrate.fitted import end_of, fit_map, problem
 from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.inputs import refuse_mixed_scales, units_of
@@ -191,7 +191,7 @@ def advised(rows: list[MapGain], lost: Mapping[str, Array], mean: MeanWithError)
 
 
 def cross_fitted(
-    p: Predictions, tried: list[Candidate], fold: Indices, ends: Any
+    p: Predictions, tried: list[CandidateMap], fold: Indices, ends: Any
 ) -> tuple[dict[str, Array], dict[str, str]]:
     """Every row's probability from the map fitted to the other folds; and the maps that failed, with the reason."""
     order = np.argsort(p.probability) if p.binary else np.arange(p.n)

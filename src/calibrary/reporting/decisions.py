@@ -27,7 +27,7 @@ _DRAWN_ROWS = 200_000
 
 
 @dataclass(frozen=True)
-class Decision:
+class ThresholdDecision:
     """Acting at one threshold.
 
     Attributes
@@ -51,6 +51,9 @@ class Decision:
     regret: float
     regret_low: float
     regret_high: float
+
+
+Decision = ThresholdDecision  # its name in 0.2, which pickles and imports may have
 
 
 @section("decisions")
@@ -90,7 +93,7 @@ def too_little(view: Predictions) -> str:
 
 def judged(
     view: Predictions, thresholds: Array, level: float, weight_type: str = "frequency", rng: Any = 0, units: Any = None
-) -> list[Decision]:
+) -> list[ThresholdDecision]:
     """Every threshold with its numbers; intervals are normal, from the rows' own parts in each difference."""
     curve = decision_curve(view, thresholds=thresholds, confidence_level=level, lens="binary")
     with heard():
@@ -104,7 +107,7 @@ def judged(
         other = worth if all_rows > 0.0 else np.zeros(view.n)
         advantage = mean(np.where(acts, worth, 0.0) - other)
         regret = mean((1.0 - t) * worth * ((fitted >= t) * 1.0 - acts))
-        found.append(Decision(t, float(view.mean(acts)), *benefit, all_rows, *advantage, *regret))
+        found.append(ThresholdDecision(t, float(view.mean(acts)), *benefit, all_rows, *advantage, *regret))
     return found
 
 
@@ -131,7 +134,7 @@ def _recalibrated(view: Predictions, rng: Any) -> Array:
 # -- what is said ------------------------------------------------------------------------------------
 
 
-def decision_words(d: Decision, level: float) -> str:
+def decision_words(d: ThresholdDecision, level: float) -> str:
     """One threshold: better than acting on everybody or nobody, worse, or not to be told; and what trusting costs."""
     other = "acting on every row" if d.treat_all > 0.0 else "acting on none"
     if d.advantage_low > 0.0:
@@ -147,7 +150,7 @@ def decision_words(d: Decision, level: float) -> str:
     )
 
 
-def _regret_words(d: Decision) -> str:
+def _regret_words(d: ThresholdDecision) -> str:
     """Whether deciding by recalibrated probabilities would be cheaper."""
     if d.regret_low > 0.0:
         return (
@@ -161,7 +164,7 @@ def _thousand(x: float) -> str:
     return f"{1000.0 * x:.1f}"
 
 
-def _table(found: list[Decision], level: float) -> Table:
+def _table(found: list[ThresholdDecision], level: float) -> Table:
     rows = tuple(
         (f"{d.threshold:g}", d.acted, d.net_benefit, ends(d.low, d.high), d.treat_all, d.advantage,
          ends(d.advantage_low, d.advantage_high), d.regret, ends(d.regret_low, d.regret_high))

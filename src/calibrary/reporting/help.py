@@ -126,7 +126,7 @@ class PageError:
 
 
 @dataclass(frozen=True)
-class Readings:
+class ErrorBeforeAfter:
     """The page's error before and after a map, and what a calibrated model with the new probabilities reads."""
 
     metric: str
@@ -138,12 +138,15 @@ class Readings:
         return {name: None if value != value else value for name, value in vars(self).items()}
 
 
-def _readings(context: Context, gain: RecalibrationGain, row: MapGain, error: PageError | None) -> Readings:
+Readings = ErrorBeforeAfter  # its name in 0.2, which pickles and imports may have
+
+
+def _readings(context: Context, gain: RecalibrationGain, row: MapGain, error: PageError | None) -> ErrorBeforeAfter:
     if error is None:
-        return Readings("", math.nan, math.nan, math.nan)
+        return ErrorBeforeAfter("", math.nan, math.nan, math.nan)
     data = mapped(context.data, gain, gain.cross_fitted[row.map])
     draws = min(context.draws, _FEW_DRAWS) if context.p.n > _MANY_ROWS else context.draws
-    return Readings(error.name, error.value, error.read(data), error.if_calibrated(data, draws))
+    return ErrorBeforeAfter(error.name, error.value, error.read(data), error.if_calibrated(data, draws))
 
 
 def mapped(data: Any, gain: RecalibrationGain, probability: Array) -> Any:
@@ -157,7 +160,7 @@ def mapped(data: Any, gain: RecalibrationGain, probability: Array) -> Any:
 # -- what is said ------------------------------------------------------------------------------------
 
 
-def advice(gain: RecalibrationGain, row: MapGain, reads: Readings) -> str:
+def advice(gain: RecalibrationGain, row: MapGain, reads: ErrorBeforeAfter) -> str:
     """The advice in words: what the map gains, and what it does to the error; or that nothing is to be gained."""
     spoken = spoken_score(gain.score)
     if gain.advice is None:
@@ -201,7 +204,7 @@ def _table(context: Context, gain: RecalibrationGain, error: PageError | None) -
     return Table(head, tuple(rows), "Each map on rows it was not fitted to; a gain below two standard errors is noise.")
 
 
-def _figure(context: Context, gain: RecalibrationGain, row: MapGain, reads: Readings) -> Figure:
+def _figure(context: Context, gain: RecalibrationGain, row: MapGain, reads: ErrorBeforeAfter) -> Figure:
     from calibrary.plots.recalibration import plot_recalibration, recalibration_data
 
     level = context.question.confidence_level

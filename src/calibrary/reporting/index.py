@@ -10,7 +10,7 @@ from calibrary.base.text import content_security_policy, for_html
 
 
 @dataclass(frozen=True)
-class Line:
+class IndexLine:
     """A file and what became of it: the link to its report, or why there is none."""
 
     source: str
@@ -18,6 +18,9 @@ class Line:
     headline: str
     cells: tuple[str, ...] = ()
     failed: bool = False
+
+
+Line = IndexLine  # its name in 0.2, which pickles and imports may have
 
 
 _STYLE = """
@@ -32,7 +35,7 @@ td.failed { color: #a40000; }
 """
 
 
-def index(title: str, head: Sequence[str], lines: Sequence[Line]) -> str:
+def index(title: str, head: Sequence[str], lines: Sequence[IndexLine]) -> str:
     """The whole page; ``head`` names the cells of each line."""
     top = "".join(f"<th>{for_html(name)}</th>" for name in ("file", *head, "answer"))
     body = "\n".join(_row(line, len(head)) for line in lines)
@@ -49,13 +52,13 @@ def index(title: str, head: Sequence[str], lines: Sequence[Line]) -> str:
 """
 
 
-def _counted(lines: Sequence[Line]) -> str:
+def _counted(lines: Sequence[IndexLine]) -> str:
     failed = sum(line.failed for line in lines)
     made = f"{len(lines) - failed} reports"
     return made + (f"; {failed} could not be made" if failed else "") + "."
 
 
-def _row(line: Line, n_cells: int) -> str:
+def _row(line: IndexLine, n_cells: int) -> str:
     name = for_html(line.source, 80)
     if line.failed:
         return f'<tr><td>{name}</td><td class="failed" colspan="{n_cells + 1}">{for_html(line.headline)}</td></tr>'

@@ -16,7 +16,7 @@ from calibrary.data.views import Looks, Views
 from calibrary.numerics.cells import Grid
 from calibrary.scale.accuracy import accuracy_of, worst
 from calibrary.scale.facts import default, reading
-from calibrary.scale.table import Table
+from calibrary.scale.table import CountTable
 
 
 class CellRows(Predictions):
@@ -36,7 +36,7 @@ class CellRows(Predictions):
     place: Indices
 
     @classmethod
-    def of(cls, grid: Grid, table: Table, classes: tuple[Hashable, ...] | None = None) -> Self:
+    def of(cls, grid: Grid, table: CountTable, classes: tuple[Hashable, ...] | None = None) -> Self:
         """The rows of a table whose codes are 2 * cell + label."""
         cell, y = table.code >> 1, table.code & 1
         c = grid.place(cell, table.s / table.n)

@@ -19,7 +19,7 @@ from calibrary.numerics.cells import POSITIONS, Grid
 from calibrary.scale.files import VERSION, Saved
 from calibrary.scale.matched import CellMatches, middle_of_bins
 from calibrary.scale.state import whole_weights
-from calibrary.scale.table import EMPTY, Integers, Table, added
+from calibrary.scale.table import EMPTY, CountTable, Integers, added
 
 __all__ = ["DetectionState"]
 
@@ -180,7 +180,7 @@ class DetectionState(Saved, kind="detections"):
         hashed = (hashlib.blake2b(repr(image).encode(), digest_size=8).digest() for image in images)
         return np.array([int.from_bytes(h, "little") % self.blocks for h in hashed], dtype=np.intp)
 
-    def _detected(self, found: Matches, position: Indices, block: Indices) -> tuple[Table, Table]:
+    def _detected(self, found: Matches, position: Indices, block: Indices) -> tuple[CountTable, CountTable]:
         cell, at = self.grid.locate(found.score)
         w = np.ones(len(found), dtype=np.int64)
         if found.weight is not None:
@@ -197,7 +197,7 @@ class DetectionState(Saved, kind="detections"):
         overlap = np.rint(iou / OVERLAP).astype(np.int64)
         return added(code, w, w * at), added(code, w, w * overlap)
 
-    def _missed(self, found: Matches, position: Indices, block: Indices) -> Table:
+    def _missed(self, found: Matches, position: Indices, block: Indices) -> CountTable:
         rows = np.flatnonzero(found.missed())
         objects = found.objects
         n = np.ones(len(rows), dtype=np.int64)

@@ -32,7 +32,7 @@ from calibrary.scale.files import (
 )
 from calibrary.scale.keys import Key, Keys, factorized, key_columns, united
 from calibrary.scale.sums import Batch, Sums
-from calibrary.scale.table import Integers, Table, added
+from calibrary.scale.table import CountTable, Integers, added
 
 __all__ = ["State"]
 
@@ -197,7 +197,7 @@ class State(Saved, kind="cells"):
         return int(self.grid.resolution)
 
     @property
-    def table(self) -> Table:
+    def table(self) -> CountTable:
         """Counts and sums by code: (key * number of cells + cell) * 2 + label."""
         return self._sums.table
 
@@ -275,7 +275,7 @@ class State(Saved, kind="cells"):
         if len(used) == len(self._keys):
             return
         self._keys = tuple(self._keys[int(k)] for k in used)
-        self._sums.table = Table(number.astype(np.int64) * (2 * self.grid.size) + rest, self.table.n, self.table.s)
+        self._sums.table = CountTable(number.astype(np.int64) * (2 * self.grid.size) + rest, self.table.n, self.table.s)
 
     def __add__(self, other: State) -> State:
         return self.copy().merge(other) if isinstance(other, State) else NotImplemented
@@ -308,7 +308,12 @@ class State(Saved, kind="cells"):
         return self._like(self.table, self._keys, self.key_names, self.grid, self.dropped)
 
     def _like(
-        self, table: Table, keys: Keys, key_names: tuple[str, ...], grid: Grid, dropped: Mapping[str, int] | None = None
+        self,
+        table: CountTable,
+        keys: Keys,
+        key_names: tuple[str, ...],
+        grid: Grid,
+        dropped: Mapping[str, int] | None = None,
     ) -> Self:
         made = type(self)(grid.resolution, by=key_names, lens=self.lens, labels=self.labels, pos_label=self.pos_label)
         made._sums, made._keys, made.dropped = Sums(grid, table, keyed=bool(key_names)), keys, dict(dropped or {})
@@ -338,7 +343,7 @@ class State(Saved, kind="cells"):
             parts = [self._slice(k) for k in numbers]
             keys = tuple(tuple(self._keys[k][i] for i in rest_at) for k in numbers)
             code = np.concatenate([part.code % each + i * each for i, part in enumerate(parts)])
-            table = Table(code, np.concatenate([t.n for t in parts]), np.concatenate([t.s for t in parts]))
+            table = CountTable(code, np.concatenate([t.n for t in parts]), np.concatenate([t.s for t in parts]))
             states[value[0] if len(value) == 1 else value] = self._like(table, keys, kept, self.grid)
         return states
 
@@ -351,10 +356,10 @@ class State(Saved, kind="cells"):
                 raise ValueError(f"the state has no column {name!r}: {hint}")
         return [self.key_names.index(name) for name in names]
 
-    def _slice(self, key: int) -> Table:
+    def _slice(self, key: int) -> CountTable:
         each = 2 * self.grid.size
         rows = slice(*np.searchsorted(self.table.code, [key * each, (key + 1) * each]))
-        return Table(self.table.code[rows], self.table.n[rows], self.table.s[rows])
+        return CountTable(self.table.code[rows], self.table.n[rows], self.table.s[rows])
 
     def regrouped(self, **columns: Any) -> Self:
         """The state with a column's values changed or the column left out, and what becomes equal added up.
@@ -402,7 +407,7 @@ class State(Saved, kind="cells"):
         others = {other: None for other in self.key_names if other != name}
         merged = self.regrouped(**others) if others else self
         key, cell, y = merged._read()
-        rows = CellRows.of(self.grid, Table(2 * cell + y, merged.table.n, merged.table.s))
+        rows = CellRows.of(self.grid, CountTable(2 * cell + y, merged.table.n, merged.table.s))
         values = [k[0] for k in merged._keys]
         return rows, [values[int(i)] for i in key[rows.place]]
 
@@ -507,7 +512,7 @@ def _same(value: Any) -> Any:
 # -- keys -------------------------------------------------------------------------------------------
 
 
-def _recoded(table: Table, number: Integers, grid: Grid) -> Table:
+def _recoded(table: CountTable, number: Integers, grid: Grid) -> CountTable:
     if not len(table):
         return table
     key, rest = np.divmod(table.code, 2 * grid.size)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.numerics.cells import POSITIONS, Grid
-from calibrary.scale.table import EMPTY, Integers, Table, added
+from calibrary.scale.table import EMPTY, CountTable, Integers, added
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.uint8]
@@ -58,7 +58,7 @@ class Batch:
 class Sums:
     """Counts and sums of positions of all rows so far."""
 
-    def __init__(self, grid: Grid, table: Table = EMPTY, *, keyed: bool = False) -> None:
+    def __init__(self, grid: Grid, table: CountTable = EMPTY, *, keyed: bool = False) -> None:
         self.grid = grid
         self.keyed = keyed
         self._table = table
@@ -69,14 +69,14 @@ class Sums:
         self._seen = len(table)
 
     @property
-    def table(self) -> Table:
+    def table(self) -> CountTable:
         """Sums by code: (key * number of cells + cell) * 2 + label."""
         self._fold()
         self._settle()
         return self._table
 
     @table.setter
-    def table(self, table: Table) -> None:
+    def table(self, table: CountTable) -> None:
         self._waiting, self._full, self._packed, self._table = [], None, None, table
 
     def add(self, batch: Batch) -> None:
@@ -107,7 +107,7 @@ class Sums:
         self._waiting = [Batch(b.c, b.y, b.w, number[b.key]) for b in self._waiting]
         key, rest = np.divmod(self._table.code, 2 * self.grid.size)
         if len(key):
-            self._table = Table(number[key] * (2 * self.grid.size) + rest, self._table.n, self._table.s)
+            self._table = CountTable(number[key] * (2 * self.grid.size) + rest, self._table.n, self._table.s)
 
     def _fold(self) -> None:
         for batch in [self._waiting[0]] if len(self._waiting) == 1 else _joined(self._waiting):
@@ -160,7 +160,7 @@ class Sums:
         code: Integers = key * (2 * self.grid.size) + 2 * (inside & ~1) + 2 * (1 - edge) + (inside & 1)
         return code
 
-    def _summed(self, batch: Batch) -> Table:
+    def _summed(self, batch: Batch) -> CountTable:
         cell, position = self._located(batch.c)
         code = 2 * cell + batch.y
         if self.keyed:

@@ -19,7 +19,7 @@ from calibrary.scale.classes import VectorState
 from calibrary.scale.engines import merged
 from calibrary.scale.state import State
 from calibrary.scale.sums import Sums
-from calibrary.scale.table import Table
+from calibrary.scale.table import CountTable
 
 __all__ = ["CalibrationMetric"]
 
@@ -159,7 +159,7 @@ class CalibrationMetric:
         found = (self.sums if sums is None else sums).cpu().numpy()
         code = np.flatnonzero(found[:, 0])
         state = State(self.grid.resolution, lens=self.lens)
-        state._sums = Sums(self.grid, Table(code, found[code, 0], found[code, 1]))
+        state._sums = Sums(self.grid, CountTable(code, found[code, 0], found[code, 1]))
         return state
 
     def _measured(self, state: Any) -> Any:

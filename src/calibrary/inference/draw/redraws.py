@@ -27,7 +27,7 @@ _FEW_UNITS = 30
 _FEW_CLASSES = 30
 
 
-class Sums(NamedTuple):
+class ResidualSums(NamedTuple):
     """Sums of residuals, one row for each redraw: by place, with the linear weights, and of each class (or None)."""
 
     places: Array
@@ -35,18 +35,21 @@ class Sums(NamedTuple):
     classes: Array | None
 
 
-def observed_sums(look: Look) -> Sums:
+Sums = ResidualSums  # its name in 0.2, which pickles and imports may have
+
+
+def observed_sums(look: Look) -> ResidualSums:
     """The sums of the data themselves."""
     r = look.residual
     places: Array = np.bincount(look.place, r, minlength=PLACES).astype(np.float64)
     classes = None if look.classes is None else (look.classes.occurred - look.classes.expected)[None]
-    return Sums(places[None], (r @ look.lean)[None], classes)
+    return ResidualSums(places[None], (r @ look.lean)[None], classes)
 
 
 class Null(NamedTuple):
     """Redrawn sums a few at a time, and their spread where it is not that of labels drawn one by one."""
 
-    draws: Iterator[Sums]
+    draws: Iterator[ResidualSums]
     spread: tuple[Array, Array] | None = None
 
 
@@ -98,7 +101,9 @@ def atoms_of(look: Look) -> Atoms:
     return Atoms(n.astype(np.int64), total / n, np.clip(q, 0.0, 1.0), leaning, "cells")
 
 
-def counts_of(atoms: Atoms, n_resamples: int, rng: np.random.Generator, truth: Array | None = None) -> Iterator[Sums]:
+def counts_of(
+    atoms: Atoms, n_resamples: int, rng: np.random.Generator, truth: Array | None = None
+) -> Iterator[ResidualSums]:
     """Labels drawn from the confidences (or from other probabilities), counted for each atom."""
     q = atoms.q if truth is None else truth
     place = place_of(atoms.q)
@@ -113,10 +118,10 @@ def counts_of(atoms: Atoms, n_resamples: int, rng: np.random.Generator, truth: A
         residual = events - atoms.n * atoms.q
         places = np.zeros((size, PLACES))
         places[:, place[first]] = np.add.reduceat(residual * atoms.weight, first, axis=1)
-        yield Sums(places, residual @ lean, None)
+        yield ResidualSums(places, residual @ lean, None)
 
 
-def _labels(look: Look, n_resamples: int, rng: np.random.Generator) -> Iterator[Sums]:
+def _labels(look: Look, n_resamples: int, rng: np.random.Generator) -> Iterator[ResidualSums]:
     """Classes drawn from whole rows of probabilities, each copy by itself."""
     assert look.p is not None
     assert look.classes is not None
@@ -140,10 +145,10 @@ def _labels(look: Look, n_resamples: int, rng: np.random.Generator) -> Iterator[
         places[:, place[first]] = np.add.reduceat(residual * w, first, axis=1)
         code = (label + k * np.arange(size)[:, None]).ravel()
         counts = np.bincount(code, np.tile(w, size), minlength=size * k).reshape(size, k)
-        yield Sums(places, residual @ lean, counts - look.classes.expected)
+        yield ResidualSums(places, residual @ lean, counts - look.classes.expected)
 
 
-def _with_class_counts(look: Look, sums: Iterator[Sums], rng: np.random.Generator) -> Iterator[Sums]:
+def _with_class_counts(look: Look, sums: Iterator[ResidualSums], rng: np.random.Generator) -> Iterator[ResidualSums]:
     """Large samples: how often each class occurs is drawn from the binomial law of its mean and variance.
 
     Classes exclude each other, which shows where there are few: their counts are then drawn as correlated as they are.
@@ -192,10 +197,10 @@ def _flips(look: Look, n_resamples: int, rng: np.random.Generator) -> Null:
         classes = of_classes_by_unit(look, unit, n)
         classes = classes * widened((classes**2).sum(axis=0), look.classes.variance, look)
 
-    def draws() -> Iterator[Sums]:
+    def draws() -> Iterator[ResidualSums]:
         for size in chunks(n_resamples, n):
             signs = 2.0 * rng.integers(0, 2, (size, n)) - 1.0
-            yield Sums(signs @ places, signs @ linear, None if classes is None else signs @ classes)
+            yield ResidualSums(signs @ places, signs @ linear, None if classes is None else signs @ classes)
 
     of_classes = np.empty(0) if classes is None else np.sqrt((classes**2).sum(axis=0))
     return Null(draws(), (np.sqrt((linear**2).sum(axis=0)), of_classes))

@@ -25,7 +25,7 @@ _THREADS_FROM = 20_000
 _IN_BLOCKS = 1 << 16
 
 
-class Work:
+class WorkDone:
     """How much of a long computation is done, from 0 to 1, for whoever shows it.
 
     A computation has ``pieces`` (one a model), each made of parts with their shares of it.
@@ -59,8 +59,11 @@ class Work:
         self.done = max(self.done, self._ended)
 
 
+Work = WorkDone  # its name in 0.2, which pickles and imports may have
+
+
 #: Set by whoever shows a bar for the whole of the work: the parts then show none, and tell how far they are.
-WATCHED: ContextVar[Work | None] = ContextVar("WATCHED", default=None)
+WATCHED: ContextVar[WorkDone | None] = ContextVar("WATCHED", default=None)
 
 
 # -- many replicates --------------------------------------------------------------------------------

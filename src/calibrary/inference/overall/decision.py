@@ -29,7 +29,7 @@ import scipy
 from calibrary.data import Data
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.look import PLACES, Classes, Look, headline_view, look_at
-from calibrary.inference.draw.redraws import Sums, atoms_of, counts_of, null_of, observed_sums
+from calibrary.inference.draw.redraws import ResidualSums, atoms_of, counts_of, null_of, observed_sums
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
 from calibrary.inference.methods.multiplicity import step_down_max_t
 from calibrary.maps.base import logit
@@ -182,7 +182,7 @@ class _Reading:
         self.ids = ("smooth", *_LINEAR, *(() if look.classes is None else ("classes",)))
         self.tails = ["greater", *("two-sided" for _ in _LINEAR), *("greater" for _ in self.ids[4:])]
 
-    def __call__(self, sums: Sums) -> Array:
+    def __call__(self, sums: ResidualSums) -> Array:
         smooth = np.abs(sums.places @ self.kernel).sum(axis=1) / self.total
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(self.sd > 1e-9 * math.sqrt(self.total), sums.linear / self.sd, np.nan)

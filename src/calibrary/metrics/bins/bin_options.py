@@ -51,10 +51,13 @@ class Bins(Common, total=False):
     strategy: str | None
 
 
-class Binned(Bins, total=False):
+class BinnedKeywords(Bins, total=False):
     """The keywords of every binned metric."""
 
     binning: str | Grouping
+
+
+Binned = BinnedKeywords  # its name in 0.2, which pickles and imports may have
 
 
 def class_norm(norm: float) -> Callable[..., Any]:

@@ -55,7 +55,7 @@ _NO_LAW = Correction(
 _TWO = 2.0 * (1.0 - 1e-12)
 
 
-class _Bins(Common, total=False):
+class _DebiasedKeywords(Common, total=False):
     """The keywords that say more about the bins."""
 
     n_bins: int
@@ -114,7 +114,7 @@ def debiased_squared_calibration_error(
     definition: str = "authors",
     root: bool = False,
     weight_type: str = "frequency",
-    **options: Unpack[_Bins],
+    **options: Unpack[_DebiasedKeywords],
 ) -> float:
     r"""Mean squared gap over bins, less what label noise alone would contribute.
 
@@ -185,7 +185,7 @@ def debiased_calibration_error(
     n_resamples: int = 1000,
     rng: Any = None,
     weight_type: str = "frequency",
-    **options: Unpack[_Bins],
+    **options: Unpack[_DebiasedKeywords],
 ) -> float:
     r"""ECE less its estimated bias: twice the plain value minus its mean when labels are drawn once more.
 
@@ -231,7 +231,7 @@ def debiased_squared_calibration_error_test(
     mass_rule: str = "split",
     definition: str = "authors",
     weight_type: str = "frequency",
-    **options: Unpack[_Bins],
+    **options: Unpack[_DebiasedKeywords],
 ) -> TestResult:
     r"""Test calibration by the debiased squared error: large values speak against it.
 
@@ -282,7 +282,7 @@ def debiased_calibration_error_test(
     n_resamples: int = 9999,
     rng: Any = None,
     weight_type: str = "frequency",
-    **options: Unpack[_Bins],
+    **options: Unpack[_DebiasedKeywords],
 ) -> TestResult:
     r"""Test calibration by the debiased error: large values speak against it.
 

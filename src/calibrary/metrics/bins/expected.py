@@ -13,7 +13,7 @@ from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.grouping import EqualWidth, Grouping, group
-from calibrary.metrics.bins.bin_options import BINNING, Binned, Bins, class_norm, range_of_distance
+from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, Bins, class_norm, range_of_distance
 from calibrary.metrics.bins.interval import cumulative_residual
 from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
@@ -110,7 +110,7 @@ def expected_calibration_error(
     norm: float | str = 1,
     aggregate: str = "power",
     distance: str = "tv",
-    **options: Unpack[Binned],
+    **options: Unpack[BinnedKeywords],
 ) -> float:
     r"""Average gap between confidence and accuracy over confidence bins.
 
@@ -181,7 +181,7 @@ def expected_calibration_error(
     "bins.",
     corrections=(Correction("name", "MCE also stands for the marginal error (34)", "MCE is the maximum (39) only"),),
 )
-def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **options: Unpack[Binned]) -> float:
+def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **options: Unpack[BinnedKeywords]) -> float:
     r"""Largest gap between confidence and accuracy of any confidence bin.
 
     .. math:: \max_b |\bar y_b - \bar c_b|
@@ -339,7 +339,9 @@ def thresholded_adaptive_calibration_error(
     use="Imbalanced data, where the crowded low-confidence bins would hide the gaps of the rare class.",
     avoid="Small bins weigh more than in ECE, so noise does too. Not the interval error, also called ICE.",
 )
-def imbalanced_calibration_error(view: Predictions, *, alpha: float | None = None, **options: Unpack[Binned]) -> float:
+def imbalanced_calibration_error(
+    view: Predictions, *, alpha: float | None = None, **options: Unpack[BinnedKeywords]
+) -> float:
     r"""Average gap over bins whose weights are flattened as far as the classes are imbalanced.
 
     .. math:: \frac{\sum_b p_b^\alpha\, |\bar y_b - \bar c_b|}{\sum_b p_b^\alpha},\qquad
@@ -390,7 +392,9 @@ def _normalised_entropy(share: Array) -> float:
     use="Imbalanced data: every confidence region counts the same, however few points it has, once it has enough.",
     avoid="Sparse regions are noisy; NaN when no bin has min_count rows. min_count=1 is netcal's average error.",
 )
-def region_balanced_calibration_error(view: Predictions, *, min_count: int = 10, **options: Unpack[Binned]) -> float:
+def region_balanced_calibration_error(
+    view: Predictions, *, min_count: int = 10, **options: Unpack[BinnedKeywords]
+) -> float:
     r"""Plain mean of the gaps of the bins that hold enough points.
 
     .. math:: \frac{1}{|\mathcal B|} \sum_{b \in \mathcal B} |\bar y_b - \bar c_b|,\qquad
@@ -445,7 +449,7 @@ def label_binned_calibration_error(
     *,
     norm: float | str = 1,
     aggregate: str = "power",
-    **options: Unpack[Binned],
+    **options: Unpack[BinnedKeywords],
 ) -> float:
     r"""Average distance of each confidence from the accuracy of its bin.
 
@@ -499,7 +503,9 @@ def _contraharmonic(values: list[float], views: Views, average: Any, options: di
         ),
     ),
 )
-def contraharmonic_calibration_error(view: Predictions, *, norm: float | str = 1, **options: Unpack[Binned]) -> float:
+def contraharmonic_calibration_error(
+    view: Predictions, *, norm: float | str = 1, **options: Unpack[BinnedKeywords]
+) -> float:
     r"""Class-wise ECE averaged with the errors themselves as weights.
 
     .. math:: \frac{\sum_k \mathrm{ECE}_k^2}{\sum_k \mathrm{ECE}_k}

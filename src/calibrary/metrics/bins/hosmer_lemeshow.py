@@ -84,7 +84,7 @@ class ClassWiseHosmerLemeshowResult(BonferroniResult):
     df: tuple[int, ...] = ()
 
 
-class _Bins(Common, total=False):
+class _GroupKeywords(Common, total=False):
     """The keywords that say more about the groups."""
 
     closed: str
@@ -165,7 +165,7 @@ def hosmer_lemeshow(
     fitted: bool = False,
     reference_class: int = 0,
     weight_type: str = "frequency",
-    **options: Unpack[_Bins],
+    **options: Unpack[_GroupKeywords],
 ) -> float:
     r"""Squared differences of observed and expected counts over groups, each in units of its variance.
 
@@ -211,7 +211,7 @@ def hosmer_lemeshow_test(
     reference_class: int = 0,
     weight_type: str = "frequency",
     margin: float | str | None = None,
-    **options: Unpack[_Bins],
+    **options: Unpack[_GroupKeywords],
 ) -> HosmerLemeshowResult:
     """Test calibration by observed against expected counts in groups of similar confidence.
 

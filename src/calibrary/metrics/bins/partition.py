@@ -14,7 +14,7 @@ from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups, UserGroups, VectorGroups, group, norm_order, power_mean
 from calibrary.grouping.proximity import ProximityCells, log_proximity
-from calibrary.metrics.bins.bin_options import BINNING, Binned, class_norm
+from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, class_norm
 from calibrary.metrics.bins.rejected_share import rejected_share
 from calibrary.metrics.machinery.declare import Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
@@ -399,7 +399,7 @@ def general_calibration_error(
     norm: float | str = 1,
     alpha: float = 0.05,
     aggregate: str = "power",
-    **options: Unpack[Binned],
+    **options: Unpack[BinnedKeywords],
 ) -> float:
     r"""Norm over bins of any loss between the labels and the confidences in a bin.
 

@@ -76,7 +76,7 @@ def average_calibration_error(
     one_of("empty", empty, ("skip", "zero"))
     if not len(matches):
         return no_value(matches, _EMPTY)
-    cells = Cells.of(bins_of(matches.score, n_bins, closed), matches.weight, matches.score, matches.correct)
+    cells = DetectionCells.of(bins_of(matches.score, n_bins, closed), matches.weight, matches.score, matches.correct)
     gaps = np.abs(cells.precision - cells.mean_score)
     return float(gaps.sum() / (len(gaps) if empty == "skip" else n_bins))
 
@@ -153,7 +153,7 @@ def detection_expected_calibration_error(
     """
     one_of("denominator", denominator, ("all", "kept"))
     code, _ = grid_of(matches, features, n_bins, closed)
-    cells = Cells.of(code, matches.weight, matches.score, matches.correct)
+    cells = DetectionCells.of(code, matches.weight, matches.score, matches.correct)
     kept = (cells.weight if matches.counted else cells.rows) >= whole("min_count", min_count)
     if not kept.any():
         reason = f"no bin holds {min_count} detections: use fewer bins or a smaller min_count"
@@ -249,7 +249,7 @@ def localization_aware_expected_calibration_error(
     >>> round(cal.localization_aware_expected_calibration_error(correct, score, iou=iou), 4)
     0.2
     """
-    cells = Cells.of(bins_of(matches.score, n_bins, closed), matches.weight, matches.score, matches.located)
+    cells = DetectionCells.of(bins_of(matches.score, n_bins, closed), matches.weight, matches.score, matches.located)
     return _error_of_class(matches, float(cells.gap.sum()), classes)
 
 
@@ -328,7 +328,7 @@ def _error_of_class(matches: Matches, gap: float, classes: str) -> float:
 
 
 @dataclass(frozen=True)
-class Cells:
+class DetectionCells:
     """Detections in the cells of a grid. One entry per occupied cell: its code, rows, weight, and weighted sums."""
 
     code: Indices
@@ -338,7 +338,7 @@ class Cells:
     value: Array
 
     @classmethod
-    def of(cls, code: Indices, weight: Array | None, score: Array, value: Any) -> Cells:
+    def of(cls, code: Indices, weight: Array | None, score: Array, value: Any) -> DetectionCells:
         names = None
         if code.max(initial=0) > 4 * len(code):  # a vast grid: its occupied cells are numbered first
             names, code = np.unique(code, return_inverse=True)
@@ -361,6 +361,9 @@ class Cells:
     @property
     def mean_score(self) -> Array:
         return self.score / self.weight
+
+
+Cells = DetectionCells  # its name in 0.2, which pickles and imports may have
 
 
 def bins_of(values: Array, n_bins: int, closed: str) -> Indices:

@@ -11,7 +11,7 @@ from calibrary.base.errors import one_of
 from calibrary.data import Matches
 from calibrary.data.checks import Array
 from calibrary.data.matches import Flags
-from calibrary.metrics.detection.binned import Cells, bins_of
+from calibrary.metrics.detection.binned import DetectionCells, bins_of
 from calibrary.metrics.detection.front import BinnedMatching, Matching, detection_metric, no_value
 from calibrary.metrics.machinery.facts import Correction
 from calibrary.metrics.machinery.literature import cited
@@ -94,7 +94,7 @@ def expected_global_calibration_error(
     score = np.concatenate([matches.score[kept], np.ones(len(missed))])
     correct = np.concatenate([matches.correct[kept], np.zeros(len(missed))])
     weight = np.concatenate([matches.weights[kept], missed])
-    cells = Cells.of(bins_of(score, n_bins, closed), weight, score, correct)
+    cells = DetectionCells.of(bins_of(score, n_bins, closed), weight, score, correct)
     return _reduced(matches, float(cells.gap.sum()), float(weight.sum()), reduction)
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from calibrary.data.lens import BINARY_LENSES
-from calibrary.metrics.machinery.table2 import SUBFAMILIES, TABLE_2, Row
+from calibrary.metrics.machinery.table2 import SUBFAMILIES, TABLE_2, Table2Row
 
 __all__ = [
     "Alias",
@@ -217,7 +217,7 @@ class Facts:
         return f"section {self.section}, {'equation ' if self.equation.startswith('(') else ''}{self.equation}"
 
     @property
-    def table2(self) -> Row | None:
+    def table2(self) -> Table2Row | None:
         """Its row of the review's Table 2, with pros and cons; None for metrics that have none."""
         return None if self.row is None else TABLE_2[self.row]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["SUBFAMILIES", "TABLE_2", "Row"]
+__all__ = ["SUBFAMILIES", "TABLE_2", "Table2Row"]
 
 #: The sub-families of Fig. 1 by their section, and the two quantities that section 9 adds to them.
 SUBFAMILIES: dict[str, str] = {
@@ -56,7 +56,7 @@ SUBFAMILIES: dict[str, str] = {
 }
 
 
-class Row(NamedTuple):
+class Table2Row(NamedTuple):
     """One row: ``type``, ``range``, ``proper`` and ``test`` as printed, ``cites`` the numbers of its references."""
 
     id: str
@@ -70,6 +70,9 @@ class Row(NamedTuple):
     cites: tuple[int, ...]
     pros: tuple[str, ...]
     cons: tuple[str, ...]
+
+
+Row = Table2Row  # its name in 0.2, which pickles and imports may have
 
 
 _PROS = {
@@ -365,10 +368,10 @@ _ROWS = """
 """  # noqa: E501  (a row is a line)
 
 
-def _read(line: str) -> tuple[int, Row]:
+def _read(line: str) -> tuple[int, Table2Row]:
     head, kind, range_, proper, test, cites, pros, cons = (part.strip() for part in line.split("|"))
     number, id, family, section, name = head.split(" ", 4)
-    return int(number), Row(
+    return int(number), Table2Row(
         id, name, family, section, kind, range_, proper, test,
         tuple(map(int, cites.split())),
         tuple(_PROS[word] for word in pros.split()),
@@ -377,4 +380,4 @@ def _read(line: str) -> tuple[int, Row]:
 
 
 #: The rows by their number, counted from the top of the table.
-TABLE_2: dict[int, Row] = dict(_read(line) for line in _ROWS.strip().splitlines())
+TABLE_2: dict[int, Table2Row] = dict(_read(line) for line in _ROWS.strip().splitlines())

@@ -16,7 +16,7 @@ from calibrary.base.errors import undefined, whole
 from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import UserGroups, group, nearest_windows
-from calibrary.metrics.bins.bin_options import BINNING, Binned
+from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords
 from calibrary.metrics.machinery.declare import metric
 from calibrary.metrics.machinery.literature import cited
 
@@ -58,7 +58,7 @@ def grouping_loss(
     features: Any = None,
     n_groups: int = 2,
     rng: Any = 0,
-    **options: Unpack[Binned],
+    **options: Unpack[BinnedKeywords],
 ) -> GroupingLoss:
     r"""Lower bound of the squared error due to unlike cases that share a confidence.
 

@@ -70,7 +70,7 @@ def minimise(
     return Minimum(x, value, hessian, False)
 
 
-class Loss(Protocol):
+class ConvexFunction(Protocol):
     """A convex function of the order of one, whose derivatives cost less than its value."""
 
     def value(self, x: Array) -> float: ...
@@ -78,7 +78,10 @@ class Loss(Protocol):
     def derivatives(self, x: Array) -> tuple[Array, Array]: ...
 
 
-def minimise_nearby(loss: Loss, start: Array, lower: float = -np.inf, upper: float = np.inf) -> Array:
+Loss = ConvexFunction  # its name in 0.2, which pickles and imports may have
+
+
+def minimise_nearby(loss: ConvexFunction, start: Array, lower: float = -np.inf, upper: float = np.inf) -> Array:
     """Minimise a convex function with every coordinate between two bounds, from a point near the minimum.
 
     Whole Newton steps, without a look at the value, while what they promise at least halves: a convex function is
