@@ -1,7 +1,7 @@
 """Why a test may be skipped: the only reasons there are, and the command that runs what was left out.
 
-``python tests/skips.py`` says in one line what will be skipped on this machine. A run fails where a reason is not in the
-table; ``CALIBRARY_MUST_RUN=torch,browser`` makes it fail where one of these reasons occurs, too.
+``python tests/skips.py`` says in one line what will be skipped on this machine. A run fails where a reason is not in
+the table; ``CALIBRARY_MUST_RUN=torch,browser`` makes it fail where one of these reasons occurs, too.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ calibrary.inference calibrary.inference.verbs band comparison gate interval powe
 calibrary.inference calibrary.inference.overall decision drift many sequential simultaneous
 calibrary.diagnostics calibrary.diagnostics neighbours=neighbors
 calibrary.recalibrate calibrary.recalibrate rows=fitted_rows
+calibrary.recalibrate calibrary.maps isotonic=shrunk_isotonic
 calibrary.reporting calibrary.reporting rows=metric_table
 calibrary.scale calibrary.scale rows=cell_rows
 calibrary.cli calibrary.cli options=shared

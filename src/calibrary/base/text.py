@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import html
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -75,6 +76,16 @@ def html_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
     top = "".join(f"<th>{for_html(h)}</th>" for h in head)
     body = "".join("<tr>" + "".join(f"<td>{for_html(c)}</td>" for c in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def squeezed(name: str) -> str:
+    """A name for comparison: small letters and digits alone, so that case, dashes and spaces do not matter."""
+    return re.sub(r"[^a-z0-9]", "", name.lower().replace("²", "2"))
+
+
+def capital(text: str) -> str:
+    """The text with a capital at its beginning; the rest stays as it is."""
+    return text[:1].upper() + text[1:]
 
 
 def for_csv(text: object) -> str:

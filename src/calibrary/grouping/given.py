@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import Grouping
-from calibrary.grouping.groups import Groups, VectorGroups
+from calibrary.grouping.groups import Groups, groups_by_number
 
 
 class UserGroups(Grouping):
@@ -44,9 +44,7 @@ class UserGroups(Grouping):
         return self.index_
 
     def _split(self, view: Predictions) -> Groups:
-        if view.binary:
-            return Groups(view, self.n_bins_, index=self.index_)
-        return VectorGroups(view, self.n_bins_, self.index_)
+        return groups_by_number(view, self.n_bins_, self.index_)
 
 
 def _missing(groups: NDArray[Any]) -> NDArray[np.bool_]:

@@ -302,3 +302,8 @@ _PAIR_SCALE = {"tv": 1.0, "l1": 2.0, "l2": np.sqrt(2.0)}
 def _pair_scale(distance: str) -> float:
     one_of("distance", distance, _PAIR_SCALE)
     return float(_PAIR_SCALE[distance])
+
+
+def groups_by_number(view: Predictions, n_bins: int, index: Indices) -> Groups:
+    """Groups of rows whose numbers are known: of confidences, or of vectors where there are several classes."""
+    return Groups(view, n_bins, index=index) if view.binary else VectorGroups(view, n_bins, index)

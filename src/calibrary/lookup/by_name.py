@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from calibrary.base.errors import UnknownMetricError, suggest
-from calibrary.base.text import html_table
+from calibrary.base.text import html_table, squeezed
 from calibrary.lookup.curve_names import curve_named
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
 
@@ -17,10 +17,6 @@ __all__ = [
     "catalogue",
     "compute",
 ]
-
-
-def _squeezed(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower().replace("²", "2"))
 
 
 def _names(entry: Entry) -> tuple[str, ...]:
@@ -34,7 +30,7 @@ def _index(ids: tuple[str, ...]) -> dict[str, list[Entry]]:
     meanings: dict[str, list[Entry]] = {}
     for entry in map(ENTRIES.__getitem__, ids):
         for name in _names(entry):
-            meant = meanings.setdefault(_squeezed(name), [])
+            meant = meanings.setdefault(squeezed(name), [])
             if entry.under(name) not in meant:
                 meant.append(entry.under(name))
     return meanings
@@ -43,11 +39,11 @@ def _index(ids: tuple[str, ...]) -> dict[str, list[Entry]]:
 def _meanings(name: str) -> list[Entry]:
     """What a name may mean. Of "smooth ECE (SECE)" both the words and the letters must mean it."""
     index = _index(tuple(ENTRIES))
-    found = index.get(_squeezed(name), [])
+    found = index.get(squeezed(name), [])
     both = re.fullmatch(r"(.*)\(([^()]+)\)(.*)", name)
     if found or both is None:
         return found
-    words, letters = index.get(_squeezed(both[1] + both[3]), []), index.get(_squeezed(both[2]), [])
+    words, letters = index.get(squeezed(both[1] + both[3]), []), index.get(squeezed(both[2]), [])
     return [e for e in words if e in letters] or words or letters
 
 

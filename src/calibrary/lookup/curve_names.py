@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+
+from calibrary.base.text import squeezed
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,5 @@ CURVES = (
 
 def curve_named(name: str) -> Curve | None:
     """The curve of that name, whatever its case, dashes and spaces; None if there is none."""
-    wanted = _squeezed(name)
-    return next((c for c in CURVES if wanted in map(_squeezed, (c.name, *c.aliases))), None)
-
-
-def _squeezed(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+    wanted = squeezed(name)
+    return next((c for c in CURVES if wanted in map(squeezed, (c.name, *c.aliases))), None)

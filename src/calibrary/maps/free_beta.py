@@ -6,11 +6,11 @@ import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.maps.likelihood import LogitMap, beta_columns, fit_logistic
+from calibrary.maps.likelihood import BetaShaped, beta_columns, fit_logistic
 from calibrary.maps.logits import Points, logits
 
 
-class FreeBeta(LogitMap):
+class FreeBeta(BetaShaped):
     """``logit yhat = a log c - b log(1-c) + d`` with a and b of any sign.
 
     For recalibration a map must not fall, and :class:`calibrary.maps.likelihood.Beta` keeps a, b >= 0. To find out
@@ -30,6 +30,3 @@ class FreeBeta(LogitMap):
             return theta, theta @ columns
 
         self.a_, self.b_, self.d_ = (float(t) for t in logits(view, clip=True).fitted(fit))
-
-    def _log_odds(self, z: Array) -> Array:
-        return self.b_ * np.logaddexp(0.0, z) - self.a_ * np.logaddexp(0.0, -z) + self.d_

@@ -79,8 +79,19 @@ class LogitMap(CalibrationMap):
         return logits(view, clip=True).curve(self._log_odds, self.kinks_)
 
 
+class BetaShaped(LogitMap):
+    """``logit yhat = a log c - b log(1-c) + d``; a subclass says how a, b and d are found."""
+
+    a_: float
+    b_: float
+    d_: float
+
+    def _log_odds(self, z: Array) -> Array:
+        return self.b_ * np.logaddexp(0.0, z) - self.a_ * np.logaddexp(0.0, -z) + self.d_
+
+
 @dataclass
-class Beta(LogitMap):
+class Beta(BetaShaped):
     """Beta calibration (Kull, Silva Filho & Flach): ``logit yhat = a log c - b log(1-c) + d`` with a, b >= 0.
 
     ``parameters`` says which are free: "abm" all, "am" a = b, "ab" the curve passes through (1/2, 1/2), "a" one.
@@ -91,9 +102,6 @@ class Beta(LogitMap):
     def _learn(self, view: Predictions) -> None:
         one_of("parameters", self.parameters, ("abm", "am", "ab", "a"))
         self.a_, self.b_, self.d_ = beta_of(view, self.parameters)
-
-    def _log_odds(self, z: Array) -> Array:
-        return self.b_ * np.logaddexp(0.0, z) - self.a_ * np.logaddexp(0.0, -z) + self.d_
 
 
 def beta_of(view: Predictions, parameters: str = "abm") -> tuple[float, float, float]:

@@ -9,7 +9,7 @@ from calibrary.base.errors import suggest
 from calibrary.maps import _SYNONYMS, as_map
 from calibrary.maps.base import CalibrationMap
 from calibrary.maps.isotonic import Isotonic
-from calibrary.recalibrate.isotonic import KeptIsotonic
+from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 
 #: Every map that new predictions can be sent through, simplest first. The other maps of :mod:`calibrary.maps` (local
 #: regressions, which end where the fitted data end) are for looking at, not for keeping.
@@ -85,7 +85,7 @@ def map_name(map: str) -> str:
 
 def _made(word: str) -> Any:
     if word == "isotonic":
-        return KeptIsotonic()
+        return ShrunkIsotonic()
     return as_map("bins", roof="flat", empty="identity") if word == "bins" else as_map(word)
 
 

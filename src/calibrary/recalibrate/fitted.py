@@ -46,7 +46,7 @@ class FittedMap:
 IDENTITY = FittedMap("identity", None, 0.0, 0.0)
 
 
-def fit_map(chosen: CandidateMap, p: Predictions, ends: Any = "half") -> FittedMap:
+def fit_candidate(chosen: CandidateMap, p: Predictions, ends: Any = "half") -> FittedMap:
     """Fit a map to predictions: one probability, or more than two classes (then a curve for each, if it must be)."""
     refuse_one_class(p, "the rows")
     end = end_of(p, ends)

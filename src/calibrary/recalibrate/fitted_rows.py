@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibrary.data.checks import Array
-
-Hashes = NDArray[np.uint64]
+from calibrary.numerics.splitmix import STEP, Hashes, finalized
 
 #: So many of the smallest row numbers are kept: enough to recognise a part of the rows.
 _KEPT = 256
@@ -27,15 +25,8 @@ def row_numbers(p: Array) -> Hashes:
     bits = np.ascontiguousarray(columns + 0.0).view(np.uint64)  # + 0.0: no -0.0
     mixed = np.zeros(len(p), dtype=np.uint64)
     for column in bits.T:
-        mixed = _mixed(mixed + np.uint64(0x9E3779B97F4A7C15) ^ column)
+        mixed = finalized(mixed + STEP ^ column)
     return mixed
-
-
-def _mixed(x: Hashes) -> Hashes:
-    # the last step of the splitmix64 generator: every bit of the result depends on every bit of x
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 @dataclass(frozen=True)

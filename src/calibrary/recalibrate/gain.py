@@ -14,7 +14,7 @@ from calibrary.maps.base import EPS
 from calibrary.maps.ends import inside
 from calibrary.metrics.machinery.entry import Entry
 from calibrary.recalibrate.candidates import CandidateMap, candidates
-from calibrary.recalibrate.fitted import end_of, fit_map, problem
+from calibrary.recalibrate.fitted import end_of, fit_candidate, problem
 from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.inputs import refuse_mixed_scales, units_of
 from calibrary.recalibrate.scores import MeanWithError, ece_and_null, row_score, row_scores
@@ -206,7 +206,7 @@ def cross_fitted(
             if chosen.word in skipped:
                 continue
             try:
-                mapped[chosen.word][order[held]] = fit_map(chosen, learning, ends)(rows.probability[held])
+                mapped[chosen.word][order[held]] = fit_candidate(chosen, learning, ends)(rows.probability[held])
             except ValueError as error:
                 if len(tried) == 1:
                     raise

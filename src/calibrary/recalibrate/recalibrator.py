@@ -17,7 +17,7 @@ from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.recalibrate import file
 from calibrary.recalibrate.candidates import NAMES, candidate
-from calibrary.recalibrate.fitted import IDENTITY, FittedMap, end_of, fit_map, problem
+from calibrary.recalibrate.fitted import IDENTITY, FittedMap, end_of, fit_candidate, problem
 from calibrary.recalibrate.fitted_rows import FittedRows
 from calibrary.recalibrate.gain import Before, recalibration_gain
 from calibrary.recalibrate.inputs import class_names, column_names, probabilities, refuse_swapped, units_of
@@ -130,7 +130,7 @@ class Recalibrator:
             end_of(p, self.ends)  # a wrong option is refused all the same
             self.fitted_map_ = IDENTITY
         else:
-            self.fitted_map_ = fit_map(candidate(chosen, p.k), p, self.ends)
+            self.fitted_map_ = fit_candidate(candidate(chosen, p.k), p, self.ends)
         self.rows_ = FittedRows.of(p.probability)
         return self
 

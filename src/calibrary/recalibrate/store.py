@@ -14,9 +14,9 @@ from calibrary.maps.base import CalibrationMap
 from calibrary.maps.binned import Binned
 from calibrary.maps.likelihood import Beta, Platt, Temperature
 from calibrary.maps.piecewise import LogitPolygon, PiecewiseLinear, PiecewiseLinearLogit, Polygon
+from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 from calibrary.maps.spline import Basis, MultinomialSpline, RestrictedCubicSpline
 from calibrary.maps.vector import BiasTemperature, ClassWise
-from calibrary.recalibrate.isotonic import KeptIsotonic
 
 Numbers = dict[str, Any]
 
@@ -139,7 +139,7 @@ def _isotonic(r: _Reader, k: int) -> Any:
     knots = r.many("knots", rising="strictly", unit=True)
     if not len(knots):
         raise ValueError("knots is empty: a curve has at least one")
-    return _with(KeptIsotonic(), knots_=knots, values_=r.many("values", len(knots), rising="weakly", unit=True))
+    return _with(ShrunkIsotonic(), knots_=knots, values_=r.many("values", len(knots), rising="weakly", unit=True))
 
 
 class _KeptEdges(Intervals):

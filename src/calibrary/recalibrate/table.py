@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import suggest
+from calibrary.base.text import capital
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.recalibrate.scores import spoken_score
@@ -104,7 +105,7 @@ class RecalibrationGain:
             )
         row = self[self.advice]
         return (
-            f"{_capital(row.name)} would lower the {spoken} by {number(row.gain)} (se {number(row.se)}) and bring the "
+            f"{capital(row.name)} would lower the {spoken} by {number(row.gain)} (se {number(row.se)}) and bring the "
             f"ECE from {number(self.ece_before)} to {number(row.ece)}; a calibrated model reads "
             f"{number(row.ece_calibrated)}."
         )
@@ -175,7 +176,3 @@ def number(x: float) -> str:
     digits = 3 if x == 0.0 else max(3, 1 - int(np.floor(np.log10(abs(x)))))
     text = f"{x:.{digits}f}"
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from calibrary.base.text import content_security_policy
+from calibrary.base.text import capital, content_security_policy
 from calibrary.base.text import for_html as escape
 from calibrary.evaluation import Evaluation, Row
 from calibrary.lookup import catalogue
@@ -252,7 +252,7 @@ def _short(report: Report) -> str:
 
 def _short_row(k: KeyNumber, texts: Sequence[str]) -> str:
     shown = (
-        ("number", f"<b>{escape(_capital(k.name))}</b>{_part_of(k)}<span class='name'>{escape(k.meaning)}</span>"),
+        ("number", f"<b>{escape(capital(k.name))}</b>{_part_of(k)}<span class='name'>{escape(k.meaning)}</span>"),
         ("value", f'<span class="big" title="{k.value!r}">{texts[1]}</span>'),
         ("interval", escape(texts[2])),
         ("scale", picture_of(k)),
@@ -265,10 +265,6 @@ def _short_row(k: KeyNumber, texts: Sequence[str]) -> str:
 
 def _part_of(k: KeyNumber) -> str:
     return f" ({escape(k.part)})" if k.part else ""
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 # -- figures, sections, tables ----------------------------------------------------------------------

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import heard
 from calibrary.base.numbers import number
+from calibrary.base.text import capital
 from calibrary.data import Data
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
@@ -139,7 +140,7 @@ def headline(
 ) -> str:  # fmt: skip
     """One paragraph: the decision, the defect that dominates, the size, and what could have been seen."""
     if decision is None:
-        return f"{_capital(row.name)} reads {number(row.value)}. No test was made: this says how large, not how sure."
+        return f"{capital(row.name)} reads {number(row.value)}. No test was made: this says how large, not how sure."
     start = f"{decision.calibrated} ({decision.pvalue_text})"
     if decision.rejected:
         return f"{start}: {defect(decision, look, way, spread, worst, sure)}. {size(row, decision, level)}"
@@ -183,9 +184,9 @@ def defect(
 def size(row: Row, decision: Decision | None, level: float) -> str:
     """How large: what it reads, where the truth lies, what a calibrated model would read."""
     if math.isnan(row.value):
-        return f"{_capital(row.name)} is undefined here."
+        return f"{capital(row.name)} is undefined here."
     entry = catalogue[row.id]
-    text = f"{_capital(row.name)} reads {number(row.value)}"
+    text = f"{capital(row.name)} reads {number(row.value)}"
     if row.low is not None and row.high is not None and row.low < row.high:
         true = "error" if entry.one_sided else "value"
         text += f"; the true {true} lies between {number(row.low)} and {number(row.high)} ({_percent(level)} interval)"
@@ -479,7 +480,3 @@ def seen(view: Predictions) -> float:
 
 def _percent(x: float) -> str:
     return f"{100 * x:.3g}%"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

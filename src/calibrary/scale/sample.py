@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.data.checks import Array, as_array
+from calibrary.numerics.splitmix import STEP, Hashes, finalized
 
-Hashes = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
 #: Numbers a sample may hold: 80 MB.
@@ -95,9 +95,4 @@ def file_ids(name: str, first: int, n: int) -> NDArray[np.int64]:
 
 
 def _mixed(x: Hashes) -> Hashes:
-    """Every bit of the result depends on every bit of the input (the finalizer of splitmix64)."""
-    with np.errstate(over="ignore"):
-        z = x + np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(z ^ (z >> np.uint64(31)))
+    return finalized(x + STEP)

@@ -55,8 +55,7 @@ class Triangle:
         why = why_not(statistic)
         if why:
             raise ValueError(f"method='triangle' does not work for {statistic.name}: {why}")
-        alpha = alpha_of(confidence_level)
-        check_draws(self.n_resamples, alpha)
+        check_draws(self.n_resamples, alpha_of(confidence_level))
         generator = np.random.default_rng(self.rng)
         observed, null = MonteCarlo(self.n_resamples, generator, workers=self.workers).redraw(
             [statistic.when_redrawn()]
@@ -64,17 +63,32 @@ class Triangle:
         _, drawn = Bootstrap("normal", self.n_resamples, generator, self.workers).resample([statistic])
         null.say_failures()
         drawn.say_failures()
-        low, high = triangle_ends(statistic, observed, null, drawn, alpha)
-        if clip:
-            low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
-        one = len(observed) == 1
-        return IntervalResult(
-            as_given(observed, one), as_given(low, one), as_given(high, one),
-            as_given(standard_errors(drawn.values), one), as_given(difference(means(drawn.values), observed), one),
-            confidence_level, "triangle", self.n_resamples, as_given(drawn.n_failed, one),
-            drawn.values[:, 0] if one else drawn.values, () if one else tuple(statistic.named),
-            pvalue=as_given(pvalues(observed, null.values, statistic.tail), one), note=note,
-        )  # fmt: skip
+        return triangle_result(statistic, observed, null, drawn, confidence_level, clip, note=note)
+
+
+def triangle_result(
+    statistic: Statistic,
+    observed: Array,
+    null: Replicated,
+    drawn: Replicated,
+    confidence_level: float,
+    clip: bool,
+    *,
+    path: str = "rows",
+    note: str = "",
+) -> IntervalResult:
+    """The interval from what was observed, redrawn labels (or flipped units), and redrawn rows (or units)."""
+    low, high = triangle_ends(statistic, observed, null, drawn, alpha_of(confidence_level))
+    if clip:
+        low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
+    one = len(observed) == 1
+    return IntervalResult(
+        as_given(observed, one), as_given(low, one), as_given(high, one),
+        as_given(standard_errors(drawn.values), one), as_given(difference(means(drawn.values), observed), one),
+        confidence_level, "triangle", len(drawn.values), as_given(drawn.n_failed, one),
+        drawn.values[:, 0] if one else drawn.values, () if one else tuple(statistic.named),
+        pvalue=as_given(pvalues(observed, null.values, statistic.tail), one), path=path, note=note,
+    )  # fmt: skip
 
 
 def triangle_ends(

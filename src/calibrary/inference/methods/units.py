@@ -19,21 +19,17 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Scheme, UnitSample
 from calibrary.data.views import Views
 from calibrary.inference.draw.fast import PATHS
-from calibrary.inference.draw.null import ALTERNATIVES, MonteCarloResult, pvalues, summarised
+from calibrary.inference.draw.null import ALTERNATIVES, MonteCarloResult, summarised
 from calibrary.inference.draw.resampling import (
     Replicated,
     alpha_of,
-    as_given,
     check_draws,
     check_resamples,
-    difference,
-    means,
     replicate,
-    standard_errors,
 )
 from calibrary.inference.draw.statistic import Statistic
 from calibrary.inference.methods.bootstrap import Bootstrap
-from calibrary.inference.methods.triangle import triangle_ends
+from calibrary.inference.methods.triangle import triangle_result
 from calibrary.inference.result import IntervalResult
 from calibrary.metrics.machinery.measure import combined, each_view, views_of
 
@@ -135,23 +131,12 @@ class Units:
             return bootstrap.interval(statistic, confidence_level, clip, why)
         if self.kind not in ("auto", "triangle"):
             return bootstrap.interval(statistic, confidence_level, clip, note)
-        alpha = alpha_of(confidence_level)
-        check_draws(self.n_resamples, alpha)
+        check_draws(self.n_resamples, alpha_of(confidence_level))
         null = flips(statistic, self.n_resamples, generator)
         observed, drawn = bootstrap.resample([statistic])
         drawn.say_failures()
-        low, high = triangle_ends(statistic, observed, null, drawn, alpha)
-        if clip:
-            low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
-        one = len(observed) == 1
-        return IntervalResult(
-            as_given(observed, one), as_given(low, one), as_given(high, one),
-            as_given(standard_errors(drawn.values), one), as_given(difference(means(drawn.values), observed), one),
-            confidence_level, "triangle", self.n_resamples, as_given(drawn.n_failed, one),
-            drawn.values[:, 0] if one else drawn.values, () if one else tuple(statistic.named),
-            pvalue=as_given(pvalues(observed, null.values, statistic.tail), one), path="units",
-            note="residuals of whole units are flipped, and units are drawn",
-        )  # fmt: skip
+        note = "residuals of whole units are flipped, and units are drawn"
+        return triangle_result(statistic, observed, null, drawn, confidence_level, clip, path="units", note=note)
 
 
 def unit_test(

@@ -556,7 +556,7 @@ def _held_ratio(view: Predictions, seen: Any) -> float:
     some, held = np.flatnonzero(seen), np.flatnonzero(~seen)
     learnt = view.subset(some, view.y[some], view.c[some])
     learnt.ascending = True
-    q = ShrunkIsotonic().fit(learnt).predict(view.c[held])
+    q = ShrunkIsotonic(rising=False).fit(learnt).predict(view.c[held])
     y, c = view.y[held], view.c[held]
     stated = np.where(y == 1, c, 1.0 - c)
     if (stated == 0.0).any():  # said to be impossible, and it happened

@@ -382,7 +382,7 @@ def _check_norm(norm: float) -> None:
 def _recalibrator(map: Any, view: Predictions, score: str) -> Any:
     """The map one would recalibrate with: the end rule, and for the log score never quite certain."""
     chosen = as_map(usual_map(view) if isinstance(map, str) and map == "auto" else map)
-    return ShrunkIsotonic() if score == "log" and type(chosen) is Isotonic else with_ends(chosen)
+    return ShrunkIsotonic(rising=False) if score == "log" and type(chosen) is Isotonic else with_ends(chosen)
 
 
 def _judge(map: Any, view: Predictions) -> Any:
