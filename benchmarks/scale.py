@@ -43,7 +43,7 @@ import pyarrow.parquet as pq
 import calibrary as cal
 from calibrary.metrics.machinery.measure import measure, numbers
 from calibrary.scale.accuracy import accuracy_of
-from calibrary.scale.facts import FACTS
+from calibrary.scale.facts import declared
 
 SHORT_LIST = ("ece", "ace", "mce", "smece", "bs", "nll", "ecce_mad", "ecce_r", "spiegelhalter", "mmce")
 BARS = {"scan_ratio": 3.0, "peak_gb": 1.0, "saved_mb": 2.0, "inference_s": 300.0, "bytes_a_row": 120.0}
@@ -246,7 +246,7 @@ def step_exact(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     p = cal.predictions(table["y"].to_numpy().astype(np.int64), table["p"].to_numpy())
     rows = cal.scale.State.load(state_file(folder)).as_predictions()
     errors = {}
-    for id, fact in FACTS.items():
+    for id, fact in declared().items():
         entry = cal.catalogue[id]
         if fact.kind not in ("exact", "smooth", "order") or (options.rows > 2e6 and id in _SLOW):
             continue

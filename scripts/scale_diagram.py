@@ -11,7 +11,7 @@ from collections import Counter
 from html import escape
 from pathlib import Path
 
-from calibrary.scale.facts import FACTS
+from calibrary.scale.facts import declared
 
 FILE = Path(__file__).parent.parent / "docs" / "scale.svg"
 
@@ -27,7 +27,7 @@ SOURCES = (
 
 def answers() -> list[tuple[str, str, str]]:
     """What comes out: title, explanation, color."""
-    n = Counter(fact.kind for fact in FACTS.values())
+    n = Counter(fact.kind for fact in declared().values())
     return [
         (f"exact: {n['exact']} metrics", "bins with edges of cells, means: ECE, MCE, E/O", "#0b7a4b"),
         (f"bounded: {n['smooth']} smooth", "error falls with the square of the cell: BS, NLL, smECE", "#1a66a8"),

@@ -17,7 +17,7 @@ from calibrary.metrics.machinery.entry import ENTRIES
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.smooth.loess import cell_vertices, local_polynomial, nearest_window, row_of
 from calibrary.question import Question
-from calibrary.scale.facts import FACTS
+from calibrary.scale.facts import declared
 
 
 def written(n: int, decimals: int, seed: int) -> tuple[Any, Any]:
@@ -86,7 +86,7 @@ CASES = [
 
 
 def test_every_metric_of_copies_is_tried():
-    assert {id for id, _ in CASES} == {id for id, fact in FACTS.items() if fact.kind == "copies"}
+    assert {id for id, _ in CASES} == {id for id, fact in declared().items() if fact.kind == "copies"}
 
 
 @pytest.mark.parametrize(("id", "options"), CASES)

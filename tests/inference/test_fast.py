@@ -1,6 +1,8 @@
-"""Every fast resampling path gives what its metric gives, over random weights and labels."""
+"""Every fast resampling path gives what its metric gives, through every lens, over random weights and labels."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,13 +14,16 @@ from calibrary.data.sample import Replicate, sample_of
 from calibrary.inference.draw import fast
 from calibrary.inference.draw.resampling import replicate
 from calibrary.inference.draw.statistic import as_statistic, read_call, together
+from calibrary.metrics.machinery.entry import ENTRIES
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
 from calibrary.metrics.machinery.measure import measure
 from calibrary.question import Question
 
+DECLARED = {e.id: e.replicate for e in cal.catalogue.values() if e.replicate is not None}
 ROW_MEANS = [
     e.id
     for e in cal.catalogue.values()
-    if "reduction" in e.options and e.reads == "predictions" and not e.needs and e.id not in fast.PATHS
+    if "reduction" in e.options and e.reads == "predictions" and not e.needs and e.id not in DECLARED
 ]
 OPTIONS = {
     "ece": [{}, {"n_bins": 4}, {"norm": 2}, {"edges": [0, 0.3, 1]}, {"closed": "left"}],
@@ -27,6 +32,10 @@ OPTIONS = {
     "skce_uq": [{}, {"bandwidth": 0.3}, {"kernel": "gaussian"}, {"metric": "euclidean"}],
 }
 LENSES = ["auto", "class-wise", "top-label"]
+
+
+def labels_only(id: str) -> bool:
+    return id in DECLARED and DECLARED[id].labels_only
 
 
 def problem(seed: int, n: int, k: int):
@@ -41,7 +50,7 @@ def problem(seed: int, n: int, k: int):
 
 def held(id: str, options: dict, lens: str, seed: int, n: int, k: int, relabels: bool, weighted: bool) -> bool:
     """Compare the path with the metric on one replicate; False where there is no path for these options."""
-    rng, y, p = problem(seed, n if id not in fast._LABELS_ONLY else max(n, 2), k)
+    rng, y, p = problem(seed, max(n, 2) if labels_only(id) else n, k)
     n = len(y)
     w = rng.integers(1, 4, n).astype(float) if weighted else None
     entry = cal.catalogue[id]
@@ -73,7 +82,7 @@ shapes = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("id", sorted(fast.PATHS))
+@pytest.mark.parametrize("id", sorted(DECLARED))
 @settings(max_examples=60, deadline=None)
 @given(**shapes, which=st.integers(0, 10))
 def test_a_registered_path_gives_what_the_metric_gives(id, which, seed, n, k, relabels, weighted, lens):
@@ -93,10 +102,10 @@ def test_a_mean_of_rows_is_the_metric(id, seed, n, k, relabels, weighted, lens):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("id", [*sorted(fast.PATHS), "bs", "mae", "sr"])
+@pytest.mark.parametrize("id", [*sorted(DECLARED), "bs", "mae", "sr"])
 @pytest.mark.parametrize("relabels", [False, True])
 def test_the_path_is_there_for_plain_predictions(id, relabels):
-    vectors = id in fast._LABELS_ONLY
+    vectors = labels_only(id)
     assert held(id, {}, "auto", 1, 50, 4 if vectors else 2, relabels, False) == (relabels or not vectors)
 
 
@@ -121,20 +130,21 @@ def test_replicates_read_in_blocks_are_those_read_one_by_one(id, options, weight
     statistic = as_statistic(id, sample, question, redrawn=True)
     scheme = sample.null(None, {statistic.link})
     _, value = together([statistic], scheme)
-    assert isinstance(value, fast.InBlocks)
+    assert isinstance(value, InBlocks)
     in_blocks = replicate(scheme, value, 1, 1200, 5)  # more than one block
     one_by_one = replicate(scheme, value.one, 1, 1200, 5)
     np.testing.assert_allclose(in_blocks.values, one_by_one.values, rtol=1e-13, atol=1e-15)
 
 
 def test_a_wrong_path_is_caught(monkeypatch):
-    right = fast.PATHS["ecce_mad"]
+    entry = ENTRIES["ecce_mad"]
+    right = entry.replicate.prepare
 
     def wrong(view, **options):  # the largest value in place of the largest absolute value
         value = right(view, **options)
         return lambda w, y: value(w, y) if value(w, y) < 0.05 else value(w, y) - 1e-6
 
-    monkeypatch.setitem(fast.PATHS, "ecce_mad", wrong)
+    monkeypatch.setitem(ENTRIES, "ecce_mad", replace(entry, replicate=ReplicateForm(wrong)))
 
     def every_seed():
         for seed in range(10):

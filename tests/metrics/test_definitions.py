@@ -11,8 +11,6 @@ import pytest
 
 import calibrary as cal
 import definitions
-from calibrary.inference.draw import fast
-from calibrary.inference.draw.fast import PATHS
 from definitions import DEFINITIONS
 from golden import arrays, assert_close, entries, keywords, number
 
@@ -446,9 +444,10 @@ def replicates(id, y, p, rows_or_labels):
 
 
 @pytest.mark.parametrize("ascending", [False, True])
-@pytest.mark.parametrize("id", PATHS)
+@pytest.mark.parametrize("id", [id for id, e in ENTRIES.items() if e.replicate is not None])
 def test_a_fast_path_is_the_definition_of_other_weights_and_labels(id, ascending):
-    labels_only = id in fast._LABELS_ONLY  # of several classes, where the kernel between all pairs is held
+    form = ENTRIES[id].replicate
+    labels_only = form.labels_only  # of several classes, where the kernel between all pairs is held
     if labels_only and ascending:
         pytest.skip("does not apply: vectors have no order")
     y, c = DATA["four classes" if labels_only else "hundredths"]()
@@ -456,7 +455,7 @@ def test_a_fast_path_is_the_definition_of_other_weights_and_labels(id, ascending
     y, c = y[order], c[order]
     view = cal.predictions(y, c)
     view.ascending = ascending
-    path = PATHS[id](view)
+    path = form.prepare(view)
     if path is None:
         assert not ascending  # some paths need ascending rows
         return

@@ -23,7 +23,7 @@ from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.cells import POSITIONS
 from calibrary.scale import State, accuracy, sums
 from calibrary.scale.accuracy import accuracy_of
-from calibrary.scale.facts import FACTS, fact_of, reading
+from calibrary.scale.facts import declared, fact_of, reading
 from paths import ROOT, TESTS
 from six_distributions import six
 
@@ -418,6 +418,7 @@ def numbers(entry: Any, result: Any) -> np.ndarray:
     return np.ravel(np.asarray(result, dtype=float))
 
 
+FACTS = declared()
 DATA = list(six(4000))
 READABLE = [id for id, fact in FACTS.items() if fact.kind in ("exact", "smooth", "order")]
 

@@ -19,7 +19,7 @@ from calibrary.grouping.edges import (
     UniqueValues,
 )
 from calibrary.grouping.given import UserGroups
-from calibrary.grouping.groups import Groups, VectorGroups, norm_order, power_mean
+from calibrary.grouping.groups import Groups, VectorGroups, absolute_sum, norm_order, power_mean, power_means
 from calibrary.grouping.mean_split import MeanSplit
 from calibrary.grouping.named import as_grouping, group
 from calibrary.grouping.pava import BlockPAVA
@@ -51,12 +51,14 @@ __all__ = [
     "UserGroups",
     "VectorGroups",
     "Windows",
+    "absolute_sum",
     "as_grouping",
     "bins_of_map",
     "group",
     "nearest_windows",
     "norm_order",
     "power_mean",
+    "power_means",
     "roof_of",
     "sliding_windows",
 ]

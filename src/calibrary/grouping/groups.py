@@ -220,8 +220,7 @@ class Groups:
         """(sum_b share_b distance_b^p)^(1/p); the largest distance for p = inf."""
         p = norm_order(norm)
         if p == 1.0 and self.view.binary:  # the share cancels, and so do empty bins: no need to count
-            r = self._residuals
-            return _pair_scale(distance) * float(r.dot(np.sign(r))) / self.view.total  # the sum of |r|
+            return _pair_scale(distance) * absolute_sum(self._residuals) / self.view.total
         return power_mean(self.distance(distance), self.share, p)
 
     def label_norm(self, norm: float | str = 1) -> float:
@@ -284,6 +283,18 @@ class VectorGroups(Groups):
 def _totals(index: Indices, x: NDArray[Any], n_bins: int) -> Array:
     total: Any = np.bincount(index, x, minlength=n_bins)
     return total  # type: ignore[no-any-return]
+
+
+def absolute_sum(x: Array) -> float:
+    """The sum of |x|; a dot product is faster than a sum of absolute values."""
+    return float(x.dot(np.sign(x)))
+
+
+def power_means(values: Array, share: Array, p: float) -> Array:
+    """The power mean of every row of values >= 0 with positive shares."""
+    if p == np.inf:
+        return np.asarray(values.max(axis=1))
+    return np.asarray((values**p @ share) ** (1.0 / p))
 
 
 def power_mean(values: Array, share: Array, p: float) -> float:

@@ -25,12 +25,6 @@ from calibrary.reporting.numbers import ends
 #: How a number stands to chance: beyond it by every account, by some only, by none.
 BEYOND, UNCLEAR, WITHIN = "beyond chance", "unclear", "within chance"
 
-#: Rows of a table that are statistics of the decision.
-_DECIDES = {
-    ("cis", "slope"): "slope", ("spiegelhalter", ""): "spiegelhalter", ("eo", ""): "mean", ("oe", ""): "mean",
-    ("esce", ""): "mean",
-}  # fmt: skip
-
 
 def one_truth(evaluation: Evaluation, decision: Decision | None, data: Data, question: Question) -> Evaluation:
     """The table with the decision's own p-values where a row is one of the statistics that decide.
@@ -45,7 +39,7 @@ def one_truth(evaluation: Evaluation, decision: Decision | None, data: Data, que
     found = {row.id: row for row in decision.rows}
 
     def told(row: Row) -> Row:
-        same = found.get(_DECIDES.get((row.id, row.part), ""))
+        same = found.get(_decides(row))
         if same is None or row.pvalue is None or not math.isfinite(same.pvalue):
             return row
         lens = catalogue[row.id].lens_for(p, question.of(catalogue[row.id].options)).name
@@ -69,10 +63,15 @@ def slope_alone(p: Predictions, question: Question, decision: Decision, drawn: f
     return drawn if math.isnan(found.lr_slope_pvalue) else found.lr_slope_pvalue
 
 
+def _decides(row: Row) -> str:
+    """Which statistic of the decision a row of the table is; empty for none."""
+    return catalogue[row.id].overall.get(row.part, "") if row.id in catalogue else ""
+
+
 def deciding(evaluation: Evaluation | None, id: str) -> tuple[Row, ...]:
     """The rows of the table that are this statistic of the decision."""
     rows = () if evaluation is None else evaluation.rows
-    return tuple(row for row in rows if row.among is not None and _DECIDES.get((row.id, row.part)) == id)
+    return tuple(row for row in rows if row.among is not None and _decides(row) == id)
 
 
 def pvalue_of(row: Row) -> float | None:

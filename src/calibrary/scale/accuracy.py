@@ -20,6 +20,8 @@ from calibrary.data.checks import Array, are_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.entry import Entry
+from calibrary.metrics.machinery.facts import CellFacts
+from calibrary.metrics.point.brier import brier_score
 from calibrary.scale.facts import default, fact_of, refusal
 
 __all__ = ["Accuracy", "accuracy"]
@@ -95,12 +97,12 @@ def accuracy_of(rows: Any, entry: Entry, options: Mapping[str, Any]) -> Accuracy
     inside = _Inside(rows)
     if fact.kind == "exact" and not _SAFE.issuperset(options):
         return Accuracy("close")
-    if fact.kind == "exact" and entry.id not in _BOUNDS:
-        cut = _cut_cells(rows, _fixed_edges(entry, options))
+    if fact.kind == "exact" and not fact.bound:
+        cut = _cut_cells(rows, _fixed_edges(entry, fact, options))
         return Accuracy("exact", 0.0) if not len(cut) else Accuracy("bounded", 2 * inside.swing(cut))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        bound = _bound(inside, entry, options, fact.kind)
+        bound = _bound(inside, entry, options, fact)
     if bound is not None and math.isfinite(bound):
         return Accuracy("bounded", bound + ROUNDING)
     return Accuracy("close", measured=_measured(fact.measured, rows.grid.resolution, fact.kind))
@@ -160,12 +162,12 @@ class _Inside:
         return Predictions(self.rows.y, c, self.rows.w)
 
 
-def _bound(inside: _Inside, entry: Entry, options: Mapping[str, Any], kind: str) -> float | None:
-    if entry.id in _BOUNDS:
-        return _BOUNDS[entry.id](inside, entry, options)
-    if kind == "order" and "binning" in entry.options and entry.id in _EQUAL_MASS:
+def _bound(inside: _Inside, entry: Entry, options: Mapping[str, Any], fact: CellFacts) -> float | None:
+    if fact.bound:
+        return BOUNDS[fact.bound](inside, entry, options)
+    if fact.kind == "order" and "binning" in entry.options and fact.absolute_gaps:
         return _equal_mass(inside, entry, options)
-    if kind == "smooth" and "reduction" in entry.options:
+    if fact.kind == "smooth" and "reduction" in entry.options:
         return _row_loss(inside, entry, options)
     return None
 
@@ -188,7 +190,7 @@ def _row_loss(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> floa
 
 def _root_brier(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float:
     value = float(entry.formula(inside.rows, **options))
-    return math.sqrt(value**2 + _row_loss(inside, catalogue["bs"], options)) - value
+    return math.sqrt(value**2 + _row_loss(inside, brier_score.entry, options)) - value
 
 
 def _spiegelhalter(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float | None:
@@ -223,7 +225,7 @@ def _laplace(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float
     np.maximum.at(widest, place, inside.width)
     squared = 2 * (inside.v / b) * (1 + r / (2 * b)) * r + float((widest / b * each**2).sum()) / inside.total**2
     value = float(entry.formula(inside.rows, **options))
-    if entry.id.startswith("skce") or options.get("squared", default(entry, "squared")):
+    if options.get("squared", default(entry, "squared")):
         return squared
     return math.sqrt(max(value, 0.0) ** 2 + squared) - max(value, 0.0)
 
@@ -245,12 +247,11 @@ def _moved(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float:
     return float((2.0 * n * u * (1.0 - u) * h).sum() / inside.total)
 
 
-#: Sums of absolute gaps, which move by at most what is moved from bin to bin.
-_EQUAL_MASS = ("ece", "cece", "ace", "tace")
-
-
 def _equal_mass(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float | None:
-    """Twice the swings of the cells that a border between equal-mass bins may cut."""
+    """Twice the swings of the cells that a border between equal-mass bins may cut.
+
+    A sum of absolute gaps moves by at most what is moved from bin to bin.
+    """
     plain = options.get("binning", default(entry, "binning")) == "mass"
     if not plain or options.get("norm", 1) != 1 or options.get("aggregate", "power") != "power":
         return None
@@ -267,7 +268,7 @@ def _equal_mass(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> fl
 
 def _debiased(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float | None:
     """The squared residuals that a bin takes away are smooth: sum over bins of (sum n u (1 - u) h^2) / (n_bin N)."""
-    edges = _fixed_edges(entry, options)
+    edges = _fixed_edges(entry, fact_of(entry, options), options)
     if len(_cut_cells(inside.rows, edges)):
         return None
     group = np.searchsorted(edges, inside.rows.c, side="right")
@@ -276,11 +277,17 @@ def _debiased(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> floa
     return float((spread[count > 0] / count[count > 0]).sum() / inside.total)
 
 
-_BOUNDS: dict[str, Callable[[_Inside, Entry, Mapping[str, Any]], float | None]] = {
-    "rbs": _root_brier, "spiegelhalter": _spiegelhalter, "smece": _smooth_ece, "mmce": _laplace, "lkce": _laplace,
-    "ecce_mad": _cumulative(1), "ecce_r": _cumulative(2), "sce": _moved,
-    "tcal": _debiased,
-}  # fmt: skip
+#: The proofs by the names under which metrics are declared with them.
+BOUNDS: dict[str, Callable[[_Inside, Entry, Mapping[str, Any]], float | None]] = {
+    "root of the Brier score": _root_brier,
+    "Spiegelhalter": _spiegelhalter,
+    "smoothed residuals": _smooth_ece,
+    "Laplace kernel": _laplace,
+    "one swing": _cumulative(1),
+    "two swings": _cumulative(2),
+    "moved confidences": _moved,
+    "debiased bins": _debiased,
+}
 
 
 #: Options with which a metric that is exact stays so, given that the edges they name are edges of cells.
@@ -294,11 +301,10 @@ _SAFE = frozenset((
 # -- edges of bins ----------------------------------------------------------------------------------
 
 
-def _fixed_edges(entry: Entry, options: Mapping[str, Any]) -> Array:
+def _fixed_edges(entry: Entry, fact: CellFacts, options: Mapping[str, Any]) -> Array:
     """The edges where bins of this metric meet, whatever the data; none for a metric without bins."""
-    if entry.id == "ece_averaged":
-        widths = options.get("widths", default(entry, "widths"))
-        return np.concatenate([np.round(np.arange(1, int(1.0 / h + 1e-9) + 1) * h, 12) for h in widths])
+    if fact.edges is not None:
+        return fact.edges(options)
     if options.get("edges") is not None:
         return np.asarray(options["edges"], dtype=np.float64)
     if "n_bins" not in entry.options:

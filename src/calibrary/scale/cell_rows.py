@@ -15,7 +15,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
 from calibrary.numerics.cells import Grid
 from calibrary.scale.accuracy import accuracy_of, worst
-from calibrary.scale.facts import default, reading
+from calibrary.scale.facts import default, fact_of, reading
 from calibrary.scale.table import CountTable
 
 
@@ -120,22 +120,24 @@ def _reading(view: Any, entry: Any, options: Mapping[str, Any]) -> Any:
 
 def refuse_coarse(view: Any, entry: Any, options: Mapping[str, Any]) -> None:
     """Leaves that a metric would cut inside a cell cannot be found: a cell is one place, unless it is an edge."""
-    if entry.id != "mvms" or not isinstance(view, CellRows):
+    name = fact_of(entry, options).smallest_leaf
+    if not name or not isinstance(view, CellRows):
         return
-    least = options.get("min_count", default(entry, "min_count"))
+    least = options.get(name, default(entry, name))
     inside = view.cell % 2 == 1
     fullest = np.bincount(view.cell[inside], view.weight[inside]).max(initial=0.0)
     if isinstance(least, int | float) and fullest >= least:
         raise ValueError(
-            f"mvms cannot be computed from this state: it would split a cell of {fullest:,.0f} predictions, down to "
-            f"min_count={least}; raise min_count above that, or keep a state of a higher resolution"
+            f"{entry.id} cannot be computed from this state: it would split a cell of {fullest:,.0f} predictions, "
+            f"down to {name}={least}; raise {name} above that, or keep a state of a higher resolution"
         )
 
 
 def refuse_without_classes(view: Predictions, entry: Any, options: Mapping[str, Any]) -> None:
     """A top-label state by itself does not know how frequent the classes are."""
-    if entry.id == "ice" and "alpha" not in options and view.seen_through == "top-label" and view.origin is None:
+    name = fact_of(entry, options).class_shares_unless
+    if name and name not in options and view.seen_through == "top-label" and view.origin is None:
         raise ValueError(
-            "ice weighs bins by the shares of the classes, which a top-label state does not keep: pass alpha=, or use "
-            "calibrary.scale.VectorState"
+            f"{entry.id} weighs bins by the shares of the classes, which a top-label state does not keep: pass "
+            f"{name}=, or use calibrary.scale.VectorState"
         )

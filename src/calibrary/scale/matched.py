@@ -18,7 +18,7 @@ from calibrary.data.views import Looks, Views
 from calibrary.metrics.detection.binned import default_bins, feature_names
 from calibrary.numerics.cells import Grid
 from calibrary.scale.cell_rows import CellRows
-from calibrary.scale.facts import default
+from calibrary.scale.facts import default, fact_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,7 +140,8 @@ sample_of.register(CellMatches, BlockSample)
 
 def _refused(view: CellMatches, entry: Any, options: Mapping[str, Any]) -> CellMatches:
     """The view, if the metric is a function of sums by category and bin."""
-    if entry.id == "oce" or (entry.weights != "repetition" and entry.id != "d_ece"):
+    kind = fact_of(entry, options).kind
+    if kind == "boxes" or (kind != "detection" and entry.weights != "repetition"):
         raise ValueError(
             f"{entry.id} cannot be computed from a state of detections: it looks at every box by itself; compute it on "
             "some of the images"

@@ -7,7 +7,7 @@ sums of a metric are made of whole cells (a cell never straddles a bin), so only
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,10 +16,10 @@ import numpy as np
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Replicate, RowSample, Scheme
-from calibrary.grouping import as_grouping, norm_order
 from calibrary.inference.draw.lines import Line, directions
 from calibrary.inference.draw.resampling import Replicated
 from calibrary.inference.draw.statistic import Statistic, as_statistic
+from calibrary.metrics.machinery.forms import CellCounts
 from calibrary.metrics.machinery.measure import views_of
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.laws.coupled import coupled_counts, normal_quantile
@@ -27,16 +27,6 @@ from calibrary.numerics.laws.coupled import coupled_counts, normal_quantile
 #: From this many rows on.
 LARGE = 20_000
 _GRID, _FINE, _FINEST = Grid(240), Grid(960), Grid(4800)
-_NORMS = {"ece": 1.0, "ace": 1.0, "mce": np.inf}
-_WALKS = ("ecce_mad", "ecce_r")
-_BINNED = ("norm", "binning", "n_bins", "closed", "edges", "strategy", "mass_rule")
-
-
-#: Other metrics that read a table of cells as well as rows: kernels wide against a cell, bins on cell edges, means.
-CELLED = (
-    "mmce", "lkce", "smece", "sece", "msce", "lsece", "skce_b", "skce_uq", "atb", "tcal", "ece_averaged", "ce2_db",
-    "ece_db", "gsb", "mdca",
-)  # fmt: skip
 #: Above this many rows.
 _VERY_LARGE = 100_000
 #: Readings of rows and of cells are the same when they differ by less than this many standard deviations of chance.
@@ -46,7 +36,7 @@ _SAME = 0.1
 def celled(statistic: Statistic) -> Statistic | None:
     """The metric on a table of cells in place of very many rows, where it reads that as well; else None."""
     entry, sample = statistic.entry, statistic.sample
-    if entry is None or entry.id not in CELLED or sample.p.n <= _VERY_LARGE:
+    if entry is None or not entry.reads_cells or sample.p.n <= _VERY_LARGE:
         return None
     view = _one_view(statistic)
     return None if view is None else _on(RowSample(_table(*_counted(view, _GRID))), statistic)
@@ -167,12 +157,13 @@ class CellProblem:
 
     def __init__(self, statistic: Statistic, view: Predictions, n_draws: int, rng: np.random.Generator) -> None:
         assert statistic.entry is not None
-        id, options = statistic.entry.id, statistic.question.options
-        bins = None if id in _WALKS else _grouping(id, options).groups(view).index
+        form, options = statistic.entry.cell_value, statistic.question.options
+        assert form is not None
+        bins = None if form.grouping is None else form.grouping(options).groups(view).index
         cell = _cells(view, bins)
         self.n: Array = np.bincount(cell, weights=view.weight).astype(np.float64)
         self.c: Array = np.bincount(cell, weights=view.weight * view.c) / self.n
-        self.value = _reading(id, options, cell, bins, self.n, self.c)
+        self.value = form.value(CellCounts(self.n, self.c, _of_cells(bins, cell, len(self.n))), options)
         self.events: Array = np.bincount(cell, weights=view.weight * view.y).astype(np.float64)
         self.observed = float(self.value(self.events[None])[0])
         self.u = rng.random((n_draws, len(self.n)))
@@ -216,21 +207,14 @@ def _view(statistic: Statistic) -> Predictions | None:
     entry, sample, question = statistic.entry, statistic.sample, statistic.question
     if entry is None or sample.p.n < LARGE or not sample.takes_truths or sample.weight_type == "importance":
         return None
-    if entry.id not in (*_NORMS, *_WALKS) or statistic.reads != "predictions":
+    if entry.cell_value is None or statistic.reads != "predictions":
         return None
-    known = _BINNED if entry.id in _NORMS else ()
-    if any(name not in known and name != "rng" for name in question.options):
+    if any(name not in entry.cell_value.options and name != "rng" for name in question.options):
         return None
     if entry.lens_for(sample.p, question).name not in ("binary", "top-label"):
         return None
     view = views_of(entry, sample.p, question).views[0]
     return view if view.binary and view.n == sample.p.n else None
-
-
-def _grouping(id: str, options: Any) -> Any:
-    usual = "mass" if id == "ace" else "width"
-    rest = {name: value for name, value in options.items() if name not in ("norm", "binning")}
-    return as_grouping(options.get("binning", usual), **rest)
 
 
 def _cells(view: Predictions, bins: Any) -> Any:
@@ -240,32 +224,10 @@ def _cells(view: Predictions, bins: Any) -> Any:
     return (np.cumsum(np.bincount(key) > 0) - 1)[key]  # as numpy.unique would number them, without sorting
 
 
-def _reading(id: str, options: Any, cell: Any, bins: Any, n: Array, c: Array) -> Callable[[Array], Array]:
-    """The metric from counts of events: one value for each row of counts."""
-    expected, total = n * c, float(n.sum())
-    if id in _WALKS:
-
-        def walked(counts: Array) -> Array:
-            walk = np.cumsum(counts - expected, axis=1)
-            high, low = np.maximum(walk.max(axis=1), 0.0), np.minimum(walk.min(axis=1), 0.0)
-            size_of: Array = np.maximum(high, -low) if id == "ecce_mad" else high - low
-            return size_of / total
-
-        return walked
-    p = norm_order(options.get("norm", _NORMS[id]))
-    bin_of = np.zeros(len(n), dtype=np.intp)
-    bin_of[cell] = bins
-    member = np.zeros((len(n), int(bin_of.max()) + 1))
-    member[np.arange(len(n)), bin_of] = 1.0
-    size = n @ member
-    used = size > 0.0
-
-    def binned(counts: Array) -> Array:
-        gap = np.abs((counts - expected) @ member)[:, used] / size[used]
-        if np.isinf(p):
-            result: Array = gap.max(axis=1)
-            return result
-        share: Array = (gap**p @ (size[used] / total)) ** (1.0 / p)
-        return share
-
-    return binned
+def _of_cells(bins: Any, cell: Any, n_cells: int) -> Any:
+    """The bin of every cell, from the bin and the cell of every row."""
+    if bins is None:
+        return None
+    found = np.zeros(n_cells, dtype=np.intp)
+    found[cell] = bins
+    return found

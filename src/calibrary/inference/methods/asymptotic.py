@@ -13,22 +13,18 @@ from calibrary.base.errors import heard, warn
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample, UnitSample
-from calibrary.grouping import Groups, group
+from calibrary.grouping import Groups
 from calibrary.inference.draw.resampling import as_given
 from calibrary.inference.draw.statistic import Statistic
 from calibrary.inference.result import IntervalResult
 from calibrary.maps.base import logit
 from calibrary.metrics.curve.cox import CoxResult
 from calibrary.metrics.machinery.declare import TESTS
-from calibrary.metrics.machinery.entry import own_options
+from calibrary.metrics.machinery.entry import ENTRIES, own_options
 from calibrary.metrics.machinery.measure import measure, numbers, views_of
 from calibrary.numerics.laws.poisson_binomial import upper_tail
 from calibrary.numerics.solve.newton import logistic_loss, minimise
 
-#: Metrics with a law of their own here; any mean of row losses has one too.
-LAWS = ("ce2_db", "tcal", "spiegelhalter", "eo", "oe", "cis")
-#: Tests that are no formula: they draw, or are bounds.
-_SIMULATED = ("tcal", "ece_db", "sbct", "variational_error", "skce_b", "skce_uq", "mmce", "lkce", "kccsd")
 #: Log odds are moved by at most this much: further away every outcome is certain.
 _FARTHEST = 40.0
 
@@ -88,15 +84,15 @@ def why_not(statistic: Statistic) -> str:
         return "its laws are for predictions; detections have method='auto'"
     if statistic.question.by is not None:
         return "it is a mean over parts of the data; use method='auto'"
-    if entry is None or (entry.id not in LAWS and _losses(statistic) is None):
-        known = ", ".join(LAWS)
+    if entry is None or (not entry.law and _losses(statistic) is None):
+        known = ", ".join(e.id for e in ENTRIES.values() if e.law)
         return f"laws are known of {known} and of means of row losses; use method='auto'"
-    if entry.id in ("cis",) or entry.id not in LAWS:
+    if entry.law in ("", "profile likelihood"):
         return ""
     views = views_of(entry, statistic.sample.p, statistic.question)
     if views.several:
         return "its classes depend on each other; use method='auto', or lens='top-label'"
-    if entry.id == "tcal" and not views.views[0].binary:
+    if entry.law == "debiased square" and not views.views[0].binary:
         return "its law is that of one confidence for each row; use lens='top-label'"
     return ""
 
@@ -105,23 +101,26 @@ def ends_of(statistic: Statistic, level: float) -> Ends:
     """The ends by the metric's law."""
     assert statistic.entry is not None
     z = float(scipy.special.ndtri(0.5 + level / 2.0))
-    if statistic.entry.id == "cis":
-        return _cox(statistic, level)
-    if statistic.entry.id not in LAWS:
+    law = statistic.entry.law
+    if not law:
         return _mean_of_rows(statistic, z)
+    if law == "profile likelihood":
+        return _cox(statistic, level)
     view = views_of(statistic.entry, statistic.sample.p, statistic.question).views[0]
-    if statistic.entry.id in ("oe", "eo"):
-        return _ratio(statistic, view, level)
-    if statistic.entry.id == "spiegelhalter":
+    if law == "Brier excess":
         return _spiegelhalter(statistic, view, z)
-    return _debiased_square(statistic, view, z)
+    if law == "debiased square":
+        return _debiased_square(statistic, view, z)
+    if law in ("observed over expected", "expected over observed"):
+        return _ratio(statistic, view, level)
+    raise ValueError(f"{statistic.entry.id} is declared with law={law!r}, which is not known")
 
 
 def own_pvalue(statistic: Statistic) -> float:
     """The p-value of the metric's own test where that is a formula, not a simulation or a bound; else NaN."""
     entry = statistic.entry
     own = None if entry is None else TESTS.get(entry.id)
-    if entry is None or own is None or entry.id in _SIMULATED:
+    if entry is None or own is None or own.simulated:
         return math.nan
     known = {*own_options(own.formula), *entry.extra_options}
     question = statistic.question.of(known).changed(fixed={})
@@ -184,16 +183,14 @@ def _debiased_square(statistic: Statistic, view: Predictions, z: float) -> Ends:
     """Normal on the squared scale: the variance away from calibration, and the one that is left at it."""
     options = dict(statistic.question.options)
     root = bool(options.pop("root", False))
-    if statistic.entry is not None and statistic.entry.id == "tcal":
-        groups = group(view, "width", n_bins=options.get("n_bins", 15), closed="left")
-    else:
-        own = {name: value for name, value in options.items() if name not in ("definition", "weight_type", "rng")}
-        groups = group(view, own.pop("binning", "mass"), mass_rule=own.pop("mass_rule", "split"), **own)
+    assert statistic.entry is not None
+    assert statistic.entry.grouped is not None
+    groups = statistic.entry.grouped(view, options)
     squared = statistic.observed**2 if root else statistic.observed
     if root:
         with heard():
             plain = statistic.question.changed(options={**options, "root": False})
-            squared = np.atleast_1d(measure(statistic.entry, statistic.sample.p, plain))  # type: ignore[arg-type]
+            squared = np.atleast_1d(measure(statistic.entry, statistic.sample.p, plain))
     error = math.sqrt(_variance_of_square(groups, view, statistic.sample.weight_type))
     low, high = np.maximum(squared - z * error, 0.0), np.maximum(squared + z * error, 0.0)
     if root:
@@ -225,7 +222,7 @@ def _variance_of_square(groups: Groups, view: Predictions, weight_type: str) -> 
 
 def _ratio(statistic: Statistic, view: Predictions, level: float) -> Ends:
     assert statistic.entry is not None
-    over = statistic.entry.id == "oe" or bool(statistic.question.options.get("inverse"))
+    over = statistic.entry.law == "observed over expected" or bool(statistic.question.options.get("inverse"))
     low, high = observed_expected_ends(view, level, statistic.sample.weight_type)
     if not over:
         with np.errstate(divide="ignore"):

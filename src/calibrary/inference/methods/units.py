@@ -18,7 +18,6 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Scheme, UnitSample
 from calibrary.data.views import Views
-from calibrary.inference.draw.fast import PATHS
 from calibrary.inference.draw.null import ALTERNATIVES, MonteCarloResult, summarised
 from calibrary.inference.draw.resampling import (
     Replicated,
@@ -31,13 +30,9 @@ from calibrary.inference.draw.statistic import Statistic
 from calibrary.inference.methods.bootstrap import Bootstrap
 from calibrary.inference.methods.triangle import triangle_result
 from calibrary.inference.result import IntervalResult
+from calibrary.metrics.machinery.entry import ENTRIES
 from calibrary.metrics.machinery.measure import combined, each_view, views_of
 
-#: Metrics that read labels through the residuals y - c alone, and change when some of them change sign.
-RESIDUALS = (
-    "ece", "ace", "mce", "cece", "gce", "ece_averaged", "ece_knn", "rice", "sice", "esce", "gsb", "mdca",
-    "spiegelhalter", "ecce_mad", "ecce_r", "smece", "sce", "mmce", "lkce",
-)  # fmt: skip
 _FEW_UNITS = 30
 
 
@@ -45,10 +40,11 @@ def flips(statistic: Statistic, n_resamples: int, rng: Any) -> Replicated:
     """The metric with the signs of whole units' residuals drawn at random."""
     sample, entry = statistic.sample, statistic.entry
     assert isinstance(sample, UnitSample)
-    if entry is None or entry.id not in RESIDUALS:
+    if entry is None or not entry.residual_only:
+        known = ", ".join(e.id for e in ENTRIES.values() if e.residual_only and e.familiar)
         raise ValueError(
             f"{statistic.name} has no test with units: the signs of a unit's residuals are drawn, and it is not a "
-            f"function of residuals; use one of {', '.join(RESIDUALS[:4])}, ecce_mad, smece, mmce, spiegelhalter"
+            f"function of residuals; use one of {known}"
         )
     if sample.n_units < _FEW_UNITS:
         warn(f"there are {sample.n_units} units only: below {_FEW_UNITS} tests and intervals are rough")
@@ -68,7 +64,8 @@ def _with_residuals(statistic: Statistic) -> Callable[[Array], Array]:
     if any(view.n != p.n or not view.binary for view in views.views):
         raise ValueError(f"{entry.id} through this lens has no residual for each row: with units use lens='top-label'")
     sorted_views = [_ascending(view) for view in views.views]
-    paths = [PATHS[entry.id](view, **question.options) if entry.id in PATHS else None for view, _ in sorted_views]
+    form = entry.replicate
+    paths = [None if form is None else form.prepare(view, **question.options) for view, _ in sorted_views]
 
     def value(signs: Array) -> Array:
         if all(path is not None for path in paths):
@@ -123,7 +120,7 @@ class Units:
         bootstrap = Bootstrap("basic" if self.kind in ("auto", "triangle") else self.kind, self.n_resamples, generator,
                               self.workers)  # fmt: skip
         entry = statistic.entry
-        fits = statistic.one_sided and entry is not None and entry.id in RESIDUALS
+        fits = statistic.one_sided and entry is not None and entry.residual_only
         if self.kind == "auto" and not fits:
             why = "rows are drawn in units"
             if statistic.one_sided:

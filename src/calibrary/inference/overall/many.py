@@ -37,7 +37,7 @@ from calibrary.inference.methods.multiplicity import (
     warn_if_powerless,
 )
 from calibrary.inference.methods.triangle import triangle_ends
-from calibrary.inference.methods.units import RESIDUALS, flips
+from calibrary.inference.methods.units import flips
 from calibrary.inference.verbs.interval import chosen
 from calibrary.question import Question
 
@@ -228,7 +228,7 @@ class _Drawn:
 
 def _way(statistic: Statistic) -> str:
     """How the interval of a number is found among many."""
-    if isinstance(statistic.sample, UnitSample) and (statistic.entry is None or statistic.entry.id not in RESIDUALS):
+    if isinstance(statistic.sample, UnitSample) and (statistic.entry is None or not statistic.entry.residual_only):
         return "basic"
     return chosen(statistic, of_many=True)[0]
 

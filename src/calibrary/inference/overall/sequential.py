@@ -21,7 +21,7 @@ from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.views import Views
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
-from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
@@ -171,6 +171,7 @@ _EVIDENCE = "an e-value is the evidence in these data, not an estimate of someth
     name="calibration e-value",
     aliases=("mixture e-value", "mixture_e", "anytime-valid calibration test"),
     symmetric=True,
+    cells=CellFacts("smooth"),
     cost="342 products a row",
     equation="mean over alternatives k of prod q_k^y (1-q_k)^(1-y) / (c^y (1-c)^(1-y))",
     references=cited("grunwald2024", "henzi2023"),
@@ -235,7 +236,7 @@ def _mean_test(results: list[EValueResult], views: Views, average: Any, options:
     return _as_test(log_e, max(results, key=lambda r: r.log_e).alternative)
 
 
-@calibration_test("calibration_e_value", combine=_mean_test)
+@calibration_test("calibration_e_value", combine=_mean_test, trusted=True)
 def calibration_e_value_test(view: Predictions, **common: Unpack[Common]) -> EValueResult:
     """Reject calibration where the e-value is 20 or more; valid however often one looks.
 
@@ -495,7 +496,7 @@ def ehl(
     return log_e if log else _exp(log_e)
 
 
-@calibration_test("ehl", combine=_mean_test)
+@calibration_test("ehl", combine=_mean_test, trusted=True)
 def ehl_test(
     view: Predictions, *, n_splits: int = 10, rng: Any = 0, train: Any = None, **common: Unpack[Common]
 ) -> EValueResult:

@@ -10,7 +10,6 @@ import numpy as np
 from calibrary.base.errors import one_of
 from calibrary.data.sample import RowSample, UnitSample
 from calibrary.inference.draw.cells import celled, takes_cells
-from calibrary.inference.draw.fast import PATHS
 from calibrary.inference.draw.resampling import check_level
 from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call
 from calibrary.inference.methods import inversion, triangle
@@ -24,9 +23,6 @@ from calibrary.inference.result import IntervalResult
 
 METHODS = ("auto", "inversion", "triangle", "asymptotic", *BOOTSTRAPS)
 
-#: Families in which one draw of labels costs a pass over the rows, and two kernel metrics that cost little more.
-_PASS = ("point", "bin", "cumulative")
-_CHEAP = ("mmce", "lkce")
 #: Up to this many rows a metric without a fast path is inverted; with one, up to the second number.
 _FEW_ROWS = 2000
 _MANY_ROWS = 20_000
@@ -240,9 +236,9 @@ def _too_dear(statistic: Statistic, of_many: bool) -> str:
         return ""
     if entry is None:
         return "" if n <= _FEW_ROWS else f"draws of a function of your own are dear on {n:,} rows"
-    if entry.id in PATHS and entry.family in _PASS:
+    if entry.replicate is not None and entry.draws_in_a_pass:
         return "" if n <= _MANY_ROWS else f"draws are dear on {n:,} rows"
-    if entry.costly or entry.needs or not (entry.family in _PASS or entry.id in _CHEAP):
+    if not entry.draws_in_a_pass:
         return "each draw is expensive"
     if of_many:
         return "draws are dear in a table of many metrics"

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from calibrary.base.errors import suggest, warn
 from calibrary.data import Data
-from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods.units import unit_test
 from calibrary.lookup import catalogue
-from calibrary.metrics.bins.hosmer_lemeshow import smallest_expected_count
-from calibrary.metrics.kernel.squared import FEW_MEETING, meeting_pairs
 from calibrary.metrics.machinery.declare import METHODS, REDRAWING, TESTS, Entry, run_test
 from calibrary.metrics.machinery.entry import own_options
 from calibrary.metrics.machinery.measure import views_of
-from calibrary.question import Question, asked
+from calibrary.question import asked
 
-#: Rows like a coin's toss that a large-sample law needs. Measured on calibrated predictions (uniform, Beta(.3, .3),
-#: Beta(30, 1), Beta(200, 1), Beta(1, 60); 140 to 400 samples each) tests at 5% reject from here on 2 to 7%: Cox 4-6,
-#: Spiegelhalter 4-8, cumulative 1-7; with half as many up to 17 (kernels), 13 (Wald) and 12 (Cox).
-_UNCERTAIN_ROWS = 50.0
-#: Tests that need more: the Wald test still rejects 7% of nearly certain models at 50.
-_MORE_ROWS = {"pws": 100.0}
 #: Above this many rows labels are not redrawn for a metric over all pairs.
 _FEW_ROWS = 2000
 
@@ -121,53 +109,18 @@ def _is_auto(method: Any) -> bool:
 
 def _trusted(entry: Entry, data: Data, keywords: Mapping[str, Any]) -> bool:
     """Does the metric's own law keep its level on such data?"""
+    trusted = TESTS[entry.id].trusted
+    if isinstance(trusted, bool):
+        return trusted
     options = {n: v for n, v in keywords.items() if n in entry.options or n in ("lens", "average", "r")}
     question = asked(options, entry.options)
     views = views_of(entry, data, question).views
-    rule = _RULES.get(entry.id) or functools.partial(_uncertain, least=_MORE_ROWS.get(entry.id, _UNCERTAIN_ROWS))
-    holds = all(rule(view, question) for view in views)
+    holds = all(trusted(view, question.options) for view in views)
     rows = max(view.n for view in views)
-    if not holds and entry.costly and rows > _FEW_ROWS and entry.id != "skce_b":
+    if not holds and entry.costly and rows > _FEW_ROWS:
         warn(
             f"the law of {entry.id} does not keep its level on predictions that are nearly always sure, and redrawing "
             f"labels for {rows:,} rows is slow: use method='monte-carlo' all the same, or the test 'spiegelhalter'"
         )
         return True
     return holds
-
-
-def _uncertain(view: Predictions, question: Question, least: float = _UNCERTAIN_ROWS) -> bool:
-    """Are there enough rows whose outcome the predictions leave open?"""
-    if view.binary:
-        return float(view.sum(4.0 * view.c * (1.0 - view.c))) >= least
-    return float(view.sum(2.0 * (1.0 - np.einsum("nk,nk->n", view.p, view.p)))) >= least
-
-
-def _meeting(view: Predictions, question: Question) -> bool:
-    """Are there enough pairs of neighboring rows that tell anything?"""
-    pairs = meeting_pairs(view, int(question.options.get("block_size", 2)))
-    if pairs < FEW_MEETING:
-        warn(
-            f"skce_ul expects {pairs:.2g} of its pairs of rows to tell anything, so it has no power here, whatever the "
-            "law: use skce_uq, spiegelhalter or cis"
-        )
-    return pairs >= _UNCERTAIN_ROWS
-
-
-def _expected(view: Predictions, question: Question) -> bool:
-    return smallest_expected_count(view, **question.options) >= 5.0 and _uncertain(view, question)
-
-
-#: Tests with a rule of their own: the bound of skce_b has no power, the laws of debiased errors are rougher than draws
-#: that cost no more; others simulate their law, or hold for any sample.
-_ANY_SAMPLE = (
-    "sbct", "calibration_e_value", "ehl", "variational_error", "multicalibration_error", "multiaccuracy_error"
-)  # fmt: skip
-_RULES: dict[str, Callable[[Predictions, Question], bool]] = {
-    "skce_b": lambda view, question: False,
-    "skce_ul": _meeting,
-    "ce2_db": lambda view, question: False,
-    "ece_db": lambda view, question: False,
-    "hl": _expected,
-    **dict.fromkeys(_ANY_SAMPLE, lambda view, question: True),
-}

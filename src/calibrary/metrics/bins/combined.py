@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.data.lens import VECTOR_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.brier import brier_score
 
@@ -29,6 +29,7 @@ __all__ = ["gebel_calibration_measure", "harmonic_calibration_score", "well_cali
     tail="two-sided",
     proper="dataset",
     lenses=("binary", "top-label"),
+    cells=CellFacts("exact", (1e-16, 0.0)),
     equation="(58)",
     references=cited("tao2024a"),
     use="Rank models by accuracy and calibration together, in one number between 0 and 1.",
@@ -85,6 +86,7 @@ _WHOLE_VECTOR = ("binary", *VECTOR_LENSES)
     range_note="the smallest value for K classes is 1 - 2/K",
     lenses=_WHOLE_VECTOR,
     default_lens="full",
+    cells=CellFacts("exact", (6e-14, 6e-14)),
     cost="O(NK)",
     equation="(59)-(61)",
     references=cited("gebel2009"),
@@ -147,6 +149,7 @@ def _well_calibration(view: Predictions) -> float:
     proper="dataset",
     lenses=_WHOLE_VECTOR,
     default_lens="full",
+    cells=CellFacts("smooth", (2e-9, 7e-12)),
     cost="O(NK)",
     equation="(62)",
     references=cited("gebel2009"),

@@ -17,6 +17,7 @@ from calibrary.grouping.edges import whole
 from calibrary.metrics.bins.bin_options import BINNING
 from calibrary.metrics.machinery.declare import (
     ENTRIES,
+    CellFacts,
     Common,
     Correction,
     TestResult,
@@ -65,6 +66,20 @@ class _DebiasedKeywords(Common, total=False):
     strategy: str | None
 
 
+def _grouped(
+    view: Predictions,
+    *,
+    binning: str | Grouping = "mass",
+    mass_rule: str = "split",
+    definition: str = "",
+    root: bool = False,
+    weight_type: str = "",
+    **options: Unpack[_Bins],
+) -> Groups:
+    """The groups of the debiased errors, from all their options."""
+    return group(view, binning, mass_rule=mass_rule, **options)
+
+
 def _root_mean(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> Any:
     if not options.get("root", False):
         return views.average(np.array(values), average)
@@ -89,6 +104,10 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
     ),
     range_note="negative values are legal: the bias is removed on average, not in every sample",
     sign="0 is perfect; larger is worse; below 0 is less deviation than label noise alone would give",
+    law="debiased square",
+    grouped=lambda view, options: _grouped(view, **options),
+    cells=CellFacts("order", (1e-6, 8e-8)),
+    reads_cells=True,
     equation="(50)",
     references=cited("kumar2019", "brocker2012", "ferro2012"),
     use="Compare models or sample sizes: unbiased for the squared binned error when c is constant inside bins.",
@@ -160,6 +179,8 @@ def debiased_squared_calibration_error(
     homonyms={"de-biased ECE": "the root of the debiased squared error, which is 'ce2_db' here (with root=True)"},
     range_note="negative values are legal",
     sign="0 is perfect; larger is worse; below 0 is less deviation than label noise alone would give",
+    cells=CellFacts("order", (1e-5, 5e-6)),
+    reads_cells=True,
     equation="(51)",
     references=cited("kumar2019"),
     use="A correction of ECE on its own scale when bins are small.",
@@ -223,7 +244,8 @@ def debiased_calibration_error(
 # -- tests ------------------------------------------------------------------------------------------
 
 
-@calibration_test("ce2_db")
+# the laws of debiased errors are rougher than draws, which cost no more
+@calibration_test("ce2_db", trusted=False)
 def debiased_squared_calibration_error_test(
     view: Predictions,
     *,
@@ -273,7 +295,7 @@ def debiased_squared_calibration_error_test(
     return TestResult(statistic, _three_moments(statistic - expected, part))
 
 
-@calibration_test("ece_db")
+@calibration_test("ece_db", trusted=False, simulated=True)
 def debiased_calibration_error_test(
     view: Predictions,
     *,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -14,8 +14,9 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.grouping import EqualWidth, Grouping, group
 from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, Bins, class_norm, range_of_distance
+from calibrary.metrics.bins.gap_forms import direct_error, gaps_of_cells, gaps_of_replicates
 from calibrary.metrics.bins.interval import cumulative_residual
-from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
@@ -73,6 +74,11 @@ _NAMES = (
     lenses=ALL_LENSES,
     extra_options=BINNING,
     combine=class_norm(1),
+    residual_only=True,
+    cells=CellFacts("exact", (1e-16, 5e-17), absolute_gaps=True),
+    direct=direct_error,
+    replicate=gaps_of_replicates(1.0),
+    cell_value=gaps_of_cells(1.0),
     cost="O(N)",
     equation="(28); in 4.3 and 4.4 (29)-(34)",
     references=cited("naeini2015", "guo2017", "kumar2019"),
@@ -172,6 +178,10 @@ def expected_calibration_error(
     lenses=ALL_LENSES,
     extra_options=BINNING,
     combine=class_norm(np.inf),
+    residual_only=True,
+    cells=CellFacts("exact", (3e-13, 1e-14)),
+    replicate=gaps_of_replicates(np.inf),
+    cell_value=gaps_of_cells(np.inf),
     cost="O(N)",
     equation="(39)",
     references=cited("naeini2015"),
@@ -222,6 +232,9 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
     default_lens="class-wise",
     extra_options=BINNING,
     combine=class_norm(1),
+    residual_only=True,
+    cells=CellFacts("order", (1e-5, 3e-6), absolute_gaps=True),
+    cell_value=gaps_of_cells(1.0, "mass"),
     cost="O(N log N)",
     equation="in words",
     references=cited("nixon2019"),
@@ -276,6 +289,7 @@ def adaptive_calibration_error(
     default_lens="class-wise",
     extra_options=BINNING,
     combine=class_norm(1),
+    cells=CellFacts("order", (7e-5, 7e-6), absolute_gaps=True),
     cost="O(N log N)",
     equation="in words",
     references=cited("nixon2019"),
@@ -333,6 +347,7 @@ def thresholded_adaptive_calibration_error(
     aliases=("imbalanced ECE", "ICE"),
     homonyms={"ICE": "the interval calibration error, which is 'intce' here; its surrogate is 'sice'"},
     extra_options=BINNING,
+    cells=CellFacts("exact", (2e-14, 3e-15), class_shares_unless="alpha"),
     cost="O(N)",
     equation="(35)",
     references=cited("guilbert2024"),
@@ -386,6 +401,7 @@ def _normalised_entropy(share: Array) -> float:
     extra_options=BINNING,
     weights="rows",
     weights_note="min_count counts rows, not weight",
+    cells=CellFacts("exact", (1e-14, 6e-16)),
     cost="O(N)",
     equation="(36)",
     references=cited("dawkins2022"),
@@ -435,6 +451,7 @@ def region_balanced_calibration_error(
     ),
     extra_options=BINNING,
     combine=class_norm(1),
+    cells=CellFacts("smooth", (3e-8, 1e-10)),
     cost="O(N)",
     equation="(37)",
     references=cited("roelofs2022"),
@@ -490,6 +507,8 @@ def _contraharmonic(values: list[float], views: Views, average: Any, options: di
     default_lens="class-wise",
     extra_options=BINNING,
     combine=_contraharmonic,
+    residual_only=True,
+    cells=CellFacts("exact", (1e-16, 2e-17), absolute_gaps=True),
     cost="O(NK)",
     equation="(38)",
     references=cited("obadinma2021"),
@@ -532,12 +551,21 @@ def contraharmonic_calibration_error(
 WIDTHS = tuple(i / 200 for i in range(1, 11))
 
 
+def _edges_of_widths(options: Mapping[str, Any]) -> Array:
+    """Where the bins of all widths meet."""
+    widths = options.get("widths", WIDTHS)
+    return np.concatenate([np.round(np.arange(1, int(1.0 / h + 1e-9) + 1) * h, 12) for h in widths])
+
+
 @metric(
     "ece_averaged",
     section="4.8",
     family="bin",
     fractional="binary",
     aliases=("averaged ECE", "bin-size averaged ECE"),
+    residual_only=True,
+    cells=CellFacts("exact", (2e-14, 2e-14), edges=_edges_of_widths),
+    reads_cells=True,
     cost="O(N log N)",
     equation="in words",
     references=cited("verhaeghe2023"),

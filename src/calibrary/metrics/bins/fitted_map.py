@@ -9,7 +9,7 @@ import numpy as np
 from calibrary.base.errors import one_of
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import ROOFS, CrossValidated, Grouping, bins_of_map, roof_of
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["fit_on_the_test_calibration_error"]
@@ -32,6 +32,7 @@ __all__ = ["fit_on_the_test_calibration_error"]
     weights_note="cross-validation puts rows in folds; repeat the rows instead",
     order_free=False,
     order_note="folds follow row order; folds='rank' does not",
+    cells=CellFacts("counts"),
     cost="O(cv (N + max_bins^2 log N)) after sorting",
     equation="(40)",
     references=cited("kangsepp2022"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
@@ -20,6 +21,7 @@ from calibrary.metrics.bins.bin_options import BINNING
 from calibrary.metrics.machinery.declare import (
     Alias,
     BonferroniResult,
+    CellFacts,
     Common,
     Correction,
     TestResult,
@@ -27,6 +29,7 @@ from calibrary.metrics.machinery.declare import (
     metric,
 )
 from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.trust import UNCERTAIN_ROWS, uncertain_rows
 from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
 
 __all__ = ["ClassWiseHosmerLemeshowResult", "HosmerLemeshowResult", "hosmer_lemeshow", "hosmer_lemeshow_test"]
@@ -140,6 +143,7 @@ def _mean_statistic(values: list[float], views: Views, average: Any, options: di
     lenses=("binary", "top-label", "class-wise", "full"),
     default_lens="class-wise",
     extra_options=BINNING,
+    cells=CellFacts("order", (9.0, 2.0)),
     cost="O(N log N)",
     equation="(54), (55)",
     references=cited("hosmer1980", "fagerland2008", "pigeon1999", "nattino2020"),
@@ -200,7 +204,12 @@ def hosmer_lemeshow(
     return float(result.statistic)
 
 
-@calibration_test("hl", combine=_over_classes)
+def _enough_expected(view: Predictions, options: Mapping[str, Any]) -> bool:
+    """Cochran's rule, 5 expected in every cell of the table, and enough rows whose outcome is open."""
+    return smallest_expected_count(view, **options) >= 5.0 and uncertain_rows(view) >= UNCERTAIN_ROWS
+
+
+@calibration_test("hl", combine=_over_classes, trusted=_enough_expected)
 def hosmer_lemeshow_test(
     view: Predictions,
     *,

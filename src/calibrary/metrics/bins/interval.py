@@ -11,7 +11,7 @@ from calibrary.base.errors import one_of, whole
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.windows import prefix_sums
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.compiled import LONG, worth_compiling
 
@@ -51,6 +51,8 @@ def _least_width(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     complete=True,
     lenses=_LENSES,
     symmetric=True,
+    residual_only=True,
+    cells=CellFacts("order", (1e-6, 3e-7)),
     cost="O(N log N) per bin width",
     equation="(41), (42)",
     references=cited("blasiok2023"),
@@ -146,6 +148,8 @@ def surrogate_interval_calibration_error(
     aliases=("RICE", "random interval CE", "randomised interval calibration error"),
     lenses=_LENSES,
     symmetric=True,
+    residual_only=True,
+    cells=CellFacts("order", (7e-8, 6e-9)),
     cost="O(N log N)",
     equation="(41)",
     references=cited("blasiok2023"),
@@ -198,6 +202,7 @@ def random_interval_calibration_error(
     complete=True,
     lenses=_LENSES,
     symmetric=True,
+    cells=CellFacts("order", (4e-5, 1e-5), split=True),
     cost="a sort, and a search that skips nearly all partitions: about 10 sorts; O(N^2) at worst",
     equation="in words",
     references=cited("blasiok2023"),

@@ -8,7 +8,7 @@ from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import MeanSplit
 from calibrary.metrics.bins.bin_options import range_of_distance
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["mean_split_calibration_error"]
@@ -33,6 +33,7 @@ __all__ = ["mean_split_calibration_error"]
     default_lens="full",
     weights="rows",
     weights_note="min_count and min_leaf count rows, not weight",
+    cells=CellFacts("copies", smallest_leaf="min_count"),
     cost="O(N K depth)",
     equation="in words",
     references=cited("vaicenavicius2019"),

@@ -10,7 +10,7 @@ from calibrary.base.errors import one_of, undefined
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import whole
 from calibrary.grouping.windows import nearest_windows, sliding_windows
-from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["calbin", "nearest_neighbor_calibration_error"]
@@ -32,6 +32,7 @@ __all__ = ["calbin", "nearest_neighbor_calibration_error"]
     lenses=("binary", "class-wise", "top-label"),
     default_lens="class-wise",
     symmetric=True,
+    cells=CellFacts("order", (8e-8, 4e-9)),
     cost="O(N log N)",
     equation="(57)",
     references=cited("bella2010", "caruana2004"),
@@ -101,6 +102,8 @@ def calbin(
     ),
     lenses=("binary", "top-label", "class-wise"),
     symmetric=True,
+    residual_only=True,
+    cells=CellFacts("order", (0.0003, 2e-5)),
     cost="O(N log N)",
     equation="in words",
     references=cited("lane2025"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,7 +16,7 @@ from calibrary.grouping import Groups, UserGroups, VectorGroups, group, norm_ord
 from calibrary.grouping.proximity import ProximityCells, log_proximity
 from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, class_norm
 from calibrary.metrics.bins.rejected_share import rejected_share
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     needs=("features",),
     weights="rows",
     weights_note="weights enter the means and shares of cells; cells and neighbours count rows",
+    cells=CellFacts("keys"),
     cost="O(N log N) for few features",
     equation="(52)",
     references=cited("xiong2023"),
@@ -119,6 +120,7 @@ def proximity_informed_calibration_error(
     needs=("features",),
     weights="rows",
     weights_note="weights enter the means; groups and neighbours count rows",
+    cells=CellFacts("keys"),
     cost="O(N log N) for few features",
     equation="companion of (52)",
     references=cited("xiong2023"),
@@ -205,6 +207,11 @@ _LOSSES: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
+def _kind_by_groups(options: Mapping[str, Any]) -> str | None:
+    """Groups that are given are kept apart; the metric's own way of making them needs a column."""
+    return "exact" if "groups" in options else None
+
+
 @metric(
     "pce",
     family="bin",
@@ -215,6 +222,7 @@ _LOSSES: dict[str, Callable[[Array, Array], Array]] = {
     lenses=("binary", "top-label", "full", "class-wise"),
     needs=("groups",),
     symmetric=True,
+    cells=CellFacts("keys", kind_with=_kind_by_groups),
     cost="O(NQ)",
     equation="(53)",
     references=cited("yang2023"),
@@ -386,6 +394,8 @@ def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Ar
     lenses=("binary", "top-label", "class-wise"),
     extra_options=BINNING,
     combine=class_norm(1),
+    residual_only=True,
+    cells=CellFacts("exact", (1e-16, 2e-17)),
     cost="O(N)",
     equation="in words",
     references=cited("matsubara2023"),

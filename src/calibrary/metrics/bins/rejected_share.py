@@ -14,7 +14,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import Edges, EqualWidth, Grouping, Groups
 from calibrary.grouping.edges import whole
 from calibrary.grouping.pava import BlockPAVA
-from calibrary.metrics.machinery.declare import Correction, Looked, metric
+from calibrary.metrics.machinery.declare import CellFacts, Correction, Looked, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["test_based_calibration_error"]
@@ -35,6 +35,7 @@ _STRATEGIES = {"width": "uniform", "mass": "quantile"}
     sign="share of rejected predictions: about alpha, or less, for a calibrated model; larger is worse",
     lenses=("binary", "top-label", "class-wise"),
     costly=True,
+    cells=CellFacts("order", (0.006, 0.005), by_rank=True),
     cost="O(N log N)",
     equation="in words",
     references=cited("matsubara2023"),

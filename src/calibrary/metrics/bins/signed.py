@@ -9,7 +9,7 @@ import numpy as np
 from calibrary.base.errors import one_of
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["expected_signed_calibration_error", "weighted_subset_miscalibration_score"]
@@ -43,6 +43,9 @@ def _mean_gap(view: Predictions, convention: str) -> float:
     better="perfect",
     tail="two-sided",
     sign="below 0: over-confident; above 0: under-confident",
+    residual_only=True,
+    cells=CellFacts("exact", (7e-16, 1e-16)),
+    overall={"": "mean"},
     cost="O(N)",
     equation="(43)",
     references=cited("verhaeghe2023", "ao2023"),
@@ -121,6 +124,7 @@ def _weigh_groups(values: list[float], views: Views, average: Any, options: dict
     default_lens="true-class",
     binary_lens="true-class",
     combine=_weigh_groups,
+    cells=CellFacts("exact", (2e-15, 9e-16)),
     cost="O(N)",
     equation="in words",
     references=cited("ao2023"),

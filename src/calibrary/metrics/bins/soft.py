@@ -14,7 +14,7 @@ from calibrary.grouping import norm_order, power_mean
 from calibrary.grouping.edges import whole
 from calibrary.grouping.soft import SoftBins, SoftGroups
 from calibrary.metrics.bins.bin_options import class_norm
-from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["differentiable_calibration_error", "soft_binned_calibration_error"]
@@ -32,6 +32,7 @@ _LENSES = ("binary", "top-label", "class-wise")
     lenses=_LENSES,
     combine=class_norm(2),
     symmetric=True,
+    cells=CellFacts("smooth", (3e-9, 1e-11)),
     cost="O(NB)",
     equation="(44)-(48)",
     references=cited("karandikar2021"),
@@ -100,6 +101,7 @@ def soft_binned_calibration_error(
     lenses=_LENSES,
     combine=class_norm(1),
     symmetric=True,
+    cells=CellFacts("smooth", (4e-9, 1e-11)),
     cost="O(NB)",
     equation="(45)-(49)",
     references=cited("bohdal2023"),

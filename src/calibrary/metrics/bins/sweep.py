@@ -7,7 +7,7 @@ from typing import Unpack
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import MonotonicSweep, group
 from calibrary.metrics.bins.bin_options import class_norm
-from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["sweep_calibration_error"]
@@ -27,6 +27,7 @@ __all__ = ["sweep_calibration_error"]
     ),
     combine=class_norm(1),
     weights_note="with base='width' the largest number of bins tried is the number of rows",
+    cells=CellFacts("order", (1e-5, 7e-6)),
     cost="O(N log N)",
     equation="in words",
     references=cited("roelofs2022"),

@@ -13,10 +13,10 @@ from calibrary.base.errors import one_of
 from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
-from calibrary.grouping import group
+from calibrary.grouping import Groups, group
 from calibrary.grouping.edges import whole
 from calibrary.grouping.simplex import SimplexCells, nested_cells
-from calibrary.metrics.machinery.declare import Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
@@ -42,6 +42,10 @@ __all__ = [
     range_note="at most 1 for pairs and 2 for whole vectors; a little below 0 by chance",
     sign="0 is perfect; larger is worse; below 0 is less deviation than label noise alone would give",
     lenses=("binary", "top-label", "full"),
+    law="debiased square",
+    grouped=lambda view, options: _grouped(view, options.get("n_bins", 15)),
+    cells=CellFacts("exact", (5e-14, 1e-16), bound="debiased bins"),
+    reads_cells=True,
     equation="(56)",
     references=cited("lee2023"),
     use="Test calibration without choosing bins: the adaptive test looks at every dyadic number of bins.",
@@ -82,7 +86,7 @@ def debiased_plugin_estimator(
     """
     distinct = view.noise_by_row(weight_type, "the noise that is subtracted")
     if view.binary:
-        groups = group(view, "width", n_bins=n_bins, closed="left")
+        groups = _grouped(view, n_bins)
         own = groups.sum(view.weight * view.residual**2) if distinct else groups.total(lambda c, y: (y - c) ** 2)
         total = groups.residual**2
     else:
@@ -91,6 +95,11 @@ def debiased_plugin_estimator(
         own = groups.sum(view.weight * square if distinct else square)
         total = (groups.residual**2).sum(axis=1)
     return float(((total - own) / groups.weight).sum() / view.total)
+
+
+def _grouped(view: Predictions, n_bins: int) -> Groups:
+    """Rows with one confidence each in bins of equal width, closed left."""
+    return group(view, "width", n_bins=n_bins, closed="left")
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,7 @@ class TCalResult(TestResult):
     n_resamples: int = 0
 
 
-@calibration_test("tcal")
+@calibration_test("tcal", simulated=True)
 def t_cal_test(
     view: Predictions,
     *,

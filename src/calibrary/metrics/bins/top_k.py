@@ -11,7 +11,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.windows import prefix_sums
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["average_top_k_calibration_error", "top_k_calibration_error"]
@@ -34,6 +34,7 @@ _BINS = Correction(
     lenses=_LENSES,
     weights="none",
     weights_note=_NO_WEIGHTS,
+    cells=CellFacts("counts"),
     cost="O(N log N)",
     equation="in words",
     references=cited("guilbert2024"),
@@ -84,6 +85,7 @@ def top_k_calibration_error(
     lenses=_LENSES,
     weights="none",
     weights_note=_NO_WEIGHTS,
+    cells=CellFacts("counts"),
     cost="O(N log N + l B log N / step)",
     equation="in words",
     references=cited("guilbert2024"),

@@ -9,10 +9,41 @@ import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
-from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, metric
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["averaged_two_bin_error", "averaged_two_bin_null_mean"]
+
+
+def _area_of_the_walk() -> ReplicateForm:
+    """Averaged two-bin error: order, ties and the stretches between scores are found once."""
+
+    def prepare(view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False) -> Value | None:
+        if debias:
+            return None
+        order, start, wide = view.order, view.ties.start, stretches(view.ties.c)
+
+        def value(new_w: Array | None, new_y: Any) -> float:
+            step = view.residual if new_y is None else new_y - view.c
+            weight = view.w if new_w is None else new_w
+            step = np.add.reduceat((step if weight is None else step * weight)[order], start)
+            found = area_of(step, wide, view.total if new_w is None else float(new_w.sum()), norm)
+            return found ** (1.0 / norm) if root else found
+
+        def many(new_y: Any) -> Array:
+            step = new_y - view.c if view.w is None else (new_y - view.c) * view.w
+            step = np.add.reduceat(step[:, order], start, axis=1) if len(start) < view.n else step[:, order]
+            below = np.zeros((len(step), len(wide)))
+            np.cumsum(step, axis=1, out=below[:, 1:])
+            below /= view.total
+            above = below[:, -1:] - below
+            found = np.asarray((np.abs(below) ** norm + np.abs(above) ** norm) @ wide)
+            return found ** (1.0 / norm) if root else found
+
+        return InBlocks(value, many)
+
+    return ReplicateForm(prepare)
 
 
 @metric(
@@ -29,6 +60,9 @@ __all__ = ["averaged_two_bin_error", "averaged_two_bin_null_mean"]
     square="yes",
     fractional="binary",
     symmetric=True,
+    cells=CellFacts("smooth", (9e-11, 2e-12)),
+    reads_cells=True,
+    replicate=_area_of_the_walk(),
     cost="O(N log N), one sort",
     equation="integral over t of |A(t)|^norm + |R - A(t)|^norm, A(t) the mean of (y - c) [c < t], R that of y - c",
     references=cited("hartline2026"),

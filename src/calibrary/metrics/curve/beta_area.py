@@ -15,7 +15,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps.base import logit
 from calibrary.maps.likelihood import beta_columns, beta_of, fit_nonnegative
 from calibrary.metrics.curve.map_options import one_per_view
-from calibrary.metrics.machinery.declare import Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["BetaCalibrationTestResult", "statistical_beta_calibration", "statistical_beta_calibration_test"]
@@ -42,6 +42,7 @@ class BetaCalibrationTestResult(TestResult):
     lenses=BINARY_LENSES,
     symmetric=True,
     costly=True,
+    cells=CellFacts("smooth", (9e-8, 1e-10)),
     cost="O(N) per Newton step",
     equation="(89)",
     references=cited("kull2017b", "kull2017a"),
@@ -85,7 +86,7 @@ def statistical_beta_calibration(view: Predictions, *, measure: str = "uniform",
     return _statistic(groups.c, groups.w, beta_of(view), measure)
 
 
-@calibration_test("sbct")
+@calibration_test("sbct", trusted=True, simulated=True)
 def statistical_beta_calibration_test(
     view: Predictions,
     *,

@@ -17,7 +17,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.logits import Points, logits
 from calibrary.metrics.curve.map_options import one_per_view
-from calibrary.metrics.machinery.declare import Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.solve.newton import (
     Evaluated,
@@ -110,6 +110,9 @@ class CoxTestResult(TestResult):
     sign="intercept 0 and slope 1 are perfect; intercept > 0: events more frequent than predicted; slope < 1: "
     "predictions too extreme, slope > 1: too timid",
     lenses=(*BINARY_LENSES, "full"),
+    law="profile likelihood",
+    cells=CellFacts("smooth", (3e-7, 8e-10)),
+    overall={"slope": "slope"},
     cost="O(N) per Newton step",
     equation="(88)",
     references=cited("cox1958", "vanhoorde2014"),

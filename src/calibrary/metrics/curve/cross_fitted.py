@@ -247,7 +247,7 @@ class VariationalTestResult(TestResult):
     n_judged: float
 
 
-@calibration_test("variational_error")
+@calibration_test("variational_error", trusted=True, simulated=True)
 def variational_error_test(
     view: Predictions,
     *,

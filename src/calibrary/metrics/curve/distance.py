@@ -18,7 +18,7 @@ from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map
 from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
-from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
@@ -45,6 +45,7 @@ _SLOW = 1000
     slow_above=60,
     slow_binary=True,
     sign="0 is perfect; larger is worse; never above the true distance from calibration",
+    cells=CellFacts("sample"),
     cost="a linear programme: 20 s for 500 distinct confidences",
     equation="in words",
     references=cited("blasiok2023"),
@@ -93,6 +94,7 @@ def lower_distance(view: Predictions, *, grid: int = 101, **common: Unpack[Commo
     slow_above=500,
     slow_binary=True,
     sign="0 is perfect; larger is worse; never below the lower distance, but for its grid",
+    cells=CellFacts("sample"),
     cost="O(m^2 log m) for m distinct confidences",
     equation="in words",
     references=cited("blasiok2023"),
@@ -135,6 +137,7 @@ def interval_partition_distance(view: Predictions, **common: Unpack[Common]) -> 
     extra_options=MAP_OPTIONS,
     weights="rows",
     weights_note="spans, knots and folds count rows, so weight 2 is not exactly the row written twice",
+    cells=CellFacts("copies"),
     cost="O(N log N)",
     equation="in words",
     references=cited("bai2021"),

@@ -12,7 +12,7 @@ from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map, map_at
 from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
-from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
@@ -60,6 +60,7 @@ _FOTT_LOSS = Correction(
     renamed={"order": "norm"},
     fractional="binary",
     aliases=("fit-on-the-test error",),
+    cells=CellFacts("copies", (6e-7, 6e-7)),
     equation="(40)",
     references=cited("kangsepp2022"),
     use="Measure calibration error with the calibration map you believe in, built in or your own.",
@@ -150,6 +151,7 @@ def _panels(low: float, high: float) -> tuple[Array, Array]:
     row=64,
     fractional="binary",
     aliases=("Eavg", "ICI"),
+    cells=CellFacts("copies", (6e-7, 6e-7)),
     equation="(85), (86)",
     references=cited("austin2019", "cleveland1988"),
     use="The clinician's calibration error: no bins, and the same number as R's loess gives.",
@@ -206,6 +208,7 @@ _PERCENTILE_FACTS: dict[str, Any] = {
     "ep",
     row=65,
     aliases=("error percentile",),
+    cells=CellFacts("copies"),
     use="How large is the error most predictions stay below? Reads in the units of probability.",
     corrections=(_COST, Correction("MAE", "used for the largest error", "it means maximum here, not mean")),
     **_PERCENTILE_FACTS,
@@ -241,7 +244,13 @@ def calibration_error_percentile(
     return _error_percentile(view, percentile, map, measure, options)
 
 
-@metric("e50", preset_of=Alias("ep", percentile=50.0), use="The error of a typical prediction.", **_PERCENTILE_FACTS)
+@metric(
+    "e50",
+    preset_of=Alias("ep", percentile=50.0),
+    cells=CellFacts("copies"),
+    use="The error of a typical prediction.",
+    **_PERCENTILE_FACTS,
+)
 def e50(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
     """The median calibration error: half of the predictions are off by no more than this.
 
@@ -262,6 +271,7 @@ def e50(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
 @metric(
     "e90",
     preset_of=Alias("ep", percentile=90.0),
+    cells=CellFacts("copies"),
     use="The error that nine predictions in ten stay below.",
     **_PERCENTILE_FACTS,
 )
@@ -294,6 +304,7 @@ def e90(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
     homonyms={
         "maximum absolute error": "the largest error of a single prediction, which is 'pwe' here (with norm=inf)"
     },
+    cells=CellFacts("copies"),
     use="The worst error over the predictions made.",
     **_PERCENTILE_FACTS,
 )
@@ -386,6 +397,7 @@ _PIECEWISE_FACTS: dict[str, Any] = {
     homonyms={
         "ECE-PL": "the plug-in estimate of the calibration error, which is 'plugin estimator' here (ece with norm=2)"
     },
+    cells=CellFacts("copies"),
     use="A curve of a few straight pieces whose number the data choose: less noise than bins.",
     avoid="Fewer than about 200 rows: one piece cannot be steeper than the diagonal, so under-confidence is missed.",
     corrections=(_FOTT_LOSS,),
@@ -450,6 +462,7 @@ def piecewise_linear_calibration_error(
         "piecewise linear in logit-logit space",
         "piecewise linear in logit-logit space ECE",
     ),
+    cells=CellFacts("copies"),
     use="As ECE-PL, but straight in log odds: one piece already shows over- and under-confidence.",
     avoid="Where confidences of exactly 0 and 1 abound, whose log odds are set by convention.",
     corrections=(
@@ -509,6 +522,7 @@ def piecewise_linear_logit_calibration_error(
         "beta calibration error",
     ),
     symmetric=True,
+    cells=CellFacts("smooth", (8e-9, 2e-11)),
     equation="(40)",
     references=cited("kull2017a", "kangsepp2022"),
     use="Few rows: a curve of three parameters has little variance, and needs no bins.",

@@ -11,7 +11,7 @@ from calibrary.base.errors import whole
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
-from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.laws.isotonic_band import rising_lower_bound, rising_upper_bound
 
@@ -85,6 +85,7 @@ def _over_views(values: list[HonestError], views: Views, average: Any, options: 
     null_note="it is a guarantee, not a statistic: where low is above 0 the predictions are not calibrated",
     sign="the true mean error lies between low and high; no probability stated is off by more than certified",
     symmetric=True,
+    cells=CellFacts("order"),
     cost="m^2 / 4 beta quantiles, m at most 2000 distinct confidences (101 when rounded)",
     equation="mean max(0, L - c, c - U), mean max(|L - c|, |U - c|), and the largest of these; [L, U] the honest band",
     references=cited("dimitriadis2023"),

@@ -13,7 +13,7 @@ from calibrary.data.lens import ALL_LENSES, as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map, map_at
 from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
-from calibrary.metrics.machinery.declare import Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["estimated_calibration_index"]
@@ -41,6 +41,7 @@ def _scaled(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     weights="rows",
     weights_note="spline knots are quantiles of rows",
     extra_options=MAP_OPTIONS,
+    cells=CellFacts("copies", (0.0002, 0.0005)),
     cost="O(N p^2) per Newton step, p = (K-1)(1 + (K-1)(n_knots-1)) parameters",
     equation="(87)",
     references=cited("vanhoorde2015", "edlinger2022"),

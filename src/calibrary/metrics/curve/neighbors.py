@@ -11,7 +11,7 @@ import scipy
 from calibrary.base.errors import one_of, undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["NeighborTestResult", "knn_chi_squared_reliability", "knn_chi_squared_reliability_test"]
@@ -45,6 +45,7 @@ class NeighborTestResult(TestResult):
     order_free=False,
     order_note="among rows equally far from the query, the first ones count as neighbours",
     weights="repetition",
+    cells=CellFacts("sample"),
     cost="O(NK) per query",
     equation="in words",
     references=cited("gweon2022"),

@@ -11,7 +11,7 @@ from calibrary.base.errors import warn
 from calibrary.data.lens import BINARY_LENSES, Lens, code, code_matrix
 from calibrary.data.predictions import Predictions
 from calibrary.maps.reliability import ReliabilityMap
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["reliability_map_score"]
@@ -39,6 +39,7 @@ __all__ = ["reliability_map_score"]
     weights_note="clusters are made of rows; weights enter the calibration map and the final mean",
     order_free=False,
     order_note="rows of equal confidence are put in blocks and cells in their order",
+    cells=CellFacts("sample"),
     cost="O(N log N)",
     equation="(80), (81)",
     references=cited("kull2014"),

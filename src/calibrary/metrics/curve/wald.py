@@ -13,8 +13,9 @@ from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.curve.map_options import one_per_view
-from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.trust import enough_uncertain
 
 __all__ = ["ParabolicWaldResult", "parabolic_wald", "parabolic_wald_test"]
 
@@ -43,6 +44,7 @@ class ParabolicWaldResult(TestResult):
     sign="about 3 for calibrated predictions (the mean of its null distribution); larger is worse",
     lenses=BINARY_LENSES,
     symmetric=True,
+    cells=CellFacts("smooth", (0.01, 5e-5)),
     cost="O(N)",
     equation="(90)",
     references=cited("galbraith2011"),
@@ -106,7 +108,8 @@ def parabolic_wald(
     return _quadratic_form(meat, score)
 
 
-@calibration_test("pws")
+# with 50 rows like a coin's toss the Wald test still rejects 7% of nearly certain models
+@calibration_test("pws", trusted=enough_uncertain(100.0))
 def parabolic_wald_test(
     view: Predictions,
     *,

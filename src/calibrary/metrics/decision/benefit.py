@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrary.base.errors import undefined
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["net_benefit"]
@@ -31,6 +31,7 @@ __all__ = ["net_benefit"]
     tail="two-sided",
     sign="true positives per row, less false ones at the threshold's exchange rate; treating nobody is 0",
     proper="proper",
+    cells=CellFacts("exact", (0.0, 0.0)),
     equation="TP/N - FP/N t/(1-t), acting where c >= t",
     references=cited("vickers2006", "vickers2019"),
     use="Would acting on the model at the threshold in use do more good than acting on nobody or on everybody?",

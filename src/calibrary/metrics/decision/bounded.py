@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced
 
@@ -34,6 +34,7 @@ _FACTS: dict[str, Any] = {
     linear=True,
     name="bounded Brier score",
     aliases=("bounded threshold brier score",),
+    cells=CellFacts("smooth", (3e-9, 1e-11)),
     equation="2 x integral of e(t) dt from low to high",
     use="Only thresholds between low and high are ever used: compares models by what decisions there cost.",
     avoid="It rewards discrimination and calibration together, and says nothing about predictions beyond the range.",
@@ -81,6 +82,7 @@ def bounded_brier(
     aliases=("bounded threshold log score",),
     range=(0.0, math.inf),
     range_note="at most max(log(high/low), log((1-low)/(1-high)))",
+    cells=CellFacts("smooth", (2e-8, 4e-11)),
     equation="integral of e(t) / (t (1-t)) dt from low to high",
     use="As the bounded Brier score, with thresholds spread evenly in log odds: for rare events.",
     avoid="It rewards discrimination and calibration together, and says nothing about predictions beyond the range.",

@@ -15,7 +15,7 @@ from calibrary.data.views import Views
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.edges import whole
 from calibrary.metrics.detection.front import BinnedMatching, Matching, detection_metric, no_value
-from calibrary.metrics.machinery.facts import Alias, Correction
+from calibrary.metrics.machinery.facts import Alias, CellFacts, Correction
 from calibrary.metrics.machinery.literature import cited
 
 #: Features of a box besides its score, by name.
@@ -34,6 +34,7 @@ _EMPTY = "there are no detections, so precision is undefined"
     row=75,
     extra_options=("bins",),
     aliases=("d_ace", "detection_ace", "ACE"),
+    cells=CellFacts("detection"),
     cost="O(V)",
     equation="(95)",
     references=cited("neumann2018", "kuppers2020"),
@@ -96,6 +97,7 @@ def average_calibration_error(
         Alias("shape-based D-ECE", features="shape"),
         Alias("full D-ECE", features="full"),
     ),
+    cells=CellFacts("detection"),
     equation="(28) in bins of more dimensions, in words",
     weights="rows",
     weights_note=_WEIGHTS_NOTE,
@@ -204,6 +206,7 @@ _CLASSES_CORRECTION = Correction(
         "localization-aware calibration error",
         Alias("LAECE0", iou_threshold=0.0),
     ),
+    cells=CellFacts("detection"),
     cost="O(V log V)",
     equation="(96)",
     references=cited("oksuz2023", "kuzucu2024"),
@@ -272,6 +275,7 @@ def localization_aware_expected_calibration_error(
     null=False,
     null_note="an absolute error of single boxes: it is 0 only if every IoU equals its score, and large for a "
     "calibrated detector",
+    cells=CellFacts("detection"),
     cost="O(V)",
     equation="(97)",
     references=cited("kuzucu2024"),

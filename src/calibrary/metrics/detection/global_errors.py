@@ -13,7 +13,7 @@ from calibrary.data.checks import Array
 from calibrary.data.matches import Flags
 from calibrary.metrics.detection.binned import DetectionCells, bins_of
 from calibrary.metrics.detection.front import BinnedMatching, Matching, detection_metric, no_value
-from calibrary.metrics.machinery.facts import Correction
+from calibrary.metrics.machinery.facts import CellFacts, Correction
 from calibrary.metrics.machinery.literature import cited
 
 #: Facts that all three share, and those of the two scores.
@@ -40,6 +40,7 @@ _NOTHING = "there are neither detections nor objects"
     "egce",
     misses=True,
     row=80,
+    cells=CellFacts("detection"),
     equation="in words",
     extra_options=("bins",),
     **_GLOBAL,
@@ -104,6 +105,7 @@ def expected_global_calibration_error(
     misses=True,
     row=81,
     **_SCORE,
+    cells=CellFacts("detection"),
     equation="(99)",
     use="A proper score: with the boxes given, the best score of a box is its chance of being correct.",
     corrections=(
@@ -137,6 +139,7 @@ def quadratic_global_calibration(matches: Matches, *, reduction: str = "mean", *
     misses=True,
     row=82,
     **_SCORE,
+    cells=CellFacts("detection"),
     equation="(100), (101)",
     use="A proper score like qgc, a little more sensitive: a false alarm of score 0.9 costs 0.89, in qgc 0.81.",
     corrections=(

@@ -13,7 +13,7 @@ from calibrary.data import Matches
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.kernels import positive_width
 from calibrary.metrics.detection.front import Matching, detection_metric, no_value
-from calibrary.metrics.machinery.facts import Correction
+from calibrary.metrics.machinery.facts import CellFacts, Correction
 from calibrary.metrics.machinery.literature import cited
 
 #: The authors' bandwidths.
@@ -41,6 +41,7 @@ def _same_width(matches: Matches, *, bandwidth: Any = "loo-mle", **others: Any) 
         "l1_cbod",
         "estimator of L1 calibration error for a binary object detector",
     ),
+    cells=CellFacts("detection"),
     cost="O(V^2) up to 3000 distinct scores, then about O(V), per bandwidth",
     equation="(98)",
     references=cited("popordanoska2024"),

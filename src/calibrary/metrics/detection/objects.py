@@ -11,6 +11,7 @@ from calibrary.data import Matches
 from calibrary.data.checks import Array, Indices, are_probabilities, as_array
 from calibrary.data.matches import Overlaps
 from calibrary.metrics.detection.front import Overlapping, detection_metric, no_value
+from calibrary.metrics.machinery.facts import CellFacts
 from calibrary.metrics.machinery.literature import cited
 
 _AGGREGATIONS = ("mean", "iou", "best")
@@ -27,6 +28,7 @@ _AGGREGATIONS = ("mean", "iou", "best")
     sign="lower is better; 0 needs every object found with certainty and in the right class",
     null=False,
     null_note="redrawn outcomes say nothing about the objects that are missed",
+    cells=CellFacts("boxes"),
     cost="O(overlapping pairs)",
     equation="mean over objects of sum_k ([k = class] - mean score_k)^2, 1 if missed",
     references=cited("park2026"),

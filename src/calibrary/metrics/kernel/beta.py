@@ -12,7 +12,7 @@ from calibrary.base.errors import one_of, undefined
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.kernels import beta_bandwidth, copies
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.laws.folded import folded_normal_mean
 from calibrary.numerics.sums.beta import BetaSums, leave_one_out_beta_pairs, leave_one_out_beta_sums
@@ -64,6 +64,7 @@ def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     range_with=_range,
     sign="0 is perfect; larger is worse; small negative values are the noise of an unbiased estimate",
     symmetric=True,
+    cells=CellFacts("smooth", (2e-10, 1e-13)),
     cost="O(N log N) and a kernel between nodes, for each width",
     equation="(67), (68)",
     references=cited("popordanoska2022"),

@@ -46,7 +46,7 @@ def _borrowed(
     )
 
 
-@calibration_test("mmce", joint=joint_test)
+@calibration_test("mmce", joint=joint_test, simulated=True)
 def maximum_mean_calibration_error_test(
     view: Predictions,
     *,
@@ -92,7 +92,7 @@ def maximum_mean_calibration_error_test(
     )  # fmt: skip
 
 
-@calibration_test("lkce", joint=joint_test)
+@calibration_test("lkce", joint=joint_test, simulated=True)
 def laplace_kernel_calibration_error_test(
     view: Predictions,
     *,

@@ -6,7 +6,7 @@ import math
 from typing import Unpack
 
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 
@@ -26,6 +26,8 @@ __all__ = ["lipschitz_calibration_error"]
     sign="0 is perfect; larger is worse; between |mean residual| and mean |residual|",
     symmetric=True,
     costly=True,
+    residual_only=True,
+    cells=CellFacts("order", (1e-7, 3e-8), bound="moved confidences"),
     cost="O(N log N)",
     equation="(82)",
     references=cited("kakade2008", "blasiok2023"),

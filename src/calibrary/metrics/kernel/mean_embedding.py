@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape, checked_pair_kernel, median_bandwidth, pair_values, positive_width
-from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.sums.called import CalledMatrix
 from calibrary.numerics.sums.pairs import gaussian_form, laplace_form
@@ -47,6 +47,10 @@ def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     range_with=_range,
     sign="0 is perfect; larger is worse; biased up by the diagonal, mean c (1 - c) / N in the square",
     symmetric=True,
+    residual_only=True,
+    cells=CellFacts("smooth", (3e-7, 4e-9), bound="Laplace kernel"),
+    reads_cells=True,
+    cheap_draws=True,
     cost="O(N log N)",
     equation="(71), (72)",
     references=cited("kumar2018"),
@@ -105,6 +109,10 @@ def maximum_mean_calibration_error(
     complete=True,
     sign="0 is perfect; larger is worse; biased up by the diagonal, mean c (1 - c) / N in the square",
     symmetric=True,
+    residual_only=True,
+    cells=CellFacts("smooth", (1e-7, 2e-9), bound="Laplace kernel"),
+    reads_cells=True,
+    cheap_draws=True,
     cost="O(N log N)",
     equation="(71), (72)",
     references=cited("blasiok2023"),

@@ -9,10 +9,12 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.base.errors import one_of
+from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import KERNELS, positive_width
 from calibrary.maps.logits import BLUR, Logits, logits
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
+from calibrary.metrics.machinery.forms import ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.sums.diffusion import Diffusion
 from calibrary.numerics.sums.gaussian import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
@@ -24,6 +26,32 @@ _SMALLEST = 1e-9
 _NOTHING = 1e-8
 #: Where the search for the width starts: sizes at large widths are cheap.
 _FIRST = 0.05
+#: How exactly the width is looked for on a replicate.
+_ENOUGH = 1e-10
+
+
+def _smoothed_residuals() -> ReplicateForm:
+    """smECE: sorted rows are put on the grid once."""
+
+    def prepare(
+        view: Predictions, *, sigma: float | None = None, bandwidth: float | None = None, grid: int | None = None
+    ) -> Value | None:
+        if not view.ascending:
+            return None
+        w, gap, start = view.w, view.residual, view.ties.start
+        flow = Diffusion(view.c, gap, ascending=True)
+
+        def value(new_w: Array | None, new_y: Any) -> float:
+            weight = w if new_w is None else new_w
+            step = gap if new_y is None else new_y - view.c
+            r = (step if weight is None else weight * step) / (view.total if new_w is None else new_w.sum())
+            width = bandwidth if sigma is None else sigma
+            unsmoothed = lambda: float(np.abs(np.add.reduceat(r, start)).sum())  # noqa: E731
+            return smoothed_size(flow.carrying(r), width, grid, unsmoothed, _ENOUGH if grid is None else 1e-14)
+
+        return value
+
+    return ReplicateForm(prepare)
 
 
 @metric(
@@ -38,6 +66,10 @@ _FIRST = 0.05
     complete=True,
     sign="0 is perfect; larger is worse; about N^(-1/3) for a calibrated model",
     symmetric=True,
+    residual_only=True,
+    cells=CellFacts("smooth", (2e-7, 7e-10), bound="smoothed residuals"),
+    reads_cells=True,
+    replicate=_smoothed_residuals(),
     cost="O(N)",
     equation="(66)",
     references=cited("blasiok2024"),
@@ -168,6 +200,8 @@ def _next_width(here: tuple[float, float], before: tuple[float, float] | None, l
     aliases=("logit_smoothed_ece", "LS-ECE"),
     symmetric=True,
     costly=True,
+    cells=CellFacts("smooth", (4e-9, 3e-11)),
+    reads_cells=True,
     cost="O(N)",
     equation="(83), (84)",
     references=cited("chidambaram2024"),

@@ -11,7 +11,7 @@ from calibrary.base.errors import undefined
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import CURVE_RULES, Kernel, copies, curve_bandwidth, density_kernel, smoothed_labels
-from calibrary.metrics.machinery.declare import Common, Correction, Options, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, Options, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
@@ -76,6 +76,8 @@ class CurveOptions(Common, total=False):
     sign="0 is perfect; larger is worse; biased up by about 1 / (N h)",
     extra_options=_CURVE,
     symmetric=True,
+    cells=CellFacts("smooth", (6e-10, 2e-12)),
+    reads_cells=True,
     cost="O(N log N)",
     equation="(63), (64)",
     references=cited("galbraith2011"),
@@ -121,6 +123,8 @@ def mean_squared_calibration_error(
     extra_options=_CURVE,
     symmetric=True,
     costly=True,
+    cells=CellFacts("smooth", (2e-8, 5e-11)),
+    reads_cells=True,
     cost="O(N log N)",
     equation="(63), (65)",
     references=cited("wang2023"),
@@ -191,6 +195,7 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
         "smoothed kernel density estimation",
         "mix_n_match",
     ),
+    cells=CellFacts("smooth", (8e-9, 2e-11)),
     cost="O(N log N)",
     equation="(78), (79)",
     references=cited("zhang2020"),

@@ -11,7 +11,7 @@ import numpy as np
 from calibrary.base.errors import one_of, warn
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.kernels import PairShape
+from calibrary.kernels import PairShape, pair_values
 from calibrary.metrics.kernel.pairs import (
     PAIR_FACTS,
     PairOptions,
@@ -31,8 +31,10 @@ from calibrary.metrics.kernel.pairs import (
     same_width,
     u_test,
 )
-from calibrary.metrics.machinery.declare import Alias, Correction, calibration_test, metric
+from calibrary.metrics.machinery.declare import Alias, CellFacts, Correction, calibration_test, metric
+from calibrary.metrics.machinery.forms import ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.trust import UNCERTAIN_ROWS
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
 __all__ = [
@@ -58,6 +60,40 @@ def _unbounded(options: Mapping[str, Any]) -> bool:
 _USE = "Test or compare calibration of whole probability vectors without bins."
 
 
+#: Up to this many rows a kernel between all pairs is held in memory.
+_FEW_PAIRED = 4000
+
+
+def _held_kernel(distinct: bool) -> ReplicateForm:
+    """Squared kernel errors of whole vectors: the kernel between all pairs is made once, and labels change."""
+
+    def prepare(
+        view: Predictions, *, kernel: PairShape = "laplace", matrix: Any = None, **options: Any
+    ) -> Value | None:
+        if view.k == 2 or view.n > _FEW_PAIRED or matrix is not None or options.get("weight_type") == "importance":
+            return None  # two classes lie on a line, where a draw costs a pass anyway
+        from scipy.spatial.distance import cdist
+
+        compare = pair_kernel(view, kernel, **options_of_pairs(options))
+        tv = compare.metric == "tv"
+        distance = cdist(view.p, view.p, "cityblock" if tv else "euclidean") * (0.5 if tv else 1.0)
+        similar, w, rows = pair_values(compare.name, distance, compare.width), view.weight, np.arange(view.n)
+
+        def value(new_w: Array | None, new_y: Any) -> float:
+            residual = -view.p
+            residual[rows, np.asarray(new_y, dtype=np.intp)] += 1.0
+            residual *= w[:, None]
+            total = float(np.einsum("nk,nk->", similar @ residual, residual))
+            if not distinct:
+                return max(total, 0.0) / view.total**2
+            own = float(np.sum(residual**2 / w[:, None]))
+            return (total - own) / (view.total**2 - view.total)
+
+        return value
+
+    return ReplicateForm(prepare, labels_only=True)
+
+
 @metric(
     "skce_b",
     preset_of=Alias("skce", estimator="b"),
@@ -72,6 +108,9 @@ _USE = "Test or compare calibration of whole probability vectors without bins."
     range=(0.0, 2.0),
     range_note="[0, 2] with the identity matrix: two certain and wrong predictions of different classes are 2 apart",
     range_with=lambda options, k: (0.0, np.inf) if _unbounded(options) else (0.0, 2.0),
+    cells=CellFacts("smooth", (1e-8, 1e-9)),
+    reads_cells=True,
+    replicate=_held_kernel(distinct=False),
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
     equation="(73), (74)",
     use=_USE + " Never negative, so it reads as a size; two classes: twice the squared MMCE of the same width.",
@@ -137,6 +176,9 @@ def squared_kernel_calibration_error_b(
     range_note="[-2/(N-1), 2] with the identity matrix",
     range_with=lambda options, k: (-np.inf, np.inf) if _unbounded(options) else (-2.0, 2.0),
     sign="0 is perfect in expectation; small negative values are chance, larger is worse",
+    cells=CellFacts("smooth", (1e-8, 1e-9)),
+    reads_cells=True,
+    replicate=_held_kernel(distinct=True),
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
     equation="(73), (75)",
     use=_USE + " Unbiased: the difference between two models is unbiased too. The strongest of the SKCE tests.",
@@ -203,6 +245,7 @@ def squared_kernel_calibration_error_uq(
     weights_note="pairs consecutive rows, so a weight cannot be a repeated row: pairs weigh the product",
     order_free=False,
     order_note="pairs row 1 with row 2, row 3 with row 4, ...: shuffle=True, rng= mixes them first",
+    cells=CellFacts("sample"),
     cost="O(N K), plus the median width",
     equation="(73), (76), (77)",
     use=_USE + " Linear time at a given width, with a normal law: for very many rows and up to 100 classes.",
@@ -340,7 +383,8 @@ def _estimate(view: Predictions, **options: Any) -> float:
 # -- tests ------------------------------------------------------------------------------------------
 
 
-@calibration_test("skce_b", joint=joint_test)
+# the bound has no power, so redrawn labels replace it
+@calibration_test("skce_b", joint=joint_test, trusted=False, simulated=True)
 def squared_kernel_calibration_error_b_test(
     view: Predictions,
     *,
@@ -380,7 +424,7 @@ def squared_kernel_calibration_error_b_test(
     return PairTestResult(b, math.exp(-0.5 * max(0.0, math.sqrt(rows.n * b / 2.0) - 1.0) ** 2), method)
 
 
-@calibration_test("skce_uq", joint=joint_test)
+@calibration_test("skce_uq", joint=joint_test, simulated=True)
 def squared_kernel_calibration_error_uq_test(
     view: Predictions,
     *,
@@ -429,7 +473,18 @@ def squared_kernel_calibration_error_uq_test(
     return uq_test(view, kernel, matrix, options, method, n_resamples, n_bootstrap, rng, plus_one)
 
 
-@calibration_test("skce_ul", joint=joint_test)
+def _enough_meeting(view: Predictions, options: Mapping[str, Any]) -> bool:
+    """Are there enough pairs of neighboring rows that tell anything?"""
+    pairs = meeting_pairs(view, int(options.get("block_size", 2)))
+    if pairs < FEW_MEETING:
+        warn(
+            f"skce_ul expects {pairs:.2g} of its pairs of rows to tell anything, so it has no power here, whatever the "
+            "law: use skce_uq, spiegelhalter or cis"
+        )
+    return pairs >= UNCERTAIN_ROWS
+
+
+@calibration_test("skce_ul", joint=joint_test, trusted=_enough_meeting)
 def squared_kernel_calibration_error_ul_test(
     view: Predictions,
     *,

@@ -31,7 +31,7 @@ from calibrary.metrics.kernel.pairs import (
     u_test,
     wild_bootstrap_pvalue,
 )
-from calibrary.metrics.machinery.declare import Correction, calibration_test, metric
+from calibrary.metrics.machinery.declare import CellFacts, Correction, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
@@ -62,6 +62,7 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     range_note="two classes; K classes: [-K(K-1)/(N-1), K(K-1)] for barker and metropolis, unbounded for difference",
     range_with=_jumps,
     sign="0 is perfect in expectation; small negative values are chance, larger is worse",
+    cells=CellFacts("smooth", (1e-8, 7e-10)),
     cost="O(N) for two classes at a given width, else O(N^2 K)",
     equation="in words",
     references=cited("glaser2023", "yang2018"),
@@ -124,7 +125,7 @@ def kernel_calibration_conditional_stein_discrepancy(
     return mean_over_all(h, rows) if estimator == "b" else mean_over_distinct(h, rows, weight_type)
 
 
-@calibration_test("kccsd", joint=joint_test)
+@calibration_test("kccsd", joint=joint_test, simulated=True)
 def kernel_calibration_conditional_stein_discrepancy_test(
     view: Predictions,
     *,

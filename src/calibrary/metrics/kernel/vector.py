@@ -14,7 +14,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.kernels import LOO_GRID, beta_bandwidth, copies, positive_width
 from calibrary.metrics.kernel.beta import checked_power, curve_terms
 from calibrary.metrics.kernel.pairs import need_pairs, on_a_line
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.laws.folded import folded_normal_mean
 from calibrary.numerics.sums.beta import leave_one_out_beta_sums
@@ -70,6 +70,7 @@ def _same_width(
     symmetric=True,
     slow_above=20_000,
     slow_binary=True,
+    cells=CellFacts("smooth", (2e-8, 1e-11)),
     cost="O(N) per width for two classes, else O(N^2 K) for all widths together",
     equation="(69), (70)",
     references=cited("popordanoska2022"),

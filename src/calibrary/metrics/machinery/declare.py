@@ -33,11 +33,11 @@ from calibrary.metrics.machinery.entry import (
     listed,
     own_options,
 )
-from calibrary.metrics.machinery.facts import Alias, Correction, Options
+from calibrary.metrics.machinery.facts import Alias, CellFacts, Correction, Options
 from calibrary.metrics.machinery.measure import each_view, measure, usual_average, views_of
-from calibrary.metrics.machinery.one_pass import ONE_PASS
 from calibrary.metrics.machinery.option_checks import check_options
 from calibrary.metrics.machinery.table2 import TABLE_2
+from calibrary.metrics.machinery.trust import Trust, enough_uncertain
 from calibrary.question import LOOKING, Question, asked
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "TESTS",
     "Alias",
     "BonferroniResult",
+    "CellFacts",
     "Common",
     "Correction",
     "Entry",
@@ -106,10 +107,10 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
     plain = entry.of_plain_predictions
     looking = frozenset(LOOKING) - {*own_options(formula), *entry.extra_options}
     any_weight = entry.weights != "none"
-    one_pass = ONE_PASS.get(entry.id)
+    direct = entry.direct
 
     def call(first: Any, second: Any, keywords: dict[str, Any]) -> Any:
-        if one_pass is not None and (value := one_pass(first, second, **keywords)) is not None:
+        if direct is not None and (value := direct(first, second, **keywords)) is not None:
             return value
         if plain and not keywords:  # the plain call is what loops feel: what the lens would show is p itself
             p = as_data(first, second, keywords) if second is None else predictions(first, second)
@@ -269,12 +270,14 @@ METHODS: dict[str, Callable[..., Method]] = {}
 
 @dataclass(frozen=True)
 class OwnTest:
-    """The test a metric comes with: its formula for one view, and how several views are put together."""
+    """The test a metric comes with: its formula for one view, how several views are put together, when to trust it."""
 
     formula: Callable[..., Any]
     combine: Callable[..., Any]
     joint: Callable[..., Any] | None
     function: Callable[..., Any]
+    trusted: Trust
+    simulated: bool
 
     def run(self, entry: Entry, data: Data, question: Question) -> Any:
         """The test by its own law."""
@@ -289,14 +292,26 @@ class OwnTest:
         return self.combine(each_view(self.formula, views, question), views, average, question.options)
 
 
+_ENOUGH_UNCERTAIN = enough_uncertain()
+
+
 def calibration_test(
-    id: str, *, combine: Callable[..., Any] = bonferroni, joint: Callable[..., Any] | None = None
+    id: str,
+    *,
+    combine: Callable[..., Any] = bonferroni,
+    joint: Callable[..., Any] | None = None,
+    trusted: Trust = _ENOUGH_UNCERTAIN,
+    simulated: bool = False,
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Metric[P, R]]:
     """Make the hypothesis test of metric ``id`` from a function of one view that returns a TestResult.
 
     Through a lens with several views there is one test each, put together by ``combine(results, views, average,
     options)``; or ``joint(formula, views, average, options)`` tests them all at once. ``method="monte-carlo"`` and
     ``"consistency"`` are handled for every test alike, by redrawing labels.
+
+    ``trusted(view, options)`` says whether the law keeps its level on such data, for ``method="auto"``: True for a law
+    that holds on any sample, False for one that redrawn labels should always replace. ``simulated`` says that the
+    p-value is no formula: the test draws, or is a bound.
     """
 
     def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
@@ -308,7 +323,7 @@ def calibration_test(
         )
         function = public(formula, entry, functools.partial(run_test, entry), front)
         function.entry = entry  # type: ignore[attr-defined]
-        TESTS[id] = OwnTest(formula, combine, joint, function)
+        TESTS[id] = OwnTest(formula, combine, joint, function, trusted, simulated)
         return function  # type: ignore[return-value]
 
     return decorate

@@ -11,8 +11,11 @@ from typing import Any, Protocol, TypedDict
 from calibrary.base.errors import deprecated, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import Lens, as_lens
+from calibrary.grouping import Groups
 from calibrary.metrics.machinery.facts import Alias, Facts
+from calibrary.metrics.machinery.forms import CellForm, Direct, ReplicateForm
 from calibrary.metrics.machinery.option_checks import check_options
+from calibrary.metrics.machinery.trust import Trust
 from calibrary.question import LOOKING, Question, asked, same_setting
 
 
@@ -113,6 +116,9 @@ class Entry(Facts):
     fixed : ``fixed(view, **options)`` gives the options that must be chosen once on the original data and kept in
         every resample, because rows drawn twice mislead the choice (a leave-one-out bandwidth); with ``redrawn=True``
         only those that depend on the confidences alone, which redrawn labels do not change
+    grouped : ``grouped(view, options)`` gives the groups in which its formula puts the rows, for a law that needs them
+    direct, replicate, cell_value : faster forms of the formula (see :mod:`calibrary.metrics.machinery.forms`): of plain
+        arrays, of other weights or labels of the same rows, and of counts in cells
     front : how data enter the public function
     called : the name by which it was found, if that name carries settings: they go with it wherever it is measured
     """
@@ -123,6 +129,10 @@ class Entry(Facts):
     range_with: Callable[[Mapping[str, Any], int], tuple[float, float]] | None = field(
         default=None, repr=False, compare=False
     )
+    grouped: Callable[[Any, Mapping[str, Any]], Groups] | None = field(default=None, repr=False, compare=False)
+    direct: Direct | None = field(default=None, repr=False, compare=False)
+    replicate: ReplicateForm | None = field(default=None, repr=False, compare=False)
+    cell_value: CellForm | None = field(default=None, repr=False, compare=False)
     front: Front = field(default=CLASSIFIER, repr=False, compare=False)
     called: Alias | None = None
 
@@ -349,6 +359,12 @@ class Test(Protocol):
 
     @property
     def function(self) -> Callable[..., Any]: ...
+
+    @property
+    def trusted(self) -> Trust: ...
+
+    @property
+    def simulated(self) -> bool: ...
 
     def run(self, entry: Entry, data: Data, question: Question) -> Any:
         """The test by its own law."""

@@ -11,7 +11,7 @@ from calibrary.base.errors import one_of, undefined
 from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
@@ -61,6 +61,9 @@ _RATIO: dict[str, Any] = {
     range=(0.0, 1.0),
     range_note="[0, 1] for two classes, [0, 2/K] for more; [0, 2] with scale='sum'",
     range_with=lambda options, k: (0.0, 2.0 if options.get("scale") == "sum" else 1.0),
+    residual_only=True,
+    cells=CellFacts("exact", (5e-18, 2e-19)),
+    reads_cells=True,
     equation="(10)",
     references=cited("galbraith2011"),
     corrections=(
@@ -99,6 +102,9 @@ def global_squared_bias(view: Predictions, *, scale: str = "1/K", **common: Unpa
     fractional="rows",
     aliases=("dca",),
     range_note="[0, 1] for two classes, [0, 2/K] for more",
+    residual_only=True,
+    cells=CellFacts("exact", (1e-16, 3e-17)),
+    reads_cells=True,
     equation="(11)",
     references=cited("hebbalaguppe2022"),
     corrections=(_NO_SCORE,),
@@ -136,6 +142,9 @@ def multiclass_difference_of_confidence_and_accuracy(view: Predictions, **common
         "expected to observed (EO) ratio",
     ),
     sign="above 1: too many events predicted (over-confident through the top-label lens); below 1: too few",
+    law="expected over observed",
+    cells=CellFacts("exact", (1e-15, 7e-16)),
+    overall={"": "mean"},
     equation="(12)",
     references=cited("steyerberg2019"),
     **_RATIO,
@@ -175,6 +184,9 @@ def expected_observed_ratio(view: Predictions, *, inverse: bool = False, **commo
         "observed to expected (OE) ratio",
     ),
     sign="below 1: too many events predicted (over-confident through the top-label lens); above 1: too few",
+    law="observed over expected",
+    cells=CellFacts("exact", (1e-15, 7e-16)),
+    overall={"": "mean"},
     equation="inverse of (12)",
     references=cited("steyerberg2019"),
     **_RATIO,

@@ -14,7 +14,7 @@ from calibrary.base.errors import one_of
 from calibrary.data import Data, as_data
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import ENTRIES, Common, Correction, Entry, metric
+from calibrary.metrics.machinery.declare import ENTRIES, CellFacts, Common, Correction, Entry, metric
 from calibrary.metrics.machinery.entry import CLASSIFIER
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.machinery.measure import measure
@@ -57,6 +57,7 @@ def _without_labels(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
     lenses=("full", "binary"),
     default_lens="full",
     needs=("consistency",),
+    cells=CellFacts("keys"),
     cost="that of the metric used",
     equation="(25)",
     references=cited("tao2024b"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = ["expected_individual_calibration_error"]
@@ -30,6 +30,7 @@ _CHUNK = 2**21
     null_note="evaluation labels never enter",
     lenses=("binary", "top-label"),
     needs=("model",),
+    cells=CellFacts("keys"),
     cost="O(nN) for n left-out models",
     equation="in words",
     references=cited("wu2023"),

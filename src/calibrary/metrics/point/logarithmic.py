@@ -10,10 +10,11 @@ import numpy as np
 import scipy
 
 from calibrary.base.errors import one_of
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import ROW_SUM_TOLERANCE, Array, as_array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.one_pass import plain_arrays, plain_classes
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, reduced, row_blocks, soft
 from calibrary.metrics.point.skill import skill_of
@@ -28,6 +29,28 @@ __all__ = [
 
 _LOG = {"range": (0.0, math.inf), "symmetric": True, **ROW_SCORE}
 _NO_1_OVER_K = "no 1/K (Lin et al., Mukhoti et al., scikit-learn); scale='1/K' keeps it"
+
+
+def _direct_likelihood(y: Any, c: Any, **others: Any) -> float | None:
+    """The negative log likelihood with its defaults; None for what is not plain, or has a row of likelihood 0."""
+    if others:
+        return None
+    if plain_arrays(y, c):
+        from calibrary.numerics.compiled.width_bins import of_outcome
+
+        likelihood: Array = np.empty(len(c))
+        good = of_outcome(c, y, likelihood)
+    elif plain_classes(y, c):
+        from calibrary.numerics.compiled.width_bins import of_class
+
+        likelihood = np.empty(len(c))
+        good = of_class(c, y, ROW_SUM_TOLERANCE, likelihood)
+    else:
+        return None
+    if not good or np.minimum.reduce(likelihood, None) == 0.0:
+        return None
+    np.log(likelihood, out=likelihood)
+    return float(np.add.reduce(np.negative(likelihood, out=likelihood), 0, np.float64) / len(c)) + 0.0
 
 
 @metric(
@@ -52,6 +75,8 @@ _NO_1_OVER_K = "no 1/K (Lin et al., Mukhoti et al., scikit-learn); scale='1/K' k
     ),
     sign="lower is better; 0 needs certain and correct predictions, infinite if an impossible class occurs",
     proper="strictly",
+    cells=CellFacts("smooth", (1e-8, 4e-11)),
+    direct=_direct_likelihood,
     equation="(6); (7) with scale='1/K'",
     references=cited("good1952", "roulston2002"),
     use="Compare models when certain and wrong predictions must hurt; it is what most classifiers are trained on.",
@@ -126,6 +151,7 @@ def negative_log_likelihood(
     row=4,
     sign="lower is better; a calibrated model does not minimise it",
     proper="no",
+    cells=CellFacts("smooth", (2e-8, 5e-11)),
     equation="(8) without its 1/K",
     references=cited("lin2017", "mukhoti2020"),
     use="Report the loss a network was trained with.",
@@ -190,6 +216,7 @@ def focal_loss(
     aliases=("dual_focal",),
     sign="lower is better; a calibrated model does not minimise it",
     proper="no",
+    cells=CellFacts("smooth", (2e-8, 6e-11)),
     equation="(8) with factor (1 - c_y + c_j)^gamma",
     references=cited("tao2023"),
     use="Report the loss a network was trained with.",
@@ -256,6 +283,7 @@ def dual_focal_loss(
     aliases=("focal_calibration",),
     sign="lower is better; a calibrated model does not minimise it",
     proper="no",
+    cells=CellFacts("smooth", (2e-8, 6e-11)),
     equation="(8) + lam (5)",
     references=cited("liang2024"),
     use="Report the loss a network was trained with.",
@@ -319,6 +347,7 @@ def focal_calibration_loss(
     sign="above 0: over-confident (more surprise than the predictions announce); below 0: under-confident",
     proper="no",
     range_note="never below -W((K-1)/e), W the Lambert function: -0.2785 for K = 2, -1.1010 for K = 10",
+    cells=CellFacts("smooth", (2e-8, 7e-11)),
     equation="(9); several classes from its definition",
     references=cited("sumler2025"),
     use="One signed number that says over- or under-confident, without bins.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,7 +12,7 @@ from calibrary.base.errors import one_of
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, errors, mean_of_rows, reduced, soft
 
@@ -40,6 +41,7 @@ _LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCO
     aliases=("mean_absolute_deviation", "l1_error"),
     homonyms={"MAE": "the maximum absolute error of a fitted curve, which is 'emax' here"},
     range_note="[0, 1] for two classes, [0, 2/K] for more",
+    cells=CellFacts("exact", (5e-16, 2e-16)),
     equation="(16)",
     references=cited("willmott2005"),
     use="Easy to explain: K/2 times it is the mean probability given to wrong classes.",
@@ -69,6 +71,11 @@ def mean_absolute_error(
     return reduced(view, class_mean(view, np.abs, soft_target), reduction)
 
 
+def _kind_by_norm(options: Mapping[str, Any]) -> str | None:
+    """Powers of the error are smooth functions of the confidence; the error itself is linear."""
+    return "smooth" if options.get("norm", 1) != 1 else None
+
+
 @metric(
     "pwe",
     sound=True,
@@ -92,6 +99,7 @@ def mean_absolute_error(
     sign="lower is better",
     proper="no",
     symmetric=True,
+    cells=CellFacts("exact", (5e-16, 2e-16), kind_with=_kind_by_norm),
     cost="O(NK)",
     equation="(17)",
     references=cited("leeuw2009"),
@@ -150,6 +158,7 @@ def pointwise_lp_error(
     range=(0.0, math.sqrt(2.0)),
     range_note="[sqrt eps, sqrt(1 + eps)]",
     range_with=lambda options, k: (0.0, math.sqrt(1.0 + float(options.get("eps", 1e-4)))),
+    cells=CellFacts("smooth", (1e-10, 5e-13)),
     equation="(18)",
     references=cited("leeuw2009"),
     use="A differentiable stand-in for the absolute error.",
@@ -198,6 +207,7 @@ def l1eps_error(
     aliases=("hinge_error", "mean hinge loss"),
     range=(0.0, 2.0),
     range_note="[0, 1] by default, [0, 2] for the other variants",
+    cells=CellFacts("exact", (5e-16, 2e-16)),
     equation="(19), (20)",
     references=cited("gentile1998"),
     use="Compare with classifiers trained on margins; by default it equals the mean absolute error.",
@@ -283,6 +293,7 @@ def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, red
     section="3.12",
     fractional="rows",
     range_note="[0, 1 - eps] for eps <= 1/2",
+    cells=CellFacts("smooth", (2e-9, 9e-12)),
     equation="in words",
     references=cited("huber1964", "leeuw2009"),
     use="Squares for small differences, absolute values for large ones.",
@@ -327,6 +338,7 @@ def huber_loss(
     section="3.12",
     fractional="rows",
     aliases=("soft_insensitive_loss_function",),
+    cells=CellFacts("smooth", (2e-9, 9e-12)),
     equation="in words",
     references=cited("chu2004", "leeuw2009"),
     use="Ignore small differences, stay robust to large ones.",
@@ -381,6 +393,7 @@ def soft_insensitive_loss(
     aliases=("asymmetric_least_squares",),
     range=(0.0, math.inf),
     range_note="[0, max(under, over)]",
+    cells=CellFacts("smooth", (4e-9, 1e-11)),
     equation="in words",
     references=cited("efron1991", "leeuw2009"),
     use="When predicting too little costs more (or less) than predicting too much.",
@@ -438,6 +451,7 @@ def asymmetric_squared_error(
     lenses=("binary",),
     default_lens="binary",
     symmetric=True,
+    cells=CellFacts("smooth", (3e-9, 8e-12)),
     cost="O(N) without W, else O(entries of W)",
     equation="in words",
     references=cited("aitken1936", "leeuw2009"),

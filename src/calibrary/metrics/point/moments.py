@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.base.errors import undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, mean_of_rows, reduced, row_blocks, soft
 
@@ -33,6 +33,7 @@ __all__ = [
     sign="lower is better; certain and correct predictions tend to -inf",
     proper="strictly",
     symmetric=True,
+    cells=CellFacts("smooth", (2e-7, 3e-10)),
     equation="(14)",
     references=cited("dawid1999"),
     use="Scores that look only at mean and variance, when forecasts of counts or reals stand beside classes.",
@@ -97,6 +98,7 @@ def dawid_sebastiani_score(
     sign="above 1: over-confident; below 1: under-confident",
     proper="no",
     symmetric=True,
+    cells=CellFacts("smooth", (3e-7, 5e-10)),
     equation="(15)",
     references=cited("czado2009"),
     use="A signed check of the announced variance: 1 when squared errors are as large as predicted.",

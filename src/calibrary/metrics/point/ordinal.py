@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.base.errors import one_of
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, errors, mean_of_rows, reduced
 from calibrary.metrics.point.skill import skill_of
@@ -40,6 +40,7 @@ _TAIL, _MOST = 1e-10, 10_000_000
     proper="strictly",
     symmetric=True,
     needs=("order",),
+    cells=CellFacts("smooth", (3e-9, 8e-12)),
     equation="(26)",
     references=cited("epstein1969"),
     use="Ordered classes (grades, stages, counts): a near miss costs less than a far one.",
@@ -101,6 +102,7 @@ def ranked_probability_score(
     proper="no",
     symmetric=True,
     needs=("order",),
+    cells=CellFacts("smooth", (3e-9, 8e-12)),
     equation="(27), corrected",
     references=cited("galdran2023"),
     use="Ordered classes when only the expected distance from the true class counts.",

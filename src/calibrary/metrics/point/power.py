@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.base.errors import one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Alias, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.logarithmic import surprise
@@ -37,6 +37,7 @@ __all__ = ["power_score", "proper_linear_score", "pseudo_spherical_score"]
     sign="HIGHER is better, 1 for certain and correct predictions; form='loss' turns it round",
     proper="strictly",
     symmetric=True,
+    cells=CellFacts("smooth", (3e-9, 9e-12)),
     equation="(22)",
     references=cited("good1971", "gneiting2007"),
     use="A bounded proper score that looks at the direction of the probability vector.",
@@ -105,6 +106,7 @@ def pseudo_spherical_score(
     sign="lower is better, -1 for certain and correct predictions",
     proper="strictly",
     symmetric=True,
+    cells=CellFacts("smooth", (5e-9, 2e-11)),
     equation="(23), corrected",
     references=cited("selten1998", "gneiting2007"),
     use="A family of proper scores around the Brier score: large alpha looks at confident rows only.",
@@ -173,6 +175,7 @@ def power_score(
     sign="lower is better, -1 for certain and correct predictions",
     proper="strictly",
     symmetric=True,
+    cells=CellFacts("smooth", (5e-9, 2e-11)),
     equation="(23) at alpha = 2",
     references=cited("gneiting2007"),
     use="Where a paper reports it; it orders models exactly as the Brier score does.",

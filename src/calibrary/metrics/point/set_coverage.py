@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import row_blocks
 
@@ -47,6 +47,7 @@ class SetCoverage(NamedTuple):
     lenses=("full", "ranked", "partition"),
     default_lens="full",
     binary_lens="full",
+    cells=CellFacts("exact", (4e-15, 3e-15)),
     cost="O(NK log K)",
     equation="P(y in S), S the smallest top set with sum c >= level",
     references=cited("romano2020"),

@@ -12,7 +12,7 @@ from calibrary.base.errors import one_of, undefined
 from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import row_blocks, soft
 
@@ -44,6 +44,10 @@ __all__ = ["spiegelhalter_z", "spiegelhalter_z_test"]
     lenses=ALL_LENSES,
     default_lens="full",
     symmetric=True,
+    residual_only=True,
+    law="Brier excess",
+    cells=CellFacts("smooth", (3e-5, 1e-7), bound="Spiegelhalter"),
+    overall={"": "spiegelhalter"},
     cost="O(NK)",
     equation="(21)",
     references=cited("spiegelhalter1986"),

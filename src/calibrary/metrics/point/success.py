@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.base.errors import undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, Correction, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks
 from calibrary.metrics.point.skill import skill_of
@@ -50,6 +50,7 @@ def _costs(options: Mapping[str, Any]) -> tuple[float, float]:
 
 @metric(
     "sr",
+    cells=CellFacts("exact", (0.0, 0.0)),
     sound=False,
     complete=False,
     linear=True,
@@ -101,6 +102,7 @@ def success_rate(
 
 @metric(
     "misclassification_loss",
+    cells=CellFacts("exact", (0.0, 0.0)),
     sound=False,
     complete=False,
     linear=True,
@@ -150,6 +152,7 @@ def misclassification_loss(
     tail="two-sided",
     sign="HIGHER is better; it rewards caution, not calibration",
     proper="no",
+    cells=CellFacts("exact", (3e-15, 7e-15)),
     equation="(24)",
     references=cited("hendrycks2019"),
     use="Does low confidence find the errors? (top-label lens: errors are the class of interest)",

@@ -176,7 +176,7 @@ class SegmentsTestResult(TestResult):
     n_resamples: int
 
 
-@calibration_test("multicalibration_error")
+@calibration_test("multicalibration_error", trusted=True)
 def multicalibration_error_test(
     view: Predictions,
     *,
@@ -227,7 +227,7 @@ def multicalibration_error_test(
     return _result(walks, sigma, sigma, spans, sums, null, error, alone)
 
 
-@calibration_test("multiaccuracy_error")
+@calibration_test("multiaccuracy_error", trusted=True)
 def multiaccuracy_error_test(
     view: Predictions,
     *,

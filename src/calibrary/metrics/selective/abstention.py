@@ -19,7 +19,7 @@ from calibrary.data.checks import Array, slices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
 from calibrary.metrics.bins.bin_options import class_norm
-from calibrary.metrics.machinery.declare import Common, metric
+from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 
 __all__ = [
@@ -51,6 +51,7 @@ _RANKED: dict[str, Any] = {
     fractional="binary",
     aliases=("area under the risk-coverage curve", "selective risk"),
     sign="lower is better: the errors are among the least confident answers; the error rate is what luck gives",
+    cells=CellFacts("order", (5e-8, 7e-9)),
     equation="(1/N) sum_k errors among the k most confident / k",
     references=cited("geifman2019", "traub2024"),
     use="Abstention: how often the answers are wrong if only the most confident ones are given, over all coverages.",
@@ -82,6 +83,7 @@ def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) 
     fractional="binary",
     aliases=("excess AURC", "excess area under the risk-coverage curve"),
     sign="0 is the best order these answers allow: every right one is more confident than every wrong one",
+    cells=CellFacts("order", (5e-8, 7e-9)),
     equation="aurc less that of the best order of the same answers",
     references=cited("geifman2019"),
     use="The ranking part of aurc, for models of different accuracy.",
@@ -114,6 +116,7 @@ def excess_area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Co
     range=(0.0, 1.0),
     range_note="at most 1/2 + 1/(2N)",
     sign="lower is better: the mean share of answers that are given and wrong",
+    cells=CellFacts("order", (3e-8, 3e-9)),
     equation="(1/N) sum_k errors among the k most confident / N",
     references=cited("traub2024"),
     use="Abstention in one number: the risk of an undetected error, averaged over coverages; no answer weighs more.",
@@ -147,6 +150,7 @@ def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpa
     better="higher",
     sign="higher is better: 1 if confidence tells right from wrong, 1/2 if it says nothing",
     symmetric=True,
+    cells=CellFacts("order", (4e-6, 2e-7)),
     equation="P(c of a right answer > c of a wrong one), half for ties",
     references=cited("hanley1982", "traub2024"),
     use="Can the confidence be used to decide which predictions to trust, whatever its scale?",
@@ -227,6 +231,7 @@ def _risk_area(f: _Falling) -> float:
     fractional="binary",
     aliases=("HLE calibration error", "BrowseComp calibration error", "rms_calib_error"),
     combine=class_norm(2),
+    cells=CellFacts("counts"),
     cost="O(N log N)",
     equation="(28) with p = 2 over bins of bin_size answers",
     references=cited("hendrycks2019", "phan2025"),
@@ -299,6 +304,7 @@ def _cut_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
     family="bin",
     fractional="binary",
     aliases=("RCE", "rank-calibration error", "empirical RCE"),
+    cells=CellFacts("order", (0.002, 0.002)),
     cost="O(N log N)",
     sign="0: groups of more confident answers are always more often right; larger is worse",
     equation="mean |rank of the accuracy of its bin - rank of the confidence|, ranks in [0, 1]",
