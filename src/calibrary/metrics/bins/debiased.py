@@ -74,7 +74,7 @@ def _grouped(
     definition: str = "",
     root: bool = False,
     weight_type: str = "",
-    **options: Unpack[_Bins],
+    **options: Unpack[_DebiasedKeywords],
 ) -> Groups:
     """The groups of the debiased errors, from all their options."""
     return group(view, binning, mass_rule=mass_rule, **options)
