@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import collections
+
 import pytest
 
 import skips
 from golden import arrays
 
 _SKIPPED = pytest.StashKey()
+#: What --quick leaves out: rooms and files that take minutes.
+_LONG = (
+    "browser/", "cli/", "plots/", "reporting/", "scale/", "study/", "integrations/", "inference/test_inversion.py",
+    "test_threads.py", "test_skce_tests.py", "test_words.py", "test_site.py", "test_bare.py", "test_intervals_agree.py", "test_fuzz.py",
+    "test_names_of_curves.py", "test_numerics_beta_kernel.py", "test_sequential.py", "test_kernel_vector.py",
+    "test_multiplicity.py",
+)  # fmt: skip
 
 #: Calls for type checkers alone: some of them would need files or more rows.
 collect_ignore = ["typed_calls.py"]
@@ -23,6 +32,25 @@ def binary_set(request):
 def multi_set(request):
     """(y, p) of each multi-class reference set."""
     return arrays(request.param)[:2]
+
+
+def pytest_addoption(parser):
+    text = (
+        "leave out what takes minutes, and of every test keep at most two of its parameter sets: the first and the last"
+    )
+    parser.addoption("--quick", action="store_true", help=text)
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--quick"):
+        return
+    short = [item for item in items if not any(part in item.path.as_posix() for part in _LONG)]
+    of_one_test = collections.defaultdict(list)
+    for item in short:
+        of_one_test[item.path, getattr(item, "originalname", item.name)].append(item)
+    kept = {item for same in of_one_test.values() for item in (same[0], same[-1])}
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
 
 
 def _reason(report):

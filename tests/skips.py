@@ -15,8 +15,14 @@ import shutil
 #: name: (pattern of the reason that pytest shows, the command that runs these tests or None where nothing is lost)
 REASONS = {
     "not applicable": (r"does not apply: .+", None),
-    "torch": (r"could not import '(calibrary\.losses|torch)[\w.]*'.*", "make test-torch"),
-    "integrations": (r"could not import '(mlflow|lightning|torchmetrics|evaluate)[\w.]*'.*", "make integrations"),
+    "torch": (
+        r"(could not import '(calibrary\.losses|torch)|unable to import module .*(losses|torch)).*",
+        "make test-torch",
+    ),
+    "integrations": (
+        r"(could not import '(mlflow|lightning|torchmetrics|evaluate)|unable to import module .*mlflow).*",
+        "make integrations",
+    ),
     "docs": (r"could not import '(latex2mathml|griffe|fontTools)[\w.]*'.*", "make docs"),
     "package": (r"could not import '.+", "install the package that is named"),
     "spark": (r"no Spark: .+", "make engines"),
