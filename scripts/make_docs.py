@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import base64
 import functools
+import importlib.util
 import inspect
 import json
 import os
@@ -36,6 +37,7 @@ from calibrary.evaluation import FAMILIES  # noqa: E402
 from calibrary.lookup.by_name import _meanings  # noqa: E402
 from calibrary.metrics.machinery.declare import Alias, Entry  # noqa: E402
 from calibrary.metrics.machinery.entry import FUNCTIONS, TESTS  # noqa: E402
+from calibrary.public import PUBLIC, Name  # noqa: E402
 from calibrary.study import stored_study  # noqa: E402
 
 MOST_NAMES = 8  # in a table; more are folded
@@ -411,28 +413,41 @@ def _linked_id(e: Entry) -> str:
     return f"[`{e.id}`](metrics/{e.id}.md)"
 
 
+#: Kinds of public names, each with its title on the page.
+_KINDS = {
+    "verb": "Functions", "table": "Tables and curves", "noun": "Classes to construct, warnings and errors",
+    "room": "Modules", "extra": "Modules for other packages", "metric": "Metrics", "test": "Tests of single metrics",
+    "helper": "Relatives of single metrics", "result": "Results, in calibrary.results",
+}  # fmt: skip
+
+
 def public_page() -> str:
-    """Everything that ``import calibrary`` offers, with its first sentence."""
-    own = {function.__name__: id for id, function in FUNCTIONS.items()}
-    tests = {test.function.__name__: id for id, test in TESTS.items()}
-    kinds: dict[str, list[str]] = {
-        title: [] for title in ("Functions", "Results and other nouns", "Modules", "Metrics", "Tests")
-    }
-    for name in cal.__all__:
-        thing = getattr(cal, name)
-        says = (inspect.getdoc(thing) or "").split("\n")[0]
-        if name in own or name in tests:
-            id = own.get(name) or tests[name]
-            kind, shown = "Metrics" if name in own else "Tests", f"[`{name}`](metrics/{id}.md)"
-        elif inspect.ismodule(thing):
-            kind, shown = "Modules", f"`{name}`"
-        else:
-            kind, shown = "Functions" if name[0].islower() else "Results and other nouns", f"`{name}`"
-        kinds[kind].append(f"| {shown} | {markdown(says).replace('|', chr(92) + '|')} |")
-    lines = ["# Public names", "", f"The {len(cal.__all__)} names of `calibrary`, each with its first sentence.", ""]
-    for title, rows in kinds.items():
-        lines += [f"## {title}", "", "| name | |", "| --- | --- |", *rows, ""]
+    """The table of public names, each with its first sentence."""
+    listed = sum(row.listed for row in PUBLIC.values())
+    lines = [
+        "# Public names", "",
+        f"`dir(calibrary)` lists {listed} names. The {len(PUBLIC) - listed} others here can be used in the same "
+        "way; results stand in `calibrary.results` as well.", "",
+    ]  # fmt: skip
+    for kind, title in _KINDS.items():
+        rows = [_public_row(row) for name, row in sorted(PUBLIC.items()) if row.kind == kind]
+        lines += [f"## {title}", "", "| name | | since |", "| --- | --- | --- |", *rows, ""]
     return "\n".join(lines)
+
+
+def _public_row(row: Name) -> str:
+    ids = {f.__name__: id for id, f in FUNCTIONS.items()} | {t.function.__name__: id for id, t in TESTS.items()}
+    shown = f"[`{row.name}`](metrics/{ids[row.name]}.md)" if row.name in ids else f"`{row.name}`"
+    says = markdown(_text_of(row).split("\n")[0]).replace("|", "\\|")
+    return f"| {shown} | {says} | {row.since} |"
+
+
+def _text_of(row: Name) -> str:
+    """The docstring; that of a module is read without loading it, because its package may be missing."""
+    if row.kind not in ("room", "extra"):
+        return inspect.getdoc(getattr(cal, row.name)) or ""
+    found = importlib.util.find_spec(row.module)
+    return ast.get_docstring(ast.parse(Path(str(found and found.origin)).read_text(encoding="utf-8"))) or ""
 
 
 #: A terminal of 100 columns without colors.

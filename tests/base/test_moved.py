@@ -36,7 +36,7 @@ def imported(path):
         except ModuleNotFoundError as error:
             if str(error.name).startswith("calibrary"):
                 raise
-            pytest.skip(str(error))
+            pytest.skip(f"could not import {path!r}: {error}")
 
 
 @pytest.mark.parametrize("path", sorted(MODULES))

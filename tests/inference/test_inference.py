@@ -19,7 +19,7 @@ from calibrary.data.sample import drawn_labels, sample_of
 from calibrary.inference.draw import resampling, statistic
 from calibrary.inference.draw.fast import fast
 from calibrary.inference.methods import bootstrap
-from calibrary.inference.methods.multiplicity import rank_pvalues
+from calibrary.inference.methods.multiplicity import rank_pvalues, step_down_min_p
 from calibrary.metrics.machinery.measure import measure, numbers, views_of
 from calibrary.question import Question
 from golden import arrays, parts
@@ -161,7 +161,7 @@ def test_step_down_min_p_equals_the_golden_one(entry):
         [cal.null_distribution(m, c, n_resamples=q["n_resamples"], rng=q["seed"]).values for m in metrics]
     )
     observed = np.array([abs_mean_gap(y, c) if callable(m) else cal.compute(m, y, c) for m in metrics])
-    raw, adjusted = cal.step_down_min_p(observed, values, ["greater"] * 3)
+    raw, adjusted = step_down_min_p(observed, values, ["greater"] * 3)
     assert raw == pytest.approx(entry["value"]["raw"], abs=1e-15)
     assert adjusted == pytest.approx(entry["value"]["adjusted"], abs=1e-15)
 
@@ -882,7 +882,7 @@ class TestMultiplicity:
         rng = np.random.default_rng(1)
         values, observed = np.round(rng.normal(size=(40, 3)), 1), np.array([1.5, 0.2, -1.0])
         tails = ["greater", "less", "two-sided"]
-        raw, adjusted = cal.step_down_min_p(observed, values, tails)
+        raw, adjusted = step_down_min_p(observed, values, tails)
         table = np.vstack([observed, values])
 
         def share(j, b):
@@ -957,13 +957,13 @@ class TestInfinities:
     def test_a_metric_without_a_value_leaves_the_others_alone(self):
         rng = np.random.default_rng(0)
         observed, values = np.array([2.2, 1.9, 0.3]), rng.normal(size=(99, 3))
-        raw, adjusted = cal.step_down_min_p(observed, values, ["greater"] * 3)
+        raw, adjusted = step_down_min_p(observed, values, ["greater"] * 3)
         for broken, column in [
             (np.nan, rng.normal(size=99)),
             (0.0, np.full(99, np.nan)),
             (np.nan, np.full(99, -np.inf)),
         ]:
-            more = cal.step_down_min_p(np.append(observed, broken), np.column_stack([values, column]), ["greater"] * 4)
+            more = step_down_min_p(np.append(observed, broken), np.column_stack([values, column]), ["greater"] * 4)
             for got, expected in zip(more, (raw, adjusted), strict=True):
                 assert got[:3].tolist() == expected.tolist()
                 assert np.isnan(got[3])
@@ -971,7 +971,7 @@ class TestInfinities:
     def test_failed_redraws_never_make_an_adjusted_pvalue_smaller_than_the_raw_one(self):
         values = np.random.default_rng(1).normal(size=(99, 2))
         values[5:, 1] = np.nan
-        raw, adjusted = cal.step_down_min_p(np.array([0.0, 9.0]), values, ["greater"] * 2)
+        raw, adjusted = step_down_min_p(np.array([0.0, 9.0]), values, ["greater"] * 2)
         assert raw[1] == pytest.approx(1 / 6)
         assert (adjusted >= raw).all()
 

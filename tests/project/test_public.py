@@ -5,28 +5,96 @@ from __future__ import annotations
 import importlib
 import inspect
 import pickle
+import re
 import subprocess
 import sys
 
 import pytest
 
 import calibrary as cal
+from calibrary.base.errors import installed
+from calibrary.base.moved import MOVED
 from calibrary.metrics.machinery.declare import Redrawing
 from calibrary.metrics.machinery.entry import FUNCTIONS, TESTS
+from calibrary.public import NEEDS, PUBLIC, WITHDRAWN
 from paths import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
 make_stubs = importlib.import_module("make_stubs")
-PUBLIC = {f.__name__: f for f in (*FUNCTIONS.values(), *(t.function for t in TESTS.values()))}
+OWN_TESTS = {t.function.__name__: t.function for t in TESTS.values()}
+DECLARED = {**{f.__name__: f for f in FUNCTIONS.values()}, **OWN_TESTS}
+#: Old paths that stood beside the floors: an import of one is an attribute from then on.
+MOVED_NAMES = [old.removeprefix("calibrary.") for old in MOVED if old.count(".") == 1]
 
 
-def test_the_stub_file_is_fresh():
+def test_the_stub_files_are_fresh():
     assert make_stubs.TARGET.read_text() == make_stubs.text(), "run python scripts/make_stubs.py"
+    assert make_stubs.RESULTS.read_text() == make_stubs.results(), "run python scripts/make_stubs.py"
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_a_public_name_is_what_the_table_says(name):
+    row = PUBLIC[name]
+    if row.name in NEEDS and not installed(NEEDS[row.name]):
+        assert not hasattr(cal, name)
+        return
+    thing = getattr(cal, name)
+    scope: dict[str, object] = {}
+    exec(f"from calibrary import {name}", scope)
+    assert scope[name] is thing
+    if row.kind in ("room", "extra"):
+        assert thing is importlib.import_module(row.module)
+        return
+    assert vars(importlib.import_module(row.module))[name] is thing
+    assert getattr(thing, "__module__", row.module) == row.module, "it is defined elsewhere"
+    assert row.since in ("0.1", "0.2", "0.3")
+    assert (row.kind in ("noun", "result")) == inspect.isclass(thing)
+    assert (row.kind == "metric") == (thing in FUNCTIONS.values())
+    assert (row.kind == "test") == (name in OWN_TESTS)
+    assert hasattr(cal.results, name) == (row.kind == "result")
+
+
+def test_every_metric_and_every_test_is_in_the_table():
+    assert set(DECLARED) == {name for name, row in PUBLIC.items() if row.kind in ("metric", "test")}
+
+
+def test_the_classes_that_public_functions_name_are_public():
+    named = set()
+    for name, row in PUBLIC.items():
+        if row.kind in ("verb", "table", "metric", "test", "helper") and name != "catalogue":
+            defined = vars(importlib.import_module(row.module))
+            words = re.findall(r"\w+", str(inspect.signature(getattr(cal, name)).return_annotation))
+            named |= {w for w in words if getattr(defined.get(w), "__module__", "").startswith("calibrary")}
+    assert len(named) > 30
+    assert sorted(named - set(PUBLIC)) == []
+
+
+def test_nothing_can_be_reached_that_is_neither_public_nor_a_floor():
+    inspect.getmembers(cal)  # loads whatever is loaded on first use
+    reached = {n for n in vars(cal) if not n.startswith("_")}
+    floors = {path.stem for path in (ROOT / "src" / "calibrary").iterdir() if path.name != "__pycache__"}
+    assert sorted(reached - set(PUBLIC) - floors - set(MOVED_NAMES) - {"annotations"}) == []
+
+
+def test_results_stand_in_a_module_of_their_own():
+    assert cal.results.IntervalResult is cal.IntervalResult
+    assert {"IntervalResult", "TestResult", "Verdict", "Evaluation"} <= set(dir(cal.results))
+    assert not set(dir(cal.results)) & set(dir(cal))
+    with pytest.raises(AttributeError, match="'Predictions'"):  # people construct it
+        cal.results.Predictions  # noqa: B018
+
+
+@pytest.mark.parametrize("name", sorted(WITHDRAWN))
+def test_a_name_that_was_never_listed_leads_to_its_module(name):
+    with pytest.warns(DeprecationWarning, match=rf"use {WITHDRAWN[name]}\.{name}$"):
+        thing = getattr(cal, name)
+    assert thing is getattr(importlib.import_module(WITHDRAWN[name]), name)
+    assert name not in dir(cal)
+
+
+@pytest.mark.parametrize("name", sorted(DECLARED))
 def test_every_keyword_of_the_signature_has_a_declared_type_and_no_other(name):
-    function = PUBLIC[name]
+    function = DECLARED[name]
     keywords = {n for n, v in inspect.signature(function).parameters.items() if v.kind is v.KEYWORD_ONLY}
     declared = set(make_stubs.declared(make_stubs._formula(function)))
     if function not in FUNCTIONS.values():
@@ -40,7 +108,8 @@ def test_names_are_public_there_and_few():
     assert all(hasattr(cal, n) for n in cal.__all__)
     assert set(cal.__all__) <= set(names)
     assert not {"Any", "TYPE_CHECKING", "annotations", "numerics", "infer_many", "step_down_min_p"} & set(names)
-    assert {"expected_calibration_error", "evaluate", "report", "interval", "compare", "catalogue"} <= set(cal.__all__)
+    assert {"expected_calibration_error", "evaluate", "decide", "interval", "compare", "catalogue"} <= set(cal.__all__)
+    assert len(names) < 240
 
 
 @pytest.mark.parametrize("room", ["datasets", "gallery", "lens", "maps", "plots", "scale", "sklearn", "study"])

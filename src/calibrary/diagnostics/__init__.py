@@ -2,15 +2,67 @@
 
 from __future__ import annotations
 
-from calibrary.diagnostics.binomial import *
-from calibrary.diagnostics.coverage import *
-from calibrary.diagnostics.cumulative import *
-from calibrary.diagnostics.decisions import *
-from calibrary.diagnostics.decomposition import *
-from calibrary.diagnostics.detection_map import *
-from calibrary.diagnostics.detection_threshold import *
-from calibrary.diagnostics.direction import *
-from calibrary.diagnostics.honest_band import *
-from calibrary.diagnostics.neighbors import *
-from calibrary.diagnostics.ratio import *
-from calibrary.diagnostics.reliability import *
+from calibrary.diagnostics.binomial import MultipleBinomialResult, multiple_binomial_test
+from calibrary.diagnostics.coverage import CoverageCurve, set_coverage_curve
+from calibrary.diagnostics.cumulative import CumulativeDifference, cumulative_difference
+from calibrary.diagnostics.decisions import (
+    DecisionCurve,
+    MurphyCurve,
+    RegretCurve,
+    decision_curve,
+    murphy_curve,
+    regret_curve,
+)
+from calibrary.diagnostics.decomposition import (
+    BinnedDecomposition,
+    CorpDecomposition,
+    MurphyDecomposition,
+    TrueDecomposition,
+    score_decomposition,
+)
+from calibrary.diagnostics.detection_map import DetectionMap, d_ece_map
+from calibrary.diagnostics.detection_threshold import DetectionThresholds, above_thresholds, detection_thresholds
+from calibrary.diagnostics.direction import ConfidenceDirection, confidence_direction
+from calibrary.diagnostics.honest_band import HonestBand, honest_band
+from calibrary.diagnostics.neighbors import NeighborCurve, ece_knn_curve
+from calibrary.diagnostics.ratio import RatioInterval, observed_expected_interval
+from calibrary.diagnostics.reliability import ReliabilityBins, reliability_bins
+
+__all__ = [
+    "BinnedDecomposition",
+    "ConfidenceDirection",
+    "CorpDecomposition",
+    "CoverageCurve",
+    "CumulativeDifference",
+    "DecisionCurve",
+    "DetectionMap",
+    "DetectionThresholds",
+    "HonestBand",
+    "MultipleBinomialResult",
+    "MurphyCurve",
+    "MurphyDecomposition",
+    "NeighborCurve",
+    "RatioInterval",
+    "RegretCurve",
+    "ReliabilityBins",
+    "TrueDecomposition",
+    "above_thresholds",
+    "confidence_direction",
+    "cumulative_difference",
+    "d_ece_map",
+    "decision_curve",
+    "detection_thresholds",
+    "ece_knn_curve",
+    "honest_band",
+    "multiple_binomial_test",
+    "murphy_curve",
+    "observed_expected_interval",
+    "regret_curve",
+    "reliability_bins",
+    "score_decomposition",
+    "set_coverage_curve",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -9,6 +9,16 @@ from calibrary.inference.methods.inversion import Inversion
 from calibrary.inference.methods.multiplicity import adjust_pvalues, step_down_max_t, step_down_min_p
 from calibrary.inference.methods.triangle import Triangle
 from calibrary.inference.overall.decision import Decision, DecisionRow, decide
+from calibrary.inference.overall.sequential import (
+    Alternative,
+    CalibrationMonitor,
+    EValueResult,
+    calibration_e_value,
+    calibration_e_value_test,
+    calibration_monitor,
+    ehl,
+    ehl_test,
+)
 from calibrary.inference.result import ConfidenceInterval, IntervalResult
 from calibrary.inference.verbs.band import ReadingBand, reading_band
 from calibrary.inference.verbs.comparison import Comparison, calibration_gain, compare
@@ -19,13 +29,16 @@ from calibrary.inference.verbs.test import test
 from calibrary.inference.verbs.verdict import Verdict, verdict
 
 __all__ = [
+    "Alternative",
     "Asymptotic",
     "Bootstrap",
+    "CalibrationMonitor",
     "Comparison",
     "ConfidenceInterval",
     "Consistency",
     "Decision",
     "DecisionRow",
+    "EValueResult",
     "IntervalResult",
     "Inversion",
     "MonteCarlo",
@@ -38,9 +51,14 @@ __all__ = [
     "Verdict",
     "adjust_pvalues",
     "assert_calibrated",
+    "calibration_e_value",
+    "calibration_e_value_test",
     "calibration_gain",
+    "calibration_monitor",
     "compare",
     "decide",
+    "ehl",
+    "ehl_test",
     "interval",
     "neighbor_power",
     "neighbor_sample_size",

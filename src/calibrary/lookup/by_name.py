@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,6 +12,7 @@ from calibrary.base.errors import UnknownMetricError, suggest
 from calibrary.base.text import html_table, squeezed
 from calibrary.lookup.curve_names import curve_named
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
+from calibrary.public import PUBLIC
 
 __all__ = [
     "Catalogue",
@@ -52,6 +54,16 @@ def _candidate(entry: Entry) -> str:
     return f"{entry.id!r}: {entry.meaning}{carried}"
 
 
+#: Where a function stands in the table of public names.
+_PLACES = {name: place for place, name in enumerate(PUBLIC)}
+
+
+def _place(entry: Entry) -> tuple[float, int]:
+    """By the row in Table 2; metrics without one follow in the order of the public names, those of users at the end."""
+    row = math.inf if entry.row is None else entry.row
+    return row, _PLACES.get(entry.function.__name__, len(_PLACES))
+
+
 _HEAD = ("row", "id", "family", "name", "range", "perfect")
 
 
@@ -88,7 +100,7 @@ class Catalogue(Mapping[str, Entry]):
         raise UnknownMetricError(f"no metric is called {name!r}: {hint}")
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(ENTRIES, key=lambda i: (ENTRIES[i].row is None, ENTRIES[i].row or 0)))
+        return iter(sorted(ENTRIES, key=lambda id: _place(ENTRIES[id])))
 
     def __len__(self) -> int:
         return len(ENTRIES)

@@ -1,1 +1,11 @@
 """One package per family of the review, in which each metric reads like its formula, and the machinery they share."""
+
+from __future__ import annotations
+
+from importlib import import_module as _import_module
+
+from calibrary.public import modules_of_metrics as _modules_of_metrics
+
+for _module in _modules_of_metrics():  # a metric enters the catalogue when its module is loaded
+    if _module.startswith(__name__):
+        _import_module(_module)

@@ -14,6 +14,7 @@ from calibrary.grouping import EqualWidth
 from calibrary.grouping.proximity import log_proximity
 from calibrary.grouping.soft import SoftBins
 from calibrary.grouping.windows import nearest_windows
+from calibrary.metrics.bins.debiased import debiased_calibration_test
 from golden import arrays, weights_of
 
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
@@ -179,12 +180,12 @@ def test_the_debiased_test_keeps_its_level_and_finds_overconfidence(id):
     for run in range(80):
         c = rng.random(100)
         y = rng.random(100) < c
-        pvalue = cal.debiased_calibration_test(y, c, metric=id, n_bins=8, n_resamples=59, rng=run).pvalue
+        pvalue = debiased_calibration_test(y, c, metric=id, n_bins=8, n_resamples=59, rng=run).pvalue
         rejections += pvalue <= 0.05
     assert rejections <= 10  # 4 expected, standard deviation 2
     c = rng.random(400)
     y = rng.random(400) < 0.25 + 0.5 * c
-    assert cal.debiased_calibration_test(y, c, metric=id, n_resamples=99, rng=0).pvalue == pytest.approx(0.01)
+    assert debiased_calibration_test(y, c, metric=id, n_resamples=99, rng=0).pvalue == pytest.approx(0.01)
 
 
 # -- proximity ---------------------------------------------------------------------------------------

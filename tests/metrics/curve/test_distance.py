@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.metrics.curve.distance import calibration_curve_gap
 from golden import arrays, assert_close, parts
 
 
@@ -110,6 +111,6 @@ def test_a_grid_needs_two_points(grid):
 
 
 def test_the_gap_of_a_map_is_signed():
-    np.testing.assert_allclose(cal.calibration_curve_gap(lambda c: c**2, [0.0, 0.5, 1.0]), [0.0, -0.25, 0.0])
+    np.testing.assert_allclose(calibration_curve_gap(lambda c: c**2, [0.0, 0.5, 1.0]), [0.0, -0.25, 0.0])
     with pytest.raises(ValueError, match="outside"):
-        cal.calibration_curve_gap(lambda c: c, [0.5, 1.2])
+        calibration_curve_gap(lambda c: c, [0.5, 1.2])

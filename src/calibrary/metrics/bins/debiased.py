@@ -382,12 +382,11 @@ def debiased_calibration_test(y_true: Any, y_prob: Any = None, *, metric: str = 
 
     Examples
     --------
-    >>> import calibrary as cal
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> c = rng.random(200)
     >>> y = rng.random(200) < c**2
-    >>> cal.debiased_calibration_test(y, c, n_resamples=99, rng=1).pvalue
+    >>> debiased_calibration_test(y, c, n_resamples=99, rng=1).pvalue
     0.01
     """
     one_of("metric", metric, ("ce2_db", "ece_db"))

@@ -191,8 +191,7 @@ def calibration_curve_gap(map: Callable[[Any], Any], c: Any) -> Array:
 
     Examples
     --------
-    >>> import calibrary as cal
-    >>> cal.calibration_curve_gap(lambda c: 0.5 + 0.5 * (c - 0.5), [0.1, 0.5, 0.9])
+    >>> calibration_curve_gap(lambda c: 0.5 + 0.5 * (c - 0.5), [0.1, 0.5, 0.9])
     array([ 0.2,  0. , -0.2])
     """
     at = as_floats(c, "c")

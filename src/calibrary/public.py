@@ -1,0 +1,333 @@
+"""Every public name of calibrary in one table: its kind, the version that brought it, and the module it is defined in.
+
+``calibrary.__getattr__``, ``dir(calibrary)``, ``calibrary.results``, the stub files and the page of public names are
+made from it, and nothing else lists them. A new metric is one word here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Name(NamedTuple):
+    """One public name: ``module`` is where it is defined, ``since`` the first version that has it."""
+
+    name: str
+    module: str
+    kind: str
+    since: str
+
+    @property
+    def listed(self) -> bool:
+        """Does ``dir(calibrary)`` show it, where its package is installed?"""
+        return self.kind not in ("helper", "result")
+
+
+#: For each kind, lines of a version, a module and the names that it defines.
+_TABLE = {
+    # what people call besides the metrics
+    "verb": """
+        0.1 data.arrays matched_detections
+        0.1 data.boxes boxes
+        0.1 data.checks sigmoid softmax
+        0.1 data.matching match_detections
+        0.1 data.predictions predictions
+        0.1 data.readers read_yolo
+        0.2 data.segmentation segmentation
+        0.2 data.survival horizon
+        0.1 evaluation evaluate
+        0.1 inference.draw.null null_distribution
+        0.1 inference.methods.multiplicity adjust_pvalues
+        0.3 inference.overall.decision decide
+        0.2 inference.overall.sequential calibration_monitor
+        0.2 inference.verbs.band reading_band
+        0.1 inference.verbs.comparison calibration_gain compare
+        0.2 inference.verbs.gate assert_calibrated
+        0.1 inference.verbs.interval interval
+        0.2 inference.verbs.power power sample_size
+        0.1 inference.verbs.test test
+        0.2 inference.verbs.verdict verdict
+        0.1 lookup.by_name catalogue compute
+        0.1 lookup.recommend recommend
+        0.1 metrics.point.consistency consistency_confidence
+        0.2 metrics.point.scoring_functions check_propriety scoring_function
+        0.2 recalibrate.gain recalibration_gain
+        0.1 reporting.compose report
+    """,
+    # tables and curves
+    "table": """
+        0.1 diagnostics.binomial multiple_binomial_test
+        0.2 diagnostics.coverage set_coverage_curve
+        0.1 diagnostics.cumulative cumulative_difference
+        0.2 diagnostics.decisions decision_curve murphy_curve regret_curve
+        0.1 diagnostics.decomposition score_decomposition
+        0.1 diagnostics.detection_map d_ece_map
+        0.2 diagnostics.detection_threshold detection_thresholds
+        0.2 diagnostics.direction confidence_direction
+        0.2 diagnostics.honest_band honest_band
+        0.1 diagnostics.neighbors ece_knn_curve
+        0.1 diagnostics.ratio observed_expected_interval
+        0.1 diagnostics.reliability reliability_bins
+        0.1 maps.nadaraya_watson smooth_calibration_curve
+    """,
+    # a metric each, in the order of the catalogue where Table 2 has no row
+    "metric": """
+        0.1 metrics.bins.t_cal debiased_plugin_estimator
+        0.2 metrics.point.set_coverage set_coverage
+        0.1 metrics.cumulative.running_sums kolmogorov_smirnov_calibration_error kuiper_calibration_error
+        0.2 metrics.decision.benefit net_benefit
+        0.2 metrics.decision.regret decision_loss
+        0.1 metrics.point.brier brier_score root_brier_score stratified_brier_score
+        0.1 metrics.detection.binned average_calibration_error detection_expected_calibration_error
+        0.1 metrics.detection.binned localization_aware_expected_calibration_error
+        0.1 metrics.detection.binned localization_aware_adaptive_calibration_error
+        0.1 metrics.detection.global_errors expected_global_calibration_error quadratic_global_calibration
+        0.1 metrics.detection.global_errors spherical_global_calibration
+        0.1 metrics.detection.kernel detection_kernel_calibration_error
+        0.2 metrics.detection.objects object_calibration_error
+        0.1 metrics.bins.interval surrogate_interval_calibration_error random_interval_calibration_error
+        0.1 metrics.bins.interval interval_calibration_error
+        0.1 metrics.bins.expected expected_calibration_error maximum_calibration_error adaptive_calibration_error
+        0.1 metrics.bins.expected thresholded_adaptive_calibration_error imbalanced_calibration_error
+        0.1 metrics.bins.expected region_balanced_calibration_error label_binned_calibration_error
+        0.1 metrics.bins.expected contraharmonic_calibration_error averaged_calibration_error
+        0.2 metrics.curve.honest honest_error
+        0.1 metrics.bins.neighbors calbin nearest_neighbor_calibration_error
+        0.2 metrics.cumulative.averaged_two_bin averaged_two_bin_error
+        0.1 metrics.kernel.residual smooth_calibration_error_residual logit_smoothed_calibration_error
+        0.1 metrics.curve.cox cox_intercept_slope
+        0.1 metrics.bins.hosmer_lemeshow hosmer_lemeshow
+        0.1 metrics.kernel.squared squared_kernel_calibration_error_b squared_kernel_calibration_error_uq
+        0.1 metrics.kernel.squared squared_kernel_calibration_error_ul squared_kernel_calibration_error
+        0.1 metrics.point.bias global_squared_bias multiclass_difference_of_confidence_and_accuracy
+        0.1 metrics.point.bias expected_observed_ratio observed_expected_ratio
+        0.2 inference.overall.sequential calibration_e_value ehl
+        0.1 metrics.bins.combined harmonic_calibration_score well_calibration_ratio gebel_calibration_measure
+        0.1 metrics.bins.debiased debiased_squared_calibration_error debiased_calibration_error
+        0.1 metrics.bins.fitted_map fit_on_the_test_calibration_error
+        0.1 metrics.bins.mean_split mean_split_calibration_error
+        0.1 metrics.bins.rejected_share test_based_calibration_error
+        0.1 metrics.bins.partition proximity_informed_calibration_error proximity_bias_index
+        0.1 metrics.bins.partition partitioned_calibration_error general_calibration_error
+        0.1 metrics.bins.signed expected_signed_calibration_error weighted_subset_miscalibration_score
+        0.1 metrics.bins.soft soft_binned_calibration_error differentiable_calibration_error
+        0.1 metrics.bins.sweep sweep_calibration_error
+        0.1 metrics.bins.top_k top_k_calibration_error average_top_k_calibration_error
+        0.2 metrics.curve.cross_fitted calibration_loss variational_error
+        0.1 metrics.curve.beta_area statistical_beta_calibration
+        0.1 metrics.curve.errors calibration_map_error integrated_calibration_index calibration_error_percentile e50
+        0.1 metrics.curve.errors e90 emax piecewise_linear_calibration_error piecewise_linear_logit_calibration_error
+        0.1 metrics.curve.errors fott_beta_calibration_error
+        0.1 metrics.curve.index estimated_calibration_index
+        0.1 metrics.curve.neighbors knn_chi_squared_reliability
+        0.1 metrics.curve.reliability_map reliability_map_score
+        0.1 metrics.curve.wald parabolic_wald
+        0.2 metrics.decision.bounded bounded_brier bounded_log
+        0.1 metrics.curve.distance lower_distance interval_partition_distance
+        0.2 metrics.curve.distance calibration_error_at_level
+        0.2 metrics.segments.fields field_relative_calibration_error
+        0.2 metrics.segments.grouping_loss grouping_loss
+        0.1 metrics.kernel.beta beta_kernel_calibration_error
+        0.1 metrics.kernel.mean_embedding maximum_mean_calibration_error laplace_kernel_calibration_error
+        0.1 metrics.kernel.lipschitz lipschitz_calibration_error
+        0.1 metrics.kernel.smooth mean_squared_calibration_error smooth_label_calibration_error
+        0.1 metrics.kernel.smooth kernel_density_calibration_error
+        0.1 metrics.kernel.stein kernel_calibration_conditional_stein_discrepancy
+        0.1 metrics.kernel.vector dirichlet_kernel_calibration_error
+        0.2 metrics.point.label_distributions distribution_calibration_error entropy_calibration_error
+        0.2 metrics.point.label_distributions ranking_calibration_score
+        0.1 metrics.point.consistency consistency_error
+        0.1 metrics.point.individual expected_individual_calibration_error
+        0.1 metrics.point.logarithmic negative_log_likelihood focal_loss dual_focal_loss focal_calibration_loss
+        0.1 metrics.point.logarithmic entropic_calibration_difference
+        0.1 metrics.point.losses mean_absolute_error pointwise_lp_error l1eps_error hinge_loss huber_loss
+        0.1 metrics.point.losses soft_insensitive_loss asymmetric_squared_error generalized_squared_error
+        0.1 metrics.point.moments dawid_sebastiani_score normalized_squared_error_score
+        0.1 metrics.point.ordinal ranked_probability_score squared_absolute_ranked_probability_score
+        0.1 metrics.point.power pseudo_spherical_score power_score proper_linear_score
+        0.1 metrics.point.spiegelhalter spiegelhalter_z
+        0.1 metrics.point.success success_rate misclassification_loss soft_f1_score
+        0.2 metrics.segments.multicalibration multicalibration_error multiaccuracy_error
+        0.2 metrics.selective.abstention area_under_risk_coverage_curve excess_area_under_risk_coverage_curve
+        0.2 metrics.selective.abstention area_under_generalized_risk_coverage_curve area_under_roc_curve
+        0.2 metrics.selective.abstention rms_calibration_error rank_calibration_error
+    """,
+    # the hypothesis test that a metric has of its own
+    "test": """
+        0.2 inference.overall.sequential calibration_e_value_test ehl_test
+        0.2 metrics.bins.debiased debiased_calibration_error_test debiased_squared_calibration_error_test
+        0.1 metrics.bins.hosmer_lemeshow hosmer_lemeshow_test
+        0.1 metrics.bins.t_cal t_cal_test
+        0.1 metrics.cumulative.running_sums kolmogorov_smirnov_calibration_error_test kuiper_calibration_error_test
+        0.1 metrics.curve.beta_area statistical_beta_calibration_test
+        0.1 metrics.curve.cox cox_intercept_slope_test
+        0.2 metrics.curve.cross_fitted variational_error_test
+        0.1 metrics.curve.neighbors knn_chi_squared_reliability_test
+        0.1 metrics.curve.wald parabolic_wald_test
+        0.1 metrics.kernel.embedded laplace_kernel_calibration_error_test maximum_mean_calibration_error_test
+        0.1 metrics.kernel.squared squared_kernel_calibration_error_b_test squared_kernel_calibration_error_ul_test
+        0.1 metrics.kernel.squared squared_kernel_calibration_error_uq_test
+        0.1 metrics.kernel.stein kernel_calibration_conditional_stein_discrepancy_test
+        0.1 metrics.point.spiegelhalter spiegelhalter_z_test
+        0.2 metrics.segments.multicalibration multiaccuracy_error_test multicalibration_error_test
+    """,
+    # what people construct, and the errors and warnings they catch
+    "noun": """
+        0.1 base.errors CalibrationWarning UnknownMetricError
+        0.1 data.boxes Boxes
+        0.1 data.lens Lens
+        0.1 data.matches Matches
+        0.1 data.predictions Predictions
+        0.2 data.survival Horizon
+        0.2 inference.draw.null Consistency MonteCarlo
+        0.2 inference.methods.asymptotic Asymptotic
+        0.2 inference.methods.bootstrap Bootstrap
+        0.2 inference.methods.inversion Inversion
+        0.2 inference.methods.triangle Triangle
+        0.2 inference.overall.sequential CalibrationMonitor
+        0.1 maps.reliability ReliabilityMap
+        0.2 question Question
+        0.2 recalibrate.recalibrator Recalibrator
+        0.1 reporting.model Report
+    """,
+    # modules that work as installed
+    "room": """
+        0.1 datasets datasets
+        0.2 diagnostics diagnostics
+        0.1 grouping grouping
+        0.1 kernels kernels
+        0.1 data.lens lens
+        0.1 maps maps
+        0.2 models models
+        0.2 recalibrate recalibrate
+        0.3 results results
+        0.1 study study
+    """,
+    # modules that work in full, or at all, only with a package besides
+    "extra": """
+        0.2 gallery gallery
+        0.1 losses losses
+        0.2 mlflow mlflow
+        0.1 plots plots
+        0.2 scale scale
+        0.1 sklearn sklearn
+    """,
+    # relatives of one metric or table, documented beside it; ``dir`` does not list them
+    "helper": """
+        0.1 data.lens code_matrix
+        0.2 diagnostics.detection_threshold above_thresholds
+        0.2 inference.verbs.power neighbor_power neighbor_sample_size
+        0.2 metrics.cumulative.averaged_two_bin averaged_two_bin_null_mean
+        0.1 metrics.point.consistency consistency_confidence_logits
+        0.1 metrics.point.losses hinge_loss_scores
+        0.1 metrics.point.moments dawid_sebastiani_score_moments normalized_squared_error_score_moments
+        0.2 metrics.point.ordinal count_ranked_probability_score
+        0.1 models.ecoc ls_ecoc ls_ecoc_r
+        0.1 models.leave_one_out jackknife_predictions
+    """,
+    # what is only returned; they stand in ``calibrary.results``, and ``dir`` does not list them here
+    "result": """
+        0.2 data.segmentation Pixels
+        0.1 diagnostics.binomial MultipleBinomialResult
+        0.2 diagnostics.coverage CoverageCurve
+        0.1 diagnostics.cumulative CumulativeDifference
+        0.2 diagnostics.decisions DecisionCurve MurphyCurve RegretCurve
+        0.1 diagnostics.decomposition BinnedDecomposition CorpDecomposition MurphyDecomposition TrueDecomposition
+        0.1 diagnostics.detection_map DetectionMap
+        0.2 diagnostics.detection_threshold DetectionThresholds
+        0.2 diagnostics.direction ConfidenceDirection
+        0.2 diagnostics.honest_band HonestBand
+        0.1 diagnostics.neighbors NeighborCurve
+        0.1 diagnostics.ratio RatioInterval
+        0.1 diagnostics.reliability ReliabilityBins
+        0.1 evaluation Evaluation
+        0.2 evaluation Row
+        0.1 inference.draw.null MonteCarloResult NullDistribution
+        0.2 inference.overall.decision Decision DecisionRow
+        0.2 inference.overall.sequential Alternative EValueResult
+        0.1 inference.result IntervalResult
+        0.2 inference.result ConfidenceInterval
+        0.2 inference.verbs.band ReadingBand
+        0.1 inference.verbs.comparison Comparison
+        0.2 inference.verbs.power Power SampleSize
+        0.2 inference.verbs.verdict Verdict
+        0.2 lookup.by_name Catalogue
+        0.1 lookup.recommend Recommendation
+        0.3 lookup.recommend Recommendations
+        0.1 metrics.bins.hosmer_lemeshow ClassWiseHosmerLemeshowResult HosmerLemeshowResult
+        0.1 metrics.bins.t_cal TCalResult
+        0.1 metrics.cumulative.running_sums CumulativeTestResult
+        0.1 metrics.curve.beta_area BetaCalibrationTestResult
+        0.1 metrics.curve.cox CoxResult CoxTestResult
+        0.2 metrics.curve.cross_fitted CalibrationLoss VariationalTestResult
+        0.2 metrics.curve.honest HonestError
+        0.1 metrics.curve.neighbors NeighborTestResult
+        0.1 metrics.curve.wald ParabolicWaldResult
+        0.2 metrics.kernel.embedded EmbeddedTestResult
+        0.2 metrics.kernel.pairs PairTestResult
+        0.2 metrics.machinery.by Parts
+        0.1 metrics.machinery.declare TestResult
+        0.2 metrics.machinery.declare BonferroniResult
+        0.1 metrics.machinery.entry Entry
+        0.1 metrics.machinery.facts Correction
+        0.2 metrics.point.label_distributions EntropyDifference
+        0.2 metrics.point.scoring_functions Propriety ScoringFunction
+        0.2 metrics.point.set_coverage SetCoverage
+        0.2 metrics.segments.grouping_loss GroupingLoss
+        0.2 metrics.segments.multicalibration SegmentsTestResult
+        0.1 models.leave_one_out JackknifePredictions
+        0.2 recalibrate.table MapGain RecalibrationGain
+        0.1 reporting.model GroupRow
+        0.2 reporting.model ClassRow
+    """,
+}
+
+
+def _names() -> dict[str, Name]:
+    found: dict[str, Name] = {}
+    for kind, text in _TABLE.items():
+        for since, module, *names in map(str.split, text.strip().splitlines()):
+            for name in names:
+                if name in found:
+                    raise ValueError(f"{name} stands twice in the table of public names")
+                found[name] = Name(name, f"calibrary.{module}", kind, since)
+    return found
+
+
+#: Every public name, those that ``dir`` does not list included.
+PUBLIC = _names()
+
+#: Modules that cannot be loaded at all without a package; ``dir`` lists them where it is installed.
+NEEDS = {"losses": "torch", "mlflow": "mlflow"}
+
+#: Names of before, each with today's; they still work and warn.
+RENAMED = {
+    "NeighbourCurve": "NeighborCurve",
+    "NeighbourTestResult": "NeighborTestResult",
+    "generalised_squared_error": "generalized_squared_error",
+    "localisation_aware_adaptive_calibration_error": "localization_aware_adaptive_calibration_error",
+    "localisation_aware_expected_calibration_error": "localization_aware_expected_calibration_error",
+    "nearest_neighbour_calibration_error": "nearest_neighbor_calibration_error",
+    "normalised_squared_error_score": "normalized_squared_error_score",
+    "normalised_squared_error_score_moments": "normalized_squared_error_score_moments",
+}
+
+#: Names that could be reached up to 0.2 without being listed, each with the module to import it from; they warn.
+WITHDRAWN = {
+    "Data": "calibrary.data",
+    "as_data": "calibrary.data",
+    "brownian_abs_max_log_sf": "calibrary.numerics.laws.brownian",
+    "brownian_abs_max_sf": "calibrary.numerics.laws.brownian",
+    "brownian_range_log_sf": "calibrary.numerics.laws.brownian",
+    "brownian_range_sf": "calibrary.numerics.laws.brownian",
+    "calibration_curve_gap": "calibrary.metrics.curve.distance",
+    "compare_models": "calibrary.reporting",
+    "debiased_calibration_test": "calibrary.metrics.bins.debiased",
+    "step_down_max_t": "calibrary.inference",
+    "step_down_min_p": "calibrary.inference",
+}
+
+
+def modules_of_metrics() -> list[str]:
+    """The modules that declare metrics or their tests, in the order of the table."""
+    return list(dict.fromkeys(name.module for name in PUBLIC.values() if name.kind in ("metric", "test")))
