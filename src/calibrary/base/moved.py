@@ -59,5 +59,5 @@ def keep_old_paths() -> None:
         sys.meta_path.append(_Finder())
     for old, new in MOVED.items():
         package, _, name = old.rpartition(".")
-        if new in sys.modules and name in vars(sys.modules[package]):
+        if new in sys.modules and package in sys.modules and name in vars(sys.modules[package]):
             sys.modules[old] = sys.modules[new]
