@@ -43,9 +43,9 @@ def test_a_good_model_on_few_rows_is_undecided_and_passes_with_a_warning():
     assert "rows would decide it" in said[0]
     assert result.n_needed > 60
     with heard():
-        strict = cal.verdict("ece<0.05", y, c, n_resamples=199, rng=0, on_undecided="fail")
+        strict = cal.verdict("ece<0.05", y, c, n_resamples=199, rng=0, undecided="fail")
     assert not strict.passed
-    plain = cal.verdict("ece<0.05", y, c, n_resamples=199, rng=0, by="estimate")
+    plain = cal.verdict("ece<0.05", y, c, n_resamples=199, rng=0, judged_by="estimate")
     assert (plain.status, plain.passed, math.isnan(plain.n_needed)) == ("fail", False, True)
 
 
@@ -68,8 +68,8 @@ def test_conditions_are_read():
     with pytest.raises(KeyError, match="no metric is called 'ecee'"):
         condition("ecee<0.1")
     y, c = problem(40)
-    with pytest.raises(ValueError, match="on_undecided='maybe' is not known"):
-        cal.verdict("ece<0.1", y, c, on_undecided="maybe")
+    with pytest.raises(ValueError, match="undecided='maybe' is not known"):
+        cal.verdict("ece<0.1", y, c, undecided="maybe")
 
 
 def test_scores_lenses_and_dictionaries():

@@ -230,6 +230,43 @@ def test_old_names_still_work_and_warn():
         assert cal.normalised_squared_error_score is cal.normalized_squared_error_score
 
 
+@pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
+def test_old_keywords_of_verbs_still_work_and_warn():
+    y, p = [0, 1, 1, 0] * 9, [0.2, 0.7, 0.9, 0.4] * 9
+    with pytest.warns(DeprecationWarning, match="id= of compute is an old name: use metric=") as seen:
+        assert cal.compute(id="ece", y_true=y, y_prob=p) == cal.compute("ece", y, p)
+    assert seen[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="id= of test"):
+        old = cal.test(id="ece", y_true=y, y_prob=p, n_resamples=39, rng=0)
+    assert old.pvalue == cal.test(metric="ece", y_true=y, y_prob=p, n_resamples=39, rng=0).pvalue
+    asked = {"n_resamples": 39, "rng": 0}
+    bound = f"ece<{cal.interval('ece', y, p, **asked).high * 0.9:.3f}"
+    with pytest.warns(DeprecationWarning, match="on_undecided= of verdict is an old name: use undecided="):
+        assert not cal.verdict(bound, y, p, on_undecided="fail", **asked)
+    assert not cal.verdict(bound, y, p, undecided="fail", **asked)
+    assert cal.verdict(bound, y, p, **asked)
+    with pytest.warns(DeprecationWarning, match="by= of verdict is an old name: use judged_by="):
+        old = cal.verdict(bound, y, p, by="estimate", **asked)
+    assert old == cal.verdict(bound, y, p, judged_by="estimate", **asked)
+    assert old.status != "undecided"
+
+
+def test_every_verb_names_its_metric_alike():
+    for name in ("compute", "test", "interval", "compare", "calibration_gain", "null_distribution", "power",
+                 "sample_size", "reading_band"):  # fmt: skip
+        assert next(iter(inspect.signature(getattr(cal, name)).parameters)) == "metric", name
+    with pytest.raises(TypeError, match=r"compute needs a metric: compute\('ece', y_true, y_prob\)"):
+        cal.compute()
+    p, y = [[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.6, 0.2, 0.2], [0.3, 0.3, 0.4]], [1, 2, 0, 2]
+    other = cal.squared_kernel_calibration_error_uq(y, p, metric="euclidean")  # an option of the same name
+    assert cal.compute("skce_uq", y, p, metric="euclidean") == other != cal.compute("skce_uq", y, p)
+
+
+def test_decide_asks_for_a_question():
+    with pytest.raises(TypeError, match=r"decide\(calibrary.predictions\(y, p\), calibrary.Question\(\)\)"):
+        cal.decide([0, 1], [0.2, 0.7])
+
+
 def test_names_that_people_have_for_a_metric_are_answered_with_what_to_call():
     with pytest.raises(AttributeError, match=r"calibrary\.expected_calibration_error\(\.\.\.\), or .*compute\('ece'"):
         cal.ece  # noqa: B018

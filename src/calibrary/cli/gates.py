@@ -108,7 +108,7 @@ def _by_table(wanted: Condition, report: Any, undecided: str, units: Any = None)
     return judged(
         wanted, row.value, low, high, n=report.evaluation.n, method=row.method or "", pvalue=pvalue,
         pvalue_adjusted=adjusted, confidence_level=report.evaluation.settings.get("confidence_level", math.nan),
-        on_undecided=undecided,
+        undecided=undecided,
     )  # fmt: skip
 
 
@@ -119,7 +119,7 @@ def _by_unit(wanted: Condition, report: Any, undecided: str, units: Any) -> Verd
     question = report.question
     with heard():  # what is undecided is told below
         return verdict(
-            wanted, report.predictions, units=units, on_undecided=undecided, n_resamples=question.n_resamples,
+            wanted, report.predictions, units=units, undecided=undecided, n_resamples=question.n_resamples,
             confidence_level=question.confidence_level, rng=question.rng, lens=question.lens, average=question.average,
             weight_type=question.weight_type, **question.of(catalogue[wanted.metric].options).options,
         )  # fmt: skip

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from calibrary.base.errors import UnknownMetricError, suggest
+from calibrary.base.errors import UnknownMetricError, deprecated, suggest
 from calibrary.base.text import html_table, squeezed
 from calibrary.lookup.curve_names import curve_named
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
@@ -132,7 +133,31 @@ class Catalogue(Mapping[str, Entry]):
 catalogue = Catalogue()
 
 
-def compute(id: str, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+def of_metric(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """A verb whose first argument, ``metric``, may also be given by name.
+
+    Where it is not, ``metric=`` is an option of the metric, because a few have one of that name.
+    """
+
+    @functools.wraps(verb)
+    def called(*given: Any, **options: Any) -> Any:
+        if given:
+            return verb(*given, **options)
+        if "id" in options and "metric" not in options:
+            deprecated(f"id= of {verb.__name__}", "metric=")
+            options["metric"] = options.pop("id")
+        if "metric" not in options:
+            raise TypeError(f"{verb.__name__} needs a metric: {verb.__name__}('ece', y_true, y_prob)")
+        return verb(options.pop("metric"), **options)
+
+    first, *others = inspect.signature(verb).parameters.values()
+    shown = [first.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD), *others]
+    called.__signature__ = inspect.signature(verb).replace(parameters=shown)  # type: ignore[attr-defined]
+    return called
+
+
+@of_metric
+def compute(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Compute one metric by its short name or any alias.
 
     A name may carry settings: "RMSCE" is ece with ``norm=2``, "class-wise ECE" with ``lens="class-wise"``; an option
@@ -146,4 +171,4 @@ def compute(id: str, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     >>> cal.compute("RMSCE", [0, 1, 1], [0.2, 0.7, 0.9]) == cal.compute("ece", [0, 1, 1], [0.2, 0.7, 0.9], norm=2)
     True
     """
-    return catalogue[id](y_true, y_prob, **options)
+    return catalogue[metric](y_true, y_prob, **options)

@@ -126,7 +126,11 @@ class Decision(Result):
 def decide(
     data: Data, question: Question, *, units: Any = None, blocks: Any = None, detectable: bool = True
 ) -> Decision:
-    """One decision about calibration: the set of statistics above, by max-T over the same redrawn labels.
+    """Are these predictions calibrated? One decision, the headline of every report.
+
+    Few statistics, fixed in advance, are read at once: the smooth error, the slope, the mean, Spiegelhalter's z and,
+    where there are several classes, the largest error of a class. The largest of them, each in its own standard
+    deviations, is compared with the largest on labels redrawn from the predictions (max-T).
 
     Parameters
     ----------
@@ -144,12 +148,13 @@ def decide(
     Examples
     --------
     >>> import calibrary as cal
-    >>> from calibrary.inference import decide
     >>> y, p, _ = cal.datasets.breast_cancer()
-    >>> answer = decide(cal.predictions(y, p), cal.Question(rng=0))
+    >>> answer = cal.decide(cal.predictions(y, p), cal.Question(rng=0))
     >>> answer.calibrated, answer.pvalue_text
     ('Not calibrated', 'p < .005')
     """
+    if not isinstance(question, Question):
+        raise TypeError("decide needs data and a question: decide(calibrary.predictions(y, p), calibrary.Question())")
     level = check_level(question.confidence_level)
     n_resamples = check_draws(max(int(question.n_resamples), LEAST_DRAWS), alpha_of(level))
     look = look_at(data, question, units, blocks)

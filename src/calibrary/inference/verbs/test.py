@@ -9,7 +9,7 @@ from calibrary.base.errors import suggest, warn
 from calibrary.data import Data
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods.units import unit_test
-from calibrary.lookup import catalogue
+from calibrary.lookup.by_name import catalogue, of_metric
 from calibrary.metrics.machinery.declare import METHODS, REDRAWING, TESTS, Entry, run_test
 from calibrary.metrics.machinery.entry import own_options
 from calibrary.metrics.machinery.measure import views_of
@@ -19,15 +19,16 @@ from calibrary.question import asked
 _FEW_ROWS = 2000
 
 
-def test(id: str, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+@of_metric
+def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Test the hypothesis that the predictions are calibrated, by any metric.
 
     Outcomes must be independent given the predictions; where they are not, say so with ``units`` or ``blocks``.
 
     Parameters
     ----------
-    id : str
-        A metric's id.
+    metric : str
+        A metric's id, or any name of it.
     y_true, y_prob
         As for every metric; or matched detections.
     method : "auto", "asymptotic", "monte-carlo", "consistency", MonteCarlo or Consistency
@@ -59,7 +60,7 @@ def test(id: str, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     >>> cal.test("spiegelhalter", y, p, rng=0).law
     'monte-carlo'
     """
-    entry = catalogue[id]
+    entry = catalogue[metric]
     entry, options = entry.specialized(entry.settled_keywords(options))
     own = TESTS.get(entry.id)
     if options.get("units") is not None or options.get("blocks") is not None:

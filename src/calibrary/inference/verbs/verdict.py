@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import one_of, suggest, warn
+from calibrary.base.errors import deprecated, one_of, suggest, warn
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.verbs.interval import interval
 from calibrary.lookup import catalogue
@@ -90,7 +90,7 @@ class Verdict(Result):
     Attributes
     ----------
     status : "pass" if the whole interval meets the bound, "fail" if none of it does, else "undecided"
-    passed : the decision: that of the status, or of ``on_undecided``
+    passed : the decision: that of the status, or of ``undecided``
     condition : what was asked
     estimate, low, high, confidence_level, method : the metric and its interval
     n, n_needed : rows, and about how many would decide it if the most plausible truth is right (NaN if decided)
@@ -118,8 +118,8 @@ def verdict(
     y_true: Any,
     y_prob: Any = None,
     *,
-    on_undecided: str = "pass",
-    by: str = "interval",
+    undecided: str = "pass",
+    judged_by: str = "interval",
     **options: Any,
 ) -> Verdict:
     """Does a metric meet a bound? An estimate alone fails good models on small data, because errors read high.
@@ -130,9 +130,9 @@ def verdict(
         Such as ``"ece<0.05"`` or ``"ks <= 2%"``.
     y_true, y_prob
         As for every metric; or matched detections.
-    on_undecided : "pass" or "fail"
+    undecided : "pass" or "fail"
         What counts where the interval holds the bound. A warning says how many rows would decide it.
-    by : "interval" or "estimate"
+    judged_by : "interval" or "estimate"
         Compare the interval, or the plain estimate, which then always decides.
     **options
         Those of :func:`calibrary.interval`, and of the metric.
@@ -146,18 +146,24 @@ def verdict(
     >>> cal.verdict("bs<0.05", y, p, rng=0).status
     'fail'
     """
-    one_of("on_undecided", on_undecided, ("pass", "fail"))
-    one_of("by", by, ("interval", "estimate"))
+    if "on_undecided" in options:
+        deprecated("on_undecided= of verdict", "undecided=")
+        undecided = options.pop("on_undecided")
+    if options.get("by") in ("interval", "estimate"):
+        deprecated("by= of verdict", "judged_by=")
+        judged_by = options.pop("by")
+    one_of("undecided", undecided, ("pass", "fail"))
+    one_of("judged_by", judged_by, ("interval", "estimate"))
     wanted = asked if isinstance(asked, Condition) else condition(asked)
     result = interval(wanted.metric, y_true, y_prob, **options)
     place = _place(wanted, result)
     numbers = (result.estimate, result.low, result.high, result.bias, result.pvalue)
     estimate, low, high, bias, pvalue = (float(x if np.ndim(x) == 0 else x[place]) for x in map(np.asarray, numbers))
-    if by == "estimate" and not wanted.field:
+    if judged_by == "estimate" and not wanted.field:
         wanted = replace(wanted, field="value")
     answer = judged(
         wanted, estimate, low, high, n=len(y_true), bias=bias, pvalue=pvalue, method=result.method,
-        confidence_level=result.confidence_level, on_undecided=on_undecided,
+        confidence_level=result.confidence_level, undecided=undecided,
     )  # fmt: skip
     if answer.status == "undecided":
         warn(answer.sentence)
@@ -190,7 +196,7 @@ def judged(
     bias: float = math.nan,
     pvalue: float = math.nan,
     pvalue_adjusted: float = math.nan,
-    on_undecided: str = "pass",
+    undecided: str = "pass",
 ) -> Verdict:
     """The verdict on numbers that are known already, such as those of a row of a table."""
     fields = {"value": estimate, "low": low, "high": high, "pvalue": pvalue, "pvalue_adjusted": pvalue_adjusted}
@@ -202,7 +208,7 @@ def judged(
     status = _status(wanted, estimate, [low, high] if alone is None else [alone])
     truth = _most_plausible(estimate, low, high, bias, method)
     needed = _rows_needed(wanted, truth, low, high, n) if status == "undecided" else math.nan
-    passed = on_undecided == "pass" if status == "undecided" else status == "pass"
+    passed = undecided == "pass" if status == "undecided" else status == "pass"
     sentence = _sentence(wanted, estimate, low, high, status, needed, alone)
     return Verdict(status, passed, str(wanted), estimate, low, high, confidence_level, method, n, needed, sentence)
 
