@@ -93,7 +93,7 @@ def level(name: str, n: int, rng: np.random.Generator) -> dict[str, int]:
     question = cal.Question(rng=int(rng.integers(2**31)))
     with heard():
         decision = decide(data, question, units=units, detectable=False)
-        look = look_at(data, question, units, None)
+        look = look_at(data.in_units(units), question)
         spread = words.spread_of(look, decision, ALPHA)
         found = {
             "headline": decision.rejected,

@@ -11,7 +11,7 @@ from typing import Any
 from calibrary.base.errors import UnknownMetricError, heard, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import as_lens
-from calibrary.data.sample import Sample, in_units, sample_of
+from calibrary.data.sample import Sample, sample_of
 from calibrary.inference.draw.resampling import WATCHED
 from calibrary.inference.draw.statistic import Statistic, as_statistic
 from calibrary.inference.overall.many import Inferred, infer_many
@@ -247,8 +247,8 @@ def evaluate(
         n_resamples=n_resamples, rng=rng, adjust=adjust,
     )  # fmt: skip
     return evaluate_data(
-        data, question, metrics=metrics, ordinal=ordinal, intervals=intervals, tests=tests, primary=primary,
-        units=units, blocks=blocks,
+        data.in_units(units, blocks), question, metrics=metrics, ordinal=ordinal, intervals=intervals, tests=tests,
+        primary=primary,
     )  # fmt: skip
 
 
@@ -261,8 +261,6 @@ def evaluate_data(
     intervals: bool = False,
     tests: bool = False,
     primary: str | None = None,
-    units: Any = None,
-    blocks: Any = None,
 ) -> Evaluation:
     """The same for data and a question that are made already: each metric is measured once."""
     chosen, by_name = _chosen(metrics)
@@ -274,7 +272,7 @@ def evaluate_data(
     if question.lens != "auto":
         as_lens(question.lens, question.r)  # a misspelt lens is an error, not a reason to leave every metric out
     _refuse_unused(question.options, chosen)
-    sample = in_units(sample_of(data, question.weight_type), units, blocks)
+    sample = sample_of(data, question.weight_type)
     rows: list[Row] = []
     skipped: dict[str, str] = {}
     done: list[Statistic] = []
@@ -314,9 +312,9 @@ def _own_sample(entry: Entry, sample: Sample, question: Question) -> tuple[Sampl
 
     A metric's name may say how boxes are matched; of a state of several classes one part can be drawn from.
     """
-    if entry.reads == "matches":
-        seen = entry.seen(sample.data)
-        return (sample, "") if seen is sample.data else (sample_of(seen, sample.weight_type), _APART)
+    matched = entry.matched(sample.data)
+    if matched is not sample.data:
+        return sample_of(matched, sample.weight_type), _APART
     try:
         drawn = sample.data.drawn_by(entry.lens_for(sample.data, question.of(entry.options)))
     except ValueError as error:
@@ -332,7 +330,7 @@ def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row],
             entry.check(own.options)
             statistic = as_statistic(entry, sample, own)
             named = statistic.named
-            known = sample.p.note_for(entry, own) if entry.reads == "predictions" else ""
+            known = sample.data.note_for(entry, own)
     except Exception as error:
         return _reason(error)
     facts: dict[str, Any] = {

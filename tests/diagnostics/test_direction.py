@@ -93,8 +93,8 @@ def test_both_ways_is_said_of_nothing_else(curve, units, said):
     who = np.arange(800) // 3 if units else None
     decision = decide(data, question, units=who)
     assert decision.rejected == (curve(0.3) != 0.3)
-    assert bool(both_ways(look_at(data, question, who, None), question, decision)) == said
-    assert both_ways(look_at(data, question, who, None), question, None) == ""
+    assert bool(both_ways(look_at(data.in_units(who), question), question, decision)) == said
+    assert both_ways(look_at(data.in_units(who), question), question, None) == ""
 
 
 # -- thresholds ----------------------------------------------------------------------------------------

@@ -296,7 +296,7 @@ def test_sentences_about_calibrated_samples_are_seldom_false(law, units):
         data, asked = cal.predictions(drawn(rng, c), c), Q.changed(rng=i)
         with heard():
             decision = decide(data, asked, units=unit, detectable=False)
-            look = look_at(data, asked, unit, None)
+            look = look_at(data.in_units(unit), asked)
             spread = words.spread_of(look, decision)
             claims["headline"] += decision.rejected
             claims["direction"] += words.direction(look, decision).clear

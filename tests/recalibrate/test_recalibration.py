@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 import pytest
+from calibrary.recalibrate.isotonic import KeptIsotonic
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit
 
@@ -22,7 +23,6 @@ from calibrary.numerics.laws.poisson_binomial import mean_absolute_deviation
 from calibrary.recalibrate import file
 from calibrary.recalibrate.fitted_rows import FittedRows
 from calibrary.recalibrate.folds import fold_numbers
-from calibrary.recalibrate.isotonic import KeptIsotonic
 from calibrary.recalibrate.scores import ece_and_null
 from calibrary.recalibrate.table import number
 from golden import arrays, weights_of
@@ -221,7 +221,7 @@ def test_units_stay_together_and_the_error_counts_them():
     y, c = overconfident(300)
     twice, unit = np.tile(np.arange(300), 2), np.tile(np.arange(300), 2)
     found = cal.recalibration_gain(y[twice], c[twice], units=unit, maps="platt")
-    fold = fold_numbers(cal.predictions(y[twice], c[twice]), 10, unit, 0)
+    fold = fold_numbers(cal.predictions(y[twice], c[twice]).in_units(unit), 10, 0)
     assert (fold[:300] == fold[300:]).all()
     once = cal.recalibration_gain(y, c, folds=fold[:300], maps="platt").rows[0]
     assert found.rows[0].gain == pytest.approx(once.gain, rel=1e-6)
@@ -233,8 +233,8 @@ def test_units_stay_together_and_the_error_counts_them():
 def test_folds_do_not_look_at_the_labels():
     y, c = overconfident(200)
     p, q = cal.predictions(y, c), cal.predictions(1 - y, c)
-    np.testing.assert_array_equal(fold_numbers(p, 10, None, 3), fold_numbers(q, 10, None, 3))
-    sizes = np.bincount(fold_numbers(p, 7, None, 0))
+    np.testing.assert_array_equal(fold_numbers(p, 10, 3), fold_numbers(q, 10, 3))
+    sizes = np.bincount(fold_numbers(p, 7, 0))
     assert sizes.max() - sizes.min() <= 1
     assert len(sizes) == 7
 

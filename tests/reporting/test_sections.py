@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.data.belonging import as_times
 from calibrary.data.matches import Matches
 from calibrary.evaluation import evaluate_data
 from calibrary.inference.overall.drift import drift
@@ -28,18 +29,20 @@ from calibrary.recalibrate import MapGain, RecalibrationGain
 from calibrary.reporting import affected, decisions, help, parts, period, phrases, provenance
 from calibrary.reporting.figures import picture
 from calibrary.reporting.numbers import number
-from calibrary.reporting.sections import ORDER, SECTIONS, Context, made
+from calibrary.reporting.sections import ORDER, SECTIONS, Asked, Context, made
 from calibrary.reporting.together import overlay
 
 # -- data ------------------------------------------------------------------------------------------------
 
 
 def context(data, *, draws=49, metrics=("ece",), primary="ece", asked=None, **question):
+    asked = {"primary": primary, **(asked or {})}
+    data = data.in_units(asked.get("units")).at_times(asked.get("time"))
     asks = Question(n_resamples=draws or 1, rng=0, **question)
     table = evaluate_data(
         data, asks, metrics=list(metrics), intervals=draws > 0, tests=draws > 0, primary=primary if draws else None
     )
-    return Context(data, asks, table, draws, {"primary": primary, **(asked or {})})
+    return Context(data, asks, table, draws, Asked(**asked))
 
 
 def bent(n, slope=1.0, seed=0):
@@ -517,7 +520,7 @@ def test_weights_count_copies_of_rows():
     ],
 )
 def test_times_people_have(given, said):
-    time = period.Times(period.as_times(np.asarray(given)))
+    time = period.Times(as_times(np.asarray(given)))
     assert [None if gap else time.words(v) for v, gap in zip(time.value, time.missing, strict=True)] == said
 
 
@@ -532,7 +535,7 @@ def test_times_people_have(given, said):
 )
 def test_times_that_cannot_be_read(given, message):
     with pytest.raises(ValueError, match=message):
-        period.as_times(np.asarray(given))
+        as_times(np.asarray(given))
 
 
 def spread(days, a_day):
@@ -779,7 +782,7 @@ def test_weights_and_units_in_decisions():
         (written.net_benefit, written.low, written.high, written.advantage_low)
     )
     doubled = cal.predictions(np.repeat(y, 2), np.repeat(c, 2))
-    by_unit = decisions.judged(doubled, np.array([0.3]), 0.95, units=np.repeat(np.arange(200), 2))[0]
+    by_unit = decisions.judged(doubled.in_units(np.repeat(np.arange(200), 2)), np.array([0.3]), 0.95)[0]
     single = decisions.judged(cal.predictions(y, c), np.array([0.3]), 0.95)[0]
     assert by_unit.high - by_unit.low == pytest.approx(single.high - single.low)
 

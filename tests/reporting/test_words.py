@@ -103,9 +103,9 @@ def said(data, decision=None, units=None, **facts):
     known = {"perfect": 0.0, "range": (0.0, 1.0), "null_mean": 0.02, "null_high": 0.04, **facts}
     row = Row(id="ece", name="expected calibration error", family="bin", **known)
     question = cal.Question(rng=0)
-    found = as_data(data[0], *(data[1:] or (None,)), {})
-    made = replace(decide(found, question, units=units), **(decision or {}))
-    return words.answer(found, question, row, made, units)
+    found = as_data(data[0], *(data[1:] or (None,)), {}).in_units(units)
+    made = replace(decide(found, question), **(decision or {}))
+    return words.answer(found, question, row, made)
 
 
 SIZE = {"value": 0.2, "low": 0.15, "high": 0.25}
@@ -347,7 +347,7 @@ def places(gaps: dict[int, float], n: int = 400) -> tuple[np.ndarray, np.ndarray
 
 def ranges(data, **keywords):
     question = cal.Question(options={"n_bins": 10})
-    return words.where(look_at(cal.predictions(*data), question, keywords.get("units"), None), question)
+    return words.where(look_at(cal.predictions(*data).in_units(keywords.get("units")), question), question)
 
 
 def test_where_names_ranges_beyond_chance_worst_first_and_allows_for_their_number():
@@ -368,10 +368,10 @@ def test_where_and_classes_count_units_once():
     assert ranges(ten) != []
     assert ranges(ten, units=np.repeat(np.arange(len(y)), 10)) == []
     y, p = several(140, 200, 0.8)
-    look = look_at(cal.predictions(np.repeat(y, 5), np.repeat(p, 5, axis=0)), cal.Question(), None, None)
+    look = look_at(cal.predictions(np.repeat(y, 5), np.repeat(p, 5, axis=0)), cal.Question())
     assert words.classes(look)[0].startswith("Classes: 0 predicted 80%, occurred 70%")
     units = np.repeat(np.arange(200) % 20, 5)
-    look = look_at(cal.predictions(np.repeat(y, 5), np.repeat(p, 5, axis=0)), cal.Question(), units, None)
+    look = look_at(cal.predictions(np.repeat(y, 5), np.repeat(p, 5, axis=0)).in_units(units), cal.Question())
     assert "Classes" in words.classes(look)[0]
 
 
@@ -381,7 +381,7 @@ def test_the_bound_of_a_range_is_the_binomial_tail():
     between = 0
     for n in (30, 41):
         for k in range(n + 1):
-            look = look_at(cal.predictions(*exact({0.2: (k, n), 0.9: (45, 50)})), cal.Question(), None, None)
+            look = look_at(cal.predictions(*exact({0.2: (k, n), 0.9: (45, 50)})), cal.Question())
             beyond = beyond_chance(look, (look.c > 0.5).astype(np.intp), 0.05)[0]
             tail = min(binom.sf(k - 1, n, 0.2), binom.cdf(k, n, 0.2))
             assert beyond[0] == (tail <= 0.05 / 4)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import one_of
 from calibrary.base.once import once
-from calibrary.data.checks import Array, Indices, as_floats, refuse_negative
+from calibrary.data.belonging import as_times
+from calibrary.data.checks import Array, Indices, as_array, as_floats, refuse_negative
 from calibrary.data.parts import part_of_each, split_rows
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
@@ -46,6 +47,13 @@ class Overlaps(NamedTuple):
     row: Indices
 
 
+class ByCategory(NamedTuple):
+    """The detections of each category that has any, by its name; and for every detection, which of them it is in."""
+
+    parts: tuple[tuple[str, Matches], ...]
+    member: Indices
+
+
 @dataclass(frozen=True, eq=False)
 class Matches:
     """Matched detections, the one input of every detection metric. Nothing in it can be changed.
@@ -77,10 +85,18 @@ class Matches:
         Where a metric is the mean over several IoU thresholds: which.
     only : int or None
         The category these are a view of; None for all of them.
+    time : (n_images,) array or None
+        When each image was: dates or numbers.
     """
 
     #: Rows stand for as many detections as they weigh (a state): what counts rows then counts the weight.
     counted = False
+    #: What one of them is called, and several; what is predicted of it; what is seen where a confidence is stated.
+    noun, nouns = "detection", "detections"
+    class_noun, class_nouns = "category", "categories"
+    outcome = "precision"
+    #: The name of the one view that these data have of themselves: is a detection correct?
+    own_view = "detections"
 
     score: Array
     correct: Flags
@@ -102,6 +118,7 @@ class Matches:
     only: int | None = None
     again: Callable[..., Matches] | None = field(default=None, repr=False)
     overlapping: Callable[[float], Overlaps] | None = field(default=None, repr=False)
+    time: NDArray[Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for value in (*vars(self).values(), *vars(self.objects).values()):
@@ -356,17 +373,122 @@ class Matches:
     def parts(self, by: Any) -> list[tuple[Hashable, Matches]]:
         """The images split by a value of each, or ``by="image"`` one by one."""
         values = part_of_each(by, self.images, "image")
-        return [(key, self._of_images(images)) for key, images in split_rows(values, lambda v, name: v)]
+        return [(key, self.part(images)) for key, images in split_rows(values, lambda v, name: v)]
 
-    def _of_images(self, images: Indices) -> Matches:
+    def part(self, rows: Indices) -> Matches:
+        """Some of the images, by their positions, with all that is in them."""
         here = np.zeros(self.n_images, dtype=bool)
-        here[images] = True
+        here[rows] = True
         again = self.again
         return self._taking(
             here[self.image],
             objects=replace(self.objects, real=self.objects.real & here[self.objects.image]),
-            again=None if again is None else lambda **options: again(**options)._of_images(images),
+            again=None if again is None else lambda **options: again(**options).part(rows),
         )
+
+    def with_probability(self, probability: Array) -> Matches:
+        """The same detections with other confidences: matched as they are, since no box moves."""
+        return replace(self, score=probability, again=None, overlapping=None)
+
+    @property
+    def probability(self) -> Array:
+        """The confidence of each detection."""
+        return self.score
+
+    @property
+    def total(self) -> float:
+        """Number of detections (weights, if there are any)."""
+        return float(self.weights.sum())
+
+    # -- what travels with the detections -------------------------------------------------------
+
+    def in_units(self, units: Any = None, blocks: Any = None) -> Self:
+        """The same detections: those of an image belong together already, and nothing else is taken."""
+        if units is None and blocks is None:
+            return self
+        name = "units" if blocks is None else "blocks"
+        raise ValueError(f"{name}= is for predictions: detections are drawn with their whole image already")
+
+    def at_times(self, time: Any = None) -> Self:
+        """The same detections with the date of each image, or a number such as a year or a batch."""
+        return self if time is None else replace(self, time=as_times(self.align(time, "time")))
+
+    def one_by_one(self) -> Self:
+        """The same detections: those of an image stay together."""
+        return self
+
+    @property
+    def in_groups(self) -> bool:
+        """Was it said which detections belong together? Nobody has to: those of an image do."""
+        return False
+
+    @property
+    def units(self) -> Indices:
+        """What each detection belongs to: its image."""
+        return self.image
+
+    # -- columns and words ----------------------------------------------------------------------
+
+    @property
+    def n_places(self) -> int:
+        """How many values a column has: one for each image."""
+        return self.n_images
+
+    def align(self, values: Any, name: str) -> NDArray[Any]:
+        """A column with one value for each image, refused where it is not."""
+        array = as_array(values, name)
+        if array.shape != (self.n_images,):
+            raise ValueError(
+                f"{name} has shape {array.shape}: for detections give one value for each of the {self.n_images} "
+                "images, in their order"
+            )
+        return array
+
+    def rows_of(self, column: NDArray[Any]) -> NDArray[Any]:
+        """The value of each detection in a column: that of its image."""
+        return column[self.image]
+
+    def summed(self, x: Array) -> Array:
+        """A number of each detection added up for each image."""
+        total: Array = np.bincount(self.image, x, self.n_images).astype(np.float64)
+        return total
+
+    @property
+    def positive(self) -> None:
+        """The name of the class whose probability is stated: none, a detection is correct or not."""
+        return None
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether a detection is correct comes from its box, so that it cannot be another one's."""
+        return False
+
+    def by_class(self) -> ByCategory:
+        """The detections of each category that has any."""
+        present = np.flatnonzero(self.n_detections)
+        apart = self.by_category()
+        parts = tuple((self.names[k], apart[self.categories[k]]) for k in present)
+        return ByCategory(parts, np.searchsorted(present, self.category))
+
+    @property
+    def contents(self) -> dict[str, Any]:
+        """What the data are about, in words and numbers."""
+        return {"images": self.n_images, "categories": len(self.categories)}
+
+    @property
+    def making(self) -> dict[str, Any]:
+        """How the outcomes came to be, in words and numbers."""
+        return {"matching rule": self.matching or "matched before", "IoU threshold": self.iou_threshold}
+
+    @property
+    def digest_parts(self) -> tuple[tuple[str, ...], tuple[NDArray[Any], ...]]:
+        """What tells these data from others: the names of the categories, then what is known of each detection."""
+        whole = (self.score, self.iou, self.correct.astype(np.int64), self.category, self.image)
+        return self.names, (*whole, *(() if self.weight is None else (self.weight,)))
+
+    def note_for(self, facts: Any, question: Any) -> str:
+        """What must be said beside a metric that reads the detections as predictions; of others nothing."""
+        return "" if facts.reads == "matches" else self.as_predictions().note_for(facts, question)
 
     def check_labels(self, facts: Any, lens: Looks) -> None:
         """Outcomes of detections are always right or wrong."""

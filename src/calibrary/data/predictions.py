@@ -7,15 +7,17 @@ views (sort order, ties, columns) are computed once per object.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import one_of
 from calibrary.base.once import once
+from calibrary.data.belonging import Together, as_times, together_by
 from calibrary.data.checks import (
     Array,
     Indices,
@@ -93,6 +95,14 @@ class Predictions:
     ascending: bool = False
     #: Rows stand for as many predictions as they weigh (a state): limits that count rows then count the weight.
     counted: bool = False
+    #: What one of them is called, and several; what is predicted of it; what is seen where a confidence is stated.
+    noun, nouns = "row", "rows"
+    class_noun, class_nouns = "class", "classes"
+    outcome = "observed"
+    #: The name of the one view that these data have of themselves; None: a lens shows one.
+    own_view: str | None = None
+    _together: Together | None = None
+    _time: NDArray[Any] | None = None
     _parent: tuple[Predictions, NDArray[np.bool_] | None] | None = None
     _device: Any = None
 
@@ -439,12 +449,138 @@ class Predictions:
 
     def parts(self, by: Any) -> list[tuple[Hashable, Predictions]]:
         """The rows split by columns: what the rows of a part share, and the part."""
-        return [(key, self._part(rows)) for key, rows in split_rows(by, self.align)]
+        return [(key, self.part(rows)) for key, rows in split_rows(by, self.align)]
 
-    def _part(self, rows: Indices) -> Predictions:
+    def part(self, rows: Indices) -> Predictions:
+        """Some of these rows, by their positions, with all that they carry."""
         part = self.subset(rows, self.y[rows], self.probability[rows], classes=self._classes, origin=self.origin)
         part.exclusive = self.exclusive  # a part is looked at as the whole is
+        part._together, part._time = self._from_source("_together"), self._from_source("_time")
         return part
+
+    def with_probability(self, probability: Array) -> Predictions:
+        """The same rows with other probabilities: in the same columns, or of two classes that of the second."""
+        alone = self.k == 2 and probability.shape == (self.n,)
+        if probability.shape != self.probability.shape and not alone:
+            raise ValueError(
+                f"probability has shape {probability.shape} and these predictions {self.probability.shape}: give one "
+                "for each"
+            )
+        return self.view(self.y[:, 1] if alone and self.y.ndim == 2 else self.y, probability, self._classes)
+
+    # -- what travels with the rows ---------------------------------------------------------------
+
+    def in_units(self, units: Any = None, blocks: Any = None) -> Self:
+        """The same rows, of which some belong together.
+
+        Parameters
+        ----------
+        units : array-like of shape (N,), optional
+            The patient, prompt or user of each row.
+        blocks : int or True, optional
+            Rows are in time order, and runs of this many (True: N^(1/3)) belong together.
+        """
+        together = together_by(units, blocks, self.rows, self.n_input, self.align)
+        return self if together is None else self._carrying(_together=together)
+
+    def at_times(self, time: Any = None) -> Self:
+        """The same rows with the date of each, or a number such as a year or a batch."""
+        if time is None:
+            return self
+        here = as_times(self.align(time, "time"))
+        if self.rows is None:
+            return self._carrying(_time=here)
+        every = np.full(self.n_input, np.datetime64("NaT") if here.dtype.kind == "M" else np.nan, dtype=here.dtype)
+        every[self.rows] = here
+        return self._carrying(_time=every)
+
+    def one_by_one(self) -> Self:
+        """The same rows, each by itself whatever belongs together."""
+        return self if self.together is None else self._carrying(_together=_APART)
+
+    def _carrying(self, **carried: Any) -> Self:
+        same = copy.copy(self)
+        for name in ("_views", "units"):  # views lead back to these rows, and would not carry what is new
+            same.__dict__.pop(name, None)
+        same.__dict__.update(carried)
+        return same
+
+    def _from_source(self, name: str) -> Any:
+        """What these rows carry, or those they are a view of."""
+        own = self.__dict__.get(name)
+        if own is not None:
+            return own
+        source = self.origin if self.parent is None else self.parent
+        return source._from_source(name) if source is not None and source.n_input == self.n_input else None
+
+    @property
+    def together(self) -> Together | None:
+        """Which rows belong together; None: each row is by itself."""
+        found: Together | None = self._from_source("_together")
+        return None if found is _APART else found
+
+    @property
+    def in_groups(self) -> bool:
+        """Was it said which rows belong together?"""
+        return self.together is not None
+
+    @once
+    def units(self) -> Indices | None:
+        """What each row belongs to, numbered 0, 1, ...; None where each is by itself."""
+        together = self.together
+        if together is None:
+            return None
+        unit = together.unit if self.rows is None else together.unit[self.rows]
+        return np.unique(unit, return_inverse=True)[1].ravel()
+
+    @property
+    def time(self) -> NDArray[Any] | None:
+        """When each row was: a date to the microsecond, or a number; None where nobody said."""
+        every = self._from_source("_time")
+        return every if every is None or self.rows is None else every[self.rows]
+
+    # -- columns and words --------------------------------------------------------------------------
+
+    @property
+    def n_places(self) -> int:
+        """How many values a column has: one for each row."""
+        return self.n
+
+    def rows_of(self, column: NDArray[Any]) -> NDArray[Any]:
+        """The value of each row in a column: the column itself."""
+        return column
+
+    def summed(self, x: Array) -> Array:
+        """A number of each row added up for each value of a column: the number itself."""
+        return x
+
+    @property
+    def positive(self) -> Hashable | None:
+        """The name of the class whose probability is stated; None where there are several."""
+        return self.classes[1] if self.k == 2 else None
+
+    @property
+    def exchangeable(self) -> bool:
+        """Is each row one prediction, so that its label could be another row's?"""
+        return self.n_predictions == self.n
+
+    def by_class(self) -> None:
+        """Data of each class apart: none, since every row says something of all classes."""
+
+    @property
+    def contents(self) -> dict[str, Any]:
+        """What the data are about, in words and numbers."""
+        return {"classes": [str(c) for c in self.classes]}
+
+    @property
+    def making(self) -> dict[str, Any]:
+        """How the outcomes came to be, in words and numbers."""
+        return {} if self.positive is None else {"positive class": str(self.positive)}
+
+    @property
+    def digest_parts(self) -> tuple[tuple[Hashable, ...], tuple[NDArray[Any], ...]]:
+        """What tells these data from others: the names of the classes, then labels, probabilities and weights."""
+        return self.classes, (self.y, self.probability, *(() if self.w is None else (self.w,)))
 
     def check_labels(self, facts: Any, lens: Looks) -> None:
         """Refuse labels that are shares, or rows of labels, where the formula needs the class that occurred."""
@@ -558,6 +694,10 @@ class Predictions:
         if weight_type == "importance":
             return self.weight**2
         return self.counts(purpose).astype(np.float64)
+
+
+#: Carried by rows that belong together elsewhere and are taken one by one here.
+_APART = Together(np.empty(0, dtype=np.intp))
 
 
 # -- checking what the user passed ------------------------------------------------------------------

@@ -17,18 +17,22 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of, whole
+from calibrary.base.errors import one_of
 from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices, are_probabilities
 from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions
 
+_LABELS_APART = (
+    "rows belong together, and their labels cannot be drawn one by one: use method='auto', which flips residuals of "
+    "whole units, or data.one_by_one()"
+)
 #: Above this many copies of rows (and ten to a row) they are drawn as counts of each row instead of one by one.
 _MOST_COPIES = 100_000
 
@@ -159,6 +163,28 @@ class Sample(Protocol):
     def unit_row(self) -> Indices | None:
         """The row of each unit where rows have copies; None when units are rows or images."""
 
+    @property
+    def grouped(self) -> bool:
+        """Do rows belong together, in units or in runs of time?"""
+
+    @property
+    def unit(self) -> Indices | None:
+        """What each row, or detection, belongs to; None where each is by itself."""
+
+    @property
+    def of_rows(self) -> bool:
+        """Are rows of predictions drawn, alone or in units? Else images are."""
+
+    @property
+    def row_by_row(self) -> bool:
+        """Are rows drawn as they came, one by one?"""
+
+    def own_view(self, importance: bool) -> tuple[Predictions, Indices] | None:
+        """The one view that the data have of themselves, and what belongs together in it; None: a lens shows one.
+
+        Where weights count copies, each copy is written out.
+        """
+
     def bootstrap(self) -> Scheme:
         """Units drawn with replacement."""
 
@@ -202,6 +228,25 @@ class RowSample:
         return self.p
 
     @property
+    def grouped(self) -> bool:
+        return False
+
+    @property
+    def unit(self) -> Indices | None:
+        return None
+
+    @property
+    def of_rows(self) -> bool:
+        return True
+
+    @property
+    def row_by_row(self) -> bool:
+        return True
+
+    def own_view(self, importance: bool) -> None:
+        return None
+
+    @property
     def takes_truths(self) -> bool:
         return True
 
@@ -241,7 +286,7 @@ class RowSample:
             "needs each by itself: use smaller counts, or weight_type='importance'"
         )
 
-    def refuse_other_units(self, other: RowSample) -> None:
+    def refuse_other_units(self, other: Any) -> None:
         if not np.array_equal(self.p.y, other.p.y):
             raise ValueError("y_prob_a and y_prob_b belong to different rows: compare models on the same ones")
 
@@ -369,12 +414,33 @@ class RowSample:
 class UnitSample(RowSample):
     """Predictions whose rows belong together: units (patients, prompts) are drawn with all their rows.
 
-    ``unit`` is the unit of each row, 0, 1, ...; with ``block`` rows are in time order and runs of that length are drawn
-    from anywhere, while the units are the runs that cut the rows up.
+    The predictions carry what belongs together (:meth:`Predictions.in_units`). With ``block`` rows are in time order
+    and runs of that length are drawn from anywhere, while the units are the runs that cut the rows up.
     """
 
-    unit: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    block: int | None = None
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n_units < 2:
+            raise ValueError("units has one value only: at least two units are needed to see how they differ")
+
+    @property
+    def grouped(self) -> bool:
+        return True
+
+    @property
+    def row_by_row(self) -> bool:
+        return False
+
+    @property
+    def unit(self) -> Indices:
+        """The unit of each row, 0, 1, ..."""
+        unit = self.p.units
+        assert unit is not None
+        return unit
+
+    @property
+    def block(self) -> int | None:
+        return None if self.p.together is None else self.p.together.block
 
     @property
     def unit_row(self) -> None:
@@ -388,13 +454,19 @@ class UnitSample(RowSample):
     def takes_truths(self) -> bool:
         return False
 
-    def refuse_other_units(self, other: RowSample) -> None:
+    def refuse_other_units(self, other: Any) -> None:
         super().refuse_other_units(other)
-        if not (isinstance(other, UnitSample) and np.array_equal(self.unit, other.unit)):
+        if other.unit is None or not np.array_equal(self.unit, other.unit):
             raise ValueError("the two models have different units: compare them on the same ones")
 
     def each_copy(self) -> Predictions:
         raise ValueError("method='swap' exchanges single rows: with units or blocks use the bootstrap")
+
+    def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
+        raise ValueError(_LABELS_APART)
+
+    def consistency(self, truth: Array | None = None) -> Scheme:
+        raise ValueError(_LABELS_APART)
 
     @once
     def _copies(self) -> NDArray[np.int64]:
@@ -439,27 +511,6 @@ class UnitSample(RowSample):
         )
 
 
-def in_units(sample: Sample, units: Any = None, blocks: Any = None) -> Sample:
-    """The sample with rows that belong together: by an array of units, or as runs of a length in time order."""
-    if units is None and blocks is None:
-        return sample
-    if units is not None and blocks is not None:
-        raise TypeError("units and blocks both say which rows belong together: pass one of them")
-    name = "units" if blocks is None else "blocks"
-    if not isinstance(sample, RowSample):
-        raise ValueError(f"{name}= is for predictions: detections are drawn with their whole image already")
-    p = sample.p
-    if units is not None:
-        unit = np.unique(p.align(units, "units"), return_inverse=True)[1].ravel()
-        if unit.max(initial=0) == 0:
-            raise ValueError("units has one value only: at least two units are needed to see how they differ")
-        return UnitSample(p, sample.weight_type, unit)
-    length = round(p.n ** (1 / 3)) if blocks is True else whole("blocks", blocks)
-    if 2 * length > p.n:
-        raise ValueError(f"blocks={length} is too long for {p.n} rows: at least two blocks must fit")
-    return UnitSample(p, sample.weight_type, np.arange(p.n) // length, length)
-
-
 @dataclass(frozen=True)
 class ImageSample:
     """Matched detections ready to be drawn from: units are images, with all their detections and objects."""
@@ -474,6 +525,33 @@ class ImageSample:
     @once
     def p(self) -> Predictions:
         return self.found.as_predictions()
+
+    @property
+    def grouped(self) -> bool:
+        return False
+
+    @property
+    def unit(self) -> Indices:
+        return self.found.image
+
+    @property
+    def of_rows(self) -> bool:
+        return False
+
+    @property
+    def row_by_row(self) -> bool:
+        return False
+
+    def own_view(self, importance: bool) -> tuple[Predictions, Indices]:
+        """Was a detection right, and how sure was it? Those of an image belong together; copies of one do not."""
+        view, image = self.p, self.found.image
+        if view.w is None or importance:
+            return view, image
+        copies = view.counts("the decision")
+        row = np.repeat(np.arange(view.n), copies)
+        copy = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
+        unit = np.unique(np.column_stack([image[row], copy]), axis=0, return_inverse=True)[1].ravel()
+        return Predictions(view.y[row], view.c[row]), unit
 
     @property
     def n_units(self) -> int:
@@ -552,7 +630,11 @@ class ImageSample:
         raise ValueError("method='consistency' is for predictions; detections have method='monte-carlo'")
 
 
-sample_of.register(Predictions, RowSample)
+@sample_of.register
+def _(data: Predictions, weight_type: str = "frequency") -> RowSample:
+    return RowSample(data, weight_type) if data.together is None else UnitSample(data, weight_type)
+
+
 sample_of.register(Matches, ImageSample)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import one_of
-from calibrary.data import Matches
+from calibrary.data import Matches, as_matches
 from calibrary.data.checks import Array
 from calibrary.metrics.machinery.declare import Result
 
@@ -64,8 +64,10 @@ def detection_thresholds(matches: Matches, *, objective: str = "lrp") -> Detecti
     True
     """
     one_of("objective", objective, ("lrp", "f1"))
-    if not isinstance(matches, Matches):
+    given = as_matches(matches)
+    if given is None:
         raise TypeError("detection_thresholds takes matched detections: make them with calibrary.match_detections")
+    matches = given
     tau = 0.5 if matches.iou_threshold is None else matches.iou_threshold
     thresholds: dict[Hashable, float] = {}
     errors: dict[Hashable, float] = {}

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from calibrary.base.errors import suggest
+from calibrary.data import is_data
 from calibrary.data.checks import Array
 from calibrary.data.lens import Lens, as_lens
-from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions, predictions
 
 #: Resampled figures merge confidences closer than this fraction: far below their Monte-Carlo noise.
@@ -98,7 +98,7 @@ def binary_view(
     views = p.through(chosen)
     if views.several or not views.views[0].binary:
         raise ValueError(f"lens={chosen.name!r} gives several views: a diagram shows one, use plots.small_multiples")
-    return views.views[0], "detections" if isinstance(y_true, Matches) else chosen.name
+    return views.views[0], (y_true.own_view if is_data(y_true) else None) or chosen.name
 
 
 Made = TypeVar("Made", bound=FigureData)

@@ -11,12 +11,12 @@ from calibrary.data.checks import Indices
 from calibrary.data.predictions import Predictions
 
 
-def fold_numbers(p: Predictions, folds: Any = 10, units: Any = None, rng: Any = 0) -> Indices:
+def fold_numbers(p: Predictions, folds: Any = 10, rng: Any = 0) -> Indices:
     """The fold of every row, 0, 1, ...: drawn at random without a look at the labels, or as given.
 
     Folds that hold the classes in equal parts would tell each map the share of the labels it is judged on.
     """
-    unit = None if units is None else np.unique(p.align(units, "units"), return_inverse=True)[1].ravel()
+    unit = p.units
     if np.ndim(folds) > 0:
         return _given(p, folds, unit)
     k = whole("folds", folds, 2)

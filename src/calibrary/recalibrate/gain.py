@@ -16,7 +16,7 @@ from calibrary.metrics.machinery.entry import Entry
 from calibrary.recalibrate.candidates import CandidateMap, candidates
 from calibrary.recalibrate.fitted import end_of, fit_candidate, problem
 from calibrary.recalibrate.folds import fold_numbers
-from calibrary.recalibrate.inputs import refuse_mixed_scales, units_of
+from calibrary.recalibrate.inputs import in_units, refuse_mixed_scales
 from calibrary.recalibrate.scores import MeanWithError, ece_and_null, row_score, row_scores
 from calibrary.recalibrate.table import MapGain, RecalibrationGain
 
@@ -89,19 +89,19 @@ def recalibration_gain(
     >>> print(gain.sentence[:59])
     Temperature scaling would lower the log loss by .450 (se .1
     """
-    units = units_of(y_true) if units is None else units
     if y_prob is not None:
         refuse_mixed_scales(as_array(y_prob, "y_prob"))
-    p = problem(predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label))
+    given = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+    p = problem(in_units(given, y_true, units))
     entry = row_score(score)
     tried = candidates(maps, p.k)
-    fold = fold_numbers(p, folds, units, rng)
+    fold = fold_numbers(p, folds, rng)
     refuse_one_class_left(p, fold)
     mapped, skipped = cross_fitted(p, tried, fold, ends)
     if not mapped:
         raise ValueError("no map could be fitted: " + "; ".join(f"{k}: {v}" for k, v in skipped.items()))
     end = end_of(p, ends)
-    before = Before.of(p, entry, end, units, n_bins, weight_type)
+    before = Before.of(p, entry, end, n_bins, weight_type)
     losses = {word: row_scores(entry, p, q) for word, q in mapped.items()}
     rows = [before.against(c.word, c.spoken, mapped[c.word], losses[c.word]) for c in tried if c.word in mapped]
     return RecalibrationGain(
@@ -138,7 +138,7 @@ class Before:
     ece_calibrated: float
 
     @classmethod
-    def of(cls, p: Predictions, entry: Entry, end: float, units: Any, n_bins: int, weight_type: str) -> Before:
+    def of(cls, p: Predictions, entry: Entry, end: float, n_bins: int, weight_type: str) -> Before:
         """Scored as stated, unless something called impossible happened: then with 0 and 1 as near as suits them best.
 
         As stated one such row would make everything infinite. Where none happened the model may be right to be
@@ -150,7 +150,7 @@ class Before:
             nearest = kindest_end(p, entry, end)
             losses = row_scores(entry, p, inside(p.probability, nearest))
         ece = ece_and_null(p, p.probability, n_bins)
-        return cls(p, losses, n_impossible, nearest, MeanWithError(p, units, weight_type), n_bins, *ece)
+        return cls(p, losses, n_impossible, nearest, MeanWithError(p, weight_type), n_bins, *ece)
 
     @property
     def score(self) -> float:

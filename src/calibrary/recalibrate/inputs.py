@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.data import is_data
 from calibrary.data.checks import Array, as_array, checked_probabilities, outside, shown_place, sigmoid, softmax
-from calibrary.data.matches import Matches
+from calibrary.data.predictions import Predictions
 
 
 def probabilities(p: Any, *, logits: bool = False) -> Array:
@@ -105,9 +106,11 @@ def class_names(y: NDArray[Any], p: Array, columns: Sequence[Any] | None) -> tup
     )
 
 
-def units_of(data: Any) -> Any:
-    """What stays together in data that know it: the detections of an image."""
-    return data.image if isinstance(data, Matches) else None
+def in_units(p: Predictions, given: Any, units: Any) -> Predictions:
+    """The predictions in the units that were named, or else in those that the data they are of know themselves."""
+    if units is None and is_data(given) and p.together is None:
+        units = given.units
+    return p.in_units(units)
 
 
 def column_names(p: Any) -> list[Any] | None:

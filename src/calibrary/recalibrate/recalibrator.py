@@ -5,22 +5,21 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.data import Data, is_data
 from calibrary.data.checks import Array, as_array
-from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.recalibrate import file
 from calibrary.recalibrate.candidates import NAMES, candidate
 from calibrary.recalibrate.fitted import IDENTITY, FittedMap, end_of, fit_candidate, problem
 from calibrary.recalibrate.fitted_rows import FittedRows
 from calibrary.recalibrate.gain import Before, recalibration_gain
-from calibrary.recalibrate.inputs import class_names, column_names, probabilities, refuse_swapped, units_of
+from calibrary.recalibrate.inputs import class_names, column_names, in_units, probabilities, refuse_swapped
 from calibrary.recalibrate.scores import row_score, row_scores
 from calibrary.recalibrate.table import MapGain, RecalibrationGain
 
@@ -118,9 +117,8 @@ class Recalibrator:
         p = problem(whole)
         self.gain_: RecalibrationGain | None = None
         if isinstance(self.map, str) and self.map == "auto":
-            units = units_of(X) if units is None else units
             self.gain_ = recalibration_gain(
-                p, score=self.scoring, folds=self.folds, units=units, ends=self.ends, rng=self.rng,
+                in_units(p, X, units), score=self.scoring, folds=self.folds, ends=self.ends, rng=self.rng,
                 weight_type=_weight_type(p),
             )  # fmt: skip
             chosen = self.gain_.advice
@@ -136,7 +134,7 @@ class Recalibrator:
 
     def _predictions(self, X: Any, y: Any, sample_weight: Any) -> Predictions:
         """The checked rows of a fit; sets what is known about the columns."""
-        if isinstance(X, Matches | Predictions):
+        if is_data(X):
             made = predictions(X, sample_weight=sample_weight)
             self.classes_ = np.array(made.classes)
             self.n_features_in_ = 1 if made.binary else made.k
@@ -171,9 +169,8 @@ class Recalibrator:
 
     def transform(self, X: Any) -> Any:
         """The recalibrated probabilities, in the shape of the input; matched detections with their new scores."""
-        if isinstance(X, Matches):
-            self._require_columns(1)
-            return replace(X, score=self._mapped(X.score), again=None)
+        if is_data(X):
+            return X.with_probability(self._mapped(self._stated(X)))
         given = np.shape(X) if isinstance(X, list | tuple) else as_array(X, "p").shape
         q = self._mapped(self._checked(X))
         if len(given) == 2 and q.ndim == 1:
@@ -182,7 +179,7 @@ class Recalibrator:
 
     def predict_proba(self, X: Any) -> Array:
         """The recalibrated probabilities, one column for each of ``classes_``."""
-        q = self._mapped(X.score if isinstance(X, Matches) else self._checked(X))
+        q = self._mapped(self._stated(X) if is_data(X) else self._checked(X))
         return np.column_stack([1.0 - q, q]) if q.ndim == 1 else q
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -194,6 +191,11 @@ class Recalibrator:
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit, and recalibrate the same rows: for looking at, never for judging."""
         return self.fit(X, y, sample_weight).transform(X)
+
+    def _stated(self, X: Data) -> Array:
+        """The probabilities of data that were checked before: one column where there are two classes."""
+        self._require_columns(1 if X.probability.ndim == 1 else X.probability.shape[1])
+        return X.probability[:, 1] if X.probability.ndim == 2 and X.probability.shape[1] == 2 else X.probability
 
     def _checked(self, X: Any) -> Array:
         """Probabilities of the classes the map was fitted to: one column where there are two."""
@@ -237,13 +239,12 @@ class Recalibrator:
         self, X: Any, y: Any = None, sample_weight: Any = None, *, units: Any = None, n_bins: int = 15
     ) -> MapGain:
         """What the map does to rows it was not fitted to: score and ECE before and after, with standard error."""
-        p = self._new_rows(X, y, sample_weight)
-        units = units_of(X) if units is None else units
+        p = in_units(self._new_rows(X, y, sample_weight), X, units)
         word = self.map_
         end = self.fitted_map_.end or end_of(p, self.ends)
         q = self.fitted_map_(p.probability)
         entry = row_score(self.scoring)
-        before = Before.of(p, entry, end, units, n_bins, _weight_type(p))
+        before = Before.of(p, entry, end, n_bins, _weight_type(p))
         return before.against(word, NAMES.get(word, word), q, row_scores(entry, p, q))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -254,7 +255,7 @@ class Recalibrator:
     def _new_rows(self, X: Any, y: Any, sample_weight: Any) -> Predictions:
         """Checked rows with the classes of the fit; those of the fit itself are refused."""
         self._require_fit()
-        if isinstance(X, Matches | Predictions):
+        if is_data(X):
             p = problem(predictions(X, sample_weight=sample_weight))
             self._require_columns(1 if p.binary else p.k)
         else:

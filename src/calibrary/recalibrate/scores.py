@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from calibrary.data.checks import Array
@@ -46,9 +44,9 @@ def spoken_score(id: str) -> str:
 class MeanWithError:
     """The weighted mean of numbers, one per row, and its standard error over rows or units."""
 
-    def __init__(self, p: Predictions, units: Any, weight_type: str) -> None:
+    def __init__(self, p: Predictions, weight_type: str) -> None:
         self.p = p
-        self.unit = None if units is None else np.unique(p.align(units, "units"), return_inverse=True)[1].ravel()
+        self.unit = p.units
         self.square_weight = None if p.w is None else p.variance_weight(weight_type, "a standard error")
         self.n = p.total if weight_type == "frequency" else float(p.n)
 

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import heard
+from calibrary.data import Data
 from calibrary.data.checks import Indices, as_array
-from calibrary.data.matches import Matches
+from calibrary.data.matches import ByCategory
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.segments import FEW_VALUES, Column, partitions
 from calibrary.inference.draw.look import look_at
@@ -26,7 +27,7 @@ from calibrary.metrics.segments.multicalibration import SegmentsTestResult, mult
 from calibrary.question import Question
 from calibrary.reporting.model import ClassRow, GroupRow
 from calibrary.reporting.numbers import ends, number
-from calibrary.reporting.parts import LEAST_ROWS, Part, aligned, each_part, part_of, units_words
+from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, units_words
 from calibrary.reporting.phrases import counted, metric_words, p_words, percent, whole_number
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 from calibrary.reporting.words import off_classes
@@ -47,16 +48,16 @@ N_CUTS = 3
 @section("affected")
 def affected(context: Context) -> Section | None:
     """The segments of the columns in ``by``, and the worst of all intersections of two."""
-    by, metric = context.asked.get("by"), context.primary
+    by, metric = context.asked.by, context.primary
     if by is None or metric is None:
         return None
     columns = levels_by_name(by, context)
     chosen = _segments(columns, context)
-    parts = each_part(context, [(s.name, part_of(context.data, s.rows)) for s in chosen.measured], metric)
+    parts = each_part(context, [(s.name, context.data.part(s.rows)) for s in chosen.measured], metric)
     test, reason = _worst(columns, context)
     name = metric_words(metric.id, metric.name)
     sentences = [
-        *([] if test is None else [worst_words(test, context.things)]),
+        *([] if test is None else [worst_words(test, context.data.nouns)]),
         *([] if not reason else [f"No test of the worst segment was made: {reason}"]),
         segments_words(parts, name, test is not None and bool(test.pvalue < 0.05)),
         *chosen.left_out,
@@ -67,7 +68,7 @@ def affected(context: Context) -> Section | None:
         "affected",
         "Who is affected",
         tuple(sentences),
-        (_table(parts, name, context.things),),
+        (_table(parts, name, context.data),),
         figures,
         {"segments": [asdict(p) for p in parts], "worst": None if test is None else _plain(test)},
     )
@@ -100,7 +101,7 @@ def levels_by_name(by: Any, context: Context) -> dict[str, Levels]:
         values, called = as_array(by[name], f"by[{name!r}]"), f"by[{str(name)!r}]"
         if values.ndim != 1:
             raise ValueError(f"{called} has {values.ndim} dimensions: give one value per row")
-        aligned(context, values, called)  # the right length, or a sentence
+        context.data.align(values, called)  # the right length, or a sentence
         columns[str(name)] = levels_of(values)
     return columns
 
@@ -161,9 +162,10 @@ class Chosen:
 
 def _segments(columns: dict[str, Levels], context: Context) -> Chosen:
     """Every column by itself, then the largest intersections of two: chosen by size, never by what was found."""
-    rows = _row_stand_in(context)
+    n = context.data.n_places
+    rows = Predictions(np.zeros(n, dtype=np.intp), np.zeros(n))  # what columns belong to
     made = [
-        Column(name, aligned(context, c.level, name), tuple(f"{name} = {word}" for word in c.words))
+        Column(name, context.data.align(c.level, name), tuple(f"{name} = {word}" for word in c.words))
         for name, c in columns.items()
     ]
     depths = [0] + [1] * len(made) + [2] * len(list(combinations(made, 2)))
@@ -196,20 +198,11 @@ def _left_out(found: list[Segment], kept: list[Segment], small: int) -> list[str
     return said
 
 
-def _row_stand_in(context: Context) -> Predictions:
-    """What columns belong to: the rows, or of a detector the images."""
-    if not isinstance(context.data, Matches):
-        return context.p
-    n = context.data.n_images
-    return Predictions(np.zeros(n, dtype=np.intp), np.zeros(n))
-
-
 def _worst(columns: dict[str, Levels], context: Context) -> tuple[SegmentsTestResult | None, str]:
     """The test of the worst segment, or why there is none."""
     if not context.draws:
         return None, ""
-    data = context.data
-    by = {name: c.text[data.image] if isinstance(data, Matches) else c.text for name, c in columns.items()}
+    by = {name: context.data.rows_of(c.text) for name, c in columns.items()}
     draws = max(context.draws, 999) if context.p.n <= _FEW_ROWS else context.draws
     try:
         with heard():
@@ -276,14 +269,13 @@ def segments_words(parts: list[Part], metric: str, worst_found: bool = False) ->
     return f"Miscalibrated beyond chance: {len(clear)} of {counted(len(tested), 'segment')}: {named}{more}.{few}"
 
 
-def _table(parts: list[Part], metric: str, things: str) -> Table:
+def _table(parts: list[Part], metric: str, data: Data) -> Table:
     rows = tuple(
         (p.name, whole_number(p.n), _number(p.mean_confidence), _number(p.frequency), _number(p.value),
          ends(p.low, p.high), p.p_words.removeprefix("p = ").removeprefix("p "), p.note)
         for p in parts
     )  # fmt: skip
-    happened = "precision" if things == "detections" else "observed"
-    head = ("segment", things, "mean confidence", happened, metric, "interval", "p adjusted", "note")
+    head = ("segment", data.nouns, "mean confidence", data.outcome, metric, "interval", "p adjusted", "note")
     caption = "p-values are adjusted for the number of segments (Holm); each segment has its own test."
     return Table(head, rows, caption).without_empty("note")
 
@@ -316,15 +308,17 @@ def _plain(test: SegmentsTestResult) -> dict[str, Any]:
 @section("classes")
 def classes(context: Context) -> Section | None:
     """How often each class was predicted and how often it occurred; of a detector, its categories."""
-    detector = isinstance(context.data, Matches)
-    rows = category_rows(context) if detector else _class_rows_of(context)
+    data, apart = context.data, context.data.by_class()
+    if apart is None:
+        rows, metric = class_rows(context.p, context.question, context.asked.decision), None
+    else:
+        rows, metric = category_rows(context, apart), context.primary
     if len(rows) < 2:
         return None
-    noun, happened = ("category", "precision") if detector else ("class", "observed")
-    many = "categories" if detector else "classes"
-    metric = context.primary if detector else None
+    many = data.class_nouns
     value = "class-wise ECE" if metric is None else metric_words(metric.id, metric.name)
-    head: tuple[str, ...] = (noun, context.things, "mean confidence", happened, value, "mean confidence is")
+    seen = (data.nouns, "mean confidence", data.outcome)
+    head: tuple[str, ...] = (data.class_noun, *seen, value, "mean confidence is")
     ranked = sorted(rows, key=lambda r: (not r.clear, -abs(r.mean_prediction - r.frequency)))
     cells = [_class_cells(r) for r in ranked]
     if not any(r.clear for r in rows):
@@ -340,7 +334,7 @@ def classes(context: Context) -> Section | None:
     if rest:
         tables.append(Table(head, tuple(rest), f"The other {len(rest)} {many}", folded=True))
     return Section(
-        "classes", f"The single {many}", (classes_words(ranked, many, detector),), tuple(tables),
+        "classes", f"The single {many}", (classes_words(ranked, many, apart is not None),), tuple(tables),
         data={"classes": [asdict(r) for r in rows]},
     )  # fmt: skip
 
@@ -350,13 +344,16 @@ def _class_cells(row: ClassRow) -> tuple[Any, ...]:
     return row.name, whole_number(row.n), row.mean_prediction, row.frequency, _number(row.value), off
 
 
-def classes_words(ranked: list[ClassRow], many: str, detector: bool) -> str:
-    """Which classes are predicted more or less often than they occur, beyond chance."""
+def classes_words(ranked: list[ClassRow], many: str, apart: bool) -> str:
+    """Which classes are predicted more or less often than they occur, beyond chance.
+
+    Of classes that are ``apart`` each row belongs to one, and it is right or wrong.
+    """
     clear = [r for r in ranked if r.clear]
     if not clear:
-        off = "right more or less often than stated" if detector else "predicted more or less often than it occurs"
+        off = "right more or less often than stated" if apart else "predicted more or less often than it occurs"
         return f"None of {len(ranked)} {many} is {off}, beyond chance."
-    verb = ("stated", "right") if detector else ("predicted", "occurred")
+    verb = ("stated", "right") if apart else ("predicted", "occurred")
     said = "; ".join(
         f"{r.name} {verb[0]} {percent(r.mean_prediction)}, {verb[1]} {percent(r.frequency)}" for r in clear[:NAMED]
     )
@@ -364,21 +361,14 @@ def classes_words(ranked: list[ClassRow], many: str, detector: bool) -> str:
     return f"{len(clear)} of {len(ranked)} {many} are off on average, beyond chance: {said}{more}."
 
 
-def _class_rows_of(context: Context) -> tuple[ClassRow, ...]:
-    asked = context.asked
-    return class_rows(context.p, context.question, asked.get("units"), asked.get("decision"))
-
-
-def class_rows(
-    p: Predictions, question: Question, units: Any = None, decision: Decision | None = None
-) -> tuple[ClassRow, ...]:
+def class_rows(p: Predictions, question: Question, decision: Decision | None = None) -> tuple[ClassRow, ...]:
     """Every class of several; ``clear`` where it is predicted more or less often than it occurs, beyond chance."""
     if p.k < 3:
         return ()
     entry = catalogue["ece"]
     with heard():
         ece = measure(entry, p, question.of(entry.options).changed(lens="class-wise", average=None))
-    mean, share, off = p.mean(p.p), p.class_share, off_classes(p, question, units, decision)
+    mean, share, off = p.mean(p.p), p.class_share, off_classes(p, question, decision)
     return tuple(
         ClassRow(str(name), round(float(share[k] * p.total), 6), float(mean[k]), float(share[k]),
                  float(np.atleast_1d(ece)[k]), off is not None and bool(off[k]))
@@ -386,15 +376,12 @@ def class_rows(
     )  # fmt: skip
 
 
-def category_rows(context: Context) -> tuple[ClassRow, ...]:
+def category_rows(context: Context, apart: ByCategory) -> tuple[ClassRow, ...]:
     """Every category that has a detection: how sure the detector was of it, and how often it was right."""
-    metric, question, matches = context.primary, context.question, context.data
-    present = [k for k, n in enumerate(matches.n_detections) if n]
-    off = _off_categories(matches, present, question)
-    by_category = matches.by_category()
+    metric, question = context.primary, context.question
+    off = _off_categories(context, apart.member)
     rows = []
-    for k, clear in zip(present, off, strict=True):
-        part = by_category[matches.categories[k]]
+    for (name, part), clear in zip(apart.parts, off, strict=True):
         p = part.as_predictions()
         value = math.nan
         if metric is not None and p.total >= LEAST_ROWS:
@@ -404,18 +391,17 @@ def category_rows(context: Context) -> tuple[ClassRow, ...]:
             if cautions:  # of bins too small to count, which would pass for a small error
                 value = math.nan
         stated, right = float(p.mean(p.c)), float(p.mean(p.y))
-        rows.append(ClassRow(str(matches.names[k]), float(p.total), stated, right, value, bool(clear)))
+        rows.append(ClassRow(str(name), float(p.total), stated, right, value, bool(clear)))
     return tuple(rows)
 
 
-def _off_categories(matches: Matches, present: list[int], question: Question) -> NDArray[np.bool_]:
+def _off_categories(context: Context, member: Indices) -> NDArray[np.bool_]:
     """Which categories are right more or less often than stated, beyond chance: all at once, images kept together."""
     with heard():
-        look = look_at(matches, question, None, None)
-    member = np.searchsorted(present, matches.category)
-    if look.view.n > len(matches):  # copies are written out
-        member = np.repeat(member, matches.as_predictions().counts("the categories"))
-    return beyond_chance(look, member, 1.0 - question.confidence_level)[0]
+        look = look_at(context.data, context.question)
+    if look.view.n > context.p.n:  # copies are written out
+        member = np.repeat(member, context.p.counts("the categories"))
+    return beyond_chance(look, member, 1.0 - context.question.confidence_level)[0]
 
 
 # -- the same as rows of a report ------------------------------------------------------------------------

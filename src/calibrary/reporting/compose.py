@@ -27,7 +27,7 @@ from calibrary.reporting.affected import class_rows_of, group_rows_of
 from calibrary.reporting.agreement import one_truth
 from calibrary.reporting.figures import curve_of, figures_of
 from calibrary.reporting.model import Report
-from calibrary.reporting.sections import Context, made
+from calibrary.reporting.sections import Asked, Context, made
 from calibrary.reporting.short import short_list
 
 
@@ -105,7 +105,7 @@ def report(
     True
     """
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
-    data = as_data(y_true, y_prob, given)
+    data = as_data(y_true, y_prob, given).in_units(units, blocks).at_times(time)
     p = data.read_as("predictions", "report")
     primary = catalogue[primary].key
     draws = default_resamples(p.n) if n_resamples is None else n_resamples
@@ -115,21 +115,16 @@ def report(
     )  # fmt: skip
     evaluation = evaluate_data(
         data, question, metrics=_with_primary(metrics, primary), ordinal=ordinal, intervals=draws > 0, tests=draws > 0,
-        primary=primary, units=units, blocks=blocks,
+        primary=primary,
     )  # fmt: skip
     view, _ = headline_view(p, question)
-    decision = decide(data, question, units=units, blocks=blocks) if draws > 0 else None
+    decision = decide(data, question) if draws > 0 else None
     evaluation = one_truth(evaluation, decision, data, question)
-    belong = units if blocks is None else runs_of(p, blocks)
-    answer = words.answer(data, question, evaluation.row(primary), decision, belong, evaluation)
+    answer = words.answer(data, question, evaluation.row(primary), decision, evaluation)
     if by is None and groups is not None:
         by = {"group": as_array(groups, "groups").astype(str)}
-    asked = {
-        "by": by, "time": time, "thresholds": thresholds, "units": belong, "blocks": blocks,
-        "source": source, "command": command, "primary": primary,
-        "decision": decision,
-    }  # fmt: skip
-    sections = made(Context(data, question, evaluation, draws, {k: v for k, v in asked.items() if v is not None}))
+    asked = Asked(by, thresholds, units, time, source, command, primary, decision)
+    sections = made(Context(data, question, evaluation, draws, asked))
     return Report(
         title=title,
         headline=answer.headline,
@@ -143,10 +138,10 @@ def report(
         question=question,
         classes=class_rows_of(sections),
         groups=() if groups is None else group_rows_of(sections, "group"),
-        notes=(*notes, _UNITS) if belong is not None else notes,
+        notes=(*notes, _UNITS) if data.in_groups else notes,
         sections=sections,
         short_list=short_list(data, question, evaluation, primary),
-        figures=figures_of(data, question, evaluation),
+        figures=figures_of(data.one_by_one(), question, evaluation),
         curve=curve_of(view),
     )
 
@@ -159,12 +154,6 @@ _UNITS = (
     "tests, which only metrics of residuals have, and for the comparison of models. Single segments and periods "
     "are measured row by row, and say so."
 )
-
-
-def runs_of(p: Predictions, blocks: Any) -> Any:
-    """The run of each row where rows are in time order: what belongs together, for all that is not drawn in blocks."""
-    length = round(p.n ** (1 / 3)) if blocks is True else int(blocks)
-    return np.arange(p.n_input) // max(length, 1)
 
 
 def default_resamples(n: int) -> int:

@@ -59,7 +59,7 @@ Decision = ThresholdDecision  # its name in 0.2, which pickles and imports may h
 @section("decisions")
 def decisions(context: Context) -> Section | None:
     """Net benefit and regret at every threshold in use, against acting on every row and on none."""
-    asked = context.asked.get("thresholds")
+    asked = context.asked.thresholds
     if asked is None or not np.size(asked):
         return None
     thresholds, view = np.unique(checked_thresholds(asked)), context.view
@@ -69,7 +69,7 @@ def decisions(context: Context) -> Section | None:
         return Section("decisions", title, (f"Decisions were not judged: {why}.",))
     level = context.question.confidence_level
     question = context.question
-    found = judged(view, thresholds, level, question.weight_type, question.rng, context.asked.get("units"))
+    found = judged(view, thresholds, level, question.weight_type, question.rng)
     return Section(
         "decisions",
         title,
@@ -92,13 +92,13 @@ def too_little(view: Predictions) -> str:
 
 
 def judged(
-    view: Predictions, thresholds: Array, level: float, weight_type: str = "frequency", rng: Any = 0, units: Any = None
+    view: Predictions, thresholds: Array, level: float, weight_type: str = "frequency", rng: Any = 0
 ) -> list[ThresholdDecision]:
     """Every threshold with its numbers; intervals are normal, from the rows' own parts in each difference."""
     curve = decision_curve(view, thresholds=thresholds, confidence_level=level, lens="binary")
     with heard():
         fitted = _recalibrated(view, rng)
-    mean = _interval_of_mean(view, level, weight_type, units)
+    mean = _interval_of_mean(view, level, weight_type)
     found = []
     for t, all_rows in zip(curve.threshold.tolist(), curve.treat_all.tolist(), strict=True):
         worth = np.where(view.y == 1, 1.0, -t / (1.0 - t))  # of acting on a row
@@ -112,11 +112,11 @@ def judged(
 
 
 def _interval_of_mean(
-    view: Predictions, level: float, weight_type: str, units: Any
+    view: Predictions, level: float, weight_type: str
 ) -> Callable[[Array], tuple[float, float, float]]:
     """A function that gives the mean of a number per row, and its normal interval over rows or units."""
     whole = view.w is None or bool((view.w == np.rint(view.w)).all())
-    of_rows = MeanWithError(view, units, weight_type if whole else "importance")  # no counts: factors
+    of_rows = MeanWithError(view, weight_type if whole else "importance")  # no counts: factors
     z = float(scipy.special.ndtri(0.5 + level / 2.0))
 
     def mean(x: Array) -> tuple[float, float, float]:

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import heard
-from calibrary.data.checks import Array
-from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import sample_of
 from calibrary.inference.draw.null import MonteCarlo
@@ -27,6 +25,11 @@ from calibrary.reporting.sections import Context, Figure, Section, Table, sectio
 
 TITLE = "What would help"
 
+#: How the maps were judged, by what goes through them.
+_JUDGED = {
+    "row": "every row judged by a map fitted to other rows",
+    "detection": "maps of the confidence of matched detections, the images of a fold left out together",
+}
 #: Fewer rows, or fewer of the rarer outcome, teach no map anything that could be trusted.
 LEAST_ROWS, LEAST_EVENTS = 50, 10
 #: Numbers (rows times classes) up to which there are ten folds, and five; beyond, two halves teach enough.
@@ -77,9 +80,8 @@ def _gain(context: Context) -> RecalibrationGain:
     folds = 10 if size <= _TEN_FOLDS or context.p.k == 2 else 5 if size <= _FIVE_FOLDS else 2
     with heard():  # what is to be known stands in the notes of the gain
         return recalibration_gain(
-            context.data if isinstance(context.data, Matches) else context.p,
+            context.data,
             folds=folds,
-            units=context.asked.get("units"),
             n_bins=question.options.get("n_bins", 15),
             weight_type=question.weight_type,
             rng=question.rng,
@@ -118,7 +120,7 @@ class PageError:
         """Its mean were these probabilities calibrated; NaN where nothing is drawn."""
         if not draws:
             return math.nan
-        sample = sample_of(data, self.question.weight_type)
+        sample = sample_of(data.one_by_one(), self.question.weight_type)
         with heard():
             statistic = as_statistic(catalogue[self.id], sample, self.question)
             drawn = MonteCarlo(n_resamples=draws, rng=self.question.rng).redraw([statistic.when_redrawn()])[1]
@@ -144,17 +146,9 @@ Readings = ErrorBeforeAfter  # its name in 0.2, which pickles and imports may ha
 def _readings(context: Context, gain: RecalibrationGain, row: MapGain, error: PageError | None) -> ErrorBeforeAfter:
     if error is None:
         return ErrorBeforeAfter("", math.nan, math.nan, math.nan)
-    data = mapped(context.data, gain, gain.cross_fitted[row.map])
+    data = context.data.with_probability(gain.cross_fitted[row.map])
     draws = min(context.draws, _FEW_DRAWS) if context.p.n > _MANY_ROWS else context.draws
     return ErrorBeforeAfter(error.name, error.value, error.read(data), error.if_calibrated(data, draws))
-
-
-def mapped(data: Any, gain: RecalibrationGain, probability: Array) -> Any:
-    """The same rows, or detections, with other probabilities."""
-    if isinstance(data, Matches):  # matched as they are: a map of the confidence moves no box
-        return replace(data, score=probability, again=None, overlapping=None)
-    p = gain.predictions
-    return p.view(p.y, probability, p._classes)
 
 
 # -- what is said ------------------------------------------------------------------------------------
@@ -180,9 +174,7 @@ def advice(gain: RecalibrationGain, row: MapGain, reads: ErrorBeforeAfter) -> st
 
 
 def _notes(context: Context, gain: RecalibrationGain) -> list[str]:
-    what = "maps of the confidence of matched detections, the images of a fold left out together"
-    rows = what if isinstance(context.data, Matches) else "every row judged by a map fitted to other rows"
-    notes = [f"Judged in {gain.n_folds} folds: {rows}.", *gain.notes]
+    notes = [f"Judged in {gain.n_folds} folds: {_JUDGED[context.data.noun]}.", *gain.notes]
     if gain.advice is not None:
         notes.insert(1, "Fit the map on other data than you test on.")
     return notes
@@ -192,7 +184,9 @@ def _table(context: Context, gain: RecalibrationGain, error: PageError | None) -
     """One row for the predictions as they are and one for every map."""
     spoken = spoken_score(gain.score)
     read = (
-        [] if error is None else [error.read(mapped(context.data, gain, gain.cross_fitted[m.map])) for m in gain.rows]
+        []
+        if error is None
+        else [error.read(context.data.with_probability(gain.cross_fitted[m.map])) for m in gain.rows]
     )
     after: list[tuple[float, ...]] = [(value,) for value in read] or [()] * len(gain.rows)
     rows: list[tuple[Any, ...]] = [
@@ -215,16 +209,13 @@ def _figure(context: Context, gain: RecalibrationGain, row: MapGain, reads: Erro
         gain, map=row.map, lens=context.looked_at[1], r=context.question.r, confidence_level=level, binning=binning,
         window=window,
     )  # fmt: skip
-    data = replace(data, sentence=advice(gain, row, reads))
-    if isinstance(context.data, Matches):
-        data = replace(data, lens="detections")
+    data = replace(data, sentence=advice(gain, row, reads), lens=context.data.own_view or data.lens)
     if reads.metric:
         named: dict[str, Any] = {"ece": reads.before, "after_ece": reads.after, "calibrated_ece": reads.calibrated}
         data = replace(data, **named, metric=reads.metric)
-    noun = "detection" if isinstance(context.data, Matches) else "row"
     worth = "" if gain.advice else ", the best of the maps, which is not worth it"
     caption = (
-        f"As it is, and after {row.name}{worth}: every {noun} goes through a map fitted to the other folds. "
-        f"{gain.n_bins} bins of equal {binning} with {level:.0%} Wilson limits, faint below five cases."
+        f"As it is, and after {row.name}{worth}: every {context.data.noun} goes through a map fitted to the other "
+        f"folds. {gain.n_bins} bins of equal {binning} with {level:.0%} Wilson limits, faint below five cases."
     )
     return Figure("Before and after recalibration", caption, nearer(window, plot_recalibration, data, caption=False))

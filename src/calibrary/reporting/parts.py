@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibrary.base.errors import heard
 from calibrary.data.checks import Indices
-from calibrary.data.matches import Matches
 from calibrary.data.sample import sample_of
 from calibrary.evaluation import Row, evaluate_data
 from calibrary.inference import adjust_pvalues
@@ -80,7 +78,8 @@ class Part:
 
 def each_part(context: Context, parts: Sequence[tuple[str, Any]], metric: Row) -> list[Part]:
     """Every part with the page's metric; p-values are adjusted for their number."""
-    sized = [(name, part, _size(part)) for name, part in parts]
+    # a few units of a part say little: its rows are drawn one by one, and units_words says so
+    sized = [(name, part.one_by_one(), part.total) for name, part in parts]
     enough = sum(n >= LEAST_ROWS for _, _, n in sized)
     # so many draws that the smallest p-value, times the parts, can still be small
     draws = max(context.draws, 100 * enough - 1) if context.draws else 0
@@ -95,23 +94,16 @@ def each_part(context: Context, parts: Sequence[tuple[str, Any]], metric: Row) -
 
 def units_words(context: Context) -> tuple[str, ...]:
     """What must be said where rows hang together: the tests of parts do not know it."""
-    if isinstance(context.data, Matches):
+    if context.data.one_by_one().units is not None:
         return (
-            "The detections of an image are drawn together in intervals and in tests of single parts; the test of the "
-            "worst segment and the alarm take them as independent, and may find too much.",
+            f"The {context.data.nouns} of an image are drawn together in intervals and in tests of single parts; the "
+            "test of the worst segment and the alarm take them as independent, and may find too much.",
         )
-    if context.asked.get("units") is None:
+    if not context.data.in_groups:
         return ("Rows are taken as independent here, as on the whole page; if some belong together, name their unit.",)
     return (
         "Rows are taken as independent here, not by unit: these intervals may be too narrow, and p-values too small.",
     )
-
-
-def _size(part: Any) -> float:
-    """Rows, or detections, of a part; copies count."""
-    if isinstance(part, Matches):
-        return float(part.weights.sum())
-    return float(part.read_as("predictions", "a report").total)
 
 
 def _part(name: str, part: Any, n: float, id: str, context: Context, draws: int) -> Part:
@@ -160,29 +152,9 @@ def _tested(made: Part, part: Any, id: str, question: Question, draws: int, n: i
     )
 
 
-# -- columns that belong to the rows --------------------------------------------------------------------
-
-
-def aligned(context: Context, values: NDArray[Any], name: str) -> NDArray[Any]:
-    """A column for the rows that are here; of a detector, one value for each image, or its name to be looked up."""
-    if isinstance(context.data, Matches):
-        if values.shape != (context.data.n_images,):
-            raise ValueError(
-                f"{name} has shape {values.shape}: for detections give one value for each of the "
-                f"{context.data.n_images} images, in their order"
-            )
-        return values
-    return context.p.align(values, name)
-
-
-def part_of(data: Any, rows: Indices) -> Any:
-    """Some rows of the data that are here; of a detector, some images with all that is in them."""
-    return data._of_images(rows) if isinstance(data, Matches) else data.read_as("predictions", "a report")._part(rows)
-
-
 def split(context: Context, number: Indices) -> list[tuple[int, Any]]:
     """The data split by a number for each row that is here (or image); rows with a negative number are left out."""
     order = np.argsort(number, kind="stable")
     order = order[int((number < 0).sum()) :]
     first = np.flatnonzero(np.diff(number[order], prepend=-1))
-    return [(int(number[rows[0]]), part_of(context.data, rows)) for rows in np.split(order, first[1:]) if len(rows)]
+    return [(int(number[rows[0]]), context.data.part(rows)) for rows in np.split(order, first[1:]) if len(rows)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -13,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.data.checks import Array, Indices, as_array
-from calibrary.data.matches import Matches
+from calibrary.data import Data
+from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.inference.overall.drift import Drift, drift
 from calibrary.inference.overall.sequential import log_ratios
 from calibrary.numerics.cells import Grid
 from calibrary.reporting.numbers import ends, number
-from calibrary.reporting.parts import LEAST_ROWS, Part, aligned, each_part, split, units_words
+from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, split, units_words
 from calibrary.reporting.phrases import counted, metric_words, percent, whole_number
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
@@ -37,10 +36,10 @@ _UNITS = ("day", "week", "month", "quarter", "year")
 @section("time")
 def over_time(context: Context) -> Section | None:
     """The page's metric in every period, and when the monitor would have raised an alarm."""
-    asked, metric = context.asked.get("time"), context.primary
-    if asked is None or metric is None:
+    when, metric = context.data.time, context.primary
+    if when is None or metric is None:
         return None
-    time = Times.of(asked, context)
+    time = Times(when)
     periods = periods_of(time, _outcomes(context))
     title, notes = "Over time", _notes(time)
     if len(periods.names) < 2:
@@ -49,14 +48,14 @@ def over_time(context: Context) -> Section | None:
     parts = each_part(context, [(periods.names[k], part) for k, part in split(context, periods.number)], metric)
     name = metric_words(metric.id, metric.name)
     watch = watched(context, time)
-    said = [periods_words(parts, periods.unit, name), alarm_words(watch, context.things)]
+    said = [periods_words(parts, periods.unit, name), alarm_words(watch, context.data.nouns)]
     if watch is not None and watch.alarm is not None and not any(p.clear for p in parts):
         said.reverse()  # what was found is said first: a terminal has no room for more
     return Section(
         "time",
         title,
         (*said, *notes, *units_words(context)),
-        (_table(parts, periods.unit, name, context.things),),
+        (_table(parts, periods.unit, name, context.data),),
         _figures(parts, name, watch, context.question.confidence_level),
         {
             "unit": periods.unit,
@@ -75,11 +74,6 @@ class Times:
 
     value: NDArray[Any]
 
-    @classmethod
-    def of(cls, given: Any, context: Context) -> Times:
-        """Dates, datetimes, text in ISO form, or numbers such as years and batches."""
-        return cls(as_times(aligned(context, as_array(given, "time"), "time")))
-
     @property
     def dated(self) -> bool:
         return self.value.dtype.kind == "M"
@@ -95,45 +89,6 @@ class Times:
             return f"{float(value):g}"
         day = np.datetime64(value, "D")
         return str(day) if day == value else str(np.datetime64(value, "s")).replace("T", " ")
-
-
-def as_times(values: NDArray[Any]) -> NDArray[Any]:
-    """Times as dates to the microsecond or as numbers; a sentence names what is neither."""
-    if values.ndim != 1:
-        raise ValueError(f"time has {values.ndim} dimensions: give one date or number per row")
-    if values.dtype.kind == "M":
-        return values.astype("datetime64[us]")
-    if values.dtype.kind in "fiu":
-        return values.astype(np.float64)
-    if values.dtype.kind == "b":
-        raise ValueError("time holds True and False: give dates, text such as 2026-11-15, or numbers")
-    listed = values.tolist()
-    kept = [v for v in listed if not _gap(v)]
-    if kept and all(isinstance(v, int | float) for v in kept):
-        return np.array([math.nan if _gap(v) else float(v) for v in listed])
-    return np.array([np.datetime64("NaT") if _gap(v) else _date(v, i) for i, v in enumerate(listed)], "datetime64[us]")
-
-
-def _gap(v: Any) -> bool:
-    return v is None or v != v or type(v).__name__ in ("NAType", "NaTType") or (isinstance(v, str) and not v.strip())
-
-
-def _date(value: Any, row: int) -> np.datetime64:
-    """One date; those with a time zone are brought to universal time."""
-    if isinstance(value, str):
-        try:
-            value = datetime.datetime.fromisoformat(value.strip())
-        except ValueError:
-            raise ValueError(
-                f"time[{row}] = {value!r} is no date in ISO form: write 2026-11-15 or 2026-11-15T08:30"
-            ) from None
-    if isinstance(value, datetime.datetime):
-        if value.tzinfo is not None:
-            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
-        return np.datetime64(value, "us")
-    if isinstance(value, datetime.date):
-        return np.datetime64(value, "us")
-    raise ValueError(f"time[{row}] = {value!r} is no date: give dates, text such as 2026-11-15, or numbers")
 
 
 def _notes(time: Times) -> list[str]:
@@ -156,11 +111,7 @@ class Periods:
 def _outcomes(context: Context) -> tuple[Array, Array]:
     """Rows and events of each row that is here, or image."""
     view = context.view
-    if not isinstance(context.data, Matches):
-        return view.weight, view.weight * view.y
-    image, n = context.data.image, context.data.n_images
-    weight = context.data.weights
-    return np.bincount(image, weight, n).astype(np.float64), np.bincount(image, weight * view.y, n).astype(np.float64)
+    return context.data.summed(view.weight), context.data.summed(view.weight * view.y)
 
 
 def periods_of(time: Times, outcomes: tuple[Array, Array]) -> Periods:
@@ -285,7 +236,7 @@ def watched(context: Context, time: Times) -> Watch | None:
     view = context.view
     if view.fractional:
         return None
-    when = time.value[context.data.image] if isinstance(context.data, Matches) else time.value
+    when = context.data.rows_of(time.value)
     known = ~(np.isnat(when) if time.dated else np.isnan(when))
     number, n = _looks(when[known], time)
     order = np.flatnonzero(known)[np.argsort(number, kind="stable")]
@@ -367,15 +318,15 @@ def alarm_words(watch: Watch | None, things: str = "rows") -> str:
     )
 
 
-def _table(parts: list[Part], unit: str, metric: str, things: str) -> Table:
+def _table(parts: list[Part], unit: str, metric: str, data: Data) -> Table:
     rows = tuple(
         (p.name, whole_number(p.n), _number(p.mean_confidence), _number(p.frequency), _number(p.value),
          ends(p.low, p.high), _number(p.null_mean),
          p.p_words.removeprefix("p = ").removeprefix("p "), p.note)
         for p in parts
     )  # fmt: skip
-    happened = "precision" if things == "detections" else "observed"
-    head = ("period", things, "mean confidence", happened, metric, "interval", "if calibrated", "p adjusted", "note")
+    seen = ("mean confidence", data.outcome)
+    head = ("period", data.nouns, *seen, metric, "interval", "if calibrated", "p adjusted", "note")
     how = "of equal counts" if unit == "equal counts" else f"by {unit}"
     return Table(head, rows, f"Periods {how}; p-values are adjusted for their number (Holm).").without_empty("note")
 

@@ -7,15 +7,14 @@ import json
 import os
 import platform
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calibrary._version import __version__
-from calibrary.data.matches import Matches
-from calibrary.data.predictions import Predictions
+from calibrary.data import Data
 from calibrary.reporting.phrases import counted
 from calibrary.reporting.sections import Context, Section, Table, section
 
@@ -29,14 +28,13 @@ def provenance(context: Context) -> Section:
     facts = {**_input(context), **_looking(context), **_made(context)}
     known = {name: value for name, value in facts.items() if value not in (None, "")}
     table = Table(("what", "value"), tuple((name, _shown(value, name)) for name, value in known.items()))
-    return Section("provenance", "Provenance", (digest_words(known),), (table,), data=known)
+    return Section("provenance", "Provenance", (digest_words(known, context.data.noun),), (table,), data=known)
 
 
-def digest_words(facts: Mapping[str, Any]) -> str:
+def digest_words(facts: Mapping[str, Any], noun: str) -> str:
     """How many rows the page is about, what is missing from it, and the digest that tells these rows from others."""
     rows, dropped = facts["rows"], facts.get("rows dropped") or {}
     gone = "; ".join(f"{counted(n, 'row')} left out: {why}" for why, n in dropped.items())
-    noun = "detection" if "images" in facts else "row"
     return f"{counted(rows, noun)} with digest {facts['digest'][:12]}" + (f" ({gone})." if gone else ".")
 
 
@@ -44,7 +42,7 @@ def digest_words(facts: Mapping[str, Any]) -> str:
 
 
 def _input(context: Context) -> dict[str, Any]:
-    given = source_of(context.asked.get("source"))
+    given = source_of(context.asked.source)
     p = context.p
     dropped = dict(given.get("dropped") or {})
     if p.n_input > p.n:
@@ -54,11 +52,7 @@ def _input(context: Context) -> dict[str, Any]:
     facts |= {"rows read": given.get("rows_read"), "rows": p.n_predictions, "rows dropped": dropped or None}
     facts["cells that hold them"] = p.n if p.n_predictions != p.n else None
     facts |= {"total weight": p.total if p.w is not None else None, "digest": digest(context.data)}
-    if isinstance(context.data, Matches):
-        facts |= {"images": context.data.n_images, "categories": len(context.data.categories)}
-    else:
-        facts["classes"] = [str(c) for c in p.classes]
-    return facts
+    return facts | context.data.contents
 
 
 def source_of(source: Any) -> dict[str, Any]:
@@ -86,15 +80,14 @@ def _digest_of_file(path: Path) -> str:
     return running.hexdigest()
 
 
-def digest(data: Any) -> str:
+def digest(data: Data) -> str:
     """sha256 of what was judged: the same labels, probabilities and weights in the same order give the same.
 
     Bytes in this order: the classes as JSON, then the labels (8-byte integers, or floats where they are shares), the
     probabilities and the weights (8-byte floats; none where every row counts once), all little-endian, row by row. Of
     detections: the categories as JSON, then score, overlap, whether correct, category, image and weight.
     """
-    arrays = _matched(data) if isinstance(data, Matches) else _judged(data.read_as("predictions", "a digest"))
-    names = data.names if isinstance(data, Matches) else data.read_as("predictions", "a digest").classes
+    names, arrays = data.digest_parts
     running = hashlib.sha256(json.dumps([str(name) for name in names]).encode())
     for array in arrays:
         kind = "<f8" if array.dtype.kind == "f" else "<i8"
@@ -102,40 +95,25 @@ def digest(data: Any) -> str:
     return running.hexdigest()
 
 
-def _judged(p: Predictions) -> Iterable[Any]:
-    return (p.y, p.probability, *(() if p.w is None else (p.w,)))
-
-
-def _matched(m: Matches) -> Iterable[Any]:
-    whole = (m.score, m.iou, m.correct.astype(np.int64), m.category, m.image)
-    return (*whole, *(() if m.weight is None else (m.weight,)))
-
-
 # -- how it was looked at ----------------------------------------------------------------------------
 
 
 def _looking(context: Context) -> dict[str, Any]:
     question, p = context.question, context.p
-    facts: dict[str, Any] = {"lens of the headline and the figures": context.looked_at[1]}
-    source = context.asked.get("source")
-    columns = (source.get("columns") if isinstance(source, Mapping) else None) or {}
-    if isinstance(context.data, Matches):
-        m = context.data
-        facts |= {"matching rule": m.matching or "matched before", "IoU threshold": m.iou_threshold}
-    elif p.k == 2:
-        facts["positive class"] = str(p.classes[1])
+    facts: dict[str, Any] = {"lens of the headline and the figures": context.looked_at[1], **context.data.making}
+    asked = context.asked
+    columns = (asked.source.get("columns") if isinstance(asked.source, Mapping) else None) or {}
     primary = context.primary
     facts["primary metric"] = None if primary is None else primary.id
     facts["options"] = {name: _word(value) for name, value in question.options.items()} or None
     facts["weights are"] = None if p.w is None else question.weight_type
-    for name in ("by", "time", "thresholds", "units", "blocks"):
-        if name == "units" and context.asked.get("blocks") is not None:
-            continue
-        if name == "blocks" and context.asked.get("blocks") is not None:
-            facts["rows drawn together"] = f"runs of {int(np.bincount(context.asked['units']).max())} in time order"
-        elif context.asked.get(name) is not None:
-            given = _word(context.asked[name]) if name != "by" else _names(context.asked["by"])
-            facts[name] = columns.get(name.removesuffix("s"), given)
+    given = {
+        "by": _names(asked.by), "time": _word(asked.time), "thresholds": _word(asked.thresholds),
+        "units": _word(asked.units),
+    }  # fmt: skip
+    facts |= {n: columns.get(n.removesuffix("s"), value) for n, value in given.items() if value is not None}
+    if p.together is not None and p.together.block is not None:
+        facts["rows drawn together"] = f"runs of {p.together.block} in time order"
     return facts
 
 
@@ -165,7 +143,7 @@ def _word(value: Any) -> Any:
 def _made(context: Context) -> dict[str, Any]:
     import scipy
 
-    question, command = context.question, context.asked.get("command")
+    question, command = context.question, context.asked.command
     return {
         "seed": question.rng,
         "draws": context.draws,

@@ -6,14 +6,17 @@ enters itself with :func:`section`, and the page shows the sections in the order
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Any
 
 from calibrary.base.once import once
+from calibrary.data import Data
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row
 from calibrary.inference.draw.look import headline_view
+from calibrary.inference.overall.decision import Decision
 from calibrary.question import Question
 
 #: The order on the page, whatever the order of entering.
@@ -63,19 +66,42 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What single sections were asked for.
+
+    Attributes
+    ----------
+    by : columns by name that split the rows (or images)
+    thresholds : probabilities above which someone acts
+    units, time : what belongs together and when it was, as they were given; the data carry both
+    source : where the rows came from: a path, or a mapping (:func:`calibrary.reporting.provenance.source_of`)
+    command : how the report was asked for: a line, or its words
+    primary : the metric of the headline, where the table does not mark it
+    decision : what was decided; None where nothing is resampled
+    """
+
+    by: Any = None
+    thresholds: Any = None
+    units: Any = None
+    time: Any = None
+    source: str | PathLike[str] | Mapping[str, Any] | None = None
+    command: str | Sequence[str] | None = None
+    primary: str = "ece"
+    decision: Decision | None = None
+
+
+@dataclass(frozen=True)
 class Context:
     """What a section may read: the data, the one question of the page, its table, and what the user asked for.
 
-    ``asked`` holds the inputs of single sections by name: ``by`` (columns by name), ``time``, ``thresholds``,
-    ``units``, ``source`` (where the rows came from), ``command``; and ``primary``, the metric of the headline, where
-    the table does not mark it. ``draws`` is 0 when nothing is resampled.
+    ``draws`` is 0 when nothing is resampled.
     """
 
-    data: Any
+    data: Data
     question: Question
     evaluation: Evaluation
     draws: int
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    asked: Asked = Asked()
 
     @once
     def p(self) -> Predictions:
@@ -94,15 +120,10 @@ class Context:
         return self.looked_at[0]
 
     @property
-    def things(self) -> str:
-        """What is counted: rows, or of a detector its detections."""
-        return "rows" if self.data is self.p else "detections"
-
-    @property
     def primary(self) -> Row | None:
         """The row of the headline's metric; None where it has none."""
         marked = [row for row in self.evaluation.rows if row.primary]
-        named = [row for row in self.evaluation.rows if row.id == self.asked.get("primary", "ece")]
+        named = [row for row in self.evaluation.rows if row.id == self.asked.primary]
         return next(iter([*marked, *named]), None)
 
 

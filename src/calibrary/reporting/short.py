@@ -150,17 +150,18 @@ def _key_number(row: Row, shuffled: float, evaluation: Evaluation) -> KeyNumber:
 
 def _useless(data: Data, question: Question, ids: list[str]) -> dict[tuple[str, str], float]:
     """Each number on shuffled labels: the same predictions, which then tell nothing about the outcomes."""
-    if not isinstance(data, Predictions) or data.n_predictions != data.n:  # rows of a state stand for many
+    if not data.exchangeable:  # rows of a state stand for many
         return {}
+    p = data.read_as("predictions", "report")
     rng = np.random.default_rng(0)
-    times = 1 if data.n >= 2000 else 5
-    shuffled = [data.relabelled(data.y[rng.permutation(data.n)]) for _ in range(times)]
+    times = 1 if p.n >= 2000 else 5
+    shuffled = [p.relabelled(p.y[rng.permutation(p.n)]) for _ in range(times)]
     found: dict[tuple[str, str], float] = {}
     for id in ids:
         entry = catalogue[id]
         own = entry.settled(question.of(entry.options))
         with heard():
-            each = [numbers(measure(entry, p, own), entry.fields) for p in shuffled]
+            each = [numbers(measure(entry, one, own), entry.fields) for one in shuffled]
         for part in each[0]:
             value = float(np.mean([named[part] for named in each]))
             if math.isfinite(value):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,14 +112,13 @@ class Answer:
 
 
 def answer(
-    data: Data, question: Question, row: Row, decision: Decision | None = None, units: Any = None,
-    table: Evaluation | None = None,
-) -> Answer:  # fmt: skip
+    data: Data, question: Question, row: Row, decision: Decision | None = None, table: Evaluation | None = None
+) -> Answer:
     """What is said of these data: the decision, the size of the error (``row``), and each defect by its own test.
 
     ``table`` holds the rows that stand on the same page: no sentence says more than they do.
     """
-    look = _look(data, question, units)
+    look = _look(data, question)
     alpha = alpha_of(question.confidence_level)
     way, spread = direction(look, decision, alpha, table), spread_of(look, decision, alpha, table)
     worst = where(look, question, alpha)
@@ -360,11 +358,9 @@ def classes(look: Look, alpha: float = 0.05, decision: Decision | None = None) -
     return [f"Classes: {said}{more}."]
 
 
-def off_classes(
-    data: Data, question: Question, units: Any = None, decision: Decision | None = None
-) -> NDArray[np.bool_] | None:
+def off_classes(data: Data, question: Question, decision: Decision | None = None) -> NDArray[np.bool_] | None:
     """For each class: is it predicted more or less often than it occurs, beyond chance? None without classes."""
-    look, alpha = _look(data, question.changed(lens="top-label"), units), alpha_of(question.confidence_level)
+    look, alpha = _look(data, question.changed(lens="top-label")), alpha_of(question.confidence_level)
     return None if look.classes is None else _off(look, alpha, decision)[0]
 
 
@@ -380,13 +376,13 @@ def _off(look: Look, alpha: float, decision: Decision | None) -> tuple[NDArray[n
     return off, predicted, occurred
 
 
-def _look(data: Data, question: Question, units: Any) -> Look:
+def _look(data: Data, question: Question) -> Look:
     """The rows that sentences are about. Weights that are no counts have no copies to count: they weigh."""
     p = data.read_as("predictions", "report")
     if p.w is not None and (p.w != np.rint(p.w)).any():
         question = question.changed(weight_type="importance")
     with heard():  # said when the decision was made
-        return look_at(data, question, units, None)
+        return look_at(data, question)
 
 
 def _cox(look: Look) -> CoxResult | None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import extra, one_of, whole
-from calibrary.data import Matches, matched_detections
+from calibrary.data import Matches, as_matches, matched_detections
 from calibrary.data.checks import Array, Indices
 from calibrary.data.matches import Objects
 from calibrary.metrics.detection.binned import bins_of, feature_names
@@ -118,11 +118,10 @@ class DetectionState(Saved, kind="detections"):
             With arrays: scores, and ``iou``, ``category``, ``image``, ``n_missed`` and the others of
             :func:`calibrary.matched_detections`. Weights are whole numbers of copies.
         """
-        if isinstance(found, Matches):
-            if score is not None or arrays:
-                raise TypeError("found is a Matches object already: leave the arrays out")
-        else:
-            found = matched_detections(found, score, **arrays)
+        given = as_matches(found)
+        if given is not None and (score is not None or arrays):
+            raise TypeError("found is a Matches object already: leave the arrays out")
+        found = matched_detections(found, score, **arrays) if given is None else given
         self._agree(found)
         position = self._positions(found)
         block = self._blocks_of(found.images)

@@ -86,7 +86,7 @@ def _one_view(statistic: Statistic) -> Predictions | None:
     """The binary view of all rows that the metric reads, if that is all it reads and rows are drawn one by one."""
     entry, sample, question = statistic.entry, statistic.sample, statistic.question
     assert entry is not None
-    if type(sample) is not RowSample or sample.weight_type == "importance" or sample.p.fractional:
+    if not sample.row_by_row or sample.weight_type == "importance" or sample.p.fractional:
         return None
     if question.by is not None or entry.lens_for(sample.p, question).name not in ("binary", "top-label"):
         return None
@@ -131,6 +131,10 @@ class CellSample(RowSample):
     @property
     def counted(self) -> bool:
         return True
+
+    @property
+    def row_by_row(self) -> bool:
+        return False
 
     @property
     def takes_truths(self) -> bool:

@@ -11,7 +11,7 @@ from calibrary.data import Data
 from calibrary.data.checks import Array, Indices
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import ImageSample, UnitSample, in_units, sample_of
+from calibrary.data.sample import sample_of
 from calibrary.data.views import Views
 from calibrary.lookup import catalogue
 from calibrary.maps.base import logit
@@ -124,18 +124,21 @@ def _one_view(p: Predictions, question: Question) -> tuple[Views, str]:
     return views, lens.name
 
 
-def look_at(data: Data, question: Question, units: Any, blocks: Any) -> Look:
+def look_at(data: Data, question: Question) -> Look:
     """The one binary view with its weights and units."""
     importance = question.weight_type == "importance"
-    sample = in_units(sample_of(data, question.weight_type), units, blocks)
-    if isinstance(sample, ImageSample):
-        return _of_images(sample, importance)
+    sample = sample_of(data, question.weight_type)
+    own = sample.own_view(importance)
+    if own is not None:
+        view, unit = own
+        v = view.weight**2 if importance else view.weight
+        return Look(view, str(data.own_view), view.c, view.weight, v, unit, None, None, importance)
     p = sample.p
     views, lens = _one_view(p, question)
     # rows of a state that differ in their label only have one confidence: so do cumulative metrics read them
     view = views.read_by(catalogue["ecce_mad"], {}).views[0]
     v = view.variance_weight(question.weight_type, "the decision")
-    unit = sample.unit if isinstance(sample, UnitSample) else None
+    unit = sample.unit
     if lens == "pooled":  # the classes of a row belong together
         case = np.repeat(np.arange(p.n), p.k)
         unit = case if unit is None else unit[case]
@@ -143,19 +146,6 @@ def look_at(data: Data, question: Question, units: Any, blocks: Any) -> Look:
         unit = np.arange(view.n)  # labels that are shares, or several a row, cannot be drawn: they are flipped
     classes = _classes(p, view, importance) if lens == "top-label" and p.y.ndim == 1 and not p.fractional else None
     return Look(view, lens, view.c, view.weight, v, unit, p if classes else None, classes, importance)
-
-
-def _of_images(sample: ImageSample, importance: bool) -> Look:
-    """Was a detection right, and how sure was it? Detections of an image belong together; copies of one do not."""
-    view, image = sample.p, sample.found.image
-    if view.w is None or importance:
-        return Look(view, "detections", view.c, view.weight, view.weight**2, image, None, None, importance)
-    copies = view.counts("the decision")
-    row = np.repeat(np.arange(view.n), copies)
-    copy = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
-    unit = np.unique(np.column_stack([image[row], copy]), axis=0, return_inverse=True)[1].ravel()
-    written = Predictions(view.y[row], view.c[row])
-    return Look(written, "detections", written.c, written.weight, written.weight, unit, None, None, False)
 
 
 def _classes(p: Predictions, view: Predictions, importance: bool) -> Classes | None:

@@ -140,7 +140,7 @@ class MonteCarlo:
 
     def test(self, entry: Entry, data: Data, question: Question) -> MonteCarloResult:
         """The test of one metric."""
-        drawn_from = data.drawn_by(entry.lens_for(data, question)) if entry.reads == "predictions" else data
+        drawn_from = data.drawn_by(entry.lens_for(data, question))
         statistic = as_statistic(entry, sample_of(drawn_from, question.weight_type), question, redrawn=self.keeps_rows)
         tail = self.alternative or statistic.tail
         if self.keeps_rows and self.calibration_map is None:

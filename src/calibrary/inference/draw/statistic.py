@@ -13,7 +13,7 @@ from calibrary.base.once import once
 from calibrary.data import as_data
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import Replicate, Sample, Scheme, in_units, sample_of
+from calibrary.data.sample import Replicate, Sample, Scheme, sample_of
 from calibrary.data.views import Views
 from calibrary.inference.draw.fast import fast
 from calibrary.inference.ranges import ANYWHERE, range_of
@@ -175,8 +175,8 @@ def read_call(
         data = entry.read(y_true, y_prob, keywords)
         data.read_as(entry.reads, entry.id)
         question = entry.asked(keywords).changed(**settings)
-        data = data.drawn_by(entry.lens_for(data, question)) if entry.reads == "predictions" else data
-    return in_units(sample_of(data, question.weight_type), units, blocks), question
+        data = data.drawn_by(entry.lens_for(data, question))
+    return sample_of(data.in_units(units, blocks), question.weight_type), question
 
 
 def as_statistic(
@@ -199,12 +199,11 @@ def as_statistic(
     if own is not None and own.default is None:
         question = question.with_options(rng=_INNER_SEED)
     listed = entry.weights != "repetition"
-    if entry.reads == "predictions":
-        listed = listed or not entry.order_free
-        if "weight_type" in entry.options and sample.p.w is not None:
-            question = question.with_options(**{"weight_type": sample.weight_type, **question.options})
-            # counts of drawn rows are frequencies, which importance weights would not be
-            listed = sample.weight_type != "frequency"
+    listed = listed or not entry.order_free
+    if "weight_type" in entry.options and sample.p.w is not None:
+        question = question.with_options(**{"weight_type": sample.weight_type, **question.options})
+        # counts of drawn rows are frequencies, which importance weights would not be
+        listed = sample.weight_type != "frequency"
     link = question.options.get("link", "threshold") if entry.link == "option" else entry.link
     link = link if isinstance(link, str) else "function"
     question = _fixed(entry, question, sample, redrawn)

@@ -12,7 +12,6 @@ import scipy
 from calibrary.base.errors import heard, warn
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import RowSample, UnitSample
 from calibrary.grouping import Groups
 from calibrary.inference.draw.resampling import as_given
 from calibrary.inference.draw.statistic import Statistic
@@ -78,9 +77,9 @@ class Asymptotic:
 def why_not(statistic: Statistic) -> str:
     """Why the metric has no interval by a law of large samples, or nothing."""
     entry = statistic.entry
-    if isinstance(statistic.sample, UnitSample):
+    if statistic.sample.grouped:
         return "its laws take rows to be independent; with units or blocks use method='auto'"
-    if not isinstance(statistic.sample, RowSample):
+    if not statistic.sample.of_rows:
         return "its laws are for predictions; detections have method='auto'"
     if statistic.question.by is not None:
         return "it is a mean over parts of the data; use method='auto'"

@@ -16,7 +16,7 @@ import numpy as np
 from calibrary.base.errors import one_of, warn
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import Scheme, UnitSample
+from calibrary.data.sample import Scheme
 from calibrary.data.views import Views
 from calibrary.inference.draw.null import ALTERNATIVES, MonteCarloResult, summarised
 from calibrary.inference.draw.resampling import (
@@ -39,7 +39,6 @@ _FEW_UNITS = 30
 def flips(statistic: Statistic, n_resamples: int, rng: Any) -> Replicated:
     """The metric with the signs of whole units' residuals drawn at random."""
     sample, entry = statistic.sample, statistic.entry
-    assert isinstance(sample, UnitSample)
     if entry is None or not entry.residual_only:
         known = ", ".join(e.id for e in ENTRIES.values() if e.residual_only and e.familiar)
         raise ValueError(
@@ -50,6 +49,7 @@ def flips(statistic: Statistic, n_resamples: int, rng: Any) -> Replicated:
         warn(f"there are {sample.n_units} units only: below {_FEW_UNITS} tests and intervals are rough")
     value = _with_residuals(statistic)
     unit, n = sample.unit, sample.n_units
+    assert unit is not None
     scheme = Scheme(
         lambda draw: draw.integers(0, 2, n), lambda drawn: (2.0 * drawn - 1.0)[unit], sample.p, relabels=True
     )

@@ -139,7 +139,7 @@ def decide(
     question : Question
         ``lens``, ``confidence_level``, ``weight_type``, ``rng``; ``n_resamples`` below 999 is raised to it.
     units : array-like of shape (N,), optional
-        Rows of one patient, user or document belong together.
+        Rows of one patient, user or document belong together; the same as ``data.in_units(units)``.
     blocks : int or True, optional
         Rows are in time order: length of the runs that belong together.
     detectable : bool
@@ -157,7 +157,7 @@ def decide(
         raise TypeError("decide needs data and a question: decide(calibrary.predictions(y, p), calibrary.Question())")
     level = check_level(question.confidence_level)
     n_resamples = check_draws(max(int(question.n_resamples), LEAST_DRAWS), alpha_of(level))
-    look = look_at(data, question, units, blocks)
+    look = look_at(data.in_units(units, blocks), question)
     rng = np.random.default_rng(question.rng)
     null, path = null_of(look, n_resamples, rng)
     read = _Reading(look, null.spread)

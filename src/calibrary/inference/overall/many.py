@@ -11,7 +11,6 @@ import numpy as np
 
 from calibrary.base.errors import heard, one_of
 from calibrary.data.checks import Array
-from calibrary.data.sample import UnitSample
 from calibrary.inference.draw.cells import CellSample, grids_for, on_cells, reads_alike, very_large
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.resampling import (
@@ -171,7 +170,7 @@ class _Drawn:
         stream = Stream(self.generator)
         self.streams |= {s.name: stream for s in statistics}  # an interval is inverted on the draws of its test
         drawn = [s for s in statistics if self._testable(s) or ways.get(s.name) == "triangle"]
-        if drawn and isinstance(drawn[0].sample, UnitSample):
+        if drawn and drawn[0].sample.grouped:
             return rows, self._flipped(drawn, stream)
         labels = MonteCarlo(rng=stream(), **self.draws).redraw
         return rows, _columns(drawn, labels, redrawn=True)
@@ -228,7 +227,7 @@ class _Drawn:
 
 def _way(statistic: Statistic) -> str:
     """How the interval of a number is found among many."""
-    if isinstance(statistic.sample, UnitSample) and (statistic.entry is None or not statistic.entry.residual_only):
+    if statistic.sample.grouped and (statistic.entry is None or not statistic.entry.residual_only):
         return "basic"
     return chosen(statistic, of_many=True)[0]
 

@@ -13,7 +13,7 @@ import scipy
 from calibrary.base.errors import one_of, warn
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import Sample, Scheme, UnitSample
+from calibrary.data.sample import Sample, Scheme
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.resampling import (
     alpha_of,
@@ -233,7 +233,7 @@ class _Pair:
         """The method that "auto" means."""
         both = (self.on_first, self.on_second)
         fits = all(s.at_its_end and len(s.observed) == 1 for s in both)
-        if not fits or any(isinstance(s.sample, UnitSample) for s in both):
+        if not fits or any(s.sample.grouped for s in both):
             return "bootstrap"
         ways = {chosen(s)[0] for s in both}
         return "bootstrap" if "basic" in ways else "triangle" if "triangle" in ways else "inversion"

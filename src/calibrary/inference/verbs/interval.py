@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibrary.base.errors import one_of
-from calibrary.data.sample import RowSample, UnitSample
+from calibrary.data.sample import RowSample
 from calibrary.inference.draw.cells import celled, takes_cells
 from calibrary.inference.draw.resampling import check_level
 from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call
@@ -174,7 +174,7 @@ def in_single_labels(statistic: Statistic) -> Statistic:
     """
     sample = statistic.sample
     p = sample.p
-    if not (statistic.one_sided and p.fractional and p.exclusive) or type(sample) is not RowSample:
+    if not (statistic.one_sided and p.fractional and p.exclusive) or not sample.row_by_row:
         return statistic
     share = p.y if p.y.ndim == 2 else np.column_stack([1.0 - p.y, p.y])
     row, label = np.nonzero(share > 0.0)
@@ -190,7 +190,7 @@ def in_single_labels(statistic: Statistic) -> Statistic:
 
 def as_way(method: Any, statistic: Statistic, **settings: Any) -> tuple[Way, str]:
     """A way by name or as an object, which then carries its own settings; and why, where "auto" chose."""
-    grouped = isinstance(statistic.sample, UnitSample)
+    grouped = statistic.sample.grouped
     if hasattr(method, "interval"):
         if grouped and not isinstance(method, Bootstrap | Units):
             raise ValueError(f"{type(method).__name__} draws single rows: with units or blocks use method='auto'")

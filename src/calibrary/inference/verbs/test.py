@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrary.base.errors import suggest, warn
-from calibrary.data import Data
+from calibrary.data import Data, is_data
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods.units import unit_test
 from calibrary.lookup.by_name import catalogue, of_metric
@@ -63,7 +63,8 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
     entry = catalogue[metric]
     entry, options = entry.specialized(entry.settled_keywords(options))
     own = TESTS.get(entry.id)
-    if options.get("units") is not None or options.get("blocks") is not None:
+    carried = is_data(y_true) and y_true.in_groups
+    if carried or options.get("units") is not None or options.get("blocks") is not None:
         return _of_units(entry, y_true, y_prob, dict(options))
     options = {name: value for name, value in options.items() if name not in ("units", "blocks")}
     if own is None:

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar
 import numpy as np
 
 from calibrary.base.errors import undefined
-from calibrary.data import Boxes, Matches, Predictions, match_detections, matched_detections
+from calibrary.data import Boxes, Matches, as_matches, is_data, match_detections, matched_detections
 from calibrary.metrics.machinery.declare import Entry, Front, metric
 
 P = ParamSpec("P")
@@ -145,14 +145,13 @@ def read_matches(ground_truth: Any, results: Any, keywords: dict[str, Any], *, i
     several = by_box.get("iou_threshold") == "coco"
     if several:
         del by_box["iou_threshold"]
-    if hasattr(ground_truth, "as_matches"):  # a state of detections
-        ground_truth = ground_truth.as_matches()
-    if isinstance(ground_truth, Matches):
+    given = as_matches(ground_truth)
+    if given is not None:
         if results is not None:
             raise TypeError("ground_truth is a Matches object already: leave results out")
         _refuse(by_array, "is for detections given as arrays, and these are matched already")
-        matches = ground_truth.rematched(**by_box) if by_box else ground_truth
-    elif hasattr(ground_truth, "as_predictions") or isinstance(ground_truth, Predictions):
+        matches = given.rematched(**by_box) if by_box else given
+    elif hasattr(ground_truth, "as_predictions") or is_data(ground_truth):
         raise ValueError("ground_truth holds predictions, not detections: pass a Matches object, boxes or arrays")
     elif _are_arrays(ground_truth):
         _refuse(by_box, "needs boxes to match, and these detections came as arrays")

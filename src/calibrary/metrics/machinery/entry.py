@@ -267,11 +267,14 @@ class Entry(Facts):
 
     def seen(self, data: Data) -> Data:
         """The data as the metric reads them, matched as its name says."""
-        seen = data.read_as(self.reads, self.id)
+        return self.matched(data.read_as(self.reads, self.id))
+
+    def matched(self, data: Any) -> Any:
+        """The data with their boxes matched as the metric's name says; the same data where it says nothing."""
         matching = {n: v for n, v in self.settings.items() if n not in LOOKING and n not in self.options}
-        if all(getattr(seen, name) == value for name, value in matching.items()):
-            return seen  # type: ignore[no-any-return]
-        return seen.rematched(**matching)  # type: ignore[no-any-return]
+        if all(getattr(data, name) == value for name, value in matching.items()):
+            return data
+        return data.rematched(**matching)
 
     def renewed(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
         """The keywords of a call with old names of options turned into today's, with a warning for each."""

@@ -1,0 +1,92 @@
+"""What travels with the rows: which of them belong together, and when they were."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.base.errors import whole
+from calibrary.data.checks import Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Which rows belong together.
+
+    ``unit`` is the unit of each row of the input, 0, 1, ...; -1 for rows that count nothing. With ``block`` the rows
+    are in time order, and the units are runs of that length.
+    """
+
+    unit: Indices
+    block: int | None = None
+
+
+def together_by(units: Any, blocks: Any, rows: Indices | None, n_input: int, aligned: Any) -> Together | None:
+    """What belongs together, by an array of units or as runs of a length in time order; None where neither is given.
+
+    ``rows`` are the rows of the input that are here (None: all), and ``aligned`` takes theirs out of an array.
+    """
+    if units is None and blocks is None:
+        return None
+    if units is not None and blocks is not None:
+        raise TypeError("units and blocks both say which rows belong together: pass one of them")
+    n, block = n_input if rows is None else len(rows), None
+    if units is not None:
+        unit = np.unique(aligned(units, "units"), return_inverse=True)[1].ravel()
+    else:
+        block = round(n ** (1 / 3)) if blocks is True else whole("blocks", blocks)
+        if 2 * block > n:
+            raise ValueError(f"blocks={block} is too long for {n} rows: at least two blocks must fit")
+        unit = np.arange(n) // block
+    if rows is None:
+        return Together(unit, block)
+    every = np.full(n_input, -1, dtype=np.intp)
+    every[rows] = unit
+    return Together(every, block)
+
+
+# -- dates -----------------------------------------------------------------------------------------------
+
+
+def as_times(values: NDArray[Any]) -> NDArray[Any]:
+    """Times as dates to the microsecond or as numbers; a sentence names what is neither."""
+    if values.ndim != 1:
+        raise ValueError(f"time has {values.ndim} dimensions: give one date or number per row")
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]")
+    if values.dtype.kind in "fiu":
+        return values.astype(np.float64)
+    if values.dtype.kind == "b":
+        raise ValueError("time holds True and False: give dates, text such as 2026-11-15, or numbers")
+    listed = values.tolist()
+    kept = [v for v in listed if not _gap(v)]
+    if kept and all(isinstance(v, int | float) for v in kept):
+        return np.array([math.nan if _gap(v) else float(v) for v in listed])
+    return np.array([np.datetime64("NaT") if _gap(v) else _date(v, i) for i, v in enumerate(listed)], "datetime64[us]")
+
+
+def _gap(v: Any) -> bool:
+    return v is None or v != v or type(v).__name__ in ("NAType", "NaTType") or (isinstance(v, str) and not v.strip())
+
+
+def _date(value: Any, row: int) -> np.datetime64:
+    """One date; those with a time zone are brought to universal time."""
+    if isinstance(value, str):
+        try:
+            value = datetime.datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise ValueError(
+                f"time[{row}] = {value!r} is no date in ISO form: write 2026-11-15 or 2026-11-15T08:30"
+            ) from None
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        return np.datetime64(value, "us")
+    if isinstance(value, datetime.date):
+        return np.datetime64(value, "us")
+    raise ValueError(f"time[{row}] = {value!r} is no date: give dates, text such as 2026-11-15, or numbers")
