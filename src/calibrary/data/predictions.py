@@ -536,7 +536,7 @@ class Predictions:
     @property
     def time(self) -> NDArray[Any] | None:
         """When each row was: a date to the microsecond, or a number; None where nobody said."""
-        every = self._from_source("_time")
+        every: NDArray[Any] | None = self._from_source("_time")
         return every if every is None or self.rows is None else every[self.rows]
 
     # -- columns and words --------------------------------------------------------------------------

@@ -130,9 +130,9 @@ def look_at(data: Data, question: Question) -> Look:
     sample = sample_of(data, question.weight_type)
     own = sample.own_view(importance)
     if own is not None:
-        view, unit = own
+        view, image = own
         v = view.weight**2 if importance else view.weight
-        return Look(view, str(data.own_view), view.c, view.weight, v, unit, None, None, importance)
+        return Look(view, str(data.own_view), view.c, view.weight, v, image, None, None, importance)
     p = sample.p
     views, lens = _one_view(p, question)
     # rows of a state that differ in their label only have one confidence: so do cumulative metrics read them

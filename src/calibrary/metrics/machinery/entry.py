@@ -269,12 +269,12 @@ class Entry(Facts):
         """The data as the metric reads them, matched as its name says."""
         return self.matched(data.read_as(self.reads, self.id))
 
-    def matched(self, data: Any) -> Any:
+    def matched(self, data: Any) -> Data:
         """The data with their boxes matched as the metric's name says; the same data where it says nothing."""
         matching = {n: v for n, v in self.settings.items() if n not in LOOKING and n not in self.options}
         if all(getattr(data, name) == value for name, value in matching.items()):
-            return data
-        return data.rematched(**matching)
+            return data  # type: ignore[no-any-return]
+        return data.rematched(**matching)  # type: ignore[no-any-return]
 
     def renewed(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
         """The keywords of a call with old names of options turned into today's, with a warning for each."""
