@@ -1,0 +1,48 @@
+"""Thresholds and planning numbers: each is a promise to the reader, so that a change of one must be seen."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from calibrary.inference.overall import decision
+from calibrary.inference.verbs import verdict
+from calibrary.lookup.study_findings import finding, stored
+from calibrary.question import PLAIN
+from calibrary.reporting import short
+
+IDS = ("smooth", "slope", "mean", "spiegelhalter")
+
+
+@pytest.mark.parametrize(("share", "named"), [(0.91, "mean"), (0.89, "spiegelhalter")])
+def test_a_plainer_statistic_is_named_where_it_is_nine_tenths_as_strong(share, named):
+    strength = np.array([0.0, 0.0, 10.0 * share, 10.0])
+    assert IDS[decision._named(np.array([2, 3]), strength, IDS)] == named
+
+
+def test_the_rows_that_decide_grow_with_the_square_of_the_width():
+    wanted = verdict.condition("ece<0.05")
+    # the interval reaches 0.04 above the truth and must reach 0.01 at most: four times narrower, sixteen times the rows
+    assert verdict._rows_needed(wanted, 0.04, 0.02, 0.08, 100) == 1600
+    assert verdict._rows_needed(wanted, 0.05, 0.02, 0.08, 100) == math.inf
+
+
+def test_what_a_calibrated_model_shows_is_not_told_far_beyond_the_rows_that_were_studied():
+    largest = stored()["numbers"]["ece"]["largest_n"]
+    assert finding("ece", 10 * largest).reads is not None
+    assert finding("ece", 10 * largest + 10).reads is None
+
+
+def test_the_value_of_useless_predictions_is_a_mean_of_five_shuffles_where_rows_are_few():
+    rng = np.random.default_rng(3)
+    away = {"ours": [], "one": []}
+    for _ in range(60):
+        c = rng.random(60)
+        y = (rng.random(60) < c).astype(int)
+        expected = np.mean((y.mean() - c) ** 2) + y.mean() * (1 - y.mean())  # over all orders of the labels
+        away["ours"].append(short._useless(cal.predictions(y, c), PLAIN, ["bs"])["bs", ""] - expected)
+        away["one"].append(np.mean((rng.permutation(y) - c) ** 2) - expected)
+    assert np.std(away["ours"]) < 0.7 * np.std(away["one"])
