@@ -11,8 +11,12 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+
+#: How the names of temporary files begin; the number of the process follows.
+_TEMPORARY = ".calibrary-"
 
 
 def check_writable(path: str | Path) -> None:
@@ -75,10 +79,33 @@ def _is_special(place: Path) -> bool:
 
 
 def _new_file(place: Path) -> Path:
+    _remove_leftovers(place.parent)
     # os.open and not tempfile: files made by the latter are closed to others whatever the umask says
-    name = place.parent / f".{secrets.token_hex(6)}{place.name[-100:]}"
+    name = place.parent / f"{_TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}-{place.name[-100:]}"
     os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     return name
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of processes that were killed while they wrote."""
+    for path in folder.glob(f"{_TEMPORARY}*"):
+        pid = path.name.removeprefix(_TEMPORARY).partition("-")[0]
+        if pid.isdigit() and not _runs(int(pid)):
+            with suppress(OSError):  # another process removed it, or may write here and we may not
+                path.unlink()
+
+
+def _runs(pid: int) -> bool:
+    """Is there a process with this number? Where that cannot be asked, there may be."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it runs, and belongs to somebody else
+        return True
+    return True
 
 
 def _move(temporary: Path, place: Path, special: bool) -> None:
@@ -88,7 +115,19 @@ def _move(temporary: Path, place: Path, special: bool) -> None:
         return
     if place.exists():
         temporary.chmod(place.stat().st_mode & 0o777)
+    _sync(temporary)
     temporary.replace(place)
+    if os.name == "posix":  # the new name is on the disk when its folder is
+        _sync(place.parent)
+
+
+def _sync(path: Path) -> None:
+    """Wait until it is on the disk: a power cut must not leave an empty file where a whole one was."""
+    file = os.open(path, os.O_RDONLY if path.is_dir() or os.name == "posix" else os.O_RDWR)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def _unwritable(path: Path, error: OSError) -> ValueError:

@@ -30,6 +30,12 @@ Columns = dict[str, NDArray[Any]]
 MOST_COLUMNS = 20_000
 #: A packed file may unpack to this much, and a pipe may bring it: four megabytes of zeros can unpack to gigabytes.
 MOST_BYTES = 1 << 30
+#: Whole numbers up to this are exact as floating-point numbers.
+_LARGEST_EXACT = 1 << 53
+#: Cells of a spreadsheet: a small file can claim the last column in every row.
+_MOST_CELLS = 20_000_000
+#: Up to this many bytes Arrow reads a file on the calling thread: its own threads may outlive a short program.
+_SMALL_FILE = 32 << 20
 #: Rows of a JSON file that are looked at to learn the names of its columns.
 _NAMING_ROWS = 1000
 
@@ -198,6 +204,17 @@ def _size(n: int) -> str:
     return f"{n / (1 << 30):g} GiB"
 
 
+def _as_arrow(content: Path | bytes) -> Any:
+    """A source that Arrow owns: its threads must not hold a Python object when the interpreter ends."""
+    import pyarrow as pa
+
+    return pa.OSFile(str(content)) if isinstance(content, Path) else pa.BufferReader(pa.py_buffer(content))
+
+
+def _is_large(content: Path | bytes) -> bool:
+    return (content.stat().st_size if isinstance(content, Path) else len(content)) > _SMALL_FILE
+
+
 def _as_file(content: Path | bytes) -> IO[bytes]:
     return content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
 
@@ -264,6 +281,7 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
 
 def _open_csv(name: str, content: Path | bytes) -> FileTable:
     _need_arrow()
+    import pyarrow as pa
     import pyarrow.csv as pc
 
     with _as_file(content) as file:
@@ -276,14 +294,41 @@ def _open_csv(name: str, content: Path | bytes) -> FileTable:
     decimal = "," if delimiter == ";" and b"," in second and b"." not in second else "."
     parse = pc.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
+    threads = pc.ReadOptions(use_threads=_is_large(content))
+
+    def arrow(wanted: Sequence[str], **how: Any) -> Any:
+        convert = pc.ConvertOptions(include_columns=list(wanted), decimal_point=decimal, **how)
+        with _as_arrow(content) as file:
+            return pc.read_csv(file, read_options=threads, parse_options=parse, convert_options=convert)
+
     def read(wanted: Sequence[str]) -> Columns:
-        convert = pc.ConvertOptions(include_columns=list(wanted), decimal_point=decimal)
-        with _as_file(content) as file:
-            return _from_arrow(pc.read_csv(file, parse_options=parse, convert_options=convert), wanted, name)
+        table = arrow(wanted)
+        found = _from_arrow(table, wanted, name)
+        text = [column for column in wanted if _may_be_text(found[column])]
+        if text:  # numbers to Arrow, but ids or codes: two of them must not become one
+            as_written = arrow(text, column_types=dict.fromkeys(text, pa.string()))
+            found.update({c: _as_numpy(as_written.column(c)) for c in text if _is_text(as_written.column(c), found[c])})
+        return found
 
     guesses = [] if delimiter in ",\t" else [f"columns of {name} are separated by {delimiter!r}"]
     guesses += [f"decimal commas in {name}"] if decimal == "," else []
     return FileTable(name, tuple(names), read, tuple(guesses))
+
+
+def _may_be_text(values: NDArray[Any]) -> bool:
+    """Can whole numbers have lost something: leading zeros, or digits beyond the fifteenth?"""
+    if values.dtype.kind in "iu":
+        return bool(len(values)) and int(values.min()) >= 0
+    return values.dtype.kind == "f" and bool((np.abs(values) > _LARGEST_EXACT).any())
+
+
+def _is_text(written: Any, values: NDArray[Any]) -> bool:
+    """Do the values say more as they are written than as numbers (007, or 19 digits)?"""
+    import pyarrow.compute as compute
+
+    if values.dtype.kind in "iu":
+        return bool(compute.any(compute.match_substring_regex(written, r"^\s*[+]?0\d")).as_py())
+    return bool(compute.all(compute.match_substring_regex(written, r"^\s*\d*\s*$")).as_py())
 
 
 def delimiter_of(head: str) -> str:
@@ -303,13 +348,13 @@ def _open_parquet(name: str, content: Path | bytes) -> FileTable:
     _need_arrow()
     import pyarrow.parquet as pq
 
-    with _as_file(content) as file:
-        about = pq.ParquetFile(file)
-        names = tuple(about.schema_arrow.names)
+    with _as_arrow(content) as file:
+        names = tuple(pq.ParquetFile(file).schema_arrow.names)
 
     def read(wanted: Sequence[str]) -> Columns:
-        with _as_file(content) as file:
-            return _from_arrow(pq.ParquetFile(file).read(columns=list(wanted)), wanted, name)
+        with _as_arrow(content) as file:
+            table = pq.ParquetFile(file).read(columns=list(wanted), use_threads=_is_large(content))
+        return _from_arrow(table, wanted, name)
 
     return FileTable(name, names, read)
 
@@ -318,21 +363,36 @@ def _open_arrow(name: str, content: Path | bytes) -> FileTable:
     _need_arrow()
     import pyarrow as pa
 
-    def opened(file: IO[bytes]) -> Any:
-        if file.read(5) == b"ARROW":
-            file.seek(0)
-            return pa.ipc.open_file(file)
+    def opened(file: Any, **how: Any) -> Any:
+        begins = file.read(5)
         file.seek(0)
-        return pa.ipc.open_stream(file)
+        return (pa.ipc.open_file if begins == b"ARROW" else pa.ipc.open_stream)(file, **how)
 
-    with _as_file(content) as file:
+    with _as_arrow(content) as file:
         names = tuple(opened(file).schema.names)
 
     def read(wanted: Sequence[str]) -> Columns:
-        with _as_file(content) as file:
-            return _from_arrow(opened(file).read_all().select(list(wanted)), wanted, name)
+        # only these columns are unpacked, one batch after the other: a small file can unpack to gigabytes
+        options = pa.ipc.IpcReadOptions(included_fields=[names.index(column) for column in wanted], use_threads=False)
+        with _as_arrow(content) as file:
+            batches, size = [], 0
+            for batch in _batches(opened(file, options=options)):
+                size += batch.nbytes
+                if size > MOST_BYTES and not _is_large(content):
+                    raise InputError(f"{name} unpacks to more than {_size(MOST_BYTES)}: save it without compression")
+                batches.append(batch)
+            schema = batches[0].schema if batches else pa.schema([(column, pa.null()) for column in wanted])
+            return _from_arrow(pa.Table.from_batches(batches, schema), wanted, name)
 
     return FileTable(name, names, read)
+
+
+def _batches(reader: Any) -> Iterator[Any]:
+    """The record batches of a file or of a stream."""
+    if hasattr(reader, "num_record_batches"):
+        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+    else:
+        yield from reader
 
 
 def _from_arrow(table: Any, wanted: Sequence[str], name: str) -> Columns:
@@ -362,7 +422,18 @@ def _as_numpy(values: Any) -> Any:
     whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) and plain else values
     if plain and not values.null_count and isinstance(whole, pa.Array):
         return np.array(np.from_dlpack(whole))
+    if pa.types.is_integer(values.type) and values.null_count and _beyond_exact(values):
+        cells = np.empty(len(values), dtype=object)
+        cells[:] = values.to_pylist()  # whole numbers stay what they are; a missing one is None
+        return cells
     return values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()
+
+
+def _beyond_exact(values: Any) -> bool:
+    import pyarrow.compute as compute
+
+    ends = compute.min_max(values).as_py()
+    return any(end is not None and abs(end) > _LARGEST_EXACT for end in ends.values())
 
 
 # -- JSON -------------------------------------------------------------------------------------------
@@ -377,7 +448,7 @@ def _open_json(name: str, content: Path | bytes) -> FileTable:
         raise InputError(f"{name} cannot be read as JSON: it begins with {text.lstrip()[:20]!r}, not with {{ or [")
     whole = _whole_object(text)
     if whole is None:
-        return _of_records(name, lambda: objects_of_lines(text.splitlines(), name))
+        return _of_records(name, lambda: objects_of_lines(text.split("\n"), name))
     if whole and all(isinstance(v, list) and not (v and isinstance(v[0], dict)) for v in whole.values()):
         return FileTable(name, tuple(whole), lambda wanted: {c: _as_column(whole[c], c, name) for c in wanted})
     lists = [key for key, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)]
@@ -391,7 +462,7 @@ def _open_json(name: str, content: Path | bytes) -> FileTable:
 
 def _whole_object(text: str) -> dict[str, Any] | None:
     """The file as one object, unless it has one on each line."""
-    lines = (line for line in text.splitlines() if line.strip())
+    lines = (line for line in text.split("\n") if line.strip())  # other line separators may stand inside a string
     try:
         json.loads(next(lines))
         if next(lines, None) is not None:
@@ -471,11 +542,13 @@ def _as_column(values: list[Any], column: str, name: str) -> NDArray[Any]:
             f"column {column!r} of {name} holds {str(values[bad])[:40]!r} in record {bad + 1:,}: one value is expected"
         )
     kinds = {type(v) for v in values}
-    if kinds <= {int, float} or (kinds <= {int, float, type(None)} and kinds != {type(None)}):
-        try:
-            return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
-        except OverflowError:
-            raise InputError(f"column {column!r} of {name} holds a number beyond 1e308") from None
+    whole = [v for v in values if type(v) is int]
+    # whole numbers beyond 2^53 are ids: as floating-point numbers, different ones would become equal
+    exact = not whole or max(map(abs, whole)) <= _LARGEST_EXACT
+    if kinds == {int} and not exact and all(-(1 << 63) <= v < 1 << 63 for v in whole):
+        return np.array(values, dtype=np.int64)
+    if exact and kinds <= {int, float, type(None)} and kinds != {type(None)}:
+        return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
     if kinds == {bool}:
         return np.array(values, dtype=bool)
     cells = np.empty(len(values), dtype=object)
@@ -576,7 +649,7 @@ def _open_excel(name: str, content: Path | bytes) -> FileTable:
         file.seek(0)
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         sheet = book.worksheets[0]
-        rows = [row for row in sheet.iter_rows(values_only=True) if any(cell is not None for cell in row)]
+        rows = list(_filled_rows(sheet, name))
         several = len(book.worksheets)
     if not rows:
         raise InputError(f"{name} has no rows")
@@ -584,10 +657,30 @@ def _open_excel(name: str, content: Path | bytes) -> FileTable:
     place = {column: j for j, column in enumerate(names) if column}
 
     def read(wanted: Sequence[str]) -> Columns:
-        return {c: _as_column([row[place[c]] for row in rows[1:]], c, name) for c in wanted}
+        def cell(row: tuple[Any, ...], j: int) -> Any:
+            return row[j] if j < len(row) else None
+
+        return {c: _as_column([cell(row, place[c]) for row in rows[1:]], c, name) for c in wanted}
 
     note = (f"first of {several} sheets of {name} read: {sheet.title}",) if several > 1 else ()
     return FileTable(name, tuple(c for c in names if c), read, note)
+
+
+def _filled_rows(sheet: Any, name: str) -> Iterator[tuple[Any, ...]]:
+    """The rows that hold something, each without the empty cells at its end."""
+    looked_at = 0
+    for row in sheet.iter_rows(values_only=True):
+        looked_at += len(row)
+        if looked_at > _MOST_CELLS:
+            raise InputError(
+                f"{name} has more than {_MOST_CELLS:,} cells, empty ones included: delete empty columns, or save the "
+                "sheet as .csv or Parquet"
+            )
+        filled = len(row)
+        while filled and row[filled - 1] is None:
+            filled -= 1
+        if filled:
+            yield row[:filled]
 
 
 # -- kinds ------------------------------------------------------------------------------------------

@@ -466,8 +466,8 @@ def _factor(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
         distinct, codes = np.unique(values, return_inverse=True)
         words = [_as_word(v) for v in distinct.tolist()]
     names = sorted(set(words))
-    rank = np.array([names.index(w) for w in words], dtype=np.intp)
-    return names, rank[codes]
+    place_of = {name: i for i, name in enumerate(names)}
+    return names, np.array([place_of[word] for word in words], dtype=np.intp)[codes]
 
 
 def _as_word(value: Any) -> str:

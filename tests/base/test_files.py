@@ -1,0 +1,45 @@
+"""Files that are written: whole or not there, on the disk, and nothing left behind by a process that was killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from calibrary.base.files import write_atomically
+
+
+def test_what_is_written_is_synced_before_it_takes_its_name(tmp_path, monkeypatch):
+    done = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *a, name=name, real=real, **k: (done.append(name), real(*a, **k))[1])
+    write_atomically(tmp_path / "state", b"whole")
+    assert (tmp_path / "state").read_bytes() == b"whole"
+    assert done[0] == "fsync"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="this build lacks: signals of POSIX")
+def test_the_temporary_file_of_a_killed_process_is_removed_by_the_next_one(tmp_path):
+    code = f"""
+import time
+from calibrary.base.files import beside
+with beside({str(tmp_path / "state")!r}) as temporary:
+    temporary.write_bytes(b"half")
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        assert len(list(tmp_path.iterdir())) == 1
+        write_atomically(tmp_path / "other", b"x")  # one that runs keeps its file
+        assert len(list(tmp_path.iterdir())) == 2
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    time.sleep(0.01)
+    write_atomically(tmp_path / "state", b"whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "state"]

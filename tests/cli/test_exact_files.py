@@ -1,0 +1,92 @@
+"""Files keep what they hold: whole numbers to the last digit, codes with their zeros, text with its own line separators."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from calibrary.cli.files import InputError, open_table
+from calibrary.cli.read import _factor, read_predictions
+
+pa = pytest.importorskip("pyarrow")
+IDS = [2**60 + i for i in range(4)]
+
+
+def _column(path, name="id"):
+    return open_table(path).columns([name])[name]
+
+
+def test_ids_of_64_bits_stay_different_in_json(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(json.dumps({"id": i, "p": 0.5}) for i in IDS))
+    assert _column(path).tolist() == IDS
+    path.write_text("\n".join(json.dumps({"id": i}) for i in [*IDS, None]))
+    assert _column(path).tolist() == [*IDS, None]
+
+
+def test_ids_of_64_bits_stay_different_in_parquet_with_missing_values(tmp_path):
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"id": pa.array([*IDS, None])}), path)
+    assert _column(path).tolist() == [*IDS, None]
+    pq.write_table(pa.table({"id": pa.array([1, 2, None])}), path)
+    assert np.array_equal(_column(path), [1.0, 2.0, np.nan], equal_nan=True)
+
+
+def test_ids_beyond_64_bits_stay_different_in_csv(tmp_path):
+    path = tmp_path / "x.csv"
+    large = [2**63 + i for i in range(4)]
+    path.write_text("id\n" + "\n".join(map(str, large)) + "\n")
+    assert len(set(_column(path).tolist())) == 4
+
+
+def test_codes_keep_their_leading_zeros_in_csv(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("y,p_007,p_7\n007,0.9,0.1\n7,0.1,0.9\n007,0.8,0.2\n7,0.2,0.8\n")
+    found = read_predictions(path, label="y", prob=["p_"])
+    assert found.classes == ("007", "7")
+    assert found.y.tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u0085", "\x0b", "\x1c"])
+def test_line_separators_inside_a_string_of_json_end_no_line(tmp_path, separator):
+    path = tmp_path / "x.jsonl"
+    rows = [{"text": f"a{separator}b", "y": i % 2, "p": 0.5} for i in range(4)]
+    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
+    assert read_predictions(path).y.tolist() == [0, 1, 0, 1]
+
+
+def test_many_different_labels_are_numbered_in_linear_time():
+    words = np.array([f"id{i}" for i in range(200_000)], dtype=object)
+    names, place = _factor(words)  # by a search in a list this takes an hour
+    assert len(names) == 200_000
+    assert names[place[7]] == "id7"
+
+
+def test_a_small_spreadsheet_that_claims_the_last_column_is_refused(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["y", "p"])
+    for i in range(1500):
+        book.active.cell(i + 2, 1, i % 2)
+        book.active.cell(i + 2, 16384, 1)
+    book.save(tmp_path / "x.xlsx")
+    with pytest.raises(InputError, match="20,000,000 cells"):
+        open_table(tmp_path / "x.xlsx")
+
+
+def test_a_small_arrow_file_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
+    from calibrary.cli import files
+
+    monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
+    path = tmp_path / "x.arrow"
+    batch = pa.record_batch({"p": pa.array(np.zeros(100_000))})
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema, options=options) as writer:
+        for _ in range(3):
+            writer.write_batch(batch)
+    with pytest.raises(InputError, match="unpacks to more than"):
+        _column(path, "p")
