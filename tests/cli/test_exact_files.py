@@ -1,8 +1,11 @@
-"""Files keep what they hold: whole numbers to the last digit, codes with their zeros, text with its own line separators."""
+"""Files keep what they hold: whole numbers to the last digit, codes with their zeros, separators inside a string."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -90,3 +93,21 @@ def test_a_small_arrow_file_that_unpacks_to_gigabytes_is_refused(tmp_path, monke
             writer.write_batch(batch)
     with pytest.raises(InputError, match="unpacks to more than"):
         _column(path, "p")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-"])
+def test_a_closed_stream_changes_no_exit_status(tmp_path, closed):
+    (tmp_path / "f.csv").write_text("y,p\n" + "0,0.2\n1,0.7\n" * 20)
+    command = f"{sys.executable} -m calibrary metric bs f.csv {closed}"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert ("0.065" in done.stdout) == (closed != ">&-")
+
+
+def test_without_the_compiler_switched_on_loops_run_as_they_are(tmp_path):
+    code = "import calibrary as cal; y = [0, 1] * 40; p = [0.2, 0.7] * 40; print(cal.compute('skde', y, p))"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert 0.0 < float(done.stdout) < 1.0

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-
 #: How the names of temporary files begin; the number of the process follows.
 _TEMPORARY = ".calibrary-"
 

@@ -46,7 +46,8 @@ def jit(function: F | None = None, **options: Any) -> Any:
             fast = njit(cache=True, nogil=True, **options)(loop)
         except RuntimeError:  # no folder can be written: a container, another user's installation
             return njit(nogil=True, **options)(loop)
-        fast._cache = _SafeCache(fast._cache)
+        if hasattr(fast, "_cache"):  # with NUMBA_DISABLE_JIT=1 the loop itself comes back
+            fast._cache = _SafeCache(fast._cache)
         return fast
 
     return decorate if function is None else decorate(function)
