@@ -14,12 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrary as cal
+from calibrary.inference.methods.asymptotic import LAWS
 from calibrary.metrics.machinery.entry import ENTRIES
 from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm
 from calibrary.metrics.machinery.measure import measure, numbers
 from calibrary.numerics import compiled
 from calibrary.question import Question
 from calibrary.scale import State
+from calibrary.scale.accuracy import BOUNDS
 
 
 def having(form):
@@ -231,3 +233,19 @@ def test_a_wrong_form_is_caught(id, form, monkeypatch):
 def test_cells_that_are_not_exact_are_caught():
     with pytest.raises(AssertionError):
         hold_exact("spiegelhalter", 3, 3000, 16)
+
+
+# -- words that traits are declared with ----------------------------------------------------------------
+
+
+def test_declared_words_are_known_where_they_are_read():
+    kinds = {"exact", "smooth", "order", "copies", "counts", "keys", "sample", "detection", "boxes"}
+    statistics = {"mean", "slope", "spiegelhalter"}
+    for entry in ENTRIES.values():
+        assert entry.law in {"", *LAWS}, entry.id
+        assert set(entry.overall.values()) <= statistics, entry.id
+        if entry.cells is not None:
+            assert entry.cells.kind in kinds, entry.id
+            assert entry.cells.bound in {"", *BOUNDS}, entry.id
+    assert {entry.law for entry in ENTRIES.values()} == {"", *LAWS}
+    assert {entry.cells.bound for entry in ENTRIES.values() if entry.cells is not None} == {"", *BOUNDS}

@@ -14,9 +14,8 @@ from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.laws.poisson_binomial import mean_absolute_deviation
 from calibrary.question import Question
 
-#: Short names of the scores, and how they are spoken of.
+#: The words of the option ``score``.
 SCORES = {"log": "nll", "brier": "bs", "spherical": "pss"}
-_SPOKEN = {"nll": "log loss", "bs": "Brier score", "pss": "spherical score"}
 _BY_ROW = Question({"reduction": "none"})
 
 
@@ -38,7 +37,7 @@ def row_scores(entry: Entry, p: Predictions, probability: Array) -> Array:
 
 def spoken_score(id: str) -> str:
     """What a score is called in a sentence."""
-    return _SPOKEN.get(id) or catalogue[id].name
+    return catalogue[id].spoken or catalogue[id].name
 
 
 class MeanWithError:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from calibrary.inference.overall.decision import pvalue_text
+from calibrary.lookup import catalogue
 
 #: Draws of a p-value that was not drawn.
 _EXACT = 10**9
-#: Metrics known by their letters; others are called by their name.
-_LETTERS = {"ece": "ECE", "d_ece": "D-ECE", "smece": "smooth calibration error"}
 
 
 def percent(x: float) -> str:
@@ -22,7 +21,7 @@ def p_words(p: float, draws: int = _EXACT) -> str:
 
 def metric_words(id: str, name: str) -> str:
     """What a metric is called in a sentence."""
-    return _LETTERS.get(id, name)
+    return (catalogue[id].spoken if id in catalogue else "") or name
 
 
 def counted(n: float, noun: str, plural: str = "") -> str:

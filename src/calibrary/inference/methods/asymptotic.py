@@ -99,20 +99,17 @@ def why_not(statistic: Statistic) -> str:
 def ends_of(statistic: Statistic, level: float) -> Ends:
     """The ends by the metric's law."""
     assert statistic.entry is not None
-    z = float(scipy.special.ndtri(0.5 + level / 2.0))
-    law = statistic.entry.law
-    if not law:
-        return _mean_of_rows(statistic, z)
-    if law == "profile likelihood":
-        return _cox(statistic, level)
-    view = views_of(statistic.entry, statistic.sample.p, statistic.question).views[0]
-    if law == "Brier excess":
-        return _spiegelhalter(statistic, view, z)
-    if law == "debiased square":
-        return _debiased_square(statistic, view, z)
-    if law in ("observed over expected", "expected over observed"):
-        return _ratio(statistic, view, level)
-    raise ValueError(f"{statistic.entry.id} is declared with law={law!r}, which is not known")
+    return LAWS[statistic.entry.law](statistic, level) if statistic.entry.law else _mean_of_rows(statistic, level)
+
+
+def _z(level: float) -> float:
+    """How many standard errors an interval reaches to either side."""
+    return float(scipy.special.ndtri(0.5 + level / 2.0))
+
+
+def _one_view(statistic: Statistic) -> Predictions:
+    assert statistic.entry is not None
+    return views_of(statistic.entry, statistic.sample.p, statistic.question).views[0]
 
 
 def own_pvalue(statistic: Statistic) -> float:
@@ -145,7 +142,8 @@ def _losses(statistic: Statistic) -> Array | None:
     return each if np.allclose(p.mean(each), statistic.observed, rtol=1e-9) else None
 
 
-def _mean_of_rows(statistic: Statistic, z: float) -> Ends:
+def _mean_of_rows(statistic: Statistic, level: float) -> Ends:
+    z = _z(level)
     losses = _losses(statistic)
     assert losses is not None
     error = np.array([_error_of_mean(losses, statistic.sample.p, statistic.sample.weight_type)])
@@ -159,8 +157,9 @@ def _error_of_mean(x: Array, p: Predictions, weight_type: str) -> float:
     return math.sqrt(spread * n / (n - 1.0)) if n > 1.0 else math.nan
 
 
-def _spiegelhalter(statistic: Statistic, view: Predictions, z: float) -> Ends:
+def _spiegelhalter(statistic: Statistic, level: float) -> Ends:
     """The excess of the Brier score varies as the data show; it is measured in what calibrated predictions show."""
+    view, z = _one_view(statistic), _z(level)
     weight_type = statistic.sample.weight_type
     v = view.variance_weight(weight_type, "a standard error")
     if view.binary:
@@ -178,8 +177,9 @@ def _spiegelhalter(statistic: Statistic, view: Predictions, z: float) -> Ends:
 # -- squared errors of bins --------------------------------------------------------------------------
 
 
-def _debiased_square(statistic: Statistic, view: Predictions, z: float) -> Ends:
+def _debiased_square(statistic: Statistic, level: float) -> Ends:
     """Normal on the squared scale: the variance away from calibration, and the one that is left at it."""
+    view, z = _one_view(statistic), _z(level)
     options = dict(statistic.question.options)
     root = bool(options.pop("root", False))
     assert statistic.entry is not None
@@ -219,14 +219,15 @@ def _variance_of_square(groups: Groups, view: Predictions, weight_type: str) -> 
 # -- observed over expected ---------------------------------------------------------------------------
 
 
-def _ratio(statistic: Statistic, view: Predictions, level: float) -> Ends:
+def _ratio(statistic: Statistic, level: float) -> Ends:
     assert statistic.entry is not None
+    view = _one_view(statistic)
     over = statistic.entry.law == "observed over expected" or bool(statistic.question.options.get("inverse"))
     low, high = observed_expected_ends(view, level, statistic.sample.weight_type)
     if not over:
         with np.errstate(divide="ignore"):
             low, high = float(np.divide(1.0, high)), float(np.divide(1.0, low))
-    z = float(scipy.special.ndtri(0.5 + level / 2.0))
+    z = _z(level)
     error = (high - low) / (2.0 * z)
     return Ends(np.array([low]), np.array([high]), np.array([error]), "shifts of the log odds that are not rejected")
 
@@ -281,7 +282,7 @@ def _crossing(rising: Callable[[float], float], level: float) -> float:
 def _cox(statistic: Statistic, level: float) -> Ends:
     """Profile likelihood for one confidence each, Wald for whole vectors."""
     assert statistic.entry is not None
-    z = float(scipy.special.ndtri(0.5 + level / 2.0))
+    z = _z(level)
     found = statistic.value
     error = np.array(list(numbers(found, (("se_intercept", None), ("se_slope", None))).values()))
     wald = Ends(statistic.observed - z * error, statistic.observed + z * error, error, "Wald")
@@ -332,3 +333,13 @@ def _edge(fall: Callable[[int, float], float], which: int, start: float, step: f
     else:
         return math.nan
     return float(scipy.optimize.brentq(lambda at: fall(which, at), near, far, xtol=1e-10))
+
+
+#: The laws by the names under which metrics are declared with them.
+LAWS: dict[str, Callable[[Statistic, float], Ends]] = {
+    "debiased square": _debiased_square,
+    "Brier excess": _spiegelhalter,
+    "observed over expected": _ratio,
+    "expected over observed": _ratio,
+    "profile likelihood": _cox,
+}

@@ -61,6 +61,7 @@ _NAMES = (
 
 @metric(
     "ece",
+    spoken="ECE",
     sound=False,
     complete=False,
     familiar=True,

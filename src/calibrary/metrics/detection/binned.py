@@ -84,6 +84,7 @@ def average_calibration_error(
 
 @detection_metric(
     "d_ece",
+    spoken="D-ECE",
     familiar=True,
     row=76,
     renamed={"min_samples": "min_count"},

@@ -56,6 +56,7 @@ def _smoothed_residuals() -> ReplicateForm:
 
 @metric(
     "smece",
+    spoken="smooth calibration error",
     parameter_free=True,
     familiar=True,
     family="kernel",

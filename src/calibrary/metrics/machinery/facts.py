@@ -178,6 +178,7 @@ class Facts:
     parameter_free : is there nothing to choose but its name
     misses : does a detector's missed object count
     familiar : do readers of its field know it
+    spoken : what a sentence calls it, where that is shorter than its name
     cost, equation, references, use, avoid, corrections : for people; ``equation`` holds the review's numbers, "in
         words" where the review has none, and the formula of a metric newer than the review
     status, since : "stable" or "emerging" (newer than the review, may still change); the first version that has it
@@ -244,6 +245,7 @@ class Facts:
     parameter_free: bool = False
     misses: bool = False
     familiar: bool = False
+    spoken: str = ""
     cost: str = "O(N)"
     equation: str = ""
     references: tuple[str, ...] = ()

@@ -55,6 +55,7 @@ def _direct_likelihood(y: Any, c: Any, **others: Any) -> float | None:
 
 @metric(
     "nll",
+    spoken="log loss",
     sound=True,
     complete=False,
     differentiable=True,

@@ -22,6 +22,7 @@ __all__ = ["power_score", "proper_linear_score", "pseudo_spherical_score"]
 
 @metric(
     "pss",
+    spoken="spherical score",
     sound=True,
     complete=False,
     linear=True,
