@@ -109,7 +109,8 @@ def _z(level: float) -> float:
 
 def _one_view(statistic: Statistic) -> Predictions:
     assert statistic.entry is not None
-    return views_of(statistic.entry, statistic.sample.p, statistic.question).views[0]
+    view: Predictions = views_of(statistic.entry, statistic.sample.p, statistic.question).views[0]
+    return view
 
 
 def own_pvalue(statistic: Statistic) -> float:
