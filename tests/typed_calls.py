@@ -46,6 +46,11 @@ cal.detection_expected_calibration_error([1, 0], [0.9, 0.4], n_bins=10, min_coun
 cal.detection_expected_calibration_error([1, 0], [0.9, 0.4], bins=10, min_count=1)
 cal.quadratic_global_calibration([1, 0], [0.9, 0.4], n_missed=1)
 cal.compute("ece", y, p, n_bins=5)
+cal.compute(metric="ece", y_true=y, y_prob=p)
+cal.verdict("ece<0.05", y, p, undecided="fail", judged_by="estimate").status
+assert_type(cal.decide(cal.predictions(y, p), cal.Question(rng=0)), cal.results.Decision)
+assert_type(cal.interval("ece", y, p), cal.results.IntervalResult)
+assert_type(cal.interval("ece", y, p), cal.IntervalResult)
 cal.test("ece", y, p, method="monte-carlo", n_resamples=99, rng=0)
 cal.interval("ece", y, p, n_resamples=99, rng=0).confidence_interval.low
 cal.interval("bs", y, p, method=cal.Bootstrap("percentile", n_resamples=99, rng=0))

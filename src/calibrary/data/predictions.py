@@ -500,7 +500,7 @@ class Predictions:
 
     def _carrying(self, **carried: Any) -> Self:
         same = copy.copy(self)
-        for name in ("_views", "units"):  # views lead back to these rows, and would not carry what is new
+        for name in ("_views", "_units"):  # views lead back to these rows, and would not carry what is new
             same.__dict__.pop(name, None)
         same.__dict__.update(carried)
         return same
@@ -524,9 +524,13 @@ class Predictions:
         """Was it said which rows belong together?"""
         return self.together is not None
 
-    @once
+    @property
     def units(self) -> Indices | None:
         """What each row belongs to, numbered 0, 1, ...; None where each is by itself."""
+        return self._units
+
+    @once
+    def _units(self) -> Indices | None:
         together = self.together
         if together is None:
             return None

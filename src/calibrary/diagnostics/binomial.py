@@ -14,8 +14,6 @@ from calibrary.diagnostics.declare import diagnostic, only_view
 from calibrary.metrics.bins.t_cal import debiased_plugin_estimator
 from calibrary.metrics.machinery.declare import Common, TestResult
 
-__all__ = ["MultipleBinomialResult", "multiple_binomial_test"]
-
 
 @dataclass(frozen=True)
 class MultipleBinomialResult(TestResult):

@@ -12,8 +12,6 @@ from calibrary.diagnostics.declare import diagnostic, only_view
 from calibrary.metrics.machinery.entry import Seen
 from calibrary.metrics.point.set_coverage import at_levels, checked_level, set_coverage
 
-__all__ = ["CoverageCurve", "set_coverage_curve"]
-
 
 class CoverageCurve(NamedTuple):
     """Coverage, size and claim of the sets at each level."""

@@ -13,8 +13,6 @@ from calibrary.diagnostics.declare import diagnostic, only_view
 from calibrary.metrics.cumulative.running_sums import kolmogorov_smirnov_calibration_error, walk_of
 from calibrary.metrics.machinery.declare import Common, Result
 
-__all__ = ["CumulativeDifference", "cumulative_difference"]
-
 
 @dataclass(frozen=True)
 class CumulativeDifference(Result):

@@ -17,8 +17,6 @@ from calibrary.metrics.decision.cost import cost_of
 from calibrary.metrics.decision.regret import decision_loss, regret_of
 from calibrary.metrics.machinery.declare import Common, Result
 
-__all__ = ["DecisionCurve", "MurphyCurve", "RegretCurve", "decision_curve", "murphy_curve", "regret_curve"]
-
 
 @dataclass(frozen=True)
 class RegretCurve(Result):

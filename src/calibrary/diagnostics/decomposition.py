@@ -17,14 +17,6 @@ from calibrary.metrics.point.brier import brier_score
 from calibrary.metrics.point.row_scores import soft
 from calibrary.metrics.point.scoring_functions import ProperScore
 
-__all__ = [
-    "BinnedDecomposition",
-    "CorpDecomposition",
-    "MurphyDecomposition",
-    "TrueDecomposition",
-    "score_decomposition",
-]
-
 _METHODS = ("isotonic", "unique", "bins", "true")
 
 

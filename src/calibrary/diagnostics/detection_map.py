@@ -15,8 +15,6 @@ from calibrary.metrics.detection.binned import DetectionCells, feature_names, gr
 from calibrary.metrics.detection.front import Matching, read_matches
 from calibrary.metrics.machinery.declare import Result
 
-__all__ = ["DetectionMap", "d_ece_map"]
-
 
 @dataclass(frozen=True)
 class DetectionMap(Result):

@@ -13,8 +13,6 @@ from calibrary.data import Matches, as_matches
 from calibrary.data.checks import Array
 from calibrary.metrics.machinery.declare import Result
 
-__all__ = ["DetectionThresholds", "above_thresholds", "detection_thresholds"]
-
 
 @dataclass(frozen=True)
 class DetectionThresholds(Result):

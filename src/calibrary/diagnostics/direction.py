@@ -16,8 +16,6 @@ from calibrary.metrics.bins.bin_options import Bins
 from calibrary.metrics.bins.expected import expected_calibration_error
 from calibrary.metrics.machinery.declare import Result
 
-__all__ = ["ConfidenceDirection", "confidence_direction"]
-
 #: Above this many rows they are drawn by bins.
 _MANY_ROWS = 20_000
 

@@ -13,8 +13,6 @@ from calibrary.diagnostics.declare import diagnostic, only_view
 from calibrary.metrics.curve.honest import honest_bounds, honest_error
 from calibrary.metrics.machinery.declare import Common, Result
 
-__all__ = ["HonestBand", "honest_band"]
-
 
 @dataclass(frozen=True)
 class HonestBand(Result):

@@ -16,8 +16,6 @@ from calibrary.metrics.machinery.entry import Seen
 from calibrary.metrics.machinery.measure import combined, each_view
 from calibrary.question import Question
 
-__all__ = ["NeighborCurve", "ece_knn_curve"]
-
 
 class NeighborCurve(NamedTuple):
     """The nearest-neighbour error for several numbers of neighbours."""

@@ -16,8 +16,6 @@ from calibrary.inference.methods.asymptotic import observed_expected_ends
 from calibrary.metrics.machinery.declare import Common
 from calibrary.metrics.point.bias import observed_expected_ratio, ratio
 
-__all__ = ["RatioInterval", "observed_expected_interval"]
-
 
 class RatioInterval(NamedTuple):
     """A ratio with the ends of its confidence interval."""

@@ -15,8 +15,6 @@ from calibrary.metrics.bins.bin_options import BinnedKeywords
 from calibrary.metrics.bins.expected import expected_calibration_error
 from calibrary.metrics.machinery.declare import Result
 
-__all__ = ["ReliabilityBins", "reliability_bins"]
-
 
 @dataclass(frozen=True)
 class ReliabilityBins(Result):

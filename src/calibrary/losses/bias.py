@@ -12,21 +12,6 @@ from calibrary.losses.batch import View, like, visible
 from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import ratio, safe_root
 
-__all__ = [
-    "expected_observed_ratio",
-    "expected_signed_calibration_error",
-    "gebel_calibration_measure",
-    "global_squared_bias",
-    "multiaccuracy_error",
-    "multiclass_difference_of_confidence_and_accuracy",
-    "observed_expected_ratio",
-    "parabolic_wald",
-    "partitioned_calibration_error",
-    "soft_f1_score",
-    "spiegelhalter_z",
-    "well_calibration_ratio",
-]
-
 
 @loss("gsb", lens="full", lenses=ROWS)
 def global_squared_bias(view: View, *, scale: str = "1/K", **common: Unpack[LossKeywords]) -> Tensor:

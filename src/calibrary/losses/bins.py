@@ -15,13 +15,6 @@ from calibrary.losses.blocks import in_blocks, step, summed
 from calibrary.losses.declare import LossKeywords, loss
 from calibrary.losses.finite import positive, ratio, safe_power, safe_root
 
-__all__ = [
-    "differentiable_calibration_error",
-    "random_interval_calibration_error",
-    "soft_binned_calibration_error",
-    "surrogate_interval_calibration_error",
-]
-
 
 def _class_norm(default: float) -> Any:
     """Classes are combined by the same norm as bins, unless ``aggregate="mean"``."""

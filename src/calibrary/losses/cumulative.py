@@ -13,12 +13,6 @@ from calibrary.losses.declare import LossKeywords, loss
 from calibrary.losses.finite import safe_power, safe_root
 from calibrary.losses.line import last_of_ties
 
-__all__ = [
-    "averaged_two_bin_error",
-    "kolmogorov_smirnov_calibration_error",
-    "kuiper_calibration_error",
-]
-
 
 @loss("ecce_mad")
 def kolmogorov_smirnov_calibration_error(view: View, **common: Unpack[LossKeywords]) -> Tensor:

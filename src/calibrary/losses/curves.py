@@ -17,12 +17,6 @@ from calibrary.losses.finite import positive, ratio, safe_power
 from calibrary.losses.line import FEW_ROWS
 from calibrary.losses.nodes import ORDER, Nodes
 
-__all__ = [
-    "kernel_density_calibration_error",
-    "mean_squared_calibration_error",
-    "smooth_label_calibration_error",
-]
-
 #: Narrower Gaussians than this would need too many nodes; all pairs are summed in blocks instead.
 _NARROW = 1e-5
 #: Points of [0, 1] at which the density form is integrated, and points in one kernel width.

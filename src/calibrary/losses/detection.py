@@ -18,13 +18,6 @@ from calibrary.losses.declare import LOSSES
 from calibrary.losses.finite import positive
 from calibrary.losses.neighbors import curve_distance, need
 
-__all__ = [
-    "detection_kernel_calibration_error",
-    "localization_aware_adaptive_calibration_error",
-    "quadratic_global_calibration",
-    "spherical_global_calibration",
-]
-
 F = TypeVar("F", bound=Callable[..., Tensor])
 
 

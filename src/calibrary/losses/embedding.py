@@ -12,8 +12,6 @@ from calibrary.losses.declare import LossKeywords, loss
 from calibrary.losses.finite import positive, ratio, safe_root
 from calibrary.losses.line import pair_form
 
-__all__ = ["laplace_kernel_calibration_error", "maximum_mean_calibration_error"]
-
 
 @loss("mmce")
 def maximum_mean_calibration_error(

@@ -14,17 +14,6 @@ from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import safe_power, safe_root
 from calibrary.losses.targets import errors, targets
 
-__all__ = [
-    "asymmetric_squared_error",
-    "generalized_squared_error",
-    "hinge_loss",
-    "huber_loss",
-    "l1eps_error",
-    "mean_absolute_error",
-    "pointwise_lp_error",
-    "soft_insensitive_loss",
-]
-
 
 @loss("mae", lens="full", lenses=ROWS, rows=True)
 def mean_absolute_error(view: View, *, soft_target: Any = None, **common: Unpack[LossKeywords]) -> Tensor:

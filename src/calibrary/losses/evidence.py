@@ -13,8 +13,6 @@ from calibrary.losses.batch import View
 from calibrary.losses.blocks import step, summed
 from calibrary.losses.declare import LossKeywords, loss
 
-__all__ = ["calibration_e_value"]
-
 #: Shifts a and slopes b, d of the alternatives, logit q = a + b log c - d log(1 - c); the identity is left out.
 _SHIFTS, _SLOPES = (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0), (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
 _IDENTITY = list(itertools.product(_SHIFTS, _SLOPES, _SLOPES)).index((0.0, 1.0, 1.0))

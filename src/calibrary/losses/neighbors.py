@@ -19,8 +19,6 @@ from calibrary.losses.blocks import step, summed
 from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import positive, safe_root
 
-__all__ = ["beta_kernel_calibration_error", "dirichlet_kernel_calibration_error"]
-
 #: A denominator below this share of its first term is that of a single neighbor.
 _SINGLE = 1e-12
 

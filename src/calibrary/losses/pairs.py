@@ -19,13 +19,6 @@ from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import positive, ratio, safe_root
 from calibrary.losses.line import pair_form
 
-__all__ = [
-    "kernel_calibration_conditional_stein_discrepancy",
-    "squared_kernel_calibration_error_b",
-    "squared_kernel_calibration_error_ul",
-    "squared_kernel_calibration_error_uq",
-]
-
 _OPERATORS = ("barker", "gibbs", "metropolis", "difference")
 #: Squared distances below this share of the squared lengths are rounding.
 _ROUNDING = 1e-13

@@ -14,8 +14,6 @@ from calibrary.losses.declare import LossKeywords, loss
 from calibrary.losses.finite import positive
 from calibrary.losses.nodes import LEFT, ORDER, REACH, Nodes
 
-__all__ = ["logit_smoothed_calibration_error", "smooth_calibration_error_residual"]
-
 #: Nodes in one standard deviation: enough for integrals between sign changes to 1e-10.
 _PER_WIDTH = 24
 #: Cells of [0, 1] where the width is looked for, widths tried at once, and steps of Newton's method after that; the

@@ -15,26 +15,6 @@ from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import limited, safe_power, safe_root, x_log_x
 from calibrary.losses.targets import errors, targets
 
-__all__ = [
-    "bounded_brier",
-    "bounded_log",
-    "brier_score",
-    "dawid_sebastiani_score",
-    "dual_focal_loss",
-    "entropic_calibration_difference",
-    "focal_calibration_loss",
-    "focal_loss",
-    "negative_log_likelihood",
-    "normalized_squared_error_score",
-    "power_score",
-    "proper_linear_score",
-    "pseudo_spherical_score",
-    "ranked_probability_score",
-    "root_brier_score",
-    "squared_absolute_ranked_probability_score",
-]
-
-
 # -- quadratic --------------------------------------------------------------------------------------
 
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from calibrary.lookup import catalogue
 
-__all__ = ["WeightChoice", "suggest_weight"]
-
 #: Three a decade, and none.
 WEIGHTS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 

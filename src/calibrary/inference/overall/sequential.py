@@ -24,17 +24,6 @@ from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 from calibrary.metrics.machinery.declare import CellFacts, Common, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = [
-    "Alternative",
-    "CalibrationMonitor",
-    "EValueResult",
-    "calibration_e_value",
-    "calibration_e_value_test",
-    "calibration_monitor",
-    "ehl",
-    "ehl_test",
-]
-
 _SHIFTS = (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0)
 _SLOPES = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
 #: Rows whose factors are made together, and how many products of 64 of them are left.

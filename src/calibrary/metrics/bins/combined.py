@@ -14,8 +14,6 @@ from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, m
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.brier import brier_score
 
-__all__ = ["gebel_calibration_measure", "harmonic_calibration_score", "well_calibration_ratio"]
-
 
 @metric(
     "hcs",

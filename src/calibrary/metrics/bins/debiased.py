@@ -28,14 +28,6 @@ from calibrary.metrics.machinery.declare import (
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.laws.folded import folded_normal_mean
 
-__all__ = [
-    "debiased_calibration_error",
-    "debiased_calibration_error_test",
-    "debiased_calibration_test",
-    "debiased_squared_calibration_error",
-    "debiased_squared_calibration_error_test",
-]
-
 _FACTS: dict[str, Any] = {
     "family": "bin",
     "extra_options": BINNING,

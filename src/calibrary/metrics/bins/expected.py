@@ -19,18 +19,6 @@ from calibrary.metrics.bins.interval import cumulative_residual
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = [
-    "adaptive_calibration_error",
-    "averaged_calibration_error",
-    "contraharmonic_calibration_error",
-    "expected_calibration_error",
-    "imbalanced_calibration_error",
-    "label_binned_calibration_error",
-    "maximum_calibration_error",
-    "region_balanced_calibration_error",
-    "thresholded_adaptive_calibration_error",
-]
-
 _BIASED = "Grows with the number of bins and falls with N: a calibrated model does not read 0; see null_reading."
 
 

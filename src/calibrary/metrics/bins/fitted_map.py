@@ -12,8 +12,6 @@ from calibrary.grouping import ROOFS, CrossValidated, Grouping, bins_of_map, roo
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["fit_on_the_test_calibration_error"]
-
 
 @metric(
     "ece_fott",

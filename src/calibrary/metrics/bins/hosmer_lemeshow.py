@@ -32,8 +32,6 @@ from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.machinery.trust import UNCERTAIN_ROWS, uncertain_rows
 from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
 
-__all__ = ["ClassWiseHosmerLemeshowResult", "HosmerLemeshowResult", "hosmer_lemeshow", "hosmer_lemeshow_test"]
-
 #: A group so near certainty loses digits in 1 - its mean confidence.
 _FEW_DIGITS = 1e-4
 

@@ -15,12 +15,6 @@ from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, m
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.compiled import LONG, worth_compiling
 
-__all__ = [
-    "interval_calibration_error",
-    "random_interval_calibration_error",
-    "surrogate_interval_calibration_error",
-]
-
 _LENSES = ("binary", "top-label", "class-wise")
 
 

@@ -11,8 +11,6 @@ from calibrary.metrics.bins.bin_options import range_of_distance
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["mean_split_calibration_error"]
-
 
 @metric(
     "mvms",

@@ -13,8 +13,6 @@ from calibrary.grouping.windows import nearest_windows, sliding_windows
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["calbin", "nearest_neighbor_calibration_error"]
-
 
 @metric(
     "calbin",

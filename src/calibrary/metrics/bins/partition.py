@@ -19,14 +19,6 @@ from calibrary.metrics.bins.rejected_share import rejected_share
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = [
-    "general_calibration_error",
-    "partitioned_calibration_error",
-    "proximity_bias_index",
-    "proximity_informed_calibration_error",
-]
-
-
 # -- proximity ----------------------------------------------------------------------------------------
 
 

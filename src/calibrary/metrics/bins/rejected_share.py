@@ -17,8 +17,6 @@ from calibrary.grouping.pava import BlockPAVA
 from calibrary.metrics.machinery.declare import CellFacts, Correction, Looked, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["test_based_calibration_error"]
-
 _STRATEGIES = {"width": "uniform", "mass": "quantile"}
 
 

@@ -12,8 +12,6 @@ from calibrary.data.views import Views
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["expected_signed_calibration_error", "weighted_subset_miscalibration_score"]
-
 #: +1: label - confidence (the review), -1: confidence - label (the authors of the miscalibration score)
 _SIGNS = {"review": 1.0, "mcs": -1.0}
 _SIGN_OF_MCS = Correction(

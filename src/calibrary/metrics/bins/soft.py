@@ -17,8 +17,6 @@ from calibrary.metrics.bins.bin_options import class_norm
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["differentiable_calibration_error", "soft_binned_calibration_error"]
-
 _LENSES = ("binary", "top-label", "class-wise")
 
 

@@ -10,8 +10,6 @@ from calibrary.metrics.bins.bin_options import class_norm
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["sweep_calibration_error"]
-
 
 @metric(
     "ece_sweep",

@@ -19,12 +19,6 @@ from calibrary.grouping.simplex import SimplexCells, nested_cells
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = [
-    "TCalResult",
-    "debiased_plugin_estimator",
-    "t_cal_test",
-]
-
 
 @metric(
     "tcal",

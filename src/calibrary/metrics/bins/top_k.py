@@ -14,8 +14,6 @@ from calibrary.grouping.windows import prefix_sums
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["average_top_k_calibration_error", "top_k_calibration_error"]
-
 _LENSES = ("binary", "top-label", "class-wise")
 _NO_WEIGHTS = "the k highest rows are counted; repeat the rows instead"
 _BINS = Correction(

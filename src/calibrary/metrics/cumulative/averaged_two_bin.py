@@ -13,8 +13,6 @@ from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["averaged_two_bin_error", "averaged_two_bin_null_mean"]
-
 
 def _area_of_the_walk() -> ReplicateForm:
     """Averaged two-bin error: order, ties and the stretches between scores are found once."""

@@ -35,18 +35,6 @@ from calibrary.numerics.laws.brownian import (
     brownian_range_sf,
 )
 
-__all__ = [
-    "CumulativeTestResult",
-    "brownian_abs_max_log_sf",
-    "brownian_abs_max_sf",
-    "brownian_range_log_sf",
-    "brownian_range_sf",
-    "kolmogorov_smirnov_calibration_error",
-    "kolmogorov_smirnov_calibration_error_test",
-    "kuiper_calibration_error",
-    "kuiper_calibration_error_test",
-]
-
 _TIES = ("aggregate", "stable", "random")
 
 _FACTS: dict[str, Any] = {

@@ -18,8 +18,6 @@ from calibrary.metrics.curve.map_options import one_per_view
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["BetaCalibrationTestResult", "statistical_beta_calibration", "statistical_beta_calibration_test"]
-
 
 @dataclass(frozen=True)
 class BetaCalibrationTestResult(TestResult):

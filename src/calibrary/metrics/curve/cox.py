@@ -28,8 +28,6 @@ from calibrary.numerics.solve.newton import (
     multinomial_loss,
 )
 
-__all__ = ["CoxResult", "CoxTestResult", "cox_intercept_slope", "cox_intercept_slope_test"]
-
 _NAN = float("nan")
 #: Log odds this close, relatively, are one: a slope along them would be rounding.
 _SAME = 1e-10

@@ -24,14 +24,6 @@ from calibrary.metrics.machinery.declare import Common, TestResult, calibration_
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.scoring_functions import ProperScore
 
-__all__ = [
-    "CalibrationLoss",
-    "VariationalTestResult",
-    "calibration_loss",
-    "variational_error",
-    "variational_error_test",
-]
-
 
 def _same_folds(view: Predictions, *, folds: Any = 5, rng: Any = 0, **others: Any) -> dict[str, Any]:
     """Copies of a row drawn by a bootstrap must not be on both sides, or a map would judge what it has seen."""

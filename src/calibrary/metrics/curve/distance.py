@@ -21,13 +21,6 @@ from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = [
-    "calibration_curve_gap",
-    "calibration_error_at_level",
-    "interval_partition_distance",
-    "lower_distance",
-]
-
 #: Distinct confidences above which the linear programme takes more than about a minute.
 _SLOW = 1000
 

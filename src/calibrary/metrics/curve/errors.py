@@ -15,18 +15,6 @@ from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = [
-    "calibration_error_percentile",
-    "calibration_map_error",
-    "e50",
-    "e90",
-    "emax",
-    "fott_beta_calibration_error",
-    "integrated_calibration_index",
-    "piecewise_linear_calibration_error",
-    "piecewise_linear_logit_calibration_error",
-]
-
 _ROWS_NOTE = "spans, knots and folds count rows, so weight 2 is not exactly the row written twice"
 _LOESS_FACTS: dict[str, Any] = {
     "family": "curve",

@@ -15,8 +15,6 @@ from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.laws.isotonic_band import rising_lower_bound, rising_upper_bound
 
-__all__ = ["HonestError", "honest_error"]
-
 #: With more distinct confidences than this they are rounded outward to two digits: runs grow with their square.
 MOST_PLACES = 2000
 

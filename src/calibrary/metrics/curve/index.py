@@ -16,8 +16,6 @@ from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
 from calibrary.metrics.machinery.declare import CellFacts, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["estimated_calibration_index"]
-
 
 def _scaled(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     """The range on the scale that the options ask for."""

@@ -14,8 +14,6 @@ from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["NeighborTestResult", "knn_chi_squared_reliability", "knn_chi_squared_reliability_test"]
-
 
 @dataclass(frozen=True)
 class NeighborTestResult(TestResult):

@@ -14,8 +14,6 @@ from calibrary.maps.reliability import ReliabilityMap
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["reliability_map_score"]
-
 
 @metric(
     "ls_ecoc_r",

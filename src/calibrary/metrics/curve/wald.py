@@ -17,8 +17,6 @@ from calibrary.metrics.machinery.declare import CellFacts, Common, TestResult, c
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.machinery.trust import enough_uncertain
 
-__all__ = ["ParabolicWaldResult", "parabolic_wald", "parabolic_wald_test"]
-
 _BLOCK = 8192
 _COVARIANCES = ("null", "HC0", "HC1", "HC3", "hac")
 

@@ -12,8 +12,6 @@ from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["net_benefit"]
-
 
 @metric(
     "net_benefit",

@@ -14,8 +14,6 @@ from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced
 
-__all__ = ["bounded_brier", "bounded_log"]
-
 _FACTS: dict[str, Any] = {
     **ROW_SCORE,
     "lenses": BINARY_LENSES,

@@ -15,8 +15,6 @@ from calibrary.metrics.decision.cost import CostCurve, cost_curve, cost_of
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["decision_loss"]
-
 
 @dataclass(frozen=True)
 class Regret:

@@ -17,8 +17,6 @@ from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.laws.folded import folded_normal_mean
 from calibrary.numerics.sums.beta import BetaSums, leave_one_out_beta_pairs, leave_one_out_beta_sums
 
-__all__ = ["beta_kernel_calibration_error"]
-
 #: One neighbour outweighs the others: below the first, pairs are summed directly; below the second, there are none.
 _DOMINATED, _SINGLE = 1e-5, 1e-12
 

@@ -16,8 +16,6 @@ from calibrary.metrics.kernel.pairs import PairTestResult, Together, apart, join
 from calibrary.metrics.kernel.squared import uq_test
 from calibrary.metrics.machinery.declare import Common, Metric, calibration_test
 
-__all__ = ["laplace_kernel_calibration_error_test", "maximum_mean_calibration_error_test"]
-
 
 @dataclass(frozen=True)
 class EmbeddedTestResult(PairTestResult):

@@ -10,8 +10,6 @@ from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, m
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 
-__all__ = ["lipschitz_calibration_error"]
-
 
 @metric(
     "sce",

@@ -15,8 +15,6 @@ from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.sums.called import CalledMatrix
 from calibrary.numerics.sums.pairs import gaussian_form, laplace_form
 
-__all__ = ["laplace_kernel_calibration_error", "maximum_mean_calibration_error"]
-
 _ROOT = Correction("(71)", "the mean over pairs is the metric itself", "that is its square: squared=True returns it")
 _DENSITY = Correction(
     "section 5.1",

@@ -19,8 +19,6 @@ from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.sums.diffusion import Diffusion
 from calibrary.numerics.sums.gaussian import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
 
-__all__ = ["logit_smoothed_calibration_error", "smooth_calibration_error_residual"]
-
 #: Smaller widths than this change nothing that rounding would not.
 _SMALLEST = 1e-9
 _NOTHING = 1e-8

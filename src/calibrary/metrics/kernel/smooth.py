@@ -14,12 +14,6 @@ from calibrary.kernels import CURVE_RULES, Kernel, copies, curve_bandwidth, dens
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, Options, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = [
-    "kernel_density_calibration_error",
-    "mean_squared_calibration_error",
-    "smooth_label_calibration_error",
-]
-
 #: Points of [0, 1] at which SKDE is integrated, and points in one kernel width.
 _GRID, _PER_WIDTH = 1 << 14, 32
 _LARGEST_GRID = 1 << 21

@@ -37,16 +37,6 @@ from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.machinery.trust import UNCERTAIN_ROWS
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
-__all__ = [
-    "squared_kernel_calibration_error",
-    "squared_kernel_calibration_error_b",
-    "squared_kernel_calibration_error_b_test",
-    "squared_kernel_calibration_error_ul",
-    "squared_kernel_calibration_error_ul_test",
-    "squared_kernel_calibration_error_uq",
-    "squared_kernel_calibration_error_uq_test",
-]
-
 _DISTANCE = Correction(
     "(72), (73)", "the distance between vectors is not stated", "total variation, as the inventors use"
 )

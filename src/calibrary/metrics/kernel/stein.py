@@ -35,11 +35,6 @@ from calibrary.metrics.machinery.declare import CellFacts, Correction, calibrati
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
-__all__ = [
-    "kernel_calibration_conditional_stein_discrepancy",
-    "kernel_calibration_conditional_stein_discrepancy_test",
-]
-
 OPERATORS = ("barker", "gibbs", "metropolis", "difference")
 
 

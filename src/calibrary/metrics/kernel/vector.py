@@ -20,8 +20,6 @@ from calibrary.numerics.laws.folded import folded_normal_mean
 from calibrary.numerics.sums.beta import leave_one_out_beta_sums
 from calibrary.numerics.sums.dirichlet import Rest, leave_one_out_rest, leave_one_out_shares
 
-__all__ = ["dirichlet_kernel_calibration_error"]
-
 #: Below this share of all pairs there is one neighbour only.
 _SINGLE = 1e-12
 

@@ -14,13 +14,6 @@ from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = [
-    "expected_observed_ratio",
-    "global_squared_bias",
-    "multiclass_difference_of_confidence_and_accuracy",
-    "observed_expected_ratio",
-]
-
 _GLOBAL: dict[str, Any] = {
     "family": "point",
     "measures": "bias",

@@ -17,8 +17,6 @@ from calibrary.metrics.machinery.one_pass import plain_arrays, plain_classes
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, mean_square, reduced
 from calibrary.metrics.point.skill import skill_of
 
-__all__ = ["brier_score", "root_brier_score", "stratified_brier_score"]
-
 _SCALE_NOTE = "[0, 1] for two classes; [0, 2/K] by default, [0, 2] with scale='sum'"
 
 

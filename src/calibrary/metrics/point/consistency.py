@@ -21,8 +21,6 @@ from calibrary.metrics.machinery.measure import measure
 from calibrary.metrics.point.row_scores import soft
 from calibrary.question import Question
 
-__all__ = ["consistency_confidence", "consistency_confidence_logits", "consistency_error"]
-
 _NOISE = ("gaussian", "uniform")
 #: Why a point metric has no reading with shares in the place of labels.
 _NO_SHARES = {

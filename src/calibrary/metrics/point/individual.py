@@ -11,8 +11,6 @@ from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["expected_individual_calibration_error"]
-
 #: Numbers handled at a time: left-out models times evaluation rows.
 _CHUNK = 2**21
 

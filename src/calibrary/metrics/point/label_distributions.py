@@ -17,13 +17,6 @@ from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import Score, class_mean, reduced
 
-__all__ = [
-    "EntropyDifference",
-    "distribution_calibration_error",
-    "entropy_calibration_error",
-    "ranking_calibration_score",
-]
-
 _FACTS: dict[str, Any] = {
     "family": "point",
     "fractional": "rows",

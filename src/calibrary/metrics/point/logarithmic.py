@@ -19,14 +19,6 @@ from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, reduced, row_blocks, soft
 from calibrary.metrics.point.skill import skill_of
 
-__all__ = [
-    "dual_focal_loss",
-    "entropic_calibration_difference",
-    "focal_calibration_loss",
-    "focal_loss",
-    "negative_log_likelihood",
-]
-
 _LOG = {"range": (0.0, math.inf), "symmetric": True, **ROW_SCORE}
 _NO_1_OVER_K = "no 1/K (Lin et al., Mukhoti et al., scikit-learn); scale='1/K' keeps it"
 

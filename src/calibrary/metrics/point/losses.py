@@ -16,18 +16,6 @@ from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correc
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, errors, mean_of_rows, reduced, soft
 
-__all__ = [
-    "asymmetric_squared_error",
-    "generalized_squared_error",
-    "hinge_loss",
-    "hinge_loss_scores",
-    "huber_loss",
-    "l1eps_error",
-    "mean_absolute_error",
-    "pointwise_lp_error",
-    "soft_insensitive_loss",
-]
-
 _IMPROPER = "Do not choose models by it: it rewards predictions more extreme than the truth."
 _LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCORE}
 

@@ -14,13 +14,6 @@ from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, m
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, mean_of_rows, reduced, row_blocks, soft
 
-__all__ = [
-    "dawid_sebastiani_score",
-    "dawid_sebastiani_score_moments",
-    "normalized_squared_error_score",
-    "normalized_squared_error_score_moments",
-]
-
 
 @metric(
     "dss",

@@ -15,12 +15,6 @@ from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, errors, mean_of_rows, reduced
 from calibrary.metrics.point.skill import skill_of
 
-__all__ = [
-    "count_ranked_probability_score",
-    "ranked_probability_score",
-    "squared_absolute_ranked_probability_score",
-]
-
 #: Counts are summed up to where less than this is left of every distribution; and never beyond this many.
 _TAIL, _MOST = 1e-10, 10_000_000
 

@@ -17,8 +17,6 @@ from calibrary.metrics.point.logarithmic import surprise
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks
 from calibrary.metrics.point.skill import skill_of
 
-__all__ = ["power_score", "proper_linear_score", "pseudo_spherical_score"]
-
 
 @metric(
     "pss",

@@ -15,8 +15,6 @@ from calibrary.base.errors import one_of, suggest
 from calibrary.data.checks import Array, as_floats
 from calibrary.metrics.machinery.declare import ENTRIES, Entry, Result
 
-__all__ = ["Propriety", "ScoringFunction", "check_propriety", "scoring_function"]
-
 #: Points of the simplex that a check of propriety compares with one another, lattice and random.
 _LATTICE, _RANDOM = 800, 200
 #: A forecast that is better than the truth by less than this share of the scores is rounding.

@@ -14,8 +14,6 @@ from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import row_blocks
 
-__all__ = ["SetCoverage", "set_coverage"]
-
 #: A set whose probabilities add up to the level but for rounding has reached it.
 SLACK = 1e-9
 

@@ -16,8 +16,6 @@ from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, T
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import row_blocks, soft
 
-__all__ = ["spiegelhalter_z", "spiegelhalter_z_test"]
-
 
 @metric(
     "spiegelhalter",

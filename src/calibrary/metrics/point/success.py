@@ -15,8 +15,6 @@ from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks
 from calibrary.metrics.point.skill import skill_of
 
-__all__ = ["misclassification_loss", "soft_f1_score", "success_rate"]
-
 # (conf, correct) pairs would count a wrong argmax with confidence below 1/2 as a success, so the lenses that
 # make such pairs are left out.
 _DECISION: dict[str, Any] = {

@@ -12,8 +12,6 @@ from calibrary.grouping import UserGroups
 from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["field_relative_calibration_error"]
-
 
 @metric(
     "field_rce",

@@ -20,8 +20,6 @@ from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords
 from calibrary.metrics.machinery.declare import metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = ["GroupingLoss", "grouping_loss"]
-
 
 class GroupingLoss(NamedTuple):
     """``loss`` is ``uncorrected`` less ``bias`` (chance) less ``induced`` (the spread of confidences in a bin)."""

@@ -24,14 +24,6 @@ from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.compiled import LONG
 from calibrary.numerics.laws.brownian import brownian_range_sf
 
-__all__ = [
-    "SegmentsTestResult",
-    "multiaccuracy_error",
-    "multiaccuracy_error_test",
-    "multicalibration_error",
-    "multicalibration_error_test",
-]
-
 #: Redrawn residuals handled at a time, and draws that one pass takes side by side.
 _BLOCK = 1_000_000
 _SIDE_BY_SIDE = 16

@@ -22,15 +22,6 @@ from calibrary.metrics.bins.bin_options import class_norm
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 
-__all__ = [
-    "area_under_generalized_risk_coverage_curve",
-    "area_under_risk_coverage_curve",
-    "area_under_roc_curve",
-    "excess_area_under_risk_coverage_curve",
-    "rank_calibration_error",
-    "rms_calibration_error",
-]
-
 EMERGING: dict[str, Any] = {"status": "emerging", "since": "0.2"}
 
 _RANKED: dict[str, Any] = {
