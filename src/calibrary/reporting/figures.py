@@ -18,14 +18,11 @@ from calibrary.grouping import group
 from calibrary.inference.overall.decision import headline_view
 from calibrary.question import Question
 from calibrary.reporting.numbers import quoted
+from calibrary.reporting.safe_svg import safe_svg
 from calibrary.reporting.sections import Figure
 
 #: Figures that were drawn already, so that a page and its JSON draw each once.
 _DRAWN: WeakKeyDictionary[Callable[[], Any], str] = WeakKeyDictionary()
-#: What a picture must not hold, wherever it was stored meanwhile.
-_UNSAFE = re.compile(
-    r"<\s*(script|foreignObject|iframe|image[^>]*href=\"(?!data:image/png))|\son\w+\s*=|javascript:", re.I
-)
 #: More classes than this are read in the table of classes, not in small diagrams.
 _MOST_DIAGRAMS = 36
 
@@ -209,11 +206,13 @@ def picture(figure: Figure) -> str:
 
 def stored(name: str, caption: str, svg: str) -> Figure:
     """A figure from its picture, as a saved report holds it."""
-    if _UNSAFE.search(svg):
-        raise ValueError(f"the stored figure {name!r} holds a script or something from the network: make it again")
+    try:
+        safe = safe_svg(svg)
+    except ValueError as error:
+        raise ValueError(f"the stored figure {name!r} was not drawn by calibrary ({error}): make it again") from None
 
     def draw() -> str:
-        return svg
+        return safe
 
     return Figure(name, caption, draw)
 
@@ -237,9 +236,10 @@ def _svg(made: Any) -> str:
     svg = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "system-ui, sans-serif", svg)
     for name, colour in _colours().items():
         svg = re.sub(colour, f"var(--{name},{colour.upper()})", svg, flags=re.I)
-    for ax in figure.axes:
+    for ax in figure.axes:  # panels have the same ids, in the order of the axes: one that has its tip is passed over
         for id, tip in getattr(ax, "calibrary_tips", {}).items():
-            svg = svg.replace(f'id="{id}"', f'id="{id}" class="tip" tabindex="-1" data-tip="{for_html(tip)}"', 1)
+            shown = f'<g id="{id}" class="tip" tabindex="-1" data-tip="{for_html(tip)}">'
+            svg = svg.replace(f'<g id="{id}">', shown, 1)
     return re.sub(r"\n\s*", "\n", svg).strip()
 
 

@@ -212,7 +212,7 @@ def _model(report: Report, anchor: str, several: bool) -> str:
 
 def _part(anchor: str, key: str, title: str, inside: str, shut: bool = False) -> str:
     return (
-        f'<details class="part part-{key}" id="{anchor}-{key}"{"" if shut else " open"}>'
+        f'<details class="part part-{escape(key)}" id="{escape(anchor)}-{escape(key)}"{"" if shut else " open"}>'
         f"<summary><h2>{escape(title)}</h2></summary>{inside}</details>"
     )
 

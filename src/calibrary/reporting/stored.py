@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from calibrary.base.saved import SavedFileError, read_json, typed, value_of
 from calibrary.evaluation import Evaluation, Row
 from calibrary.inference import Comparison
 from calibrary.reporting.figures import picture, stored
 from calibrary.reporting.model import ClassRow, GroupRow, Report, form
 from calibrary.reporting.schema import FORMAT, VERSION, refuse_other_version
-from calibrary.reporting.sections import Figure, Section, Table
+from calibrary.reporting.sections import ORDER, Figure, Section, Table
 from calibrary.reporting.short import KeyNumber
 
 #: Pairs of models: the metric and what comparing them by it gave.
@@ -99,81 +100,104 @@ def _any_reader(value: Any) -> Any:
 
 def from_json(source: str | Path) -> tuple[list[Report], Comparisons]:
     """The reports and comparisons of a file that ``save`` wrote."""
-    try:
-        whole = json.loads(Path(source).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{source} is no report: it does not hold JSON ({error})") from None
+    whole = read_json(source, "report")
+    if not isinstance(whole, dict):
+        raise SavedFileError(f"{source} is no saved report: it holds no object")
     refuse_other_version(whole, source)
-    models = whole.get("models", [whole]) if isinstance(whole, dict) else [whole]
-    comparisons = whole.get("comparisons", []) if isinstance(whole, dict) else []
+    models, comparisons = whole.get("models", [whole]), whole.get("comparisons", [])
     try:
-        return [from_dict(m) for m in models], tuple(_comparison(c) for c in comparisons)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{source} is no saved report ({error}): write one with save('report.json')") from error
+        return [from_dict(m) for m in _list(models, "models")], tuple(
+            _comparison(c) for c in _list(comparisons, "comparisons")
+        )
+    except SavedFileError as error:
+        raise SavedFileError(f"{source} is no saved report ({error}): write one with save('report.json')") from None
 
 
 @form("from_dict")
 def from_dict(saved: Mapping[str, Any]) -> Report:
     """The report that :func:`as_dict` wrote down, also by way of JSON."""
+    if not isinstance(saved, Mapping):
+        raise SavedFileError("a saved report is an object")
+
+    def of(name: str, hint: Any) -> Any:
+        if name not in saved:
+            raise SavedFileError(f"it lacks {name!r}")
+        return value_of(hint, saved[name], name)
+
+    def each(name: str, kind: type) -> tuple[Any, ...]:
+        return tuple(kind(**typed(kind, one)) for one in _list(saved.get(name, []), name))
+
     return Report(
-        title=saved["title"],
-        headline=saved["headline"],
-        findings=tuple(saved["findings"]),
-        evaluation=_evaluation(saved["evaluation"]),
-        primary=saved["primary"],
-        data=_numbers(saved["data"]),
-        settings=_numbers(saved["settings"]),
+        title=of("title", str),
+        headline=of("headline", str),
+        findings=of("findings", tuple[str, ...]),
+        evaluation=_evaluation(of("evaluation", dict[str, Any])),
+        primary=of("primary", str),
+        data=of("data", dict[str, Any]),
+        settings=of("settings", dict[str, Any]),
         predictions=None,
-        classes=tuple(ClassRow(**_filled(ClassRow, c)) for c in saved["classes"]),
-        groups=tuple(GroupRow(**_filled(GroupRow, g)) for g in saved["groups"]),
-        notes=tuple(saved["notes"]),
-        sections=tuple(_section_of(s) for s in saved.get("sections", ())),
-        short_list=tuple(KeyNumber(**_filled(KeyNumber, k)) for k in saved.get("short_list", ())),
-        figures=tuple(stored(**f) for f in saved.get("figures", ())),
-        curve=tuple((float(x), y) for x, y in saved.get("curve", ())),
-        decision=_numbers(saved.get("decision")),
+        classes=each("classes", ClassRow),
+        groups=each("groups", GroupRow),
+        notes=of("notes", tuple[str, ...]),
+        sections=tuple(_section_of(s) for s in _list(saved.get("sections", []), "sections")),
+        short_list=each("short_list", KeyNumber),
+        figures=_figures_of(saved.get("figures", [])),
+        curve=value_of(tuple[tuple[float, float | None], ...], saved.get("curve", []), "curve"),
+        decision=value_of(dict[str, Any] | None, saved.get("decision"), "decision"),
     )
+
+
+def _list(value: Any, what: str) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise SavedFileError(f"{what} is not a list")
+    return list(value)
 
 
 def _evaluation(saved: Mapping[str, Any]) -> Evaluation:
-    rows = []
-    for row in saved["metrics"]:
-        values = _filled(Row, row)
-        values["range"] = tuple(float(x) for x in values["range"])
-        rows.append(Row(**values))
-    named = {k: saved[k] for k in ("n", "n_classes", "lens", "settings")}
-    return Evaluation(tuple(rows), dict(saved["skipped"]), **_numbers(named))
+    facts = _filled(Evaluation, {k: v for k, v in saved.items() if k in _FACTS})
+    rows = tuple(Row(**typed(Row, row)) for row in _list(saved.get("metrics"), "metrics"))
+    return Evaluation(rows, **facts)
 
 
-def _section_of(saved: Mapping[str, Any]) -> Section:
-    return Section(
-        saved["key"],
-        saved["title"],
-        tuple(saved["sentences"]),
-        tuple(Table(**{**t, "head": tuple(t["head"]), "rows": _rows(t["rows"])}) for t in saved["tables"]),
-        tuple(stored(**f) for f in saved["figures"]),
-        _numbers(saved["data"]),
-    )
-
-
-def _rows(rows: Sequence[Sequence[Any]]) -> tuple[tuple[Any, ...], ...]:
-    return tuple(tuple(_numbers(cell) for cell in row) for row in rows)
-
-
-def _comparison(saved: Mapping[str, Any]) -> tuple[str, Comparison]:
-    values = {k: v for k, v in saved.items() if k != "metric"}
-    return saved["metric"], Comparison(**_filled(Comparison, values))
+#: The fields of a table that are saved beside its rows.
+_FACTS = ("skipped", "n", "n_classes", "lens", "settings")
 
 
 def _filled(kind: type, saved: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields as they were; a missing number that must be one was NaN."""
-    required = {f.name for f in fields(kind) if f.type == "float"}
-    return {k: math.nan if v is None and k in required else _numbers(v) for k, v in saved.items()}
+    return {k: v for k, v in typed(kind, {"rows": [], **saved}).items() if k != "rows"}
 
 
-def _numbers(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {k: _numbers(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_numbers(v) for v in value]
-    return float(value) if value in ("inf", "-inf") else value
+@dataclass(frozen=True)
+class _SavedFigure:
+    name: str
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True)
+class _SavedSection:
+    key: str
+    title: str
+    sentences: tuple[str, ...]
+    tables: Any
+    figures: Any
+    data: dict[str, Any]
+
+
+def _figures_of(saved: Any) -> tuple[Figure, ...]:
+    return tuple(stored(**typed(_SavedFigure, one, "a figure")) for one in _list(saved, "figures"))
+
+
+def _section_of(saved: Any) -> Section:
+    found = _SavedSection(**typed(_SavedSection, saved, "a section"))
+    if found.key not in ORDER:
+        raise SavedFileError(f"no section is called {found.key[:40]!r}")
+    tables = tuple(Table(**typed(Table, t, "a table")) for t in _list(found.tables, "tables"))
+    return Section(found.key, found.title, found.sentences, tables, _figures_of(found.figures), found.data)
+
+
+def _comparison(saved: Any) -> tuple[str, Comparison]:
+    if not isinstance(saved, Mapping):
+        raise SavedFileError("a comparison is an object")
+    values = {k: v for k, v in saved.items() if k != "metric"}
+    return value_of(str, saved.get("metric"), "metric"), Comparison(**typed(Comparison, values))

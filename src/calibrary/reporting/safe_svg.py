@@ -1,0 +1,136 @@
+"""Pictures from a saved report: only what our own figures are made of is let through, and it is written anew.
+
+A list of what is forbidden always misses something, so this is a list of what is allowed: elements, attributes, and the
+values that could lead elsewhere. A picture is taken apart as a browser would take it apart and put together from the
+allowed pieces, every text escaped, so that a browser cannot read it in another way.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from html.parser import HTMLParser
+
+_ELEMENTS = {
+    name.lower(): name
+    for name in (
+        "svg", "g", "defs", "path", "use", "text", "tspan", "rect", "circle", "line", "polygon", "polyline", "clipPath",
+        "image", "pattern", "title", "desc", "style", "linearGradient", "stop",
+    )
+}  # fmt: skip
+_ATTRIBUTES = {
+    name.lower(): name
+    for name in (
+        "id", "class", "style", "d", "x", "y", "x1", "x2", "y1", "y2", "dx", "dy", "cx", "cy", "r", "rx", "ry",
+        "width", "height", "points", "transform", "viewBox", "version", "xmlns", "xmlns:xlink", "xlink:href", "href",
+        "clip-path", "fill", "stroke", "fill-opacity", "fill-rule", "stroke-opacity", "stroke-width", "stroke-linecap",
+        "opacity", "stroke-linejoin", "stroke-dasharray", "stroke-dashoffset", "stroke-miterlimit", "font-size",
+        "font-family", "font-weight", "font-style", "text-anchor", "patternUnits", "patternTransform",
+        "preserveAspectRatio", "offset", "stop-color", "stop-opacity", "tabindex", "data-tip", "data-bin",
+        "data-figure", "role", "aria-label", "aria-hidden", "type",
+    )
+}  # fmt: skip
+#: Values that may not be free text; all others lead nowhere, whatever they say.
+_VALUES = {
+    "xlink:href": re.compile(r"#[\w.-]+|data:image/png;base64,[A-Za-z0-9+/=\s]+"),
+    "href": re.compile(r"#[\w.-]+|data:image/png;base64,[A-Za-z0-9+/=\s]+"),
+    "xmlns": re.compile(re.escape("http://www.w3.org/2000/svg")),
+    "xmlns:xlink": re.compile(re.escape("http://www.w3.org/1999/xlink")),
+    "type": re.compile("text/css"),
+    "id": re.compile(r"[\w.-]+"),
+    "class": re.compile("tip"),
+}
+#: In styles, colors and clips: no address but that of a part of the picture, no way out of the picture's own place.
+_LEADS_ELSEWHERE = re.compile(r"url\((?!#[\w.-]+\))|@|\\|expression|position|behavior|:\s*fixed", re.IGNORECASE)
+_PROPERTIES = frozenset((
+    "fill", "fill-opacity", "fill-rule", "stroke", "stroke-opacity", "stroke-width", "stroke-linecap",
+    "stroke-linejoin", "stroke-dasharray", "stroke-dashoffset", "stroke-miterlimit", "opacity", "font", "font-size",
+    "font-family", "font-weight", "font-style", "text-anchor", "clip-path", "image-rendering",
+    "stop-color", "stop-opacity",
+))  # fmt: skip
+#: The one style sheet that Matplotlib writes.
+_STYLE = re.compile(r"\s*\*\s*\{stroke-linejoin: round; stroke-linecap: butt\}\s*")
+
+
+def safe_svg(svg: str) -> str:
+    """The picture written anew from the allowed pieces; a ValueError says what is not allowed."""
+    writer = _Writer()
+    writer.feed(svg)
+    writer.close()
+    if writer.open or writer.roots != 1:
+        raise ValueError("it is not one whole picture")
+    return "".join(writer.written)
+
+
+class _Writer(HTMLParser):
+    """Writes down what it is fed; refuses what is not in the lists."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.written: list[str] = []
+        self.open: list[str] = []
+        self.roots = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._begin(tag, attrs, "")
+        self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._begin(tag, attrs, "/")
+
+    def _begin(self, tag: str, attrs: list[tuple[str, str | None]], end: str) -> None:
+        if tag not in _ELEMENTS:
+            raise ValueError(f"it holds the element {tag[:30]!r}")
+        if not self.open:
+            self.roots += 1
+        if (tag == "svg") != (not self.open):
+            raise ValueError("a picture is one svg element, and none inside it")
+        seen: dict[str, str] = {}
+        for name, value in attrs:  # of an attribute that stands twice, a browser takes the first
+            seen.setdefault(name, value or "")
+        allowed = {name: _value(name, value) for name, value in seen.items()}
+        written = "".join(f' {_ATTRIBUTES[name]}="{escape(value)}"' for name, value in allowed.items())
+        self.written.append(f"<{_ELEMENTS[tag]}{written}{end}>")
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            raise ValueError(f"the element {tag[:30]!r} ends where it did not begin")
+        self.written.append(f"</{_ELEMENTS[tag]}>")
+
+    def handle_data(self, data: str) -> None:
+        if not self.open:
+            if data.strip():
+                raise ValueError("there is text outside the picture")
+            return
+        if self.open[-1] == "style":
+            if not _STYLE.fullmatch(data):
+                raise ValueError("it holds a style sheet of its own")
+            self.written.append(data)
+            return
+        self.written.append(escape(data, quote=False))
+
+    def handle_decl(self, decl: str) -> None:
+        raise ValueError("it holds a declaration")
+
+    def handle_pi(self, data: str) -> None:
+        raise ValueError("it holds a processing instruction")
+
+    def unknown_decl(self, data: str) -> None:
+        raise ValueError("it holds a declaration")
+
+    def handle_comment(self, data: str) -> None:
+        """Comments say nothing to a reader and are left out."""
+
+
+def _value(name: str, value: str) -> str:
+    if name not in _ATTRIBUTES:
+        raise ValueError(f"it holds the attribute {name[:30]!r}")
+    if name in _VALUES and not _VALUES[name].fullmatch(value):
+        raise ValueError(f"its {name} is {value[:30]!r}")
+    if name not in ("data-tip", "aria-label") and _LEADS_ELSEWHERE.search(value):
+        raise ValueError(f"its {name} leads elsewhere: {value[:30]!r}")
+    if name == "style":
+        names = {part.partition(":")[0].strip() for part in value.split(";") if part.strip()}
+        if not names <= _PROPERTIES:
+            raise ValueError(f"its style sets {min(names - _PROPERTIES)[:30]!r}")
+    return value
