@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from html import escape
 from typing import Any
 
 from calibrary.base.errors import UnknownMetricError, heard, suggest
+from calibrary.base.numbers import EXACT, ends, number, pvalue_cell
+from calibrary.base.text import html_table
 from calibrary.data import Data, as_data
 from calibrary.data.lens import as_lens
 from calibrary.data.sample import Sample, sample_of
@@ -116,7 +117,8 @@ class Evaluation:
     def _table(self) -> tuple[list[str], list[list[str]]]:
         used = [name for name in _COLUMNS if name in _ALWAYS or any(getattr(r, name) is not None for r in self.rows)]
         head = [_COLUMNS[name] for name in used]
-        return head, [[_shown(row, name) for name in used] for row in self.rows]
+        draws = int(self.settings.get("n_resamples", EXACT))
+        return head, [[_cell(row, name, draws) for name in used] for row in self.rows]
 
     def __repr__(self) -> str:
         title = f"{self.n:,} predictions, {self.n_classes} classes, lens {self.lens}"
@@ -134,10 +136,7 @@ class Evaluation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        head, body = self._table()
-        top = "".join(f"<th>{escape(h)}</th>" for h in head)
-        rows = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in cells) + "</tr>" for cells in body)
-        return f"<table><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table>"
+        return html_table(*self._table())
 
 
 _COLUMNS = {
@@ -147,20 +146,17 @@ _COLUMNS = {
 _ALWAYS = ("id", "value", "perfect", "name")
 
 
-def _shown(row: Row, column: str) -> str:
+def _cell(row: Row, column: str, draws: int) -> str:
     if column == "id":
         return row.id + (f".{row.part}" if row.part else "") + (" *" if row.primary else "")
     if column == "low":
-        return "" if row.low is None else f"[{_number(row.low)}, {_number(row.high)}]"
+        return ends(row.low, row.high)
     if column == "name":
         return row.name
-    return _number(getattr(row, column))
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 else f"{value:.3g}"
+    if column in ("pvalue", "pvalue_adjusted"):
+        return pvalue_cell(getattr(row, column), draws)
+    value = getattr(row, column)
+    return f"{value:g}" if column == "perfect" and value is not None else number(value)
 
 
 def _line(cells: list[str], widths: list[int]) -> str:

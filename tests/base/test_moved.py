@@ -19,10 +19,18 @@ from pickled import told
 #: Every module of 0.2, with the classes and the public functions it defined.
 MODULES = json.loads((REFERENCE / "modules_0_2.json").read_text(encoding="utf-8"))
 PICKLES = REFERENCE / "pickles_0_2"
-#: Functions inside the library that have got another name, by their old module and name.
+#: Functions inside the library that have got another name or place: what they were, and what they are.
 RENAMED = {
-    "calibrary.recalibrate.fitted.fit_map": "fit_candidate",
-    "calibrary.maps.shrunk_isotonic.shrunk": "ShrunkIsotonic",
+    "calibrary.recalibrate.fitted.fit_map": "calibrary.recalibrate.fitted.fit_candidate",
+    "calibrary.maps.shrunk_isotonic.shrunk": "calibrary.maps.shrunk_isotonic.ShrunkIsotonic",
+    "calibrary.inference.decision.pvalue_text": "calibrary.base.numbers.pvalue",
+    "calibrary.plots.style.bracket": "calibrary.base.numbers.with_interval",
+    "calibrary.plots.style.pvalue": "calibrary.base.numbers.pvalue",
+    "calibrary.reporting.numbers.ends": "calibrary.base.numbers.ends",
+    "calibrary.reporting.numbers.pvalue": "calibrary.base.numbers.pvalue_cell",
+    "calibrary.reporting.phrases.counted": "calibrary.base.numbers.counted",
+    "calibrary.reporting.phrases.p_words": "calibrary.base.numbers.pvalue",
+    "calibrary.reporting.phrases.percent": "calibrary.base.numbers.percent",
 }
 TOLD = json.loads((PICKLES / "told.json").read_text(encoding="utf-8"))
 
@@ -43,7 +51,8 @@ def imported(path):
 def test_every_module_of_before_is_found_with_what_it_defined(path):
     module = imported(path)
     for name in MODULES[path]:
-        assert hasattr(module, RENAMED.get(f"{path}.{name}", name)), name
+        place, _, now = RENAMED.get(f"{path}.{name}", f"{path}.{name}").rpartition(".")
+        assert hasattr(module if place == path else importlib.import_module(place), now), name
 
 
 @pytest.mark.parametrize("old", sorted(MOVED))

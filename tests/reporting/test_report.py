@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import calibrary as cal
+from calibrary.base.numbers import number, with_interval
 from calibrary.cli.main import app
 from calibrary.reporting import together
 from calibrary.reporting.compose import comparable, compare_models
@@ -22,7 +23,6 @@ from calibrary.reporting.discrimination import discrimination
 from calibrary.reporting.figures import picture
 from calibrary.reporting.html import page
 from calibrary.reporting.metric_table import grouped, label, left_out
-from calibrary.reporting.numbers import number, with_interval
 from calibrary.reporting.sections import SECTIONS, Section, Table
 from calibrary.reporting.stored import from_json
 from calibrary.reporting.text import markdown
@@ -47,7 +47,7 @@ def right():
 
 def test_the_headline_says_size_evidence_and_direction(wrong):
     ece = wrong.evaluation["ece"]
-    assert wrong.headline.startswith("Not calibrated (p < .005): the probabilities are too extreme")
+    assert wrong.headline.startswith("Not calibrated (p < 0.005): the probabilities are too extreme")
     assert f"{ece:.3f}" in wrong.headline
     assert "95% interval" in wrong.headline
     assert any("too extreme" in f for f in wrong.findings)

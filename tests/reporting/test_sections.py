@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.base.numbers import number, percent
 from calibrary.data.belonging import as_times
 from calibrary.data.matches import Matches
 from calibrary.evaluation import evaluate_data
@@ -26,9 +27,8 @@ from calibrary.inference.overall.sequential import ALTERNATIVES, log_ratios
 from calibrary.metrics.segments.multicalibration import SegmentsTestResult
 from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain
-from calibrary.reporting import affected, decisions, help, parts, period, phrases, provenance
+from calibrary.reporting import affected, decisions, help, parts, period, provenance
 from calibrary.reporting.figures import picture
-from calibrary.reporting.numbers import number
 from calibrary.reporting.sections import ORDER, SECTIONS, Asked, Context, made
 from calibrary.reporting.together import overlay
 
@@ -87,20 +87,6 @@ def test_a_page_that_was_asked_for_nothing_has_what_needs_no_asking():
     assert [s.key for s in made(context(cal.predictions(*several(200, 3)), draws=0))] == [
         "help", "classes", "provenance"
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("p", "draws", "said"),
-    [
-        (0.2, phrases._EXACT, "p = .20"),
-        (0.0, phrases._EXACT, "p < .0001"),
-        (0.005, 199, "p < .01"),  # the smallest that 199 draws can give is no value
-        (0.02, 199, "p = .02"),
-        (0.001, 999, "p < .005"),
-    ],
-)
-def test_p_values_in_words(p, draws, said):
-    assert phrases.p_words(p, draws) == said
 
 
 # -- what would help ----------------------------------------------------------------------------------------
@@ -252,7 +238,7 @@ def segments_test(worst="site = west", p=0.003, mean=(0.3, 0.5), n=4, kuiper=0.2
         # false if the segment, its size, its means or the p-value were others
         (
             segments_test(),
-            "Worst of 4 segments: site = west (132 rows), mean confidence 30%, observed 50% (p = .003, allowing for "
+            "Worst of 4 segments: site = west (132 rows), mean confidence 30%, observed 50% (p = 0.003, allowing for "
             "all "
             "4 segments and the whole).",
         ),
@@ -261,20 +247,20 @@ def segments_test(worst="site = west", p=0.003, mean=(0.3, 0.5), n=4, kuiper=0.2
             segments_test(mean=(0.3, 0.32), p=0.001),
             "Worst of 4 segments: site = west (132 rows), right on average (mean confidence 30%, observed 32%) but "
             "not at "
-            "every confidence (p < .005, allowing for all 4 segments and the whole).",
+            "every confidence (p < 0.005, allowing for all 4 segments and the whole).",
         ),
         # false if p were below 0.05
         (
             segments_test(p=0.3),
             "No segment stands out: the worst of 4, site = west, is no further from calibration than chance makes the "
-            "worst of so many (p = .30, allowing for all 4 segments and the whole).",
+            "worst of so many (p = 0.3, allowing for all 4 segments and the whole).",
         ),
         # false if a segment were further off than the whole
         (
             segments_test(worst="all rows"),
             "No segment stands out: all rows together are further from calibration, measured by their noise, than any "
             "of 4 "
-            "segments (p = .003, allowing for all 4 segments and the whole), and nothing shows that one is hit harder "
+            "segments (p = 0.003, allowing for all 4 segments and the whole), and nothing shows that one is hit harder "
             "than "
             "the others.",
         ),
@@ -298,19 +284,19 @@ def part(name, p=math.nan, value=0.1, pvalue=None, draws=99, n=100.0):
         ),
         (
             [part("a", 0.2), part("b", 0.03, 0.123)], False,
-            "Miscalibrated beyond chance: 1 of 2 segments: b (ECE 0.123, p = .03).",
+            "Miscalibrated beyond chance: 1 of 2 segments: b (ECE 0.123, p = 0.03).",
         ),
         # a p-value at its floor is a bound, after adjusting as well
         (
             [part("a", 0.2), part("b", 0.02, 0.123, pvalue=0.01)], False,
-            "Miscalibrated beyond chance: 1 of 2 segments: b (ECE 0.123, p ≤ .02).",
+            "Miscalibrated beyond chance: 1 of 2 segments: b (ECE 0.123, p ≤ 0.02).",
         ),
         # worst first, at most three named
         (
             [part(f"s{i}", 0.02 + 0.01 * i) for i in range(3)] + [part("s3", 0.04)], False,
-            "Miscalibrated beyond chance: 4 of 4 segments: s0 (ECE 0.100, p = .02); s1 (ECE 0.100, p = .03); s2 "
+            "Miscalibrated beyond chance: 4 of 4 segments: s0 (ECE 0.100, p = 0.02); s1 (ECE 0.100, p = 0.03); s2 "
             "(ECE "
-            "0.100, p = .04); and 1 more.",
+            "0.100, p = 0.04); and 1 more.",
         ),
         ([part("a")], False, "1 segment measured; no test was made, so this says how large, not how sure."),
         ([parts.Part("a", 12.0)], False, "No segment is large enough to judge (at least 30)."),
@@ -456,10 +442,7 @@ def test_a_class_predicted_too_often_is_flagged_and_no_other():
     rows = {row[0]: row for row in found.tables[0].rows}
     assert rows["0"][-1] == "too high"
     assert found.tables[0].rows[0][0] == "0"
-    assert (
-        f"0 predicted {phrases.percent(q[:, 0].mean())}, occurred {phrases.percent((y == 0).mean())}"
-        in found.sentences[0]
-    )
+    assert f"0 predicted {percent(q[:, 0].mean())}, occurred {percent((y == 0).mean())}" in found.sentences[0]
     fair = affected.classes(context(cal.predictions(*several(1500, 4, seed=1)), draws=0))
     assert fair.sentences == ("None of 4 classes is predicted more or less often than it occurs, beyond chance.",)
     assert fair.tables[0].head[-1] == "class-wise ECE"  # no column in which nothing stands
@@ -720,12 +703,12 @@ def test_the_evidence_of_one_look_is_the_plain_e_value_and_what_is_impossible_is
         ([part("2026-01", 0.3), part("2026-02", 1.0)], "month",
          "In none of 2 periods (by month) are the predictions miscalibrated beyond chance by the ECE."),
         ([part("2020", 0.3), part("2021", 0.02, 0.2)], "value",
-         "Periods: miscalibrated beyond chance in 1 of 2 periods: 2021 (ECE 0.200, p = .02)."),
+         "Periods: miscalibrated beyond chance in 1 of 2 periods: 2021 (ECE 0.200, p = 0.02)."),
         ([part(f"2026-0{i}", 0.02, 0.1 + (i == 3)) for i in range(1, 7)], "month",
          "Periods: miscalibrated beyond chance in 6 of 6 periods (by month), among them the first, the worst and the "
          "last: "
          "2026-01 "
-         "(ECE 0.100, p = .02); 2026-03 (ECE 1.100, p = .02); 2026-06 (ECE 0.100, p = .02)."),
+         "(ECE 0.100, p = 0.02); 2026-03 (ECE 1.100, p = 0.02); 2026-06 (ECE 0.100, p = 0.02)."),
         ([part("2026-01"), parts.Part("2026-02", 3.0)], "month",
          "2 periods (by month) measured; no test was made, so this says how large, not how sure. Too small to "
          "judge: 1 period."),

@@ -81,7 +81,7 @@ DIRECTIONS = [
     ("too high", TOO_HIGH, "on average too high (mean prediction 60%, observed 40%)", True),
     ("calibrated", CALIBRATED, "mean prediction 40%, observed 40%", False),
     ("few rows", FEW, "mean prediction 50%, observed 62.5%", False),
-    ("rare class", RARE, "on average too low (mean prediction 1.96%, observed 3.92%)", True),
+    ("rare class", RARE, "on average too low (mean prediction 2%, observed 3.9%)", True),
     ("over-confident", OVER, "over-confident (mean confidence 90%, accuracy 60%)", True),
     ("under-confident", UNDER, "under-confident (mean confidence 60%, accuracy 95%)", True),
     ("wave", WAVE, "mean prediction 50%, observed 50%", False),
@@ -118,76 +118,76 @@ UNSURE = (
     "Expected calibration error reads 0.030; the true error lies between 0 and 0.029 (95% interval), so that its size "
     "by itself cannot be told from 0; a calibrated model would read 0.020."
 )
-NOTHING = {"pvalue_text": "p = .31", "detectable": 0.0412}
+NOTHING = {"pvalue_text": "p = 0.31", "detectable": 0.0412}
 PARAGRAPHS = [
     (
         "too low", TOO_LOW, SIZE, None,
-        "Not calibrated (p < .005): the probabilities are on average too low (mean prediction 40%, observed 60%). "
+        "Not calibrated (p < 0.005): the probabilities are on average too low (mean prediction 40%, observed 60%). "
         + SIZED,
     ),
     (
         "too high", TOO_HIGH, SIZE, None,
-        "Not calibrated (p < .005): the probabilities are on average too high (mean prediction 60%, observed 40%). "
+        "Not calibrated (p < 0.005): the probabilities are on average too high (mean prediction 60%, observed 40%). "
         + SIZED,
     ),
     (
         "over-confident", OVER, SIZE, None,
-        "Not calibrated (p < .005): the predictions are over-confident (mean confidence 90%, accuracy 60%). " + SIZED,
+        "Not calibrated (p < 0.005): the predictions are over-confident (mean confidence 90%, accuracy 60%). " + SIZED,
     ),
     (
         "under-confident", UNDER, SIZE, None,
-        "Not calibrated (p < .005): the predictions are under-confident (mean confidence 60%, accuracy 95%). " + SIZED,
+        "Not calibrated (p < 0.005): the predictions are under-confident (mean confidence 60%, accuracy 95%). " + SIZED,
     ),
     (
         "too extreme", EXTREME, SIZE, None,
-        "Not calibrated (p < .005): the probabilities are too extreme, too close to 0 and 1 (Cox slope 0.50; 1 is "
+        "Not calibrated (p < 0.005): the probabilities are too extreme, too close to 0 and 1 (Cox slope 0.500; 1 is "
         "ideal). " + SIZED,
     ),
     (
         "too timid, and its size alone says nothing", TIMID, SMALL, None,
-        "Not calibrated (p < .005): the probabilities are too timid, too close to the middle (Cox slope 1.70; 1 is "
+        "Not calibrated (p < 0.005): the probabilities are too timid, too close to the middle (Cox slope 1.702; 1 is "
         "ideal). " + UNSURE,
     ),
     (
         "rare class", RARE, SIZE, None,
-        "Not calibrated (p < .005): the probabilities are too sure: the predictions miss by more than they promise "
-        "(Spiegelhalter's z 6.4). " + SIZED,
+        "Not calibrated (p < 0.005): the probabilities are too sure: the predictions miss by more than they promise "
+        "(Spiegelhalter's z 6.356). " + SIZED,
     ),
     (
         "wave", WAVE, SIZE, None,
-        "Not calibrated (p < .005): how far the probabilities are off depends on where on the scale they lie: between "
+        "Not calibrated (p < 0.005): how far the probabilities are off depends on where on the scale they lie: between "
         "0.33 and 0.4 (400 cases, 35% predicted) it happened 21% of the time. " + SIZED,
     ),
     (
         "many classes", many_classes(), SMALL, None,
-        "Not calibrated (p < .005): class 39 was predicted 2.5% of the time and occurred 10%. " + UNSURE,
+        "Not calibrated (p < 0.005): class 39 was predicted 2.5% of the time and occurred 10%. " + UNSURE,
     ),
     (
         "detector", (detections(40),), SIZE, None,
-        "Not calibrated (p < .005): the detections are over-confident (mean confidence 70%, precision 40%). " + SIZED,
+        "Not calibrated (p < 0.005): the detections are over-confident (mean confidence 70%, precision 40%). " + SIZED,
     ),
     (
         "calibrated", CALIBRATED, {**SMALL, "value": 0.03, "high": 0.05}, NOTHING,
-        "No evidence of miscalibration (p = .31). Expected calibration error reads 0.030; the true error lies between "
+        "No evidence of miscalibration (p = 0.31). Expected calibration error reads 0.030; the true error lies between "
         "0 and 0.050 (95% interval); a calibrated model would read 0.020. Here probabilities too extreme by 0.041 on "
         "average would be found out in 4 of 5 samples; smaller errors may go unseen.",
     ),
     (
         "the reading may lie outside", CALIBRATED,
         {"value": 0.053, "low": 0.0, "high": 0.05, "null_mean": 0.053}, NOTHING,
-        "No evidence of miscalibration (p = .31). Expected calibration error reads 0.053; the true error lies between "
+        "No evidence of miscalibration (p = 0.31). Expected calibration error reads 0.053; the true error lies between "
         "0 and 0.050 (95% interval); a calibrated model would read 0.053. Here probabilities too extreme by 0.041 on "
         "average would be found out in 4 of 5 samples; smaller errors may go unseen.",
     ),
     (
-        "few rows", FEW, {**SMALL, "high": 0.3}, {"pvalue_text": "p = .82"},
-        "No evidence of miscalibration (p = .82). Expected calibration error reads 0.030; the true error lies between "
+        "few rows", FEW, {**SMALL, "high": 0.3}, {"pvalue_text": "p = 0.82"},
+        "No evidence of miscalibration (p = 0.82). Expected calibration error reads 0.030; the true error lies between "
         "0 and 0.300 (95% interval); a calibrated model would read 0.020. With so few cases even a gross error would "
         "often go unseen.",
     ),
     (
         "certain and wrong", (np.r_[CALIBRATED[0], 0], np.r_[CALIBRATED[1], 1.0]), {"value": math.nan}, NOTHING,
-        "No evidence of miscalibration (p = .31), but for 1 case of probability exactly 0 or 1 that came out "
+        "No evidence of miscalibration (p = 0.31), but for 1 case of probability exactly 0 or 1 that came out "
         "otherwise. Expected calibration error is undefined here. Here probabilities too extreme by 0.041 on "
         "average would be found out in 4 of 5 samples; smaller errors may go unseen.",
     ),
@@ -220,14 +220,14 @@ def test_the_report_carries_the_decision_of_its_headline():
 
 
 FINDINGS = [
-    ("too extreme", EXTREME, "Spread: too extreme, too close to 0 and 1 (Cox slope 0.50; 1 is ideal)."),
-    ("too timid", TIMID, "Spread: too timid, too close to the middle (Cox slope 1.70; 1 is ideal)."),
-    ("too low throughout", TOO_LOW, "Spread: Cox slope 1.00 (1 is ideal); the difference is within chance."),
-    ("few rows", FEW, "Spread: Cox slope 0.50 (1 is ideal); the difference is within chance."),
+    ("too extreme", EXTREME, "Spread: too extreme, too close to 0 and 1 (Cox slope 0.500; 1 is ideal)."),
+    ("too timid", TIMID, "Spread: too timid, too close to the middle (Cox slope 1.702; 1 is ideal)."),
+    ("too low throughout", TOO_LOW, "Spread: Cox slope 1.000 (1 is ideal); the difference is within chance."),
+    ("few rows", FEW, "Spread: Cox slope 0.500 (1 is ideal); the difference is within chance."),
     (
         "turned round", (1 - EXTREME[0], EXTREME[1]),
-        "Spread: turned round, higher where the outcome is rarer (Cox slope -0.50; 1 is ideal): check which class they "
-        "are of.",
+        "Spread: turned round, higher where the outcome is rarer (Cox slope -0.500; 1 is ideal): check which class "
+        "they are of.",
     ),
     ("few rows", FEW, "Where: no single range of confidence stands out beyond chance."),
     ("over", OVER, "Where: between 0.87 and 0.93 (200 cases, 90% sure) 60% were right."),
@@ -258,7 +258,7 @@ def test_the_findings_hold_this_sentence(data, sentence):
 def test_rows_left_out_of_the_slope_are_counted():
     y, c = np.r_[EXTREME[0], np.ones(50, dtype=int)], np.r_[EXTREME[1], np.ones(50)]
     spread = next(f for f in said((y, c), **SIZE).findings if f.startswith("Spread"))
-    assert spread.endswith("(Cox slope 0.50; 1 is ideal; 50 of probability 0 or 1 left out).")
+    assert spread.endswith("(Cox slope 0.500; 1 is ideal; 50 of probability 0 or 1 left out).")
 
 
 @pytest.mark.parametrize("data", [TOO_LOW, TIMID, OVER, several(120, 200, 0.9, 12)])
@@ -330,8 +330,8 @@ def test_the_verdict_is_read_from_the_right_p_value(p, word):
 
 
 def test_a_number_that_is_within_chance_among_many_says_both():
-    assert words.verdict(row_of("ece", 0.03, 0.4), table(87)) == "alone p = .03; among 87 numbers within chance"
-    assert words.verdict(row_of("ece", 0.03, 0.4)) == "alone p = .03; among all numbers within chance"
+    assert words.verdict(row_of("ece", 0.03, 0.4), table(87)) == "alone p = 0.03; among 87 numbers within chance"
+    assert words.verdict(row_of("ece", 0.03, 0.4)) == "alone p = 0.03; among all numbers within chance"
 
 
 @pytest.mark.parametrize("id", ["bs", "nll", "mae"])

@@ -1,8 +1,19 @@
-"""How a number is written, wherever the library writes one for people: sentences, tables, captions, figures."""
+"""How a number is written, wherever the library writes one for people: sentences, tables, captions, figures, reprs."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+#: A p-value that was computed rather than drawn rests on no number of draws.
+EXACT = 10**9
+#: What a p-value that draws cannot resolve is said to lie below.
+_BOUNDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0)
+#: The level at which people look twice.
+_USUAL = 0.05
 
 
 def number(value: float | None) -> str:
@@ -21,3 +32,64 @@ def number(value: float | None) -> str:
     if size >= 1e7:  # an e-value may have a hundred digits
         return f"{value:.1e}"
     return f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 100 else f"{value:.3f}"
+
+
+def percent(x: float | None) -> str:
+    """A share or a level: one decimal at most, or two digits of what parts it from 0% or 100%: 43%, 7.2%, 0.26%."""
+    if x is None:
+        return ""
+    shown = 100.0 * x
+    away = round(min(abs(shown), abs(100.0 - shown)), 9)
+    digits = max(1, 1 - math.floor(math.log10(away))) if away else 0
+    text = f"{shown:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if digits else text}%"
+
+
+def pvalue(p: float, draws: int = EXACT) -> str:
+    """A p-value in a sentence: two digits, "p < 0.001" at the least, and a bound where draws can say no more.
+
+    Two-sided ranks among ``draws`` have no value below 2 / (draws + 1).
+    """
+    if math.isnan(p):
+        return "no test"
+    if p < _BOUNDS[0] or p <= 2.0 / (draws + 1.0):
+        return f"p < {next((b for b in _BOUNDS if b > p), 1.0):g}"
+    text = f"{p:.2g}"
+    return f"p = {f'{p:.3g}' if float(text) == _USUAL else text}"  # a third digit says on which side of the level it is
+
+
+def pvalue_cell(p: float | None, draws: int = EXACT) -> str:
+    """A p-value as a table shows it."""
+    return "" if p is None or math.isnan(p) else pvalue(p, draws).removeprefix("p ").removeprefix("= ")
+
+
+def ends(low: float | None, high: float | None) -> str:
+    """An interval; nothing where there is none."""
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return ""
+    return f"{number(low)} to {number(high)}"
+
+
+def with_interval(value: float, low: float | None, high: float | None) -> str:
+    """A number and its interval in running text."""
+    between = ends(low, high)
+    return f"{number(value)} ({between})" if between else number(value)
+
+
+def counted(n: float, noun: str, plural: str = "") -> str:
+    """1 row, 2 rows, 1,000 rows."""
+    return f"{n:,.0f} {noun if n == 1 else plural or noun + 's'}"
+
+
+def in_repr(x: Any) -> str:
+    """A number or an array in the repr of a result: six digits of a number, four decimals of an array."""
+    return f"{x:.6g}" if np.ndim(x) == 0 else np.array2string(np.asarray(x), precision=4)
+
+
+def told_apart(values: Sequence[Any]) -> list[str]:
+    """Numbers (or dates) that ascend, in as few digits as keep them different."""
+    for digits in (3, 4, 6, 9, 17):
+        said = [f"{v:.{digits}g}" if isinstance(v, float | np.floating) else str(v) for v in values]
+        if len(set(said)) == len(said):
+            break
+    return said

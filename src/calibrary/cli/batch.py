@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from calibrary.base.files import check_writable, write_atomically
+from calibrary.base.numbers import ends, number
 from calibrary.cli.files import InputError
 from calibrary.cli.shared import err, plain, written
 from calibrary.reporting.index import IndexLine, index
-from calibrary.reporting.numbers import ends, number
 from calibrary.reporting.write import ENDINGS, save
 
 Folder = Annotated[Path | None, typer.Option(help="One report for each file, in this folder, with an index page.")]

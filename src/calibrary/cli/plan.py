@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import calibrary as cal
+from calibrary.base.numbers import number, percent
 from calibrary.cli.files import InputError
 from calibrary.cli.shared import Drop, Label, Logits, Positive, Prob, Quiet, Seed, load, out, plain, say
 from calibrary.inference.verbs.power import LINES
@@ -47,15 +48,15 @@ def plan(
     if rows is not None:
         result = cal.power(entry.id, rows, error=error, **settings)
         sentence = (
-            f"{entry.id} finds an error of {error:g} ({line}) in {100 * result.power:.0f}% of samples of {rows:,} rows "
-            f"with {whose}, tested at {100 * alpha:g}%; it reads {result.reads:.3g} there, and "
-            f"{result.reads_calibrated:.3g} if calibrated"
+            f"{entry.id} finds an error of {error:g} ({line}) in {percent(result.power)} of samples of {rows:,} rows "
+            f"with {whose}, tested at {percent(alpha)}; it reads {number(result.reads)} there, and "
+            f"{number(result.reads_calibrated)} if calibrated"
         )
     else:
         needed = cal.sample_size(entry.id, error, power=power, **settings)
         sentence = (
             f"{entry.id} needs about {needed.n:,} rows with {whose} to find an error of {error:g} ({line}) in "
-            f"{100 * power:g}% of samples, tested at {100 * alpha:g}%"
+            f"{100 * power:g}% of samples, tested at {percent(alpha)}"
         )
     out.print(plain(sentence), highlight=False, soft_wrap=True)
 

@@ -347,8 +347,8 @@ _MOST_MODELS = 4
 
 def _show_many(reports: list[Any], comparisons: Any) -> None:
     """Many models as one table: a line each, with the metric of the headline and how far it is from the first's."""
+    from calibrary.base.numbers import ends, number
     from calibrary.reporting import together
-    from calibrary.reporting.numbers import ends, number
 
     primary = reports[0].primary
     table = Table("model", box=None, pad_edge=False)

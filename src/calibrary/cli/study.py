@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from calibrary.base.errors import suggest
+from calibrary.base.numbers import number, percent
 from calibrary.cli.files import InputError
 from calibrary.cli.shared import (
     Drop,
@@ -218,11 +219,11 @@ def _overview(found: StudyResult, n: int) -> Table:
         row, whole = rows[name], found.found["numbers"][name]
         limit = whole["limit"]
         table.add_row(
-            plain(name), _number(row.get("null")), _share(row.get("power")),
-            _share((row.get("power_by_law") or {}).get("rare")),
-            _share((row.get("power_by_family") or {}).get("wave 10")), _share(row.get("within")),
-            _share(row.get("across")), _two(limit.get("rho_l1")), _two(limit.get("rho_distance")),
-            _two(whole.get("lie")),
+            plain(name), number(row.get("null")), percent(row.get("power")),
+            percent((row.get("power_by_law") or {}).get("rare")),
+            percent((row.get("power_by_family") or {}).get("wave 10")), percent(row.get("within")),
+            percent(row.get("across")), number(limit.get("rho_l1")), number(limit.get("rho_distance")),
+            number(whole.get("lie")),
         )  # fmt: skip
     return table
 
@@ -232,8 +233,8 @@ def _of_one(found: StudyResult, name: str) -> Table:
                   pad_edge=False)  # fmt: skip
     for n, row in rows_of(found, name):
         table.add_row(
-            f"{n:,}", _number(row.get("null")), _number(row.get("null_sd")), _share(row.get("power")),
-            _share(row.get("within")), _share(row.get("across")), _two(row.get("bias_over_sd")),
+            f"{n:,}", number(row.get("null")), number(row.get("null_sd")), percent(row.get("power")),
+            percent(row.get("within")), percent(row.get("across")), number(row.get("bias_over_sd")),
             f"{1000 * row['seconds']:.2g}", f"{row['draws']} / {row['null_draws']}",
         )  # fmt: skip
     return table
@@ -244,12 +245,12 @@ def _lines(found: StudyResult, name: str) -> Iterator[str]:
     limit = whole["limit"]
     if limit:
         yield (
-            f"with {limit['n']:,} rows: rank correlation {_two(limit['rho_l1'])} with the L1 error and "
-            f"{_two(limit['rho_distance'])} with the distance from calibration; a calibrated model reads "
-            f"{_number(limit['null'])}"
+            f"with {limit['n']:,} rows: rank correlation {number(limit['rho_l1'])} with the L1 error and "
+            f"{number(limit['rho_distance'])} with the distance from calibration; a calibrated model reads "
+            f"{number(limit['null'])}"
         )
     if whole.get("lie") is not None:
-        yield f"the best of three false reports reads {whole['lie']:.2f} times the truth's" + (
+        yield f"the best of three false reports reads {number(whole['lie'])} times the truth's" + (
             ": lying pays" if whole["lie"] < 0.9 else ""
         )
     if whole["largest_n"] != max(found.sizes):
@@ -258,8 +259,8 @@ def _lines(found: StudyResult, name: str) -> Iterator[str]:
         if whole["metric"] in by:
             test = by[whole["metric"]]
             yield (
-                f"its own test at N = {n}: rejects {test['level']:.1%} of calibrated samples and {test['power']:.0%} "
-                "of others"
+                f"its own test at N = {n}: rejects {percent(test['level'])} of calibrated samples and "
+                f"{percent(test['power'])} of others"
             )
 
 
@@ -271,18 +272,6 @@ def _about(found: StudyResult) -> str:
         f"{len(found.found['worlds'])} worlds, N = {', '.join(f'{n:,}' for n in found.sizes)}"
         + (f"; {missing} shards are missing" if missing else "")
     )
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{value:.0%}"
-
-
-def _two(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
 
 
 @contextmanager

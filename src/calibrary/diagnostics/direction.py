@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.base.errors import whole
+from calibrary.base.numbers import number
 from calibrary.data.checks import Array
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic, only_view
@@ -48,7 +49,7 @@ class ConfidenceDirection(Result):
             "mixed": "over-confident at some confidences and under-confident at others",
             "none": "no part of the error is larger than chance alone explains",
         }
-        return f"{words[self.finding]} (over {self.over:.4f} + under {self.under:.4f} = ECE {self.ece:.4f})"
+        return f"{words[self.finding]} (over {number(self.over)} + under {number(self.under)} = ECE {number(self.ece)})"
 
 
 @diagnostic(expected_calibration_error)

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from calibrary.base.numbers import number, percent
 from calibrary.data.checks import Array
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic, only_view
@@ -48,8 +49,8 @@ class HonestBand(Result):
     def words(self) -> str:
         """The certificate, for a report."""
         return (
-            f"no probability is off by more than {self.certified:.2g}, with {self.confidence_level:.0%} confidence, "
-            "if the event is more frequent where it is said to be"
+            f"no probability is off by more than {number(self.certified)}, with {percent(self.confidence_level)} "
+            "confidence, if the event is more frequent where it is said to be"
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import whole
+from calibrary.base.numbers import told_apart
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.predictions import Predictions
 
@@ -110,9 +111,9 @@ def _column(name: str, values: NDArray[Any], view: Predictions, n_cuts: int) -> 
     distinct, level = np.unique(values, return_inverse=True)
     level = level.ravel()
     if values.dtype.kind not in "fiuM" or len(distinct) <= FEW_VALUES:
-        return Column(name, level, tuple(f"{name} = {_shown(v)}" for v in distinct))
+        return Column(name, level, tuple(f"{name} = {shown}" for shown in _names(distinct)))
     last = _cuts(np.bincount(level, weights=view.w), n_cuts)
-    edges = _apart(distinct[last])
+    edges = told_apart(distinct[last])
     words = [f"{name} ≤ {edges[0]}"] + [f"{a} < {name} ≤ {b}" for a, b in pairwise(edges)]
     return Column(name, np.searchsorted(last, level), (*words, f"{name} > {edges[-1]}"))
 
@@ -148,14 +149,5 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
-def _apart(edges: NDArray[Any]) -> list[str]:
-    """Cuts in as few digits as tell them apart."""
-    for digits in (3, 4, 6, 9):
-        said = [_shown(v, digits) for v in edges]
-        if len(set(said)) == len(said):
-            break
-    return said
-
-
-def _shown(value: Any, digits: int = 6) -> str:
-    return f"{value:.{digits}g}" if isinstance(value, float | np.floating) else str(value)
+def _names(values: NDArray[Any]) -> list[str]:
+    return [f"{v:.6g}" if isinstance(v, float | np.floating) else str(v) for v in values]

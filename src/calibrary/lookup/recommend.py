@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from calibrary.base.errors import one_of, whole
+from calibrary.base.numbers import number, percent
 from calibrary.base.text import html_table
 from calibrary.lookup.by_name import catalogue
 from calibrary.lookup.study_findings import Finding, finding
@@ -270,11 +271,11 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
     if need.n < _FEW_ROWS and (entry.unbiased or (reading is not None and reading <= _LITTLE)):
         yield FOR, "reads near 0 on few rows of a calibrated model"
     if need.n < _ROWS_THAT_READ_HIGH and entry.at_its_end and (reading is None or reading > _LITTLE):
-        about = "" if reading is None else f" (about {reading:.2g} when calibrated)"
+        about = "" if reading is None else f" (about {number(reading)} when calibrated)"
         yield AGAINST, f"reads high on {need.n:,} predictions{about}: compare it with its value for a calibrated model"
     still = finding(entry.id, _VERY_MANY_ROWS).reads
     if entry.at_its_end and still is not None and still > _STILL_READS:
-        yield AGAINST, f"a calibrated model still reads {still:.2g} on {_VERY_MANY_ROWS:,} rows"
+        yield AGAINST, f"a calibrated model still reads {number(still)} on {_VERY_MANY_ROWS:,} rows"
     if entry.slow_above is not None and need.n > entry.slow_above and (need.task == "multiclass" or entry.slow_binary):
         yield AGAINST, f"costs {entry.cost}"
 
@@ -341,7 +342,7 @@ def _measured(entry: Entry, need: Need) -> tuple[float, str]:
     if need.safety:
         return 0.0, ""  # the usual order of models is not what is asked
     if need.goal in ("measure", "compare") and entry.proper != "strictly" and found.across is not None:
-        return found.across, f"puts {found.across:.0%} of the study's pairs of models in the right order"
+        return found.across, f"puts {percent(found.across)} of the study's pairs of models in the right order"
     return 0.0, ""
 
 
@@ -351,8 +352,8 @@ def _tested(found: Finding, need: Need, own: bool) -> tuple[float, str]:
     if power is None:
         return 0.0, ""
     if level is not None and level > _KEEPS:
-        return 0.0, f"its own test rejects {level:.0%} of calibrated samples instead of 5%"
-    return power, f"finds {power:.0%} of the study's errors"
+        return 0.0, f"its own test rejects {percent(level)} of calibrated samples instead of 5%"
+    return power, f"finds {percent(power)} of the study's errors"
 
 
 def _found(entry: Entry, need: Need) -> Finding:

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.numbers import number, percent
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -44,10 +46,10 @@ class Finding:
         """One line: what it reads when all is well, what it finds and how it ranks."""
         said = []
         if self.reads is not None:
-            said.append(f"at this N a calibrated model reads {_short(self.reads)}")
-        found = [f"finds {self.power:.0%} of the study's errors"] if self.power is not None else []
+            said.append(f"at this N a calibrated model reads {number(self.reads)}")
+        found = [f"finds {percent(self.power)} of the study's errors"] if self.power is not None else []
         if self.across is not None:
-            found.append(f"orders {self.across:.0%} of pairs rightly")
+            found.append(f"orders {percent(self.across)} of pairs rightly")
         if found:
             said.append(f"this metric {' and '.join(found)}")
         return "; ".join(said)
@@ -116,11 +118,13 @@ def lines(metric: str) -> dict[str, str]:
     said = {"study, calibrated": f"reads {_each(known, 'reads')} on calibrated models at N = {sizes}"}
     if known[-1][1].power is not None:
         rare = finding(metric, 1000).rare
-        more = "" if rare is None else f"; {rare:.0%} at N = 1,000 where 5% are positive"
+        more = "" if rare is None else f"; {percent(rare)} at N = 1,000 where 5% are positive"
         said["study, finds"] = f"finds {_each(known, 'power')} of the study's errors at N = {sizes}{more}"
     if known[-1][1].across is not None:
         lie = study["numbers"][name].get("lie")
-        pays = f"; lying pays: a false report reads {lie:.2f} times the truth" if lie is not None and lie < 0.9 else ""
+        pays = (
+            f"; lying pays: a false report reads {number(lie)} times the truth" if lie is not None and lie < 0.9 else ""
+        )
         said["study, orders"] = (
             f"puts {_each(known, 'orders')} of pairs of models with the same confidences in order, and "
             f"{_each(known, 'across')} of others{pays}"
@@ -130,7 +134,7 @@ def lines(metric: str) -> dict[str, str]:
 
 def _each(known: list[tuple[int, Finding]], field: str) -> str:
     values = [getattr(found, field) for _, found in known]
-    form = _short if field == "reads" else "{:.0%}".format
+    form = number if field == "reads" else percent
     return " / ".join("-" if value is None else form(value) for value in values)
 
 
@@ -180,7 +184,3 @@ def _at(n: int, known: dict[int, float | None], most: float = np.inf) -> float |
         return None
     values = np.array([known[size] for size in sizes], dtype=np.float64)
     return float(np.interp(np.log(max(n, 1)), np.log(sizes), values))
-
-
-def _short(value: float) -> str:
-    return f"{value:.2g}" if abs(value) >= 1e-4 else "0"

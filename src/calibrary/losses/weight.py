@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.numbers import number
 from calibrary.lookup import catalogue
 
 #: Three a decade, and none.
@@ -103,9 +104,9 @@ def _choice(tried: list[float], mean: Any, spread: Any, table: list[dict[str, fl
         return WeightChoice(
             0.0, score, table, f"no weight has a better held-out {score} than training without the loss"
         )
-    gained = f"weight {tried[best]:g} improves the held-out {score} by {mean[best]:.3g}"
+    gained = f"weight {tried[best]:g} improves the held-out {score} by {number(mean[best])}"
     if math.isnan(spread[best]):
         return WeightChoice(tried[best], score, table, f"{gained}; one seed cannot say whether that is chance")
     if mean[best] <= spread[best]:
-        return WeightChoice(0.0, score, table, f"{gained}, no more than its standard error {spread[best]:.3g}")
-    return WeightChoice(tried[best], score, table, f"{gained} (standard error {spread[best]:.3g})")
+        return WeightChoice(0.0, score, table, f"{gained}, no more than its standard error {number(spread[best])}")
+    return WeightChoice(tried[best], score, table, f"{gained} (standard error {number(spread[best])})")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.numbers import pvalue
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
 from calibrary.diagnostics.cumulative import cumulative_difference
@@ -109,10 +110,10 @@ def _frame(ax: Any, look: style.Look, walks: list[CumulativeData]) -> None:
 def _marks(ax: Any, look: style.Look, data: CumulativeData, numbers: bool) -> None:
     """The point of largest deviation and the range, with their values and p-values unless the page gives them."""
     top = int(np.abs(data.value).argmax())
-    ks = "ECCE-MAD (KS)" + (f" {data.ks:.4f}, {style.pvalue(data.ks_pvalue)}" if numbers else "")
+    ks = "ECCE-MAD (KS)" + (f" {data.ks:.4f}, {pvalue(data.ks_pvalue)}" if numbers else "")
     ax.plot(data.share[top], data.value[top], "o", color=look.gap, ms=6, zorder=5, label=ks, clip_on=False)
     low, high = int(data.value.argmin()), int(data.value.argmax())
-    kuiper = "ECCE-R (Kuiper)" + (f" {data.kuiper:.4f}, {style.pvalue(data.kuiper_pvalue)}" if numbers else "")
+    kuiper = "ECCE-R (Kuiper)" + (f" {data.kuiper:.4f}, {pvalue(data.kuiper_pvalue)}" if numbers else "")
     ax.vlines(1.015, data.value[low], data.value[high], color=look.good, lw=3.5, label=kuiper, zorder=4)
     for i in (low, high):
         ax.plot([data.share[i], 1.015], [data.value[i]] * 2, color=look.good, lw=0.8, ls=":", zorder=2)
@@ -136,7 +137,7 @@ def _several(models: dict[str, CumulativeData], ax: Any, caption: bool, theme: s
     _frame(ax, look, list(models.values()))
     for i, (name, data) in enumerate(models.items()):
         shown = style.corners(data.value)
-        text = f"{for_figure(name)}: KS {data.ks:.4f}, {style.pvalue(data.ks_pvalue)}; Kuiper {data.kuiper:.4f}"
+        text = f"{for_figure(name)}: KS {data.ks:.4f}, {pvalue(data.ks_pvalue)}; Kuiper {data.kuiper:.4f}"
         ax.plot(data.share[shown], data.value[shown], lw=1.5, label=text, **look.nth(i))
     first = next(iter(models.values()))
     sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from itertools import zip_longest
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from calibrary.base.errors import suggest
+from calibrary.base.plain import as_plain
 from calibrary.data import is_data
 from calibrary.data.checks import Array
 from calibrary.data.lens import Lens, as_lens
@@ -29,7 +29,7 @@ class FigureData:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        return {f.name: as_plain(getattr(self, f.name), finite=True) for f in fields(self)}
 
     def to_json(self) -> str:
         """JSON; NaN and infinities become null."""
@@ -55,20 +55,6 @@ def _columns(name: str, value: Any) -> list[tuple[str, list[Any]]]:
         return [(name, value.tolist())]
     flat = value.reshape(len(value), -1)
     return [(f"{name}_{j}", flat[:, j].tolist()) for j in range(flat.shape[1])]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, np.integer):
-        return int(value)
-    return value
 
 
 # -- what a diagram looks at ------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import whole
+from calibrary.base.numbers import pvalue
 from calibrary.data.checks import Array
 from calibrary.inference.overall.sequential import CalibrationMonitor, calibration_monitor
 from calibrary.plots import style
@@ -97,7 +98,7 @@ def plot_monitor(
         ax,
         look,
         "Calibration monitor",
-        f"{data.words} · {style.pvalue(data.pvalue)} at any time · {data.n[-1]:,.0f} rows",
+        f"{data.words} · {pvalue(data.pvalue)} at any time · {data.n[-1]:,.0f} rows",
         f"Evidence against calibration after each look; on calibrated predictions it ever reaches the alarm in at most "
         f"{data.alpha:.0%} of streams, however often one looks.",
         caption=caption,

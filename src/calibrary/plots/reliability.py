@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import one_of
+from calibrary.base.numbers import with_interval
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
 from calibrary.diagnostics.reliability import ReliabilityBins
@@ -429,7 +430,7 @@ def numbers(data: ReliabilityData) -> str:
     """ECE with its interval, N, lens and bins."""
     used = "" if len(data) == data.n_bins else f" ({len(data)} used)"
     return (
-        f"ECE {style.bracket(data.ece, data.ece_low, data.ece_high)} · N = {data.n:,.0f} · lens {data.lens} · "
+        f"ECE {with_interval(data.ece, data.ece_low, data.ece_high)} · N = {data.n:,.0f} · lens {data.lens} · "
         f"{data.n_bins} {BINS.get(data.binning, 'bins')}{used}"
     )
 
@@ -464,7 +465,7 @@ def _several(models: dict[str, ReliabilityData], ax: Any, caption: bool, theme: 
             mec=look.paper,
             mew=0.6,
             lw=1.4,
-            label=f"{for_figure(name)}: ECE {style.bracket(data.ece, data.ece_low, data.ece_high)}",
+            label=f"{for_figure(name)}: ECE {with_interval(data.ece, data.ece_low, data.ece_high)}",
             **line,
         )
     sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import whole
+from calibrary.base.numbers import pvalue
 from calibrary.data.checks import Array
 from calibrary.metrics.segments.multicalibration import SegmentsTestResult, multicalibration_error_test
 from calibrary.plots import style
@@ -99,7 +100,7 @@ def plot_segments(
         ax,
         look,
         "Calibration by segment, worst first",
-        f"worst {data.statistic:.2f} · {style.pvalue(data.overall_pvalue, data.draws)}, allowing for "
+        f"worst {data.statistic:.2f} · {pvalue(data.overall_pvalue, data.draws)}, allowing for "
         f"{data.n_segments} segments · N = {data.total:,.0f}"
         + (f" · the worst {n} shown" if n < data.n_segments else ""),
         "Segments beyond the grey area are miscalibrated by more than chance makes the worst of all. Beside each: mean "

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import CalibrationWarning
+from calibrary.base.numbers import with_interval
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
@@ -252,7 +253,7 @@ def plot_smooth_reliability(
         ax,
         look,
         "Smooth reliability diagram",
-        f"smECE {style.bracket(data.smece, data.smece_low, data.smece_high)}{width} · N = {data.n:,.0f} · "
+        f"smECE {with_interval(data.smece, data.smece_low, data.smece_high)}{width} · N = {data.n:,.0f} · "
         f"lens {data.lens}",
         "Strip: where predictions with outcome 1 (up) and 0 (down) lie. Thicker line: more predictions. "
         + direction(data.lens, "Above"),
@@ -317,7 +318,7 @@ def _several(models: dict[str, SmoothData], ax: Any, caption: bool, theme: str) 
     for i, (name, data) in enumerate(models.items()):
         line = look.nth(i)
         _fading_band(ax, data, line["color"], 0.14)
-        text = f"{for_figure(name)}: smECE {style.bracket(data.smece, data.smece_low, data.smece_high)}"
+        text = f"{for_figure(name)}: smECE {with_interval(data.smece, data.smece_low, data.smece_high)}"
         shown = np.where(data.support >= _STEPS[-1][0], data.curve, np.nan)
         ax.plot(data.grid, shown, lw=1.8, label=text, zorder=3, **line)
     sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))

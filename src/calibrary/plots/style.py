@@ -17,7 +17,6 @@ import numpy as np
 
 from calibrary.base.errors import extra, one_of
 from calibrary.data.checks import Array, Indices
-from calibrary.inference.overall.decision import pvalue_text
 
 #: Height of a strip above a diagram, as a part of the diagram's height; and where the diagram's words then start.
 STRIP, ABOVE_STRIP = 0.1, 1.115
@@ -296,19 +295,6 @@ def _legend_above(ax: Any, colours: Palette, top: float, height: float, wide: in
         handlelength=1.8,
     )
     return 13.0 * -(-len(named) // columns) + 2.0
-
-
-def pvalue(p: float, draws: int | None = None) -> str:
-    """A p-value in words; of redrawn labels, a bound where so many draws can say no more."""
-    if draws is not None:
-        return pvalue_text(p, draws)
-    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
-
-
-def bracket(value: float, low: float, high: float, digits: int = 3) -> str:
-    """A number with its interval, if it has one."""
-    text = f"{value:.{digits}f}"
-    return text if not np.isfinite(low) else f"{text} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
 # -- fewer points for the eye -----------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.numbers import pvalue
 from calibrary.data.checks import Array
 from calibrary.data.predictions import predictions
 from calibrary.inference.verbs.test import test
@@ -70,7 +71,7 @@ def plot_null(
         ax,
         look,
         f"{data.metric}: is it more than chance?",
-        f"{style.pvalue(data.pvalue, len(data.values))} · N = {data.n:,.0f} · {len(data.values):,} draws of labels "
+        f"{pvalue(data.pvalue, len(data.values))} · N = {data.n:,.0f} · {len(data.values):,} draws of labels "
         "from the predictions",
         "An observed value far outside the histogram is evidence against calibration.",
         caption=caption,

@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import Any
 
-import numpy as np
-
 from calibrary.base.errors import suggest
-from calibrary.base.text import capital
+from calibrary.base.numbers import number
+from calibrary.base.text import capital, html_table
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.recalibrate.scores import spoken_score
@@ -161,18 +160,5 @@ class RecalibrationGain:
 
     def _repr_html_(self) -> str:
         head, body = self.table()
-        top = "".join(f"<th>{escape(h)}</th>" for h in head)
-        rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in body)
         words = "".join(f"<p>{escape(text)}</p>" for text in (self.sentence, *self.notes))
-        return f"{words}<table><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-def number(x: float) -> str:
-    """Three decimals, or two digits where that is more, without the zero in front: .083, .00042."""
-    if not np.isfinite(x):
-        return str(x)
-    if 0.0 < abs(x) < 1e-6:
-        return f"{x:.1e}"
-    digits = 3 if x == 0.0 else max(3, 1 - int(np.floor(np.log10(abs(x)))))
-    text = f"{x:.{digits}f}"
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+        return words + html_table(head, body)

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import heard
+from calibrary.base.numbers import counted, ends, number, percent, pvalue, told_apart
+from calibrary.base.plain import known
 from calibrary.data import Data
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.matches import ByCategory
@@ -26,9 +28,8 @@ from calibrary.metrics.machinery.measure import measure
 from calibrary.metrics.segments.multicalibration import SegmentsTestResult, multicalibration_error_test
 from calibrary.question import Question
 from calibrary.reporting.model import ClassRow, GroupRow
-from calibrary.reporting.numbers import ends, number
 from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, units_words
-from calibrary.reporting.phrases import counted, metric_words, p_words, percent, whole_number
+from calibrary.reporting.phrases import metric_words, whole_number
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 from calibrary.reporting.words import off_classes
 
@@ -70,7 +71,7 @@ def affected(context: Context) -> Section | None:
         tuple(sentences),
         (_table(parts, name, context.data),),
         figures,
-        {"segments": [asdict(p) for p in parts], "worst": None if test is None else _plain(test)},
+        {"segments": [asdict(p) for p in parts], "worst": None if test is None else _segments_dict(test)},
     )
 
 
@@ -130,14 +131,9 @@ def _cut(values: NDArray[Any]) -> tuple[tuple[str, ...], Indices]:
     """Numbers or dates by the quantiles they lie between; equal values lie together."""
     edges = np.unique(np.quantile(values, np.arange(1, N_CUTS) / N_CUTS, method="higher"))
     edges = edges[edges < values.max()]
-    digits = next((d for d in (3, 4, 6, 9) if len({_shown(e, d) for e in edges}) == len(edges)), 17)
-    said = [_shown(edge, digits) for edge in edges]
+    said = told_apart(edges)
     between = [f"above {a} up to {b}" for a, b in pairwise(said)]
     return (f"up to {said[0]}", *between, f"above {said[-1]}"), np.searchsorted(edges, values, side="left")
-
-
-def _shown(value: Any, digits: int) -> str:
-    return str(value) if isinstance(value, np.datetime64) else f"{float(value):.{digits}g}"
 
 
 # -- the segments ----------------------------------------------------------------------------------------
@@ -221,7 +217,7 @@ def _worst(columns: dict[str, Levels], context: Context) -> tuple[SegmentsTestRe
 def worst_words(test: SegmentsTestResult, things: str = "rows") -> str:
     """Which segment is furthest from calibration, and whether chance makes the worst of so many as bad."""
     table, n = test.table, test.n_segments - 1
-    how = p_words(float(test.pvalue), test.n_resamples)
+    how = pvalue(float(test.pvalue), test.n_resamples)
     allowing = f"{how}, allowing for all {counted(n, 'segment')} and the whole"
     if test.pvalue >= 0.05:
         return (
@@ -271,17 +267,13 @@ def segments_words(parts: list[Part], metric: str, worst_found: bool = False) ->
 
 def _table(parts: list[Part], metric: str, data: Data) -> Table:
     rows = tuple(
-        (p.name, whole_number(p.n), _number(p.mean_confidence), _number(p.frequency), _number(p.value),
+        (p.name, whole_number(p.n), known(p.mean_confidence), known(p.frequency), known(p.value),
          ends(p.low, p.high), p.p_words.removeprefix("p = ").removeprefix("p "), p.note)
         for p in parts
     )  # fmt: skip
     head = ("segment", data.nouns, "mean confidence", data.outcome, metric, "interval", "p adjusted", "note")
     caption = "p-values are adjusted for the number of segments (Holm); each segment has its own test."
     return Table(head, rows, caption).without_empty("note")
-
-
-def _number(x: float) -> float | None:
-    return None if math.isnan(x) else x
 
 
 def _figure(test: SegmentsTestResult) -> Figure:
@@ -294,7 +286,7 @@ def _figure(test: SegmentsTestResult) -> Figure:
     return Figure("Segments, worst first", caption, partial(plot_segments, test, most=15, caption=False))
 
 
-def _plain(test: SegmentsTestResult) -> dict[str, Any]:
+def _segments_dict(test: SegmentsTestResult) -> dict[str, Any]:
     table = {name: list(v) if isinstance(v, tuple) else v.tolist() for name, v in test.table.items()}
     return {
         "segment": test.worst, "pvalue": float(test.pvalue), "statistic": float(test.statistic), "error": test.error,
@@ -341,7 +333,7 @@ def classes(context: Context) -> Section | None:
 
 def _class_cells(row: ClassRow) -> tuple[Any, ...]:
     off = "" if not row.clear else "too low" if row.frequency > row.mean_prediction else "too high"
-    return row.name, whole_number(row.n), row.mean_prediction, row.frequency, _number(row.value), off
+    return row.name, whole_number(row.n), row.mean_prediction, row.frequency, known(row.value), off
 
 
 def classes_words(ranked: list[ClassRow], many: str, apart: bool) -> str:

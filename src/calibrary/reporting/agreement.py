@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from calibrary.base.errors import heard
+from calibrary.base.numbers import ends
 from calibrary.data import Data
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row
@@ -20,7 +21,6 @@ from calibrary.inference.overall.decision import NO_EVIDENCE, Decision, headline
 from calibrary.lookup import catalogue
 from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
 from calibrary.question import Question
-from calibrary.reporting.numbers import ends
 
 #: How a number stands to chance: beyond it by every account, by some only, by none.
 BEYOND, UNCLEAR, WITHIN = "beyond chance", "unclear", "within chance"

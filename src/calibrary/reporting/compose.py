@@ -13,6 +13,7 @@ from scipy.special import ndtr, ndtri
 
 from calibrary._version import __version__
 from calibrary.base.errors import heard
+from calibrary.base.numbers import percent
 from calibrary.data import as_data
 from calibrary.data.checks import as_array
 from calibrary.data.predictions import Predictions
@@ -101,7 +102,7 @@ def report(
     >>> import calibrary as cal
     >>> y, p, _ = cal.datasets.breast_cancer()
     >>> answer = cal.report(y, p, metrics=["ece", "bs"], n_resamples=99)
-    >>> answer.headline.startswith("Not calibrated (p < .005)")
+    >>> answer.headline.startswith("Not calibrated (p < 0.005)")
     True
     """
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
@@ -178,7 +179,7 @@ def _summary(p: Predictions, view: Predictions) -> dict[str, Any]:
         "observed frequency" if p.k == 2 else "accuracy": words.seen(view),
         "distinct confidences": len(view.ties.c),
         "confidences exactly 0 or 1": int(((view.c == 0) | (view.c == 1)).sum()),
-        "rarest class": f"{p.classes[int(share.argmin())]} ({share.min():.2%})",
+        "rarest class": f"{p.classes[int(share.argmin())]} ({percent(share.min())})",
     }
     if p.w is None:
         del summary["total weight"]

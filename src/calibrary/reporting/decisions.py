@@ -11,13 +11,12 @@ import numpy as np
 import scipy
 
 from calibrary.base.errors import heard
+from calibrary.base.numbers import counted, ends, percent
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.decisions import checked_thresholds, decision_curve
 from calibrary.maps.cross_fitted import cross_fitted, dealt
 from calibrary.recalibrate.scores import MeanWithError
-from calibrary.reporting.numbers import ends
-from calibrary.reporting.phrases import counted, percent
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
 #: Fewer rows, or fewer of either outcome, say nothing about decisions.
@@ -190,7 +189,7 @@ def _figure(context: Context, thresholds: Array) -> Figure:
     draws = 0 if view.n > _DRAWN_ROWS else min(context.draws, 99)
     chance = "; dashed, the mean of a calibrated model" if draws else ""
     caption = (
-        f"Net benefit with its {context.question.confidence_level:.0%} interval, those in use marked: acting on "
+        f"Net benefit with its {percent(context.question.confidence_level)} interval, those in use marked: acting on "
         "the model pays where its line is above both others. Below, the regret of acting on the probabilities as they "
         f"are instead of recalibrated ones, fitted and judged on the same rows{chance}."
     )

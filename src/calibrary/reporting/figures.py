@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from calibrary.base.numbers import percent
 from calibrary.base.text import for_html
 from calibrary.data import Matches, Predictions
 from calibrary.evaluation import Evaluation
@@ -54,19 +55,19 @@ def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Fi
     drawn = [
         Figure(
             "Reliability diagram",
-            f"{bins}; a point is a bin, with its {level:.0%} Wilson limits, faint below five cases. {way}{closer}",
+            f"{bins}; a point is a bin, with its {percent(level)} Wilson limits, faint below five cases. {way}{closer}",
             nearer(window, plots.plot_reliability, data, view=view, error="wilson", n_resamples=0, **binning, **seen),
         ),
         Figure(
             "Smooth reliability diagram",
-            f"{quoted(evaluation, 'smece', 'smooth ECE')}No bins: a curve with its {level:.0%} band, which fades where "
-            f"there are no predictions. Strip: where predictions with outcome 1 (up) and 0 (down) lie. {way}",
+            f"{quoted(evaluation, 'smece', 'smooth ECE')}No bins: a curve with its {percent(level)} band, which fades "
+            f"where there are no predictions. Strip: where predictions with outcome 1 (up) and 0 (down) lie. {way}",
             nearer(window, plots.plot_smooth_reliability, data, n_resamples=200, grid=_points(window), **seen),
         ),
         Figure(
             "Reliability diagram without choices (CORP)",
             f"{quoted(evaluation, 'bs', 'Brier score')}The best monotone curve through the outcomes, with the band in "
-            f"which {level:.0%} of calibrated models would lie.",
+            f"which {percent(level)} of calibrated models would lie.",
             nearer(window, plots.plot_corp, data, view=view, **seen),
         ),
         Figure(
@@ -81,8 +82,8 @@ def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Fi
         drawn.append(
             Figure(
                 "Reliability by class",
-                f"One diagram for each class against the rest; {n_bins} bins of equal width with {level:.0%} Wilson "
-                "limits, faint below five cases.",
+                f"One diagram for each class against the rest; {n_bins} bins of equal width with {percent(level)} "
+                "Wilson limits, faint below five cases.",
                 functools.partial(plots.small_multiples, data, n_bins=n_bins, caption=False),
             )
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import heard
+from calibrary.base.numbers import number, percent
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import sample_of
 from calibrary.inference.draw.null import MonteCarlo
@@ -19,7 +20,6 @@ from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain, recalibration_gain
 from calibrary.recalibrate.scores import spoken_score
 from calibrary.reporting.figures import nearer, window_of
-from calibrary.reporting.numbers import number
 from calibrary.reporting.phrases import metric_words
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
@@ -216,6 +216,6 @@ def _figure(context: Context, gain: RecalibrationGain, row: MapGain, reads: Erro
     worth = "" if gain.advice else ", the best of the maps, which is not worth it"
     caption = (
         f"As it is, and after {row.name}{worth}: every {context.data.noun} goes through a map fitted to the other "
-        f"folds. {gain.n_bins} bins of equal {binning} with {level:.0%} Wilson limits, faint below five cases."
+        f"folds. {gain.n_bins} bins of equal {binning} with {percent(level)} Wilson limits, faint below five cases."
     )
     return Figure("Before and after recalibration", caption, nearer(window, plot_recalibration, data, caption=False))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from calibrary.base.numbers import number
 from calibrary.base.text import capital, content_security_policy
 from calibrary.base.text import for_html as escape
 from calibrary.evaluation import Evaluation, Row
@@ -21,7 +22,6 @@ from calibrary.reporting.agreement import pvalue_of
 from calibrary.reporting.figures import placed, theme_variables
 from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
-from calibrary.reporting.numbers import number
 from calibrary.reporting.scale import picture_of
 from calibrary.reporting.sections import Figure, Section, Table
 from calibrary.reporting.short import KeyNumber

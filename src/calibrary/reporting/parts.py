@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import heard
+from calibrary.base.numbers import pvalue
 from calibrary.data.checks import Indices
 from calibrary.data.sample import sample_of
 from calibrary.evaluation import Row, evaluate_data
@@ -21,7 +22,6 @@ from calibrary.inference.draw.statistic import as_statistic
 from calibrary.inference.verbs.interval import as_way, chosen
 from calibrary.lookup import catalogue
 from calibrary.question import Question
-from calibrary.reporting.phrases import p_words
 from calibrary.reporting.sections import Context
 
 #: Parts with fewer rows are named with their size, and nothing is computed.
@@ -67,8 +67,8 @@ class Part:
         if math.isnan(self.pvalue_adjusted):
             return ""
         if self.pvalue <= (1.0 + 1e-9) / (self.draws + 1.0):
-            return p_words(self.pvalue_adjusted).replace("=", "≤")
-        return p_words(self.pvalue_adjusted)
+            return pvalue(self.pvalue_adjusted).replace("=", "≤")
+        return pvalue(self.pvalue_adjusted)
 
     @property
     def clear(self) -> bool:

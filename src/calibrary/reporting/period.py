@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.numbers import counted, ends, number, percent
+from calibrary.base.plain import known
 from calibrary.data import Data
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.inference.overall.drift import Drift, drift
 from calibrary.inference.overall.sequential import log_ratios
 from calibrary.numerics.cells import Grid
-from calibrary.reporting.numbers import ends, number
 from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, split, units_words
-from calibrary.reporting.phrases import counted, metric_words, percent, whole_number
+from calibrary.reporting.phrases import metric_words, whole_number
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
 #: A period needs so many rows, and so many of either outcome, to be chosen.
@@ -320,8 +321,8 @@ def alarm_words(watch: Watch | None, things: str = "rows") -> str:
 
 def _table(parts: list[Part], unit: str, metric: str, data: Data) -> Table:
     rows = tuple(
-        (p.name, whole_number(p.n), _number(p.mean_confidence), _number(p.frequency), _number(p.value),
-         ends(p.low, p.high), _number(p.null_mean),
+        (p.name, whole_number(p.n), known(p.mean_confidence), known(p.frequency), known(p.value),
+         ends(p.low, p.high), known(p.null_mean),
          p.p_words.removeprefix("p = ").removeprefix("p "), p.note)
         for p in parts
     )  # fmt: skip
@@ -329,10 +330,6 @@ def _table(parts: list[Part], unit: str, metric: str, data: Data) -> Table:
     head = ("period", data.nouns, *seen, metric, "interval", "if calibrated", "p adjusted", "note")
     how = "of equal counts" if unit == "equal counts" else f"by {unit}"
     return Table(head, rows, f"Periods {how}; p-values are adjusted for their number (Holm).").without_empty("note")
-
-
-def _number(x: float) -> float | None:
-    return None if math.isnan(x) else x
 
 
 def _figures(parts: list[Part], metric: str, watch: Watch | None, level: float) -> tuple[Figure, ...]:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from calibrary._version import __version__
+from calibrary.base.numbers import counted
 from calibrary.data import Data
-from calibrary.reporting.phrases import counted
 from calibrary.reporting.sections import Context, Section, Table, section
 
 #: Bytes of a file that are read at a time.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from calibrary.base.numbers import number
 from calibrary.lookup import catalogue
-from calibrary.reporting.numbers import number
 from calibrary.reporting.short import KeyNumber
 
 _WIDTH, _HEIGHT, _LINE = 200.0, 30.0, 10.0

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from calibrary.base.plain import as_plain
 from calibrary.base.saved import SavedFileError, read_json, typed, value_of
 from calibrary.evaluation import Evaluation, Row
 from calibrary.inference import Comparison
@@ -29,11 +30,11 @@ def as_dict(report: Report) -> dict[str, Any]:
         "title": report.title,
         "headline": report.headline,
         "findings": list(report.findings),
-        "decision": _plain(report.decision),
+        "decision": as_plain(report.decision),
         "primary": report.primary,
         "short_list": [asdict(k) for k in report.short_list],
-        "data": _plain(report.data),
-        "settings": _plain(report.settings),
+        "data": as_plain(report.data),
+        "settings": as_plain(report.settings),
         "evaluation": report.evaluation.to_dict(),
         "classes": [asdict(c) for c in report.classes],
         "groups": [asdict(g) for g in report.groups],
@@ -53,23 +54,10 @@ def _section(section: Section) -> dict[str, Any]:
         "key": section.key,
         "title": section.title,
         "sentences": list(section.sentences),
-        "tables": [{**vars(t), "head": list(t.head), "rows": _plain(t.rows)} for t in section.tables],
+        "tables": [{**vars(t), "head": list(t.head), "rows": as_plain(t.rows)} for t in section.tables],
         "figures": [_figure(f) for f in section.figures],
-        "data": _plain(section.data),
+        "data": as_plain(section.data),
     }
-
-
-def _plain(value: Any) -> Any:
-    """Dictionaries, lists, text, numbers and None, whatever it was."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if hasattr(value, "tolist"):  # arrays and numbers of numpy
-        return _plain(value.tolist())
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 # -- JSON -------------------------------------------------------------------------------------------

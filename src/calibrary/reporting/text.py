@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from calibrary.base.numbers import ends, number, pvalue_cell
 from calibrary.base.text import for_csv
 from calibrary.evaluation import Evaluation, Row
 from calibrary.reporting import together
 from calibrary.reporting.agreement import pvalue_of
 from calibrary.reporting.metric_table import Folded, grouped, label, left_out
 from calibrary.reporting.model import Report, form
-from calibrary.reporting.numbers import draws_of, ends, number, pvalue
+from calibrary.reporting.numbers import draws_of
 from calibrary.reporting.sections import Section
 from calibrary.reporting.stored import Comparisons, as_json
 from calibrary.reporting.words import verdict
@@ -65,7 +66,7 @@ def row_cells(row: Row, evaluation: Evaluation) -> tuple[str, ...]:
         number(row.value),
         ends(row.low, row.high),
         number(row.null_mean),
-        pvalue(pvalue_of(row), draws_of(evaluation)),
+        pvalue_cell(pvalue_of(row), draws_of(evaluation)),
         "" if row.perfect is None else f"{row.perfect:g}",
         verdict(row, evaluation),
         row.name,
@@ -81,7 +82,7 @@ def folded_cells(folded: Folded, evaluation: Evaluation) -> tuple[str, ...]:
 def group_cells(report: Report) -> list[tuple[str, ...]]:
     return [
         (g.name, f"{g.n:,}", number(g.mean_confidence), number(g.frequency), number(g.value),
-         ends(g.low, g.high), pvalue(g.pvalue_adjusted, draws_of(report.evaluation)), g.note)
+         ends(g.low, g.high), pvalue_cell(g.pvalue_adjusted, draws_of(report.evaluation)), g.note)
         for g in report.groups
     ]  # fmt: skip
 
@@ -96,8 +97,8 @@ def class_cells(report: Report) -> list[tuple[str, ...]]:
 
 def comparison_cells(comparisons: Comparisons) -> list[tuple[str, ...]]:
     return [
-        (metric, c.a, c.b, number(c.difference), ends(c.low, c.high), pvalue(c.pvalue, c.n_resamples or 10**6),
-         pvalue(c.pvalue_adjusted, c.n_resamples or 10**6))
+        (metric, c.a, c.b, number(c.difference), ends(c.low, c.high), pvalue_cell(c.pvalue, c.n_resamples or 10**6),
+         pvalue_cell(c.pvalue_adjusted, c.n_resamples or 10**6))
         for metric, c in comparisons
     ]  # fmt: skip
 

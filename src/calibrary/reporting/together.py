@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from calibrary.base.numbers import ends, number, with_interval
 from calibrary.base.text import for_html as escape
 from calibrary.evaluation import Row
 from calibrary.inference import Comparison
 from calibrary.lookup import catalogue
 from calibrary.reporting.metric_table import label
 from calibrary.reporting.model import Report
-from calibrary.reporting.numbers import ends, number, with_interval
 from calibrary.reporting.stored import Comparisons
 
 _SIDE, _LEFT, _BELOW = 420.0, 46.0, 40.0

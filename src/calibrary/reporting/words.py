@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import heard
-from calibrary.base.numbers import number
+from calibrary.base.numbers import ends, number, percent, pvalue
 from calibrary.base.text import capital
 from calibrary.data import Data
 from calibrary.data.checks import Array
@@ -19,7 +19,7 @@ from calibrary.evaluation import Evaluation, Row
 from calibrary.grouping import group
 from calibrary.inference.draw.look import Look, look_at
 from calibrary.inference.draw.resampling import alpha_of
-from calibrary.inference.overall.decision import Decision, pvalue_text
+from calibrary.inference.overall.decision import Decision
 from calibrary.inference.overall.simultaneous import beyond_chance
 from calibrary.lookup import catalogue
 from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
@@ -35,7 +35,7 @@ from calibrary.reporting.agreement import (
     pvalue_of,
     standing,
 )
-from calibrary.reporting.numbers import draws_of, ends
+from calibrary.reporting.numbers import draws_of
 
 #: Ranges with fewer cases are not named, however large their gap.
 LEAST_CASES = 10
@@ -167,13 +167,13 @@ def defect(
         )
     if kind == "class bias":
         name, predicted, occurred = _worst_class(decision, look)
-        return f"class {name} was predicted {_percent(predicted)} of the time and occurred {_percent(occurred)}"
+        return f"class {name} was predicted {percent(predicted)} of the time and occurred {percent(occurred)}"
     if kind == "where":
         most = f": {worst[0]}" if worst else ""
         return f"how far {noun.things} are off depends on where on the scale they lie{most}"
     # of several classes the table has another z, that of whole vectors
     whose = " of the predicted class" if look.lens == "top-label" else ""
-    z = f"Spiegelhalter's z{whose} {decision.row('spiegelhalter').value:.1f}"
+    z = f"Spiegelhalter's z{whose} {number(decision.row('spiegelhalter').value)}"
     how, by = ("too sure", "more") if decision.defect == "too sure" else ("not sure enough", "less")
     start = "" if sure else f"{noun.things} are {how}: "
     return f"{start}the predictions miss by {by} than they promise ({z}){sure}"
@@ -187,7 +187,7 @@ def size(row: Row, decision: Decision | None, level: float) -> str:
     text = f"{capital(row.name)} reads {number(row.value)}"
     if row.low is not None and row.high is not None and row.low < row.high:
         true = "error" if entry.one_sided else "value"
-        text += f"; the true {true} lies between {number(row.low)} and {number(row.high)} ({_percent(level)} interval)"
+        text += f"; the true {true} lies between {number(row.low)} and {number(row.high)} ({percent(level)} interval)"
         at_end = entry.one_sided and row.perfect is not None and row.low <= row.perfect
         if at_end and decision is not None and decision.rejected:
             text += f", so that its size by itself cannot be told from {number(row.perfect)}"
@@ -316,16 +316,16 @@ def spread_of(
         clear = _rejects(decision, "slope", alpha) and (clear or look.unit is not None)
     left = look.total - found.n_used
     out = f"; {left:,.0f} of probability 0 or 1 left out" if left > 0.5 else ""
-    number = f"(Cox slope {found.slope:.2f}; 1 is ideal{out})"
+    slope = f"(Cox slope {number(found.slope)}; 1 is ideal{out})"
     if against:
-        words = f"Cox slope {found.slope:.2f} (1 is ideal{out}){against}"
+        words = f"Cox slope {number(found.slope)} (1 is ideal{out}){against}"
     elif not clear:
-        words = f"Cox slope {found.slope:.2f} (1 is ideal{out}); the difference is within chance"
+        words = f"Cox slope {number(found.slope)} (1 is ideal{out}); the difference is within chance"
     elif high < 0.0:
-        words = f"turned round, higher where the outcome is rarer {number}: check which class they are of"
+        words = f"turned round, higher where the outcome is rarer {slope}: check which class they are of"
     else:
         how = "too extreme, too close to 0 and 1" if found.slope < 1.0 else "too timid, too close to the middle"
-        words = f"{how} {number}"
+        words = f"{how} {slope}"
     return Spread(found.slope, low, high, found.lr_slope_pvalue, words, clear, bool(against))
 
 
@@ -351,7 +351,7 @@ def classes(look: Look, alpha: float = 0.05, decision: Decision | None = None) -
     ranked = np.argsort(-np.abs(predicted - occurred), kind="stable")
     named = [k for k in ranked if off[k]]
     said = "; ".join(
-        f"{look.classes.names[k]} predicted {_percent(predicted[k])}, occurred {_percent(occurred[k])}"
+        f"{look.classes.names[k]} predicted {percent(predicted[k])}, occurred {percent(occurred[k])}"
         for k in named[:_MOST_NAMED]
     )
     more = f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
@@ -407,16 +407,16 @@ def _worst_class(decision: Decision, look: Look) -> tuple[str, float, float]:
 
 def _range(low: float, high: float, count: float, confidence: float, label: float, look: Look) -> str:
     n = f"{count:,.0f} {nouns(look.lens).cases}"
-    place = f"between {low:.2g} and {high:.2g} ({n}, {_percent(confidence)}"
+    place = f"between {low:.2g} and {high:.2g} ({n}, {percent(confidence)}"
     if look.lens in _NOUNS:
-        return f"{place} sure) {_percent(label)} were right"
-    return f"{place} predicted) it happened {_percent(label)} of the time"
+        return f"{place} sure) {percent(label)} were right"
+    return f"{place} predicted) it happened {percent(label)} of the time"
 
 
 def _means(look: Look) -> str:
     noun = nouns(look.lens)
     predicted, seen_ = float(look.w @ look.c) / look.total, float(look.w @ look.view.y) / look.total
-    return f"{noun.mean} {_percent(predicted)}, {noun.outcome} {_percent(seen_)}"
+    return f"{noun.mean} {percent(predicted)}, {noun.outcome} {percent(seen_)}"
 
 
 def nouns(lens: str) -> Nouns:
@@ -447,12 +447,12 @@ def verdict(row: Row, evaluation: Evaluation | None = None) -> str:
         return "miscalibrated" if p <= _SURE else "probably miscalibrated"
     if stands == UNCLEAR:
         but = f"its interval holds {row.perfect:g}" if holds_ideal(row) else "what decides sees no evidence"
-        return f"unclear: {pvalue_text(p, draws)}, but {but}"
+        return f"unclear: {pvalue(p, draws)}, but {but}"
     if row.pvalue is not None and row.pvalue <= alpha_for(evaluation):
         numbers = f"the {row.among} that decide" if row.among else f"{_tested(evaluation)} numbers"
-        return f"alone {pvalue_text(row.pvalue, draws)}; among {numbers} within chance"
+        return f"alone {pvalue(row.pvalue, draws)}; among {numbers} within chance"
     if leaves_out_ideal(row):
-        return f"its interval leaves out {row.perfect:g}, but {pvalue_text(p, draws)}: within chance"
+        return f"its interval leaves out {row.perfect:g}, but {pvalue(p, draws)}: within chance"
     return "no evidence against"
 
 
@@ -472,7 +472,3 @@ def gap_mean(view: Predictions) -> float:
 def seen(view: Predictions) -> float:
     """Observed frequency."""
     return float(view.mean(view.y))
-
-
-def _percent(x: float) -> str:
-    return f"{100 * x:.3g}%"

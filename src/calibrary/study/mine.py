@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.numbers import number, percent
 from calibrary.data.checks import Array
 from calibrary.data.lens import Lens, as_lens
 from calibrary.data.predictions import Predictions, predictions
@@ -50,13 +51,14 @@ class Mine:
     def __str__(self) -> str:
         lines = [
             f"The world most like your predictions: {self.world!r}",
-            f"Its true error: {self.l1:.4f}; samples of {self.n:,} rows.",
+            f"Its true error: {number(self.l1)}; samples of {self.n:,} rows.",
             f"{'number':24} {'yours':>9} {'calibrated':>10} {'95% below':>9} {'finds it':>8} {'orders':>7}",
         ]
         for name, row in sorted(self.rows.items(), key=lambda item: -(item[1]["power"] or 0.0)):
             lines.append(
-                f"{name:24} {_shown(row['value'])} {_shown(row['null'], 10)} {_shown(row['bar'])} "
-                f"{_share(row['power'], 8)} {_share(row['orders'], 7)}"
+                f"{name:24} {number(row['value']) or '-':>9} {number(row['null']) or '-':>10} "
+                f"{number(row['bar']) or '-':>9} "
+                f"{percent(row['power']) or '-':>8} {percent(row['orders']) or '-':>7}"
             )
         return "\n".join(lines)
 
@@ -106,11 +108,11 @@ def mine(
         "mine", "the world most like your predictions", tuple(worlds.values()), (Size(n, draws, 4 * draws),)
     )
     study = run(preset, metrics=metrics, seed=seed, watch=watch)
-    numbers = {number.name: number for number in binary_panel(metrics, binnings=False)}
+    numbers = {x.name: x for x in binary_panel(metrics, binnings=False)}
     rows = {}
-    for name, number in numbers.items():
+    for name, measured in numbers.items():
         if name in study.found["sizes"][str(n)]:
-            value, _ = number(view)
+            value, _ = measured(view)
             rows[name] = {
                 "value": None if np.isnan(value) else value,
                 **_row(study.row(name, n), study.means(name, n), worlds[1.0]),
@@ -157,11 +159,3 @@ def _curve(fitted: BiasByConstruction, amplitude: float) -> CalibrationCurve:
         return c + amplitude * (fitted.calibration(c) - c)
 
     return CalibrationCurve(name, 20_000 + round(1000 * amplitude), name if amplitude else "calibrated", truth)
-
-
-def _shown(value: float | None, width: int = 9) -> str:
-    return f"{'-':>{width}}" if value is None else f"{value:>{width}.4f}"
-
-
-def _share(value: float | None, width: int) -> str:
-    return f"{'-':>{width}}" if value is None else f"{value:>{width}.0%}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.numbers import number
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.lookup import catalogue
@@ -39,10 +40,11 @@ class NullReading:
 
     def __str__(self) -> str:
         one_sided = math.isinf(self.lower)
-        usual = f"below {self.upper:.4f}" if one_sided else f"between {self.lower:.4f} and {self.upper:.4f}"
+        usual = f"below {number(self.upper)}" if one_sided else f"between {number(self.lower)} and {number(self.upper)}"
         return (
-            f"{self.name} reads {self.value:.4f}. With these {self.n:,} predictions a perfectly calibrated model reads "
-            f"{self.expected:.4f} on average, and {usual} in 95 of 100 cases: yours is {self._place(one_sided)} that."
+            f"{self.name} reads {number(self.value)}. With these {self.n:,} predictions a perfectly calibrated model "
+            f"reads {number(self.expected)} on average, and {usual} in 95 of 100 cases: yours is "
+            f"{self._place(one_sided)} that."
         )
 
     def _place(self, one_sided: bool) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from calibrary.base.errors import extra, suggest
 from calibrary.base.files import write_atomically
+from calibrary.base.numbers import number, percent
 from calibrary.lookup import catalogue
 from calibrary.study.measures import (
     Field,
@@ -137,14 +138,10 @@ class StudyResult:
         for name in sorted(rows, key=lambda name: -(rows[name].get("across") or 0.0)):
             row = rows[name]
             lines.append(
-                f"{name:24} {_shown(row.get('null'), '.4f'):>10} {_shown(row.get('power'), '.0%'):>6} "
-                f"{_shown(row.get('within'), '.0%'):>8} {_shown(row.get('across'), '.0%'):>7}"
+                f"{name:24} {number(row.get('null')) or '-':>10} {percent(row.get('power')) or '-':>6} "
+                f"{percent(row.get('within')) or '-':>8} {percent(row.get('across')) or '-':>7}"
             )
         return "\n".join(lines)
-
-
-def _shown(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
 
 
 def stored_study() -> StudyResult:
@@ -272,9 +269,9 @@ def _of_classes(numbers: Any, readings: Sequence[Readings]) -> dict[str, Any]:
     by_size: dict[str, dict[str, Any]] = {str(n): {} for n in sizes}
     for n in sizes:
         here = [r for r in readings if r.n == n]
-        for number in numbers:
-            if number.kind in ("metric", "lens") and (measured := class_measures(number, here)):
-                by_size[str(n)][number.name] = measured
+        for x in numbers:
+            if x.kind in ("metric", "lens") and (measured := class_measures(x, here)):
+                by_size[str(n)][x.name] = measured
     return {"worlds": {r.world.name: dict(r.truth) for r in readings}, "sizes": by_size}
 
 

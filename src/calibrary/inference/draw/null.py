@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibrary.base.errors import one_of
+from calibrary.base.numbers import in_repr
+from calibrary.base.plain import float_or_array
 from calibrary.data import Data
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.sample import Sample, sample_of
@@ -49,16 +51,16 @@ class NullDistribution(Result):
 
     @property
     def mean(self) -> Any:
-        return _plain(means(self.values))
+        return float_or_array(means(self.values))
 
     @property
     def sd(self) -> Any:
-        return _plain(standard_errors(self.values))
+        return float_or_array(standard_errors(self.values))
 
     def quantile(self, q: Any) -> Any:
         """Quantiles by linear interpolation."""
         if self.values.ndim == 1:
-            return _plain(quantiles(self.values, q))
+            return float_or_array(quantiles(self.values, q))
         return np.stack([quantiles(column, q) for column in self.values.T], axis=-1)
 
     def pvalue(self, observed: Any, alternative: str = "greater") -> Any:
@@ -100,7 +102,7 @@ class MonteCarloResult(TestResult):
 
     def __repr__(self) -> str:
         numbers = ("statistic", "pvalue", "standard_error", "null_mean", "null_sd", "excess")
-        shown = ", ".join(f"{name}={_short(getattr(self, name))}" for name in numbers)
+        shown = ", ".join(f"{name}={in_repr(getattr(self, name))}" for name in numbers)
         return f"MonteCarloResult({shown}, alternative={self.alternative!r}, method={self.method!r})"
 
 
@@ -304,11 +306,3 @@ def summarised(
         n_failed=null.n_failed,
         path=path,
     )
-
-
-def _plain(x: Any) -> Any:
-    return float(x) if np.ndim(x) == 0 else x
-
-
-def _short(x: Any) -> str:
-    return f"{x:.6g}" if np.ndim(x) == 0 else np.array2string(np.asarray(x), precision=4)

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from calibrary.base.numbers import pvalue as pvalue_words
 from calibrary.data import Data
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.look import PLACES, Classes, Look, headline_view, look_at
@@ -36,7 +37,7 @@ from calibrary.maps.base import logit
 from calibrary.metrics.machinery.declare import Result
 from calibrary.question import Question
 
-__all__ = ["Decision", "DecisionRow", "decide", "headline_view", "pvalue_text"]
+__all__ = ["Decision", "DecisionRow", "decide", "headline_view"]
 
 #: A decision is never made with fewer redraws: they cost little, and p-values below .005 need them.
 LEAST_DRAWS = 999
@@ -86,7 +87,7 @@ class Decision(Result):
     ----------
     calibrated : "Not calibrated" or "No evidence of miscalibration": the words a headline starts with
     rejected : the same as a bool
-    pvalue, pvalue_text : of the whole set, and as it is printed ("p < .005" where no redraw came near)
+    pvalue, pvalue_text : of the whole set, and as it is printed ("p < 0.005" where no redraw came near)
     decisive : the id of the statistic that is furthest from chance
     defect : what that means, where it is rejected: "where", "spread", "direction", "too sure", "not sure enough" or
         "class bias"; else ""
@@ -151,7 +152,7 @@ def decide(
     >>> y, p, _ = cal.datasets.breast_cancer()
     >>> answer = cal.decide(cal.predictions(y, p), cal.Question(rng=0))
     >>> answer.calibrated, answer.pvalue_text
-    ('Not calibrated', 'p < .005')
+    ('Not calibrated', 'p < 0.005')
     """
     if not isinstance(question, Question):
         raise TypeError("decide needs data and a question: decide(calibrary.predictions(y, p), calibrary.Question())")
@@ -260,7 +261,7 @@ def _decided(
     first = _named(able, _strength(observed, drawn, pattern), read.ids)
     return replace(
         undecided, calibrated=NOT_CALIBRATED if rejected else NO_EVIDENCE, rejected=rejected, pvalue=p,
-        pvalue_text=pvalue_text(p, len(drawn)), decisive=read.ids[first],
+        pvalue_text=pvalue_words(p, len(drawn)), decisive=read.ids[first],
         defect=_defect(read.ids[first], float(away[first])) if rejected else "",
     )  # fmt: skip
 
@@ -296,23 +297,6 @@ def _defect(id: str, away: float) -> str:
     if id == "spiegelhalter":
         return "too sure" if away > 0.0 else "not sure enough"
     return {"smooth": "where", "slope": "spread", "mean": "direction", "classes": "class bias"}[id]
-
-
-def pvalue_text(p: float, n_resamples: int) -> str:
-    """A p-value of redraws in words: where none (or one) of them came near, a bound that they do support."""
-    if math.isnan(p):
-        return "no test"
-    if p <= 2.0 / (n_resamples + 1.0):  # two-sided ranks have no smaller value
-        bounds = (1e-4, 5e-4, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
-        return f"p < {_short(next((b for b in bounds if b > p), 1.0))}"
-    return f"p = {_short(p)}"
-
-
-def _short(p: float) -> str:
-    # near the usual level a third digit says on which side
-    text = f"{p:.3f}" if 0.045 <= p < 0.055 else f"{p:.1g}" if p < 0.0095 else f"{p:.2f}"
-    text = text.rstrip("0") if 0.045 <= p < 0.055 else text
-    return text[1:] if text.startswith("0.") else text
 
 
 # -- what would be found -----------------------------------------------------------------------------

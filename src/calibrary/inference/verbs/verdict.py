@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import deprecated, one_of, suggest, warn
+from calibrary.base.numbers import number
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.verbs.interval import interval
 from calibrary.lookup import catalogue
@@ -243,8 +244,8 @@ def _sentence(
 ) -> str:
     if alone is not None:
         what = wanted.name.removesuffix(".value")
-        return f"{what} reads {alone:.3g}, which {'meets' if status == 'pass' else 'does not meet'} {wanted}"
-    lies = f"{wanted.name} reads {estimate:.3g}; the true value lies between {low:.3g} and {high:.3g}"
+        return f"{what} reads {number(alone)}, which {'meets' if status == 'pass' else 'does not meet'} {wanted}"
+    lies = f"{wanted.name} reads {number(estimate)}; the true value lies between {number(low)} and {number(high)}"
     if status != "undecided":
         return f"{lies}: {wanted} {'holds' if status == 'pass' else 'does not hold'}"
     if not math.isfinite(needed) or needed > 1e9:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import heard, warn
+from calibrary.base.plain import float_or_array
 
 Array = NDArray[np.float64]
 
@@ -51,7 +52,7 @@ class Parts:
     def weighted_mean(self) -> Any:
         """Mean over the parts, weighted by their size."""
         weight = self.sizes.reshape(-1, *[1] * (self.values.ndim - 1)) * ~np.isnan(self.values)
-        return _plain(np.nansum(weight * self.values, axis=0) / weight.sum(axis=0))
+        return float_or_array(np.nansum(weight * self.values, axis=0) / weight.sum(axis=0))
 
     @property
     def median(self) -> Any:
@@ -96,11 +97,7 @@ class Parts:
         }  # fmt: skip
 
     def _summary(self, of: Callable[..., Any]) -> Any:
-        return _plain(of(self.values, axis=0))
-
-
-def _plain(x: Any) -> Any:
-    return float(x) if np.ndim(x) == 0 else x
+        return float_or_array(of(self.values, axis=0))
 
 
 def over_parts(facts: Any, data: Any, by: Any, value: Callable[[Any], dict[str, float]]) -> Parts:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
+from calibrary.base.plain import as_plain
 from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.metrics.machinery.table2 import SUBFAMILIES, TABLE_2, Table2Row
@@ -257,13 +258,16 @@ class Facts:
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain dictionaries, lists, numbers and text."""
-        facts = {f.name: _plain(getattr(self, f.name)) for f in fields(Facts)}
+        facts = {f.name: as_plain(getattr(self, f.name)) for f in fields(Facts)}
         return {
             **facts,
+            "cells": None
+            if self.cells is None
+            else {"kind": self.cells.kind, "measured": as_plain(self.cells.measured)},
             "subfamily": self.subfamily,
             "consistent": self.consistent,
             "table2": None if self.table2 is None else self.table2._asdict(),
-            "presets": {str(a): _plain(dict(a.settings)) for a in self.aliases if isinstance(a, Alias)},
+            "presets": {str(a): as_plain(dict(a.settings)) for a in self.aliases if isinstance(a, Alias)},
         }
 
     @property
@@ -322,17 +326,3 @@ class Facts:
 
 #: Families whose metrics cost a pass over the rows, or a sort.
 _PASS_FAMILIES = ("point", "bin", "cumulative")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, CellFacts):
-        return {"kind": value.kind, "measured": _plain(value.measured)}
-    if isinstance(value, Correction):
-        return {"fact": value.fact, "review": value.review, "ours": value.ours}
-    if isinstance(value, Mapping):
-        return {name: _plain(v) for name, v in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, Alias):
-        return str(value)
-    return value
