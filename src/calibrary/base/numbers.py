@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: A p-value that was computed rather than drawn rests on no number of draws.
 EXACT = 10**9
@@ -86,7 +87,7 @@ def in_repr(x: Any) -> str:
     return f"{x:.6g}" if np.ndim(x) == 0 else np.array2string(np.asarray(x), precision=4)
 
 
-def told_apart(values: Sequence[Any]) -> list[str]:
+def told_apart(values: Sequence[Any] | NDArray[Any]) -> list[str]:
     """Numbers (or dates) that ascend, in as few digits as keep them different."""
     for digits in (3, 4, 6, 9, 17):
         said = [f"{v:.{digits}g}" if isinstance(v, float | np.floating) else str(v) for v in values]
