@@ -232,9 +232,9 @@ def evaluate(
     8 predictions, 2 classes, lens auto
     <BLANKLINE>
     point family
-    metric  value   ideal  name
-    bs      0.1250         Brier score
-    nll     0.4049         negative log likelihood
+    metric  value  ideal  name
+    bs      0.125         Brier score
+    nll     0.405         negative log likelihood
     """
     keywords = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
     data = as_data(y_true, y_prob, keywords)

@@ -86,8 +86,8 @@ def recalibration_gain(
     >>> gain = cal.recalibration_gain(y, p)
     >>> gain.advice, round(gain["platt"].gain, 2)
     ('temperature', 0.45)
-    >>> print(gain.sentence[:59])
-    Temperature scaling would lower the log loss by 0.450 (se 0.
+    >>> print(gain.sentence[:53])
+    Temperature scaling would lower the log loss by 0.450
     """
     if y_prob is not None:
         refuse_mixed_scales(as_array(y_prob, "y_prob"))
