@@ -61,6 +61,7 @@ def risk_coverage(
     low, high = clopper_pearson(wrong / answered, answered, confidence_level)
     place = np.unique(np.concatenate([np.linspace(min(1.0, answered[0]), view.total, _POINTS), answered]))
     best = Predictions(view.y, view.y.astype(np.float64), view.w).ties
+    # the four areas that this figure names: fields of its data, not a fact about metrics
     areas = {id: float(catalogue[id](view, lens="binary")) for id in ("aurc", "e_aurc", "augrc", "auroc")}
     return RiskCoverageData(
         view.ties.c[::-1].copy(), answered / view.total, wrong / answered, low, high,

@@ -104,6 +104,7 @@ class PageError:
     @classmethod
     def of(cls, context: Context) -> PageError | None:
         """The headline's metric if it is an error with 0 as its best, else the (detection) ECE of the table."""
+        # which error stands in is a choice of the page, as its default headline is: no fact about other metrics
         rows = [context.primary, *(row for row in context.evaluation.rows if row.id in ("ece", "d_ece"))]
         for row in rows:
             if row is not None and row.perfect == 0.0 and row.better == "lower" and not row.part:
