@@ -189,6 +189,7 @@ _TABLE = {
         0.2 question Question
         0.2 recalibrate.recalibrator Recalibrator
         0.1 reporting.model Report
+        0.3 reporting.settings ReportSettings
     """,
     # modules that work as installed
     "room": """

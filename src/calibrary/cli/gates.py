@@ -7,7 +7,7 @@ Status 1: a gate did not hold. Status 2: it could not be computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -66,12 +66,9 @@ class Gates:
         """The metrics that must be in the table."""
         return [rule.metric for rule in self.rules]
 
-    def apply(self, reports: Sequence[Any], units: Mapping[str, Any]) -> None:
-        """Judge every rule on every report; say what did not hold and what is undecided.
-
-        ``units`` holds, by the title of a report, what belongs together in it: the intervals are then by unit.
-        """
-        cases = [self._case(rule, report, units.get(report.title)) for rule in self.rules for report in reports]
+    def apply(self, reports: Sequence[Any]) -> None:
+        """Judge every rule on every report; say what did not hold and what is undecided."""
+        cases = [self._case(rule, report) for rule in self.rules for report in reports]
         for case in cases:
             _tell(case)
         if self.junit_file is not None:
@@ -83,18 +80,18 @@ class Gates:
         if not all(case.passed for case in cases):
             raise typer.Exit(1)
 
-    def _case(self, rule: Condition, report: Any, units: Any) -> Case:
+    def _case(self, rule: Condition, report: Any) -> Case:
         gate = f"fails if {rule}"
         try:
-            by_unit = units is not None and rule.field != "value"
-            judge = _by_unit if by_unit else _by_table
-            answer = judge(rule.opposite, report, self.undecided, units)
+            grouped = report.predictions is not None and report.predictions.in_groups
+            judge = _by_unit if grouped and rule.field != "value" else _by_table
+            answer = judge(rule.opposite, report, self.undecided)
         except ValueError as error:
             return Case(report.title, gate, "error", False, str(error))
         return Case(report.title, gate, answer.status, answer.passed, answer.sentence)
 
 
-def _by_table(wanted: Condition, report: Any, undecided: str, units: Any = None) -> Verdict:
+def _by_table(wanted: Condition, report: Any, undecided: str) -> Verdict:
     """By the row of the table that the report shows."""
     row: Row = report.evaluation.row(wanted.metric, wanted.part)
     several = [r.part for r in report.evaluation.rows if r.id == row.id]
@@ -112,14 +109,14 @@ def _by_table(wanted: Condition, report: Any, undecided: str, units: Any = None)
     )  # fmt: skip
 
 
-def _by_unit(wanted: Condition, report: Any, undecided: str, units: Any) -> Verdict:
-    """By an interval of its own: the table takes rows as independent."""
+def _by_unit(wanted: Condition, report: Any, undecided: str) -> Verdict:
+    """By an interval of its own, of the units that the report's data carry."""
     if not report.evaluation.settings:
         raise InputError(f"{wanted.name} needs an interval (--resamples 0 makes none): compare {wanted.metric}.value")
     question = report.question
     with heard():  # what is undecided is told below
         return verdict(
-            wanted, report.predictions, units=units, undecided=undecided, n_resamples=question.n_resamples,
+            wanted, report.predictions, undecided=undecided, n_resamples=question.n_resamples,
             confidence_level=question.confidence_level, rng=question.rng, lens=question.lens, average=question.average,
             weight_type=question.weight_type, **question.of(catalogue[wanted.metric].options).options,
         )  # fmt: skip

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 import calibrary as cal
+from calibrary.base.once import once
 from calibrary.cli.batch import Folder, Forms, batch, check_folder
 from calibrary.cli.gates import FailIf, Gates, Junit, Undecided, rule_of
 from calibrary.cli.read import PredictionFile
@@ -47,63 +49,145 @@ from calibrary.cli.shared import (
     out,
     plain,
     say,
+    taking,
     written,
 )
 from calibrary.cli.waiting import waiting
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
 
+if TYPE_CHECKING:
+    from calibrary.reporting import ReportSettings
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON, for the next program of a pipe.")]
 Everything = Annotated[bool, typer.Option("--all", help="Print every metric, not only the short list.")]
 
 
-def report(
-    files: Files,
-    label: Label = None,
-    prob: Prob = None,
+@dataclass(frozen=True)
+class ReportCommand:
+    """What was typed after ``calibrary report``; its fields are the command's options."""
+
+    files: Files
+    label: Label = None
+    prob: Prob = None
     model: Annotated[
         list[str] | None, typer.Option(help="Compare several models: a column or prefix each. Repeatable.")
-    ] = None,
-    weight: Weight = None,
-    weight_type: WeightType = "frequency",
-    unit: Unit = None,
-    blocks: Blocks = None,
+    ] = None
+    weight: Weight = None
+    weight_type: WeightType = "frequency"
+    unit: Unit = None
+    blocks: Blocks = None
     by: Annotated[
         list[str] | None,
         typer.Option("--by", help="Columns that split the rows: who is affected. Repeatable, or commas."),
-    ] = None,
-    time: Annotated[str | None, typer.Option("--time", help="Column of dates or order: calibration over time.")] = None,
+    ] = None
+    time: Annotated[str | None, typer.Option("--time", help="Column of dates or order: calibration over time.")] = None
     threshold: Annotated[
         list[float] | None,
         typer.Option("--threshold", help="Probability from which someone acts: what errors cost there. Repeatable."),
-    ] = None,
-    group: Annotated[str | None, typer.Option(help="Column of subgroups; the older spelling of --by.")] = None,
-    positive: Positive = None,
-    lens: Lens = "auto",
-    metrics: Metrics = None,
-    family: Annotated[list[str] | None, typer.Option(help=f"Only these families: {', '.join(FAMILIES)}.")] = None,
-    primary: Annotated[str, typer.Option(help="The metric of the headline, chosen in advance.")] = "ece",
-    bins: Bins = None,
-    resamples: Resamples = None,
-    seed: Seed = 0,
-    ordinal: Annotated[bool, typer.Option("--ordinal", help="The classes are in order.")] = False,
-    logits: Logits = False,
-    percent: Percent = False,
-    drop_missing: Drop = False,
-    drop_invalid: DropInvalid = False,
-    id_column: Id = None,
-    model_column: ModelColumn = None,
-    class_column: ClassColumn = None,
-    output: Outputs = None,
-    folder: Folder = None,
-    form: Forms = None,
-    as_json: AsJson = False,
-    fail_if: FailIf = None,
-    undecided: Undecided = "pass",
-    junit: Junit = None,
-    everything: Everything = False,
-    quiet: Quiet = False,
-) -> None:
+    ] = None
+    group: Annotated[str | None, typer.Option(help="Column of subgroups; the older spelling of --by.")] = None
+    positive: Positive = None
+    lens: Lens = "auto"
+    metrics: Metrics = None
+    family: Annotated[list[str] | None, typer.Option(help=f"Only these families: {', '.join(FAMILIES)}.")] = None
+    primary: Annotated[str, typer.Option(help="The metric of the headline, chosen in advance.")] = "ece"
+    bins: Bins = None
+    resamples: Resamples = None
+    seed: Seed = 0
+    ordinal: Annotated[bool, typer.Option("--ordinal", help="The classes are in order.")] = False
+    logits: Logits = False
+    percent: Percent = False
+    drop_missing: Drop = False
+    drop_invalid: DropInvalid = False
+    id_column: Id = None
+    model_column: ModelColumn = None
+    class_column: ClassColumn = None
+    output: Outputs = None
+    folder: Folder = None
+    form: Forms = None
+    as_json: AsJson = False
+    fail_if: FailIf = None
+    undecided: Undecided = "pass"
+    junit: Junit = None
+    everything: Everything = False
+    quiet: Quiet = False
+
+    @property
+    def split(self) -> list[str]:
+        """The columns that split the rows."""
+        return listed(self.by) or []
+
+    @once
+    def gates(self) -> Gates:
+        return Gates([rule_of(text) for text in self.fail_if or []], self.undecided, self.junit)
+
+    @property
+    def settings(self) -> ReportSettings:
+        """The settings of every report, whatever the file."""
+        from calibrary.reporting import ReportSettings
+
+        named = [*(listed(self.metrics) or []), *(listed(self.family) or [])]
+        chosen = [*(named or FAMILIES), *self.gates.metrics] if named or self.gates.rules else None
+        return ReportSettings(
+            thresholds=self.threshold, command=_command(), metrics=chosen, primary=self.primary, lens=self.lens,
+            weight_type=self.weight_type, ordinal=self.ordinal, n_bins=self.bins, n_resamples=self.resamples,
+            rng=self.seed, blocks=_runs(self.blocks),
+        )  # fmt: skip
+
+    def settings_of(self, found: PredictionFile, model: str) -> ReportSettings:
+        """The settings of the report of one model of a file, whose columns they name."""
+        return replace(
+            self.settings,
+            groups=found.group if not self.split else None,
+            by={column: found.others[column] for column in self.split} or None,
+            time=found.others[self.time] if self.time else None,
+            units=found.others[self.unit] if self.unit else None,
+            source=_source(found, model, time=self.time, unit=self.unit),
+            title=_title(found, model),
+            notes=found.notes,
+        )
+
+    def read(self, source: str | list[str]) -> PredictionFile:
+        """The predictions of a file, or of one file per model."""
+        others = list(dict.fromkeys(name for name in (self.unit, self.time, *self.split) if name))
+        return load(
+            source, self.quiet, label=self.label, prob=self.prob, models=self.model, weight=self.weight,
+            group=self.group, positive=self.positive, logits=self.logits, percent=self.percent,
+            drop_missing=self.drop_missing, drop_invalid=self.drop_invalid, id=self.id_column,
+            model_column=self.model_column, class_column=self.class_column, others=others,
+        )  # fmt: skip
+
+    def answered(self, source: str | list[str]) -> tuple[list[Any], Any]:
+        """The reports of a file, one for each model, and the comparison of its models."""
+        found, draws = self.read(source), self.settings.draws
+        reports: list[Any] = []
+        with waiting("computing every metric that applies", found, draws, self.quiet) as work:
+            for name in found.models:
+                reports.append(cal.report(found.predictions(name), settings=self.settings_of(found, name)))
+                work.piece(len(reports))
+        for r in reports:
+            say_left_out(r, listed(self.metrics) or [])
+        if len(reports) == 1 or draws == 0:
+            return reports, ()
+        with waiting("comparing", found, draws, self.quiet, pieces=1):
+            return reports, self._compared(found, reports)
+
+    def _compared(self, found: PredictionFile, reports: list[Any]) -> Any:
+        """Every model against the first, on the same draws of what belongs together."""
+        from calibrary.reporting import compare_models
+        from calibrary.reporting.compose import comparable
+
+        said = {"units": found.others[self.unit] if self.unit else None, "blocks": _runs(self.blocks)}
+        together = {name: given for name, given in said.items() if given is not None}
+        return compare_models(
+            found.y, found.models, metrics=comparable(reports[0]), n_resamples=self.settings.draws, rng=self.seed,
+            sample_weight=found.weight, weight_type=self.weight_type, reference=next(iter(found.models)), **together,
+        )  # fmt: skip
+
+
+@taking(ReportCommand)
+def report(asked: ReportCommand) -> None:
     """Is it calibrated, by how much, which way, where, and how sure is that?
 
     Examples: `calibrary report predictions.csv`, `calibrary report p.parquet --label y --prob p -o report.html`,
@@ -111,89 +195,37 @@ def report(
     `calibrary report runs/*.parquet --folder reports` (a report per file). A report saved as JSON makes its page again:
     `calibrary report saved.json -o page.html`.
     """
-    from calibrary.reporting import compare_models
-    from calibrary.reporting.compose import comparable, default_resamples
-    from calibrary.reporting.write import check_paths, save
+    from calibrary.reporting.write import check_paths
 
-    gates = Gates([rule_of(text) for text in fail_if or []], undecided, junit)
-    check_paths(output or [])
-    catalogue[primary]
-    if len(files) == 1 and _is_saved(files[0]):
-        _show_saved(Path(files[0]), output or [], gates, quiet, everything)
+    outputs, gates = asked.output or [], asked.gates
+    check_paths(outputs)
+    catalogue[asked.primary]
+    if len(asked.files) == 1 and _is_saved(asked.files[0]):
+        _show_saved(Path(asked.files[0]), outputs, gates, asked.quiet, asked.everything)
         return
-    units: dict[str, Any] = {}
-    _runs(blocks)
-    split = listed(by) or []
-    others = list(dict.fromkeys(name for name in (unit, time, *split) if name))
-
-    def answered(source: str | list[str]) -> tuple[list[Any], Any]:
-        found = load(
-            source, quiet, label=label, prob=prob, models=model, weight=weight, group=group, positive=positive,
-            logits=logits, percent=percent, drop_missing=drop_missing,
-            drop_invalid=drop_invalid, id=id_column, model_column=model_column,
-            class_column=class_column, others=others,
-        )  # fmt: skip
-        named = [*(listed(metrics) or []), *(listed(family) or [])]
-        draws = default_resamples(len(found.y)) if resamples is None else resamples
-        reports: list[Any] = []
-        with waiting("computing every metric that applies", found, draws, quiet) as work:
-            for name in found.models:
-                reports.append(reported(found, name, named))
-                work.piece(len(reports))
-        if unit:
-            units.update({r.title: found.others[unit] for r in reports})
-        for r in reports:
-            say_left_out(r, listed(metrics) or [])
-        if len(reports) == 1 or draws == 0:
-            return reports, ()
-        with waiting("comparing", found, draws, quiet, pieces=1):
-            return reports, compare_models(
-                found.y, found.models, metrics=comparable(reports[0]), n_resamples=draws, rng=seed,
-                sample_weight=found.weight, weight_type=weight_type, reference=next(iter(found.models)),
-                **together(found),
-            )  # fmt: skip
-
-    def together(found: PredictionFile) -> dict[str, Any]:
-        """Which rows belong together, where that was said."""
-        said = {"units": found.others[unit] if unit else None, "blocks": _runs(blocks)}
-        return {name: given for name, given in said.items() if given is not None}
-
-    def reported(found: PredictionFile, name: str, named: list[str]) -> Any:
-        return cal.report(
-            found.predictions(name),
-            groups=found.group if not split else None,
-            by={column: found.others[column] for column in split} or None,
-            time=found.others[time] if time else None,
-            thresholds=threshold,
-            source=_source(found, name, time=time, unit=unit),
-            command=_command(),
-            **together(found),
-            weight_type=weight_type,
-            metrics=[*(named or FAMILIES), *gates.metrics] if named or gates.rules else None,
-            primary=primary,
-            lens=lens,
-            ordinal=ordinal,
-            n_bins=bins,
-            n_resamples=resamples,
-            rng=seed,
-            title=_title(found, name),
-            notes=found.notes,
-        )
-
-    if folder is not None:
-        forms = form or ["html", "json"]
-        check_folder(folder, output or [], forms)
-        gates.apply(batch(files, folder, forms, answered, quiet), units)
+    _runs(asked.blocks)
+    if asked.folder is not None:
+        forms = asked.form or ["html", "json"]
+        check_folder(asked.folder, outputs, forms)
+        gates.apply(batch(asked.files, asked.folder, forms, asked.answered, asked.quiet))
         return
-    reports, comparisons = answered(files)
-    save(reports, output or [], comparisons)
-    if as_json:
+    reports, comparisons = asked.answered(asked.files)
+    _given_out(reports, comparisons, asked)
+    gates.apply(reports)
+
+
+def _given_out(reports: list[Any], comparisons: Any, asked: ReportCommand | DetectionReportCommand) -> None:
+    """The reports as files and on the terminal."""
+    from calibrary.reporting.write import save
+
+    outputs = asked.output or []
+    save(reports, outputs, comparisons)
+    if asked.as_json:
         show_json(reports, comparisons)
     else:
-        show(reports, comparisons, quiet, everything)
-    for path in output or []:
+        show(reports, comparisons, asked.quiet, asked.everything)
+    for path in outputs:
         written(path)
-    gates.apply(reports, units)
 
 
 def _runs(blocks: str | None) -> int | bool | None:
@@ -238,44 +270,51 @@ def show_json(reports: list[Any], comparisons: Any) -> None:
     sys.stdout.write(as_json(reports, comparisons))
 
 
-def detection_report(
-    ground_truth: GroundTruth,
-    results: Results,
-    iou_threshold: Iou = 0.5,
-    matching: Rule = "coco",
-    metrics: Metrics = None,
-    primary: Annotated[str, typer.Option(help="The metric of the headline.")] = "d_ece",
-    resamples: Resamples = None,
-    seed: Seed = 0,
-    output: Outputs = None,
-    as_json: AsJson = False,
-    fail_if: FailIf = None,
-    undecided: Undecided = "pass",
-    junit: Junit = None,
-    everything: Everything = False,
-    quiet: Quiet = False,
-) -> None:
-    """A detector's calibration from the two COCO files: `calibrary detection report gt.json results.json`."""
-    from calibrary.reporting.write import check_paths, save
+@dataclass(frozen=True)
+class DetectionReportCommand:
+    """What was typed after ``calibrary detection report``; its fields are the command's options."""
 
-    gates = Gates([rule_of(text) for text in fail_if or []], undecided, junit)
-    check_paths(output or [])
-    say("matching and computing", quiet)
-    matches = cal.match_detections(ground_truth, results, iou_threshold=iou_threshold, matching=matching)
-    answer = cal.report(
-        matches,
-        metrics=[*(listed(metrics) or FAMILIES), *gates.metrics] if metrics or gates.rules else None,
-        primary=primary, n_resamples=resamples, rng=seed, title=results.name,
-        source={"path": results, "columns": {"ground truth": str(ground_truth)}}, command=_command(),
-    )  # fmt: skip
-    save([answer], output or [])
-    if as_json:
-        show_json([answer], ())
-    else:
-        show([answer], (), quiet, everything)
-    for path in output or []:
-        written(path)
-    gates.apply([answer], {})
+    ground_truth: GroundTruth
+    results: Results
+    iou_threshold: Iou = 0.5
+    matching: Rule = "coco"
+    metrics: Metrics = None
+    primary: Annotated[str, typer.Option(help="The metric of the headline.")] = "d_ece"
+    resamples: Resamples = None
+    seed: Seed = 0
+    output: Outputs = None
+    as_json: AsJson = False
+    fail_if: FailIf = None
+    undecided: Undecided = "pass"
+    junit: Junit = None
+    everything: Everything = False
+    quiet: Quiet = False
+
+    def settings(self, gates: Gates) -> ReportSettings:
+        """The settings of the report; metrics of gates must be in its table."""
+        from calibrary.reporting import ReportSettings
+
+        chosen = [*(listed(self.metrics) or FAMILIES), *gates.metrics] if self.metrics or gates.rules else None
+        return ReportSettings(
+            metrics=chosen, primary=self.primary, n_resamples=self.resamples, rng=self.seed, title=self.results.name,
+            source={"path": self.results, "columns": {"ground truth": str(self.ground_truth)}}, command=_command(),
+        )  # fmt: skip
+
+
+@taking(DetectionReportCommand)
+def detection_report(asked: DetectionReportCommand) -> None:
+    """A detector's calibration from the two COCO files: `calibrary detection report gt.json results.json`."""
+    from calibrary.reporting.write import check_paths
+
+    gates = Gates([rule_of(text) for text in asked.fail_if or []], asked.undecided, asked.junit)
+    check_paths(asked.output or [])
+    say("matching and computing", asked.quiet)
+    matches = cal.match_detections(
+        asked.ground_truth, asked.results, iou_threshold=asked.iou_threshold, matching=asked.matching
+    )
+    answer = cal.report(matches, settings=asked.settings(gates))
+    _given_out([answer], (), asked)
+    gates.apply([answer])
 
 
 def _title(found: PredictionFile, model: str) -> str:
@@ -302,7 +341,7 @@ def _show_saved(path: Path, output: list[Path], gates: Gates, quiet: bool, every
     show(reports, comparisons, quiet, everything)
     for made in output:
         written(made)
-    gates.apply(reports, {})
+    gates.apply(reports)
 
 
 #: What the terminal shows of the short list, and how wide words may be in a window of 80; numbers are never broken.

@@ -5,8 +5,10 @@ Text that people supply is printed through :func:`plain`, which is the one way t
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 from rich.console import Console
@@ -67,7 +69,27 @@ Outputs = Annotated[
 Metrics = Annotated[list[str] | None, typer.Option(help="Only these metrics or families. Repeatable, or commas.")]
 
 
-__all__ = ["err", "listed", "load", "out", "plain", "say", "written"]
+__all__ = ["err", "listed", "load", "out", "plain", "say", "taking", "written"]
+
+Options = TypeVar("Options")
+
+
+def taking(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Make a command of a function of one object: the fields of its dataclass are the command's options."""
+    types = get_type_hints(kind, include_extras=True)
+
+    def made(run: Callable[[Options], None]) -> Callable[..., None]:
+        def command(**given: Any) -> None:
+            run(kind(**given))
+
+        command.__name__, command.__qualname__, command.__module__ = run.__name__, run.__qualname__, run.__module__
+        command.__doc__, command.__annotations__ = run.__doc__, types
+        command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [p.replace(annotation=types[name]) for name, p in inspect.signature(kind).parameters.items()]
+        )
+        return command
+
+    return made
 
 
 def load(file: str | list[str], quiet: bool, **options: Any) -> PredictionFile:

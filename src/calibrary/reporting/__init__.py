@@ -15,11 +15,13 @@ from calibrary.reporting import (  # each enters the sections, or the forms, tha
 )
 from calibrary.reporting.compose import compare_models, report
 from calibrary.reporting.model import ClassRow, GroupRow, Report
+from calibrary.reporting.settings import ReportSettings
 
 __all__ = [
     "ClassRow",
     "GroupRow",
     "Report",
+    "ReportSettings",
     "compare_models",
     "report",
 ]

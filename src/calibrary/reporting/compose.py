@@ -14,8 +14,7 @@ from scipy.special import ndtr, ndtri
 from calibrary._version import __version__
 from calibrary.base.errors import heard
 from calibrary.base.numbers import percent
-from calibrary.data import as_data
-from calibrary.data.checks import as_array
+from calibrary.data import Data, as_data
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import evaluate_data
 from calibrary.inference import Comparison, adjust_pvalues, compare, decide
@@ -28,10 +27,12 @@ from calibrary.reporting.affected import class_rows_of, group_rows_of
 from calibrary.reporting.agreement import one_truth
 from calibrary.reporting.figures import curve_of, figures_of
 from calibrary.reporting.model import Report
-from calibrary.reporting.sections import Asked, Context, made
+from calibrary.reporting.sections import Context, made
+from calibrary.reporting.settings import ReportSettings, takes_settings
 from calibrary.reporting.short import short_list
 
 
+@takes_settings
 def report(
     y_true: Any,
     y_prob: Any = None,
@@ -40,28 +41,8 @@ def report(
     labels: Any = None,
     pos_label: Any = None,
     percent: bool = False,
-    groups: Any = None,
-    by: Any = None,
-    time: Any = None,
-    thresholds: Any = None,
-    units: Any = None,
-    blocks: Any = None,
-    source: Any = None,
-    command: str | None = None,
-    metrics: Any = None,
-    primary: str = "ece",
-    lens: Any = "auto",
-    average: Any = "auto",
-    r: int | None = None,
-    weight_type: str = "frequency",
-    ordinal: bool = False,
-    n_bins: int | None = None,
-    n_resamples: int | None = None,
-    confidence_level: float = 0.95,
-    rng: int | None = 0,
-    title: str = "Calibration report",
-    notes: tuple[str, ...] = (),
-    **inputs: Any,
+    settings: ReportSettings | None = None,
+    **keywords: Any,
 ) -> Report:
     """Answer the question: can these predicted probabilities be believed?
 
@@ -69,6 +50,8 @@ def report(
     ----------
     y_true, y_prob, sample_weight, labels, pos_label, percent
         As in :func:`calibrary.predictions`; a ``Matches`` object works too.
+    settings : ReportSettings, optional
+        All that follows in one object, for many reports; a keyword beside it changes that setting alone.
     groups : array-like of shape (N,), optional
         Subgroups to report one by one; the older spelling of ``by``.
     by : column or dict of columns, optional
@@ -105,41 +88,39 @@ def report(
     >>> answer.headline.startswith("Not calibrated (p < 0.005)")
     True
     """
+    chosen = ReportSettings.of(settings, keywords)
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
-    data = as_data(y_true, y_prob, given).in_units(units, blocks).at_times(time)
+    data = as_data(y_true, y_prob, given).in_units(chosen.units, chosen.blocks).at_times(chosen.time)
+    return composed(data, chosen)
+
+
+def composed(data: Data, settings: ReportSettings) -> Report:
+    """The report of data that were checked before, and that carry what belongs together and when it was."""
     p = data.read_as("predictions", "report")
-    primary = catalogue[primary].key
-    draws = default_resamples(p.n) if n_resamples is None else n_resamples
-    question = Question(
-        options=inputs if n_bins is None else {**inputs, "n_bins": n_bins}, lens=lens, average=average, r=r,
-        weight_type=weight_type, confidence_level=confidence_level, n_resamples=draws or 1, rng=rng,
-    )  # fmt: skip
+    primary, draws, question = catalogue[settings.primary].key, settings.draws, settings.question
     evaluation = evaluate_data(
-        data, question, metrics=_with_primary(metrics, primary), ordinal=ordinal, intervals=draws > 0, tests=draws > 0,
-        primary=primary,
+        data, question, metrics=_with_primary(settings.metrics, primary), ordinal=settings.ordinal,
+        intervals=draws > 0, tests=draws > 0, primary=primary,
     )  # fmt: skip
     view, _ = headline_view(p, question)
     decision = decide(data, question) if draws > 0 else None
     evaluation = one_truth(evaluation, decision, data, question)
     answer = words.answer(data, question, evaluation.row(primary), decision, evaluation)
-    if by is None and groups is not None:
-        by = {"group": as_array(groups, "groups").astype(str)}
-    asked = Asked(by, thresholds, units, time, source, command, primary, decision)
-    sections = made(Context(data, question, evaluation, draws, asked))
+    sections = made(Context(data, question, evaluation, draws, settings.asked(primary, decision)))
     return Report(
-        title=title,
+        title=settings.title,
         headline=answer.headline,
         findings=answer.findings,
         decision=decision,
         evaluation=evaluation,
         primary=primary,
         data=_summary(p, view),
-        settings=_settings(primary, question, draws, metrics),
+        settings=_settings(primary, question, draws, settings.metrics),
         predictions=data,
         question=question,
         classes=class_rows_of(sections),
-        groups=() if groups is None else group_rows_of(sections, "group"),
-        notes=(*notes, _UNITS) if data.in_groups else notes,
+        groups=() if settings.groups is None else group_rows_of(sections, "group"),
+        notes=(*settings.notes, _UNITS) if data.in_groups else settings.notes,
         sections=sections,
         short_list=short_list(data, question, evaluation, primary),
         figures=figures_of(data.one_by_one(), question, evaluation),
@@ -155,11 +136,6 @@ _UNITS = (
     "tests, which only metrics of residuals have, and for the comparison of models. Single segments and periods "
     "are measured row by row, and say so."
 )
-
-
-def default_resamples(n: int) -> int:
-    """How many draws a report of every metric makes: enough for p = 0.01, also two-sided and whatever the data."""
-    return 199
 
 
 def _with_primary(metrics: Any, primary: str) -> Any:

@@ -60,7 +60,7 @@ def on_cells(statistic: Statistic, grid: Grid, made: dict[str, CellSample]) -> S
     Whether it then reads the same as on the rows is to be seen (:func:`reads_alike`). ``made`` keeps the tables of the
     views that metrics share.
     """
-    if statistic.entry is None or statistic.listed or statistic.reads != "predictions":
+    if statistic.entry is None or statistic.listed:
         return None
     view = _one_view(statistic)
     if view is None:
@@ -211,7 +211,7 @@ def _view(statistic: Statistic) -> Predictions | None:
     entry, sample, question = statistic.entry, statistic.sample, statistic.question
     if entry is None or sample.p.n < LARGE or not sample.takes_truths or sample.weight_type == "importance":
         return None
-    if entry.cell_value is None or statistic.reads != "predictions":
+    if entry.cell_value is None:
         return None
     if any(name not in entry.cell_value.options and name != "rng" for name in question.options):
         return None

@@ -73,7 +73,7 @@ def _line(view: Predictions, direction: Array, lift: Callable[[Array], Array]) -
 
 def _looked_at(statistic: Statistic, p: Predictions) -> tuple[Predictions, Callable[[Array], Array]]:
     """The view in which directions are made, and how a truth of that view becomes one of the predictions."""
-    if statistic.entry is None or statistic.reads != "predictions":
+    if statistic.entry is None or not statistic.entry.of_labels:
         return p, lambda q: q
     lens = statistic.entry.lens_for(p, statistic.question)
     if lens.name not in _ONE_VIEW or (p.binary and lens.name == "binary"):

@@ -34,7 +34,7 @@ class NoPopulationError(ValueError):
 def population(statistic: Statistic, truth: Array) -> Array:
     """The numbers of the metric if labels had the probabilities ``truth``, conditional on the predictions."""
     entry = statistic.entry
-    if entry is not None and (entry.weights == "none" or entry.reads != "predictions"):
+    if entry is not None and (entry.weights == "none" or not entry.of_labels):
         raise NoPopulationError(f"{entry.id} takes no weights, so it has no value for a known truth")
     if entry is None and statistic.listed:
         raise NoPopulationError(f"{statistic.name} takes no sample_weight, so it has no value for a known truth")

@@ -231,7 +231,7 @@ def _fixed(entry: Entry, question: Question, sample: Sample, redrawn: bool) -> Q
 
 def _same_confidences(entry: Entry, views: Views, sample: Sample, question: Question) -> bool:
     """Does the lens show the same confidences whatever the labels?"""
-    if entry.reads != "predictions":
+    if not entry.of_labels:
         return True
     p = sample.p
     others = views_of(entry, p.relabelled((p.y + 1) % p.k), question)
@@ -309,7 +309,7 @@ def safe_workers(statistics: list[Statistic], workers: int | None) -> int | None
 
 
 def _path(statistic: Statistic, scheme: Scheme) -> Callable[[Replicate], Array]:
-    if statistic.listed or statistic.entry is None or statistic.reads != "predictions":
+    if statistic.listed or statistic.entry is None or not statistic.entry.of_labels:
         return statistic.on
     if statistic.question.by is not None:
         return statistic.on

@@ -382,7 +382,7 @@ def why_not(statistic: Statistic) -> str:
         return statistic.undrawable
     if not entry.null:
         return entry.null_note or "labels cannot be redrawn"
-    if entry.reads != "predictions":
+    if not entry.of_labels:
         return "its outcomes are more than labels of detections"
     if entry.weights == "none":
         return "it takes no weights, so it has no value for a known truth"

@@ -232,6 +232,11 @@ class Entry(Facts):
         return self, dict(options)
 
     @property
+    def of_labels(self) -> bool:
+        """Is it a function of labels and confidences alone, so that labels drawn anew say all that could happen?"""
+        return self.reads == "predictions"
+
+    @property
     def covered(self) -> bool:
         """Is it only another spelling of metrics that a table of everything holds already?"""
         return self.row is None and self.specialized({})[0] is not self

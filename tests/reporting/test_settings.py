@@ -1,0 +1,176 @@
+"""The settings of a report: one object, the keywords that fill it, and what units, blocks and time do to a page."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import calibrary as cal
+from calibrary.cli.main import app
+from calibrary.cli.report import ReportCommand
+from calibrary.reporting.figures import picture
+from calibrary.reporting.settings import SETTINGS, ReportSettings
+
+Y, P, _ = cal.datasets.breast_cancer()
+N = len(Y)
+DIGITS, OF_DIGITS, *_ = cal.datasets.digits()
+M = len(DIGITS)
+QUICK = {"metrics": ["ece", "bs"], "n_resamples": 19}
+
+
+# -- one object -----------------------------------------------------------------------------------------
+
+
+def test_an_object_says_what_keywords_say():
+    asked = {
+        **QUICK, "units": np.arange(N) // 4, "time": np.arange(N) // 150, "by": {"third": np.arange(N) % 3},
+        "thresholds": [0.2], "title": "Biopsies", "notes": ("a note",), "n_bins": 10,
+    }  # fmt: skip
+    assert cal.report(Y, P, **asked).to_dict() == cal.report(Y, P, settings=cal.ReportSettings(**asked)).to_dict()
+
+
+def test_a_keyword_beside_the_object_changes_that_setting_alone():
+    settings = cal.ReportSettings(metrics=["ece"], n_resamples=0, n_bins=10, options={"norm": 2})
+    page = cal.report(Y, P, settings=settings, n_bins=5)
+    assert page.evaluation["ece"] == cal.expected_calibration_error(Y, P, n_bins=5, norm=2)
+    assert settings.n_bins == 10
+    assert cal.report(Y, P, settings=settings, norm=1).evaluation["ece"] == cal.expected_calibration_error(
+        Y, P, n_bins=10
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "said"),
+    [
+        ({"n_resample": 3}, TypeError, "no metric here takes 'n_resample': choose from "),
+        ({"options": {}}, TypeError, "no metric here takes 'options': choose from "),
+        ({"settings": {"n_bins": 3}}, TypeError, "pass calibrary.ReportSettings"),
+        ({"primary": "eec"}, LookupError, "eec"),
+        ({"units": np.zeros(N)}, ValueError, "units has one value only"),
+        ({"units": np.zeros(3)}, ValueError, "units has 3 rows but y_true has 569"),
+        ({"units": np.arange(N), "blocks": 3}, TypeError, "pass one of them"),
+        ({"blocks": 300}, ValueError, "blocks=300 is too long for 569 rows"),
+        ({"time": ["soon"] * N}, ValueError, r"time\[0\] = 'soon' is no date"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_as_before(asked, error, said):
+    with pytest.raises(error, match=said):
+        cal.report(Y, P, **{"metrics": ["ece"], "n_resamples": 19, **asked})
+
+
+def test_every_setting_is_a_keyword_that_help_shows_and_both_texts_explain():
+    shown = inspect.signature(cal.report).parameters
+    settings = {f.name: f for f in dataclasses.fields(ReportSettings) if f.name != "options"}
+    assert tuple(settings) == SETTINGS
+    assert {name: f.default for name, f in settings.items()} == {name: shown[name].default for name in settings}
+    for text in (inspect.getdoc(cal.report), inspect.getdoc(ReportSettings)):
+        told = {name for line in re.findall(r"^([\w, ]+)(?: :.*)?$", text, re.M) for name in line.split(", ")}
+        assert set(settings) - {"ordinal", "confidence_level", "title", "notes"} <= told
+    assert set(settings) | {"options"} <= told
+
+
+def test_the_command_asks_with_the_same_object(tmp_path):
+    rows = [f"{y},{p:.6f},u{i // 4},{2000 + i // 150},{'ab'[i % 2]}" for i, (y, p) in enumerate(zip(Y, P, strict=True))]
+    path = tmp_path / "p.csv"
+    path.write_text("\n".join(["y,p,patient,year,site", *rows]))
+    typed = ["--unit", "patient", "--time", "year", "--by", "site", "--threshold", "0.3", "--metrics", "ece"]
+    saved = tmp_path / "r.json"
+    done = CliRunner().invoke(app, ["report", str(path), *typed, "--resamples", "19", "-o", str(saved), "-q"])
+    assert done.exit_code == 0, done.output
+    page = json.loads(saved.read_text())
+    command = ReportCommand(
+        [str(path)], unit="patient", time="year", by=["site"], threshold=[0.3], metrics=["ece"], resamples=19,
+        quiet=True,
+    )  # fmt: skip
+    found = command.read(str(path))
+    model = next(iter(found.models))
+    settings = command.settings_of(found, model)
+    assert settings.units.tolist() == [f"u{i // 4}" for i in range(N)]
+    ours = json.loads(json.dumps(cal.report(found.predictions(model), settings=settings).to_dict()))
+    for part in ("headline", "findings", "evaluation", "short_list", "sections"):
+        assert _without_command(page[part]) == _without_command(ours[part]), part
+
+
+def _without_command(part):
+    """The part of a page as text, without the line of provenance that says how it was asked for."""
+    told = re.sub(r'\["command", "[^]]*"\],? ?|"command": "(\\"|[^"])*",? ?', "", json.dumps(part))
+    return told.replace("NaN", "null")
+
+
+# -- what belongs together, and when ----------------------------------------------------------------------
+
+
+PAGES = {
+    "units": {
+        "data": (Y, P),
+        "asked": {
+            "units": np.arange(N) // 4, "time": 2000 + np.arange(N) // 150, "by": {"third": np.arange(N) % 3},
+            "thresholds": [0.2, 0.6],
+        },
+        "values": [0.05722875541018515, 0.058002142581228086],
+        "sums": {"smooth": 0.055994603244655564, "mean": 0.020287885207952015},
+        "benefit": [(0.27773106448562657, 0.3778049636338814), (0.24574469809150315, 0.35530978345506975)],
+        "periods": {
+            "2000": 0.10743519449199844, "2001": 0.07087151708562951, "2002": 0.022170253766630777,
+            "2003": 0.04227670348151019,
+        },
+        "alarm": "2000",
+        "segments": [0.05193602075473199, 0.06932965618518817, 0.06382007353097192],
+        "told": ("units", "one value for each of 569 rows"),
+    },
+    "blocks": {
+        "data": (Y, P),
+        "asked": {"blocks": 9, "time": np.datetime64("2026-01-01") + np.arange(N), "thresholds": [0.5]},
+        "values": [0.05722875541018515, 0.058002142581228086],
+        "sums": {"smooth": 0.055994603244655564, "mean": 0.020287885207952015},
+        "benefit": [(0.25089226507366463, 0.37125184740436695)],
+        "periods": {"2026": 0.06924288393073887, "2027": 0.04009285756262575},
+        "alarm": "2026-02-12",
+        "told": ("rows drawn together", "runs of 9 in time order"),
+    },
+    "several classes": {
+        "data": (DIGITS, OF_DIGITS),
+        "asked": {"units": np.arange(M) // 3, "by": {"half": np.arange(M) % 2}},
+        "values": [0.011588451068304063, 0.21088828269337784],
+        "sums": {"smooth": 0.21068023817473572, "mean": 0.2106802381747357},
+        "segments": [0.21133855839822027, 0.21128616703786193],
+        "told": ("units", "one value for each of 1,797 rows"),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_with_units_blocks_and_time_says_what_it_said_in_0_2(name):
+    known = PAGES[name]
+    page = cal.report(*known["data"], **QUICK, **known["asked"])
+    made = {s.key: s.data for s in page.sections}
+    assert [r.value for r in page.evaluation.rows] == pytest.approx(known["values"], rel=1e-12)
+    assert page.decision.path == "units"
+    assert {id: page.decision.row(id).value for id in known["sums"]} == pytest.approx(known["sums"], rel=1e-9)
+    assert page.notes[-1].startswith("Rows that belong together were drawn together")
+    what, value = known["told"]
+    assert made["provenance"][what] == value
+    if "benefit" in known:
+        ends = [(d["low"], d["high"]) for d in made["decisions"]["decisions"]]
+        assert ends == [pytest.approx(pair, rel=1e-9) for pair in known["benefit"]]
+    if "periods" in known:
+        assert {p["name"]: p["value"] for p in made["time"]["periods"]} == pytest.approx(known["periods"], rel=1e-9)
+        assert made["time"]["alarm"]["at"] == known["alarm"]
+    if "segments" in known:
+        assert [s["value"] for s in made["affected"]["segments"]] == pytest.approx(known["segments"], rel=1e-9)
+    else:
+        assert "affected" not in made
+
+
+def test_figures_take_rows_one_by_one_and_the_table_does_not():
+    alone, together = (cal.report(Y, P, **QUICK, **more) for more in ({}, {"blocks": 40}))
+    assert (alone.decision.path, together.decision.path) == ("rows", "units")
+    assert alone.evaluation.row("bs").standard_error != together.evaluation.row("bs").standard_error
+    smooth = [next(f for f in page.figures if f.name.startswith("Smooth")) for page in (alone, together)]
+    assert picture(smooth[0]) == picture(smooth[1])
