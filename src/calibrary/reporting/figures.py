@@ -241,7 +241,7 @@ def _svg(made: Any) -> str:
         for id, tip in getattr(ax, "calibrary_tips", {}).items():
             shown = f'<g id="{id}" class="tip" tabindex="-1" data-tip="{for_html(tip)}">'
             svg = svg.replace(f'<g id="{id}">', shown, 1)
-    return re.sub(r"\n\s*", "\n", svg).strip()
+    return safe_svg(re.sub(r"\n\s*", "\n", svg).strip())  # as it is written when it comes from a file
 
 
 @functools.cache
