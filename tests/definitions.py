@@ -795,11 +795,11 @@ def mean_split(x, w, min_size, min_leaf=1, split="mean"):
 
     def grow(rows):
         if len(rows) >= min_size:
-            centre = [weighted(column[rows], w[rows]) for column in x.T]
-            spread = [weighted((x[rows, j] - centre[j]) ** 2, w[rows]) for j in range(x.shape[1])]
+            center = [weighted(column[rows], w[rows]) for column in x.T]
+            spread = [weighted((x[rows, j] - center[j]) ** 2, w[rows]) for j in range(x.shape[1])]
             axis = next(j for j in range(x.shape[1]) if spread[j] >= (1 - 1e-10) * max(spread))
             values = x[rows, axis]
-            cut = centre[axis] if split == "mean" else np.median(np.repeat(values, w[rows].astype(int)))
+            cut = center[axis] if split == "mean" else np.median(np.repeat(values, w[rows].astype(int)))
             low, high = rows[values < cut - 1e-12], rows[values >= cut - 1e-12]
             if min(len(low), len(high)) >= min_leaf:
                 grow(low)
@@ -1022,8 +1022,8 @@ def soft_gap_norm(y, c, u, norm=1, label_binned=False):
 @defines("pairs", "top-label", power="norm")
 def sbece(y, c, n_bins=15, tau=0.01, norm=2, decay_factor=None, label_binned=False):
     tau = tau if decay_factor is None else 1 / (math.log(decay_factor) * n_bins**2)
-    centres = [(b - 0.5) / n_bins for b in range(1, n_bins + 1)]
-    u = np.array([softmax([-((x - m) ** 2) / tau for m in centres]) for x in c])
+    centers = [(b - 0.5) / n_bins for b in range(1, n_bins + 1)]
+    u = np.array([softmax([-((x - m) ** 2) / tau for m in centers]) for x in c])
     return soft_gap_norm(y, c, u, norm, label_binned)
 
 
@@ -1390,8 +1390,8 @@ def curve_width(rule, y, c, kernel="gaussian"):
         return h / DENSITIES[kernel][1]
     if rule == "adaptive":
         pilot = kernel_matrix(c, c, h, kernel).sum(axis=1)
-        centre = math.exp(mean([math.log(f) for f in pilot]))
-        return np.array([h * (f / centre) ** -0.5 for f in pilot])
+        center = math.exp(mean([math.log(f) for f in pilot]))
+        return np.array([h * (f / center) ** -0.5 for f in pilot])
     errors = []
     for width in CV_WIDTHS:
         left_out = smooth_curve(y, c, width, kernel, leave_one_out=True)
@@ -1543,11 +1543,11 @@ def bkde(y, c, norm=2, debias=None, bandwidth="loo-mle", cross_term="pair"):
         if norm == 1:
             terms.append(without_noise(y, c[j], k[j], 1))
             continue
-        centre = c[j] if cross_term == "pair" else 0.0
+        center = c[j] if cross_term == "pair" else 0.0
         pairs = np.outer(k[j], k[j])
         np.fill_diagonal(pairs, 0.0)
         alone = pairs.sum() <= 1e-12 * k[j].sum() ** 2
-        square = (smooth - centre) ** 2 if alone else (y - centre) @ pairs @ (y - centre) / pairs.sum()
+        square = (smooth - center) ** 2 if alone else (y - center) @ pairs @ (y - center) / pairs.sum()
         terms.append(square if cross_term == "pair" else square - 2 * c[j] * y[j] + c[j] ** 2)
     return mean(terms)
 
@@ -1827,11 +1827,11 @@ def lowess_at(x, y, w, t, q):
     with np.errstate(divide="ignore", invalid="ignore"):
         k = np.where(away <= 0.001 * h, 1.0, (1 - (away / h) ** 3) ** 3)
     k = w * np.where(away <= 0.999 * h, k, 0.0)
-    centre = weighted(x, k)
-    spread = weighted((x - centre) ** 2, k)
+    center = weighted(x, k)
+    spread = weighted((x - center) ** 2, k)
     if math.sqrt(spread) <= 0.001 * (max(x) - min(x)):
         return weighted(y, k)
-    return weighted(y, k) + (t - centre) * weighted((x - centre) * y, k) / spread
+    return weighted(y, k) + (t - center) * weighted((x - center) * y, k) / spread
 
 
 def lowess(y, c, w, span=2 / 3, delta=None):
@@ -1892,19 +1892,19 @@ def least_loss(loss, gradient, hessian, start):
     return found.x
 
 
-def likelihood_fit(x, y, w, centre, ridge=1e-10, offset=0.0):
+def likelihood_fit(x, y, w, center, ridge=1e-10, offset=0.0):
     """Coefficients of a logistic regression, held to ``centre`` by a ridge that matters only where the data do not."""
     w = w / w.sum()
-    centre = np.asarray(centre, dtype=float)
+    center = np.asarray(center, dtype=float)
     z = lambda b: x @ b + offset  # noqa: E731
-    loss = lambda b: w @ (np.logaddexp(0, z(b)) - y * z(b)) + ridge / 2 * sum((b - centre) ** 2)  # noqa: E731
-    gradient = lambda b: x.T @ (w * (logistic(z(b)) - y)) + ridge * (b - centre)  # noqa: E731
+    loss = lambda b: w @ (np.logaddexp(0, z(b)) - y * z(b)) + ridge / 2 * sum((b - center) ** 2)  # noqa: E731
+    gradient = lambda b: x.T @ (w * (logistic(z(b)) - y)) + ridge * (b - center)  # noqa: E731
 
     def hessian(b):
         q = logistic(z(b))
         return x.T @ (x * (w * q * (1 - q))[:, None]) + ridge * np.eye(len(b))
 
-    return least_loss(loss, gradient, hessian, centre), loss
+    return least_loss(loss, gradient, hessian, center), loss
 
 
 def beta_columns(c, parameters="abm"):
@@ -1925,9 +1925,9 @@ def beta_fit(y, c, w, parameters="abm"):
     for held in itertools.product([False, True], repeat=slopes):
         free = [j for j in range(x.shape[1]) if j >= slopes or not held[j]]
         theta = np.zeros(x.shape[1])
-        centre = np.array([1.0] * slopes + [0.0] * (x.shape[1] - slopes))
+        center = np.array([1.0] * slopes + [0.0] * (x.shape[1] - slopes))
         if free:
-            theta[free], loss = likelihood_fit(x[:, free], y, w, centre[free])
+            theta[free], loss = likelihood_fit(x[:, free], y, w, center[free])
             height = loss(theta[free])
         else:
             height = math.log(2)
@@ -2081,14 +2081,14 @@ def pl3_fit(y, c, w, segments):
     x = logit(c)
     gx, gy, gw = condensed(x, y, w)
     design = lambda x, knots: np.stack([np.ones_like(x), x, *(np.maximum(x - t, 0) for t in knots)], axis=-1)  # noqa: E731
-    centre = lambda knots: np.array([0.0, 1.0] + [0.0] * len(knots))  # noqa: E731
+    center = lambda knots: np.array([0.0, 1.0] + [0.0] * len(knots))  # noqa: E731
 
     def criterion(knots):
-        theta, loss = likelihood_fit(design(gx, knots), gy, gw, centre(knots), 1e-8)
+        theta, loss = likelihood_fit(design(gx, knots), gy, gw, center(knots), 1e-8)
         return loss(theta)
 
     knots = exchanged_knots(sorted(set(gx[1:-1])), segments - 1, criterion)
-    theta, _ = likelihood_fit(design(x, knots), y, w, centre(knots), 1e-8)
+    theta, _ = likelihood_fit(design(x, knots), y, w, center(knots), 1e-8)
     return lambda t: float(logistic(design(logit(np.array([t])), knots) @ theta)[0])
 
 
@@ -2364,19 +2364,19 @@ def mean_reliability(y, c, w, features, clusters, bandwidth, map_bandwidth, clus
     else:
         order = np.argsort(c, kind="stable")
         parts = [order[rows] for rows in members(array_split_bins(len(c), max(len(c) // cluster_size, 1)))]
-    centres, shares = [], []
+    centers, shares = [], []
     for rows in parts:
         n = len(rows)
         if n < 2:
             continue
-        centre = mean(c[rows])
-        q = smooth(centre) if calibration == "map" else min(max(centre, 0.001), 0.999)
-        centres.append(centre)
+        center = mean(c[rows])
+        q = smooth(center) if calibration == "map" else min(max(center, 0.001), 0.999)
+        centers.append(center)
         shares.append(1 + 1 / (n - 1) - (sum(y[rows]) - n * q) ** 2 / (n * (n - 1) * q * (1 - q)))
-    if not centres:
+    if not centers:
         return math.nan
     width = 10 * bandwidth if map_bandwidth is None else map_bandwidth
-    reliability = local_linear(np.array(shares), np.array(centres), np.ones(len(centres)), width)
+    reliability = local_linear(np.array(shares), np.array(centers), np.ones(len(centers)), width)
     return weighted([reliability(t) for t in c], w)
 
 
@@ -2995,9 +2995,9 @@ def laace(correct, score, classes="present", category=None, iou=None, missed=Non
     return class_terms(term, correct, score, iou, category, missed, classes)
 
 
-def beta_log_density(z, centre, h):
+def beta_log_density(z, center, h):
     """Log density at z of the beta law with parameters centre/h + 1 and (1 - centre)/h + 1; 0 log 0 is 0."""
-    a, b = centre / h, (1 - centre) / h
+    a, b = center / h, (1 - center) / h
     constant = math.lgamma(a + b + 2) - math.lgamma(a + 1) - math.lgamma(b + 1)
     return constant + (a * log(z) if a > 0 else 0.0) + (b * log(1 - z) if b > 0 else 0.0)
 

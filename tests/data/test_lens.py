@@ -188,7 +188,7 @@ def test_replicates_through_new_lenses_are_what_their_rows_give(problem, lens):
         cal.compute("ecce_r", y[i], p[i], lens=lens), rel=1e-12
     )
     other = (y + 1) % 4
-    assert cal.compute("ecce_r", checked.relabelled(other), lens=lens) == pytest.approx(
+    assert cal.compute("ecce_r", checked.relabeled(other), lens=lens) == pytest.approx(
         cal.compute("ecce_r", other, p, lens=lens), rel=1e-12
     )
 

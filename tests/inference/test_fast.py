@@ -63,7 +63,7 @@ def held(id: str, options: dict, lens: str, seed: int, n: int, k: int, relabels:
     rows = scheme.rows
     if relabels:
         replicate = Replicate(scheme.base, order=scheme.order, y=rng.integers(0, k, rows.n))
-        data = rows.relabelled(replicate.row_labels)
+        data = rows.relabeled(replicate.row_labels)
     else:
         new = rng.integers(0, 3, rows.n) * rows.weight
         if not new.any():

@@ -401,13 +401,13 @@ def test_a_calibration_loss_can_be_minimised():
     y = torch.tensor((rng.random(300) < 1 / (1 + np.exp(-0.4 * z.numpy()))).astype(int))
     for criterion in (losses.maximum_mean_calibration_error, losses.averaged_two_bin_error):
         slope = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
-        optimiser = torch.optim.Adam([slope], lr=0.05)
+        optimizer = torch.optim.Adam([slope], lr=0.05)
         before = criterion(y, torch.sigmoid(slope * z)).item()
         for _ in range(60):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss = criterion(y, torch.sigmoid(slope * z))
             loss.backward()
-            optimiser.step()
+            optimizer.step()
         assert loss.item() < 0.6 * before
         assert 0.2 < slope.item() < 0.7
 

@@ -141,7 +141,7 @@ def test_views_and_resamples_know_where_their_source_is():
     made = given_on(CPU, y, p)
     assert made.device == CPU
     assert made.reweighted(np.arange(300.0)).device == CPU
-    assert made.relabelled(y[::-1].copy()).device == CPU
+    assert made.relabeled(y[::-1].copy()).device == CPU
     assert all(view.device == CPU for view in made.through(cal.lens.as_lens("class-wise")).views)
     assert cal.predictions(y, p).device is None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import minimize as scipy_minimize
 
 import definitions
 from calibrary.maps.local_linear import smooth_line
@@ -14,7 +14,7 @@ from calibrary.numerics.smooth.local_linear import epanechnikov_lines
 from calibrary.numerics.smooth.loess import _fit_at, cell_vertices, hermite, local_polynomial, nearest_window
 from calibrary.numerics.smooth.lowess import lowess
 from calibrary.numerics.solve.knots import search_knots
-from calibrary.numerics.solve.newton import logistic_loss, minimise, minimise_in_box, multinomial_loss
+from calibrary.numerics.solve.newton import logistic_loss, minimize, minimize_in_box, multinomial_loss
 
 #: The window is the q nearest rows, none are named.
 ROWS = np.empty(0, dtype=np.intp)
@@ -149,16 +149,16 @@ def test_newton_finds_the_logistic_optimum():
     columns = np.stack([np.ones(400), rng.normal(size=400), rng.normal(size=400)])
     y = (rng.random(400) < 1 / (1 + np.exp(-columns[1]))).astype(float)
     w = rng.random(400)
-    loss = logistic_loss(columns, w * y, w, ridge=0.1, centre=np.array([0.0, 1.0, 0.0]))
-    best = minimise(loss, np.zeros(3))
+    loss = logistic_loss(columns, w * y, w, ridge=0.1, center=np.array([0.0, 1.0, 0.0]))
+    best = minimize(loss, np.zeros(3))
     assert best.converged
     np.testing.assert_allclose(loss(best.x)[1], 0, atol=1e-9)
-    assert best.value <= minimize(lambda t: loss(t)[0], np.zeros(3)).fun + 1e-9
+    assert best.value <= scipy_minimize(lambda t: loss(t)[0], np.zeros(3)).fun + 1e-9
 
 
 def test_newton_survives_a_start_from_which_full_steps_overshoot():
     loss = logistic_loss(np.array([[1.0, 2.0, -1.0, 3.0]]), np.array([1.0, 1.0, 1.0, 0.0]), ridge=1e-6)
-    assert abs(minimise(loss, np.array([30.0])).x[0] - minimise(loss, np.zeros(1)).x[0]) < 1e-8
+    assert abs(minimize(loss, np.array([30.0])).x[0] - minimize(loss, np.zeros(1)).x[0]) < 1e-8
 
 
 def test_gradients_and_hessians_of_the_multinomial_loss_match_differences():
@@ -179,7 +179,7 @@ def test_box_constrained_newton_meets_the_optimality_conditions():
     rng = np.random.default_rng(2)
     a = rng.normal(size=(6, 6))
     quadratic, linear = a @ a.T + np.eye(6), 3 * rng.normal(size=6)
-    x = minimise_in_box(lambda v: (v @ quadratic @ v / 2 - linear @ v, quadratic @ v - linear, quadratic),
+    x = minimize_in_box(lambda v: (v @ quadratic @ v / 2 - linear @ v, quadratic @ v - linear, quadratic),
                         np.full(6, 0.5), 0.0, 1.0)  # fmt: skip
     gradient = quadratic @ x - linear
     assert (np.abs(gradient[(x > 0) & (x < 1)]) < 1e-8).all()
@@ -210,8 +210,8 @@ def test_one_knot_of_the_logistic_curve_is_the_best_of_all_candidates():
 
     def loss(knot):
         columns = np.stack([np.ones(40), x, np.maximum(x - knot, 0)])
-        fitted = logistic_loss(columns, weight * y, weight, ridge=1e-8, centre=np.array([0.0, 1.0, 0.0]))
-        return minimise(fitted, np.array([0.0, 1.0, 0.0])).value
+        fitted = logistic_loss(columns, weight * y, weight, ridge=1e-8, center=np.array([0.0, 1.0, 0.0]))
+        return minimize(fitted, np.array([0.0, 1.0, 0.0])).value
 
     found = search_knots(x, y, weight, x[1:-1], 1, True)
     assert found[0] == min(x[1:-1], key=loss)

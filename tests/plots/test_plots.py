@@ -44,7 +44,7 @@ def each(id):
     return pytest.mark.parametrize("entry", parts("inference", id), ids=lambda e: f"{e['data']}-{e['params']}")
 
 
-def labelled(ax):
+def labeled(ax):
     return ax.get_legend_handles_labels()[1]
 
 
@@ -324,7 +324,7 @@ def test_heat_map_leaves_blank_what_is_unknown(matches):
 
 def test_line_along_one_feature(matches):
     ax = plots.plot_d_ece_map(matches, features=["cx"], n_bins=[5, 5], min_samples=2)
-    assert set(labelled(ax)) == {"D-ECE", "precision", "mean score"}
+    assert set(labeled(ax)) == {"D-ECE", "precision", "mean score"}
 
 
 def test_grouping_finds_groups_that_the_features_hide(synthetic):
@@ -343,7 +343,7 @@ def test_null_distribution_holds_the_draws(synthetic):
     d = plots.null_data("ece", y, c, n_resamples=99)
     assert len(d.values) == 99
     assert d.pvalue == pytest.approx((1 + np.sum(d.values >= d.observed)) / 100)
-    assert f"observed {d.observed:.4g}" in labelled(plots.plot_null(d))
+    assert f"observed {d.observed:.4g}" in labeled(plots.plot_null(d))
 
 
 def test_dot_plot_shows_errors_on_one_scale(synthetic):
@@ -390,7 +390,7 @@ def test_several_models_on_one_diagram(synthetic, draw, number):
     y, c, _ = synthetic
     fast = {"n_resamples": 5} if draw is plots.plot_smooth_reliability else {}
     ax = draw({"first": (y, c), "second": cal.predictions(y, 0.5 + 0.4 * (c - 0.5))}, **fast)
-    names = labelled(ax)
+    names = labeled(ax)
     assert [n.split(":")[0] for n in names][:2] == ["first", "second"]
     assert all(number in n for n in names[:2])
     with pytest.raises(ValueError, match="dict of models is empty"):
@@ -598,7 +598,7 @@ def test_every_figure_of_the_gallery_follows_the_theme(theme):
 def test_colours_differ_in_lightness_for_neighbours():
     for theme in ("light", "dark"):
         look = style.look(theme)
-        lightness = [np.dot(matplotlib.colors.to_rgb(c), [0.299, 0.587, 0.114]) for c in look.colours[:4]]
+        lightness = [np.dot(matplotlib.colors.to_rgb(c), [0.299, 0.587, 0.114]) for c in look.colors[:4]]
         assert np.abs(np.diff(lightness)).min() > 0.02
         styles = [str(look.nth(i)["ls"]) for i in range(4)]
         assert len(set(styles)) == 4
@@ -850,3 +850,16 @@ def test_a_smooth_curve_fades_where_what_it_smooths_lies_beside_it():
     y, p, _ = cal.datasets.digits()  # many near 1, few below .4, where the diagram of bins lies far under the curve
     timid = plots.smooth_data(y, p, n_resamples=0)
     assert (timid.support[timid.grid < 0.25] < 0.1).all()
+
+
+def test_the_old_spelling_of_color_works_and_warns():
+    y, c = np.array([0, 1, 0, 1]), np.array([0.2, 0.7, 0.4, 0.9])
+    with pytest.warns(DeprecationWarning, match="use color="):
+        old = cal.plots.plot_reliability(y, c, colour="#123456", caption=False)
+    new = cal.plots.plot_reliability(y, c, color="#123456", caption=False)
+    drawn = [
+        {matplotlib.colors.to_hex(color) for points in ax.collections for color in points.get_facecolor()}
+        for ax in (old, new)
+    ]
+    assert drawn[0] == drawn[1]
+    assert "#123456" in drawn[0]

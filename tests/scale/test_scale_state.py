@@ -535,7 +535,7 @@ def test_derived_rows_stay_in_their_cells() -> None:
     rows = State(960).update(*some(500)).as_predictions()
     w = RNG(0).integers(0, 3, rows.n).astype(float)
     drawn = rows.reweighted(w)
-    again = drawn.relabelled(1 - drawn.y)
+    again = drawn.relabeled(1 - drawn.y)
     for made in (drawn, again, rows.subset(w > 0, rows.y[w > 0], rows.c[w > 0])):
         assert np.array_equal(made.cell, rows.cell[w > 0])
         assert made.tied.total == made.total

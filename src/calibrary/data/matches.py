@@ -209,7 +209,7 @@ class Matches:
                 )
         return self.box[:, axis], self.box[:, 2 + axis], self.image_size[:, axis][self.image]
 
-    def _centre(self, axis: int) -> Array:
+    def _center(self, axis: int) -> Array:
         corner, extent, whole = self._along(axis)
         return (corner + extent / 2.0) / whole
 
@@ -225,11 +225,11 @@ class Matches:
     @property
     def cx(self) -> Array:
         """Centre of every box, as a part of its image's width."""
-        return self._centre(0)
+        return self._center(0)
 
     @property
     def cy(self) -> Array:
-        return self._centre(1)
+        return self._center(1)
 
     @property
     def w(self) -> Array:
@@ -567,8 +567,8 @@ class DetectedPredictions(Predictions):
     def reweighted(self, w: Array, origin: Predictions | None = None) -> Predictions:
         return self._with_category(super().reweighted(w, origin))
 
-    def relabelled(self, y: NDArray[Any]) -> Predictions:
-        return self._with_category(super().relabelled(y))
+    def relabeled(self, y: NDArray[Any]) -> Predictions:
+        return self._with_category(super().relabeled(y))
 
     def _with_category(self, child: Predictions) -> Predictions:
         same = DetectedPredictions(

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import deprecated, one_of
 from calibrary.base.once import once
 from calibrary.data.belonging import Together, as_times, together_by
 from calibrary.data.checks import (
@@ -400,6 +400,11 @@ class Predictions:
         return child
 
     def relabelled(self, y: NDArray[Any]) -> Predictions:
+        """The old spelling of :meth:`relabeled`."""
+        deprecated("Predictions.relabelled", "Predictions.relabeled")
+        return self.relabeled(y)
+
+    def relabeled(self, y: NDArray[Any]) -> Predictions:
         """The same predictions with other labels (a draw from a null distribution), sharing the sort."""
         child = Predictions(
             y,

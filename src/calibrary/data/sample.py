@@ -83,7 +83,7 @@ class Replicate:
 
     @once
     def weighted(self) -> Predictions:
-        p = self.base if self.row_labels is None else self.base.relabelled(self.labels)
+        p = self.base if self.row_labels is None else self.base.relabeled(self.labels)
         return p if self._w is None else p.reweighted(self.weights)
 
     @once
@@ -345,7 +345,7 @@ class RowSample:
 
         def make(u: Array) -> Replicate:
             y = labels(u)
-            return Replicate(base, order=order, y=y, listed=lambda: units.relabelled(y.astype(np.intp)))
+            return Replicate(base, order=order, y=y, listed=lambda: units.relabeled(y.astype(np.intp)))
 
         return Scheme(
             lambda rng: rng.random(units.n), make, base, relabels=True, order=order, unsorted=units, labels=labels

@@ -61,8 +61,8 @@ class SoftBins:
         own = np.clip(np.floor(c * self.n_bins), 0, self.n_bins - 1)
         nearest = (c - (own + 0.5) / self.n_bins) ** 2
         # one row of the array per bin, so that the sum over bins runs along whole rows
-        centre = (np.arange(self.n_bins)[:, None] + 0.5) / self.n_bins
-        u: Array = (c - centre) ** 2
+        center = (np.arange(self.n_bins)[:, None] + 0.5) / self.n_bins
+        u: Array = (c - center) ** 2
         np.subtract(nearest, u, out=u)
         with np.errstate(over="ignore"):  # a tiny tau sends the exponent to -inf, which is right
             u /= self.tau

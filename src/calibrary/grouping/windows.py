@@ -95,11 +95,11 @@ def _range_means(total: Array, below: Array, first: Indices, last: Indices) -> A
     return means
 
 
-def _range_deviations(x: Array, below: Array, moment: Array, centre: Array, first: Indices, last: Indices) -> Array:
+def _range_deviations(x: Array, below: Array, moment: Array, center: Array, first: Indices, last: Indices) -> Array:
     """Weighted mean of |x - centre| over every half-open range of increasing x, from prefix sums of w and w x."""
-    turn = np.clip(x.searchsorted(centre, "right"), first, last)
-    under = centre * (below[turn] - below[first]) - (moment[turn] - moment[first])
-    over = moment[last] - moment[turn] - centre * (below[last] - below[turn])
+    turn = np.clip(x.searchsorted(center, "right"), first, last)
+    under = center * (below[turn] - below[first]) - (moment[turn] - moment[first])
+    over = moment[last] - moment[turn] - center * (below[last] - below[turn])
     deviations: Array = np.maximum(under + over, 0.0) / (below[last] - below[first])
     return deviations
 

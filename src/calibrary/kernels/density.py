@@ -26,7 +26,7 @@ _LONG = 1e8
 #: Up to this many pairs of target and point, Gaussians are summed directly.
 _DIRECT = 1 << 20
 #: A leave-one-out sum below this share of the left-out term is summed again without it.
-_CANCELLED = 1e-2
+_CANCELED = 1e-2
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Kernel:
             return s0, s1
         left_out = share * w * self.peak
         s0, s1 = s0 - left_out, s1 - share * wy * self.peak
-        doubtful = np.flatnonzero(s0 < _CANCELLED * left_out)
+        doubtful = np.flatnonzero(s0 < _CANCELED * left_out)
         if len(doubtful):
             s0[doubtful], s1[doubtful] = self._without_own(doubtful, x, w, wy, h, share)
         return s0, s1

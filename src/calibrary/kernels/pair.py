@@ -61,16 +61,16 @@ def safe_log(p: Array) -> Array:
     return np.log(np.maximum(p, 1e-300))
 
 
-def dirichlet_log_kernel(points: Array, centres: Array, h: float) -> Array:
+def dirichlet_log_kernel(points: Array, centers: Array, h: float) -> Array:
     """log Dir(point; centre / h + 1), one row per point, one column per centre; both (n, K)."""
     from scipy.special import gammaln
 
-    alpha = centres / h + 1.0
+    alpha = centers / h + 1.0
     log_norm = gammaln(alpha.sum(axis=1)) - gammaln(alpha).sum(axis=1)
-    result: Array = safe_log(points) @ (centres / h).T + log_norm
+    result: Array = safe_log(points) @ (centers / h).T + log_norm
     return result
 
 
-def beta_log_kernel(points: Array, centres: Array, h: float) -> Array:
+def beta_log_kernel(points: Array, centers: Array, h: float) -> Array:
     """log Beta(point; c/h + 1, (1-c)/h + 1), one row per point, one column per centre c."""
-    return dirichlet_log_kernel(np.column_stack([1.0 - points, points]), np.column_stack([1.0 - centres, centres]), h)
+    return dirichlet_log_kernel(np.column_stack([1.0 - points, points]), np.column_stack([1.0 - centers, centers]), h)

@@ -99,8 +99,8 @@ def parabolic_wald(view: View, **common: Unpack[LossKeywords]) -> Tensor:
     v = view.wide
     c = v.c
     # the statistic is the same in any basis of the parabolas; this one is nearly orthogonal, and fixed
-    centre, spread = c.detach().mean(dim=1, keepdim=True), c.detach().std(dim=1, keepdim=True, unbiased=False)
-    z = (c - centre) / spread.clamp(min=torch.finfo(c.dtype).eps)
+    center, spread = c.detach().mean(dim=1, keepdim=True), c.detach().std(dim=1, keepdim=True, unbiased=False)
+    z = (c - center) / spread.clamp(min=torch.finfo(c.dtype).eps)
     x = torch.stack([torch.ones_like(z), z, z * z - 1.0], dim=-1)
     score = v.sum(x * v.residual[..., None])
     meat = v.sum((c * (1.0 - c))[..., None] * (x[..., :, None] * x[..., None, :]).flatten(2)).unflatten(1, (3, 3))

@@ -169,8 +169,8 @@ class _SoftBins:
 
     def membership(self, c: Tensor, w: Tensor) -> Tensor:
         """Weighted memberships (V, N, B)."""
-        centre = (torch.arange(self.n_bins, dtype=c.dtype, device=c.device) + 0.5) / self.n_bins
-        u = torch.softmax(-((c[..., None] - centre) ** 2) / self.tau, dim=-1)
+        center = (torch.arange(self.n_bins, dtype=c.dtype, device=c.device) + 0.5) / self.n_bins
+        u = torch.softmax(-((c[..., None] - center) ** 2) / self.tau, dim=-1)
         if self.floor:
             u = (u + self.floor) / (1.0 + (self.n_bins + 1) * self.floor)
         return u * w[..., None]

@@ -20,7 +20,7 @@ from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, CalibrationMap, logit
 from calibrary.maps.logits import Points, logits
-from calibrary.numerics.solve.newton import Evaluated, logistic_loss, minimise
+from calibrary.numerics.solve.newton import Evaluated, logistic_loss, minimize
 
 RIDGE = 1e-10
 _LOG2 = float(np.log(2.0))
@@ -36,8 +36,8 @@ def fit_logistic(
     n = columns.shape[1]
     total = float(n) if w is None else float(w.sum())
     start = rough_start(columns, positive, w, identity, offset)
-    loss = logistic_loss(columns, positive, w, offset=offset, ridge=RIDGE * total, centre=identity)
-    best = minimise(loss, start)
+    loss = logistic_loss(columns, positive, w, offset=offset, ridge=RIDGE * total, center=identity)
+    best = minimize(loss, start)
     return best.x, best.value / total
 
 
@@ -56,9 +56,9 @@ def rough_start(columns: Array, positive: Array, w: Array | None, identity: Arra
         None if w is None else w[few],
         offset=None if offset is None else offset[few],
         ridge=max(RIDGE, 1e-6) * total,
-        centre=identity,
+        center=identity,
     )
-    return minimise(loss, identity, tolerance=1e-4).x
+    return minimize(loss, identity, tolerance=1e-4).x
 
 
 class LogitMap(CalibrationMap):
@@ -201,7 +201,7 @@ class Temperature(CalibrationMap):
             one = view.through(as_lens("binary")).views[0]
             self.inverse_ = float(logits(one, clip=True).fitted(_binary_temperature)[0])
         else:
-            self.inverse_ = float(minimise(_temperature_loss(view), np.ones(1)).x[0])
+            self.inverse_ = float(minimize(_temperature_loss(view), np.ones(1)).x[0])
         self.temperature_ = 1.0 / self.inverse_ if self.inverse_ else np.inf
 
     def _evaluate(self, c: Array) -> Array:

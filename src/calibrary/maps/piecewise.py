@@ -18,7 +18,7 @@ from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit
-from calibrary.numerics.solve.newton import minimise_nearby
+from calibrary.numerics.solve.newton import minimize_nearby
 
 _RIDGE = 1e-8
 _GROUPS, _MANY_GROUPS = 50, 2000
@@ -245,7 +245,7 @@ class PiecewiseLinear(_Piecewise):
         v = 0.02 + 0.96 * knots
         for data in (groups, *rows.coarser, rows):  # the optimum of few groups, kept off the bounds, is a good start
             loss = _PolygonLoss(data, knots, self.loss)
-            v = minimise_nearby(loss, np.clip(v, 0.001, 0.999), edge, 1.0 - edge)
+            v = minimize_nearby(loss, np.clip(v, 0.001, 0.999), edge, 1.0 - edge)
         return Polygon(knots, v)
 
     def _caution(self) -> None:
@@ -312,7 +312,7 @@ class PiecewiseLinearLogit(_Piecewise):
         theta = np.zeros(len(knots) + 2)
         theta[1] = 1.0
         for data in (groups, *rows.coarser, rows):  # the optimum of few groups is a good place to start
-            theta = minimise_nearby(_LogitPolygonLoss(data, knots), theta)
+            theta = minimize_nearby(_LogitPolygonLoss(data, knots), theta)
         return LogitPolygon(knots, theta)
 
 

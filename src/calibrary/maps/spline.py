@@ -14,7 +14,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, CalibrationMap, logit
 from calibrary.maps.likelihood import RIDGE, LogitMap, fit_logistic
 from calibrary.maps.logits import Points, logits
-from calibrary.numerics.solve.newton import minimise, multinomial_loss
+from calibrary.numerics.solve.newton import minimize, multinomial_loss
 
 #: Harrell's knot positions, as quantiles.
 _QUANTILES = {
@@ -142,7 +142,7 @@ class MultinomialSpline(CalibrationMap):
         positive = (view.y[:, None] == np.array(others)) * weight[:, None]
         every = np.broadcast_to(design, (m, *design.shape))
         loss = multinomial_loss(every, positive, weight, predictors, ridge=RIDGE)
-        self.coef_ = minimise(loss, np.zeros(m * p)).x.reshape(m, p)
+        self.coef_ = minimize(loss, np.zeros(m * p)).x.reshape(m, p)
 
     def at(self, view: Predictions) -> Array:
         """The map at the distinct confidences of a binary view, ascending."""

@@ -14,7 +14,7 @@ from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, CalibrationMap
 from calibrary.maps.likelihood import RIDGE
-from calibrary.numerics.solve.newton import Evaluated, minimise
+from calibrary.numerics.solve.newton import Evaluated, minimize
 
 
 @dataclass
@@ -47,7 +47,7 @@ class BiasTemperature(CalibrationMap):
         refuse_absent_classes(view, "temperature with class biases")
         start = np.zeros(view.k)
         start[0] = 1.0
-        theta = minimise(_loss(view), start).x
+        theta = minimize(_loss(view), start).x
         self.inverse_ = float(theta[0])
         bias = np.append(theta[1:], 0.0)
         self.bias_ = bias - bias.mean()
@@ -88,9 +88,9 @@ def _loss(view: Predictions) -> Callable[[Array], Evaluated]:
         expected = weighted.sum(axis=0)
         gradient = np.append(view.mean(mean - hit), (expected - share)[:-1]) + RIDGE * away
         hessian = np.empty((view.k, view.k))
-        centred = x - mean[:, None]
-        hessian[0, 0] = float(np.einsum("nk,nk->", weighted, centred * centred))
-        hessian[0, 1:] = hessian[1:, 0] = np.einsum("nk,nk->k", weighted, centred)[:-1]
+        centered = x - mean[:, None]
+        hessian[0, 0] = float(np.einsum("nk,nk->", weighted, centered * centered))
+        hessian[0, 1:] = hessian[1:, 0] = np.einsum("nk,nk->k", weighted, centered)[:-1]
         hessian[1:, 1:] = (np.diag(expected) - weighted.T @ q)[:-1, :-1]
         hessian[np.diag_indices(view.k)] += RIDGE
         return float(value) + 0.5 * RIDGE * float(away @ away), gradient, hessian

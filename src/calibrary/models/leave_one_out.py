@@ -319,19 +319,19 @@ def _given(
         raise TypeError("predict_fn needs theta (P,), grads (n, P) and hessian (P, P) beside it")
     if method != "influence":
         raise ValueError(f"method={method!r} needs the model itself: predict_fn goes with method='influence'")
-    centre = as_floats(theta, "theta")
+    center = as_floats(theta, "theta")
     g, H = as_floats(grads, "grads"), as_floats(hessian, "hessian")
-    n, P = len(as_array(y_train, "y_train")), centre.size
-    if centre.ndim != 1 or g.shape != (n, P) or H.shape != (P, P):
-        raise ValueError(f"theta {centre.shape}, grads {g.shape}, hessian {H.shape}: need (P,), ({n}, P) and (P, P)")
+    n, P = len(as_array(y_train, "y_train")), center.size
+    if center.ndim != 1 or g.shape != (n, P) or H.shape != (P, P):
+        raise ValueError(f"theta {center.shape}, grads {g.shape}, hessian {H.shape}: need (P,), ({n}, P) and (P, P)")
 
     def predict(one: Array, X: Any) -> Array:
         p = as_floats(predict_fn(one, X), "predict_fn(theta, X)")
         return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
-    moved = centre + _solve(H + (damp or 0.0) * np.eye(P), g.T).T / n
-    K = predict(centre, _take(X_train, slice(0, 1))).shape[1]
-    return _Evaluated(predict, centre, moved, _positions(y_train, np.arange(K)), K)
+    moved = center + _solve(H + (damp or 0.0) * np.eye(P), g.T).T / n
+    K = predict(center, _take(X_train, slice(0, 1))).shape[1]
+    return _Evaluated(predict, center, moved, _positions(y_train, np.arange(K)), K)
 
 
 # -- PyTorch ----------------------------------------------------------------------------------------

@@ -241,7 +241,7 @@ def _cost_lines(ax: Any, look: style.Look, data: BrierCurveData) -> None:
     at = np.unique(np.linspace(0, len(data.lines) - 1, min(len(data.lines), 41)).astype(int))
     lines = [[(0, a), (1, b)] for a, b in data.lines[at]]
     ax.add_collection(
-        LineCollection(lines, color=look.grey, lw=0.6, alpha=0.6, zorder=1.5, label="cost of one fixed threshold")
+        LineCollection(lines, color=look.gray, lw=0.6, alpha=0.6, zorder=1.5, label="cost of one fixed threshold")
     )
 
 
@@ -253,8 +253,8 @@ def _frame(ax: Any, top: float) -> None:
 def _winners(ax: Any, look: style.Look, hybrid: HybridData) -> None:
     """A strip along the axis in the colour of the model that is best there."""
     for low, high, name in hybrid.ranges:
-        colour = look.nth(hybrid.models.index(name))["color"]
-        ax.axvspan(low, high, ymin=0.0, ymax=0.025, color=colour, lw=0, zorder=4)
+        color = look.nth(hybrid.models.index(name))["color"]
+        ax.axvspan(low, high, ymin=0.0, ymax=0.025, color=color, lw=0, zorder=4)
 
 
 def _several(models: dict[str, BrierCurveData], ax: Any, caption: bool, theme: str) -> Any:

@@ -123,7 +123,7 @@ def plot_corp(
     tall = 0.3 if data.band == "honest" else 0.0  # its caption is longer
     ax, look = style.new_axes(ax, theme, size=(5.6, 5.0 + tall) if bias else (5.4, 6.1 + tall))
     if bias:
-        ax.axhline(0, color=look.grey, lw=1, ls=style.DASHED, zorder=1)
+        ax.axhline(0, color=look.gray, lw=1, ls=style.DASHED, zorder=1)
         ax.set(xlim=(-0.02, 1.02), xlabel=axis_names(data.lens)[0], ylabel="Observed minus predicted")
     else:
         style.unit_square(ax, look, *axis_names(data.lens))
@@ -171,7 +171,7 @@ def _draw_band(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
         data.score[at],
         data.low[at] - base,
         data.high[at] - base,
-        color=look.grey,
+        color=look.gray,
         alpha=0.25,
         lw=0,
         label=f"{data.level:.0%} {named}",
@@ -187,9 +187,9 @@ def _draw_steps(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     base = x if bias else 0.0
     low, high = np.repeat(lower[new], 2) - base, np.repeat(upper[new], 2) - base
     label = f"{data.level:.0%} honest band"
-    ax.fill_between(x, low, high, color=look.grey, alpha=0.2, lw=0, label=label)
+    ax.fill_between(x, low, high, color=look.gray, alpha=0.2, lw=0, label=label)
     for edge in (low, high):
-        ax.plot(x, edge, color=look.grey, lw=0.8, alpha=0.8, zorder=2)
+        ax.plot(x, edge, color=look.gray, lw=0.8, alpha=0.8, zorder=2)
 
 
 def _draw_fit(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:

@@ -78,7 +78,7 @@ def plot_cumulative(
     shown = style.corners(data.value)
     if band:
         at = style.corners(data.sigma, 300)
-        ax.fill_between(data.share[at], -2 * data.sigma[at], 2 * data.sigma[at], color=look.grey, alpha=0.18, lw=0)
+        ax.fill_between(data.share[at], -2 * data.sigma[at], 2 * data.sigma[at], color=look.gray, alpha=0.18, lw=0)
     ax.plot(data.share[shown], data.value[shown], color=look.model, lw=1.5, zorder=3)
     _marks(ax, look, data, numbers=caption)
     _scores_on_top(ax, look, data)
@@ -103,8 +103,8 @@ def _frame(ax: Any, look: style.Look, walks: list[CumulativeData]) -> None:
     room = 0.06 * (high - low)
     ax.set(xlim=(0, 1.025), ylim=(low - room, high + room), ylabel="Cumulative difference")
     ax.set_xlabel("Share of the data, ascending confidence")
-    ax.axhline(0, color=look.grey, lw=1, ls=style.DASHED, zorder=1)
-    ax.fill([0, 0.022, 0], [-2 * end, 0, 2 * end], color=look.grey, alpha=0.75, lw=0, zorder=2)
+    ax.axhline(0, color=look.gray, lw=1, ls=style.DASHED, zorder=1)
+    ax.fill([0, 0.022, 0], [-2 * end, 0, 2 * end], color=look.gray, alpha=0.75, lw=0, zorder=2)
 
 
 def _marks(ax: Any, look: style.Look, data: CumulativeData, numbers: bool) -> None:
@@ -127,9 +127,9 @@ def _scores_on_top(ax: Any, look: style.Look, data: CumulativeData) -> None:
         told = _scores_at(data, place, ".1g")
     top = ax.secondary_xaxis("top")
     top.set_xticks(place, told, fontsize=7.5)
-    top.tick_params(length=2, pad=1, color=look.grey, labelcolor=look.grey)
+    top.tick_params(length=2, pad=1, color=look.gray, labelcolor=look.gray)
     top.spines["top"].set_visible(False)
-    top.set_xlabel("Confidence at that share", fontsize=8, color=look.grey, labelpad=2)
+    top.set_xlabel("Confidence at that share", fontsize=8, color=look.gray, labelpad=2)
 
 
 def _several(models: dict[str, CumulativeData], ax: Any, caption: bool, theme: str) -> Any:

@@ -175,7 +175,7 @@ def plot_decision(
     below.fill_between(t, 0, regret, color=look.gap, alpha=0.3, lw=0)
     below.plot(t, regret, color=look.gap, lw=1.1)
     if np.isfinite(data.regret_null).any():
-        dashed = {"color": look.grey, "lw": 1.2, "ls": style.DASHED}
+        dashed = {"color": look.gray, "lw": 1.2, "ls": style.DASHED}
         below.plot(data.threshold, data.regret_null, label="mean if calibrated", **dashed)
         below.legend(frameon=False, fontsize=7.5, labelcolor=look.ink, loc="upper right", borderpad=0.1)
     style.finish(
@@ -196,11 +196,11 @@ def plot_decision(
 def _references(ax: Any, look: style.Look, data: DecisionData) -> None:
     """What needs no model."""
     ax.axhline(0, color=look.ink, lw=1.1, ls=style.DASHED, zorder=2, label="acting on nobody")
-    ax.plot(data.threshold, data.treat_all, color=look.grey, lw=1.3, ls="-.", zorder=2, label="acting on everybody")
+    ax.plot(data.threshold, data.treat_all, color=look.gray, lw=1.3, ls="-.", zorder=2, label="acting on everybody")
 
 
 def _rug(ax: Any, look: style.Look, data: DecisionData) -> None:
-    ax.vlines(data.score, 0.0, 0.018, transform=ax.get_xaxis_transform(), color=look.grey, lw=0.5, alpha=0.6, zorder=1)
+    ax.vlines(data.score, 0.0, 0.018, transform=ax.get_xaxis_transform(), color=look.gray, lw=0.5, alpha=0.6, zorder=1)
 
 
 def _in_use(ax: Any, look: style.Look, data: DecisionData) -> None:
@@ -402,11 +402,11 @@ def _difference(given: list[Any], options: dict[str, Any]) -> MurphyDifference |
 
 def _difference_panel(ax: Any, look: style.Look, gap: MurphyDifference, names: list[str]) -> Any:
     below = style.panel(ax, look, height=0.34)
-    below.axhline(0, color=look.grey, lw=1, ls=style.DASHED)
+    below.axhline(0, color=look.gray, lw=1, ls=style.DASHED)
     below.fill_between(gap.threshold, gap.low, gap.high, color=look.gap, alpha=0.25, lw=0)
     below.plot(gap.threshold, gap.difference, color=look.gap, lw=1.3)
     below.set_ylabel("Difference")
     below.text(
-        0.01, 0.97, f"below 0: {names[0]} is better", transform=below.transAxes, va="top", fontsize=7.5, color=look.grey
+        0.01, 0.97, f"below 0: {names[0]} is better", transform=below.transAxes, va="top", fontsize=7.5, color=look.gray
     )
     return below

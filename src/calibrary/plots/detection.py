@@ -14,7 +14,7 @@ from calibrary.diagnostics.detection_map import d_ece_map
 from calibrary.grouping import EqualWidth
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
-from calibrary.plots.simplex import colour_bar
+from calibrary.plots.simplex import color_bar
 
 _AXES = {
     "cx": "Horizontal place in the image",
@@ -105,7 +105,7 @@ def plot_detection_reliability(
         edgecolor=look.paper, lw=0.8, label="precision × overlap",
     )  # fmt: skip
     ax.bar(
-        data.lower + 0.3 * width, data.n / max(data.n_detections, 1), 0.4 * width, align="edge", color=look.grey,
+        data.lower + 0.3 * width, data.n / max(data.n_detections, 1), 0.4 * width, align="edge", color=look.gray,
         alpha=0.55, lw=0, label="share of detections",
     )  # fmt: skip
     ax.plot(data.score, data.precision, "o-", color=look.model, mec=look.paper, lw=1.5, ms=6.5, label="precision")
@@ -227,7 +227,7 @@ def plot_d_ece_map(
     ax.set_aspect("equal")
     if data.features[-1] == "cy":
         ax.invert_yaxis()
-    colour_bar(ax.figure.colorbar(mesh, ax=ax, shrink=0.75, pad=0.02), look, "D-ECE")
+    color_bar(ax.figure.colorbar(mesh, ax=ax, shrink=0.75, pad=0.02), look, "D-ECE")
     style.finish(
         ax,
         look,
@@ -267,11 +267,11 @@ def _write_counts(ax: Any, data: MapData) -> None:
 def _along(data: MapData, ax: Any, caption: bool, theme: str) -> Any:
     ax, look = style.new_axes(ax, theme, size=(5.6, 5.0))
     edges = data.edges[0]
-    centre = (edges[:-1] + edges[1:]) / 2
+    center = (edges[:-1] + edges[1:]) / 2
     used, kept = data.n > 0, data.n_kept > 0
-    ax.bar(centre[kept], data.map[kept], width=0.8 * np.diff(edges)[kept], color=look.gap, alpha=0.55, label="D-ECE")
-    ax.plot(centre[used], data.precision[used], "o-", color=look.model, ms=5.5, lw=1.6, label="precision")
-    ax.plot(centre[used], data.mean_score[used], "s--", color=look.second, ms=5.5, lw=1.6, label="mean score")
+    ax.bar(center[kept], data.map[kept], width=0.8 * np.diff(edges)[kept], color=look.gap, alpha=0.55, label="D-ECE")
+    ax.plot(center[used], data.precision[used], "o-", color=look.model, ms=5.5, lw=1.6, label="precision")
+    ax.plot(center[used], data.mean_score[used], "s--", color=look.second, ms=5.5, lw=1.6, label="mean score")
     ax.set(xlim=(0, 1), ylim=(0, 1.02), ylabel="Share")
     ax.set_xlabel(_AXES.get(data.features[-1], data.features[-1]))
     style.finish(

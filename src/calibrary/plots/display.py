@@ -86,7 +86,7 @@ class ReliabilityDisplay(Display):
     data: ReliabilityData
     _measure = staticmethod(reliability_data)
     _draw = staticmethod(plot_reliability)
-    _drawing = ("kind", "colour", "labels_shown", "histogram", "true_curve", "caption", "theme")
+    _drawing = ("kind", "color", "colour", "labels_shown", "histogram", "true_curve", "caption", "theme")
 
     def _named(self, name: str | None) -> dict[str, Any]:
         return {"label": None if name is None else for_figure(name)}

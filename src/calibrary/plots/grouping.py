@@ -127,16 +127,16 @@ def plot_grouping(
     for b in np.unique(data.bin):
         at = data.bin == b
         middle = float(data.confidence[at].mean())
-        ax.vlines(middle, data.frequency[at].min(), data.frequency[at].max(), color=look.grey, lw=1, zorder=2)
+        ax.vlines(middle, data.frequency[at].min(), data.frequency[at].max(), color=look.gray, lw=1, zorder=2)
     error = np.maximum([data.frequency - data.low, data.high - data.frequency], 0)
     ax.errorbar(data.confidence, data.frequency, yerr=error, fmt="none", ecolor=look.light, elinewidth=2.4, zorder=1.8)
     size = 12 + 110 * data.count / data.count.max(initial=1.0)
     kinds = ((False, look.model, "o", "group"), (True, look.gap, "D", "group that differs beyond chance"))
-    for flag, colour, marker, text in kinds:
+    for flag, color, marker, text in kinds:
         at = data.significant == flag
         if at.any():
             ax.scatter(
-                data.confidence[at], data.frequency[at], s=size[at], color=colour, marker=marker, edgecolor=look.paper,
+                data.confidence[at], data.frequency[at], s=size[at], color=color, marker=marker, edgecolor=look.paper,
                 lw=0.7, zorder=3, label=text,
             )  # fmt: skip
     style.finish(

@@ -86,7 +86,7 @@ def plot_monitor(
     ax.set(xlim=(0, max(float(data.n[-1]), 1.0) * 1.02), ylim=(low - room, high + 2 * room))
     ax.axhspan(line, high + 2 * room, color=look.gap, alpha=0.1, lw=0)
     ax.axhline(line, color=look.gap, lw=1.2, ls=style.DASHED, label=f"alarm: E = {1 / data.alpha:g}")
-    ax.axhline(0, color=look.grey, lw=0.8, zorder=1)
+    ax.axhline(0, color=look.gray, lw=0.8, zorder=1)
     ax.plot(data.n, shown, color=look.model, lw=1.6, zorder=3, label="e-value")
     if data.alarm_at is not None:
         _alarm(ax, look, data, shown)
@@ -172,21 +172,21 @@ def plot_periods(data: PeriodsData, *, ax: Any = None, caption: bool = True, the
     if np.isfinite(data.null_high).any():
         for k in place[np.isfinite(data.null_high)]:
             label = "95% if calibrated" if k == place[np.isfinite(data.null_high)][0] else None
-            ax.fill_between([k - 0.4, k + 0.4], 0, data.null_high[k], color=look.grey, alpha=0.16, lw=0, label=label)
-            ax.plot([k - 0.4, k + 0.4], [data.null_mean[k]] * 2, color=look.grey, lw=1.1, zorder=2)
+            ax.fill_between([k - 0.4, k + 0.4], 0, data.null_high[k], color=look.gray, alpha=0.16, lw=0, label=label)
+            ax.plot([k - 0.4, k + 0.4], [data.null_mean[k]] * 2, color=look.gray, lw=1.1, zorder=2)
     ends = np.isfinite(data.low) & np.isfinite(data.high)
     # the ends may lie on one side of an estimate that is biased upwards
     ax.vlines(place[ends], data.low[ends], data.high[ends], color=look.ink, lw=1.3, zorder=3)
-    for some, colour, marker, words in (
+    for some, color, marker, words in (
         (known & ~data.clear, look.model, "o", "no evidence of miscalibration"),
         (known & data.clear, look.gap, "s", "miscalibrated beyond chance"),
     ):
         if some.any():
-            look_of = {"color": colour, "marker": marker, "ec": look.paper, "lw": 0.8}
+            look_of = {"color": color, "marker": marker, "ec": look.paper, "lw": 0.8}
             ax.scatter(place[some], data.value[some], s=38, zorder=4, label=words, **look_of)
     for k in place[~known]:
         ax.annotate("too few", (k, 0), xytext=(0, 4), textcoords="offset points", ha="center", rotation=90, fontsize=7,
-                    color=look.grey)  # fmt: skip
+                    color=look.gray)  # fmt: skip
     every = max(1, -(-len(place) // 12))
     ax.set_xticks(place[::every], data.period[::every], rotation=30, ha="right", rotation_mode="anchor", fontsize=8)
     top = np.nanmax(

@@ -207,19 +207,19 @@ def _curve(
     low: Array,
     high: Array,
     weight: Array,
-    colour: str,
+    color: str,
     line: Any,
     marker: str,
     label: str,
 ) -> None:
     """Points of the bins with their intervals; a line joins those with enough cases."""
     many = weight >= _FEW
-    ax.plot(x[many], y[many], color=colour, ls=line, lw=1.4, alpha=0.8, zorder=3)
+    ax.plot(x[many], y[many], color=color, ls=line, lw=1.4, alpha=0.8, zorder=3)
     for some, alpha in ((many, 1.0), (~many, 0.3)):
         if not some.any():
             continue
         error = np.maximum([y - low, high - y], 0.0)[:, some]
-        ax.errorbar(x[some], y[some], yerr=error, fmt="none", ecolor=colour, elinewidth=1, alpha=0.6 * alpha, zorder=3)
+        ax.errorbar(x[some], y[some], yerr=error, fmt="none", ecolor=color, elinewidth=1, alpha=0.6 * alpha, zorder=3)
         size = 16 + 40 * weight[some] / weight.max()
-        ax.scatter(x[some], y[some], s=size, color=colour, marker=marker, ec=look.paper, lw=0.8, alpha=alpha, zorder=4)
-    ax.plot([], [], color=colour, ls=line, marker=marker, ms=5.5, label=label)
+        ax.scatter(x[some], y[some], s=size, color=color, marker=marker, ec=look.paper, lw=0.8, alpha=alpha, zorder=4)
+    ax.plot([], [], color=color, ls=line, marker=marker, ms=5.5, label=label)

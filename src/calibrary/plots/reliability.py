@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import deprecated, one_of
 from calibrary.base.numbers import with_interval
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
@@ -26,7 +26,7 @@ HISTOGRAMS = ("auto", "strip", "panel", "none")
 _OF_BINS = ("closed", "mass_rule", "edges", "points_per_bin", "strategy")
 _OPTIONS = (
     *_OF_BINS, "n_bins", "binning", "lens", "error", "confidence_level", "n_resamples", "rng", "kind", "label",
-    "colour", "labels_shown", "histogram", "true_curve", "caption", "theme", *CHECKED,
+    "color", "colour", "labels_shown", "histogram", "true_curve", "caption", "theme", *CHECKED,
 )  # fmt: skip
 #: Bins with fewer cases are drawn faintly: their frequency says next to nothing.
 FEW = 5
@@ -148,9 +148,9 @@ def wilson(share: Array, n: Array, level: float) -> tuple[Array, Array]:
     from scipy.special import ndtri
 
     z2 = ndtri(0.5 + level / 2) ** 2
-    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    center = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
-    return centre - half, centre + half
+    return center - half, center + half
 
 
 def clopper_pearson(share: Array, n: Array, level: float) -> tuple[Array, Array]:
@@ -214,7 +214,7 @@ def plot_reliability(
     kind: str = "line",
     ax: Any = None,
     label: str | None = None,
-    colour: str | None = None,
+    color: str | None = None,
     labels_shown: bool = True,
     histogram: str | bool = "auto",
     true_curve: Any = None,
@@ -231,7 +231,7 @@ def plot_reliability(
         Markers at the mean confidence with error bars; bars with the gap to the mean confidence; or roofs of slope 1
         whose vertical distance to the diagonal is each bin's error, so that its mean over cases is exactly ECE.
     ax : matplotlib axes, optional
-    label, colour : name of the model in the legend, and its colour
+    label, color : name of the model in the legend, and its color
     labels_shown : bool
         Draw the labels of (at most 2,000) cases at 0 and 1, jittered.
     histogram : "auto", "strip", "panel" or "none"
@@ -248,6 +248,9 @@ def plot_reliability(
     -------
     matplotlib Axes
     """
+    if "colour" in options:
+        deprecated("colour= of plot_reliability", "color=")
+        color = options.pop("colour")
     one_of("kind", kind, KINDS)
     where = {True: "auto", False: "none"}.get(histogram, histogram) if isinstance(histogram, bool) else histogram
     one_of("histogram", where, HISTOGRAMS)
@@ -258,7 +261,7 @@ def plot_reliability(
         where = "panel" if kind == "bar" else "strip"
     ax, look = style.new_axes(ax, theme, size=(5.4, 7.2 if where == "panel" else 6.3))
     style.unit_square(ax, look, *axis_names(data.lens))
-    {"line": draw_line, "bar": _bars, "tilted-roof": _roof}[kind](ax, look, data, colour or look.model, label)
+    {"line": draw_line, "bar": _bars, "tilted-roof": _roof}[kind](ax, look, data, color or look.model, label)
     if true_curve is not None:
         t = np.linspace(0, 1, 201)
         ax.plot(t, true_curve(t), color=look.good, lw=1.6, ls=style.LINES[2], label="true frequency")
@@ -281,7 +284,7 @@ def plot_reliability(
     return ax
 
 
-def draw_line(ax: Any, look: style.Look, data: ReliabilityData, colour: str, label: str | None) -> None:
+def draw_line(ax: Any, look: style.Look, data: ReliabilityData, color: str, label: str | None) -> None:
     """Markers at the mean confidence of each bin, their area growing with its cases, with error bars."""
     if data.error == "consistency":
         ax.vlines(
@@ -294,16 +297,16 @@ def draw_line(ax: Any, look: style.Look, data: ReliabilityData, colour: str, lab
             label=f"{data.level:.0%} if calibrated",
         )
     few = data.weight < FEW
-    _segments(ax, data, few, colour)
+    _segments(ax, data, few, color)
     for chosen, strength in ((few, 0.3), (~few, 1.0)):
-        _points(ax, look, data, chosen, colour, strength)
+        _points(ax, look, data, chosen, color, strength)
     if label is not None:
-        ax.plot([], [], "o-", color=colour, label=label)
+        ax.plot([], [], "o-", color=color, label=label)
     ax.calibrary_tips = _tips(ax, data)
 
 
 def _points(
-    ax: Any, look: style.Look, data: ReliabilityData, chosen: NDArray[np.bool_], colour: str, strength: float
+    ax: Any, look: style.Look, data: ReliabilityData, chosen: NDArray[np.bool_], color: str, strength: float
 ) -> None:
     """The markers of some bins, with their error bars."""
     if not chosen.any():
@@ -311,12 +314,12 @@ def _points(
     x, y = data.confidence[chosen], data.outcome[chosen]
     if data.error not in (None, "consistency"):
         error = np.maximum([y - data.low[chosen], data.high[chosen] - y], 0.0)
-        ax.errorbar(x, y, yerr=error, fmt="none", ecolor=colour, elinewidth=1.2, capsize=2.5, zorder=3, alpha=strength)
+        ax.errorbar(x, y, yerr=error, fmt="none", ecolor=color, elinewidth=1.2, capsize=2.5, zorder=3, alpha=strength)
     size = 16 + 50 * data.weight[chosen] / data.weight.max()
-    ax.scatter(x, y, s=size, color=colour, edgecolor=look.paper, lw=0.8, zorder=4, alpha=strength)
+    ax.scatter(x, y, s=size, color=color, edgecolor=look.paper, lw=0.8, zorder=4, alpha=strength)
 
 
-def _segments(ax: Any, data: ReliabilityData, few: NDArray[np.bool_], colour: str) -> None:
+def _segments(ax: Any, data: ReliabilityData, few: NDArray[np.bool_], color: str) -> None:
     """The line through the bins, faint where it leads to a bin with few cases."""
     from matplotlib.collections import LineCollection
 
@@ -325,7 +328,7 @@ def _segments(ax: Any, data: ReliabilityData, few: NDArray[np.bool_], colour: st
     points = np.column_stack([data.confidence, data.outcome])
     strength = np.where(few[:-1] | few[1:], 0.15, 0.7)
     pieces = LineCollection(
-        list(np.stack([points[:-1], points[1:]], axis=1)), colors=colour, linewidths=1.3, alpha=strength, zorder=3
+        list(np.stack([points[:-1], points[1:]], axis=1)), colors=color, linewidths=1.3, alpha=strength, zorder=3
     )
     ax.add_collection(pieces)
 
@@ -348,10 +351,10 @@ def _tips(ax: Any, data: ReliabilityData) -> dict[str, str]:
     return said
 
 
-def _bars(ax: Any, look: style.Look, data: ReliabilityData, colour: str, label: str | None) -> None:
+def _bars(ax: Any, look: style.Look, data: ReliabilityData, color: str, label: str | None) -> None:
     width = data.upper - data.lower
     place: dict[str, Any] = {"width": width, "align": "edge"}
-    bars = ax.bar(data.lower, data.outcome, color=colour, edgecolor=look.paper, lw=0.8, zorder=2, **place)
+    bars = ax.bar(data.lower, data.outcome, color=color, edgecolor=look.paper, lw=0.8, zorder=2, **place)
     bars.set_label(label or "observed; stronger: more cases")
     shade = 0.35 + 0.6 * np.sqrt(data.weight / data.weight.max())
     for bar, alpha in zip(bars, shade, strict=True):
@@ -370,13 +373,13 @@ def _bars(ax: Any, look: style.Look, data: ReliabilityData, colour: str, label: 
     )
 
 
-def _roof(ax: Any, look: style.Look, data: ReliabilityData, colour: str, label: str | None) -> None:
+def _roof(ax: Any, look: style.Look, data: ReliabilityData, color: str, label: str | None) -> None:
     from matplotlib.collections import LineCollection, PolyCollection
 
     roofs = data.roof
     polygons = [[(lo, 0), (lo, a), (hi, b), (hi, 0)] for lo, a, hi, b in roofs]
-    ax.add_collection(PolyCollection(polygons, facecolor=colour, alpha=0.22, edgecolor="none", zorder=2))
-    tops = LineCollection([[(lo, a), (hi, b)] for lo, a, hi, b in roofs], color=colour, lw=2.2, zorder=3)
+    ax.add_collection(PolyCollection(polygons, facecolor=color, alpha=0.22, edgecolor="none", zorder=2))
+    tops = LineCollection([[(lo, a), (hi, b)] for lo, a, hi, b in roofs], color=color, lw=2.2, zorder=3)
     tops.set_label(label or "observed, tilted to slope 1")
     ax.add_collection(tops)
     middle = (data.lower + data.upper) / 2
@@ -391,7 +394,7 @@ def _labels(ax: Any, look: style.Look, data: ReliabilityData) -> None:
         data.shown_confidence,
         data.shown_label + jitter,
         s=4,
-        color=look.grey,
+        color=look.gray,
         alpha=alpha,
         lw=0,
         zorder=1.5,

@@ -125,7 +125,7 @@ def plot_reliability_map(
         data.confidence[inside], data.estimate[inside], s=size[inside], color=look.ink, alpha=0.7, lw=0, zorder=3,
         label="mean of neighbouring clusters",
     )  # fmt: skip
-    ax.axhline(1.0, color=look.grey, lw=1.0, ls="--", zorder=1)
+    ax.axhline(1.0, color=look.gray, lw=1.0, ls="--", zorder=1)
     ax.set(xlim=(0, 1), ylim=(-0.1, 1.15), xlabel="Predicted probability", ylabel="Reliability")
     style.finish(
         ax,

@@ -80,17 +80,17 @@ def plot_segments(
     place = np.arange(n)[::-1]
     seen = np.where(np.isfinite(data.sigma), data.sigma, 1.1 * max(_largest(data.sigma), data.null_high))
     far = data.sigma > data.null_high
-    ax.axvspan(0, data.null_high, color=look.grey, alpha=0.13, lw=0, label="worst of all, 95% if calibrated")
+    ax.axvspan(0, data.null_high, color=look.gray, alpha=0.13, lw=0, label="worst of all, 95% if calibrated")
     ax.hlines(place, 0, seen, color=look.light, lw=1.0, zorder=2)
     for side, marker, words in ((data.gap >= 0, "^", "more"), (data.gap < 0, "v", "less")):
-        for strong, colour in ((far, look.gap), (~far, look.model)):
+        for strong, color in ((far, look.gap), (~far, look.model)):
             rows = side & strong
-            ax.scatter(seen[rows], place[rows], marker=marker, s=46, color=colour, zorder=4, lw=0)
+            ax.scatter(seen[rows], place[rows], marker=marker, s=46, color=color, zorder=4, lw=0)
         ax.scatter([], [], marker=marker, s=46, color=look.ink, label=f"outcomes {words} frequent")
     for row in range(n):
         ax.annotate(
             _words(data, row), (seen[row], place[row]), xytext=(8, 0), textcoords="offset points", va="center",
-            fontsize=7.5, color=look.ink if far[row] else look.grey,
+            fontsize=7.5, color=look.ink if far[row] else look.gray,
         )  # fmt: skip
     ax.set_yticks(place, data.segment, fontsize=8)
     ax.set_ylim(-0.7, n - 0.3)

@@ -100,7 +100,7 @@ def plot_risk_coverage(
     if band:
         ax.fill_between(data.coverage[shown], data.low[shown], data.high[shown], color=look.model, alpha=0.13, lw=0)
     ax.fill_between(data.path_coverage, data.best_risk, data.path_risk, color=look.gap, alpha=0.16, lw=0)
-    ax.axhline(data.error, color=look.grey, lw=1, ls=style.DASHED, zorder=1, label="confidence that says nothing")
+    ax.axhline(data.error, color=look.gray, lw=1, ls=style.DASHED, zorder=1, label="confidence that says nothing")
     ax.plot(data.path_coverage, data.best_risk, color=look.good, lw=1.2, ls=":", label="best order of these answers")
     ax.plot(data.path_coverage, data.path_risk, color=look.model, lw=1.6, zorder=3, label="most confident first")
     marked = len(data.coverage) <= _MARKS

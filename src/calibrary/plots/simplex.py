@@ -195,20 +195,20 @@ def plot_simplex(
     return ax
 
 
-def _rgb(colour: str) -> tuple[float, float, float]:
+def _rgb(color: str) -> tuple[float, float, float]:
     from matplotlib.colors import to_rgb
 
-    r, g, b = to_rgb(colour)
+    r, g, b = to_rgb(color)
     return r, g, b
 
 
-def _fill(ax: Any, data: SimplexData, colours: Any, edge: str) -> None:
+def _fill(ax: Any, data: SimplexData, colors: Any, edge: str) -> None:
     from matplotlib.collections import PolyCollection
 
     # quadrilaterals of strips show their edges, which no grid line does
     line = 0.8 if data.binning == "mass" else 0.0
     ax.add_collection(
-        PolyCollection(list(_plane(data.corners)), facecolors=colours, edgecolors=edge, linewidths=line, zorder=1)
+        PolyCollection(list(_plane(data.corners)), facecolors=colors, edgecolors=edge, linewidths=line, zorder=1)
     )
     ax.set(xlim=(-0.09, 1.09), ylim=(-0.1, _HEIGHT + 0.075))
     ax.set_aspect("equal")
@@ -221,7 +221,7 @@ def _grid(ax: Any, look: style.Look, data: SimplexData, only: int | None = None)
     ``only`` draws those of one class, on a small map.
     """
     small = only is not None
-    colours = (look.colours[1], look.colours[2], look.colours[3])
+    colors = (look.colors[1], look.colors[2], look.colors[3])
     for i in range(6):
         v = i / 5
         lines = (
@@ -229,23 +229,23 @@ def _grid(ax: Any, look: style.Look, data: SimplexData, only: int | None = None)
             (((0, v, 1 - v), (1 - v, v, 0)), 0, (0.036, 0.0)),
             (((1 - v, 0, v), (0, 1 - v, v)), 60, (-0.016, -0.03)),
         )
-        for k, (colour, (ends, turn, (dx, dy))) in enumerate(zip(colours, lines, strict=True)):
+        for k, (color, (ends, turn, (dx, dy))) in enumerate(zip(colors, lines, strict=True)):
             if only not in (None, k) and v > 0:
                 continue
             (x0, y0), (x1, y1) = _plane(np.array(ends, dtype=float))
-            ax.plot([x0, x1], [y0, y1], color=colour, lw=0.8, alpha=0.75, zorder=2)
+            ax.plot([x0, x1], [y0, y1], color=color, lw=0.8, alpha=0.75, zorder=2)
             if 0 < i < 5 and not small:
                 ax.text(
-                    x0 + dx, y0 + dy, f"{v:.1f}", color=colour, fontsize=7.5, rotation=turn, ha="center", va="center"
+                    x0 + dx, y0 + dy, f"{v:.1f}", color=color, fontsize=7.5, rotation=turn, ha="center", va="center"
                 )
     corners = (
         (-0.02, -0.035, "left", "top"),
         (0.5, _HEIGHT + 0.02, "center", "bottom"),
         (1.02, -0.035, "right", "top"),
     )
-    for colour, name, (x, y, ha, va) in zip(colours, data.names, corners, strict=True):
+    for color, name, (x, y, ha, va) in zip(colors, data.names, corners, strict=True):
         text = for_figure(name, 18)
-        ax.text(x, y, text, color=colour, fontsize=8.5 if small else 10, fontweight="bold", ha=ha, va=va)
+        ax.text(x, y, text, color=color, fontsize=8.5 if small else 10, fontweight="bold", ha=ha, va=va)
 
 
 def plot_simplex_maps(
@@ -268,14 +268,14 @@ def plot_simplex_maps(
     figure, look = style.new_figure((10.2, 4.1), theme), style.look(theme)
     axes = figure.subplots(1, 3)
     values = data.frequency if show == "frequency" else data.frequency - data.prediction
-    colour = _colours(values, show)
+    color = _colors(values, show)
     for k, ax in enumerate(axes):
         style.quiet(ax, look)
-        _fill(ax, data, colour.to_rgba(values[:, k]), look.paper)
+        _fill(ax, data, color.to_rgba(values[:, k]), look.paper)
         _grid(ax, look, data, only=k)
         ax.set_title(f"class {for_figure(data.names[k], 30)}", fontsize=10, color=look.ink, pad=8)
-    bar = figure.colorbar(colour, ax=list(axes), shrink=0.7, pad=0.02)
-    colour_bar(bar, look, "observed frequency" if show == "frequency" else "frequency - prediction")
+    bar = figure.colorbar(color, ax=list(axes), shrink=0.7, pad=0.02)
+    color_bar(bar, look, "observed frequency" if show == "frequency" else "frequency - prediction")
     calibrated = (
         "one colour along each line, growing towards the corner" if show == "frequency" else "white, up to chance"
     )
@@ -289,7 +289,7 @@ def plot_simplex_maps(
     return figure
 
 
-def _colours(values: Array, show: str) -> Any:
+def _colors(values: Array, show: str) -> Any:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
@@ -299,8 +299,8 @@ def _colours(values: Array, show: str) -> Any:
     return ScalarMappable(Normalize(-reach, reach), "PuOr")
 
 
-def colour_bar(bar: Any, look: style.Look, label: str) -> None:
+def color_bar(bar: Any, look: style.Look, label: str) -> None:
     """A quiet colour bar."""
     bar.outline.set_visible(False)
     bar.set_label(label, color=look.ink, fontsize=9)
-    bar.ax.tick_params(labelsize=8, labelcolor=look.ink, color=look.grey)
+    bar.ax.tick_params(labelsize=8, labelcolor=look.ink, color=look.gray)

@@ -268,14 +268,14 @@ def plot_smooth_reliability(
 _STEPS = ((0.9, 1.0), (0.5, 0.6), (0.15, 0.25))
 
 
-def _fading_band(ax: Any, data: SmoothData, colour: str, alpha: float, label: str | None = None) -> None:
+def _fading_band(ax: Any, data: SmoothData, color: str, alpha: float, label: str | None = None) -> None:
     """The band, weaker where fewer predictions carry it and gone where none do."""
     above = np.inf
     for least, strength in _STEPS:
         here = (data.support >= least) & (data.support < above)
         joined = here | np.concatenate([[False], here[:-1]]) | np.concatenate([here[1:], [False]])
         ax.fill_between(
-            data.grid, data.low, data.high, where=joined & (data.support >= _STEPS[-1][0]), color=colour,
+            data.grid, data.low, data.high, where=joined & (data.support >= _STEPS[-1][0]), color=color,
             alpha=alpha * strength, lw=0, label=label,
         )  # fmt: skip
         above, label = least, None
@@ -290,13 +290,13 @@ def _weighted_line(ax: Any, look: style.Look, data: SmoothData) -> None:
     strength = np.sqrt(data.density / max(float(data.density.max()), np.finfo(float).tiny))
     middle = (strength[:-1] + strength[1:]) / 2
     fade = np.minimum(data.support[:-1], data.support[1:])
-    colours = np.column_stack([np.tile(to_rgb(look.model), (len(middle), 1)), (0.4 + 0.6 * middle) * fade])
+    colors = np.column_stack([np.tile(to_rgb(look.model), (len(middle), 1)), (0.4 + 0.6 * middle) * fade])
     there = np.isfinite(segments).all(axis=(1, 2)) & (fade > 0.02)
     ax.add_collection(
         LineCollection(
             list(segments[there]),
             linewidths=0.8 + 3.7 * middle[there],
-            colors=colours[there],
+            colors=colors[there],
             capstyle="butt",
             zorder=4,
         )
@@ -306,7 +306,7 @@ def _weighted_line(ax: Any, look: style.Look, data: SmoothData) -> None:
 def _split_densities(ax: Any, look: style.Look, data: SmoothData) -> None:
     inset = style.strip(ax)
     inset.fill_between(data.grid, data.density_1, color=look.model, alpha=0.7, lw=0)
-    inset.fill_between(data.grid, -data.density_0, color=look.grey, alpha=0.55, lw=0)
+    inset.fill_between(data.grid, -data.density_0, color=look.gray, alpha=0.55, lw=0)
     reach = max(float(data.density_1.max()), float(data.density_0.max()), np.finfo(float).tiny)
     inset.set_ylim(-1.05 * reach, 1.05 * reach)
 

@@ -33,29 +33,29 @@ class Palette:
 
     ink: str
     paper: str
-    grey: str
+    gray: str
     light: str
-    colours: tuple[str, ...]
+    colors: tuple[str, ...]
 
     @property
     def model(self) -> str:
-        return self.colours[0]
+        return self.colors[0]
 
     @property
     def gap(self) -> str:
-        return self.colours[1]
+        return self.colors[1]
 
     @property
     def good(self) -> str:
-        return self.colours[2]
+        return self.colors[2]
 
     @property
     def second(self) -> str:
-        return self.colours[4]
+        return self.colors[4]
 
     def nth(self, i: int) -> dict[str, Any]:
         """Colour and line of the i-th of several models, told apart in grey as well."""
-        return {"color": self.colours[i % len(self.colours)], "ls": LINES[i % len(LINES)]}
+        return {"color": self.colors[i % len(self.colors)], "ls": LINES[i % len(LINES)]}
 
 
 Look = Palette  # its name in 0.2, which pickles and imports may have
@@ -112,28 +112,28 @@ def new_figure(size: tuple[float, float], theme: str) -> Any:
 
 def new_axes(ax: Any, theme: str, size: tuple[float, float] = (5.4, 6.3)) -> tuple[Any, Palette]:
     """The axes to draw on, the one given or a new figure's, and its colours."""
-    colours = look(theme)
+    colors = look(theme)
     if ax is None:
         ax = new_figure(size, theme).add_subplot()
-    quiet(ax, colours)
-    return ax, colours
+    quiet(ax, colors)
+    return ax, colors
 
 
-def quiet(ax: Any, colours: Palette) -> None:
+def quiet(ax: Any, colors: Palette) -> None:
     """Axes that stay in the background."""
-    ax.set_facecolor(colours.paper)
+    ax.set_facecolor(colors.paper)
     for name, spine in ax.spines.items():
         spine.set_visible(name in ("left", "bottom"))
-        spine.set_color(colours.grey)
+        spine.set_color(colors.gray)
         spine.set_linewidth(0.8)
-    ax.tick_params(labelcolor=colours.ink, labelsize=9, length=3, color=colours.grey)
+    ax.tick_params(labelcolor=colors.ink, labelsize=9, length=3, color=colors.gray)
     for axis in (ax.xaxis, ax.yaxis):
-        axis.label.set_color(colours.ink)
+        axis.label.set_color(colors.ink)
 
 
-def unit_square(ax: Any, colours: Palette, x: str = "Predicted probability", y: str = "Observed frequency") -> None:
+def unit_square(ax: Any, colors: Palette, x: str = "Predicted probability", y: str = "Observed frequency") -> None:
     """Axes from 0 to 1 with the dashed diagonal of perfect calibration."""
-    ax.plot([0, 1], [0, 1], color=colours.grey, lw=1, ls=DASHED, zorder=1, label="_identity")
+    ax.plot([0, 1], [0, 1], color=colors.gray, lw=1, ls=DASHED, zorder=1, label="_identity")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel=x, ylabel=y)
     ax.set_aspect("equal", adjustable="box")
     ticks = np.arange(6) / 5
@@ -149,10 +149,10 @@ def strip(ax: Any) -> Any:
     return inset
 
 
-def panel(ax: Any, colours: Palette, height: float = 0.24) -> Any:
+def panel(ax: Any, colors: Palette, height: float = 0.24) -> Any:
     """Axes below a diagram that take over its horizontal axis."""
     inset = ax.inset_axes([0.0, -height - 0.04, 1.0, height])
-    quiet(inset, colours)
+    quiet(inset, colors)
     inset.set(xlim=ax.get_xlim(), xlabel=ax.get_xlabel())
     inset.set_xticks(ax.get_xticks())
     ax.set_xlabel("")
@@ -165,7 +165,7 @@ def panel(ax: Any, colours: Palette, height: float = 0.24) -> Any:
 
 def finish(
     ax: Any,
-    colours: Palette,
+    colors: Palette,
     title: str,
     numbers: str,
     reading: str,
@@ -187,23 +187,23 @@ def finish(
     lines = _wrapped(numbers, wide) if caption else ""
     height = lift + 5.0
     if legend == "above":
-        height += _legend_above(ax, colours, top, height, wide)
+        height += _legend_above(ax, colors, top, height, wide)
     elif legend is not None:
-        _legend(ax, colours, loc=legend)
-    stated = _words(ax, colours, lines, (0, top), height, "bottom")
+        _legend(ax, colors, loc=legend)
+    stated = _words(ax, colors, lines, (0, top), height, "bottom")
     if lines:
         height += _LINE * (lines.count("\n") + 1) + 3.0
     _title(ax, title, top, height)
     if caption and reading:
-        _words(below or ax, colours, _wrapped(reading, wide), (0, 0), -drop, "top")
+        _words(below or ax, colors, _wrapped(reading, wide), (0, 0), -drop, "top")
     ax.calibrary_header = Header(stated, top, height)
 
 
-def around(figure: Any, colours: Palette, title: str, words: str, *, caption: bool = True) -> None:
+def around(figure: Any, colors: Palette, title: str, words: str, *, caption: bool = True) -> None:
     """Title and caption of a figure with several panels."""
-    figure.suptitle(title, fontsize=11, fontweight="bold", x=0.01, ha="left", color=colours.ink)
+    figure.suptitle(title, fontsize=11, fontweight="bold", x=0.01, ha="left", color=colors.ink)
     if caption:
-        figure.supxlabel(words, fontsize=_SMALL, x=0.01, ha="left", color=colours.grey)
+        figure.supxlabel(words, fontsize=_SMALL, x=0.01, ha="left", color=colors.gray)
 
 
 class Header(NamedTuple):
@@ -251,7 +251,7 @@ def _characters(ax: Any) -> int:
     return max(int(17.3 * place.width * ax.figure.get_size_inches()[0]), 24)
 
 
-def _words(ax: Any, colours: Palette, text: str, at: tuple[float, float], offset: float, side: str) -> Any:
+def _words(ax: Any, colors: Palette, text: str, at: tuple[float, float], offset: float, side: str) -> Any:
     return ax.annotate(
         text,
         xy=at,
@@ -261,19 +261,19 @@ def _words(ax: Any, colours: Palette, text: str, at: tuple[float, float], offset
         va=side,
         ha="left",
         fontsize=_SMALL,
-        color=colours.grey,
+        color=colors.gray,
         linespacing=1.25,
         annotation_clip=False,
     )
 
 
-def _legend(ax: Any, colours: Palette, **options: Any) -> None:
+def _legend(ax: Any, colors: Palette, **options: Any) -> None:
     """A legend without a frame, if there is anything to name."""
     if ax.get_legend_handles_labels()[1]:
-        ax.legend(**{"frameon": False, "fontsize": _SMALL, "labelcolor": colours.ink, **options})
+        ax.legend(**{"frameon": False, "fontsize": _SMALL, "labelcolor": colors.ink, **options})
 
 
-def _legend_above(ax: Any, colours: Palette, top: float, height: float, wide: int) -> float:
+def _legend_above(ax: Any, colors: Palette, top: float, height: float, wide: int) -> float:
     from matplotlib.transforms import ScaledTranslation
 
     named = ax.get_legend_handles_labels()[1]
@@ -284,7 +284,7 @@ def _legend_above(ax: Any, colours: Palette, top: float, height: float, wide: in
     raised = ax.transAxes + ScaledTranslation(0, height / 72, ax.figure.dpi_scale_trans)
     _legend(
         ax,
-        colours,
+        colors,
         loc="lower left",
         bbox_to_anchor=(0, top),
         bbox_transform=raised,

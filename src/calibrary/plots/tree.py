@@ -71,15 +71,15 @@ def plot_tree(
     ax.axis("off")
     top, trunk = _SPACE / 2, 0.12
     for i, (family, branches) in enumerate(layout.items()):
-        colour = look.colours[i % len(look.colours)]
+        color = look.colors[i % len(look.colors)]
         badge = top + _STEP / 2
-        ax.plot([trunk, trunk, trunk + 0.2], [0, badge, badge], color=look.grey, lw=1.2, zorder=1)
+        ax.plot([trunk, trunk, trunk + 0.2], [0, badge, badge], color=look.gray, lw=1.2, zorder=1)
         ax.text(
             trunk + 0.2, badge, f"{family} ({len(data.families[family])})", ha="left", va="center",
             fontsize=9, color=look.paper, fontweight="bold",
-            bbox={"boxstyle": "round,pad=0.35", "fc": colour, "ec": colour},
+            bbox={"boxstyle": "round,pad=0.35", "fc": color, "ec": color},
         )  # fmt: skip
-        _branches(ax, look, top, branches, colour, data)
+        _branches(ax, look, top, branches, color, data)
         top += _STEP * _height(branches) + _SPACE
     total = sum(map(len, data.families.values()))
     twigs = sum(map(len, data.subfamilies.values()))
@@ -102,27 +102,27 @@ def _height(branches: dict[str, _Lines]) -> int:
     return sum(map(len, branches.values()))
 
 
-def _branches(ax: Any, look: style.Look, top: float, branches: dict[str, _Lines], colour: str, data: TreeData) -> None:
+def _branches(ax: Any, look: style.Look, top: float, branches: dict[str, _Lines], color: str, data: TreeData) -> None:
     """The sub-families of one family, one below the other, each with its metrics."""
     first = top + _STEP / 2
     for name, lines in branches.items():
         y = top + _STEP / 2
-        ax.plot([0.4, _BRANCH - 0.12, _BRANCH - 0.12, _BRANCH], [first, first, y, y], color=colour, lw=1.0, zorder=0)
+        ax.plot([0.4, _BRANCH - 0.12, _BRANCH - 0.12, _BRANCH], [first, first, y, y], color=color, lw=1.0, zorder=0)
         ax.text(_BRANCH + 0.06, y, name, ha="left", va="center", fontsize=8.5, color=look.ink)
         for line in lines:
             for x, id in line:
-                _metric(ax, look, x, top + _STEP / 2, id, colour, data)
+                _metric(ax, look, x, top + _STEP / 2, id, color, data)
             top += _STEP
 
 
-def _metric(ax: Any, look: style.Look, x: float, y: float, id: str, colour: str, data: TreeData) -> None:
+def _metric(ax: Any, look: style.Look, x: float, y: float, id: str, color: str, data: TreeData) -> None:
     from matplotlib.colors import to_rgb
 
-    shade = (*to_rgb(colour), 0.3 if id in data.tests else 0.0)
+    shade = (*to_rgb(color), 0.3 if id in data.tests else 0.0)
     ax.text(
         x, y, _short(id), ha="left", va="center", fontsize=8.5, color=look.ink,
         fontweight="bold" if id in data.proper else "normal",
-        bbox={"boxstyle": "round,pad=0.28", "fc": shade, "ec": colour, "lw": 0.9},
+        bbox={"boxstyle": "round,pad=0.28", "fc": shade, "ec": color, "lw": 0.9},
     )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def plot_null(
     )  # fmt: skip
     if len(finite):
         mean = float(finite.mean())
-        ax.axvline(mean, color=look.grey, lw=1.2, ls="--", label=f"mean if calibrated {mean:.4g}")
+        ax.axvline(mean, color=look.gray, lw=1.2, ls="--", label=f"mean if calibrated {mean:.4g}")
     ax.axvline(data.observed, color=look.gap, lw=2.2, label=f"observed {data.observed:.4g}")
     ax.set(xlabel=data.name[:1].upper() + data.name[1:], ylabel="Draws")
     style.finish(
@@ -132,7 +132,7 @@ def plot_metrics(evaluation: Any, *, ax: Any = None, caption: bool = True, theme
             data.null_mean[null], place[null], marker="|", s=110, color=look.gap, lw=2.2, zorder=3,
             label="mean if calibrated",
         )  # fmt: skip
-    ax.axvline(0, color=look.grey, lw=1, ls=style.DASHED, zorder=1)
+    ax.axvline(0, color=look.gray, lw=1, ls=style.DASHED, zorder=1)
     ax.set_yticks(place, data.names, fontsize=8.5)
     ax.set_ylim(-0.7, n - 0.3)
     ax.grid(axis="y", color=look.light, lw=0.5, alpha=0.6)

@@ -150,7 +150,7 @@ class Recalibrator:
         if labels.ndim != 1 or len(labels) != len(p):
             raise ValueError(f"y has shape {labels.shape} and p has {len(p)} rows: give one label for each")
         classes = tuple(self.classes) if self.classes is not None else class_names(labels, p, columns)
-        checked = _labelled(labels, p, classes, sample_weight)
+        checked = _labeled(labels, p, classes, sample_weight)
         self.classes_ = np.array(classes)
         self.n_features_in_ = 1 if p.ndim == 1 else p.shape[1]
         if columns is not None and all(isinstance(name, str) for name in columns):
@@ -259,7 +259,7 @@ class Recalibrator:
             p = problem(predictions(X, sample_weight=sample_weight))
             self._require_columns(1 if p.binary else p.k)
         else:
-            p = _labelled(as_array(y, "y"), self._checked(X), tuple(self.classes_.tolist()), sample_weight)
+            p = _labeled(as_array(y, "y"), self._checked(X), tuple(self.classes_.tolist()), sample_weight)
         share = self.rows_.compare().add(p.probability).share
         if share:
             part = "the rows" if share == 1.0 else f"rows of which about {share:.0%} are those"
@@ -350,7 +350,7 @@ class Recalibrator:
         )
 
 
-def _labelled(y: NDArray[Any], p: Array, classes: tuple[Hashable, ...], sample_weight: Any) -> Predictions:
+def _labeled(y: NDArray[Any], p: Array, classes: tuple[Hashable, ...], sample_weight: Any) -> Predictions:
     """Checked predictions of these classes."""
     try:
         return predictions(y, p, labels=classes, sample_weight=sample_weight)

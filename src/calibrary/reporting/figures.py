@@ -235,8 +235,8 @@ def _svg(made: Any) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.S)
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', r"<svg \1", svg, count=1)
     svg = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "system-ui, sans-serif", svg)
-    for name, colour in _colours().items():
-        svg = re.sub(colour, f"var(--{name},{colour.upper()})", svg, flags=re.I)
+    for name, color in _colors().items():
+        svg = re.sub(color, f"var(--{name},{color.upper()})", svg, flags=re.I)
     for ax in figure.axes:  # panels have the same ids, in the order of the axes: one that has its tip is passed over
         for id, tip in getattr(ax, "calibrary_tips", {}).items():
             shown = f'<g id="{id}" class="tip" tabindex="-1" data-tip="{for_html(tip)}">'
@@ -245,13 +245,13 @@ def _svg(made: Any) -> str:
 
 
 @functools.cache
-def _colours() -> dict[str, str]:
+def _colors() -> dict[str, str]:
     """The page's names for the colours that figures are drawn with."""
     from calibrary.plots.style import look
 
     light = look("light")
-    named = {"f-ink": light.ink, "f-paper": light.paper, "f-grey": light.grey, "f-light": light.light}
-    return named | {f"f-c{i}": colour for i, colour in enumerate(light.colours)}
+    named = {"f-ink": light.ink, "f-paper": light.paper, "f-grey": light.gray, "f-light": light.light}
+    return named | {f"f-c{i}": color for i, color in enumerate(light.colors)}
 
 
 def theme_variables(theme: str) -> str:
@@ -259,8 +259,8 @@ def theme_variables(theme: str) -> str:
     from calibrary.plots.style import look
 
     chosen = look(theme)
-    values = (chosen.ink, chosen.paper, chosen.grey, chosen.light, *chosen.colours)
-    return "".join(f"--{name}:{value};" for name, value in zip(_colours(), values, strict=True))
+    values = (chosen.ink, chosen.paper, chosen.gray, chosen.light, *chosen.colors)
+    return "".join(f"--{name}:{value};" for name, value in zip(_colors(), values, strict=True))
 
 
 def placed(figure: Figure, anchor: str) -> str:

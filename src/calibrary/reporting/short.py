@@ -155,7 +155,7 @@ def _useless(data: Data, question: Question, ids: list[str]) -> dict[tuple[str, 
     p = data.read_as("predictions", "report")
     rng = np.random.default_rng(0)
     times = 1 if p.n >= 2000 else 5
-    shuffled = [p.relabelled(p.y[rng.permutation(p.n)]) for _ in range(times)]
+    shuffled = [p.relabeled(p.y[rng.permutation(p.n)]) for _ in range(times)]
     found: dict[tuple[str, str], float] = {}
     for id in ids:
         entry = catalogue[id]

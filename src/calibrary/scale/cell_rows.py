@@ -75,8 +75,8 @@ class CellRows(Predictions):
         made = super().reweighted(w, origin)
         return self._in_cells(made, self.cell)  # rows of weight zero were taken out by subset
 
-    def relabelled(self, y: NDArray[Any]) -> Predictions:
-        return self._in_cells(super().relabelled(y), self.cell)
+    def relabeled(self, y: NDArray[Any]) -> Predictions:
+        return self._in_cells(super().relabeled(y), self.cell)
 
     # -- two readings ---------------------------------------------------------------------------
 

@@ -136,7 +136,7 @@ def _positive(names: Names, column: Any, piece: Piece, name: str) -> Integers:
 # -- what is said about a row that is no prediction -------------------------------------------------
 
 
-def complaint(piece: Piece, row: int, columns: Columns, values: Sequence[float], labelled: bool) -> str:
+def complaint(piece: Piece, row: int, columns: Columns, values: Sequence[float], labeled: bool) -> str:
     """One sentence: file, row, column, value, remedy."""
     remedy = "drop_invalid=True leaves such rows out and counts them"
     of_lists = len(columns.probs) == 1 < len(values)
@@ -145,7 +145,7 @@ def complaint(piece: Piece, row: int, columns: Columns, values: Sequence[float],
             name = f"{columns.probs[0]}[{i}]" if of_lists else columns.probs[i]
             problem = "is missing" if np.isnan(value) else f"= {value:.10g} is not in [0, 1]"
             return f"{piece.place(row)}: {name} {problem}; {remedy}"
-    if labelled:
+    if labeled:
         return f"{piece.place(row)}: the probabilities sum to {sum(values):.9g}, not 1; {remedy}"
     shown = piece.column(columns.label)[row].as_py()
     missing = shown is None or shown != shown

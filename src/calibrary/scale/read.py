@@ -206,10 +206,10 @@ def _add_binary(state: State, piece: Piece, columns: Columns, names: Names, drop
     if bad >= 0:
         if not drop_invalid:
             raise ValueError(complaint(piece, bad, columns, [float(c[bad])], y[bad] <= 1))
-        inside, labelled = are_probabilities(c), y <= 1
-        kept = inside & labelled
+        inside, labeled = are_probabilities(c), y <= 1
+        kept = inside & labeled
         state.drop(NO_PROBABILITY, int((~inside).sum()))
-        state.drop(NO_LABEL, int((inside & ~labelled).sum()))
+        state.drop(NO_LABEL, int((inside & ~labeled).sum()))
         c, y, w = c[kept], y[kept], w[kept] if len(w) else w
     if state.lens == "top-label":
         c, y = np.maximum(c, 1.0 - c), (y == (c > 0.5)).astype(np.uint8)

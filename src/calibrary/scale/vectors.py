@@ -106,7 +106,7 @@ class VectorRows(Predictions):
     def reweighted(self, w: Array, origin: Predictions | None = None) -> Predictions:
         raise ValueError(_ONE_PART)
 
-    def relabelled(self, y: NDArray[Any]) -> Predictions:
+    def relabeled(self, y: NDArray[Any]) -> Predictions:
         raise ValueError(_ONE_PART)
 
     def subset(self, keep: NDArray[Any], y: NDArray[Any], probability: Array, **extra: Any) -> Predictions:

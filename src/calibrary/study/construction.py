@@ -14,7 +14,7 @@ from calibrary.data.lens import Lens, as_lens
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.grouping import norm_order
 from calibrary.lookup import catalogue
-from calibrary.numerics.solve.newton import Evaluated, Minimum, logistic_loss, minimise
+from calibrary.numerics.solve.newton import Evaluated, Minimum, logistic_loss, minimize
 
 
 def _log_flip(c: Array) -> Array:
@@ -294,7 +294,7 @@ def _fit_curves(view: Predictions) -> list[Candidate]:
 
 
 def _least_logistic_loss(columns: Array, positive: Array, weight: Array, offset: Array | None, start: Array) -> Minimum:
-    return minimise(logistic_loss(columns, positive, weight, offset=offset), start)
+    return minimize(logistic_loss(columns, positive, weight, offset=offset), start)
 
 
 def _least_log_loss(columns: Array, positive: Array, weight: Array, offset: Array | None, start: Array) -> Minimum:
@@ -321,6 +321,6 @@ def _least_log_loss(columns: Array, positive: Array, weight: Array, offset: Arra
         return evaluate
 
     for barrier in 10.0 ** -np.arange(0, 11, 2):
-        best = minimise(loss(barrier), start)
+        best = minimize(loss(barrier), start)
         start = best.x
     return best

@@ -23,16 +23,16 @@ _OF_CLASSES = ("spiegelhalter", "ecd", "skce_uq", "ece", "smece", "mdca", "cece"
 
 def null_figure(found: StudyResult, theme: str = "light") -> Any:
     """What a calibrated model reads, by rows."""
-    ax, colours = style.new_axes(None, theme, (6.4, 5.6))
+    ax, colors = style.new_axes(None, theme, (6.4, 5.6))
     names = [name for name in _SHOWN if name in found.names]
     for i, name in enumerate(names):
         rows = [(n, row["null"]) for n, row in rows_of(found, name) if (row.get("null") or 0.0) > 0.0]
         if rows:
-            ax.plot(*zip(*rows, strict=True), marker=style.MARKERS[i % 8], ms=4, label=name, **colours.nth(i))
-    ax.axhline(0.02, color=colours.grey, lw=0.8, ls=style.DASHED)
+            ax.plot(*zip(*rows, strict=True), marker=style.MARKERS[i % 8], ms=4, label=name, **colors.nth(i))
+    ax.axhline(0.02, color=colors.gray, lw=0.8, ls=style.DASHED)
     ax.set(xscale="log", yscale="log", xlabel="rows N", ylabel="mean reading on calibrated models")
     style.finish(
-        ax, colours, "A calibrated model does not read 0", f"mean over {len(_laws(found))} laws of the confidence",
+        ax, colors, "A calibrated model does not read 0", f"mean over {len(_laws(found))} laws of the confidence",
         "The dashed line is 0.02. What lies above it at your N is noise that looks like an error; a line that goes "
         "flat stays above 0 however many rows there are.",
         legend="above",
@@ -51,35 +51,35 @@ def power_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
     named = {name: at for name, at in points.items() if name in _NAMED}
     if not named:
         return None
-    colours = style.look(theme)
+    colors = style.look(theme)
     figure = style.new_figure((11.0, 6.0), theme)
     whole, corner = figure.subplots(1, 2)
     low = tuple(np.quantile([at[i] for at in named.values()], 0.35) for i in (0, 1))
     near = {name: at for name, at in named.items() if at[0] >= low[0] and at[1] >= low[1]}
     for ax, shown in ((whole, {name: at for name, at in named.items() if name not in near}), (corner, near)):
-        style.quiet(ax, colours)
-        ax.scatter(*zip(*points.values(), strict=True), s=12, color=colours.light)
-        ax.scatter(*zip(*named.values(), strict=True), s=22, color=colours.model)
+        style.quiet(ax, colors)
+        ax.scatter(*zip(*points.values(), strict=True), s=12, color=colors.light)
+        ax.scatter(*zip(*named.values(), strict=True), s=22, color=colors.model)
         ax.set(xlabel="pairs of models ordered rightly, across laws", ylabel="share of errors found (level 5%)")
         if shown:
-            _labels(ax, colours, shown)
+            _labels(ax, colors, shown)
     x, y = ([at[i] for at in near.values()] for i in (0, 1))
     if near:
         corner.set(xlim=(min(x) - 0.012, max(x) + 0.03), ylim=(min(y) - 0.012, max(y) + 0.012))
-    whole.axvline(0.5, color=colours.grey, lw=0.8, ls=style.DASHED)
+    whole.axvline(0.5, color=colors.gray, lw=0.8, ls=style.DASHED)
     style.finish(
-        whole, colours, f"What metrics find, and how they rank models (N = {n:,})",
+        whole, colors, f"What metrics find, and how they rank models (N = {n:,})",
         f"{len(found.found['worlds'])} worlds · {len(points)} numbers",
         "Right is better for comparing models, up for noticing an error. The dashed line is a coin. Metrics at the "
         "lower left describe; they do not rank.",
     )  # fmt: skip
-    style.finish(corner, colours, "The upper right corner, closer", "grey: other numbers",
+    style.finish(corner, colors, "The upper right corner, closer", "grey: other numbers",
                  "Differences of less than two points are within the study's own error.")  # fmt: skip
     style.level([whole, corner])
     return figure
 
 
-def _labels(ax: Any, colours: style.Look, points: dict[str, tuple[float, float]]) -> None:
+def _labels(ax: Any, colors: style.Look, points: dict[str, tuple[float, float]]) -> None:
     """Names beside their points, pushed down where they would overlap."""
     placed: list[tuple[float, float]] = []
     span_x = max(x for x, _ in points.values()) - min(x for x, _ in points.values()) or 1.0
@@ -90,8 +90,8 @@ def _labels(ax: Any, colours: style.Look, points: dict[str, tuple[float, float]]
             at -= 0.004 * span_y
         placed.append((x, at))
         ax.annotate(
-            name, (x, y), (x + 0.02 * span_x, at), fontsize=7.5, color=colours.ink, va="center",
-            arrowprops={"arrowstyle": "-", "color": colours.grey, "lw": 0.4, "shrinkA": 0, "shrinkB": 2},
+            name, (x, y), (x + 0.02 * span_x, at), fontsize=7.5, color=colors.ink, va="center",
+            arrowprops={"arrowstyle": "-", "color": colors.gray, "lw": 0.4, "shrinkA": 0, "shrinkB": 2},
         )  # fmt: skip
 
 
@@ -104,20 +104,20 @@ def cluster_figure(found: StudyResult, theme: str = "light") -> Any:
     order = [name for group in groups for name in group]
     places = {name: i for i, name in enumerate(correlation["names"])}
     rho = np.array(correlation["rho"], dtype=np.float64)[np.ix_(*[[places[n] for n in order]] * 2)]
-    ax, colours = style.new_axes(None, theme, (12.5, 13.0))
+    ax, colors = style.new_axes(None, theme, (12.5, 13.0))
     image = ax.imshow(rho, cmap="RdBu_r", vmin=-1, vmax=1, interpolation="nearest")
     ax.set_xticks(range(len(order)), order, rotation=90, fontsize=5.5)
     ax.set_yticks(range(len(order)), order, fontsize=5.5)
     start = 0
     for group in groups:
         if len(group) > 1:
-            ax.add_patch(_square(start, len(group), colours.ink))
+            ax.add_patch(_square(start, len(group), colors.ink))
         start += len(group)
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.4)
-    bar.ax.tick_params(labelsize=8, labelcolor=colours.ink)
+    bar.ax.tick_params(labelsize=8, labelcolor=colors.ink)
     many = sum(len(group) > 1 for group in groups)
     style.finish(
-        ax, colours, "Which metrics say the same",
+        ax, colors, "Which metrics say the same",
         f"rank correlation over {len(found.found['worlds'])} worlds at N = {correlation['n']:,} · {len(order)} numbers",
         f"The {many} frames hold metrics whose mean rank correlation is 0.9 or more: reporting two of one frame tells "
         "the same thing twice.",
@@ -134,15 +134,15 @@ def _square(start: int, size: int, color: str) -> Any:
 
 def bias_figure(found: StudyResult, theme: str = "light") -> Any:
     """Bias in units of the spread, by rows."""
-    ax, colours = style.new_axes(None, theme, (6.4, 5.6))
+    ax, colors = style.new_axes(None, theme, (6.4, 5.6))
     for i, name in enumerate(name for name in _SHOWN if name in found.names):
         rows = [(n, row["bias_over_sd"]) for n, row in rows_of(found, name) if row.get("bias_over_sd") is not None]
         if rows:
-            ax.plot(*zip(*rows, strict=True), marker=style.MARKERS[i % 8], ms=4, label=name, **colours.nth(i))
-    ax.axhline(1.0, color=colours.grey, lw=0.8, ls=style.DASHED)
+            ax.plot(*zip(*rows, strict=True), marker=style.MARKERS[i % 8], ms=4, label=name, **colors.nth(i))
+    ax.axhline(1.0, color=colors.gray, lw=0.8, ls=style.DASHED)
     ax.set(xscale="log", xlabel="rows N", ylabel="|bias| / standard deviation", ylim=(0, None))
     style.finish(
-        ax, colours, "Where bias dominates",
+        ax, colors, "Where bias dominates",
         "worlds with a true error of 0.03 to 0.08, each metric against its own limit",
         "Above the dashed line a metric is further off by its bias than by chance: an interval around it misses, and "
         "it must be compared with its reading for a calibrated model.",
@@ -159,9 +159,9 @@ def class_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
         return None
     figure = style.new_figure((10.5, 5.4), theme)
     left, right = figure.subplots(1, 2)
-    colours = style.look(theme)
+    colors = style.look(theme)
     for ax in (left, right):
-        style.quiet(ax, colours)
+        style.quiet(ax, colors)
         ax.set(xscale="log", xlabel="classes K")
     ks = sorted({int(law.split()[0]) for by in rows.values() for law in by if "unequal" not in law})
     for i, family in enumerate(("calibrated", "over-confident")):
@@ -169,24 +169,24 @@ def class_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
             values = [rows.get(name, {}).get(f"{k} classes", {}).get(family) for k in ks]
             known = [(k, v) for k, v in zip(ks, values, strict=True) if v is not None]
             if known:
-                line = {"color": colours.colours[i], "ls": "-" if lens == "top-label" else "--"}
+                line = {"color": colors.colors[i], "ls": "-" if lens == "top-label" else "--"}
                 left.plot(*zip(*known, strict=True), marker="o", ms=4, label=f"ECE {lens}, {family}", **line)
     for lens, ls in (("top-label", "-"), ("class-wise", "--")):
         truth = [several["worlds"].get(f"{k} classes, over-confident 1.3", {}).get(lens) for k in ks]
-        left.plot(ks, truth, color=colours.grey, lw=1, ls=ls, marker="x", ms=4, label=f"truth {lens}, over-confident")
+        left.plot(ks, truth, color=colors.gray, lw=1, ls=ls, marker="x", ms=4, label=f"truth {lens}, over-confident")
     left.set(yscale="log", ylabel="reading")
     for i, name in enumerate(name for name in _OF_CLASSES if name in rows):
         values = [rows[name].get(f"{k} classes", {}).get("power", {}).get("over-confident") for k in ks]
         known = [(k, v) for k, v in zip(ks, values, strict=True) if v is not None]
         if known:
-            right.plot(*zip(*known, strict=True), marker=style.MARKERS[i % 8], ms=4, label=name, **colours.nth(i))
+            right.plot(*zip(*known, strict=True), marker=style.MARKERS[i % 8], ms=4, label=name, **colors.nth(i))
     right.set(ylabel="share of samples found", ylim=(-0.03, 1.03))
     for ax in (left, right):
         ax.set_xticks(ks, [str(k) for k in ks])
         ax.minorticks_off()
-    style.finish(left, colours, "What ECE reads", f"N = {n:,}, temperature 1.3", "Where calibrated and over-confident "
+    style.finish(left, colors, "What ECE reads", f"N = {n:,}, temperature 1.3", "Where calibrated and over-confident "
                  "lines meet, the reading is bias.", legend="above")  # fmt: skip
-    style.finish(right, colours, "What finds over-confidence", f"N = {n:,}, temperature 1.3, level 5%",
+    style.finish(right, colors, "What finds over-confidence", f"N = {n:,}, temperature 1.3, level 5%",
                  "Each through its own lens.", legend="above")  # fmt: skip
     style.level([left, right])
     return figure

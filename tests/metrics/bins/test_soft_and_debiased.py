@@ -426,9 +426,9 @@ def test_neighbours_are_counted_by_weight(k):
 def test_the_windows_of_neighbours_are_ranges_around_their_centre():
     y, c = data(50, decimals=2)
     windows = nearest_windows(cal.predictions(y, c), 6)
-    centre = np.arange(len(windows))
-    assert (windows.first <= centre).all()
-    assert (windows.last > centre).all()
+    center = np.arange(len(windows))
+    assert (windows.first <= center).all()
+    assert (windows.last > center).all()
     assert (windows.weight >= 7).all()
 
 

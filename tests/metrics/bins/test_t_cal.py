@@ -134,7 +134,7 @@ def test_replicates_are_the_estimates_of_the_rows_they_stand_for(k, decimals):
     atoms = _Atoms(view)
     scales = [2, 4, 8, 1024]
     cells = _Cells(atoms, scales)
-    for draw in (atoms.relabelled, atoms.resampled):
+    for draw in (atoms.relabeled, atoms.resampled):
         count, labels = draw(3, rng)
         got = cells.estimates(count, labels)
         count = np.broadcast_to(count, (3, count.shape[1]))

@@ -279,10 +279,10 @@ def test_dual_focal_loss_by_its_definition():
 
 
 @pytest.mark.parametrize(("lam", "minimiser"), [(1, 0.701), (5, 0.762), (100, 0.797)])
-def test_a_brier_term_never_makes_the_focal_loss_proper(lam, minimiser):
+def test_a_brier_term_never_makes_the_focal_loss_proper(lam, minimizer):
     grid, q = np.linspace(0.5, 0.9, 401), 0.8
     loss = [cal.focal_calibration_loss([1, 0], [c, c], lam=lam, sample_weight=[q, 1 - q]) for c in grid]
-    assert grid[int(np.argmin(loss))] == pytest.approx(minimiser, abs=1.5e-3)
+    assert grid[int(np.argmin(loss))] == pytest.approx(minimizer, abs=1.5e-3)
 
 
 def test_entropic_difference_is_likelihood_less_entropy(multi_set):
@@ -535,10 +535,10 @@ def test_hinge_variants_and_real_scores():
         (lambda w, c: cal.dawid_sebastiani_score([1, 0], c, sample_weight=w), 0.8),
     ],
 )
-def test_what_a_score_elicits_when_the_truth_is_four_fifths(call, minimiser):
+def test_what_a_score_elicits_when_the_truth_is_four_fifths(call, minimizer):
     grid = np.linspace(0.001, 0.999, 999)
     loss = [call([0.8, 0.2], [c, c]) for c in grid]
-    assert grid[int(np.argmin(loss))] == pytest.approx(minimiser, abs=1.01e-3)
+    assert grid[int(np.argmin(loss))] == pytest.approx(minimizer, abs=1.01e-3)
 
 
 def test_generalised_squares_golden():

@@ -61,7 +61,7 @@ def _mean_of_rows(entry: Entry, question: Question, scheme: Scheme, observed: Ar
         return _weighted_mean(losses, rows)
     if rows.k > _MOST_LABELS:
         return None
-    table = [_losses(entry, question, rows.relabelled(np.full(rows.n, k))) for k in range(rows.k)]
+    table = [_losses(entry, question, rows.relabeled(np.full(rows.n, k))) for k in range(rows.k)]
     if any(each is None for each in table):
         return None
     return _mean_by_label(np.array(table), rows)

@@ -21,7 +21,7 @@ from calibrary.inference.draw.statistic import Statistic
 from calibrary.maps.base import EPS
 from calibrary.maps.likelihood import Platt, Temperature
 from calibrary.metrics.machinery.measure import views_of
-from calibrary.numerics.solve.newton import Evaluated, minimise
+from calibrary.numerics.solve.newton import Evaluated, minimize
 
 #: Equal-mass bins whose gaps make a direction.
 _BINS = 15
@@ -92,7 +92,7 @@ def _counting(statistic: Statistic, p: Predictions) -> NDArray[np.bool_]:
         mask: NDArray[np.bool_] = np.arange(p.k) == p.top[:, None]
         return mask
     columns = [
-        views_of(statistic.entry, p.relabelled(np.full(p.n, k, dtype=np.intp)), statistic.question).views[0].y
+        views_of(statistic.entry, p.relabeled(np.full(p.n, k, dtype=np.intp)), statistic.question).views[0].y
         for k in range(p.k)
     ]
     return np.column_stack(columns).astype(bool)
@@ -150,7 +150,7 @@ def _softmax_map(view: Predictions) -> Array:
     if view.k > _FEW_CLASSES:
         slope = Temperature().fit(Predictions(view.y, view.p, view.w)).inverse_
         return softmax(slope * z)
-    best = minimise(_softmax_loss(z, view), np.append(1.0, np.zeros(view.k)), tolerance=1e-6, max_iter=50).x
+    best = minimize(_softmax_loss(z, view), np.append(1.0, np.zeros(view.k)), tolerance=1e-6, max_iter=50).x
     return softmax(best[0] * z + best[1:])
 
 

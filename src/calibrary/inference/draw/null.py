@@ -149,17 +149,17 @@ class MonteCarlo:
             cells = cell_problem(statistic, self.n_resamples, np.random.default_rng(self.rng))
             if cells is not None:
                 drawn = cells.draw(None, self.n_resamples)
-                return summarised(np.array([cells.observed]), drawn, tail, self.name, "cells")
+                return summarized(np.array([cells.observed]), drawn, tail, self.name, "cells")
             table = celled(statistic)
             if table is not None:
                 _, drawn = self.redraw([table.when_redrawn()])
                 drawn.say_failures()
                 return replace(
-                    summarised(table.observed, drawn, tail, self.name, "cells"), statistic=float(statistic.observed[0])
+                    summarized(table.observed, drawn, tail, self.name, "cells"), statistic=float(statistic.observed[0])
                 )
         observed, drawn = self.redraw([statistic])
         drawn.say_failures()
-        return summarised(observed, drawn, tail, self.name)
+        return summarized(observed, drawn, tail, self.name)
 
     def redraw(self, statistics: list[Statistic]) -> tuple[Array, Replicated]:
         """All statistics on their sample, and on the same redrawn samples: one column per number."""
@@ -284,7 +284,7 @@ def pvalues(observed: Array, values: Array, alternative: str) -> Array:
     return np.where(np.isnan(observed) | (n == 0), np.nan, p)
 
 
-def summarised(
+def summarized(
     observed: Array, drawn: Replicated, alternative: str, method: str, path: str = "rows"
 ) -> MonteCarloResult:
     """The test result of observed numbers and their null replicates."""

@@ -62,7 +62,7 @@ def _of_pairs(statistic: Statistic, truth: Array) -> Any:
     else:
         chances = [np.zeros(p.n) for _ in views.views]
         for k in range(p.k):
-            seen = views_of(entry, p.relabelled(np.full(p.n, k, dtype=np.intp)), question).views
+            seen = views_of(entry, p.relabeled(np.full(p.n, k, dtype=np.intp)), question).views
             for chance, view in zip(chances, seen, strict=True):
                 chance += table[:, k] * view.y
     share = _share(statistic)

@@ -234,7 +234,7 @@ def _same_confidences(entry: Entry, views: Views, sample: Sample, question: Ques
     if not entry.of_labels:
         return True
     p = sample.p
-    others = views_of(entry, p.relabelled((p.y + 1) % p.k), question)
+    others = views_of(entry, p.relabeled((p.y + 1) % p.k), question)
     return len(views.views) == len(others.views) and all(
         np.array_equal(a.probability, b.probability) for a, b in zip(views.views, others.views, strict=True)
     )

@@ -22,7 +22,7 @@ from calibrary.metrics.machinery.declare import TESTS
 from calibrary.metrics.machinery.entry import ENTRIES, own_options
 from calibrary.metrics.machinery.measure import measure, numbers, views_of
 from calibrary.numerics.laws.poisson_binomial import upper_tail
-from calibrary.numerics.solve.newton import logistic_loss, minimise
+from calibrary.numerics.solve.newton import logistic_loss, minimize
 
 #: Log odds are moved by at most this much: further away every outcome is certain.
 _FARTHEST = 40.0
@@ -317,7 +317,7 @@ def _profile(view: Predictions, result: CoxResult, level: float, statistic: Stat
     def fall(which: int, at: float) -> float:
         """Twice the log likelihood lost when one of the two is held, less what is allowed."""
         free, offset = (x, at * ones) if which == 0 else (ones, at * x)
-        found = minimise(logistic_loss(free[None], wy, w, offset=offset), best[[1 - which]])
+        found = minimize(logistic_loss(free[None], wy, w, offset=offset), best[[1 - which]])
         return 2.0 * (found.value - lowest) - bound
 
     errors = (result.se_intercept, result.se_slope)

@@ -18,7 +18,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Scheme
 from calibrary.data.views import Views
-from calibrary.inference.draw.null import ALTERNATIVES, MonteCarloResult, summarised
+from calibrary.inference.draw.null import ALTERNATIVES, MonteCarloResult, summarized
 from calibrary.inference.draw.resampling import (
     Replicated,
     alpha_of,
@@ -75,7 +75,7 @@ def _with_residuals(statistic: Statistic) -> Callable[[Array], Array]:
                 if path is not None
             ]
             return statistic.flat(combined(entry, values, views, question))
-        new = tuple(_labelled(view, _flipped(view, signs[order])) for view, order in sorted_views)
+        new = tuple(_labeled(view, _flipped(view, signs[order])) for view, order in sorted_views)
         there = Views(new, views.keys, views.prevalence, views.several, views.n_classes, views.skips_undefined)
         return statistic.flat(combined(entry, each_view(entry.formula, there, question), there, question))
 
@@ -85,7 +85,7 @@ def _with_residuals(statistic: Statistic) -> Callable[[Array], Array]:
 def _ascending(view: Predictions) -> tuple[Predictions, Any]:
     """A view in order of confidence, so that nothing is sorted by its labels."""
     order = np.argsort(view.c, kind="stable")
-    return _labelled(view.subset(order, view.y[order], view.c[order], origin=view.origin), view.y[order]), order
+    return _labeled(view.subset(order, view.y[order], view.c[order], origin=view.origin), view.y[order]), order
 
 
 def _flipped(view: Predictions, signs: Array) -> Array:
@@ -94,7 +94,7 @@ def _flipped(view: Predictions, signs: Array) -> Array:
     return result
 
 
-def _labelled(view: Predictions, y: Any) -> Predictions:
+def _labeled(view: Predictions, y: Any) -> Predictions:
     child = Predictions(y, view.c, view.w, rows=view.rows, n_input=view.n_input, origin=view.origin)
     child.ascending, child.seen_through = True, view.seen_through
     return child
@@ -145,4 +145,4 @@ def unit_test(
     one_of("alternative", tail, ALTERNATIVES)
     drawn = flips(statistic, n_resamples, rng)
     drawn.say_failures()
-    return summarised(statistic.observed, drawn, tail, "flips")
+    return summarized(statistic.observed, drawn, tail, "flips")

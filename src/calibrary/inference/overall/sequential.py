@@ -544,9 +544,9 @@ def _halves(view: Predictions, n_splits: int, rng: Any, train: Any) -> list[Any]
 def _held_ratio(view: Predictions, seen: Any) -> float:
     """Log likelihood ratio of the curve fitted to the rows seen, on the others; rows are ascending."""
     some, held = np.flatnonzero(seen), np.flatnonzero(~seen)
-    learnt = view.subset(some, view.y[some], view.c[some])
-    learnt.ascending = True
-    q = ShrunkIsotonic(rising=False).fit(learnt).predict(view.c[held])
+    learned = view.subset(some, view.y[some], view.c[some])
+    learned.ascending = True
+    q = ShrunkIsotonic(rising=False).fit(learned).predict(view.c[held])
     y, c = view.y[held], view.c[held]
     stated = np.where(y == 1, c, 1.0 - c)
     if (stated == 0.0).any():  # said to be impossible, and it happened

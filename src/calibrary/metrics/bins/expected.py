@@ -367,13 +367,13 @@ def imbalanced_calibration_error(
     """
     groups = group(view, **options)
     if alpha is None:
-        labelled = view.origin if view.seen_through == "top-label" and view.origin is not None else view
-        alpha = _normalised_entropy(labelled.class_share)
+        labeled = view.origin if view.seen_through == "top-label" and view.origin is not None else view
+        alpha = _normalized_entropy(labeled.class_share)
     weight = groups.share**alpha
     return float(np.dot(weight, np.abs(groups.gap)) / weight.sum())
 
 
-def _normalised_entropy(share: Array) -> float:
+def _normalized_entropy(share: Array) -> float:
     some = share[share > 0]
     return float(-np.dot(some, np.log(some)) / np.log(len(share)))
 

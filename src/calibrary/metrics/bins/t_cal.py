@@ -181,7 +181,7 @@ def t_cal_test(
     statistics = cells.estimates(atoms.count[None].astype(np.float64), atoms.label_count[None])[0]
     exceeded = np.zeros(len(scales))
     generator = np.random.default_rng(rng)
-    draw = atoms.relabelled if null == "labels" else atoms.resampled
+    draw = atoms.relabeled if null == "labels" else atoms.resampled
     for size in _batches(n_resamples, atoms):
         replicates = cells.estimates(*draw(size, generator))
         # equal in exact arithmetic counts as reached, on discrete data it often is
@@ -248,7 +248,7 @@ class _Atoms:
             return None
         return np.repeat(np.arange(len(self.count)), self.count)
 
-    def relabelled(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    def relabeled(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Numbers of rows, and numbers of labels drawn for them, ``size`` times."""
         return self.count[None].astype(np.float64), self._labels(np.broadcast_to(self.count, (size, len(self.p))), rng)
 

@@ -24,7 +24,7 @@ from calibrary.numerics.solve.newton import (
     Minimum,
     logistic_loss,
     loss_difference,
-    minimise,
+    minimize,
     multinomial_loss,
 )
 
@@ -272,7 +272,7 @@ def _binary(view: Predictions) -> CoxResult:
 
 def _minimum(loss: Callable[[Array], Evaluated], start: Array) -> Minimum:
     """The minimum with the information there, not where the last step began: standard errors to the last digits."""
-    found = minimise(loss, start)
+    found = minimize(loss, start)
     return replace(found, hessian=loss(found.x)[2])
 
 
@@ -295,11 +295,11 @@ def _multinomial(view: Predictions, reference: int) -> CoxResult:
         return missing
     constant = np.ones((m, view.n, 1))
     shifted = multinomial_loss(constant, positive, weight, x)
-    large = minimise(shifted, np.zeros(m), max_iter=60)
+    large = minimize(shifted, np.zeros(m), max_iter=60)
     design = np.stack([np.column_stack([constant[k, :, 0], x[:, k]]) for k in range(m)])
     joint = multinomial_loss(design, positive, weight, np.zeros_like(x))
     identity = np.tile([0.0, 1.0], m)
-    best = minimise(joint, identity, max_iter=60)
+    best = minimize(joint, identity, max_iter=60)
     if not _exists(best, joint(identity)[2]) or not _exists(large, shifted(np.zeros(m))[2]):
         warn("the classes are separated, or the predicted log ratios do not vary: estimates do not exist")
         return missing

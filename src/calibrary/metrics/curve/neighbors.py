@@ -110,10 +110,10 @@ def knn_chi_squared_reliability_test(
 
 def _compare(view: Predictions, query: Any, k: int | None, expected: str) -> NeighborTestResult:
     one_of("expected", expected, ("neighbours", "query"))
-    centre = _centre(view, query)
+    center = _center(view, query)
     if k is None or k != int(k) or not 1 <= k <= view.total:
         raise ValueError(f"k={k!r} must be a whole number from 1 to the {view.total:g} rows, chosen beforehand")
-    distance = np.sqrt(np.sum((view.p - centre) ** 2, axis=1))
+    distance = np.sqrt(np.sum((view.p - center) ** 2, axis=1))
     order = np.argsort(distance, kind="stable")
     # copies of a row are neighbours one by one, so the last row may count in part
     weight = view.weight[order]
@@ -122,25 +122,25 @@ def _compare(view: Predictions, query: Any, k: int | None, expected: str) -> Nei
     observed = np.bincount(view.y[near], weights=w, minlength=view.k).astype(np.float64)
     df = view.k - 1
     if expected == "query":
-        mean = k * centre
+        mean = k * center
         statistic = float(np.sum((observed - mean) ** 2 / mean))
     else:
         p = view.p[near]
         mean = w @ p
         statistic = _quadratic_form(observed - mean, np.diag(mean) - (p * w[:, None]).T @ p)
-    return NeighborTestResult(statistic, float(scipy.special.chdtrc(df, statistic)), df, observed, mean, centre)
+    return NeighborTestResult(statistic, float(scipy.special.chdtrc(df, statistic)), df, observed, mean, center)
 
 
-def _centre(view: Predictions, query: Any) -> Array:
+def _center(view: Predictions, query: Any) -> Array:
     if query is None:
-        centre: Array = view.mean(view.p)
+        center: Array = view.mean(view.p)
     else:
-        centre = np.atleast_1d(as_floats(query, "query"))
-        if centre.shape == (1,) and view.k == 2:
-            centre = np.array([1.0 - centre[0], centre[0]])
-    if centre.shape != (view.k,) or abs(float(centre.sum()) - 1.0) > 1e-6 or not (centre > 0.0).all():
+        center = np.atleast_1d(as_floats(query, "query"))
+        if center.shape == (1,) and view.k == 2:
+            center = np.array([1.0 - center[0], center[0]])
+    if center.shape != (view.k,) or abs(float(center.sum()) - 1.0) > 1e-6 or not (center > 0.0).all():
         raise ValueError(f"query={query!r} must be {view.k} probabilities above 0 that sum to 1")
-    return centre
+    return center
 
 
 def _quadratic_form(away: Array, covariance: Array) -> float:

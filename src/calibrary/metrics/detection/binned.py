@@ -318,14 +318,14 @@ def localization_aware_adaptive_calibration_error(
 def _error_of_class(matches: Matches, gap: float, classes: str) -> float:
     """Summed gaps per detection of one class, or NaN where the convention does not count the class."""
     one_of("classes", classes, _CLASSES)
-    detected, labelled = float(matches.weights.sum()), bool(matches.objects.real.any())
+    detected, labeled = float(matches.weights.sum()), bool(matches.objects.real.any())
     error = gap / detected if detected else 0.0
     if classes == "saod":
-        return error if labelled else 0.0
+        return error if labeled else 0.0
     if classes == "kuzucu":
-        counts = detected > 0.0 and labelled and error != 0.0
+        counts = detected > 0.0 and labeled and error != 0.0
     else:
-        counts = classes == "listed" or detected > 0.0 or labelled
+        counts = classes == "listed" or detected > 0.0 or labeled
     return error if counts else np.nan
 
 

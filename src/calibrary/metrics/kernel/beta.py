@@ -158,17 +158,17 @@ def curve_terms(sums: BetaSums, s: Sorted, power: float, debias: bool, weight_ty
     return 2.0 * terms - folded_normal_mean(curve - s.c, noise)
 
 
-def _pair_terms(sums: BetaSums, s: Sorted, centre: Array, weight_type: str) -> Array:
+def _pair_terms(sums: BetaSums, s: Sorted, center: Array, weight_type: str) -> Array:
     """Mean of (y_i - centre)(y_l - centre) over pairs of different neighbours i, l of each row."""
     total, square = sums.total, sums.square_total
-    shifted = sums.weighted - centre * total
+    shifted = sums.weighted - center * total
     # y is 0 or 1, so (y - c)^2 = y (1 - 2c) + c^2
-    diagonal = sums.square_weighted * (1.0 - 2.0 * centre) + centre**2 * square
+    diagonal = sums.square_weighted * (1.0 - 2.0 * center) + center**2 * square
     above, below, scale = shifted**2 - diagonal, total**2 - square, total**2
     rows = np.flatnonzero(below <= _DOMINATED * scale)
     if len(rows):
         above[rows], below[rows], scale[rows] = leave_one_out_beta_pairs(
-            sums, s.y, rows, centre[rows], s.w, weight_type=weight_type
+            sums, s.y, rows, center[rows], s.w, weight_type=weight_type
         )
     single = below <= _SINGLE * scale
     alone = (shifted / total) ** 2

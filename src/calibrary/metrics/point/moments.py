@@ -237,10 +237,10 @@ def _real(values: Any, name: str) -> Array:
 
 
 def _outcome_and_mean(y: Any, mean: Any) -> tuple[Array, Array]:
-    outcome, centre = _real(y, "y"), _real(mean, "mean")
-    if outcome.ndim not in (1, 2) or len(outcome) == 0 or outcome.shape != centre.shape:
-        raise ValueError(f"y has shape {outcome.shape} and mean {centre.shape}: pass (N,) or (N, D) for both")
-    return outcome, centre
+    outcome, center = _real(y, "y"), _real(mean, "mean")
+    if outcome.ndim not in (1, 2) or len(outcome) == 0 or outcome.shape != center.shape:
+        raise ValueError(f"y has shape {outcome.shape} and mean {center.shape}: pass (N,) or (N, D) for both")
+    return outcome, center
 
 
 def _spread(std: Any, n: int) -> Array:

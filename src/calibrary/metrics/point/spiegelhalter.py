@@ -78,7 +78,7 @@ def spiegelhalter_z(
     >>> round(cal.spiegelhalter_z([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
     -0.5025
     """
-    return _standardised_excess(view, weight_type, soft_target)
+    return _standardized_excess(view, weight_type, soft_target)
 
 
 @calibration_test("spiegelhalter")
@@ -110,7 +110,7 @@ def spiegelhalter_z_test(
     0.6153
     """
     one_of("alternative", alternative, ("two-sided", "greater", "less"))
-    z = _standardised_excess(view, weight_type)
+    z = _standardized_excess(view, weight_type)
     # scipy.special.ndtr(-z) is the upper tail without the cancellation of 1 - scipy.special.ndtr(z)
     p = {
         "two-sided": 2.0 * scipy.special.ndtr(-abs(z)),
@@ -120,7 +120,7 @@ def spiegelhalter_z_test(
     return TestResult(z, float(p))
 
 
-def _standardised_excess(view: Predictions, weight_type: str, soft_target: Any = None) -> float:
+def _standardized_excess(view: Predictions, weight_type: str, soft_target: Any = None) -> float:
     one_of("weight_type", weight_type, ("frequency", "importance"))
     v = None if view.w is None else view.variance_weight(weight_type, "Spiegelhalter's z")
     target = None if soft_target is None else soft(view, soft_target)

@@ -15,12 +15,12 @@ from calibrary.numerics.compiled import jit
 
 
 @jit(fastmath={"contract"})
-def _suffix_sums(x: Any, y: Any, w: Any, start: int, stop: int, centre: float, h: float, sums: Any) -> None:
+def _suffix_sums(x: Any, y: Any, w: Any, start: int, stop: int, center: float, h: float, sums: Any) -> None:
     """sums[j] = power sums 0..4 of the weights and 0..3 of weights times y over rows start + j to stop."""
     for n in range(9):
         sums[stop - start, n] = 0.0
     for j in range(stop - start - 1, -1, -1):
-        z = x[start + j] / h - centre
+        z = x[start + j] / h - center
         a, b = w[start + j], w[start + j] * y[start + j]
         for n in range(4):
             sums[j, n] = sums[j + 1, n] + a

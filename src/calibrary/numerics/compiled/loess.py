@@ -58,7 +58,7 @@ def local_polynomials(
     start = 0
     end = 0
     left_of = 0
-    centre = 0.0
+    center = 0.0
     unit = -1.0
     changes = 0
     for i in range(len(targets)):
@@ -80,23 +80,23 @@ def local_polynomials(
             start, end, left_of = new_start, new_end, new_left
             continue
         changes += 2 * (new_start - start) + new_left - left_of
-        stale = unit < 0.75 * radius or unit > 1.3 * radius or abs(t - centre) > 0.3 * radius
+        stale = unit < 0.75 * radius or unit > 1.3 * radius or abs(t - center) > 0.3 * radius
         far = 2 * (new_start - start) > new_end - new_start or new_start > end
         if stale or far or changes > _REBUILD_AFTER:
-            centre, unit, changes = t + 0.2 * radius, radius, 0
+            center, unit, changes = t + 0.2 * radius, radius, 0
             moments[:] = 0.0
             for j in range(new_start, new_end):
                 sign = -1.0 if j < new_left else 1.0
-                _add(moments, (x[j] - centre) / unit, w[j], sign * w[j], y[j])
+                _add(moments, (x[j] - center) / unit, w[j], sign * w[j], y[j])
         else:
             for j in range(start, new_start):
                 sign = -1.0 if j < left_of else 1.0
-                _add(moments, (x[j] - centre) / unit, -w[j], -sign * w[j], y[j])
+                _add(moments, (x[j] - center) / unit, -w[j], -sign * w[j], y[j])
             for j in range(end, new_end):
                 sign = -1.0 if j < left_of else 1.0
-                _add(moments, (x[j] - centre) / unit, w[j], sign * w[j], y[j])
+                _add(moments, (x[j] - center) / unit, w[j], sign * w[j], y[j])
             for j in range(max(left_of, new_start), min(new_left, new_end)):
-                _add(moments, (x[j] - centre) / unit, 0.0, -2.0 * w[j], y[j])
+                _add(moments, (x[j] - center) / unit, 0.0, -2.0 * w[j], y[j])
         start, end, left_of = new_start, new_end, new_left
         scale = 1.0
         ratio = unit / radius
@@ -104,7 +104,7 @@ def local_polynomials(
             for lane in range(4):
                 v[p, lane] = scale * moments[p, lane]
             scale *= ratio
-        shift = (centre - t) / radius
+        shift = (center - t) / radius
         for r in range(1, _POWERS):
             for p in range(_POWERS - 1, r - 1, -1):
                 for lane in range(4):

@@ -22,7 +22,7 @@ def range_means(total: Array, below: Array, first: Indices, last: Indices) -> Ar
 
 @jit
 def range_deviations(
-    x: Array, below: Array, moment: Array, centre: Array, first: Indices, last: Indices
+    x: Array, below: Array, moment: Array, center: Array, first: Indices, last: Indices
 ) -> Array:  # pragma: no cover - compiled
     """Weighted mean of |x - centre[i]| over every half-open range of increasing x.
 
@@ -33,24 +33,24 @@ def range_deviations(
     at = 0
     for i in range(len(first)):
         low, high, step = at, at, 1
-        while low > 0 and x[low - 1] > centre[i]:
+        while low > 0 and x[low - 1] > center[i]:
             high = low - 1
             low = max(low - step, 0)
             step *= 2
-        while high < len(x) and x[high] <= centre[i]:
+        while high < len(x) and x[high] <= center[i]:
             low = high + 1
             high = min(high + step, len(x))
             step *= 2
         while low < high:
             middle = (low + high) // 2
-            if x[middle] <= centre[i]:
+            if x[middle] <= center[i]:
                 low = middle + 1
             else:
                 high = middle
         at = low
         turn = min(max(at, first[i]), last[i])
-        under = centre[i] * (below[turn] - below[first[i]]) - (moment[turn] - moment[first[i]])
-        over = moment[last[i]] - moment[turn] - centre[i] * (below[last[i]] - below[turn])
+        under = center[i] * (below[turn] - below[first[i]]) - (moment[turn] - moment[first[i]])
+        over = moment[last[i]] - moment[turn] - center[i] * (below[last[i]] - below[turn])
         deviation[i] = max(under + over, 0.0) / (below[last[i]] - below[first[i]])
     return deviation
 
@@ -104,15 +104,15 @@ def sliding_error(
                 until = min(stop, here + 1.0)
             n = until - here
             middle = here + (n - 1.0) / 2.0 - start
-            centre, sum_x = mean + slope * middle, inside + gain * middle
+            center, sum_x = mean + slope * middle, inside + gain * middle
             if turn <= g:
-                total += n * (sum_x / size - centre)
+                total += n * (sum_x / size - center)
             elif turn > h:
-                total += n * (centre - sum_x / size)
+                total += n * (center - sum_x / size)
             else:
                 under = below[turn] - (start + middle)
                 under_x = moment[turn] - moment[g] - x[g] * (start + middle - below[g])
-                total += n * (centre * (2.0 * under - size) + sum_x - 2.0 * under_x) / size
+                total += n * (center * (2.0 * under - size) + sum_x - 2.0 * under_x) / size
                 # -2 slope is the square's coefficient: what the middle of the run leaves out
                 total -= 2.0 * slope / size * n * (n * n - 1.0) / 12.0
             here = until

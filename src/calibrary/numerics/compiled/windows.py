@@ -15,12 +15,12 @@ _POWERS = 10
 #: Windows with fewer points are summed one by one.
 _FEW = 32
 #: Below this share of the window's total weight the moments have cancelled too far.
-_CANCELLED = 1e-6
+_CANCELED = 1e-6
 
 
 @jit
 def walk(
-    a: Array, t: Array, x: Array, v: Array, u: Array, h: float, centre: Array, which: Indices, first: Indices
+    a: Array, t: Array, x: Array, v: Array, u: Array, h: float, center: Array, which: Indices, first: Indices
 ) -> Array:
     """Sums of v and of u times the kernel, in a window that moves along the targets.
 
@@ -28,7 +28,7 @@ def walk(
     Three pointers (the first point inside the window, the first at or beyond the target, the first beyond the
     window) carry the moments of their cell up to themselves; odd powers in ``a`` need the middle one.
     """
-    total = np.zeros((len(centre), 2, _POWERS))  # of what the last pointer has passed
+    total = np.zeros((len(center), 2, _POWERS))  # of what the last pointer has passed
     odd = np.any(a[1::2] != 0.0)
     at = np.zeros(3, dtype=np.int64)
     prefix = np.zeros((2, 2, _POWERS))
@@ -38,14 +38,14 @@ def walk(
         for s in range(3):
             if s == 1 and not odd:
                 continue
-            _advance(at, s, prefix, total, t[j], x, v, u, h, centre, which, first)
+            _advance(at, s, prefix, total, t[j], x, v, u, h, center, which, first)
         if at[2] - at[0] > _FEW:
             if odd:
-                mass = _add(out, j, a, 1.0, t[j], h, at, 0, 1, prefix, total, centre, which, first, shifted)
-                mass += _add(out, j, a, -1.0, t[j], h, at, 1, 2, prefix, total, centre, which, first, shifted)
+                mass = _add(out, j, a, 1.0, t[j], h, at, 0, 1, prefix, total, center, which, first, shifted)
+                mass += _add(out, j, a, -1.0, t[j], h, at, 1, 2, prefix, total, center, which, first, shifted)
             else:
-                mass = _add(out, j, a, 1.0, t[j], h, at, 0, 2, prefix, total, centre, which, first, shifted)
-            if out[j, 0] > _CANCELLED * mass:
+                mass = _add(out, j, a, 1.0, t[j], h, at, 0, 2, prefix, total, center, which, first, shifted)
+            if out[j, 0] > _CANCELED * mass:
                 continue
         _one_by_one(out, j, a, t[j], h, x, v, u, at[0], at[2])
     return out
@@ -53,7 +53,7 @@ def walk(
 
 @jit
 def _advance(
-    at: Indices, s: int, prefix: Array, total: Array, t: float, x: Array, v: Array, u: Array, h: float, centre: Array,
+    at: Indices, s: int, prefix: Array, total: Array, t: float, x: Array, v: Array, u: Array, h: float, center: Array,
     which: Indices, first: Indices,
 ) -> None:  # fmt: skip
     """Move pointer s up to its limit of (t - x) / h, adding what it passes to the moments of its cell."""
@@ -72,7 +72,7 @@ def _advance(
         if s < 2 and i == first[g]:
             moments[:] = 0.0
         for k in range(i, end):
-            z = (x[k] - centre[g]) / h
+            z = (x[k] - center[g]) / h
             _add_powers(moments, 0, z, v[k])
             _add_powers(moments, 1, z, u[k])
         i = end
@@ -100,7 +100,7 @@ def _add_powers(m: Array, row: int, z: float, v: float) -> None:
 @jit
 def _add(
     out: Array, j: int, a: Array, sign: float, t: float, h: float, at: Indices, lo: int, hi: int, prefix: Array,
-    total: Array, centre: Array, which: Indices, first: Indices, shifted: Array,
+    total: Array, center: Array, which: Indices, first: Indices, shifted: Array,
 ) -> float:  # fmt: skip
     """Add the kernel sums of the points between two pointers, cell by cell; returns their total weight."""
     begin, end, order, mass = at[lo], at[hi], len(a), 0.0
@@ -108,7 +108,7 @@ def _add(
         return mass
     for g in range(which[begin], which[end - 1] + 1):
         # |u| = sign (delta - z): Taylor shift of the kernel's polynomial to powers of -z
-        delta, factor = (t - centre[g]) / h, 1.0
+        delta, factor = (t - center[g]) / h, 1.0
         for p in range(order):
             shifted[p] = a[p] * factor
             factor *= sign

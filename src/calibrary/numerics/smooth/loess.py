@@ -197,15 +197,15 @@ def stand_ins(x: Array, weights: Array, cuts: Indices) -> tuple[Array, Array]:
     spread = np.cos(np.outer(angle, powers)) * np.where(powers == 0, 1.0, 2.0) / _NODES
     nodes, shares = np.empty((len(bounds) - 1, _NODES)), np.empty((len(bounds) - 1, _NODES, weights.shape[1]))
     for j, (start, stop) in enumerate(pairwise(bounds)):
-        centre, half = 0.5 * (x[start] + x[stop - 1]), 0.5 * (x[stop - 1] - x[start])
-        z = (x[start:stop] - centre) / (half if half > 0.0 else 1.0)
+        center, half = 0.5 * (x[start] + x[stop - 1]), 0.5 * (x[stop - 1] - x[start])
+        z = (x[start:stop] - center) / (half if half > 0.0 else 1.0)
         table = np.empty((_NODES, len(z)))  # Chebyshev's polynomials at the rows
         table[0], table[1] = 1.0, z
         z *= 2.0
         for k in range(2, _NODES):
             np.multiply(z, table[k - 1], out=table[k])
             table[k] -= table[k - 2]
-        nodes[j] = centre + half * np.cos(angle)
+        nodes[j] = center + half * np.cos(angle)
         shares[j] = spread @ (table @ weights[start:stop])
     return nodes.ravel(), shares.reshape(nodes.size, -1)
 

@@ -33,7 +33,7 @@ class Minimum:
 _LONGEST = 1e100
 
 
-def minimise(
+def minimize(
     evaluate: Callable[[Array], Evaluated], start: Array, *, tolerance: float = 1e-9, max_iter: int = 200
 ) -> Minimum:
     """Minimise a convex function given its value, gradient and Hessian.
@@ -81,7 +81,7 @@ class ConvexFunction(Protocol):
 Loss = ConvexFunction  # its name in 0.2, which pickles and imports may have
 
 
-def minimise_nearby(loss: ConvexFunction, start: Array, lower: float = -np.inf, upper: float = np.inf) -> Array:
+def minimize_nearby(loss: ConvexFunction, start: Array, lower: float = -np.inf, upper: float = np.inf) -> Array:
     """Minimise a convex function with every coordinate between two bounds, from a point near the minimum.
 
     Whole Newton steps, without a look at the value, while what they promise at least halves: a convex function is
@@ -101,10 +101,10 @@ def minimise_nearby(loss: ConvexFunction, start: Array, lower: float = -np.inf, 
         if not shrinks:
             break
         last_drop = drop
-    return minimise_in_box(lambda x: (loss.value(x), *loss.derivatives(x)), start, lower, upper)
+    return minimize_in_box(lambda x: (loss.value(x), *loss.derivatives(x)), start, lower, upper)
 
 
-def minimise_in_box(
+def minimize_in_box(
     evaluate: Callable[[Array], Evaluated], start: Array, lower: float, upper: float, *, max_iter: int = 500
 ) -> Array:
     """Minimise a convex function with every coordinate between two bounds (projected Newton).
@@ -199,7 +199,7 @@ def logistic_loss(
     *,
     offset: Array | None = None,
     ridge: float = 0.0,
-    centre: Array | float = 0.0,
+    center: Array | float = 0.0,
 ) -> Callable[[Array], Evaluated]:
     """Log loss of ``logit q = offset + theta @ columns``, summed over rows, as a function for :func:`minimise`.
 
@@ -234,7 +234,7 @@ def logistic_loss(
             value -= float(positive[rows] @ eta)
             gradient += x @ np.where(eta > 0.0, negative[rows] - unlikely, unlikely - positive[rows])
             hessian += (x * curve) @ x.T
-        away = theta - centre
+        away = theta - center
         value += 0.5 * ridge * float(away @ away)
         gradient += ridge * away
         hessian[np.diag_indices(len(theta))] += ridge

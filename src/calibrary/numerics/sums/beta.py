@@ -128,7 +128,7 @@ def leave_one_out_beta_pairs(
     sums: BetaSums,
     values: Array,
     rows: NDArray[np.intp],
-    centre: Array,
+    center: Array,
     weights: Array | None = None,
     *,
     weight_type: str = "frequency",
@@ -148,7 +148,7 @@ def leave_one_out_beta_pairs(
         logs[times <= 0.0] = -np.inf
         with np.errstate(under="ignore"):
             m = np.exp(logs - logs.max()) * (1.0 if weight_type == "frequency" else w)
-        a = m * (values - centre[n])
+        a = m * (values - center[n])
         largest = int(m.argmax())
         for k, x in enumerate((a, m)):
             others = times * x

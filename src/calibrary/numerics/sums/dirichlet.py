@@ -72,7 +72,7 @@ def leave_one_out_shares(
     w = np.ones(n) if weights is None else weights
     order = np.argsort(labels, kind="stable")
     column = np.argsort(order)
-    centres, bounds = points[order], np.searchsorted(labels[order], np.arange(k + 1))
+    centers, bounds = points[order], np.searchsorted(labels[order], np.arange(k + 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         log_w = np.log(w)
         # what is left of a row's own weight, relative to it: nothing, or all copies but one
@@ -85,12 +85,12 @@ def leave_one_out_shares(
 
         def norm(start: int, stop: int) -> None:
             for m, h in enumerate(widths):
-                bias[m, start:stop] = log_w[order[start:stop]] - _log_beta(centres[start:stop] / h + 1.0)
+                bias[m, start:stop] = log_w[order[start:stop]] - _log_beta(centers[start:stop] / h + 1.0)
 
         share(norm, n)
         for first in range(0, n, step):
             rows = slice(first, min(first + step, n))
-            products = logs[rows] @ centres.T
+            products = logs[rows] @ centers.T
             for m, h in enumerate(widths):
                 found = ClassShares(rows, m, np.empty((rows.stop - first, k)), np.empty(rows.stop - first))
                 known = (products, 1.0 / h, bias[m], column[rows], left[rows], bounds)

@@ -149,7 +149,7 @@ def _middle_by_counting(x: Array, m: Array, rank: float) -> tuple[float, float]:
                 return high, high
         mass_at, pairs_at = count(x, m, before, at)
         if mass_at == rank:
-            return compiled(_neighbours)(x, at)  # type: ignore[no-any-return]
+            return compiled(_neighbors)(x, at)  # type: ignore[no-any-return]
         if mass_at < rank:
             low, mass_low, pairs_low = at, mass_at, pairs_at
         else:
@@ -192,7 +192,7 @@ def _count_within(x: Array, m: Array, before: Array, t: float) -> tuple[float, i
     return mass, pairs
 
 
-def _neighbours(x: Array, t: float) -> tuple[float, float]:
+def _neighbors(x: Array, t: float) -> tuple[float, float]:
     low, high, i = 0.0, np.inf, 0
     for j in range(len(x)):
         while x[j] - x[i] > t:

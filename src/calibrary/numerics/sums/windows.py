@@ -73,12 +73,12 @@ def polynomial_sums(coefficients: Array, t: Array, x: Array, values: Array, h: f
 
     cell = ((x - x[0]) / h).astype(np.int64)
     first = np.flatnonzero(np.concatenate(([True], cell[1:] != cell[:-1])))
-    centre = x[0] + (cell[first] + 0.5) * h
+    center = x[0] + (cell[first] + 0.5) * h
     edges = np.append(first, len(x))
     which = np.repeat(np.arange(len(first)), np.diff(edges))
     a = np.asarray(coefficients, dtype=np.float64)
     v, u = (np.ascontiguousarray(column) for column in values.T)
-    result: Array = walk(a, t, x, v, u, h, centre, which, edges)
+    result: Array = walk(a, t, x, v, u, h, center, which, edges)
     return result
 
 
