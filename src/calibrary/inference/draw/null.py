@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.base.errors import one_of
 from calibrary.base.numbers import in_repr
 from calibrary.base.plain import float_or_array
-from calibrary.data import Data
+from calibrary.data import Data, is_data
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.sample import Sample, sample_of
 from calibrary.inference.draw.cells import cell_problem, celled
@@ -248,7 +248,7 @@ def null_distribution(
     (0.042, 0.09)
     """
     way = as_redrawing(method, n_resamples=n_resamples, rng=rng, calibration_map=calibration_map, workers=workers)
-    if hasattr(y_prob, "read_as"):
+    if is_data(y_prob):
         y, y_prob = y_prob, None
     else:
         y = np.zeros(len(as_array(y_prob, "y_prob")), dtype=np.intp)

@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 
 from calibrary.base.errors import one_of, warn
+from calibrary.data import is_data
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Sample, Scheme
@@ -165,7 +166,7 @@ def compare(
         if y_prob_b is not None or y_true_b is not None:
             raise TypeError("several models are given by one mapping of names to predictions: leave y_prob_b out")
         return _all_pairs(metric, y_true, y_prob_a, settings, options)
-    if y_prob_b is None and hasattr(y_true, "read_as"):  # two sets of data, each complete
+    if y_prob_b is None and is_data(y_true):  # two sets of data, each complete
         pair = _pair(metric, (y_true, None), (y_prob_a, None), options, options, weight_type)
         same_units = True
     elif y_prob_b is None:
