@@ -16,8 +16,11 @@ from calibrary.data.checks import Array
 from calibrary.diagnostics.reliability import ReliabilityBins
 from calibrary.grouping import Groups, group
 from calibrary.inference.methods.bootstrap import ends
+from calibrary.lookup import catalogue
+from calibrary.metrics.machinery.measure import measure
 from calibrary.plots import style
 from calibrary.plots.data import CHECKED, FigureData, axis_names, binary_view, direction, each_model, refuse_unknown
+from calibrary.question import Question
 
 KINDS = ("line", "bar", "tilted-roof")
 ERRORS = ("se", "wilson", "clopper-pearson", "consistency")
@@ -107,7 +110,7 @@ def reliability_data(
         raise ValueError("a reliability diagram needs bins that are intervals: pass binning='width' or 'mass'")
     rng = np.random.default_rng(rng)
     low, high = _bounds(bins, error, confidence_level, rng, n_resamples)
-    ece = bins.gap_norm(1)
+    ece = float(measure(catalogue["ece"], view, Question({"binning": binning, "n_bins": n_bins, **options}, "binary")))
     ece_low, ece_high = _ece_interval(bins, ece, confidence_level, rng, n_resamples)
     shown = style.thinned(view.n, 2000)
     return ReliabilityData(
