@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.numerics.draw import generator
 
 
 def draw(truth, n=300, seed=0):
@@ -17,7 +18,7 @@ def draw(truth, n=300, seed=0):
 def test_the_band_holds_the_quantiles_of_rows_and_labels_drawn_anew():
     y, c = draw(lambda c: c**2)
     band = cal.reading_band("ece", y, c, n_resamples=59, confidence_level=0.9, rng=3)
-    rng = np.random.default_rng(3)
+    rng = generator(3, "labels")
     readings = []
     for _ in range(59):
         i = rng.integers(0, len(c), len(c))

@@ -17,6 +17,7 @@ from calibrary.inference.draw.statistic import as_statistic, read_call, together
 from calibrary.metrics.machinery.entry import ENTRIES
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
 from calibrary.metrics.machinery.measure import measure
+from calibrary.numerics.draw import generator
 from calibrary.question import Question
 
 DECLARED = {e.id: e.replicate for e in cal.catalogue.values() if e.replicate is not None}
@@ -131,8 +132,8 @@ def test_replicates_read_in_blocks_are_those_read_one_by_one(id, options, weight
     scheme = sample.null(None, {statistic.link})
     _, value = together([statistic], scheme)
     assert isinstance(value, InBlocks)
-    in_blocks = replicate(scheme, value, 1, 1200, 5)  # more than one block
-    one_by_one = replicate(scheme, value.one, 1, 1200, 5)
+    in_blocks = replicate(scheme, value, 1, 1200, np.random.default_rng(5))  # more than one block
+    one_by_one = replicate(scheme, value.one, 1, 1200, np.random.default_rng(5))
     np.testing.assert_allclose(in_blocks.values, one_by_one.values, rtol=1e-13, atol=1e-15)
 
 
@@ -161,7 +162,7 @@ def test_a_wrong_path_is_caught(monkeypatch):
 def test_averages_are_those_of_each_replicate(id, lens, average):
     _, y, p = problem(4, 40, 3)
     result = cal.interval(id, y, p, method="percentile", lens=lens, average=average, n_resamples=5, rng=7, clip=False)
-    stream = np.random.default_rng(7)
+    stream = generator(7, "rows")
     for value in result.replicates:
         rows = stream.integers(0, 40, 40)
         expected = cal.compute(id, y[rows], p[rows], lens=lens, average=average)

@@ -21,6 +21,7 @@ from calibrary.inference.draw.fast import fast
 from calibrary.inference.methods import bootstrap
 from calibrary.inference.methods.multiplicity import rank_pvalues, step_down_min_p
 from calibrary.metrics.machinery.measure import measure, numbers, views_of
+from calibrary.numerics.draw import generator
 from calibrary.question import Question
 from golden import arrays, parts
 from metric_cases import binary, detections, extra, multi, rows, rows_for_classes
@@ -72,8 +73,10 @@ ROUNDED = {("ecce_mad", data, method) for data in ("binary12", "binary_ties") fo
 def test_interval_ends_and_standard_error_equal_the_golden_stream(entry):
     y, c, _ = arrays(entry["data"])
     q = entry["params"]
-    options = {"n_resamples": q["n_resamples"], "confidence_level": q["confidence_level"], "rng": q["seed"]}
-    result = cal.interval(q["metric"], y, c, method=q["method"], clip=False, **options)
+    options = {"n_resamples": q["n_resamples"], "confidence_level": q["confidence_level"]}
+    result = cal.interval(
+        q["metric"], y, c, method=q["method"], clip=False, rng=np.random.default_rng(q["seed"]), **options
+    )
     low, high, error = entry["value"]
     assert result.standard_error == pytest.approx(error, rel=1e-9)
     if (q["metric"], entry["data"], q["method"]) not in ROUNDED:
@@ -96,7 +99,7 @@ def test_replicates_equal_to_the_estimate_count_half_where_the_golden_ends_round
     estimate = exact_walk(y, whole)
     below, at_most = sum(v < estimate for v in values), sum(v <= estimate for v in values)
     assert at_most > below  # there are exact ties
-    result = cal.interval("ecce_mad", y, c, method="bc", n_resamples=499, rng=11, clip=False)
+    result = cal.interval("ecce_mad", y, c, method="bc", n_resamples=499, rng=np.random.default_rng(11), clip=False)
     z0 = ndtri(float(Fraction(below + at_most, 998)))
     shares = ndtr(2 * z0 + ndtri(np.array([0.025, 0.975])))
     assert (result.low, result.high) == pytest.approx(np.quantile(np.array(values) / len(y) / 100, shares), rel=1e-9)
@@ -116,10 +119,11 @@ def test_monte_carlo_pvalue_equals_the_golden_one_exactly(entry):
     y, c, _ = arrays(entry["data"])
     q = entry["params"]
     method = "consistency" if q["resample_predictions"] else "monte-carlo"
-    options = {"method": method, "n_resamples": q["n_resamples"], "rng": q["seed"], "alternative": "greater"}
-    result = cal.test(q["metric"], y, c, **options)
+    options = {"method": method, "n_resamples": q["n_resamples"], "alternative": "greater"}
+    result = cal.test(q["metric"], y, c, rng=np.random.default_rng(q["seed"]), **options)
     assert result.pvalue == pytest.approx(entry["value"], abs=1e-15)
-    null = cal.null_distribution(q["metric"], c, method=method, n_resamples=q["n_resamples"], rng=q["seed"])
+    rng = np.random.default_rng(q["seed"])
+    null = cal.null_distribution(q["metric"], c, method=method, n_resamples=q["n_resamples"], rng=rng)
     assert null.pvalue(result.statistic) == result.pvalue
 
 
@@ -135,9 +139,8 @@ def test_null_labels_equal_the_golden_draw(entry):
 def test_paired_bootstrap_equals_the_golden_one(entry):
     y, c, _ = arrays(entry["data"])
     q = entry["params"]
-    r = cal.compare(
-        q["metric"], y, c, second_model(c), interval="percentile", n_resamples=q["n_resamples"], rng=q["seed"]
-    )
+    rng = np.random.default_rng(q["seed"])
+    r = cal.compare(q["metric"], y, c, second_model(c), interval="percentile", n_resamples=q["n_resamples"], rng=rng)
     assert [r.difference, r.low, r.high] == pytest.approx(entry["value"][:3], rel=1e-9, abs=1e-12)
     assert r.pvalue == pytest.approx(entry["value"][3], abs=1e-15)
 
@@ -146,7 +149,8 @@ def test_paired_bootstrap_equals_the_golden_one(entry):
 def test_swap_test_equals_the_golden_one(entry):
     y, c, _ = arrays(entry["data"])
     q = entry["params"]
-    r = cal.compare(q["metric"], y, c, second_model(c), method="swap", n_resamples=q["n_resamples"], rng=q["seed"])
+    rng = np.random.default_rng(q["seed"])
+    r = cal.compare(q["metric"], y, c, second_model(c), method="swap", n_resamples=q["n_resamples"], rng=rng)
     assert r.difference == pytest.approx(entry["value"][0], rel=1e-9)
     assert r.pvalue == pytest.approx(entry["value"][1], abs=1e-15)
     assert "exchangeable" in r.note
@@ -157,8 +161,9 @@ def test_step_down_min_p_equals_the_golden_one(entry):
     y, c, _ = arrays(entry["data"])
     q = entry["params"]
     metrics = [abs_mean_gap if m == "abs_mean_gap" else m for m in q["metrics"]]
+    draws = {"n_resamples": q["n_resamples"]}
     values = np.column_stack(
-        [cal.null_distribution(m, c, n_resamples=q["n_resamples"], rng=q["seed"]).values for m in metrics]
+        [cal.null_distribution(m, c, rng=np.random.default_rng(q["seed"]), **draws).values for m in metrics]
     )
     observed = np.array([abs_mean_gap(y, c) if callable(m) else cal.compute(m, y, c) for m in metrics])
     raw, adjusted = step_down_min_p(observed, values, ["greater"] * 3)
@@ -220,7 +225,7 @@ def test_interval_of_every_metric_is_that_of_its_values_on_resampled_rows(entry)
         pytest.skip("does not apply: an interval around it means nothing, and is refused")
     for y, p, kw in problems(entry):
         result = cal.interval(entry.id, y, p, method="basic", n_resamples=N_FEW, rng=5, **kw)
-        rng = np.random.default_rng(5)
+        rng = generator(5, "rows")
         drawn = [rng.integers(0, len(y), len(y)) for _ in range(N_FEW)]
         same(result.replicates, [literal(entry, y[i], p[i], rows(kw, i)) for i in drawn], entry)
         np.testing.assert_allclose(np.atleast_1d(result.estimate), literal(entry, y, p, kw), rtol=1e-9, atol=1e-11)
@@ -239,7 +244,7 @@ def test_monte_carlo_test_of_every_metric_is_that_of_its_values_on_redrawn_label
                 cal.test(entry.id, y, p, **options)
             continue
         result = cal.test(entry.id, y, p, **options)
-        rng = np.random.default_rng(6)
+        rng = generator(6, "labels")
         drawn = [drawn_labels(rng.random(len(y)), p) for _ in range(N_FEW)]
         expected = [literal(entry, y_null, p, kw) for y_null in drawn]
         same(result.null.values, expected, entry)
@@ -257,7 +262,7 @@ def test_consistency_resampling_draws_rows_then_labels(id, lens, classes):
         pytest.skip("does not apply: not through this lens")
     y, p = sample(60, 1, grid=20) if classes == 2 else multi(60, 3)
     result = cal.test(id, y, p, method="consistency", n_resamples=5, rng=7, lens=lens)
-    rng = np.random.default_rng(7)
+    rng = generator(7, "labels")
     for value in result.null.values:
         i = rng.integers(0, 60, 60)
         labels = drawn_labels(rng.random(60), p[i])
@@ -286,12 +291,12 @@ def test_importance_weights_travel_with_their_rows():
     y, c = sample(40, 3)
     w = np.random.default_rng(0).random(40) + 0.1
     result = cal.interval("ks", y, c, sample_weight=w, weight_type="importance", n_resamples=4, rng=2, method="basic")
-    rng = np.random.default_rng(2)
+    rng = generator(2, "rows")
     for value in result.replicates:
         i = rng.integers(0, 40, 40)
         assert value == pytest.approx(cal.compute("ks", y[i], c[i], sample_weight=w[i]))
     null = cal.null_distribution("ks", c, sample_weight=w, weight_type="importance", n_resamples=3, rng=2)
-    rng = np.random.default_rng(2)
+    rng = generator(2, "labels")
     for value in null.values:
         assert value == pytest.approx(cal.compute("ks", (rng.random(40) < c).astype(int), c, sample_weight=w))
     with pytest.raises(ValueError, match="not a whole number"):
@@ -339,11 +344,11 @@ class TestShortcuts:
         y, p = sample(70, 6, grid=12) if classes == 2 else multi(70, 3)
         result = cal.interval("ece", y, p, norm=norm, n_resamples=5, rng=3, n_bins=8, **options, method="basic")
         null = cal.null_distribution("ece", p, norm=norm, n_resamples=5, rng=3, n_bins=8, **options)
-        rng = np.random.default_rng(3)
+        rng = generator(3, "rows")
         for value in result.replicates:
             i = rng.integers(0, 70, 70)
             assert value == pytest.approx(cal.compute("ece", y[i], p[i], norm=norm, n_bins=8, **options), abs=1e-12)
-        rng = np.random.default_rng(3)
+        rng = generator(3, "labels")
         for value in null.values:
             drawn = drawn_labels(rng.random(70), p)
             assert value == pytest.approx(cal.compute("ece", drawn, p, norm=norm, n_bins=8, **options), abs=1e-12)
@@ -352,7 +357,7 @@ class TestShortcuts:
         y, p = multi(80, 3)
         # the largest class-wise score is not the mean over rows of the largest
         result = cal.interval("bs", y, p, lens="class-wise", average="max", n_resamples=5, rng=0, method="basic")
-        rng = np.random.default_rng(0)
+        rng = generator(0, "rows")
         for value in result.replicates:
             i = rng.integers(0, 80, 80)
             assert value == pytest.approx(cal.compute("bs", y[i], p[i], lens="class-wise", average="max"))
@@ -362,7 +367,7 @@ class TestShortcuts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = cal.interval("nll", y, c, n_resamples=30, rng=0, method="basic")
-        rng = np.random.default_rng(0)
+        rng = generator(0, "rows")
         drawn_zero = [0 in rng.integers(0, 5, 5) for _ in range(30)]
         np.testing.assert_array_equal(np.isinf(result.replicates), drawn_zero)
 
@@ -387,7 +392,8 @@ def test_a_generator_is_used_and_advanced_and_no_seed_is_random():
     rng = np.random.default_rng(0)
     first = cal.interval("bs", y, c, n_resamples=9, rng=rng, method="basic")
     second = cal.interval("bs", y, c, n_resamples=9, rng=rng, method="basic")
-    assert first.low == cal.interval("bs", y, c, n_resamples=9, rng=0, method="basic").low
+    again = cal.interval("bs", y, c, n_resamples=9, rng=np.random.default_rng(0), method="basic")
+    assert first.low == again.low
     assert first.low != second.low
     assert not np.array_equal(
         cal.interval("bs", y, c, n_resamples=9, method="basic").replicates,
@@ -444,7 +450,7 @@ class TestInterval:
         from scipy import stats
 
         y, c = sample(60, 10)
-        ours = cal.interval("bs", y, c, method="bca", n_resamples=199, rng=4)
+        ours = cal.interval("bs", y, c, method="bca", n_resamples=199, rng=np.random.default_rng(4))
         theirs = stats.bootstrap(
             (y, c), lambda y, c, axis=-1: np.mean((y - c) ** 2, axis=axis), paired=True, vectorized=True,
             n_resamples=199, method="BCa", rng=np.random.default_rng(4),
@@ -547,7 +553,7 @@ class TestUserMetrics:
 
         result = cal.interval(metric, y, c, site=site, power=2, n_resamples=5, rng=0, method="basic")
         assert set(seen) == {(40, 2)}
-        rng = np.random.default_rng(0)
+        rng = generator(0, "rows")
         i = rng.integers(0, 40, 40)
         assert result.replicates[0] == pytest.approx(np.mean((np.abs(y - c)[i] ** 2)[site[i] == 1]))
         with pytest.raises(ValueError, match="groups has 3 rows"):
@@ -684,7 +690,7 @@ class TestNull:
     def test_multi_class_labels_are_drawn_before_the_lens(self):
         p = multi(50, 4)[1]
         null = cal.null_distribution("ks", p, lens="pairwise", n_resamples=3, rng=1)
-        rng = np.random.default_rng(1)
+        rng = generator(1, "labels")
         for value in null.values:
             labels = drawn_labels(rng.random(50), p)
             assert value == pytest.approx(cal.compute("ks", labels, p, lens="pairwise"))
@@ -818,12 +824,12 @@ class TestMany:
             y, c, metrics=self.METRICS, intervals=True, tests=True, primary="ece", n_resamples=99, rng=0
         )
         # labels are redrawn from the same generator, after the rows of the metrics that resample them
-        rng = np.random.default_rng(0)
+        rng = generator(0, "table")
         rng.integers(0, 80, (99, 80))
         alone = cal.interval("ks", y, c, n_resamples=99, rng=rng, method="inversion")
         row = table.row("ecce_mad")
         assert (row.low, row.high, row.standard_error) == pytest.approx((alone.low, alone.high, alone.standard_error))
-        rng = np.random.default_rng(0)
+        rng = generator(0, "table")
         rng.integers(0, 80, (99, 80))
         drawn = cal.test("ks", y, c, method="monte-carlo", n_resamples=99, rng=rng)
         assert row.pvalue == pytest.approx(drawn.pvalue)
@@ -1026,7 +1032,7 @@ def test_detection_metrics_resample_images_and_redraw_outcomes(entry):
     result = cal.interval(entry.id, found, n_resamples=6, rng=0, method="basic")
     assert np.isfinite(np.atleast_1d(result.replicates)).any()
     if entry.fixed is None and entry.weights == "repetition":
-        rng = np.random.default_rng(0)
+        rng = generator(0, "rows")
         for value in result.replicates:
             counts = np.bincount(rng.integers(0, found.n_images, found.n_images), minlength=found.n_images)
             assert value == pytest.approx(entry(found.reweighted(counts)), rel=1e-9, nan_ok=True)
@@ -1035,7 +1041,7 @@ def test_detection_metrics_resample_images_and_redraw_outcomes(entry):
             cal.test(entry.id, found, method="monte-carlo", n_resamples=3)
         return
     drawn = cal.test(entry.id, found, method="monte-carlo", n_resamples=4, rng=1)
-    rng = np.random.default_rng(1)
+    rng = generator(1, "labels")
     for value in drawn.null.values:
         assert value == pytest.approx(
             entry(found.null_draw(rng, "threshold" if entry.link == "option" else entry.link)), rel=1e-9, nan_ok=True
@@ -1046,7 +1052,7 @@ def test_detection_metrics_resample_images_and_redraw_outcomes(entry):
 def test_classifier_metrics_of_detections_resample_images_too():
     found = detections()
     result = cal.interval("ece", found, n_resamples=5, rng=0, method="basic")
-    rng = np.random.default_rng(0)
+    rng = generator(0, "rows")
     expected = []
     for value in result.replicates:
         counts = np.bincount(rng.integers(0, found.n_images, found.n_images), minlength=found.n_images)
@@ -1080,7 +1086,7 @@ def test_frozen_options_are_chosen_on_the_original_rows_and_kept(entry):
         assert chosen
         if len(views) == 1:
             result = cal.interval(entry.id, y, p, method="basic", n_resamples=4, rng=5, **kw)
-            rng = np.random.default_rng(5)
+            rng = generator(5, "rows")
             drawn = [rng.integers(0, len(y), len(y)) for _ in range(4)]
             same(
                 result.replicates,
@@ -1094,7 +1100,7 @@ def test_frozen_options_are_chosen_on_the_original_rows_and_kept(entry):
 @pytest.mark.parametrize(("bandwidth", "times"), [("loo-mle", 2), ("cv", 6)])
 def test_widths_that_redrawn_labels_do_not_change_are_chosen_once(id, bandwidth, times, monkeypatch):
     y, c = sample(60, 5)
-    rng = np.random.default_rng(0)
+    rng = generator(0, "labels")
     drawn = [drawn_labels(rng.random(60), c) for _ in range(5)]
     expected = [cal.compute(id, labels, c, bandwidth=bandwidth) for labels in drawn]
     chosen = []
@@ -1115,7 +1121,7 @@ def test_widths_that_redrawn_labels_do_not_change_are_chosen_once(id, bandwidth,
 @pytest.mark.parametrize("lens", ["pairwise", "class-wise", "top-label"])
 def test_redrawn_labels_with_several_classes_give_the_metric_of_those_labels(lens):
     y, p = multi(40, 3)
-    rng = np.random.default_rng(0)
+    rng = generator(0, "labels")
     drawn = [drawn_labels(rng.random(len(y)), p) for _ in range(4)]
     expected = [cal.compute("bkde", labels, p, lens=lens) for labels in drawn]
     r = cal.test("bkde", y, p, lens=lens, method="monte-carlo", n_resamples=4, rng=0)
@@ -1133,7 +1139,7 @@ def test_bandwidth_of_detections_is_chosen_once(average):
     assert all(chosen.values())
     assert measure(entry, found, question) == pytest.approx(entry(found, average=average))
     result = cal.interval("l1cbod", found, average=average, n_resamples=4, rng=0, method="basic")
-    rng = np.random.default_rng(0)
+    rng = generator(0, "rows")
     for value in result.replicates:
         counts = np.bincount(rng.integers(0, found.n_images, found.n_images), minlength=found.n_images)
         assert value == pytest.approx(measure(entry, found.reweighted(counts), question), rel=1e-9)

@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 
 import calibrary as cal
 from calibrary.inference.overall.sequential import _PATH, ALTERNATIVES, Alternative, log_ratios
+from calibrary.numerics.draw import generator
 from golden import arrays, assert_close, parts, weights_of
 
 
@@ -267,7 +268,7 @@ def ehl_slowly(y, c, seen):
 def test_ehl_is_the_mean_over_random_halves(decimals):
     y, c = stream(200, slope=0.7)
     c = np.clip(np.round(c, decimals), 0.01, 0.99)
-    rng, values = np.random.default_rng(4), []
+    rng, values = generator(4, "halves"), []
     for _ in range(3):
         seen = np.zeros(200, dtype=bool)
         seen[rng.permutation(200)[:100]] = True

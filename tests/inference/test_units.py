@@ -12,6 +12,7 @@ from calibrary.base.errors import heard
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods.units import _with_residuals
 from calibrary.lookup import catalogue
+from calibrary.numerics.draw import generator
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +70,7 @@ def test_a_unit_bootstrap_is_that_of_units_written_out():
     y, c, unit = clustered(1, 40, 5, spread=0.1)
     for id in ("bs", "ici"):  # weighted rows, and rows written out
         result = cal.interval(id, y, c, units=unit, method="percentile", n_resamples=9, rng=3)
-        rng = np.random.default_rng(3)
+        rng = generator(3, "rows")
         drawn = [rng.integers(0, 40, 40) for _ in range(9)]
         rows = [np.sort(np.concatenate([np.flatnonzero(unit == u) for u in units])) for units in drawn]
         expected = [cal.compute(id, y[i], c[i]) for i in rows]
@@ -91,7 +92,7 @@ def test_blocks_draw_runs():
     rng = np.random.default_rng(0)
     y, c = rng.integers(0, 2, 100), rng.random(100)
     result = cal.interval("bs", y, c, blocks=8, n_resamples=9, method="percentile", rng=4)
-    rng = np.random.default_rng(4)
+    rng = generator(4, "rows")
     starts = [rng.integers(0, 93, 13) for _ in range(9)]
     rows = [(s[:, None] + np.arange(8)).ravel()[:100] for s in starts]
     assert result.replicates == pytest.approx([cal.compute("bs", y[i], c[i]) for i in rows])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.numerics.draw import generator
 from golden import arrays, detection_file
 from metric_cases import ENTRIES, binary, extra, multi, numbers, quiet, rows, same
 
@@ -120,7 +121,7 @@ def test_intervals_and_tests_of_the_mean_over_parts():
     y, c = data.y_true, data.y_prob
     found = cal.interval("ece", y, c, method="basic", by=data.topic, n_resamples=29, rng=0)
     assert found.estimate == pytest.approx(float(cal.expected_calibration_error(y, c, by=data.topic)))
-    rng = np.random.default_rng(0)
+    rng = generator(0, "rows")
     i = rng.integers(0, len(y), len(y))
     first = float(cal.expected_calibration_error(y[i], c[i], by=data.topic[i]))
     assert found.replicates[0] == pytest.approx(first, rel=1e-9)

@@ -11,6 +11,7 @@ import pytest
 
 import calibrary as cal
 import definitions
+from calibrary.numerics.draw import generator
 from definitions import DEFINITIONS
 from golden import arrays, assert_close, entries, keywords, number
 
@@ -475,7 +476,7 @@ def test_bootstrap_replicates_are_the_definition_of_the_rows_drawn(id, data):
     y, p = (x[: DEFINITIONS[id].most] for x in DATA[data]())
     if p.ndim == 2 and ENTRIES[id].default_lens == "binary":
         pytest.skip("does not apply: of two classes only")
-    rng = np.random.default_rng(5)
+    rng = generator(5, "rows")
     drawn = [rng.integers(0, len(y), len(y)) for _ in range(4)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -487,7 +488,7 @@ def test_bootstrap_replicates_are_the_definition_of_the_rows_drawn(id, data):
 @pytest.mark.parametrize("id", [id for id in REPLICATED if ENTRIES[id].null])
 def test_null_replicates_are_the_definition_of_the_labels_drawn(id):
     y, c = (x[: DEFINITIONS[id].most] for x in DATA["hundredths"]())
-    rng = np.random.default_rng(6)
+    rng = generator(6, "labels")
     drawn = [(rng.random(len(y)) < c).astype(int) for _ in range(4)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -55,10 +55,10 @@ def test_the_regret_by_chance_is_that_of_redrawn_labels():
     y = (rng.random(400) < c).astype(int)
     d = plots.decision_data(y, c, n_resamples=200, rng=2)
     slow = np.zeros(len(d.threshold))
-    for _ in range(60):
+    for _ in range(200):
         drawn = (rng.random(400) < c).astype(int)
         curve = cal.regret_curve(drawn, c)
-        slow += np.interp(d.threshold, curve.threshold, curve.regret) / 60
+        slow += np.interp(d.threshold, curve.threshold, curve.regret) / 200
     np.testing.assert_allclose(d.regret_null, slow, atol=0.15 * slow.max())
 
 

@@ -140,11 +140,22 @@ def test_empty_bins_are_skipped():
     assert "10 equal-width bins (2 used)" in words(plots.plot_reliability(d).figure)
 
 
-def test_interval_of_ece_is_the_bootstrap_interval(synthetic):
+@pytest.mark.parametrize("options", [{}, {"binning": "mass", "n_bins": 7}, {"edges": [0, 0.2, 0.7, 1]}])
+def test_interval_of_ece_is_that_of_the_same_question(synthetic, options):
     y, c, _ = synthetic
-    d = plots.reliability_data(y, c, n_resamples=4000)
-    full = cal.interval("ece", y, c, method="basic", n_resamples=4000, rng=1)
-    np.testing.assert_allclose([d.ece_low, d.ece_high], [full.low, full.high], atol=0.0025)
+    for weight in (None, 1 + np.arange(len(y)) % 3):
+        asked = {"n_resamples": 39, "rng": 1, "confidence_level": 0.9, "sample_weight": weight, **options}
+        d = plots.reliability_data(y, c, **asked)
+        assert (d.ece_low, d.ece_high) == tuple(cal.interval("ece", y, c, **asked))
+
+
+def test_an_interval_is_left_out_where_nobody_asks_or_too_little_is_drawn(synthetic):
+    y, c, _ = synthetic
+    for given in ({"n_resamples": 0}, {"n_resamples": 18}, {"interval": False}):
+        assert np.isnan(plots.reliability_data(y, c, **given).ece_low)
+    assert np.isfinite(plots.reliability_data(y, c, n_resamples=19).ece_high)
+    shares = plots.reliability_data(y, c, sample_weight=np.linspace(0.5, 1.5, len(y)), n_resamples=19)
+    assert np.isfinite(shares.ece_high)
 
 
 def test_intervals_of_a_frequency_are_those_of_scipy():

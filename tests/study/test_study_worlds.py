@@ -284,7 +284,7 @@ def test_objectives_and_sweep():
 
 
 def test_mine_tells_what_a_metric_is_worth_here():
-    y, p = study.World("wide", "temperature 0.4").sample(400, rng=0)
+    y, p = study.World("wide", "temperature 0.4").sample(400, rng=1)
 
     def bias(y, p):
         return abs(y.mean() - p.mean())

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.numerics.draw import generator
 from calibrary.study import temperature_sweep
 
 TRUTH = np.random.default_rng(5).beta(0.8, 0.8, 1500)
@@ -14,7 +15,7 @@ STEPS = [0.25, 0.5, 1.0, 2.0, 4.0]
 
 def test_a_reading_is_the_metric_on_logits_divided_by_the_temperature():
     sweep = temperature_sweep(["ece", "spiegelhalter"], TRUTH, temperatures=STEPS, n_repeats=2, rng=1)
-    rng = np.random.default_rng(1)
+    rng = generator(1, "labels")
     labels = [(rng.random(1500) < TRUTH).astype(int) for _ in range(2)]
     for k, t in enumerate(STEPS):
         p = 1 / (1 + ((1 - TRUTH) / TRUTH) ** (1 / t))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrary.base.errors import whole
 from calibrary.base.numbers import number
@@ -13,6 +14,7 @@ from calibrary.data.checks import Array
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic, only_view
 from calibrary.grouping import Groups, group
+from calibrary.inference.draw.bands import on_labels
 from calibrary.metrics.bins.bin_options import Bins
 from calibrary.metrics.bins.expected import expected_calibration_error
 from calibrary.metrics.machinery.declare import Result
@@ -91,11 +93,8 @@ def confidence_direction(
     view = only_view(views, "a direction")
     groups = group(view, **options)
     over, under = _parts(groups, groups.residual[None])
-    draws, generator = whole("n_resamples", n_resamples), np.random.default_rng(rng)
-    if view.n > _MANY_ROWS:
-        drawn = _redrawn_by_bins(groups, draws, generator)
-    else:
-        drawn = np.stack([_redrawn(groups, generator) for _ in range(draws)])
+    draws = whole("n_resamples", n_resamples)
+    drawn = (_redrawn_by_bins if view.n > _MANY_ROWS else _redrawn)(groups, draws, rng)
     null_over, null_under = _parts(groups, drawn)
     over_p, under_p = (
         float((1 + np.sum(null >= seen - 1e-12)) / (draws + 1))
@@ -114,21 +113,23 @@ def _parts(groups: Groups, residual: Array) -> tuple[Array, Array]:
     return -np.minimum(residual, 0.0).sum(axis=1) / total, np.maximum(residual, 0.0).sum(axis=1) / total
 
 
-def _redrawn_by_bins(groups: Groups, draws: int, rng: np.random.Generator) -> Array:
-    """The same for many draws at once: the ones of a bin are Binomial(n, mean confidence), never less scattered."""
+def _redrawn_by_bins(groups: Groups, draws: int, rng: Any) -> Array:
+    """The same as below with the rows of a bin drawn together, from its mean confidence: never less scattered."""
     view = groups.view
     weight = np.ones(view.n) if view.w is None else view.counts("redrawing labels")
     n = np.bincount(groups.index, weight, minlength=len(groups))
     expected = np.bincount(groups.index, weight * view.c, minlength=len(groups))
     mean = np.clip(expected / np.maximum(n, 1.0), 0.0, 1.0)
-    ones = np.asarray(rng.binomial(n.astype(np.int64), mean, size=(draws, len(groups))), dtype=np.float64)
-    return ones - expected
+    return on_labels(lambda events: events - expected, n.astype(np.int64), mean, draws, rng)
 
 
-def _redrawn(groups: Groups, rng: np.random.Generator) -> Array:
+def _redrawn(groups: Groups, draws: int, rng: Any) -> Array:
     """Sums of label less confidence in every group, for labels drawn from the confidences; of each copy of a row."""
     view = groups.view
-    if view.w is None:
-        return groups.sum((rng.random(view.n) < view.c) - view.c)
-    ones = rng.binomial(view.counts("redrawing labels").astype(np.int64), view.c)
-    return np.asarray(np.bincount(groups.index, ones - view.w * view.c, minlength=len(groups)), dtype=np.float64)
+    copies = None if view.w is None else view.counts("redrawing labels").astype(np.int64)
+    expected = view.c if copies is None else copies * view.c
+
+    def sums(events: NDArray[Any]) -> Array:
+        return np.bincount(groups.index, events - expected, minlength=len(groups)).astype(np.float64)
+
+    return on_labels(sums, copies, view.c, draws, rng)

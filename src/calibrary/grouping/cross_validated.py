@@ -11,6 +11,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, Intervals
 from calibrary.grouping.groups import Groups
+from calibrary.numerics.draw import shuffled_as_published
 from calibrary.numerics.sums.segment_sums import segment_sums
 
 #: The map inside a bin.
@@ -106,12 +107,7 @@ class CrossValidated(Grouping):
             order = np.lexsort((view.y, view.c))
             parts = [order[f :: self.cv] for f in range(self.cv)]
         else:
-            shuffled = np.arange(view.n)
-            if isinstance(self.rng, int | np.integer):
-                np.random.RandomState(int(self.rng)).shuffle(shuffled)
-            else:
-                np.random.default_rng(self.rng).shuffle(shuffled)
-            parts = np.array_split(shuffled, self.cv)
+            parts = np.array_split(shuffled_as_published(view.n, self.rng), self.cv)
         return [Predictions(view.y[rows], view.c[rows]).sorted for rows in parts]
 
     def _edges(self, c: Array, held: Array) -> Array:

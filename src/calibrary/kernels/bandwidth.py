@@ -12,6 +12,7 @@ from calibrary.base.errors import one_of, suggest, warn
 from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.kernels.density import Kernel
+from calibrary.numerics.draw import shuffled
 from calibrary.numerics.sums.beta import leave_one_out_beta_sums
 from calibrary.numerics.sums.pair_median import median_distance, median_vector_distance
 
@@ -303,7 +304,7 @@ def _leave_one_out_error(view: Predictions, kernel: Kernel, h: float, weight_typ
 def _fold_errors(view: Predictions, kernel: Kernel, widths: Array, folds: int, rng: Any) -> list[float]:
     if not 2 <= folds <= view.n:
         raise ValueError(f"cv={folds!r} must be between 2 and the number of rows, {view.n}")
-    fold = np.random.default_rng(rng).permutation(np.arange(view.n) % folds)
+    fold = shuffled(view.n, rng, "folds") % folds
     s = view.sorted
     w = _weights(s)
     errors = np.zeros(len(widths))

@@ -16,6 +16,7 @@ from calibrary.base.errors import whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.maps import as_map, fit_map
+from calibrary.numerics.draw import shuffled
 
 #: From this many rows on an isotonic map is worth its variance; below, the beta map with three parameters.
 ISOTONIC_FROM = 300
@@ -46,8 +47,7 @@ def dealt_once(view: Predictions, folds: Any, rng: Any) -> Any:
     """The fold of every row of the input: what a bootstrap must keep, so that copies of one row share a fold."""
     if np.ndim(folds):
         return folds
-    fold = np.random.default_rng(rng).permutation(view.n_input)
-    fold %= folds
+    fold = shuffled(view.n_input, rng, "folds") % folds
     return fold.astype(np.min_scalar_type(folds))
 
 

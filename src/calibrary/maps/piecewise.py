@@ -18,6 +18,7 @@ from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit
+from calibrary.numerics.draw import shuffled_as_published
 from calibrary.numerics.solve.newton import minimize_nearby
 
 _RIDGE = 1e-8
@@ -170,10 +171,8 @@ class _Piecewise(CalibrationMap):
 
 def _folds(n: int, n_folds: int, rng: Any) -> Indices:
     """Fold of every row: scikit-learn's shuffled KFold."""
-    index = np.arange(n)
-    (rng if isinstance(rng, np.random.Generator) else np.random.RandomState(rng)).shuffle(index)
     fold = np.empty(n, dtype=np.intp)
-    for f, part in enumerate(np.array_split(index, n_folds)):
+    for f, part in enumerate(np.array_split(shuffled_as_published(n, rng), n_folds)):
         fold[part] = f
     return fold
 

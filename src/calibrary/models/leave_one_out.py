@@ -14,6 +14,7 @@ from calibrary.base.errors import one_of
 from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices, as_array, as_floats, softmax
 from calibrary.metrics.point.individual import interval_middles
+from calibrary.numerics.draw import generator
 
 __all__ = ["JackknifePredictions", "jackknife_predictions"]
 
@@ -420,7 +421,7 @@ def _network_solve(loss: Any, theta: Any, g: Array, damp: float) -> Array:
         return result
 
     H_times = LinearOperator((P, P), matvec=apply, dtype=np.float64)
-    start = np.random.default_rng(0).standard_normal(P)
+    start = generator(0, "first vector").standard_normal(P)
     if eigsh(H_times, k=1, which="SA", v0=start, tol=1e-2, return_eigenvectors=False)[0] <= 0:
         raise _not_definite()
     steps = []

@@ -15,7 +15,11 @@ from calibrary.plots.reliability import BINS, ReliabilityData, draw_line, reliab
 def class_data(
     y_true: Any, y_prob: Any = None, *, lens: Any = "class-wise", n_bins: int = 10, **options: Any
 ) -> dict[str, ReliabilityData]:
-    """The bins of every class (or pair) by its name; options are those of :func:`reliability_data`."""
+    """The bins of every class (or pair) by its name; options are those of :func:`reliability_data`.
+
+    The interval of each ECE is found only with ``interval=True``: the small diagrams do not show it.
+    """
+    options.setdefault("interval", False)
     checked = {k: options.pop(k) for k in ("sample_weight", "labels", "pos_label") if k in options}
     p = predictions(y_true, y_prob, **checked)
     views = p.through(as_lens(lens, options.pop("r", None)))

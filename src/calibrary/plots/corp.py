@@ -10,6 +10,7 @@ import numpy as np
 from calibrary.base.errors import one_of
 from calibrary.data.checks import Array
 from calibrary.diagnostics.decomposition import score_decomposition
+from calibrary.inference.draw.bands import on_rows_and_labels, pointwise
 from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.metrics.curve.honest import honest_bounds
 from calibrary.plots import style
@@ -69,7 +70,7 @@ def corp_data(
     elif band is not None:
         some = cells(view)
         truth = some.c if band == "consistency" else np.interp(some.c, ties.c, fit)
-        at_cells = _band(some, truth, n_resamples, confidence_level, np.random.default_rng(rng))
+        at_cells = _band(some, truth, n_resamples, confidence_level, rng)
         low, high = (np.interp(ties.c, some.c, end) for end in at_cells)
     parts: Any = score_decomposition(view, lens="binary")
     return CorpData(
@@ -79,23 +80,17 @@ def corp_data(
     )  # fmt: skip
 
 
-def _band(
-    some: ConfidenceCells, truth: Array, draws: int, level: float, rng: np.random.Generator
-) -> tuple[Array, Array]:
+def _band(some: ConfidenceCells, truth: Array, draws: int, level: float, rng: Any) -> tuple[Array, Array]:
     """Pointwise quantiles of isotonic fits to resampled predictions with labels drawn from ``truth``, made monotone."""
     from scipy.optimize import isotonic_regression
 
-    n = max(round(some.weight.sum()), 1)
-    share = some.weight / some.weight.sum()
-    truth = np.clip(truth, 0, 1)
-    fits = np.empty((draws, len(truth)))
-    for b in range(draws):
-        count = rng.multinomial(n, share)
+    def fit(count: Any, events: Any) -> Array:
         used = np.flatnonzero(count)
-        positive = rng.binomial(count[used], truth[used])
-        fitted = isotonic_regression(positive / count[used], weights=count[used].astype(float)).x
-        fits[b] = np.interp(some.c, some.c[used], fitted)
-    low, high = np.quantile(fits, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        fitted = isotonic_regression(events[used] / count[used], weights=count[used].astype(float)).x
+        spread: Array = np.interp(some.c, some.c[used], fitted)
+        return spread
+
+    low, high = pointwise(on_rows_and_labels(fit, some.weight, np.clip(truth, 0, 1), draws, rng), level)
     return np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
 
 

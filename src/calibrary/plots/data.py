@@ -18,6 +18,8 @@ from calibrary.data import is_data
 from calibrary.data.checks import Array
 from calibrary.data.lens import Lens, as_lens
 from calibrary.data.predictions import Predictions, predictions
+from calibrary.inference.draw.resampling import alpha_of, least_draws
+from calibrary.inference.verbs.interval import interval
 
 #: Resampled figures merge confidences closer than this fraction: far below their Monte-Carlo noise.
 CELLS = 4096
@@ -85,6 +87,28 @@ def binary_view(
     if views.several or not views.views[0].binary:
         raise ValueError(f"lens={chosen.name!r} gives several views: a diagram shows one, use plots.small_multiples")
     return views.views[0], (y_true.own_view if is_data(y_true) else None) or chosen.name
+
+
+def interval_of(
+    metric: str,
+    y_true: Any,
+    y_prob: Any,
+    *,
+    n_resamples: int,
+    confidence_level: float,
+    sample_weight: Any = None,
+    **question: Any,
+) -> tuple[float, float]:
+    """The ends of a metric's interval, as :func:`calibrary.interval` gives them; NaN where too little may be drawn."""
+    if n_resamples < least_draws(alpha_of(confidence_level)):
+        return np.nan, np.nan
+    if sample_weight is not None:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+        question |= {"sample_weight": sample_weight}
+        question |= {} if (weight == np.rint(weight)).all() else {"weight_type": "importance"}
+    question |= {"n_resamples": n_resamples, "confidence_level": confidence_level}
+    found = interval(metric, y_true, y_prob, **question)
+    return float(found.low), float(found.high)
 
 
 Made = TypeVar("Made", bound=FigureData)

@@ -13,7 +13,8 @@ from calibrary.base.errors import one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.diagnostics.decisions import checked_thresholds, decision_curve, murphy_curve, regret_curve
-from calibrary.metrics.decision.cost import CostCurve, cost_curve, cost_of
+from calibrary.inference.draw.bands import on_labels
+from calibrary.metrics.decision.cost import cost_curve, cost_of
 from calibrary.metrics.decision.regret import Regret
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, cells, each_model
@@ -92,7 +93,7 @@ def decision_data(
     c = view.ties.c
     return DecisionData(
         t, curve.net_benefit, curve.low, curve.high, curve.treat_all,
-        regret.threshold[corner], regret.regret[corner], _null_regret(view, t, n_resamples, np.random.default_rng(rng)),
+        regret.threshold[corner], regret.regret[corner], _null_regret(view, t, n_resamples, rng),
         c[style.thinned(len(c), 500)], used, benefit,
         curve.prevalence, regret.decision_loss, regret.worst, view.total, name, confidence_level, standardized, axis,
     )  # fmt: skip
@@ -118,24 +119,22 @@ def _span(view: Predictions) -> tuple[float, float]:
     return float(np.clip(low, 1e-5, 0.3)), float(np.clip(high, 0.7, 1 - 1e-5))
 
 
-def _null_regret(view: Predictions, t: Array, draws: int, rng: np.random.Generator) -> Array:
+def _null_regret(view: Predictions, t: Array, draws: int, rng: Any) -> Array:
     """Mean regret at t of labels drawn from the confidences (merged into cells where there are very many)."""
     from scipy.optimize import isotonic_regression
 
     if not draws:
         return np.full(len(t), np.nan)
     some = cells(view)
-    n = np.maximum(np.rint(some.weight), 1).astype(np.int64)
-    total = np.zeros(len(t))
-    for _ in range(draws):
-        ones = rng.binomial(n, np.clip(some.c, 0.0, 1.0)).astype(np.float64)
-        fitted = isotonic_regression(ones / n, weights=n.astype(np.float64)).x
-        total += Regret(_curve(some.c, n, ones), _curve(fitted, n, ones)).at(t)
-    return total / draws
+    n = np.maximum(np.rint(some.weight), 1.0)
 
+    def regret(events: Any) -> Array:
+        ones = events.astype(np.float64)
+        fitted = isotonic_regression(ones / n, weights=n).x
+        return Regret(cost_curve(some.c, n, ones), cost_curve(fitted, n, ones)).at(t)
 
-def _curve(score: Array, n: Any, ones: Array) -> CostCurve:
-    return cost_curve(score, n.astype(np.float64), ones)
+    mean: Array = on_labels(regret, n.astype(np.int64), np.clip(some.c, 0.0, 1.0), draws, rng).mean(axis=0)
+    return mean
 
 
 # -- drawing ------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import EqualWidth
 from calibrary.metrics.segments.grouping_loss import leaf_of_each
+from calibrary.numerics.draw import shuffled
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, axis_names, binary_view
 from calibrary.plots.reliability import clopper_pearson
@@ -69,7 +70,7 @@ def grouping_data(
     x = x[:, None] if x.ndim == 1 else x
     index = EqualWidth(n_bins, "right").fit(view.c).assign(view.c)
     training = np.zeros(view.n, dtype=bool)
-    training[np.random.default_rng(rng).permutation(view.n)[: round((1 - test_size) * view.n)]] = True
+    training[shuffled(view.n, rng, "halves")[: round((1 - test_size) * view.n)]] = True
     leaves: list[list[float]] = []
     curve: list[list[float]] = []
     for b in range(n_bins):

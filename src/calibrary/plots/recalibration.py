@@ -97,7 +97,7 @@ def recalibration_data(
     >>> y, p, _ = cal.datasets.breast_cancer()
     >>> data = recalibration_data(y, p)
     >>> data.map, round(data.ece, 3), round(data.after_ece, 3)
-    ('temperature', 0.058, 0.032)
+    ('temperature', 0.058, 0.03)
     """
     gain = y_true if isinstance(y_true, RecalibrationGain) else recalibration_gain(y_true, y_prob, **options)
     row = gain[map or gain.advice or gain.best.map]

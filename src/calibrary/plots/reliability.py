@@ -15,11 +15,21 @@ from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
 from calibrary.diagnostics.reliability import ReliabilityBins
 from calibrary.grouping import Groups, group
-from calibrary.inference.methods.bootstrap import ends
+from calibrary.inference.draw.bands import on_labels, pointwise
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
+from calibrary.numerics.draw import generator
 from calibrary.plots import style
-from calibrary.plots.data import CHECKED, FigureData, axis_names, binary_view, direction, each_model, refuse_unknown
+from calibrary.plots.data import (
+    CHECKED,
+    FigureData,
+    axis_names,
+    binary_view,
+    direction,
+    each_model,
+    interval_of,
+    refuse_unknown,
+)
 from calibrary.question import Question
 
 KINDS = ("line", "bar", "tilted-roof")
@@ -28,8 +38,8 @@ HISTOGRAMS = ("auto", "strip", "panel", "none")
 #: What it takes besides how predictions are read: its bins, and what is drawn.
 _OF_BINS = ("closed", "mass_rule", "edges", "points_per_bin", "strategy")
 _OPTIONS = (
-    *_OF_BINS, "n_bins", "binning", "lens", "error", "confidence_level", "n_resamples", "rng", "kind", "label",
-    "color", "colour", "labels_shown", "histogram", "true_curve", "caption", "theme", *CHECKED,
+    *_OF_BINS, "n_bins", "binning", "lens", "error", "confidence_level", "n_resamples", "rng", "interval",
+    "kind", "label", "color", "colour", "labels_shown", "histogram", "true_curve", "caption", "theme", *CHECKED,
 )  # fmt: skip
 #: Bins with fewer cases are drawn faintly: their frequency says next to nothing.
 FEW = 5
@@ -42,7 +52,7 @@ class ReliabilityData(ReliabilityBins, FigureData):
     Attributes
     ----------
     low, high : ends of each bin's error bar
-    ece, ece_low, ece_high : the ECE of these bins and its bootstrap interval
+    ece, ece_low, ece_high : the ECE of these bins, and its interval by :func:`calibrary.interval`
     mean_confidence, mean_label : over all cases
     histogram : share of the predictions in 40 equal parts of [0, 1]
     shown_confidence, shown_label : the (at most 2,000) cases drawn one by one
@@ -77,6 +87,7 @@ def reliability_data(
     confidence_level: float = 0.95,
     n_resamples: int = 499,
     rng: Any = 0,
+    interval: bool = True,
     **options: Any,
 ) -> ReliabilityData:
     """Bins behind a reliability diagram; by default the bins of ECE, so that the picture shows the number.
@@ -90,7 +101,9 @@ def reliability_data(
         which the frequencies of a calibrated model would lie, drawn around the diagonal.
     confidence_level : float
         Of these ranges, and of the interval of ECE.
-    n_resamples, rng : of the interval of ECE (bins kept as they are) and of the consistency ranges
+    n_resamples, rng : of the interval of ECE and of the consistency ranges
+    interval : bool
+        Also the interval of ECE, as :func:`calibrary.interval` gives it for these settings.
     **options : ``sample_weight``, ``labels``, ``pos_label``, ``r``, and the options of the bins
 
     Examples
@@ -108,10 +121,12 @@ def reliability_data(
     bins = group(view, binning, n_bins=n_bins, **options)
     if bins.lower is None:
         raise ValueError("a reliability diagram needs bins that are intervals: pass binning='width' or 'mass'")
-    rng = np.random.default_rng(rng)
     low, high = _bounds(bins, error, confidence_level, rng, n_resamples)
     ece = float(measure(catalogue["ece"], view, Question({"binning": binning, "n_bins": n_bins, **options}, "binary")))
-    ece_low, ece_high = _ece_interval(bins, ece, confidence_level, rng, n_resamples)
+    ece_low, ece_high = interval_of(
+        "ece", y_true, y_prob, lens=lens, n_resamples=n_resamples if interval else 0,
+        confidence_level=confidence_level, rng=rng, binning=binning, n_bins=n_bins, **options, **checked,
+    )  # fmt: skip
     shown = style.thinned(view.n, 2000)
     return ReliabilityData(
         **vars(ReliabilityBins.of(bins)),
@@ -134,7 +149,7 @@ def reliability_data(
     )
 
 
-def _bounds(bins: Groups, error: str | None, level: float, rng: np.random.Generator, draws: int) -> tuple[Array, Array]:
+def _bounds(bins: Groups, error: str | None, level: float, rng: Any, draws: int) -> tuple[Array, Array]:
     n, y = bins.weight, bins.label
     if error is None:
         return y, y
@@ -167,7 +182,7 @@ def clopper_pearson(share: Array, n: Array, level: float) -> tuple[Array, Array]
     return low, high
 
 
-def _consistency(bins: Groups, level: float, rng: np.random.Generator, draws: int) -> tuple[Array, Array]:
+def _consistency(bins: Groups, level: float, rng: Any, draws: int) -> tuple[Array, Array]:
     """Quantiles of each bin's frequency when every label is drawn with its own confidence."""
     view = bins.view
     # confidences of a bin that agree to 1/512 are drawn together, as one binomial number: the variance changes by less
@@ -180,31 +195,8 @@ def _consistency(bins: Groups, level: float, rng: np.random.Generator, draws: in
     copies = np.maximum(np.rint(weight[used]), 1).astype(np.int64)
     first = np.searchsorted(used, np.arange(len(bins)) * fine)
     of_bin = np.add.reduceat(copies, first)
-    means = [np.add.reduceat(rng.binomial(copies, c), first) / of_bin for _ in range(draws)]
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return low, high
-
-
-def _ece_interval(bins: Groups, ece: float, level: float, rng: np.random.Generator, draws: int) -> tuple[float, float]:
-    """Basic bootstrap interval of ECE with the bins held fixed.
-
-    How many cases of either label fall in a bin is resampled exactly; the sum of their confidences, which hardly vary
-    within a bin, by its normal limit. So the cost does not grow with N.
-    """
-    view = bins.view
-    if draws == 0:
-        return np.nan, np.nan
-    cell = 2 * bins.index + view.y
-    sums = [np.bincount(cell, view.weight * x, minlength=2 * len(bins)) for x in (1.0, view.c, view.c**2)]
-    mean = sums[1] / np.maximum(sums[0], np.finfo(float).tiny)
-    spread = np.sqrt(np.maximum(sums[2] / np.maximum(sums[0], np.finfo(float).tiny) - mean**2, 0.0))
-    total = max(round(view.total), 1)
-    count = rng.multinomial(total, sums[0] / sums[0].sum(), size=draws)
-    confidence = count * mean + np.sqrt(count) * spread * rng.standard_normal(count.shape)
-    residual = count[:, 1::2] - confidence[:, 0::2] - confidence[:, 1::2]
-    values = np.abs(residual).sum(axis=1) / total
-    low, high = ends(np.array([ece]), values[:, None], "basic", level)
-    return float(np.clip(low[0], 0, 1)), float(np.clip(high[0], 0, 1))
+    means = on_labels(lambda events: np.add.reduceat(events, first) / of_bin, copies, c, draws, rng)
+    return pointwise(means, level)
 
 
 # -- drawing ----------------------------------------------------------------------------------------
@@ -259,6 +251,7 @@ def plot_reliability(
     one_of("histogram", where, HISTOGRAMS)
     if isinstance(y_true, Mapping):
         return _several(each_model(y_true, reliability_data, **options), ax, caption, theme)
+    options.setdefault("interval", caption)  # nobody sees it without the caption
     data = y_true if isinstance(y_true, ReliabilityData) else reliability_data(y_true, y_prob, **options)
     if where == "auto":
         where = "panel" if kind == "bar" else "strip"
@@ -391,7 +384,7 @@ def _roof(ax: Any, look: style.Look, data: ReliabilityData, color: str, label: s
 
 def _labels(ax: Any, look: style.Look, data: ReliabilityData) -> None:
     n = len(data.shown_label)
-    jitter = np.random.default_rng(0).uniform(-0.025, 0.025, n)
+    jitter = generator(0, "jitter").uniform(-0.025, 0.025, n)
     alpha = float(np.clip(100 / max(n, 1), 0.12, 0.7))
     ax.scatter(
         data.shown_confidence,

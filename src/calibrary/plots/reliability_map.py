@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.data.checks import Array
+from calibrary.inference.draw.bands import on_rows, pointwise
 from calibrary.maps.local_linear import smooth_line
 from calibrary.maps.reliability import ReliabilityMap
 from calibrary.plots import style
@@ -84,10 +85,11 @@ def reliability_map_data(
     x, r, w = made.points_
     low = high = curve
     if n_resamples and len(x):
-        drawn = np.random.default_rng(rng).multinomial(int(w.sum()), w / w.sum(), size=n_resamples).astype(np.float64)
-        curves = [smooth_line(x[k > 0], r[k > 0], k[k > 0], t, made.map_bandwidth) for k in drawn]
-        tail = (1 - confidence_level) / 2
-        low, high = np.quantile(curves, [tail, 1 - tail], axis=0)
+
+        def lines(counts: Any) -> Any:
+            return np.array([smooth_line(x[k > 0], r[k > 0], k[k > 0], t, made.map_bandwidth) for k in counts])
+
+        low, high = pointwise(on_rows(lines, w, n_resamples, rng), confidence_level)
     groups = np.array_split(np.repeat(np.arange(len(x)), w.astype(int)), min(_POINTS, max(len(x), 1)))
     table = np.array([[x[g].mean(), r[g].mean(), len(g)] for g in groups if len(g)]).reshape(-1, 3)
     confidence, estimate, count = table.T

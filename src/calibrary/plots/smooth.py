@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import CalibrationWarning
 from calibrary.base.numbers import with_interval
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
-from calibrary.data.predictions import Predictions
-from calibrary.inference.methods.bootstrap import ends
+from calibrary.inference.draw.bands import on_rows, pointwise
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
 from calibrary.plots import style
-from calibrary.plots.data import ConfidenceCells, FigureData, axis_names, binary_view, cells, direction, each_model
-from calibrary.question import Question
+from calibrary.plots.data import (
+    ConfidenceCells,
+    FigureData,
+    axis_names,
+    binary_view,
+    cells,
+    direction,
+    each_model,
+    interval_of,
+)
 
 #: No narrower kernel is drawn: the eye cannot follow it, and the grid could not.
 _LEAST_WIDTH = 1e-3
@@ -38,7 +43,7 @@ class SmoothData(FigureData):
     low, high : pointwise band of bootstrap curves
     density, density_1, density_0 : of all predictions, and its parts with label 1 and 0
     support : how far the curve rests on predictions near its place, from 0 (on others only) to 1
-    smece, smece_low, smece_high : the smooth calibration error and its basic bootstrap interval, at this width
+    smece, smece_low, smece_high : the smooth calibration error, and its interval by :func:`calibrary.interval`
     sigma : width of the kernel
     """
 
@@ -86,7 +91,7 @@ def smooth_data(
         Points of the curve.
     n_resamples, confidence_level, rng : of the band and of the interval of smECE
     interval : bool
-        Also the interval of smECE, which measures it again in every resample.
+        Also the interval of smECE, as :func:`calibrary.interval` gives it for these settings.
     """
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     smece = float(measure(catalogue["smece"], view))
@@ -99,16 +104,17 @@ def smooth_data(
     else:
         curves = _map_curves(map, t, some.c)
     whole = some.positive[None], some.negative[None]
-    drawn = _resampled(some, np.random.default_rng(rng), n_resamples)
     curve = curves(*whole)[0]
-    tail = (1 - confidence_level) / 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", (RuntimeWarning, CalibrationWarning))
-        low, high = np.nanquantile(curves(*drawn), [tail, 1 - tail], axis=0) if n_resamples else (curve, curve)
+    low, high = curve, curve
+    if n_resamples:
+        both = np.concatenate([some.positive, some.negative])
+        drawn = on_rows(lambda counts: curves(*np.hsplit(counts, 2)), both, n_resamples, rng)
+        low, high = pointwise(drawn, confidence_level)
+    asked = {"n_resamples": n_resamples if interval else 0, "confidence_level": confidence_level, "rng": rng}
     ones, zeros = kernel @ some.positive / view.total, kernel @ some.negative / view.total
     return SmoothData(
         t, curve, low, high, ones + zeros, ones, zeros, _support(t, some, kernel, sigma),
-        smece, *(_smece_interval(some, smece, drawn, confidence_level) if interval else (np.nan, np.nan)),
+        smece, *interval_of("smece", y_true, y_prob, lens=lens, **asked, **checked),
         sigma, view.total, name, map if isinstance(map, str) else type(map).__name__, confidence_level,
     )  # fmt: skip
 
@@ -143,22 +149,6 @@ def _away(t: Array, some: ConfidenceCells, sigma: float) -> tuple[Array, Array]:
         square += near @ some.weight
     total = np.maximum(total, np.finfo(float).tiny)
     return mean / total, square / total
-
-
-def _smece_interval(
-    some: ConfidenceCells, smece: float, drawn: tuple[Array, Array], level: float
-) -> tuple[float, float]:
-    """Basic bootstrap interval of smECE at the width it chose for the whole sample, as the band."""
-    ones, zeros = drawn
-    if len(ones) == 0 or smece == 0.0:
-        return np.nan, np.nan
-    rows = Predictions(np.tile([0, 1], len(some.c)), np.repeat(some.c, 2))
-    rows.ascending = True
-    weights = np.stack([zeros, ones], axis=2).reshape(len(ones), -1)
-    entry = catalogue["smece"]
-    values = [measure(entry, rows.reweighted(w), Question(options={"sigma": smece})) for w in weights]
-    low, high = ends(np.array([smece]), np.array(values)[:, None], "basic", level)
-    return float(np.clip(low[0], 0, 1)), float(np.clip(high[0], 0, 1))
 
 
 def _reflected(t: Array, x: Array, sigma: float) -> Array:
@@ -219,13 +209,6 @@ def _or_nothing(fitted: Callable[[Array], Array], w: Array, n: int) -> Array:
         return fitted(w)
     except (ValueError, ArithmeticError):
         return np.full(n, np.nan)
-
-
-def _resampled(some: ConfidenceCells, rng: np.random.Generator, draws: int) -> tuple[Array, Array]:
-    """Bootstrap weights of positives and negatives at every confidence, a row per resample."""
-    both = np.concatenate([some.positive, some.negative])
-    counts = rng.multinomial(max(round(both.sum()), 1), both / both.sum(), size=draws).astype(np.float64)
-    return counts[:, : len(some.c)], counts[:, len(some.c) :]
 
 
 # -- drawing ----------------------------------------------------------------------------------------

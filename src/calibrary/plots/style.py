@@ -17,6 +17,7 @@ import numpy as np
 
 from calibrary.base.errors import extra, one_of
 from calibrary.data.checks import Array, Indices
+from calibrary.numerics.draw import generator
 
 #: Height of a strip above a diagram, as a part of the diagram's height; and where the diagram's words then start.
 STRIP, ABOVE_STRIP = 0.1, 1.115
@@ -304,7 +305,7 @@ def thinned(n: int, most: int, seed: int = 0) -> Indices:
     """Positions to draw out of n: all of them, or a fixed random sample. Computing never thins."""
     if n <= most:
         return np.arange(n)
-    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+    return np.sort(generator(seed, "points shown").choice(n, most, replace=False))
 
 
 def corners(value: Array, most: int = 2000) -> Indices:

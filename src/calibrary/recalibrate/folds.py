@@ -9,6 +9,7 @@ import numpy as np
 from calibrary.base.errors import whole
 from calibrary.data.checks import Indices
 from calibrary.data.predictions import Predictions
+from calibrary.numerics.draw import shuffled
 
 
 def fold_numbers(p: Predictions, folds: Any = 10, rng: Any = 0) -> Indices:
@@ -24,7 +25,7 @@ def fold_numbers(p: Predictions, folds: Any = 10, rng: Any = 0) -> Indices:
     if k > n:
         raise ValueError(f"folds={k} needs at least as many {what}, and there are {n}: use fewer folds")
     fold = np.empty(n, dtype=np.intp)
-    fold[np.random.default_rng(rng).permutation(n)] = np.arange(n) * k // n
+    fold[shuffled(n, rng, "folds")] = np.arange(n) * k // n
     return fold if unit is None else fold[unit]
 
 

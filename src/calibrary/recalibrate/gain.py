@@ -87,7 +87,7 @@ def recalibration_gain(
     >>> gain.advice, round(gain["platt"].gain, 2)
     ('temperature', 0.45)
     >>> print(gain.sentence[:53])
-    Temperature scaling would lower the log loss by 0.450
+    Temperature scaling would lower the log loss by 0.451
     """
     if y_prob is not None:
         refuse_mixed_scales(as_array(y_prob, "y_prob"))

@@ -21,6 +21,7 @@ from calibrary.inference import Comparison, adjust_pvalues, compare, decide
 from calibrary.inference.draw.resampling import WATCHED
 from calibrary.inference.overall.decision import headline_view
 from calibrary.lookup import catalogue
+from calibrary.numerics.draw import seed_of
 from calibrary.question import Question
 from calibrary.reporting import words
 from calibrary.reporting.affected import class_rows_of, group_rows_of
@@ -196,7 +197,7 @@ def compare_models(
     law with the ends of the interval: times the number of comparisons the smallest of the draws would be no evidence.
     """
     pairs = combinations(models, 2) if reference is None else ((m, reference) for m in models if m != reference)
-    seed = rng if isinstance(rng, int | np.integer) else int(np.random.default_rng(rng).integers(2**63))
+    seed = seed_of(rng)
     found: list[tuple[str, Comparison]] = []
     wanted = list(product(pairs, metrics))
     work = WATCHED.get()

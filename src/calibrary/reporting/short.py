@@ -16,6 +16,7 @@ from calibrary.evaluation import Evaluation, Row
 from calibrary.lookup import catalogue
 from calibrary.lookup.recommend import recommend
 from calibrary.metrics.machinery.measure import measure, numbers
+from calibrary.numerics.draw import generator, shuffled
 from calibrary.question import Question
 from calibrary.reporting import words
 from calibrary.reporting.discrimination import discrimination
@@ -153,15 +154,15 @@ def _useless(data: Data, question: Question, ids: list[str]) -> dict[tuple[str, 
     if not data.exchangeable:  # rows of a state stand for many
         return {}
     p = data.read_as("predictions", "report")
-    rng = np.random.default_rng(0)
+    source = generator(0, "useless")
     times = 1 if p.n >= 2000 else 5
-    shuffled = [p.relabeled(p.y[rng.permutation(p.n)]) for _ in range(times)]
+    useless = [p.relabeled(p.y[shuffled(p.n, source, "useless")]) for _ in range(times)]
     found: dict[tuple[str, str], float] = {}
     for id in ids:
         entry = catalogue[id]
         own = entry.settled(question.of(entry.options))
         with heard():
-            each = [numbers(measure(entry, one, own), entry.fields) for one in shuffled]
+            each = [numbers(measure(entry, one, own), entry.fields) for one in useless]
         for part in each[0]:
             value = float(np.mean([named[part] for named in each]))
             if math.isfinite(value):

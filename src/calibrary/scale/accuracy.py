@@ -8,7 +8,6 @@ and of c over label 0 in a cell: how far a cumulated residual can rise or fall i
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import heard
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.lookup import catalogue
@@ -100,8 +100,7 @@ def accuracy_of(rows: Any, entry: Entry, options: Mapping[str, Any]) -> Accuracy
     if fact.kind == "exact" and not fact.bound:
         cut = _cut_cells(rows, _fixed_edges(entry, fact, options))
         return Accuracy("exact", 0.0) if not len(cut) else Accuracy("bounded", 2 * inside.swing(cut))
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with heard(), np.errstate(all="ignore"):
         bound = _bound(inside, entry, options, fact)
     if bound is not None and math.isfinite(bound):
         return Accuracy("bounded", bound + ROUNDING)

@@ -11,6 +11,7 @@ import numpy as np
 from calibrary.base.errors import whole
 from calibrary.data.checks import Array, Indices, softmax
 from calibrary.data.sample import drawn_labels
+from calibrary.numerics.draw import addressed, generator
 
 #: Cases from which a truth is taken, and the groups of equal mass in which true and stated probabilities are compared.
 _CASES, _GROUPS = 200_000, 100
@@ -77,7 +78,7 @@ class ClassWorld:
 
     def sample(self, n: int, rng: Any = None) -> tuple[Indices, Array]:
         """Labels and stated probabilities of n cases."""
-        rng = np.random.default_rng(rng)
+        rng = generator(rng, "world")
         truth, stated = self._cases(whole("n", n), rng)
         return drawn_labels(rng.random(n), truth), stated
 
@@ -96,7 +97,7 @@ class ClassWorld:
 
 @functools.lru_cache(maxsize=64)
 def _class_truth(world: ClassWorld) -> tuple[tuple[str, float], ...]:
-    rng = np.random.default_rng([*world.stream, 1])
+    rng = addressed(*world.stream, 1)
     truth, stated = world._cases(_CASES // max(1, world.k // 10), rng)
     top = stated.argmax(axis=1)
     rows = np.arange(len(top))

@@ -14,6 +14,7 @@ from calibrary.data.lens import Lens, as_lens
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.grouping import norm_order
 from calibrary.lookup import catalogue
+from calibrary.numerics.draw import generator
 from calibrary.numerics.solve.newton import Evaluated, Minimum, logistic_loss, minimize
 
 
@@ -157,7 +158,7 @@ class BiasByConstruction:
 
     def sample(self, n: int, rng: Any = None) -> tuple[Indices, Array]:
         """Labels and confidences of n cases."""
-        rng = np.random.default_rng(rng)
+        rng = generator(rng, "world")
         c = rng.beta(self.alpha, self.beta, whole("n", n))
         if self.p1 > 0.0:
             c[rng.random(n) < self.p1] = 1.0
@@ -189,7 +190,7 @@ class BiasByConstruction:
         **options
             Options of the metric.
         """
-        rng = np.random.default_rng(rng)
+        rng = generator(rng, "world")
         measure: Callable[..., Any] = metric if callable(metric) else catalogue[metric]
         if not callable(metric) and "norm" in catalogue[metric].options:
             options["norm"] = norm

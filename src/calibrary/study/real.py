@@ -11,6 +11,7 @@ from calibrary.base.errors import extra, whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import predictions
 from calibrary.lookup import catalogue
+from calibrary.numerics.draw import addressed
 from calibrary.study.measures import spearman
 from calibrary.study.panel import Number, binary_panel
 
@@ -88,7 +89,7 @@ def halves_agree(
     found: dict[str, dict[str, list[float]]] = {number.name: {"halves": [], "gain": []} for number in numbers}
     for place, (_, models) in enumerate(sorted(tasks.items())):
         rows = len(next(iter(models.values()))[0])
-        rng = np.random.default_rng([seed, place])
+        rng = addressed(seed, place)
         for _ in range(splits):
             order = rng.permutation(rows)
             first, second = (_read([*numbers, gain], models, half) for half in np.array_split(order, 2))

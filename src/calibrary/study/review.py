@@ -11,6 +11,7 @@ import numpy as np
 from calibrary.base.errors import heard, whole
 from calibrary.data.predictions import predictions
 from calibrary.maps import fit_map
+from calibrary.numerics.draw import addressed
 from calibrary.study.measures import spearman
 from calibrary.study.presets import PRESETS
 from calibrary.study.result import StudyResult
@@ -92,7 +93,7 @@ def objectives(
     truth = np.array([np.abs(world.calibration(c) - c).mean() for world in chosen for c in [world.quantiles(2000)]])
     diagram, estimate = (np.empty((len(maps), len(chosen), draws)) for _ in range(2))
     for j, world in enumerate(chosen):
-        rng = np.random.default_rng([seed, n, *world.stream])
+        rng = addressed(seed, n, *world.stream)
         at = world.quantiles(400)
         for d in range(draws):
             view = predictions(*world.sample(n, rng))

@@ -20,6 +20,7 @@ import numpy as np
 from calibrary.base.files import write_atomically
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import predictions
+from calibrary.numerics.draw import addressed
 from calibrary.study.panel import Number
 from calibrary.study.presets import AnyWorld
 
@@ -105,7 +106,7 @@ def draw_shard(job: Job, numbers: Iterable[Number], seed: int, there: Shard | No
     """
     wanted = [number for number in numbers if job.draws.get(number.name, 0) > 0]
     rows = max((job.draws[number.name] for number in wanted), default=0)
-    rng = np.random.default_rng([seed, job.n, *job.world.stream])
+    rng = addressed(seed, job.n, *job.world.stream)
     values = np.full((rows, len(wanted)), np.nan)
     seconds, known = np.zeros(len(wanted)), np.zeros(len(wanted), dtype=np.intp)
     undefined: dict[str, str] = {}

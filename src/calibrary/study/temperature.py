@@ -12,6 +12,7 @@ from calibrary.base.errors import whole
 from calibrary.data.checks import Array, checked_probabilities, softmax
 from calibrary.data.sample import drawn_labels
 from calibrary.lookup import catalogue
+from calibrary.numerics.draw import generator
 
 #: Temperatures tried unless others are given: from much too sure to much too vague.
 _TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 2.0, 2.8, 4.0)
@@ -86,10 +87,10 @@ def temperature_sweep(
         raise ValueError(f"temperatures={temperatures!r} must be numbers above 0, with 1 among them")
     entries = [catalogue[metric] for metric in metrics]
     models = [_tempered(truth, t) for t in steps]
-    generator = np.random.default_rng(rng)
+    source = generator(rng, "labels")
     total = np.zeros((len(entries), len(steps)))
     for _ in range(whole("n_repeats", n_repeats)):
-        y = drawn_labels(generator.random(len(truth)), truth).astype(np.intp)
+        y = drawn_labels(source.random(len(truth)), truth).astype(np.intp)
         total += [[float(entry(y, model, **options)) for model in models] for entry in entries]
     mean = total / n_repeats
     worse = [_badness(entry, row) for entry, row in zip(entries, mean, strict=True)]

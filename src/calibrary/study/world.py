@@ -13,6 +13,7 @@ from calibrary.base.errors import heard, one_of, whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import predictions
 from calibrary.metrics.curve.distance import lower_distance
+from calibrary.numerics.draw import generator
 from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 from calibrary.study.curves import CURVES, CalibrationCurve
 from calibrary.study.laws import LAWS, Law
@@ -127,7 +128,7 @@ class World:
 
     def sample(self, n: int, rng: Any = None) -> tuple[Indices, Array]:
         """Labels and confidences of n cases."""
-        rng = np.random.default_rng(rng)
+        rng = generator(rng, "world")
         c = self._law.quantile(rng.random(whole("n", n)))
         y = (rng.random(n) < self.calibration(c)).astype(np.intp)
         return y, REPORTS[self.report](c, self)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.numerics.draw import generator
 from golden import arrays, assert_close, call, entries, parts, weights_of
 
 MINE = [e for e in entries("emerging") if e["id"] == "atb"]
@@ -84,7 +85,7 @@ def test_replicates_are_those_of_the_metric_itself():
     y, c, _ = arrays("binary_ties")
     for options in ({}, {"norm": 1}, {"root": True}, {"debias": True}):
         fast = cal.interval("atb", y, c, method="basic", n_resamples=9, rng=0, clip=False, **options)
-        rng = np.random.default_rng(0)
+        rng = generator(0, "rows")
         for value in fast.replicates:
             i = rng.integers(0, len(y), len(y))
             assert value == pytest.approx(cal.averaged_two_bin_error(y[i], c[i], **options), rel=1e-9)

@@ -14,6 +14,7 @@ from calibrary.data.sample import RowSample
 from calibrary.maps import as_map
 from calibrary.maps.cross_fitted import cross_fitted, dealt
 from calibrary.metrics.curve.cross_fitted import forward_terms, variational_terms
+from calibrary.numerics.draw import generator
 from golden import arrays, assert_close, call, entries, parts, weights_of
 
 MINE = [e for e in entries("emerging") if e["id"] in ("calibration_loss", "variational_error")]
@@ -124,7 +125,7 @@ def test_the_gain_of_a_calibrated_model_is_not_positive_and_that_of_a_wrong_one_
     y = (rng.random(1000) < c).astype(int)
     calibrated = cal.calibration_loss(y, c, score=score, map="platt")
     assert calibrated.calibration_loss < 2 * calibrated.standard_error
-    y, c = over_confident(1000, 4)
+    y, c = over_confident(2000, 4)
     wrong = cal.calibration_loss(y, np.clip(c, 1e-3, 1 - 1e-3), score=score, map="platt")
     assert wrong.calibration_loss > 2 * wrong.standard_error
 
@@ -251,7 +252,7 @@ def test_class_wise_is_the_mean_over_the_classes():
 def test_every_block_is_judged_by_the_blocks_before():
     y, c, _ = arrays("binary500")
     rows, terms = forward_terms(cal.predictions(y, c), "platt", 10, 3)
-    blocks = np.array_split(np.random.default_rng(3).permutation(500), 10)
+    blocks = np.array_split(generator(3, "blocks").permutation(500), 10)
     want_rows, want = [], []
     for i in range(1, 10):
         seen = np.concatenate(blocks[:i])

@@ -11,8 +11,9 @@ from scipy.stats import gamma, norm
 
 import calibrary as cal
 import definitions
-from calibrary.metrics.kernel.pairs import _resampled_counts, comparable, wild_bootstrap_pvalue
+from calibrary.metrics.kernel.pairs import comparable, wild_bootstrap_pvalue
 from calibrary.metrics.kernel.squared import _matrix
+from calibrary.numerics.draw import redrawn_rows
 from golden import arrays, assert_close, parts
 
 
@@ -94,7 +95,7 @@ def test_bootstrap_draws_are_the_centred_form(k):
     order = np.argsort(p[:, 1], kind="stable") if k == 2 else np.arange(30)  # two classes are sorted first
     h = literal_h(y, p, 0.4)[np.ix_(order, order)]
     hc = h - h.mean(axis=0) - h.mean(axis=1)[:, None] + h.mean()
-    counts = _resampled_counts(np.ones(30), 5)(200)
+    counts = np.concatenate(list(redrawn_rows(np.ones(30, dtype=int), 200, 5))).T
     null = (np.einsum("ir,ij,jr->r", counts, hc, counts) - counts.T @ np.diag(hc)) / 30
     above = int((null >= 30 * definitions.off_diagonal_mean(h)).sum())
     assert result.pvalue == pytest.approx((1 + above) / 201, abs=1e-12)
@@ -104,12 +105,12 @@ def test_bootstrap_draws_are_the_centred_form(k):
 
 
 def test_resampled_counts_are_a_bootstrap_of_copies():
-    copies = np.array([1.0, 3.0, 2.0])
-    counts = _resampled_counts(copies, 0)(4000)
+    copies = np.array([1, 3, 2])
+    counts = next(redrawn_rows(copies, 4000, 0, 4000)).T
     np.testing.assert_array_equal(counts.sum(axis=0), 6)
     np.testing.assert_allclose(counts.mean(axis=1), copies, atol=0.08)
     np.testing.assert_allclose(counts.var(axis=1), 6 * (copies / 6) * (1 - copies / 6), atol=0.12)
-    many = _resampled_counts(np.array([10.0, 30.0]), 0)(4000)
+    many = next(redrawn_rows(np.array([10, 30]), 4000, 0, 4000)).T
     np.testing.assert_allclose(many.mean(axis=1), [10, 30], atol=0.2)
 
 

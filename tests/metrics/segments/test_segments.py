@@ -11,6 +11,7 @@ import pytest
 import calibrary as cal
 from calibrary.grouping.segments import columns_of, partitions
 from calibrary.metrics.segments import multicalibration as module
+from calibrary.numerics.draw import generator
 from golden import arrays, assert_close, parts, weights_of
 
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
@@ -119,7 +120,7 @@ def test_the_null_is_the_metric_on_redrawn_labels():
     y, c, by = problem(300, decimals=2)
     walks = module._walks(cal.predictions(y, c), by, 2, 3, 10)
     null = walks.redrawn(5, 3, lambda spans, sums: walks.sigma(spans))
-    rng, order = np.random.default_rng(3), np.argsort(c)
+    rng, order = generator(3, "labels"), np.argsort(c)
     values = []
     for _ in range(5):
         drawn = np.empty(300, dtype=int)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -14,6 +14,7 @@ from calibrary.base.errors import warn
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.look import PLACES, Look, place_of
 from calibrary.numerics.cells import Grid
+from calibrary.numerics.draw import batches, generator
 from calibrary.numerics.laws.coupled import coupled_counts
 
 #: Above so many different confidences (or units) they are drawn in cells (or together).
@@ -206,6 +207,22 @@ def _flips(look: Look, n_resamples: int, rng: np.random.Generator) -> Null:
     return Null(draws(), (np.sqrt((linear**2).sum(axis=0)), of_classes))
 
 
+def largest_of_flips(parts: Array, n_resamples: int, rng: Any) -> Array:
+    """The largest absolute sum over units, of all columns, with the signs of whole units drawn: one number a draw."""
+    source = generator(rng, "signs")
+    drawn = [
+        np.abs((2.0 * source.integers(0, 2, (size, len(parts))) - 1.0) @ parts).max(axis=1, initial=0.0)
+        for size in chunks(n_resamples, len(parts))
+    ]
+    return np.concatenate(drawn)
+
+
+def some_of(table: Array, n: int, rng: np.random.Generator) -> Array:
+    """Rows of a table drawn with replacement."""
+    drawn: Array = table[rng.integers(0, len(table), n)]
+    return drawn
+
+
 def widened(flipped: Array, own: Array, look: Look) -> Array:
     """By how much flipped sums must be stretched to vary at least as much as labels of calibrated units would.
 
@@ -231,6 +248,4 @@ def of_classes_by_unit(look: Look, unit: Indices, n: int) -> Array:
 
 def chunks(n_resamples: int, numbers: int) -> Iterator[int]:
     """Redraws at a time, so that memory stays small."""
-    size = max(1, _AT_ONCE // max(numbers, 1))
-    for done in range(0, n_resamples, size):
-        yield min(size, n_resamples - done)
+    return batches(n_resamples, max(1, _AT_ONCE // max(numbers, 1)))

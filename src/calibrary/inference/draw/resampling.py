@@ -95,7 +95,7 @@ def replicate(
     value: Callable[[Any], Array],
     n_numbers: int,
     n_resamples: int,
-    rng: Any,
+    rng: np.random.Generator,
     workers: int | None = None,
 ) -> Replicated:
     """Draw ``n_resamples`` times from one stream and evaluate each replicate, on several threads if that helps.
@@ -103,10 +103,9 @@ def replicate(
     Drawing is done in turn, under a lock, so that replicate b sees the same random numbers whatever the number
     of workers; evaluating runs side by side. A replicate that raises counts as failed.
     """
-    generator = np.random.default_rng(rng)
     many = getattr(value, "many", None)
     if many is not None and scheme.labels is not None and scheme.rows.n <= _IN_BLOCKS:
-        return _in_blocks(scheme, many, n_resamples, generator)
+        return _in_blocks(scheme, many, n_resamples, rng)
     result = Replicated(np.full((n_resamples, n_numbers), np.nan))
     turn, stop = threading.Lock(), threading.Event()
     left = iter(range(n_resamples))
@@ -119,7 +118,7 @@ def replicate(
                     b = next(left, None)
                     if b is None:
                         return
-                    drawn = scheme.draw(generator)
+                    drawn = scheme.draw(rng)
                 try:
                     result.values[b] = value(scheme.make(drawn))
                 except Exception as error:
@@ -262,10 +261,15 @@ def check_resamples(n_resamples: int) -> int:
     return int(n_resamples)
 
 
+def least_draws(alpha: float) -> int:
+    """So many draws give a p-value of ``alpha``."""
+    return int(np.ceil(1.0 / alpha - 1e-9)) - 1
+
+
 def check_draws(n_resamples: int, alpha: float) -> int:
     """At least as many draws as a p-value of ``alpha`` needs."""
     n = check_resamples(n_resamples)
-    least = int(np.ceil(1.0 / alpha - 1e-9)) - 1
+    least = least_draws(alpha)
     if n < least:
         raise ValueError(
             f"n_resamples={n} is too few for the level {1.0 - alpha:g}: no p-value could be below {alpha:g}; "

@@ -24,6 +24,7 @@ from calibrary.inference.draw.resampling import (
 )
 from calibrary.inference.draw.statistic import Statistic, safe_workers, together, value_or_nan
 from calibrary.inference.result import IntervalResult
+from calibrary.numerics.draw import generator
 
 METHODS = ("basic", "percentile", "bc", "bca", "normal")
 #: More units than this are left out in groups when BCa estimates its acceleration.
@@ -60,7 +61,8 @@ class Bootstrap:
         scheme = statistics[0].sample.bootstrap()
         estimate, value = together(statistics, scheme)
         workers = safe_workers(statistics, self.workers)
-        return estimate, replicate(scheme, value, len(estimate), self.n_resamples, self.rng, workers)
+        source = generator(self.rng, "rows")
+        return estimate, replicate(scheme, value, len(estimate), self.n_resamples, source, workers)
 
     def interval(
         self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""

@@ -33,6 +33,7 @@ from calibrary.inference.draw.resampling import (
 )
 from calibrary.inference.draw.statistic import Statistic, safe_workers, together
 from calibrary.inference.result import IntervalResult
+from calibrary.numerics.draw import generator
 
 #: Where a line is looked at first, with few draws.
 _COARSE = (0.15, 0.3, 0.5, 0.75, 1.0, 1.25, 1.6, 2.0, 2.6, 3.4, 4.5, 6.0, 8.0)
@@ -348,7 +349,7 @@ class Stream:
     """One stream of random numbers that can be had from its beginning again and again."""
 
     def __init__(self, rng: Any) -> None:
-        own = np.random.default_rng(rng).bit_generator
+        own = generator(rng, "labels").bit_generator
         self.kind, self.state = type(own), own.state
         if isinstance(rng, np.random.Generator):
             rng.bit_generator.state = _jumped(self.kind, self.state)  # the next call sees other numbers

@@ -39,7 +39,7 @@ class Triangle:
     n_resamples : int
         Number of label draws, and of bootstrap replicates.
     rng : int, Generator or None
-        Seed or source of the one stream of random numbers: labels first, then rows.
+        Seed of the two streams of random numbers, or the one source of labels first and then rows.
     workers : int, optional
         Threads; the interval is the same for any number.
     """
@@ -56,11 +56,8 @@ class Triangle:
         if why:
             raise ValueError(f"method='triangle' does not work for {statistic.name}: {why}")
         check_draws(self.n_resamples, alpha_of(confidence_level))
-        generator = np.random.default_rng(self.rng)
-        observed, null = MonteCarlo(self.n_resamples, generator, workers=self.workers).redraw(
-            [statistic.when_redrawn()]
-        )
-        _, drawn = Bootstrap("normal", self.n_resamples, generator, self.workers).resample([statistic])
+        observed, null = MonteCarlo(self.n_resamples, self.rng, workers=self.workers).redraw([statistic.when_redrawn()])
+        _, drawn = Bootstrap("normal", self.n_resamples, self.rng, self.workers).resample([statistic])
         null.say_failures()
         drawn.say_failures()
         return triangle_result(statistic, observed, null, drawn, confidence_level, clip, note=note)

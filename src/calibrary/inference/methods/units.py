@@ -16,7 +16,7 @@ import numpy as np
 from calibrary.base.errors import one_of, warn
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import Scheme
+from calibrary.data.sample import unit_signs
 from calibrary.data.views import Views
 from calibrary.inference.draw.null import ALTERNATIVES, MonteCarloResult, summarized
 from calibrary.inference.draw.resampling import (
@@ -32,6 +32,7 @@ from calibrary.inference.methods.triangle import triangle_result
 from calibrary.inference.result import IntervalResult
 from calibrary.metrics.machinery.entry import ENTRIES
 from calibrary.metrics.machinery.measure import combined, each_view, views_of
+from calibrary.numerics.draw import generator
 
 _FEW_UNITS = 30
 
@@ -48,12 +49,7 @@ def flips(statistic: Statistic, n_resamples: int, rng: Any) -> Replicated:
     if sample.n_units < _FEW_UNITS:
         warn(f"there are {sample.n_units} units only: below {_FEW_UNITS} tests and intervals are rough")
     value = _with_residuals(statistic)
-    unit, n = sample.unit, sample.n_units
-    assert unit is not None
-    scheme = Scheme(
-        lambda draw: draw.integers(0, 2, n), lambda drawn: (2.0 * drawn - 1.0)[unit], sample.p, relabels=True
-    )
-    return replicate(scheme, value, len(statistic.observed), n_resamples, rng, 1)
+    return replicate(unit_signs(sample), value, len(statistic.observed), n_resamples, generator(rng, "signs"), 1)
 
 
 def _with_residuals(statistic: Statistic) -> Callable[[Array], Array]:
@@ -116,8 +112,7 @@ class Units:
         self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
     ) -> IntervalResult:
         """The interval of one metric."""
-        generator = np.random.default_rng(self.rng)
-        bootstrap = Bootstrap("basic" if self.kind in ("auto", "triangle") else self.kind, self.n_resamples, generator,
+        bootstrap = Bootstrap("basic" if self.kind in ("auto", "triangle") else self.kind, self.n_resamples, self.rng,
                               self.workers)  # fmt: skip
         entry = statistic.entry
         fits = statistic.one_sided and entry is not None and entry.residual_only
@@ -129,7 +124,7 @@ class Units:
         if self.kind not in ("auto", "triangle"):
             return bootstrap.interval(statistic, confidence_level, clip, note)
         check_draws(self.n_resamples, alpha_of(confidence_level))
-        null = flips(statistic, self.n_resamples, generator)
+        null = flips(statistic, self.n_resamples, self.rng)
         observed, drawn = bootstrap.resample([statistic])
         drawn.say_failures()
         note = "residuals of whole units are flipped, and units are drawn"

@@ -30,11 +30,12 @@ from calibrary.base.numbers import pvalue as pvalue_words
 from calibrary.data import Data
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.look import PLACES, Classes, Look, headline_view, look_at
-from calibrary.inference.draw.redraws import ResidualSums, atoms_of, counts_of, null_of, observed_sums
+from calibrary.inference.draw.redraws import ResidualSums, atoms_of, counts_of, null_of, observed_sums, some_of
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
 from calibrary.inference.methods.multiplicity import step_down_max_t
 from calibrary.maps.base import logit
 from calibrary.metrics.machinery.declare import Result
+from calibrary.numerics.draw import generator
 from calibrary.question import Question
 
 __all__ = ["Decision", "DecisionRow", "decide", "headline_view"]
@@ -159,7 +160,7 @@ def decide(
     level = check_level(question.confidence_level)
     n_resamples = check_draws(max(int(question.n_resamples), LEAST_DRAWS), alpha_of(level))
     look = look_at(data.in_units(units, blocks), question)
-    rng = np.random.default_rng(question.rng)
+    rng = generator(question.rng, "decision")
     null, path = null_of(look, n_resamples, rng)
     read = _Reading(look, null.spread)
     seen, redrawn = observed_sums(look), list(null.draws)
@@ -325,7 +326,7 @@ def _detectable(look: Look, read: _Reading, null: Array, alpha: float, rng: np.r
     def power(t: float) -> float:
         table = np.vstack([read(sums) for sums in counts_of(atoms, _POWER_DRAWS, rng, truth(t))])
         if table.shape[1] < null.shape[1]:  # classes are drawn from whole rows: as if they were calibrated
-            table = np.hstack([table, null[rng.integers(0, len(null), len(table)), 4:]])
+            table = np.hstack([table, some_of(null[:, 4:], len(table), rng)])
         return float((largest(table) > bound).mean())
 
     low, high = 0.0, 0.25

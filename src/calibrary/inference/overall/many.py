@@ -38,6 +38,7 @@ from calibrary.inference.methods.multiplicity import (
 from calibrary.inference.methods.triangle import triangle_ends
 from calibrary.inference.methods.units import flips
 from calibrary.inference.verbs.interval import chosen
+from calibrary.numerics.draw import generator
 from calibrary.question import Question
 
 
@@ -124,7 +125,7 @@ class _Drawn:
 
     def __init__(self, question: Question, intervals: bool, tests: bool) -> None:
         # one generator for all: rows first, then labels, which inversion draws again from every truth
-        self.generator = np.random.default_rng(question.rng)
+        self.generator = generator(question.rng, "table")
         self.draws: dict[str, Any] = {"n_resamples": question.n_resamples, "workers": question.workers}
         self.intervals, self.tests = intervals, tests
         self.of: list[Statistic] = []

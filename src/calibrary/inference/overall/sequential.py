@@ -23,6 +23,7 @@ from calibrary.data.views import Views
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 from calibrary.metrics.machinery.declare import CellFacts, Common, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
+from calibrary.numerics.draw import generator, shuffled
 
 _SHIFTS = (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0)
 _SLOPES = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
@@ -532,11 +533,11 @@ def _halves(view: Predictions, n_splits: int, rng: Any, train: Any) -> list[Any]
         return [given]
     if view.n < 2:
         raise ValueError("eHL needs at least two rows: one half to learn from, the other to judge")
-    generator = np.random.default_rng(rng)
+    source = generator(rng, "halves")
     halves = []
     for _ in range(n_splits):
         seen = np.zeros(view.n, dtype=bool)
-        seen[generator.permutation(view.n)[: view.n // 2]] = True
+        seen[shuffled(view.n, source, "halves")[: view.n // 2]] = True
         halves.append(seen)
     return halves
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibrary.data.checks import Array
 from calibrary.inference.draw.look import Look
-from calibrary.inference.draw.redraws import chunks, of_classes_by_unit, widened
+from calibrary.inference.draw.redraws import largest_of_flips, of_classes_by_unit, widened
 
 #: Signs drawn where rows belong together.
 _DRAWS = 999
@@ -85,11 +85,6 @@ def _beyond_flips(
     each = parts / np.where(spread > 0.0, spread, 1.0)
     # a group that rests on a few units has a handful of signs: it is never beyond chance
     enough = (parts != 0.0).sum(axis=0) >= _LEAST_UNITS
-    generator = np.random.default_rng(rng)
-    drawn = [
-        np.abs((2.0 * generator.integers(0, 2, (size, n)) - 1.0) @ each[:, enough]).max(axis=1, initial=0.0)
-        for size in chunks(_DRAWS, n)
-    ]
-    bound = np.quantile(np.concatenate(drawn), 1.0 - alpha)
+    bound = np.quantile(largest_of_flips(each[:, enough], _DRAWS, rng), 1.0 - alpha)
     result: NDArray[np.bool_] = enough & (np.abs(each.sum(axis=0)) * sure > bound)
     return result

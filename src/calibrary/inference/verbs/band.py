@@ -97,7 +97,7 @@ def reading_band(
     >>> y, p, *_ = cal.datasets.review_example()
     >>> band = cal.reading_band("ece", y, p, rng=0)
     >>> round(band.estimate, 3), round(band.low, 3), round(band.high, 3), band.inside
-    (0.108, 0.034, 0.077, False)
+    (0.108, 0.035, 0.077, False)
     >>> around = cal.reading_band("ece", y, p, calibration_map="isotonic", rng=0)
     >>> around.inside
     True

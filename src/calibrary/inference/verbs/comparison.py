@@ -14,7 +14,7 @@ from calibrary.base.errors import one_of, warn
 from calibrary.data import is_data
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import Sample, Scheme
+from calibrary.data.sample import Sample, Scheme, swaps
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.resampling import (
     alpha_of,
@@ -34,6 +34,7 @@ from calibrary.inference.result import ConfidenceInterval
 from calibrary.inference.verbs.interval import chosen
 from calibrary.metrics.machinery.declare import Result
 from calibrary.metrics.machinery.measure import measure
+from calibrary.numerics.draw import generator, seed_of
 
 KINDS = ("basic", "percentile", "bc", "normal")
 METHODS = ("auto", "inversion", "triangle", *KINDS, "bootstrap", "swap", "paired-t")
@@ -265,7 +266,7 @@ def _all_pairs(
         raise ValueError(f"{len(models)} model was given: a comparison needs at least two")
     rng = settings.pop("rng")
     # every pair sees the same rows drawn, so the comparisons fit together
-    seed = rng if isinstance(rng, int | np.integer) else int(np.random.default_rng(rng).integers(2**63))
+    seed = seed_of(rng)
     found = [
         replace(compare(metric, y_true, models[a], models[b], rng=seed, **settings, **options), a=str(a), b=str(b))
         for a, b in combinations(models, 2)
@@ -281,8 +282,9 @@ def _paired_bootstrap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     _, value_b = together([pair.on_second], schemes[1])
     both = Scheme(schemes[0].draw, lambda drawn: (schemes[0].make(drawn), schemes[1].make(drawn)), schemes[0].base)
     drawn = replicate(
-        both, lambda r: value_a(r[0]) - value_b(r[1]), 1, settings["n_resamples"], settings["rng"], settings["workers"]
-    )
+        both, lambda r: value_a(r[0]) - value_b(r[1]), 1, settings["n_resamples"],
+        generator(settings["rng"], "rows"), settings["workers"],
+    )  # fmt: skip
     drawn.say_failures()
     return _bootstrapped(pair, a, b, drawn.values, settings)
 
@@ -290,9 +292,9 @@ def _paired_bootstrap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
 def _unpaired(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     if settings["method"] != "bootstrap":
         raise ValueError(f"method={settings['method']!r} pairs rows: with other rows for b only 'bootstrap' works")
-    generator = np.random.default_rng(settings["rng"])
+    source = generator(settings["rng"], "rows")
     values = []
-    way = bootstrap.Bootstrap(n_resamples=settings["n_resamples"], rng=generator, workers=settings["workers"])
+    way = bootstrap.Bootstrap(n_resamples=settings["n_resamples"], rng=source, workers=settings["workers"])
     for statistic in (pair.on_first, pair.on_second):
         _, drawn = way.resample([statistic])
         drawn.say_failures()
@@ -390,9 +392,9 @@ def _ends_of(
     why = triangle.why_not(statistic)
     if why:
         raise ValueError(f"method='triangle' does not work for {statistic.name}: {why}")
-    generator = stream()
-    observed, null = MonteCarlo(n, generator, workers=workers).redraw([statistic.when_redrawn()])
-    _, drawn = bootstrap.Bootstrap("normal", n, generator, workers).resample([statistic])
+    source = stream()
+    observed, null = MonteCarlo(n, source, workers=workers).redraw([statistic.when_redrawn()])
+    _, drawn = bootstrap.Bootstrap("normal", n, source, workers).resample([statistic])
 
     def ends(alpha: float) -> tuple[float, float]:
         low, high = triangle.triangle_ends(statistic, observed, null, drawn, min(alpha, 1.0 - 1e-9))
@@ -411,12 +413,11 @@ def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
         ones = np.where(mask, q.probability, p.probability), np.where(mask, p.probability, q.probability)
         return tuple(_with(p, probability) for probability in ones)
 
-    scheme = Scheme(lambda rng: rng.random(p.n) < 0.5, swapped, p)
     statistic = pair.on_first
     drawn = replicate(
-        scheme,
+        swaps(p, swapped),
         lambda two: statistic.flat(statistic.of(two[0])) - statistic.flat(statistic.of(two[1])),
-        1, settings["n_resamples"], settings["rng"], settings["workers"],
+        1, settings["n_resamples"], generator(settings["rng"], "swaps"), settings["workers"],
     )  # fmt: skip
     drawn.say_failures()
     values = drawn.values[~np.isnan(drawn.values)]

@@ -132,7 +132,7 @@ def interval(
     >>> y, p = [0, 1, 1, 0, 1, 0, 1, 1] * 10, [0.2, 0.7, 0.9, 0.4, 0.6, 0.1, 0.8, 0.3] * 10
     >>> result = cal.interval("bs", y, p, rng=0)
     >>> round(result.estimate, 3), round(result.low, 3), round(result.high, 3), result.method
-    (0.125, 0.093, 0.155, 'basic')
+    (0.125, 0.093, 0.156, 'basic')
     >>> result = cal.interval("ece", y, p, rng=0)
     >>> result.low > 0, result.pvalue < 0.05, result.method
     (True, True, 'inversion')

@@ -20,6 +20,7 @@ from calibrary.inference.draw.statistic import as_statistic, together
 from calibrary.lookup import catalogue
 from calibrary.maps.base import logit
 from calibrary.metrics.machinery.declare import Result
+from calibrary.numerics.draw import dirichlet_vectors, generator, redrawn_labels, seed_of
 from calibrary.numerics.laws.noncentral import noncentral_sf
 
 LINES = ("over-confident", "under-confident", "shift", "wave")
@@ -103,10 +104,10 @@ def power(
         raise ValueError(f"{entry.id} has no null distribution: {entry.null_note or 'labels cannot be redrawn'}")
     c = _confidences(n, y_prob, law)
     truth = _truth(c, error, line)
-    generator = np.random.default_rng(rng)
-    p = Predictions((generator.random(n) < c).astype(np.intp), c)
+    source = generator(rng, "power")
+    p = Predictions(next(redrawn_labels(c, None, 1, source))[0].astype(np.intp), c)
     statistic = as_statistic(entry, RowSample(p), entry.asked(options), redrawn=True)
-    draws = [_readings(statistic, t, n_resamples, generator) for t in (None, truth)]
+    draws = [_readings(statistic, t, n_resamples, source) for t in (None, truth)]
     null, other = draws
     rejected = np.array([pvalues(np.array([x]), null, statistic.tail)[0] <= alpha for x in other[:, 0]])
     share = float(rejected.mean())
@@ -116,7 +117,7 @@ def power(
     )  # fmt: skip
 
 
-def _readings(statistic: Any, truth: Array | None, n_resamples: int, rng: Any) -> Array:
+def _readings(statistic: Any, truth: Array | None, n_resamples: int, rng: np.random.Generator) -> Array:
     scheme = statistic.sample.null(truth, {statistic.link})
     _, value = together([statistic], scheme)
     drawn = replicate(scheme, value, 1, n_resamples, rng)
@@ -163,7 +164,7 @@ def sample_size(metric: str, error: float, *, power: float = 0.8, rng: Any = 0, 
     """
     if not 0.0 < power < 1.0:
         raise ValueError(f"power={power!r} is outside (0, 1): 0.8 is usual")
-    seed = int(np.random.default_rng(rng).integers(2**31))
+    seed = seed_of(rng)
     tried: dict[int, Power] = {}
 
     def at(n: int) -> float:
@@ -241,7 +242,7 @@ def neighbor_power(
     else:
         if not (concentration is not None and concentration > 0.0):
             raise ValueError(f"concentration={concentration!r} must be above 0")
-        truths = np.random.default_rng(rng).dirichlet(concentration * p, check_resamples(n_resamples))
+        truths = dirichlet_vectors(concentration * p, check_resamples(n_resamples), rng)
     away = k * np.sum((truths - p) ** 2 / p, axis=1)
     bound = float(scipy.special.chdtri(len(p) - 1, alpha))
     return float(np.mean([noncentral_sf(bound, len(p) - 1, x) for x in away]))

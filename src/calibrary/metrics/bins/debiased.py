@@ -26,6 +26,7 @@ from calibrary.metrics.machinery.declare import (
     run_test,
 )
 from calibrary.metrics.machinery.literature import cited
+from calibrary.numerics.draw import normal_noise
 from calibrary.numerics.laws.folded import folded_normal_mean
 
 _FACTS: dict[str, Any] = {
@@ -228,8 +229,8 @@ def debiased_calibration_error(
     if method == "exact":
         again = folded_normal_mean(groups.gap, spread)
     else:
-        shape = (whole("n_resamples", n_resamples), len(groups))
-        again = np.abs(np.random.default_rng(rng).normal(groups.gap, spread, shape)).mean(axis=0)
+        drawn = groups.gap + normal_noise(spread, whole("n_resamples", n_resamples), rng)
+        again = np.abs(drawn).mean(axis=0)
     return float(np.dot(groups.share, 2.0 * np.abs(groups.gap) - again))
 
 
@@ -336,7 +337,7 @@ def debiased_calibration_error_test(
 
     statistic = float(value(groups.gap))
     draws = whole("n_resamples", n_resamples)
-    drawn = value(np.random.default_rng(rng).normal(0.0, np.sqrt(variance), (draws, len(groups))))
+    drawn = value(normal_noise(np.sqrt(variance), draws, rng))
     return TestResult(statistic, float((1.0 + np.sum(drawn >= statistic - 1e-12)) / (draws + 1.0)))
 
 
@@ -379,7 +380,7 @@ def debiased_calibration_test(y_true: Any, y_prob: Any = None, *, metric: str = 
     >>> c = rng.random(200)
     >>> y = rng.random(200) < c**2
     >>> debiased_calibration_test(y, c, n_resamples=99, rng=1).pvalue
-    0.01
+    0.02
     """
     one_of("metric", metric, ("ce2_db", "ece_db"))
     return run_test(ENTRIES[metric], y_true, y_prob, {"method": "monte-carlo", **options})

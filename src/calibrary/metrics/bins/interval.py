@@ -14,6 +14,7 @@ from calibrary.grouping.windows import prefix_sums
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.compiled import LONG, worth_compiling
+from calibrary.numerics.draw import generator
 
 _LENSES = ("binary", "top-label", "class-wise")
 
@@ -109,12 +110,12 @@ def surrogate_interval_calibration_error(
         if not 0.0 < eps <= 2.0:
             raise ValueError(f"eps={eps!r} must be above 0 and at most 2")
         k_max = int(np.floor(-np.log2(eps / 2)))
-    generator = np.random.default_rng(rng)
+    source = generator(rng, "shifts")
     below = cumulative_residual(view)
     k_max = whole("k_max", k_max, least=0)
 
     def error(k: int) -> float:
-        return _random_interval_error(view, below, 2.0**-k, method, n_resamples, generator)
+        return _random_interval_error(view, below, 2.0**-k, method, n_resamples, source)
 
     # halving the width refines the bins, so the error can only grow
     if method == "monte-carlo":
@@ -179,7 +180,7 @@ def random_interval_calibration_error(
     if not 0.0 < width <= 1.0:
         raise ValueError(f"width={width!r} must be above 0 and at most 1")
     below = cumulative_residual(view)
-    return _random_interval_error(view, below, float(width), method, n_resamples, np.random.default_rng(rng))
+    return _random_interval_error(view, below, float(width), method, n_resamples, generator(rng, "shifts"))
 
 
 @metric(

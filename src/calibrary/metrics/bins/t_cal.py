@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibrary.base.errors import one_of
-from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups, group
@@ -18,6 +16,7 @@ from calibrary.grouping.edges import whole
 from calibrary.grouping.simplex import SimplexCells, nested_cells
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
+from calibrary.numerics.draw import batches, generator, label_counts, rows_with_labels
 
 
 @metric(
@@ -180,10 +179,10 @@ def t_cal_test(
     cells = _Cells(atoms, scales)
     statistics = cells.estimates(atoms.count[None].astype(np.float64), atoms.label_count[None])[0]
     exceeded = np.zeros(len(scales))
-    generator = np.random.default_rng(rng)
+    source = generator(rng, "labels")
     draw = atoms.relabeled if null == "labels" else atoms.resampled
-    for size in _batches(n_resamples, atoms):
-        replicates = cells.estimates(*draw(size, generator))
+    for size in batches(n_resamples, max(1, 2**19 // atoms.p.size)):  # memory stays linear in the rows
+        replicates = cells.estimates(*draw(size, source))
         # equal in exact arithmetic counts as reached, on discrete data it often is
         exceeded += (replicates >= statistics - 1e-12).sum(axis=0)
     pvalues = (1.0 + exceeded) / (n_resamples + 1.0)
@@ -241,39 +240,14 @@ class _Atoms:
         """Put the atoms in another order."""
         self.p, self.count, self.label_count = self.p[order], self.count[order], self.label_count[order]
 
-    @once
-    def _atom_of_row(self) -> Indices | None:
-        """The atom of every row; None where so many rows share atoms that counts are drawn directly."""
-        if self.total > 4 * len(self.count):
-            return None
-        return np.repeat(np.arange(len(self.count)), self.count)
-
     def relabeled(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Numbers of rows, and numbers of labels drawn for them, ``size`` times."""
-        return self.count[None].astype(np.float64), self._labels(np.broadcast_to(self.count, (size, len(self.p))), rng)
+        copies = np.broadcast_to(self.count, (size, len(self.p)))
+        return self.count[None].astype(np.float64), label_counts(copies, self.p, rng)
 
     def resampled(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """The same, after drawing the rows themselves with replacement."""
-        if self._atom_of_row is None:
-            count = rng.multinomial(self.total, self.count / self.total, size)
-            return count.astype(np.float64), self._labels(count, rng)
-        atom = self._atom_of_row[rng.integers(0, self.total, (size, self.total))]
-        place = (atom + len(self.p) * np.arange(size)[:, None]).ravel()
-        count = np.bincount(place, minlength=size * len(self.p)).reshape(size, -1)
-        if self.p.shape[1] > 1:
-            return count.astype(np.float64), self._labels(count, rng)
-        hit = rng.random(len(place)) < self.p[atom.ravel(), 0]
-        positive = np.bincount(place[hit], minlength=count.size).reshape(size, -1, 1)
-        return count.astype(np.float64), positive.astype(np.float64)
-
-    def _labels(self, count: NDArray[np.int64], rng: np.random.Generator) -> Array:
-        if self.p.shape[1] > 1:
-            p = self.p / self.p.sum(axis=1, keepdims=True)
-            return rng.multinomial(count, p).astype(np.float64)
-        c = self.p[:, 0]
-        if (self.count == 1).all() and count.strides[0] == 0:  # one row each: a uniform number decides
-            return (rng.random(count.shape) < c)[..., None].astype(np.float64)
-        return rng.binomial(count, c)[..., None].astype(np.float64)
+        return rows_with_labels(self.count, self.p, size, rng)
 
 
 class _Cells:
@@ -301,10 +275,3 @@ class _Cells:
 
         sums: Array = off_diagonal_sums(count, label_count, self.p, self.first, self.last, self.level_ends)
         return sums / self.total
-
-
-def _batches(n_resamples: int, atoms: _Atoms) -> list[int]:
-    """Sizes of the batches in which to draw, so that memory stays linear in the rows."""
-    size = max(1, 2**19 // atoms.p.size)
-    full, rest = divmod(n_resamples, size)
-    return [size] * full + [rest] * (rest > 0)

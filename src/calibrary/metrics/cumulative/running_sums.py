@@ -28,6 +28,7 @@ from calibrary.metrics.machinery.declare import (
 )
 from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
+from calibrary.numerics.draw import shuffled
 from calibrary.numerics.laws.brownian import (
     brownian_abs_max_log_sf,
     brownian_abs_max_sf,
@@ -476,7 +477,7 @@ def walk_of(view: Predictions, ties: str, rng: Any) -> Walk:
     if ties == "aggregate":
         group = view.ties
         return Walk(_summed(group.wy - group.w * group.c, view.total), group.c, group.w, None)
-    row = np.arange(view.n) if ties == "stable" else np.random.default_rng(rng).permutation(view.n)
+    row = np.arange(view.n) if ties == "stable" else shuffled(view.n, rng, "ties")
     order = row[np.argsort(view.c[row], kind="stable")]
     w = view.weight[order]
     return Walk(_summed(w * view.residual[order], view.total), view.c[order], w, order)

@@ -17,6 +17,7 @@ from calibrary.maps.likelihood import beta_columns, beta_of, fit_nonnegative
 from calibrary.metrics.curve.map_options import one_per_view
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
+from calibrary.numerics.draw import redrawn_labels
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,6 @@ def _monte_carlo_pvalue(
 ) -> float:
     if n_resamples < 1:
         raise ValueError(f"n_resamples={n_resamples!r} must be at least 1")
-    draw = np.random.default_rng(rng)
     if weight_type == "frequency":
         groups = view.ties  # copies and ties of one confidence are redrawn together
         c, w, counts = groups.c, groups.w, groups.w.astype(np.int64)
@@ -163,9 +163,8 @@ def _monte_carlo_pvalue(
         c, w, counts = view.c, view.weight, np.ones(view.n, dtype=np.int64)
     columns, n_slopes = beta_columns(logit(c))
     as_large = 0
-    for _ in range(n_resamples):
-        share = draw.binomial(counts, c) / counts
-        a, b, d = fit_nonnegative(columns, w * share, w, n_slopes)
+    for events in redrawn_labels(c, counts, n_resamples, rng):
+        a, b, d = fit_nonnegative(columns, w * events[0] / counts, w, n_slopes)
         as_large += _statistic(c, w, (a, b, d), measure) >= statistic * (1.0 - 1e-12)
     return (1.0 + as_large) / (1.0 + n_resamples)
 

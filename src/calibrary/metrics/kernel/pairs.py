@@ -27,6 +27,7 @@ from calibrary.kernels import (
     positive_width,
 )
 from calibrary.metrics.machinery.declare import Common, Options, TestResult, bonferroni
+from calibrary.numerics.draw import redrawn_rows, redrawn_signs
 from calibrary.numerics.sums.called import CalledMatrix
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, pair_tiles
@@ -272,7 +273,7 @@ def bootstrap_pvalue(
         draws: Array = (h.forms(counts) - linear + n * (n - 1.0) * grand_mean) / n
         return draws
 
-    return _share_above(n * statistic, null, _resampled_counts(copies, rng), n_resamples, h.n, plus_one)
+    return _share_above(n * statistic, null, redrawn_rows, copies, n_resamples, rng, plus_one)
 
 
 def wild_bootstrap_pvalue(
@@ -286,11 +287,7 @@ def wild_bootstrap_pvalue(
         draws: Array = (h.forms(signs) - own) / (n * (n - 1.0))
         return draws
 
-    def draw(size: int) -> Array:
-        return 2.0 * generator.binomial(copies.astype(np.int64)[:, None], 0.5, (len(copies), size)) - copies[:, None]
-
-    generator = np.random.default_rng(rng)
-    return _share_above(statistic, null, draw, n_resamples, h.n, plus_one)
+    return _share_above(statistic, null, redrawn_signs, copies, n_resamples, rng, plus_one)
 
 
 def pearson_law(statistic: float, h: PairMatrix, copies: Array) -> tuple[float, str, float, float]:
@@ -337,42 +334,21 @@ def _few_distinct_sums(h: PairMatrix, w: Array) -> tuple[float, float, float]:
     )
 
 
-def _resampled_counts(copies: Array, rng: Any) -> Callable[[int], Array]:
-    """Draws of how often each row appears among N copies drawn with replacement."""
-    generator = np.random.default_rng(rng)
-    n = int(copies.sum())
-    if n > 4 * len(copies):
-        return lambda size: generator.multinomial(n, copies / n, size).T.astype(np.float64)
-    row_of = np.repeat(np.arange(len(copies)), copies.astype(np.int64))
-
-    def draw(size: int) -> Array:
-        counts = np.empty((size, len(copies)))
-        for r in range(size):
-            counts[r] = np.bincount(row_of[generator.integers(0, n, n)], minlength=len(copies))
-        return counts.T
-
-    return draw
-
-
 def _share_above(
     statistic: float,
     null: Callable[[Array], Array],
-    draw: Callable[[int], Array],
+    draw: Callable[..., Iterator[Array]],
+    copies: Array,
     n_resamples: int,
-    rows: int,
+    rng: Any,
     plus_one: bool,
 ) -> float:
     # ties with the observed value count, also when they are off by a rounding
     bound = statistic - 1e-12 * max(1.0, abs(statistic))
-    above = sum(int((null(draw(size)) >= bound).sum()) for size in _batches(n_resamples, rows))
+    at_once = max(1, (1 << 25) // len(copies))  # batches that fit in 256 MB
+    drawn = draw(copies.astype(np.int64), n_resamples, rng, at_once)
+    above = sum(int((null(some.T) >= bound).sum()) for some in drawn)
     return (above + plus_one) / (n_resamples + plus_one)
-
-
-def _batches(n_resamples: int, rows: int) -> Iterator[int]:
-    """Sizes of batches of draws that fit in 256 MB."""
-    size = max(1, min(n_resamples, (1 << 25) // rows))
-    for start in range(0, n_resamples, size):
-        yield min(size, n_resamples - start)
 
 
 # -- several views at once --------------------------------------------------------------------------

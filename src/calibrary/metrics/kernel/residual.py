@@ -16,6 +16,7 @@ from calibrary.maps.logits import BLUR, Logits, logits
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.forms import ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
+from calibrary.numerics.draw import generator
 from calibrary.numerics.sums.diffusion import Diffusion
 from calibrary.numerics.sums.gaussian import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
 
@@ -283,8 +284,8 @@ def _absolute_residual(odds: Logits, s: float) -> float:
 def _sampled_gap(odds: Logits, s: float, n_samples: int, rng: Any) -> float:
     from scipy.special import expit
 
-    generator = np.random.default_rng(rng)
-    drawn = generator.choice(odds.z, n_samples, p=odds.w / odds.w.sum())
-    t = np.sort(drawn + s * generator.standard_normal(n_samples))
+    source = generator(rng, "points")
+    drawn = source.choice(odds.z, n_samples, p=odds.w / odds.w.sum())
+    t = np.sort(drawn + s * source.standard_normal(n_samples))
     s0, s1 = KERNELS["gaussian"].sums_at(t, odds.z, np.column_stack([odds.w, odds.wy]), s).T
     return float(np.abs(s1 / s0 - expit(t)).mean())

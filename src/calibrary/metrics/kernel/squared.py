@@ -35,6 +35,7 @@ from calibrary.metrics.machinery.declare import Alias, CellFacts, Correction, ca
 from calibrary.metrics.machinery.forms import ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.machinery.trust import UNCERTAIN_ROWS
+from calibrary.numerics.draw import seed_of, shuffled
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
 _DISTANCE = Correction(
@@ -519,7 +520,7 @@ def squared_kernel_calibration_error_ul_test(
             f"skce_ul compares {views[0].n // block_size:,} pairs of rows, of which it expects {met:.2g} to tell "
             "anything: its law is not normal and it has no power here; use skce_uq, spiegelhalter or cis"
         )
-    rng = np.random.default_rng(rng).integers(1 << 62) if shuffle and len(views) > 1 else rng  # the same for each class
+    rng = seed_of(rng) if shuffle and len(views) > 1 else rng  # the same for each class
     parts = [_block_terms(v, kernel, matrix, block_size, shuffle, rng, options) for v in views]
     terms, weight = np.tensordot(share, [part[0] for part in parts], axes=1), parts[0][1]
     statistic, n = float(np.dot(weight, terms)), len(terms)
@@ -632,7 +633,7 @@ def _block_terms(
         raise ValueError(f"skce_ul needs at least {block_size} rows, y_true has {view.n}")
     view = on_a_line(view)
     compare = pair_kernel(view, kernel, **options_of_pairs(options))
-    rows = np.random.default_rng(rng).permutation(view.n) if shuffle else slice(None)
+    rows = shuffled(view.n, rng, "order of rows") if shuffle else slice(None)
 
     def in_blocks(a: Array) -> Array:
         return a[rows][: view.n - view.n % block_size].reshape(-1, block_size, *a.shape[1:])

@@ -19,6 +19,7 @@ from calibrary.metrics.machinery.entry import CLASSIFIER
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.machinery.measure import measure
 from calibrary.metrics.point.row_scores import soft
+from calibrary.numerics.draw import generator
 from calibrary.question import Question
 
 _NOISE = ("gaussian", "uniform")
@@ -175,10 +176,10 @@ def consistency_confidence(
     if n_draws < 1:
         raise ValueError(f"n_draws={n_draws!r} must be at least 1")
     rows = as_floats(X, "X")
-    generator = np.random.default_rng(rng)
+    source = generator(rng, "noise")
     counts = np.zeros((len(rows), n_classes or 1))
     for _ in range(n_draws):
-        shift = generator.uniform(-eps, eps, rows.shape) if noise == "uniform" else generator.normal(0, eps, rows.shape)
+        shift = source.uniform(-eps, eps, rows.shape) if noise == "uniform" else source.normal(0, eps, rows.shape)
         label = as_array(predict(rows + shift), "predict(X)").astype(np.intp)
         if label.shape != (len(rows),) or label.min() < 0 or (n_classes and label.max() >= n_classes):
             raise ValueError(f"predict must return one label 0..K-1 for each of {len(rows)} rows")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import one_of, suggest
 from calibrary.data.checks import Array, as_floats
 from calibrary.metrics.machinery.declare import ENTRIES, Entry, Result
+from calibrary.numerics.draw import dirichlet_vectors
 
 #: Points of the simplex that a check of propriety compares with one another, lattice and random.
 _LATTICE, _RANDOM = 800, 200
@@ -307,7 +308,7 @@ def _simplex_points(k: int, rng: Any) -> Array:
         cuts = itertools.combinations(range(1, parts), k - 1)
         whole = np.array([np.diff([0, *cut, parts]) for cut in cuts], dtype=np.float64)
         lattice = whole / parts
-    return np.concatenate([lattice, np.random.default_rng(rng).dirichlet(np.ones(k), _RANDOM)])
+    return np.concatenate([lattice, dirichlet_vectors(np.ones(k), _RANDOM, rng)])
 
 
 def _number(parts: int, k: int) -> int:

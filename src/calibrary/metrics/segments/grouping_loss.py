@@ -19,6 +19,7 @@ from calibrary.grouping import UserGroups, group, nearest_windows
 from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords
 from calibrary.metrics.machinery.declare import metric
 from calibrary.metrics.machinery.literature import cited
+from calibrary.numerics.draw import shuffled
 
 
 class GroupingLoss(NamedTuple):
@@ -150,7 +151,7 @@ def _learned_cells(view: Predictions, bin: Indices, features: Any, n_groups: int
     x = np.asarray(view.align(as_array(features, "features"), "features"), dtype=np.float64)
     x = x[:, None] if x.ndim == 1 else x
     learning = np.zeros(view.n, dtype=bool)
-    learning[np.random.default_rng(rng).permutation(view.n)[: view.n // 2]] = True
+    learning[shuffled(view.n, rng, "halves")[: view.n // 2]] = True
     judged, cell = [], []
     for b in np.unique(bin):
         learn, judge = np.flatnonzero((bin == b) & learning), np.flatnonzero((bin == b) & ~learning)

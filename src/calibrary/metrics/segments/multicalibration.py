@@ -22,6 +22,7 @@ from calibrary.metrics.machinery.declare import TestResult, calibration_test, me
 from calibrary.metrics.machinery.entry import Averaged
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.compiled import LONG
+from calibrary.numerics.draw import redrawn_labels
 from calibrary.numerics.laws.brownian import brownian_range_sf
 
 #: Redrawn residuals handled at a time, and draws that one pass takes side by side.
@@ -379,19 +380,11 @@ class Walks:
         """The largest size over the segments on each draw of labels from the confidences, ascending."""
         if not (isinstance(n_resamples, int | np.integer) and n_resamples >= 1):
             raise ValueError(f"n_resamples={n_resamples!r}: pass a whole number of at least 1 (999 is usual)")
-        generator = np.random.default_rng(rng)
         c = self.view.c[self.view.order]
         copies = None if self.view.w is None else self.view.counts("redrawing labels")[self.view.order]
-        largest = np.empty(n_resamples)
-        step = max(_SIDE_BY_SIDE, _BLOCK // len(c))
-        for first in range(0, n_resamples, step):
-            draws = min(step, n_resamples - first)
-            if copies is None:
-                residual = (generator.random((draws, len(c))) < c) - c
-            else:
-                residual = generator.binomial(copies, c, (draws, len(c))) - copies * c
-            largest[first : first + draws] = size(*self.of(residual)).max(axis=1)
-        return np.sort(largest)
+        expected = c if copies is None else copies * c
+        drawn = redrawn_labels(c, copies, n_resamples, rng, max(_SIDE_BY_SIDE, _BLOCK // len(c)))
+        return np.sort(np.concatenate([size(*self.of(events - expected)).max(axis=1) for events in drawn]))
 
 
 def _walks(view: Predictions, by: Any, depth: int, n_cuts: int, min_rows: float) -> Walks:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.numerics.draw import generator
 from calibrary.numerics.sums.tiles import DistanceTiles, row_threads
 
 Array = NDArray[np.float64]
@@ -54,7 +55,7 @@ def _on(device: Any, points: Array, metric: str) -> Any:
 
 def _bracket(points: Array, metric: str, mass: Array, rank: float) -> tuple[float, float]:
     whole = (float(mass.sum()) ** 2 - float(np.dot(mass, mass))) / 2.0
-    rng = np.random.default_rng(0)
+    rng = generator(0, "pairs")
     size = min(_SAMPLE, (1 << 26) // points.shape[1])
     i, j = rng.choice(len(points), (2, size), p=mass / mass.sum())
     gap = points[i[i != j]] - points[j[i != j]]
