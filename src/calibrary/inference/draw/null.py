@@ -250,6 +250,7 @@ def null_distribution(
     (0.041, 0.08)
     """
     way = as_redrawing(method, n_resamples=n_resamples, rng=rng, calibration_map=calibration_map, workers=workers)
+    y: Any
     if is_data(y_prob):
         y, y_prob = y_prob, None
     else:
