@@ -31,6 +31,8 @@ RENAMED = {
     "calibrary.plots.simplex.colour_bar": "calibrary.plots.simplex.color_bar",
     "calibrary.plots.style.bracket": "calibrary.base.numbers.with_interval",
     "calibrary.plots.style.pvalue": "calibrary.base.numbers.pvalue",
+    "calibrary.reporting.words.findings": "calibrary.reporting.words.statements",
+    "calibrary.reporting.words.gap_mean": "calibrary.reporting.words.mean_confidence",
     "calibrary.reporting.numbers.ends": "calibrary.base.numbers.ends",
     "calibrary.reporting.numbers.pvalue": "calibrary.base.numbers.pvalue_cell",
     "calibrary.reporting.phrases.counted": "calibrary.base.numbers.counted",

@@ -72,7 +72,7 @@ WAVE = lambda c: np.clip(c + 0.15 * np.sin(2 * np.pi * c), 0, 1)  # noqa: E731
 def test_the_page_says_when_errors_go_both_ways():
     y, c = draw(WAVE, 800)
     page = cal.report(y, c, metrics=["ece"], n_resamples=199, rng=0)
-    (line,) = [line for line in page.findings if line.startswith("Both ways:")]
+    (line,) = [line for line in page.statements if line.startswith("Both ways:")]
     found = cal.confidence_direction(y, c, n_resamples=199, rng=0)
     told = [float(number) for number in re.findall(r"-?0\.\d+", line)]
     np.testing.assert_allclose(told, [found.over, found.under, found.ece, found.esce], atol=6e-4)

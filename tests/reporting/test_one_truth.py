@@ -87,15 +87,15 @@ def check(answer) -> None:
         assert not (calibrated and word in MISCALIBRATED)
     for row in answer.evaluation:
         assert not (verdict(row, answer.evaluation) in MISCALIBRATED and holds_ideal(row))
-    findings = {f.partition(":")[0]: f for f in answer.findings}
-    assert said(findings["Spread"]) == state(rows["cis.slope"][2]), (findings["Spread"], rows["cis.slope"])
+    statements = {f.partition(":")[0]: f for f in answer.statements}
+    assert said(statements["Spread"]) == state(rows["cis.slope"][2]), (statements["Spread"], rows["cis.slope"])
     of_mean = {state(rows[id][2]) for id in ("eo", "esce") if id in rows}
     if of_mean:
         worst = "unclear" if "unclear" in of_mean else of_mean.pop()
-        assert said(findings["Direction"]) == worst, (findings["Direction"], rows)
+        assert said(statements["Direction"]) == worst, (statements["Direction"], rows)
     first = answer.headline.partition(". ")[0]
     for word, name in (("too extreme", "Spread"), ("too timid", "Spread"), ("on average too", "Direction")):
-        assert word not in first or said(findings[name]) == "beyond"
+        assert word not in first or said(statements[name]) == "beyond"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -115,7 +115,7 @@ def test_a_slope_that_only_a_wrong_mean_makes_look_wrong_is_within_chance_in_row
     row = answer.evaluation.row("cis", "slope")
     assert row.pvalue > 0.5
     assert verdict(row, answer.evaluation) == "no evidence against"
-    assert "Spread: Cox slope 1.005 (1 is ideal); the difference is within chance." in answer.findings
+    assert "Spread: Cox slope 1.005 (1 is ideal); the difference is within chance." in answer.statements
 
 
 def test_what_an_interval_speaks_against_is_unclear_in_row_sentence_and_headline(monkeypatch):

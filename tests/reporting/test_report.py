@@ -50,14 +50,17 @@ def test_the_headline_says_size_evidence_and_direction(wrong):
     assert wrong.headline.startswith("Not calibrated (p < 0.005): the probabilities are too extreme")
     assert f"{ece:.3f}" in wrong.headline
     assert "95% interval" in wrong.headline
-    assert any("too extreme" in f for f in wrong.findings)
-    assert any(f.startswith("Where: between") for f in wrong.findings)
+    assert any("too extreme" in f for f in wrong.statements)
+    assert any(f.startswith("Where: between") for f in wrong.statements)
+    with pytest.warns(DeprecationWarning, match="use Report.statements"):
+        assert wrong.findings == wrong.statements
+    assert wrong.to_dict()["findings"] == list(wrong.statements)  # the key of 0.2's files
 
 
 def test_the_headline_never_claims_calibration(right):
     assert right.headline.startswith("No evidence of miscalibration (p = ")
     assert "would be found out in 4 of 5 samples; smaller errors may go unseen" in right.headline
-    for text in (right.headline, *right.findings):
+    for text in (right.headline, *right.statements):
         assert "is calibrated" not in text
         assert "are calibrated" not in text
 

@@ -95,7 +95,7 @@ def test_the_direction_is_said_as_it_is(data, said, clear, draws):
     answer = cal.report(*data, metrics=["ece"], n_resamples=draws)
     if not draws and "precision" in said:
         return  # images are units, whose spread only redraws show
-    assert answer.findings[0] == f"Direction: {said}" + ("." if clear else "; the difference is within chance.")
+    assert answer.statements[0] == f"Direction: {said}" + ("." if clear else "; the difference is within chance.")
 
 
 def said(data, decision=None, units=None, **facts):
@@ -252,12 +252,12 @@ FINDINGS = [
 
 @pytest.mark.parametrize(("data", "sentence"), [f[1:] for f in FINDINGS], ids=[f[0] for f in FINDINGS])
 def test_the_findings_hold_this_sentence(data, sentence):
-    assert sentence in said(data, **SIZE).findings
+    assert sentence in said(data, **SIZE).statements
 
 
 def test_rows_left_out_of_the_slope_are_counted():
     y, c = np.r_[EXTREME[0], np.ones(50, dtype=int)], np.r_[EXTREME[1], np.ones(50)]
-    spread = next(f for f in said((y, c), **SIZE).findings if f.startswith("Spread"))
+    spread = next(f for f in said((y, c), **SIZE).statements if f.startswith("Spread"))
     assert spread.endswith("(Cox slope 0.500; 1 is ideal; 50 of probability 0 or 1 left out).")
 
 
@@ -272,15 +272,15 @@ def test_every_sentence_is_the_same_for_weights_and_for_rows_written_out(data):
     assert weighted.decision.pvalue == written.decision.pvalue
     # the interval of the error is drawn by the table, whose draws follow the rows
     assert weighted.headline.split(". ")[0] == written.headline.split(". ")[0]
-    assert weighted.findings[:-1] == written.findings[:-1]
+    assert weighted.statements[:-1] == written.statements[:-1]
 
 
 def test_direction_with_ten_copies_of_each_row_is_as_sure_as_the_rows():
     y, c = np.repeat([1, 0], [26, 14]), np.full(40, 0.5)
     once = cal.report(y, c, metrics=["ece"], n_resamples=0)
     ten = cal.report(y, c, sample_weight=np.full(40, 10), metrics=["ece"], n_resamples=0)
-    assert once.findings[0] == "Direction: mean prediction 50%, observed 65%; the difference is within chance."
-    assert ten.findings[0] == "Direction: on average too low (mean prediction 50%, observed 65%)."
+    assert once.statements[0] == "Direction: mean prediction 50%, observed 65%; the difference is within chance."
+    assert ten.statements[0] == "Direction: on average too low (mean prediction 50%, observed 65%)."
 
 
 def test_units_reach_every_sentence_of_the_report():
@@ -294,15 +294,15 @@ def test_units_reach_every_sentence_of_the_report():
     assert units.decision.path == ten.decision.path == "units"
     assert units.decision.pvalue < ten.decision.pvalue
     assert not any(c.clear for c in ten.classes)
-    assert "Classes: no class is predicted more or less often than it occurs, beyond chance." in ten.findings
+    assert "Classes: no class is predicted more or less often than it occurs, beyond chance." in ten.statements
 
 
 def test_weights_that_are_no_counts_weigh():
     w = np.random.default_rng(0).random(600)
     row = Row(id="ece", name="expected calibration error", family="bin", value=0.2)
     told = [words.answer(cal.predictions(*TOO_LOW, sample_weight=k * w), cal.Question(), row) for k in (1, 1000)]
-    assert told[0].findings[:2] == told[1].findings[:2]
-    assert told[0].findings[0].startswith("Direction: on average too low")
+    assert told[0].statements[:2] == told[1].statements[:2]
+    assert told[0].statements[0].startswith("Direction: on average too low")
 
 
 def row_of(id, p, adjusted, value=0.1, primary=False):
@@ -397,10 +397,10 @@ def test_classes_are_flagged_when_predicted_more_often_than_they_occur_and_only_
     y, p = several(160, 200, 0.8)
     answer = cal.report(y, p, metrics=["ece"], n_resamples=0)
     assert not any(row.clear for row in answer.classes)
-    assert "Classes: no class is predicted more or less often than it occurs, beyond chance." in answer.findings
+    assert "Classes: no class is predicted more or less often than it occurs, beyond chance." in answer.statements
     y, p = several(120, 200, 0.9)
     assert any(f.startswith("Classes: 0 predicted 90%, occurred 60%") for f in cal.report(
-        y, p, metrics=["ece"], n_resamples=0).findings)  # fmt: skip
+        y, p, metrics=["ece"], n_resamples=0).statements)  # fmt: skip
 
 
 def test_groups_are_adjusted_by_holm():
@@ -484,7 +484,9 @@ def test_predicted_classes_are_told_from_probabilities():
     y = np.random.default_rng(0).integers(0, 2, 200)
     flipped = np.where(np.arange(200) % 5 == 0, 1 - y, y)
     said, rounded = (
-        next(f for f in cal.report(y, p, metrics=["ece"], n_resamples=19).findings if f.startswith("Certain and wrong"))
+        next(
+            f for f in cal.report(y, p, metrics=["ece"], n_resamples=19).statements if f.startswith("Certain and wrong")
+        )
         for p in (flipped.astype(float), np.where(np.arange(200) % 7 == 0, 0.4, flipped))
     )
     assert "as predicted classes are: give probabilities" in said

@@ -361,7 +361,7 @@ def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = F
         out.print(plain(r.headline))
         if quiet:
             continue
-        for finding in () if brief else r.findings:
+        for finding in () if brief else r.statements:
             out.print(_item(finding))
         out.print(_short_table(r))
         for section in (s for s in r.sections if s.key != "provenance" and not (brief and s.key != "help")):

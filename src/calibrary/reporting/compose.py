@@ -111,7 +111,7 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     return Report(
         title=settings.title,
         headline=answer.headline,
-        findings=answer.findings,
+        statements=answer.statements,
         decision=decision,
         evaluation=evaluation,
         primary=primary,
@@ -152,7 +152,7 @@ def _summary(p: Predictions, view: Predictions) -> dict[str, Any]:
         "rows": p.n_predictions,
         "classes": p.k,
         "total weight": p.total,
-        "mean confidence": words.gap_mean(view),
+        "mean confidence": words.mean_confidence(view),
         "observed frequency" if p.k == 2 else "accuracy": words.seen(view),
         "distinct confidences": len(view.ties.c),
         "confidences exactly 0 or 1": int(((view.c == 0) | (view.c == 1)).sum()),

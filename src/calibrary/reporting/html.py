@@ -85,7 +85,8 @@ def fragment(report: Report) -> str:
     )
     return (
         f"<h3>{escape(report.title)}</h3><p>{escape(report.headline)}</p>"
-        f"<ul>{''.join(f'<li>{escape(f)}</li>' for f in report.findings)}</ul>{_table(SHORT_HEAD, short_cells(report))}"
+        f"<ul>{''.join(f'<li>{escape(f)}</li>' for f in report.statements)}</ul>"
+        f"{_table(SHORT_HEAD, short_cells(report))}"
         f'<div style="display:flex;flex-wrap:wrap;gap:1rem">{drawn}</div>'
     )
 
@@ -220,8 +221,8 @@ def _part(anchor: str, key: str, title: str, inside: str, shut: bool = False) ->
 def _answer(report: Report) -> str:
     first, mark, rest = re.match(r"([^:.(]*)([:.]?)(.*)", report.headline, re.S).groups()  # type: ignore[union-attr]
     said = f"<strong>{escape(first)}{mark}</strong>{escape(rest)}"
-    findings = "".join(f"<li>{_finding(f)}</li>" for f in report.findings)
-    return f'<p class="headline {_mood(report.headline)}">{said}</p><ul class="findings">{findings}</ul>'
+    statements = "".join(f"<li>{_statement(f)}</li>" for f in report.statements)
+    return f'<p class="headline {_mood(report.headline)}">{said}</p><ul class="findings">{statements}</ul>'
 
 
 def _mood(headline: str) -> str:
@@ -230,7 +231,7 @@ def _mood(headline: str) -> str:
     return "ok" if headline.startswith("No evidence") else "none"
 
 
-def _finding(text: str) -> str:
+def _statement(text: str) -> str:
     head, colon, rest = text.partition(": ")
     name = colon and len(head) <= _LONGEST_NAME
     return f"<b>{escape(head)}:</b> {escape(rest)}" if name else escape(text)
@@ -285,7 +286,7 @@ def _section(section: Section, anchor: str) -> str:
 
 
 def _section_body(section: Section, anchor: str) -> str:
-    said = "".join(f"<li>{_finding(s)}</li>" for s in section.sentences)
+    said = "".join(f"<li>{_statement(s)}</li>" for s in section.sentences)
     parts = [f'<ul class="findings">{said}</ul>' if said else ""]
     parts += [_section_table(t) for t in section.tables]
     parts.append(_figures(section.figures, f"{anchor}{section.key}"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from calibrary.base.errors import deprecated
 from calibrary.evaluation import Evaluation
 from calibrary.inference.overall.decision import Decision
 from calibrary.question import Question
@@ -65,7 +66,7 @@ class Report:
     ----------
     headline : the answer in a paragraph
     decision : what the headline rests on; None where nothing was redrawn, a dict in a report read from its JSON
-    findings : further sentences: direction, where, which classes, whether the data suffice
+    statements : further sentences: direction, where, which classes, whether the data suffice
     short_list : the six to eight numbers that suit these data
     figures : the figures of the page
     curve : points of the smooth reliability curve, None where there are no predictions; to draw several models together
@@ -80,7 +81,7 @@ class Report:
 
     title: str
     headline: str
-    findings: tuple[str, ...]
+    statements: tuple[str, ...]
     evaluation: Evaluation
     primary: str
     data: dict[str, Any]
@@ -103,6 +104,12 @@ class Report:
     def _repr_html_(self) -> str:
         fragment: str = FORMS["fragment"](self)
         return fragment
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """The old name of ``statements``."""
+        deprecated("Report.findings", "Report.statements")
+        return self.statements
 
     def to_dict(self) -> dict[str, Any]:
         """Everything the page shows as plain dictionaries, figures as SVG: :meth:`from_dict` makes the page again."""

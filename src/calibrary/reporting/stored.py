@@ -29,7 +29,7 @@ def as_dict(report: Report) -> dict[str, Any]:
     return {
         "title": report.title,
         "headline": report.headline,
-        "findings": list(report.findings),
+        "findings": list(report.statements),
         "decision": as_plain(report.decision),
         "primary": report.primary,
         "short_list": [asdict(k) for k in report.short_list],
@@ -118,7 +118,7 @@ def from_dict(saved: Mapping[str, Any]) -> Report:
     return Report(
         title=of("title", str),
         headline=of("headline", str),
-        findings=of("findings", tuple[str, ...]),
+        statements=of("findings", tuple[str, ...]),
         evaluation=_evaluation(of("evaluation", dict[str, Any])),
         primary=of("primary", str),
         data=of("data", dict[str, Any]),

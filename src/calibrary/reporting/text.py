@@ -121,7 +121,7 @@ def cell_text(value: Any) -> str:
 def plain(report: Report) -> str:
     """For the terminal and the notebook's plain output: the answer and the short list, 80 columns wide."""
     lines = [report.title, "=" * min(len(report.title), 80), "", *textwrap.wrap(report.headline, 80), ""]
-    for finding in report.findings:
+    for finding in report.statements:
         lines += textwrap.wrap(finding, 80, initial_indent="- ", subsequent_indent="  ")
     lines += ["", *_columns(SHORT_HEAD[:-1], [row[:-1] for row in short_cells(report)])]
     for section in report.sections:
@@ -149,7 +149,7 @@ def markdown(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     """For a review or an issue."""
     parts: list[str] = []
     for report in reports:
-        parts += [f"# {_md(report.title)}", _md(report.headline), "\n".join(f"- {_md(f)}" for f in report.findings)]
+        parts += [f"# {_md(report.title)}", _md(report.headline), "\n".join(f"- {_md(f)}" for f in report.statements)]
         parts += ["## Key numbers", _md_table(SHORT_HEAD, short_cells(report))]
         for section in report.sections:
             parts += _md_section(section)

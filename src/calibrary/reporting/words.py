@@ -108,7 +108,7 @@ class Answer:
     """The paragraph of a page and the sentences below it."""
 
     headline: str
-    findings: tuple[str, ...]
+    statements: tuple[str, ...]
 
 
 def answer(
@@ -125,7 +125,7 @@ def answer(
     sure = doubt(deciding(table, "spiegelhalter"))
     return Answer(
         headline(row, decision, look, way, spread, worst, question.confidence_level, sure),
-        findings(row, decision, look, way, spread, worst, alpha, both_ways(look, question, decision)),
+        statements(row, decision, look, way, spread, worst, alpha, both_ways(look, question, decision)),
     )
 
 
@@ -222,7 +222,7 @@ def _impossible(decision: Decision, look: Look) -> str:
 # -- sentences below ---------------------------------------------------------------------------------
 
 
-def findings(
+def statements(
     row: Row, decision: Decision | None, look: Look, way: Direction, spread: Spread | None, worst: list[str],
     alpha: float, both: str = "",
 ) -> tuple[str, ...]:  # fmt: skip
@@ -464,7 +464,7 @@ def _tested(evaluation: Evaluation | None) -> int | str:
 # -- numbers in words --------------------------------------------------------------------------------
 
 
-def gap_mean(view: Predictions) -> float:
+def mean_confidence(view: Predictions) -> float:
     """Mean confidence."""
     return float(view.mean(view.c))
 
