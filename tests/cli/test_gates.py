@@ -12,6 +12,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.base.errors import heard
+from calibrary.base.numbers import number
 from calibrary.inference.verbs.verdict import condition
 from paths import ROOT
 
@@ -150,7 +151,10 @@ def test_a_gate_says_what_the_table_shows(call, file, tmp_path):
     out = tmp_path / "r.json"
     _, _, said = call("report", file(shift=0.25), *FAST, "--fail-if", "ece>0.05", "-o", out)
     row = next(m for m in json.loads(out.read_text())["evaluation"]["metrics"] if m["id"] == "ece")
-    assert f"reads {row['value']:.3g}; the true value lies between {row['low']:.3g} and {row['high']:.3g}" in said
+    assert (
+        f"reads {number(row['value'])}; the true value lies between {number(row['low'])} and {number(row['high'])}"
+        in said
+    )
 
 
 def test_junit_has_a_case_for_each_gate(call, file, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.base.numbers import percent
 
 typer = pytest.importorskip("typer")
 from typer.testing import CliRunner  # noqa: E402
@@ -42,7 +43,7 @@ def test_plan_says_the_power_of_a_file_like_yours(tmp_path):
     file.write_text("y,p\n" + "\n".join(f"{int(rng.random() < x)},{x}" for x in c))
     said = planned("ece", str(file), "--error", "0.1", "--rows", "300", "--resamples", "49", "--quiet")
     expected = cal.power("ece", 300, error=0.1, y_prob=c, n_resamples=49, rng=0)
-    assert f"in {100 * expected.power:.0f}% of samples of 300 rows" in said
+    assert f"in {percent(expected.power)} of samples of 300 rows" in said
     assert "(80 rows)" in said
 
 

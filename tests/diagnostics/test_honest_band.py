@@ -8,6 +8,7 @@ from scipy.special import expit, logit
 
 import calibrary as cal
 import definitions
+from calibrary.base.numbers import number
 from calibrary.plots import corp_data, plot_corp
 from golden import arrays, assert_close, call, entries, parts, weights_of
 
@@ -103,7 +104,7 @@ def test_the_error_is_made_of_the_band():
     found = cal.honest_error(y, c, sample_weight=w)
     np.testing.assert_allclose(found, (np.average(least, weights=w), np.average(most, weights=w), most.max()))
     assert band.certified == pytest.approx(found.certified)
-    assert f"off by more than {found.certified:.2g}, with 95% confidence" in band.words
+    assert f"off by more than {number(found.certified)}, with 95% confidence" in band.words
 
 
 def test_a_gross_error_is_certain_to_be_seen():
