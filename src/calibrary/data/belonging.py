@@ -15,7 +15,7 @@ from calibrary.data.checks import Indices
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class Belonging:
     """Which rows belong together.
 
     ``unit`` is the unit of each row of the input, 0, 1, ...; -1 for rows that count nothing. With ``block`` the rows
@@ -26,7 +26,7 @@ class Together:
     block: int | None = None
 
 
-def together_by(units: Any, blocks: Any, rows: Indices | None, n_input: int, aligned: Any) -> Together | None:
+def together_by(units: Any, blocks: Any, rows: Indices | None, n_input: int, aligned: Any) -> Belonging | None:
     """What belongs together, by an array of units or as runs of a length in time order; None where neither is given.
 
     ``rows`` are the rows of the input that are here (None: all), and ``aligned`` takes theirs out of an array.
@@ -44,10 +44,10 @@ def together_by(units: Any, blocks: Any, rows: Indices | None, n_input: int, ali
             raise ValueError(f"blocks={block} is too long for {n} rows: at least two blocks must fit")
         unit = np.arange(n) // block
     if rows is None:
-        return Together(unit, block)
+        return Belonging(unit, block)
     every = np.full(n_input, -1, dtype=np.intp)
     every[rows] = unit
-    return Together(every, block)
+    return Belonging(every, block)
 
 
 # -- dates -----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import deprecated, one_of
 from calibrary.base.once import once
-from calibrary.data.belonging import Together, as_times, together_by
+from calibrary.data.belonging import Belonging, as_times, together_by
 from calibrary.data.checks import (
     Array,
     Indices,
@@ -101,7 +101,7 @@ class Predictions:
     outcome = "observed"
     #: The name of the one view that these data have of themselves; None: a lens shows one.
     own_view: str | None = None
-    _together: Together | None = None
+    _together: Belonging | None = None
     _time: NDArray[Any] | None = None
     _parent: tuple[Predictions, NDArray[np.bool_] | None] | None = None
     _device: Any = None
@@ -519,9 +519,9 @@ class Predictions:
         return source._from_source(name) if source is not None and source.n_input == self.n_input else None
 
     @property
-    def together(self) -> Together | None:
+    def together(self) -> Belonging | None:
         """Which rows belong together; None: each row is by itself."""
-        found: Together | None = self._from_source("_together")
+        found: Belonging | None = self._from_source("_together")
         return None if found is _APART else found
 
     @property
@@ -706,7 +706,7 @@ class Predictions:
 
 
 #: Carried by rows that belong together elsewhere and are taken one by one here.
-_APART = Together(np.empty(0, dtype=np.intp))
+_APART = Belonging(np.empty(0, dtype=np.intp))
 
 
 # -- checking what the user passed ------------------------------------------------------------------

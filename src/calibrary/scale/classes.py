@@ -17,7 +17,7 @@ from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.scale.checks import valid_rows
 from calibrary.scale.files import VERSION, Saved
-from calibrary.scale.losses import LossSum, checked_losses, loss_sum, row_losses
+from calibrary.scale.losses import USUAL_LOSSES, LossSum, checked_losses, loss_sum, row_losses
 from calibrary.scale.sample import MOST_NUMBERS, HashedSample, row_hashes
 from calibrary.scale.state import RESOLUTION, State, whole_weights
 from calibrary.scale.sums import NONE, Batch
@@ -75,7 +75,7 @@ class VectorState(Saved, kind="vectors"):
         *,
         resolution: int = RESOLUTION,
         class_resolution: int = 240,
-        losses: str | Iterable[str] = ("bs", "nll"),
+        losses: str | Iterable[str] = USUAL_LOSSES,
         sample: int = 0,
         labels: Sequence[Hashable] | None = None,
     ) -> None:

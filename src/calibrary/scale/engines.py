@@ -10,7 +10,7 @@ from calibrary.base.errors import extra
 from calibrary.scale.classes import VectorState
 from calibrary.scale.detections import DetectionState
 from calibrary.scale.keys import key_columns
-from calibrary.scale.losses import checked_losses
+from calibrary.scale.losses import USUAL_LOSSES, checked_losses
 from calibrary.scale.pieces import Columns, pieces
 from calibrary.scale.read import Scan
 from calibrary.scale.sql import sql
@@ -37,7 +37,7 @@ def dask(
     lens: str | None = None,
     resolution: int = RESOLUTION,
     class_resolution: int = 240,
-    losses: str | Iterable[str] = ("bs", "nll"),
+    losses: str | Iterable[str] = USUAL_LOSSES,
     sample: int = 0,
     drop_invalid: bool = False,
 ) -> State | VectorState:

@@ -22,6 +22,8 @@ Integers = NDArray[np.int64]
 
 #: Losses are rounded to multiples of 2^-56.
 BITS = 56
+#: The losses whose sums a state of several classes keeps unless it is told otherwise.
+USUAL_LOSSES = ("bs", "nll")
 #: Larger numbers are added one by one, as Python's whole numbers.
 _LARGE = 2.0**16
 _ROWS = 1 << 20

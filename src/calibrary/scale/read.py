@@ -19,7 +19,7 @@ from calibrary.scale.checks import NO_LABEL, NO_PROBABILITY, valid_rows
 from calibrary.scale.classes import VectorState
 from calibrary.scale.columns import Names, classes, complaint, matrix, numbers, two_classes, weights
 from calibrary.scale.keys import factorized, key_columns
-from calibrary.scale.losses import checked_losses
+from calibrary.scale.losses import USUAL_LOSSES, checked_losses
 from calibrary.scale.pieces import Columns, Piece, pieces
 from calibrary.scale.sample import file_ids
 from calibrary.scale.state import RESOLUTION, State
@@ -46,7 +46,7 @@ def scan(
     lens: str | None = None,
     resolution: int = RESOLUTION,
     class_resolution: int = 240,
-    losses: str | Iterable[str] = ("bs", "nll"),
+    losses: str | Iterable[str] = USUAL_LOSSES,
     sample: int = 0,
     drop_invalid: bool = False,
     format: str | None = None,

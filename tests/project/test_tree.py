@@ -1,0 +1,67 @@
+"""The rules of the house, read from the tree: each fact, verb, draw, class and public name has one place."""
+
+from __future__ import annotations
+
+import ast
+import collections
+import re
+
+import pytest
+
+import calibrary as cal
+from paths import ROOT
+
+SRC = ROOT / "src" / "calibrary"
+TREES = {path.relative_to(SRC).as_posix(): ast.parse(path.read_text()) for path in sorted(SRC.rglob("*.py"))}
+NODES = [(name, node) for name, tree in TREES.items() for node in ast.walk(tree)]
+#: What a person chooses to show or to optimize is a choice, not a fact about a metric.
+CHOICES = (
+    "cli/",
+    "gallery.py",
+    "lookup/curve_names.py",
+    "plots/",
+    "recalibrate/scores.py",
+    "reporting/",
+    "scale/losses.py",
+    "study/",
+)
+IDS = set(cal.catalogue)
+KINDS = re.compile(r"\b(Matches|Predictions|\w*Sample|\w+Cells|LabelRows)\b")
+#: Below or beside the rule: data itself, and rooms whose own classes these are.
+MAY_ASK = ("data/", "scale/", "losses/")
+#: The room that makes generators, and made-up data; tests/project/test_draws.py reads the loops.
+MAY_DRAW = ("numerics/draw.py", "study/", "datasets/", "gallery.py")
+
+
+def _ids(node: ast.AST) -> list[str]:
+    parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+    known = [part.value for part in parts if isinstance(part, ast.Constant) and part.value in IDS]
+    return known if len(known) >= 2 and len(known) > len(parts) / 2 else []
+
+
+def _asks_the_kind(node: ast.AST) -> bool:
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance"
+    return called and bool(KINDS.search(ast.unparse(node.args[1])))
+
+
+RULES = {
+    "a table of metric ids": (("metrics/", *CHOICES), lambda node: bool(_ids(node))),
+    "a question which kind of data this is": (MAY_ASK, _asks_the_kind),
+    "a generator made outside numerics/draw.py": (
+        MAY_DRAW,
+        lambda node: isinstance(node, ast.Attribute) and node.attr in ("default_rng", "RandomState", "SeedSequence"),
+    ),
+    "import *": ((), lambda node: isinstance(node, ast.ImportFrom) and node.names[0].name == "*"),
+    "catch_warnings": ((), lambda node: isinstance(node, ast.Attribute) and node.attr == "catch_warnings"),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_tree_has_no(rule):
+    exempt, broken = RULES[rule]
+    assert [f"{name}:{node.lineno}" for name, node in NODES if not name.startswith(exempt) and broken(node)] == []
+
+
+def test_a_class_name_is_defined_once():
+    named = collections.Counter(node.name for _, node in NODES if isinstance(node, ast.ClassDef))
+    assert [name for name, times in named.items() if times > 1] == []
