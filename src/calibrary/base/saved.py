@@ -15,6 +15,8 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from calibrary.base.text import in_sentence
+
 #: A saved report with many figures takes some megabytes.
 MOST_BYTES = 256 << 20
 _DEEPEST = 60
@@ -65,7 +67,7 @@ def typed(kind: type, saved: Any, what: str = "") -> dict[str, Any]:
     """The fields of a dataclass from saved ones, each of the type that it declares; a missing float was NaN."""
     what = what or kind.__name__
     if not isinstance(saved, Mapping):
-        raise SavedFileError(f"{what} is {_shown(saved)} and not an object")
+        raise SavedFileError(f"{what} is {in_sentence(saved, 40)} and not an object")
     hints = _hints(kind)
     unknown = sorted(set(saved) - set(hints))
     if unknown:
@@ -127,8 +129,4 @@ def numbers(value: Any) -> Any:
 
 
 def _wrong(hint: Any, value: Any, what: str) -> SavedFileError:
-    return SavedFileError(f"{what} is {_shown(value)}, not {getattr(hint, '__name__', str(hint))}")
-
-
-def _shown(value: Any) -> str:
-    return f"{str(value)[:40]!r}" if isinstance(value, str) else str(value)[:40]
+    return SavedFileError(f"{what} is {in_sentence(value, 40)}, not {getattr(hint, '__name__', str(hint))}")

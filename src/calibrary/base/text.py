@@ -78,6 +78,14 @@ def html_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def in_sentence(value: object, longest: int = LONGEST) -> str:
+    """A value that somebody gave, as a sentence about it shows it: cut where it would fill the page."""
+    if isinstance(value, int) and abs(value) > 1e300:
+        return f"a whole number of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
 def squeezed(name: str) -> str:
     """A name for comparison: small letters and digits alone, so that case, dashes and spaces do not matter."""
     return re.sub(r"[^a-z0-9]", "", name.lower().replace("²", "2"))

@@ -59,7 +59,7 @@ def batch(files: Sequence[str], folder: Path, forms: Sequence[str], make: Maker,
             broken.append(f"{source}: {error}")
             continue
         made += reports
-        lines += [IndexLine(_shown(source, r, reports), f"{name}.{forms[0]}", r.headline, _cells(r)) for r in reports]
+        lines += [IndexLine(_source(source, r, reports), f"{name}.{forms[0]}", r.headline, _cells(r)) for r in reports]
     page = index(f"{len(files)} calibration reports", ("rows", "metric", "value", "interval"), lines)
     write_atomically(folder / "index.html", page.encode("utf-8", "replace"))
     written(folder / "index.html")
@@ -83,7 +83,7 @@ def _names(files: Sequence[str]) -> list[str]:
     return names
 
 
-def _shown(source: str, report: Any, reports: list[Any]) -> str:
+def _source(source: str, report: Any, reports: list[Any]) -> str:
     return source if len(reports) == 1 else f"{source}: {report.title}"
 
 

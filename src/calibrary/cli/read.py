@@ -402,14 +402,14 @@ def _matrix(values: Columns, columns: list[str], how: FileLayout, notes: list[st
         rows = np.flatnonzero(wrong.any(axis=1))[:3]
         shown = "; ".join(f"row {i + 1}: {p[i][wrong[i]][0] if p.ndim > 1 else p[i]:g}" for i in rows)
         remedy = _remedy(found, how, p.ndim == 1)
-        raise InputError(f"column {_shown(columns)} holds values outside [0, {top:g}] ({shown}): {remedy}")
+        raise InputError(f"column {_listed(columns)} holds values outside [0, {top:g}] ({shown}): {remedy}")
     if not how.percent:
         return p
     below = int(((p > 0) & (p < 1)).sum()) if p.ndim == 1 else 0
     if p.ndim == 1 and p.max() <= 1.0:
-        notes.append(f"--percent, and no value of {_shown(columns)} is above 1: are these probabilities already?")
+        notes.append(f"--percent, and no value of {_listed(columns)} is above 1: are these probabilities already?")
     elif below:
-        notes.append(f"{below:,} values of {_shown(columns)} between 0 and 1 read as less than 1 percent")
+        notes.append(f"{below:,} values of {_listed(columns)} between 0 and 1 read as less than 1 percent")
     return p / 100.0
 
 
@@ -419,7 +419,7 @@ def _refuse_infinite(z: Array, columns: list[str]) -> None:
         raise InputError(f"column {columns[bad[0][1]]!r} holds {z[tuple(bad[0])]:g} in row {bad[0][0] + 1}: no logit")
 
 
-def _shown(columns: list[str]) -> str:
+def _listed(columns: list[str]) -> str:
     return columns[0] if len(columns) == 1 else ", ".join(columns[:3]) + " ..."
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import one_of
+from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array, Indices, as_array, missing, outside
 from calibrary.data.geometry import area as box_area
 from calibrary.data.geometry import as_xywh
@@ -219,16 +220,8 @@ def numbers(values: Sequence[Any] | NDArray[Any], place: Place, columns: int | N
                 continue
         except (ValueError, TypeError, OverflowError):
             pass
-        raise ValueError(f"{place(i)} = {_short(value)} is not {wanted}")
+        raise ValueError(f"{place(i)} = {in_sentence(value)} is not {wanted}")
     raise ValueError(f"{place(0)}: expected {wanted}")
-
-
-def _short(value: Any) -> str:
-    """A value as it is shown in a sentence, cut where it would fill the page."""
-    text = (
-        f"a whole number of {value.bit_length()} bits" if isinstance(value, int) and abs(value) > 1e300 else repr(value)
-    )
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 #: Corners and sizes lie within this, and sizes above its inverse, so that areas are numbers.

@@ -120,7 +120,7 @@ def _metric(ax: Any, look: style.Look, x: float, y: float, id: str, color: str, 
 
     shade = (*to_rgb(color), 0.3 if id in data.tests else 0.0)
     ax.text(
-        x, y, _short(id), ha="left", va="center", fontsize=8.5, color=look.ink,
+        x, y, _label(id), ha="left", va="center", fontsize=8.5, color=look.ink,
         fontweight="bold" if id in data.proper else "normal",
         bbox={"boxstyle": "round,pad=0.28", "fc": shade, "ec": color, "lw": 0.9},
     )  # fmt: skip
@@ -134,7 +134,7 @@ def _lines(ids: tuple[str, ...], proper: tuple[str, ...]) -> _Lines:
     x = _START
     for id in ids:
         font: Any = {"weight": "bold" if id in proper else "normal"}
-        width = TextPath((0, 0), _short(id), size=8.5, prop=font).get_extents().width / 72 + 2 * _PAD
+        width = TextPath((0, 0), _label(id), size=8.5, prop=font).get_extents().width / 72 + 2 * _PAD
         if x + width > _WIDTH and lines[-1]:
             lines.append([])
             x = _START
@@ -143,5 +143,5 @@ def _lines(ids: tuple[str, ...], proper: tuple[str, ...]) -> _Lines:
     return lines
 
 
-def _short(id: str) -> str:
+def _label(id: str) -> str:
     return {"average_calibration_error": "average_ce"}.get(id, id)

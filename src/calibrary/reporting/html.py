@@ -193,7 +193,7 @@ def _model(report: Report, anchor: str, several: bool) -> str:
         f'<article id="{anchor}" class="model" data-name="{escape(report.title)}">',
         f"<{'h2' if several else 'h1'}>{escape(report.title)}</{'h2' if several else 'h1'}>",
         _answer(report),
-        _part(anchor, "numbers", "Key numbers", _short(report)),
+        _part(anchor, "numbers", "Key numbers", _short_list(report)),
         _part(anchor, "figures", "Figures", _figures(report.figures, f"{anchor}f")),
         *(_section(s, anchor) for s in body),
     ]
@@ -240,7 +240,7 @@ def _statement(text: str) -> str:
 # -- the short list ---------------------------------------------------------------------------------
 
 
-def _short(report: Report) -> str:
+def _short_list(report: Report) -> str:
     rows = "".join(_short_row(k, texts) for k, texts in zip(report.short_list, short_cells(report), strict=True))
     heads = ("number", "value", "interval", "between calibrated and useless", "if calibrated", "verdict")
     top = "".join(f'<th scope="col">{h}</th>' for h in heads)

@@ -349,7 +349,7 @@ def _figures(parts: list[Part], metric: str, watch: Watch | None, level: float) 
     if watch is not None:
         path = MonitorData(
             np.append(0.0, watch.rows), np.append(0.0, watch.found.log_e), watch.found.alpha, watch.alarm_rows,
-            watch.found.pvalue, _short(watch), ("", *watch.last), watch.alarm or "",
+            watch.found.pvalue, _alarm_words(watch), ("", *watch.last), watch.alarm or "",
         )  # fmt: skip
         caption = (
             "Evidence against calibration after each look, from the start or from any later look on; calibrated "
@@ -359,7 +359,7 @@ def _figures(parts: list[Part], metric: str, watch: Watch | None, level: float) 
     return tuple(figures)
 
 
-def _short(watch: Watch) -> str:
+def _alarm_words(watch: Watch) -> str:
     if watch.alarm is None:
         return "no alarm"
     since = "" if watch.since is None else f"from {watch.since} on: "

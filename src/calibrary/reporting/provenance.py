@@ -27,7 +27,7 @@ def provenance(context: Context) -> Section:
     """What must be known to check the page, as a table of words."""
     facts = {**_input(context), **_looking(context), **_made(context)}
     known = {name: value for name, value in facts.items() if value not in (None, "")}
-    table = Table(("what", "value"), tuple((name, _shown(value, name)) for name, value in known.items()))
+    table = Table(("what", "value"), tuple((name, _cell(value, name)) for name, value in known.items()))
     return Section("provenance", "Provenance", (digest_words(known, context.data.noun),), (table,), data=known)
 
 
@@ -156,7 +156,7 @@ def _made(context: Context) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _shown(value: Any, what: str = "") -> Any:
+def _cell(value: Any, what: str = "") -> Any:
     if isinstance(value, Mapping):
         between = ": " if what == "columns" else " "
         return ", ".join(f"{name}{between}{n}" for name, n in value.items())

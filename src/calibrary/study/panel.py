@@ -138,7 +138,7 @@ def _numbers(name: str, given: Entry | Callable[..., Any]) -> list[Number]:
         return [Number(name, lambda p: given(p.y, p.probability))]
     ideal = [(field, value) for field, value in given.fields if value is not None]
     if not ideal:
-        return [Number(name, _plain(given), given.id, given.better, given.perfect)]
+        return [Number(name, _reading_of(given), given.id, given.better, given.perfect)]
     if len(ideal) == 1:
         field, value = ideal[0]
         return [Number(name, _field(given, field), given.id, _side(given), value)]
@@ -149,7 +149,7 @@ def _side(entry: Entry) -> str:
     return "perfect" if entry.better == "perfect" else entry.better
 
 
-def _plain(entry: Entry, question: Question = PLAIN) -> Callable[[Predictions], float]:
+def _reading_of(entry: Entry, question: Question = PLAIN) -> Callable[[Predictions], float]:
     return lambda p: _one(measure(entry, p, question))
 
 
@@ -166,11 +166,11 @@ def _field(entry: Entry, field: str) -> Callable[[Predictions], float]:
 def _binned(binning: str, n_bins: int) -> Number:
     question = PLAIN.with_options(binning=binning, n_bins=n_bins)
     entry = catalogue["ece"]
-    return Number(f"ece, {n_bins} {binning}", _plain(entry, question), "ece", kind="binning")
+    return Number(f"ece, {n_bins} {binning}", _reading_of(entry, question), "ece", kind="binning")
 
 
 def _through(entry: Entry, lens: str) -> Number:
-    read = _plain(entry, PLAIN.changed(lens=lens))
+    read = _reading_of(entry, PLAIN.changed(lens=lens))
     return Number(f"{entry.id}, {lens}", read, entry.id, entry.better, entry.perfect, "lens")
 
 

@@ -303,7 +303,7 @@ def _simplex_points(k: int, rng: Any) -> Array:
         lattice = np.column_stack([1.0 - c, c])
     else:
         parts = k
-        while _number(parts + 1, k) <= _LATTICE:
+        while _n_compositions(parts + 1, k) <= _LATTICE:
             parts += 1
         cuts = itertools.combinations(range(1, parts), k - 1)
         whole = np.array([np.diff([0, *cut, parts]) for cut in cuts], dtype=np.float64)
@@ -311,6 +311,6 @@ def _simplex_points(k: int, rng: Any) -> Array:
     return np.concatenate([lattice, dirichlet_vectors(np.ones(k), _RANDOM, rng)])
 
 
-def _number(parts: int, k: int) -> int:
+def _n_compositions(parts: int, k: int) -> int:
     """Ways to write a number as the sum of k positive ones."""
     return int(scipy.special.comb(parts - 1, k - 1, exact=True))

@@ -97,7 +97,7 @@ def leave_one_out_shares(
                 if compiled:
                     share(_compiled(known, found), rows.stop - first)
                 else:
-                    _plain(*known, found)
+                    _shares_by_class(*known, found)
                 yield found
 
 
@@ -158,7 +158,7 @@ def _compiled(known: tuple[Any, ...], found: ClassShares) -> Callable[[int, int]
     return lambda start, stop: class_shares(*known, start, stop, found.shares, found.log_total)
 
 
-def _plain(
+def _shares_by_class(
     products: Array,
     rate: float,
     bias: Array,
