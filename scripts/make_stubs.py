@@ -138,7 +138,7 @@ def text() -> str:
     imports: dict[str, str] = {}
     stubs = [stub(functions[name], imports) for name in sorted(own)]
     # these collect their settings in one object, whose fields are keywords for whoever writes a call
-    collecting = [name for name, row in PUBLIC.items() if row.kind == "verb" and hasattr(_thing(row), "__signature__")]
+    collecting = [name for name, row in PUBLIC.items() if row.kind == "verb" and _collects(_thing(row))]
     stubs += [_collecting(_thing(PUBLIC[name])) for name in collecting]
     others = {_line_of(row) for name, row in PUBLIC.items() if name not in (*own, *collecting)}
     used = {f"from {module} import {name}" for name, module in imports.items() if name not in PUBLIC}
@@ -148,6 +148,11 @@ def text() -> str:
 
 def _thing(row: Name) -> Any:
     return getattr(importlib.import_module(row.module), row.name)
+
+
+def _collects(function: Callable[..., Any]) -> bool:
+    """Is its signature made of an object's fields? A function that is wrapped keeps the types of its module."""
+    return hasattr(function, "__signature__") and not hasattr(function, "__wrapped__")
 
 
 def _collecting(function: Callable[..., Any]) -> str:

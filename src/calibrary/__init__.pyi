@@ -109,10 +109,12 @@ from calibrary.inference.verbs.power import neighbor_power as neighbor_power
 from calibrary.inference.verbs.power import neighbor_sample_size as neighbor_sample_size
 from calibrary.inference.verbs.power import power as power
 from calibrary.inference.verbs.power import sample_size as sample_size
+from calibrary.inference.verbs.test import test as test
 from calibrary.inference.verbs.verdict import Verdict as Verdict
 from calibrary.inference.verbs.verdict import verdict as verdict
 from calibrary.lookup.by_name import Catalogue as Catalogue
 from calibrary.lookup.by_name import catalogue as catalogue
+from calibrary.lookup.by_name import compute as compute
 from calibrary.lookup.recommend import Recommendation as Recommendation
 from calibrary.lookup.recommend import Recommendations as Recommendations
 from calibrary.lookup.recommend import recommend as recommend
@@ -714,6 +716,4 @@ def weighted_subset_miscalibration_score(y_true: Any, y_prob: Any = None, *, gro
 def well_calibration_ratio(y_true: Any, y_prob: Any = None, *, average: None, sample_weight: Any = None, lens: str | Lens = 'auto', r: int | None = None, labels: Any = None, pos_label: Any = None, by: Any = None, percent: bool = False) -> NDArray[np.float64]: ...
 @overload
 def well_calibration_ratio(y_true: Any, y_prob: Any = None, *, sample_weight: Any = None, lens: str | Lens = 'auto', average: str | Sequence[float] | NDArray[Any] = 'uniform', r: int | None = None, labels: Any = None, pos_label: Any = None, by: Any = None, percent: bool = False) -> float: ...
-def test(metric: str, y_true: Any, *, y_prob: Any = None, **options: Any) -> Any: ...
-def compute(metric: str, y_true: Any, *, y_prob: Any = None, **options: Any) -> Any: ...
 def report(y_true: Any, y_prob: Any = None, *, sample_weight: Any = None, labels: Any = None, pos_label: Any = None, percent: bool = False, settings: ReportSettings | None = None, groups: Any = None, by: Any = None, time: Any = None, thresholds: Any = None, units: Any = None, blocks: int | bool | None = None, source: Any = None, command: Any = None, metrics: Any = None, primary: str = 'ece', lens: Any = 'auto', average: Any = 'auto', r: int | None = None, weight_type: str = 'frequency', ordinal: bool = False, n_bins: int | None = None, n_resamples: int | None = None, confidence_level: float = 0.95, rng: int | None = 0, title: str = 'Calibration report', notes: tuple[str, ...] = ..., **inputs: Any) -> Report: ...
