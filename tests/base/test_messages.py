@@ -73,7 +73,7 @@ def test_a_figure_names_itself_when_an_option_is_unknown(figure, data, option):
     pytest.importorskip("matplotlib")
     with pytest.raises(TypeError, match=f"{figure} has no option '{option}'"):
         getattr(cal.plots, figure)(*data, **{option: "x"})
-    with pytest.raises(TypeError, match="this figure has no option 'colours'"):
+    with pytest.raises(TypeError, match="this figure has no option 'colors'"):
         cal.plots.smooth_data(Y, C, colors=3)
 
 

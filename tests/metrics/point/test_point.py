@@ -278,7 +278,7 @@ def test_dual_focal_loss_by_its_definition():
     assert cal.dual_focal_loss([0], [1.0]) == math.inf
 
 
-@pytest.mark.parametrize(("lam", "minimiser"), [(1, 0.701), (5, 0.762), (100, 0.797)])
+@pytest.mark.parametrize(("lam", "minimizer"), [(1, 0.701), (5, 0.762), (100, 0.797)])
 def test_a_brier_term_never_makes_the_focal_loss_proper(lam, minimizer):
     grid, q = np.linspace(0.5, 0.9, 401), 0.8
     loss = [cal.focal_calibration_loss([1, 0], [c, c], lam=lam, sample_weight=[q, 1 - q]) for c in grid]
@@ -525,7 +525,7 @@ def test_hinge_variants_and_real_scores():
 
 
 @pytest.mark.parametrize(
-    ("call", "minimiser"),
+    ("call", "minimizer"),
     [
         (lambda w, c: cal.asymmetric_squared_error([1, 0], c, sample_weight=w), 1.6 / 1.8),
         (lambda w, c: cal.l1eps_error([1, 0], c, sample_weight=w), 0.997),
