@@ -18,8 +18,8 @@ _LONG = (
     "test_kernel_vector.py", "test_multiplicity.py",
 )  # fmt: skip
 
-#: Calls for type checkers alone: some of them would need files or more rows.
-collect_ignore = ["typed_calls.py"]
+#: No tests: calls for type checkers (some would need files or more rows), and files that pytest itself imports.
+collect_ignore = ["typed_calls.py", "conftest.py", "browser/conftest.py"]
 
 
 @pytest.fixture(params=["binary12", "binary500", "binary2000", "binary_ties"])
