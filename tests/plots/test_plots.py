@@ -18,6 +18,7 @@ import pytest
 import calibrary as cal
 from calibrary import gallery, plots
 from calibrary.base.errors import CalibrationWarning
+from calibrary.base.numbers import with_interval
 from calibrary.plots import style
 from calibrary.plots.corp import _band
 from calibrary.plots.data import FigureData, cells
@@ -457,13 +458,13 @@ def test_captions_state_n_lens_bins_metric_and_interval(synthetic):
         "N = 1,500",
         "lens binary",
         "15 equal-width bins",
-        f"ECE {d.ece:.3f} [{d.ece_low:.3f}, {d.ece_high:.3f}]",
+        f"ECE {with_interval(d.ece, d.ece_low, d.ece_high)}",
     ):
         assert said in text
     assert "95% Wilson" in text
     s = plots.smooth_data(y, c, n_resamples=20)
     text = words(plots.plot_smooth_reliability(s).figure)
-    assert f"smECE {s.smece:.3f} [{s.smece_low:.3f}, {s.smece_high:.3f}]" in text
+    assert f"smECE {with_interval(s.smece, s.smece_low, s.smece_high)}" in text
     text = words(plots.plot_corp(y, c, n_resamples=20).figure)
     assert all(part in text for part in ("MCB", "DSC", "UNC", "90% if calibrated"))
     bare = words(plots.plot_reliability(d, caption=False).figure)
