@@ -188,7 +188,8 @@ def test_weights_are_repeated_rows():
                 assert a[name] == b[name]
             else:
                 got, expected = (np.array(x[name], dtype=float) for x in (a, b))
-                np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12, err_msg=name)
+                searched = name in ("ece_low", "ece_high")  # ends that a search has found
+                np.testing.assert_allclose(got, expected, rtol=1e-5 if searched else 1e-9, atol=1e-12, err_msg=name)
 
 
 def test_corp_miscalibration_is_the_area_between_brier_and_cost_curve(synthetic):
