@@ -84,9 +84,8 @@ def _band(some: ConfidenceCells, truth: Array, draws: int, level: float, rng: An
     """Pointwise quantiles of isotonic fits to resampled predictions with labels drawn from ``truth``, made monotone."""
     from scipy.optimize import isotonic_regression
 
-    def fit(count: Any, events: Any) -> Array:
-        used = np.flatnonzero(count)
-        fitted = isotonic_regression(events[used] / count[used], weights=count[used].astype(float)).x
+    def fit(used: Any, count: Any, events: Any) -> Array:
+        fitted = isotonic_regression(events / count, weights=count.astype(float)).x
         spread: Array = np.interp(some.c, some.c[used], fitted)
         return spread
 

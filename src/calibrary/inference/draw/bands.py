@@ -33,15 +33,23 @@ def on_labels(
 
 
 def on_rows_and_labels(
-    reading: Callable[[NDArray[Any], NDArray[Any]], Array], weight: Array, chance: Array, n_resamples: int, rng: Any
+    reading: Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], Array],
+    weight: Array,
+    chance: Array,
+    n_resamples: int,
+    rng: Any,
 ) -> Array:
-    """Readings of cases and events, with rows drawn with replacement and then their labels: a row for each draw."""
+    """Readings of samples drawn anew, rows with replacement and then their labels: a row for each draw.
+
+    A reading is given the places that have cases, and the numbers of cases and of events there.
+    """
     source = generator(rng, "rows and labels")
     n, share = max(round(weight.sum()), 1), weight / weight.sum()
     curves = []
     for _ in range(n_resamples):
         count = source.multinomial(n, share)
-        curves.append(reading(count, source.binomial(count, chance)))
+        used = np.flatnonzero(count)
+        curves.append(reading(used, count[used], source.binomial(count[used], chance[used])))
     return np.array(curves)
 
 
