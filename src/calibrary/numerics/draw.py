@@ -86,10 +86,11 @@ def redrawn_labels(
     Without ``copies`` there is one case at each place, and the draw says whether its label is 1.
     """
     source = generator(rng, "labels")
-    single = copies is None or bool((copies == 1).all())  # a uniform number decides, which is faster
+    if copies is not None and (copies == 1).all():
+        copies = None  # a uniform number decides, which is faster
     for size in batches(n_resamples, at_once):
         shape = (size, len(chance))
-        yield source.random(shape) < chance if single else source.binomial(copies, chance, shape)
+        yield source.random(shape) < chance if copies is None else source.binomial(copies, chance, shape)
 
 
 def redrawn_rows(copies: Counts, n_resamples: int, rng: Any, at_once: int = 1) -> Iterator[Array]:
