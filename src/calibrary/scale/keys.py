@@ -20,10 +20,12 @@ _TAKEN = ("cell", "y", "n", "s")
 def key_columns(by: str | Sequence[str]) -> tuple[str, ...]:
     """Names of the columns, checked."""
     names = (by,) if isinstance(by, str) else tuple(by)
-    for name in names:
-        if name in _TAKEN:
+    for name in names:  # databases do not tell capitals from small letters
+        if name.lower() in _TAKEN:
             raise ValueError(f"by={name!r}: the state has a column of that name; rename yours")
-    if len(set(names)) != len(names):
+        if name.lower().startswith("cal_"):
+            raise ValueError(f"by={name!r}: the query's own columns begin with cal_; rename yours")
+    if len({name.lower() for name in names}) != len(names):
         raise ValueError(f"by={list(names)} names a column twice")
     return names
 

@@ -6,8 +6,11 @@ because a plain 0.5 is a decimal number in some engines; powers of sixteen multi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import Any
+
+import numpy as np
 
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
 from calibrary.scale.keys import key_columns
@@ -103,9 +106,18 @@ def _class(label: str, n: int, labels: Sequence[Hashable] | None) -> str:
 
 def _literal(value: Hashable) -> str:
     if isinstance(value, str):
+        if "\\" in value:  # in Spark, BigQuery and MySQL it would begin an escape, and end the text in others
+            raise ValueError(
+                f"labels: {value!r} holds a backslash, which databases read differently: map it to a number"
+            )
         return "'" + value.replace("'", "''") + "'"
+    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(
+            f"labels: {value!r} cannot be written in SQL; use text, whole numbers, finite numbers or booleans"
+        )
     return repr(value)
 
 
