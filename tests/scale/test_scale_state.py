@@ -662,3 +662,14 @@ def test_batches_are_not_kept_until_garbage_is_collected(k: int) -> None:
         tracemalloc.stop()
         gc.enable()
     assert held[-2] - held[1] < 2 * 70_000 * 8  # three batches, each of at least twice as many bytes
+
+
+def test_states_that_count_opposite_labels_as_the_event_are_not_merged():
+    y, c = ["no", "yes"] * 20, [0.3, 0.6] * 20
+    one, other = State(labels=["no", "yes"]).update(y, c), State(labels=["yes", "no"]).update(y, c)
+    with pytest.raises(ValueError, match="'yes' as the event and the other 'no'"):
+        one + other
+    with pytest.raises(ValueError, match="as the event"):
+        one.copy().subtract(State(pos_label="no"))
+    both = one + State(pos_label="yes").update(y, c)
+    assert both == one + one

@@ -302,6 +302,17 @@ class State(Saved, kind="cells"):
                 remedy = "; use coarser() to make them the same" if name == "resolution" else ""
                 shown = "by" if name == "key_names" else name
                 raise ValueError(f"one state has {shown}={ours!r} and the other {theirs!r}{remedy}")
+        events = [state.event for state in (self, other)]
+        if self.lens == "binary" and None not in events and events[0] != events[1]:
+            raise ValueError(
+                f"one state counts label {events[0]!r} as the event and the other {events[1]!r}: make both with the "
+                "same labels= or pos_label="
+            )
+
+    @property
+    def event(self) -> Hashable | None:
+        """The label whose probability is given, where labels have names."""
+        return self.labels[-1] if self.labels else self.pos_label
 
     def copy(self) -> Self:
         """Another state with the same rows."""
