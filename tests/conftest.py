@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import sys
 
 import pytest
 
@@ -32,6 +33,14 @@ def binary_set(request):
 def multi_set(request):
     """(y, p) of each multi-class reference set."""
     return arrays(request.param)[:2]
+
+
+@pytest.fixture(autouse=True)
+def figures_closed():
+    """Figures that a test leaves open are not the next one's."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def pytest_addoption(parser):

@@ -1,9 +1,10 @@
 """The slow literal definition of every metric: one function per id of the catalogue, under the name of that id.
 
-Written from the formulas, as loops and sums to be read beside them. Nothing here is fast and nothing here comes from
-the library, so that it can be held against it: ``value("ece", y, p)`` looks at the data as the metric does when no
-lens is named, ``ece(y, c)`` is the formula itself. Rows count one each: a weight is tested by writing the row that
-often. Only where a metric counts rows apart from their weight does its definition take weights ``w``.
+Written from the formulas, as loops and sums to be read beside them. Nothing here is fast, and nothing but the stream of
+random numbers that a seed names comes from the library, so that it can be held against it: ``value("ece", y, p)`` looks
+at the data as the metric does when no lens is named, ``ece(y, c)`` is the formula itself. Rows count one each: a weight
+is tested by writing the row that often. Only where a metric counts rows apart from their weight does its definition take
+weights ``w``.
 
 ``DEFINITIONS`` maps each id to its :class:`Definition`: what the function takes, through which lens several classes
 become pairs, how closely the library must agree and, where that is not to the last digits, why.
@@ -20,6 +21,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+
+from calibrary.numerics.draw import generator as stream  # which random numbers a seed gives is no part of a formula
 
 # -- the table ---------------------------------------------------------------------------------------
 
@@ -2525,7 +2528,7 @@ def bounded_log(y, c, low=0.0, high=1.0):
 
 def dealt(n, folds, rng=0):
     """The fold of every row, as given or dealt at random."""
-    return np.random.default_rng(rng).permutation(n) % folds if np.ndim(folds) == 0 else np.asarray(folds)
+    return stream(rng, "folds").permutation(n) % folds if np.ndim(folds) == 0 else np.asarray(folds)
 
 
 def cross_fitted(map, y, c, w, folds, rng=0, fit=None):
@@ -2685,7 +2688,7 @@ def calibration_e_value(y, c, log=False):
 def ehl(y, c, n_splits=10, rng=0, train=None, log=False, w=None):
     """The likelihood ratio, on the other half, of the isotonic curve of one half; the mean over random halves."""
     w = np.ones(len(y)) if w is None else w
-    generator = np.random.default_rng(rng)
+    generator = stream(rng, "halves")
     ratios = []
     for _ in range(n_splits if train is None else 1):
         if train is None:

@@ -93,7 +93,7 @@ def test_the_command_asks_with_the_same_object(tmp_path):
     settings = command.settings_of(found, model)
     assert settings.units.tolist() == [f"u{i // 4}" for i in range(N)]
     ours = json.loads(json.dumps(cal.report(found.predictions(model), settings=settings).to_dict()))
-    for part in ("headline", "statements", "evaluation", "short_list", "sections"):
+    for part in ("headline", "findings", "evaluation", "short_list", "sections"):
         assert _without_command(page[part]) == _without_command(ours[part]), part
 
 

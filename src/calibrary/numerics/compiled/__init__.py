@@ -62,13 +62,18 @@ class _SafeCache:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cache, name)
 
-    def load_overload(self, *signature: Any) -> Any:
+    def load_overload(self, signature: Any, context: Any) -> Any:
         try:
-            return self._cache.load_overload(*signature)
+            found = self._cache.load_overload(signature, context)
         except Exception:  # half a file, another version's file: pickle raises whatever it meets there
-            with suppress(OSError):
-                self._cache.flush()  # forget the index, so that what is compiled now can be kept
-            return None
+            found = None
+        else:
+            # two processes that compile at once may give two signatures one file, and the index then names the other's
+            if found is None or tuple(found.signature.args) == tuple(getattr(signature, "args", signature)):
+                return found
+        with suppress(OSError):
+            self._cache.flush()  # forget the index, so that what is compiled now can be kept
+        return None
 
     def save_overload(self, *compiled: Any) -> None:
         with suppress(OSError):  # disk full, folder gone read-only: it runs all the same
