@@ -3,8 +3,8 @@
 Written from the formulas, as loops and sums to be read beside them. Nothing here is fast, and nothing but the stream of
 random numbers that a seed names comes from the library, so that it can be held against it: ``value("ece", y, p)`` looks
 at the data as the metric does when no lens is named, ``ece(y, c)`` is the formula itself. Rows count one each: a weight
-is tested by writing the row that often. Only where a metric counts rows apart from their weight does its definition take
-weights ``w``.
+is tested by writing the row that often. Only where a metric counts rows apart from their weight does its definition
+take weights ``w``.
 
 ``DEFINITIONS`` maps each id to its :class:`Definition`: what the function takes, through which lens several classes
 become pairs, how closely the library must agree and, where that is not to the last digits, why.
