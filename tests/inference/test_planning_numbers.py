@@ -46,3 +46,21 @@ def test_the_value_of_useless_predictions_is_a_mean_of_five_shuffles_where_rows_
         away["ours"].append(short._useless(cal.predictions(y, c), PLAIN, ["bs"])["bs", ""] - expected)
         away["one"].append(np.mean((rng.permutation(y) - c) ** 2) - expected)
     assert np.std(away["ours"]) < 0.7 * np.std(away["one"])
+
+
+def _reasons(**known):
+    return {reason for found in cal.recommend("multiclass", "measure", most=200, **known) for reason in found.reasons}
+
+
+@pytest.mark.parametrize(("rare", "named"), [(0.09, True), (0.11, False)])
+def test_a_class_is_rare_below_a_tenth(rare, named):
+    assert any("rare" in reason or "unequal classes" in reason for reason in _reasons(rare=rare)) == named
+
+
+def test_classes_are_many_above_a_hundred():
+    assert _reasons(n_classes=101) - _reasons(n_classes=100) != set()
+    assert _reasons(n_classes=4) == _reasons(n_classes=100)
+
+
+def test_holm_multiplies_by_the_hypotheses_that_are_left():
+    assert cal.adjust_pvalues([0.01, 0.04, 0.03], "holm").tolist() == pytest.approx([0.03, 0.06, 0.06])
