@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.inference.draw import cells
 from calibrary.inference.overall import decision
 from calibrary.inference.verbs import verdict
 from calibrary.lookup.study_findings import finding, stored
@@ -64,3 +65,9 @@ def test_classes_are_many_above_a_hundred():
 
 def test_holm_multiplies_by_the_hypotheses_that_are_left():
     assert cal.adjust_pvalues([0.01, 0.04, 0.03], "holm").tolist() == pytest.approx([0.03, 0.06, 0.06])
+
+
+@pytest.mark.parametrize(("away", "alike"), [(0.09, True), (0.11, False)])
+def test_cells_stand_for_rows_where_they_differ_by_less_than_a_tenth_of_chance(away, alike):
+    draws = np.array([[-1.0], [1.0]])  # a standard deviation of 1
+    assert cells.reads_alike(np.array([0.0]), np.array([away]), draws) == alike
