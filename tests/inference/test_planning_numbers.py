@@ -12,6 +12,7 @@ from calibrary.inference.draw import cells
 from calibrary.inference.overall import decision
 from calibrary.inference.verbs import verdict
 from calibrary.lookup.study_findings import finding, stored
+from calibrary.metrics.bins import hosmer_lemeshow
 from calibrary.question import PLAIN
 from calibrary.reporting import short
 
@@ -71,3 +72,10 @@ def test_holm_multiplies_by_the_hypotheses_that_are_left():
 def test_cells_stand_for_rows_where_they_differ_by_less_than_a_tenth_of_chance(away, alike):
     draws = np.array([[-1.0], [1.0]])  # a standard deviation of 1
     assert cells.reads_alike(np.array([0.0]), np.array([away]), draws) == alike
+
+
+@pytest.mark.parametrize(("expected", "trusted"), [(4.9, False), (5.1, True)])
+def test_the_law_of_hosmer_and_lemeshow_is_trusted_from_five_expected_on(expected, trusted):
+    c = np.repeat([expected / 200, 0.5], 200)  # two groups of 200 rows; in the first so many events are expected
+    y = np.resize([0, 1], 400)
+    assert hosmer_lemeshow._enough_expected(cal.predictions(y, c), {"n_bins": 2}) == trusted
