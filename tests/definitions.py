@@ -2164,7 +2164,8 @@ def map_error(y, c, map="loess", norm=1, measure="sample", w=None, **options):
 
 @defines("pairs", "top-label", **_FITTED)
 def error_at_level(y, c, at=0.5, map="loess", w=None, **options):
-    return MAPS[map](y, c, np.ones(len(y)) if w is None else w, **options)(at) - at
+    height = MAPS[map](y, c, np.ones(len(y)) if w is None else w, **options)(at)
+    return min(max(height, 0.0), 1.0) - at if height == height else height
 
 
 @defines("pairs", "top-label", **_FITTED)

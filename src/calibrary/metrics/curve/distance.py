@@ -122,8 +122,6 @@ def interval_partition_distance(view: Predictions, **common: Unpack[Common]) -> 
     costly=True,
     measures="bias",
     range=(-1.0, 1.0),
-    range_note="[-1, 1]; a LOESS curve may overshoot where data are few",
-    range_with=lambda options, k: (-np.inf, np.inf),
     better="perfect",
     tail="two-sided",
     sign="below 0: at that confidence the event is rarer than stated (over-confident); above 0: more frequent",
@@ -144,7 +142,7 @@ def calibration_error_at_level(
 
     .. math:: \hat y(t) - t
 
-    with the fitted calibration map at the confidence t.
+    with the fitted calibration map at the confidence t, cut to [0, 1]: a LOESS curve may overshoot where data are few.
 
     Parameters
     ----------
@@ -162,7 +160,7 @@ def calibration_error_at_level(
     """
     if not (isinstance(at, int | float) and 0.0 <= at <= 1.0):
         raise ValueError(f"at={at!r} must be a confidence between 0 and 1")
-    gap = float(fit_map(map, view, **options).predict(np.array([float(at)]))[0] - at)
+    gap = float(np.clip(fit_map(map, view, **options).predict(np.array([float(at)]))[0], 0.0, 1.0) - at)
     return undefined(f"no prediction is near at={at:g}, so the curve says nothing there") if math.isnan(gap) else gap
 
 
