@@ -185,7 +185,7 @@ def test_something_else_is_no_saved_report(tmp_path):
     with pytest.raises(ValueError, match="is no saved report"):
         from_json(path)
     path.write_text("not json")
-    with pytest.raises(ValueError, match="does not hold JSON"):
+    with pytest.raises(ValueError, match="is not a JSON file"):
         from_json(path)
 
 

@@ -1,25 +1,38 @@
-"""Reading what was saved: a bound on its size and depth first, then the type of every value, then one sentence.
+"""The one reader of what was saved: bounds on size, depth and numbers, then version and digest, then types.
 
 A saved file may come from anywhere. Nothing in it is used before it has the type that its field declares, so that a
 text cannot stand where a number is shown, and whatever is wrong with it is a :class:`SavedFileError`.
+
+A writer calls :func:`sealed`; a reader calls :func:`read_json` and :func:`opened`, and then :func:`typed` or
+:func:`value_of` for every field. Files that are no JSON keep a digest of their arrays with :func:`digest`.
 """
 
 from __future__ import annotations
 
 import functools
+import gzip
+import hashlib
+import io
 import json
 import math
 import types
+import zlib
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from calibrary.base.text import in_sentence
 
 #: A saved report with many figures takes some megabytes.
 MOST_BYTES = 256 << 20
 _DEEPEST = 60
+#: Whole numbers of a saved file fit 64 bits.
+_LARGEST = 1 << 64
+#: The field that holds the digest of all the others.
+DIGEST = "digest"
 #: Numbers that JSON has no word for.
 _WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
@@ -28,28 +41,77 @@ class SavedFileError(ValueError):
     """A saved file is damaged, not what it claims to be, or of another version; the text says which."""
 
 
+# -- from a file to JSON ----------------------------------------------------------------------------
+
+
 def read_json(source: str | Path, what: str) -> Any:
-    """The JSON in a file that calibrary saved, at most so large and so deep."""
+    """The JSON in a file that calibrary saved, plain or packed with gzip, at most so large and so deep."""
     path = Path(source)
     try:
-        size = path.stat().st_size
-        if size > MOST_BYTES:
-            raise SavedFileError(f"{source} is no {what}: it has {size:,} bytes, more than {MOST_BYTES:,}")
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise SavedFileError(f"{source} cannot be read: {error.strerror or error}") from error
+    content = unpacked(content, what, source)
+    try:
+        text = content.decode("utf-8")
     except UnicodeDecodeError:
-        raise SavedFileError(f"{source} is no {what}: it is not UTF-8 text") from None
+        raise SavedFileError(f"{source} is no {what}: it is not text (not UTF-8)") from None
     return parse_json(text, what, source)
 
 
+def unpacked(content: bytes, what: str, source: object) -> bytes:
+    """The bytes of a file, unpacked where they are packed; at most :data:`MOST_BYTES` of them."""
+    if content[:2] == b"\x1f\x8b":
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+                content = file.read(MOST_BYTES + 1)
+        except (EOFError, OSError, zlib.error) as error:
+            raise SavedFileError(f"{source} is no {what}: it cannot be unpacked ({error})") from None
+    if len(content) > MOST_BYTES:
+        raise SavedFileError(f"{source} is no {what}: it has more than {MOST_BYTES:,} bytes")
+    return content
+
+
 def parse_json(text: str, what: str, source: object = "the text") -> Any:
-    """The value of a JSON text, at most so deep."""
+    """The value of a JSON text: at most so deep, its numbers finite, no name twice in an object."""
     try:
-        found = json.loads(text)
+        found = json.loads(
+            text, parse_int=_whole, parse_float=_finite, parse_constant=_no_number, object_pairs_hook=_object
+        )
         _refuse_depth(found)
     except RecursionError:
         raise SavedFileError(f"{source} is no {what}: it is nested too deeply") from None
+    except SavedFileError as error:
+        raise SavedFileError(f"{source} is no {what}: {error}") from None
     except ValueError as error:
-        raise SavedFileError(f"{source} is no {what}: it does not hold JSON ({error})") from None
+        raise SavedFileError(f"{source} is no {what}: it is not a JSON file ({error})") from None
+    return found
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 21 or abs(int(digits)) >= _LARGEST:
+        raise SavedFileError(f"it holds the whole number {digits[:21]}..., which does not fit 64 bits")
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise SavedFileError(f"it holds {digits[:21]}, which is beyond the largest number")
+    return number
+
+
+def _no_number(word: str) -> NoReturn:
+    raise SavedFileError(f"it holds {word}, which is no JSON")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):  # which of the two is meant, readers do not agree on
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise SavedFileError(f"an object holds {in_sentence(twice, 40)} twice")
     return found
 
 
@@ -63,11 +125,72 @@ def _refuse_depth(value: Any) -> None:
     raise RecursionError
 
 
+# -- version and digest -----------------------------------------------------------------------------
+
+
+def digest(content: Any, arrays: Mapping[str, Any] | None = None) -> str:
+    """The SHA-256 of plain content and of arrays by name, however a writer of JSON spaces, orders and rounds it."""
+    made = hashlib.sha256(
+        json.dumps(_canonical(content), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    )
+    for name, array in sorted((arrays or {}).items()):
+        values = np.ascontiguousarray(array)
+        values = values.astype(values.dtype.newbyteorder("<"), copy=False)
+        made.update(json.dumps([name, values.dtype.str, list(values.shape)]).encode())
+        made.update(values.tobytes())
+    return f"sha256:{made.hexdigest()}"
+
+
+def _canonical(value: Any) -> Any:
+    """The same for 1, 1.0 and -0.0 against 0: other programs that write JSON again do not keep these apart."""
+    if isinstance(value, Mapping):
+        return {str(k): _canonical(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(v) for v in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+        return int(value)
+    return value
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content with its digest; it holds what JSON knows and nothing else."""
+    return {**content, DIGEST: digest(content)}
+
+
+def opened(saved: Any, what: str, source: object, *, format: str, version: int) -> dict[str, Any]:
+    """The content of a saved object of this format and version whose digest holds; files of 0.2 have none."""
+    if not isinstance(saved, dict):
+        raise SavedFileError(f"{source} is no {what}: it holds no object")
+    if saved.get("format", format) != format:
+        raise SavedFileError(f"{source} is no {what}: its format is {in_sentence(saved['format'], 40)}")
+    found = saved.get("version", version)
+    if type(found) is not int or found != version:
+        raise SavedFileError(
+            f"{source} has version {in_sentence(found, 40)} and this calibrary reads version {version}: make it again"
+        )
+    return verified(saved, what, source)
+
+
+def verified(
+    saved: Mapping[str, Any], what: str, source: object, arrays: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The content without its digest, which is refused where it is not the digest of this content and these arrays."""
+    content = {name: value for name, value in saved.items() if name != DIGEST}
+    if DIGEST in saved and saved[DIGEST] != digest(content, arrays):
+        raise SavedFileError(
+            f"{source} is no {what} as it was saved: its digest is of other content, so it was damaged or edited"
+        )
+    return content
+
+
+# -- types ------------------------------------------------------------------------------------------
+
+
 def typed(kind: type, saved: Any, what: str = "") -> dict[str, Any]:
     """The fields of a dataclass from saved ones, each of the type that it declares; a missing float was NaN."""
     what = what or kind.__name__
     if not isinstance(saved, Mapping):
-        raise SavedFileError(f"{what} is {in_sentence(saved, 40)} and not an object")
+        raise SavedFileError(f"{what} = {in_sentence(saved, 40)} must be an object")
     hints = _hints(kind)
     unknown = sorted(set(saved) - set(hints))
     if unknown:
@@ -109,6 +232,10 @@ def value_of(hint: Any, value: Any, what: str) -> Any:
     elif hint in (int, bool, str):
         if type(value) is hint and (hint is not int or abs(value) < 1 << 63):
             return value
+    elif is_dataclass(hint) and isinstance(hint, type):
+        return hint(**typed(hint, value, what))
+    elif origin is list and isinstance(value, list):
+        return [value_of(arguments[0], v, what) for v in value]
     elif origin is tuple and isinstance(value, list | tuple):
         each = [arguments[0]] * len(value) if arguments[1:] == (...,) else list(arguments)
         if len(each) == len(value):
@@ -128,5 +255,8 @@ def numbers(value: Any) -> Any:
     return _WORDS[value] if value in ("inf", "-inf") else value
 
 
+_WORD = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
+
+
 def _wrong(hint: Any, value: Any, what: str) -> SavedFileError:
-    return SavedFileError(f"{what} is {in_sentence(value, 40)}, not {getattr(hint, '__name__', str(hint))}")
+    return SavedFileError(f"{what} = {in_sentence(value, 40)} must be {_WORD.get(hint, hint)}")

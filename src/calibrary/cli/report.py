@@ -328,7 +328,8 @@ def _is_saved(file: str) -> bool:
         return False
     with path.open(encoding="utf-8", errors="replace") as opened:
         beginning = opened.read(400)
-    return '"headline"' in beginning or ('"models"' in beginning and '"title"' in beginning)
+    ours = '"calibrary report"' in beginning
+    return ours or '"headline"' in beginning or ('"models"' in beginning and '"title"' in beginning)
 
 
 def _show_saved(path: Path, output: list[Path], gates: Gates, quiet: bool, everything: bool) -> None:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrary.base.files import write_atomically
+from calibrary.base.saved import SavedFileError, opened, read_json, sealed, value_of
+from calibrary.base.text import in_sentence
 from calibrary.recalibrate.candidates import NAMES
 from calibrary.recalibrate.fitted import IDENTITY, FittedMap
 from calibrary.recalibrate.fitted_rows import FittedRows
@@ -53,36 +55,48 @@ def as_dict(kept: Kept) -> dict[str, Any]:
 def from_dict(given: Any, source: str = "the map") -> Kept:
     """What such a dictionary holds; anything wrong with it is one sentence."""
     if not isinstance(given, dict) or given.get("format") != FORMAT:
-        raise ValueError(f"{source} is not a recalibration map of calibrary: make one with Recalibrator.save")
-    version = given.get("version")
-    if type(version) is not int or version != VERSION:
-        raise ValueError(f"{source} has version {version!r} and this calibrary reads version {VERSION}: fit it again")
+        raise SavedFileError(f"{source} is not a recalibration map of calibrary: make one with Recalibrator.save")
+    if "version" not in given:
+        raise SavedFileError(f"{source} has no version: fit the map again")
+    content = opened(given, "recalibration map", source, format=FORMAT, version=VERSION)
     try:
-        return _checked(given)
+        return _checked(content)
     except ValueError as error:
-        raise ValueError(f"{source} holds wrong numbers: {error}; fit the map again") from error
+        raise SavedFileError(f"{source} holds wrong numbers: {error}; fit the map again") from error
+
+
+#: The type of every field that a file holds beside its format, version and digest.
+_FIELDS: dict[str, Any] = {
+    "kind": str,
+    "name": str | None,
+    "numbers": Any,
+    "end": float,
+    "limit": float,
+    "classes": tuple[str | int | float, ...],
+    "n_columns": int,
+    "columns": tuple[str, ...] | None,
+    "logits": bool,
+    "rows": dict[str, Any],
+}
+_MAY_BE_MISSING = {"name", "columns"}
 
 
 def _checked(given: dict[str, Any]) -> Kept:
-    for name in ("kind", "numbers", "end", "limit", "classes", "n_columns", "logits", "rows"):
-        if name not in given:
-            raise ValueError(f"{name} is missing")
-    classes, n_columns, logits = given["classes"], given["n_columns"], given["logits"]
-    if not isinstance(classes, list) or len(classes) < 2 or not all(isinstance(c, str | int | float) for c in classes):
+    for name in sorted(_FIELDS.keys() - _MAY_BE_MISSING - given.keys()):
+        raise ValueError(f"{name} is missing")
+    for name in sorted(given.keys() - _FIELDS.keys() - {"format", "version"}):
+        raise ValueError(f"a map has no field {name[:40]!r}")
+    found = {name: value_of(_FIELDS[name], value, name) for name, value in given.items() if name in _FIELDS}
+    classes, n_columns, k = found["classes"], found["n_columns"], len(found["classes"])
+    if k < 2:
         raise ValueError(f"classes = {classes!r} must name at least two classes")
-    if len(set(classes)) < len(classes):
-        raise ValueError(f"classes = {classes!r} names a class twice")
-    k = len(classes)
-    if type(n_columns) is not int or n_columns not in ((1, 2) if k == 2 else (k,)):
+    if len(set(classes)) < k:
+        raise ValueError(f"classes = {in_sentence(classes)} names a class twice")
+    if n_columns not in ((1, 2) if k == 2 else (k,)):
         raise ValueError(f"n_columns = {n_columns!r} does not fit {k} classes")
-    if not isinstance(logits, bool):
-        raise ValueError(f"logits = {logits!r} must be true or false")
-    columns = given.get("columns")
-    if columns is not None and not (isinstance(columns, list) and all(isinstance(c, str) for c in columns)):
-        raise ValueError(f"columns = {columns!r} must be names")
-    rows = FittedRows.from_dict(given["rows"])
-    fitted = _fitted(given, k)
-    return Kept(fitted, tuple(classes), n_columns, logits, rows, None if columns is None else tuple(columns))
+    columns = found.get("columns")
+    rows = FittedRows.from_dict(found["rows"])
+    return Kept(_fitted(found, k), classes, n_columns, found["logits"], rows, columns)
 
 
 def _fitted(given: dict[str, Any], n_classes: int) -> FittedMap:
@@ -114,18 +128,10 @@ def _plain_class(name: Any) -> Any:
 
 def save(kept: Kept, path: str | Path) -> None:
     """Write the file beside its place and move it there."""
-    text = json.dumps(as_dict(kept), indent=1, allow_nan=False)
+    text = json.dumps(sealed(as_dict(kept)), indent=1, allow_nan=False)
     write_atomically(path, f"{text}\n".encode())
 
 
 def load(path: str | Path) -> Kept:
-    """Read a file; ValueError with one sentence where it is none of ours, or wrong."""
-    path = Path(path)
-    try:
-        given = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        reason = f"line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else "it is not text"
-        raise ValueError(f"{path} is not a JSON file ({reason}): make a map with Recalibrator.save") from error
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror or error}") from error
-    return from_dict(given, str(path))
+    """Read a file; SavedFileError with one sentence where it is none of ours, or wrong."""
+    return from_dict(read_json(path, "recalibration map"), str(path))

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from calibrary.base.plain import as_plain
-from calibrary.base.saved import SavedFileError, read_json, typed, value_of
+from calibrary.base.saved import SavedFileError, opened, read_json, sealed, typed, value_of
 from calibrary.evaluation import Evaluation, Row
 from calibrary.inference import Comparison
 from calibrary.reporting.figures import picture, stored
 from calibrary.reporting.model import ClassRow, GroupRow, Report, form
-from calibrary.reporting.schema import FORMAT, VERSION, refuse_other_version
+from calibrary.reporting.schema import FORMAT, VERSION
 from calibrary.reporting.sections import ORDER, Figure, Section, Table
 from calibrary.reporting.short import KeyNumber
 
@@ -70,7 +70,8 @@ def as_json(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     whole = {"format": FORMAT, "version": VERSION, **whole}
     if comparisons:
         whole = {**whole, "comparisons": [{"metric": m, **asdict(c)} for m, c in comparisons]}
-    return json.dumps(_any_reader(whole), indent=2, default=str) + "\n"
+    plain = json.loads(json.dumps(_any_reader(whole), default=str))
+    return json.dumps(sealed(plain), indent=2) + "\n"
 
 
 def _any_reader(value: Any) -> Any:
@@ -88,10 +89,7 @@ def _any_reader(value: Any) -> Any:
 
 def from_json(source: str | Path) -> tuple[list[Report], Comparisons]:
     """The reports and comparisons of a file that ``save`` wrote."""
-    whole = read_json(source, "report")
-    if not isinstance(whole, dict):
-        raise SavedFileError(f"{source} is no saved report: it holds no object")
-    refuse_other_version(whole, source)
+    whole = opened(read_json(source, "saved report"), "saved report", source, format=FORMAT, version=VERSION)
     models, comparisons = whole.get("models", [whole]), whole.get("comparisons", [])
     try:
         return [from_dict(m) for m in _list(models, "models")], tuple(
