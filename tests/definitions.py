@@ -3135,3 +3135,39 @@ def oce(correct, score, iou_thresholds=(0.5, 0.75), average="micro", category=No
         return mean(each)
 
     return by_class(formula, correct, score, average, category, missed=missed or {}, iou=iou)
+
+
+# -- sampled answers: no metric of the catalogue -------------------------------------------------------
+
+
+def sampled_error(y: Any, a: Any, n_bins: int = 10) -> float:
+    """Error of sampled answers: ``y[i]`` is the outcome, ``a[i]`` whether each sample agrees with the answer."""
+    gap = [0.0] * n_bins
+    for outcome, samples in zip(y, a, strict=True):
+        k = len(samples)
+        for j in range(k):
+            share = Fraction(sum(samples) - samples[j], k - 1)
+            b = max(math.ceil(share * n_bins) - 1, 0)  # bins are closed on the right
+            gap[b] += (outcome - samples[j]) / k / len(y)
+    return sum(abs(g) for g in gap)
+
+
+def sampled_null_mean(y: Any, a: Any, n_bins: int = 10) -> float:
+    """Mean of the error over every choice of which of a question's k + 1 numbers is called the outcome."""
+    each = [[outcome, *samples] for outcome, samples in zip(y, a, strict=True)]
+    total, count = 0.0, 0
+    for chosen in itertools.product(*(range(len(row)) for row in each)):
+        outcome = [row[u] for row, u in zip(each, chosen, strict=True)]
+        rest = [row[:u] + row[u + 1 :] for row, u in zip(each, chosen, strict=True)]
+        total, count = total + sampled_error(outcome, rest, n_bins), count + 1
+    return total / count
+
+
+def sampled_brier(y: Any, a: Any) -> float:
+    """Brier score of the model's own probabilities: pairs of different samples are unbiased for their square."""
+    total = 0.0
+    for outcome, samples in zip(y, a, strict=True):
+        k = len(samples)
+        squares = mean([samples[j] * samples[i] for j in range(k) for i in range(k) if j != i])
+        total += outcome - 2 * outcome * mean(samples) + squares
+    return total / len(y)

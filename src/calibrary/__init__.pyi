@@ -11,6 +11,7 @@ from calibrary import diagnostics as diagnostics
 from calibrary import gallery as gallery
 from calibrary import grouping as grouping
 from calibrary import kernels as kernels
+from calibrary import language as language
 from calibrary import losses as losses
 from calibrary import maps as maps
 from calibrary import mlflow as mlflow
@@ -112,6 +113,8 @@ from calibrary.inference.verbs.power import sample_size as sample_size
 from calibrary.inference.verbs.test import test as test
 from calibrary.inference.verbs.verdict import Verdict as Verdict
 from calibrary.inference.verbs.verdict import verdict as verdict
+from calibrary.language.sampled import SampledResult as SampledResult
+from calibrary.language.sampled import sampled_answers as sampled_answers
 from calibrary.lookup.by_name import Catalogue as Catalogue
 from calibrary.lookup.by_name import catalogue as catalogue
 from calibrary.lookup.by_name import compute as compute

@@ -47,6 +47,7 @@ _TABLE = {
         0.2 inference.verbs.power power sample_size
         0.1 inference.verbs.test test
         0.2 inference.verbs.verdict verdict
+        0.3 language.sampled sampled_answers
         0.1 lookup.by_name catalogue compute
         0.1 lookup.recommend recommend
         0.1 metrics.point.consistency consistency_confidence
@@ -197,6 +198,7 @@ _TABLE = {
         0.2 diagnostics diagnostics
         0.1 grouping grouping
         0.1 kernels kernels
+        0.3 language language
         0.1 data.lens lens
         0.1 maps maps
         0.2 models models
@@ -252,6 +254,7 @@ _TABLE = {
         0.1 inference.verbs.comparison Comparison
         0.2 inference.verbs.power Power SampleSize
         0.2 inference.verbs.verdict Verdict
+        0.3 language.sampled SampledResult
         0.2 lookup.by_name Catalogue
         0.1 lookup.recommend Recommendation
         0.3 lookup.recommend Recommendations

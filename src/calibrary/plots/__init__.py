@@ -45,6 +45,7 @@ from calibrary.plots.overview import overview
 from calibrary.plots.recalibration import RecalibrationData, plot_recalibration, recalibration_data
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
 from calibrary.plots.reliability_map import ReliabilityMapData, plot_reliability_map, reliability_map_data
+from calibrary.plots.sampled import plot_sampled
 from calibrary.plots.segments import SegmentsData, plot_segments, segments_data
 from calibrary.plots.selective import (
     RiskCoverageData,
@@ -121,6 +122,7 @@ __all__ = [
     "plot_reliability",
     "plot_reliability_map",
     "plot_risk_coverage",
+    "plot_sampled",
     "plot_segments",
     "plot_set_coverage",
     "plot_simplex",

@@ -1,0 +1,324 @@
+"""Sampled answers as numbers: which sample says the same as the chosen answer, and whether that answer is right.
+
+A question has samples j = 1..n_i, each with a label of meaning that the user gives. One answer is chosen apart from the
+samples that measure it; what goes on from here is, for each question, how many samples measure the answer (``k``), how
+many of them agree with it (``agree``) and whether it is right (``right``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.base.errors import one_of
+
+Counts = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: How the answer may be chosen among the samples, in words.
+CHOICES = ("first", "split")
+#: A question must have this many samples that measure its answer: each is compared with the share of the others.
+LEAST = 2
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """For each question: samples that measure its answer, how many of them agree with it, and whether it is right."""
+
+    k: Counts
+    agree: Counts
+    right: Flags
+
+    @property
+    def n(self) -> int:
+        return len(self.k)
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """All samples in one line: the code of each answer, its question, and where each question begins."""
+
+    code: Counts
+    question: Counts
+    starts: Counts
+    size: Counts
+    codes: dict[Any, int]
+
+    @property
+    def n(self) -> int:
+        return len(self.size)
+
+    @property
+    def place(self) -> Counts:
+        """The number of each sample within its question, from 0."""
+        return np.arange(len(self.code)) - np.repeat(self.starts, self.size)
+
+
+def agreement(answers: Any, right: Any, answer: Any) -> Agreement:
+    """The chosen answer of each question, counted against the samples that measure it."""
+    samples, kept, shape = _coded(answers)
+    of_sample, of_question = _rightness(right, samples, kept, shape)
+    if isinstance(answer, str):
+        _refuse_majority(answer)
+        one_of("answer", answer, CHOICES)
+        voters = np.ones(samples.n, dtype=np.int64) if answer == "first" else samples.size // 2
+        chosen, at = _voted(samples, voters)
+        truth = of_question(answer, chosen) if of_sample is None else of_sample[at]
+    else:
+        voters = np.zeros(samples.n, dtype=np.int64)
+        chosen = _given(answer, samples)
+        truth = of_question("given", chosen) if of_sample is None else _found(of_sample, samples, chosen)
+    k = samples.size - voters
+    _require_samples(k, samples.size, answer)
+    measuring = samples.place >= voters[samples.question]
+    same = (samples.code == chosen[samples.question]) & measuring
+    agree = np.bincount(samples.question[same], minlength=samples.n)
+    return Agreement(k, agree, truth)
+
+
+def _refuse_majority(answer: str) -> None:
+    if answer in ("majority", "most frequent", "mode"):
+        raise ValueError(
+            f"answer={answer!r} is refused: the share of the most frequent answer among the samples that chose it is "
+            "too "
+            'high (the winner\'s curse); use answer="split" (half of the samples vote, the other half measure the '
+            'winner) or answer="first"'
+        )
+
+
+def _require_samples(k: Counts, size: Counts, answer: Any) -> None:
+    few = np.flatnonzero(k < LEAST)
+    if not len(few):
+        return
+    i = int(few[0])
+    needs = "3 or more" if isinstance(answer, str) else "2 or more"
+    raise ValueError(
+        f"answers[{i}] has {size[i]} samples, and {k[i]} of them measure the answer: at least {LEAST} must, so sample "
+        f"each question {needs} times or leave out the {len(few):,} questions with fewer"
+    )
+
+
+# -- labels of meaning -------------------------------------------------------------------------------
+
+
+def _coded(answers: Any) -> tuple[_Samples, Flags, tuple[int, ...] | None]:
+    """The samples as codes; None and NaN are places without a sample, and ``kept`` says which places have one."""
+    array = answers.to_numpy() if hasattr(answers, "to_numpy") else answers
+    if not isinstance(array, np.ndarray):
+        rows = [_row(row, i) for i, row in enumerate(array)]
+        flat: list[Any] = [label for row in rows for label in row]
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        shape = None
+        values, missing = _codes_of(flat)
+    else:
+        if array.ndim != 2:
+            raise ValueError(
+                f"answers has {array.ndim} dimension(s): pass one row per question and one column per sample, or lists"
+            )
+        lengths = np.full(len(array), array.shape[1], dtype=np.int64)
+        shape = array.shape
+        values, missing = _codes_of(array.ravel())
+    if not len(lengths):
+        raise ValueError("answers is empty: pass at least one question")
+    code, codes = values
+    question = np.repeat(np.arange(len(lengths)), lengths)
+    kept = ~missing
+    size = np.bincount(question[kept], minlength=len(lengths)).astype(np.int64)
+    none = np.flatnonzero(size == 0)
+    if len(none):
+        raise ValueError(f"answers[{int(none[0])}] has no samples: leave questions without samples out")
+    starts = np.concatenate(([0], np.cumsum(size)[:-1]))
+    return _Samples(code[kept], question[kept], starts, size, codes), kept, shape
+
+
+def _row(row: Any, i: int) -> Sequence[Any]:
+    if isinstance(row, str | bytes) or not hasattr(row, "__iter__"):
+        raise ValueError(
+            f"answers[{i}] = {row!r} is one answer: pass the samples of each question, one row per question"
+        )
+    return list(row)
+
+
+def _codes_of(flat: Any) -> tuple[tuple[Counts, dict[Any, int]], Flags]:
+    """A number for each meaning: text after trimming and without case, everything else as it is."""
+    codes: dict[Any, int] = {}
+    if isinstance(flat, np.ndarray) and flat.dtype.kind in "biuf":
+        missing = np.isnan(flat) if flat.dtype.kind == "f" else np.zeros(len(flat), dtype=bool)
+        distinct, inverse = np.unique(flat[~missing], return_inverse=True)
+        code = np.full(len(flat), -1, dtype=np.int64)
+        code[~missing] = inverse
+        codes = {value: i for i, value in enumerate(distinct.tolist())}
+        return (code, codes), missing
+    listed = flat.tolist() if isinstance(flat, np.ndarray) else flat
+    seen: dict[Any, int] = {}
+    found = np.empty(len(listed), dtype=np.int64)
+    for place, label in enumerate(listed):
+        key = (type(label) is bool, label) if _hashable(label) else None
+        number = seen.get(key, -2) if key is not None else -2
+        if number == -2:
+            number = _new_code(label, place, codes)
+            seen[key] = number
+        found[place] = number
+    return (found, codes), found < 0
+
+
+def _hashable(label: Any) -> bool:
+    return label is None or isinstance(label, str | int | float | bool | np.generic)
+
+
+def _new_code(label: Any, place: int, codes: dict[Any, int]) -> int:
+    if not _hashable(label):
+        raise TypeError(
+            f"answers holds {type(label).__name__} values ({label!r:.60}): pass a label of meaning for each sample, "
+            "such as "
+            "a text or a number"
+        )
+    if label is None or label != label:
+        return -1
+    return codes.setdefault(meaning(label), len(codes))
+
+
+def meaning(label: Any) -> Any:
+    """What two samples must share to say the same: text after trimming and without case, numbers as they are."""
+    if isinstance(label, str):
+        return label.strip().casefold()
+    return label.item() if isinstance(label, np.generic) else label
+
+
+# -- which answer, and is it right -------------------------------------------------------------------
+
+
+def _voted(samples: _Samples, voters: Counts) -> tuple[Counts, Counts]:
+    """The most frequent code among the first ``voters`` samples of each question (ties: the one that came first).
+
+    Gives the code, and the place of one sample that has it.
+    """
+    votes = samples.place < voters[samples.question]
+    question, code, at = samples.question[votes], samples.code[votes], np.flatnonzero(votes)
+    order = np.lexsort((at, code, question))
+    question, code, at = question[order], code[order], at[order]
+    begins = (
+        np.flatnonzero(np.r_[True, (np.diff(question) != 0) | (np.diff(code) != 0)]) if len(at) else np.zeros(0, int)
+    )
+    count = np.diff(np.r_[begins, len(at)])
+    best = np.lexsort((at[begins], -count, question[begins]))
+    first = np.r_[True, np.diff(question[begins][best]) != 0] if len(best) else np.zeros(0, bool)
+    winner = begins[best[first]]
+    if len(winner) < samples.n:  # a question without voters: said with the number of samples that are needed
+        chosen = np.full(samples.n, -3, dtype=np.int64)
+        place = samples.starts.copy()
+        chosen[question[winner]], place[question[winner]] = code[winner], at[winner]
+        return chosen, place
+    return code[winner], at[winner]
+
+
+def _given(answer: Any, samples: _Samples) -> Counts:
+    labels = np.asarray(answer, dtype=object) if not isinstance(answer, np.ndarray) else answer
+    if labels.ndim != 1 or len(labels) != samples.n:
+        raise ValueError(
+            f"answer has shape {labels.shape} and there are {samples.n:,} questions: pass one answer per question, "
+            '"first" or "split"'
+        )
+    return np.array([samples.codes.get(meaning(label), -3) for label in labels.tolist()], dtype=np.int64)
+
+
+def _rightness(right: Any, samples: _Samples, kept: Flags, shape: Any) -> tuple[Flags | None, Any]:
+    """Whether each sample is right, or None and a function from chosen codes to whether they are right."""
+    array = right.to_numpy() if hasattr(right, "to_numpy") else right
+    ragged = not isinstance(array, np.ndarray) and any(_is_row(v) for v in array)
+    if (isinstance(array, np.ndarray) and array.ndim == 2) or ragged:
+        flat = (
+            array.ravel()
+            if isinstance(array, np.ndarray)
+            else np.array([v for row in array for v in row], dtype=object)
+        )
+        if len(flat) != len(kept):
+            raise ValueError(f"right holds {len(flat):,} values and answers {len(kept):,}: pass one for each sample")
+        return _one_truth(_flags(flat[kept]), samples), None
+    labels = list(array)
+    if len(labels) != samples.n:
+        raise ValueError(
+            f"right has {len(labels):,} values and there are {samples.n:,} questions: pass the right label of each "
+            "question, "
+            "or whether each sample is right"
+        )
+    boolean = all(isinstance(v, bool | np.bool_) for v in labels)
+    if boolean and not all(isinstance(v, bool | np.bool_) for v in samples.codes):
+        outcome = np.array(labels, dtype=bool)
+
+        def known(answer: str, chosen: Counts) -> Flags:
+            if answer == "split":
+                raise ValueError(
+                    'right says for each question whether its answer is right, and answer="split" chooses the answer: '
+                    "pass "
+                    "the right label of each question, or whether each sample is right"
+                )
+            return outcome
+
+        return None, known
+    code = np.array([samples.codes.get(meaning(v), -4) for v in labels], dtype=np.int64)
+    return None, lambda answer, chosen: _same(code, chosen, labels, samples)
+
+
+def _same(code: Counts, chosen: Counts, labels: list[Any], samples: _Samples) -> Flags:
+    if samples.n >= _SUSPECT and not (np.isin(samples.code, code)).any():
+        raise ValueError(
+            f"no sample of any question is a right label ({labels[0]!r:.40} for question 0): are the labels of "
+            "answers and "
+            "right of one kind, and not text beside numbers?"
+        )
+    found: Flags = code == chosen
+    return found
+
+
+#: From this many questions on, no right label among all samples is taken for a mistake of the caller.
+_SUSPECT = 10
+
+
+def _is_row(value: Any) -> bool:
+    return hasattr(value, "__iter__") and not isinstance(value, str | bytes)
+
+
+def _flags(values: NDArray[Any]) -> Flags:
+    if values.dtype.kind == "b":
+        return values
+    bad = [v for v in values.tolist() if not (isinstance(v, bool) or v in (0, 1))]
+    if bad:
+        raise ValueError(f"right holds {bad[0]!r}: one value per sample must be True or False")
+    return values.astype(bool)
+
+
+def _one_truth(flags: Flags, samples: _Samples) -> Flags:
+    """The same answer of a question cannot be right once and wrong once."""
+    order = np.lexsort((samples.code, samples.question))
+    same = (np.diff(samples.question[order]) == 0) & (np.diff(samples.code[order]) == 0)
+    apart = np.flatnonzero(same & (flags[order][1:] != flags[order][:-1]))
+    if len(apart):
+        i = int(samples.question[order][apart[0]])
+        raise ValueError(
+            f"right calls two samples of question {i} with the same answer right once and wrong once: give answers "
+            "that "
+            "differ in truth labels that differ in meaning"
+        )
+    return flags
+
+
+def _found(flags: Flags, samples: _Samples, chosen: Counts) -> Flags:
+    """Whether given answers are right, by a sample that says the same."""
+    same = samples.code == chosen[samples.question]
+    known = np.zeros(samples.n, dtype=bool)
+    known[samples.question[same]] = True
+    if not known.all():
+        i = int(np.flatnonzero(~known)[0])
+        raise ValueError(
+            f"answer[{i}] is none of the samples of its question, so right does not say whether it is right: pass the "
+            "right "
+            "label of each question instead"
+        )
+    truth = np.zeros(samples.n, dtype=bool)
+    truth[samples.question[same]] = flags[same]
+    return truth

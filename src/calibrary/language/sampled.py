@@ -1,0 +1,368 @@
+"""Calibration of answers that were sampled several times, without the noise of the samples.
+
+The share of k samples that agree with an answer is a draw, Binomial(k, q)/k, of the model's own probability q. A
+calibrated model, whose answers are right with probability q, then shows a large calibration error of the shares. Given
+q, though, the outcome y and the k agreements are exchangeable: each of the k + 1 numbers is as likely to be the outcome
+as any other. With m = y + (agreeing samples), y is 1 with probability m/(k + 1) given m, and that makes an exact test
+of any statistic. Leaving each sample out in turn compares y with the left-out sample in the bin of the others' share,
+which is (m - 1)/(k - 1) for every sample that contributes: the estimate is a binned sum of
+(k + 1)/k (y - m/(k + 1)), whose bins do not depend on which number is called the outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.base.errors import warn, whole
+from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
+from calibrary.base.once import once
+from calibrary.base.text import html_table
+from calibrary.data.checks import Array
+from calibrary.grouping.edges import EqualWidth
+from calibrary.inference.draw.resampling import alpha_of, check_draws
+from calibrary.language.answers import Agreement, agreement
+from calibrary.language.ends import norm_ends, tail
+from calibrary.metrics.machinery.declare import Result
+from calibrary.numerics.draw import Counts, redrawn_labels, redrawn_rows, redrawn_signs, seed_of
+
+#: Below this many units flipped signs and redrawn units are rough.
+_FEW_UNITS = 30
+#: Numbers that one batch of draws may hold.
+_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True)
+class SampledResult(Result):
+    """Calibration of sampled answers.
+
+    Attributes
+    ----------
+    error, low, high : the error without the noise of the samples, and its interval; the interval is of the error that
+        k samples can show, which is at most the expected calibration error of the model's own probabilities
+    pvalue : of the hypothesis that the answers are calibrated
+    expected_error : mean of the error under that hypothesis
+    naive_error : expected calibration error of the shares themselves, which includes the noise of the samples
+    brier, naive_brier : Brier score of the model's own probabilities, and of the shares
+    mean_confidence, accuracy : mean share of agreeing samples, and how often the answer is right
+    mean_pvalue, ks_pvalue : of the same hypothesis by accuracy - mean confidence (two-sided), and by the largest
+        running sum in order of the share
+    n, k : questions, and samples that measure each answer: one number, or the least and the most
+    method : "exact", or "approximate" where ``units`` were given
+    sentence : the answer in words
+    confidence_level, n_resamples : how the interval was made
+    edges, gap, null_low, null_high, naive_gap : edges of the bins of the share, contribution of each bin to the error
+        with its sign, 95% of what a calibrated model shows there, and the contribution to the naive error
+    """
+
+    error: float
+    low: float
+    high: float
+    pvalue: float
+    expected_error: float
+    naive_error: float
+    brier: float
+    naive_brier: float
+    mean_confidence: float
+    accuracy: float
+    mean_pvalue: float
+    ks_pvalue: float
+    n: int
+    k: int | tuple[int, int]
+    method: str
+    sentence: str
+    confidence_level: float
+    n_resamples: int
+    edges: Array = field(repr=False)
+    gap: Array = field(repr=False)
+    null_low: Array = field(repr=False)
+    null_high: Array = field(repr=False)
+    naive_gap: Array = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the numbers, and the sentence in the head."""
+        rows = [
+            ("calibration error", with_interval(self.error, self.low, self.high)),
+            ("expected by chance", number(self.expected_error)),
+            ("p-value", f"{pvalue(self.pvalue, self.n_resamples)} ({self.method} test)"),
+            ("ECE of the shares", number(self.naive_error)),
+            ("Brier score", number(self.brier)),
+            ("Brier score of the shares", number(self.naive_brier)),
+            ("accuracy", percent(self.accuracy)),
+            ("mean confidence", percent(self.mean_confidence)),
+            ("questions", counted(self.n, "question")),
+            ("samples that measure an answer", _samples(self.k)),
+        ]
+        return html_table(("", self.sentence), rows)
+
+    def plot(self, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
+        """Draw the contribution of each bin with what a calibrated model shows there; returns the matplotlib Axes."""
+        from calibrary.plots.sampled import plot_sampled
+
+        return plot_sampled(self, ax=ax, caption=caption, theme=theme)
+
+
+def sampled_answers(
+    answers: Any,
+    right: Any,
+    *,
+    answer: Any = "first",
+    n_bins: int = 10,
+    units: Any = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 999,
+    rng: Any = None,
+    stopped_early: bool = False,
+) -> SampledResult:
+    """Are answers right as often as the model's samples agree with them? Tested without the noise of the samples.
+
+    A share of k samples is a noisy confidence: a perfectly calibrated model shows a large expected calibration error of
+    such shares, and the usual test calls it miscalibrated. Here each sample in turn is left out: the question goes to
+    the bin of the others' share, and the outcome is compared with the sample that was left out. The test draws anew
+    which of the k + 1 numbers of a question is called the outcome, and is exact for every k and every number of
+    questions.
+
+    Parameters
+    ----------
+    answers : array-like of shape (N, k), or a list of N lists
+        The samples of each question as labels of meaning: ids, numbers, or texts (compared after trimming and without
+        case). None and NaN are places without a sample. The number of samples may differ between questions.
+    right : array-like
+        The right label of each question; or True and False for each sample; or, where ``answers`` does not hold
+        booleans itself, True and False for each question's answer.
+    answer : "first", "split" or array-like of shape (N,)
+        Which answer is measured. "first": the first sample, measured by the others. "split": the most frequent of the
+        first half of the samples, measured by the other half. An array: an answer made apart from the samples, such as
+        that of greedy decoding. The most frequent of the same samples that measure it is refused: its share is too
+        high.
+    n_bins : int
+        Bins of equal width.
+    units : array-like of shape (N,), optional
+        Questions that share their outcome or their source. The signs of whole units are then drawn, and the test is
+        approximate.
+    confidence_level, n_resamples : float and int
+        Level of the interval, and draws of the test and of the bootstrap.
+    rng : int, Generator or None
+        Seed or source of random numbers.
+    stopped_early : bool
+        Whether the number of samples of a question depended on its answers (sampling until they agree). True is
+        refused, because neither the test nor the estimate holds then.
+
+    Returns
+    -------
+    SampledResult
+
+    Notes
+    -----
+    error = sum over bins of |1/N sum_i 1/k_i sum_j (y_i - a_ij) 1{share of the other samples in the bin}|, where a_ij
+    says whether sample j agrees with the answer. The interval rests on the triangle inequality, as with
+    ``method="triangle"``, and is of sum over bins of |E[(P(y = 1 | q) - q) P(share in the bin | q)]|. The Brier score
+    is mean (y - c)^2 - mean c (1 - c)/(k - 1), with c the share.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> answers = [["4", "4", "5", "4"], ["9", "8", "9", "9"], ["2", "2", "2", "2"]] * 20
+    >>> result = cal.sampled_answers(answers, ["4", "7", "2"] * 20, rng=0)
+    >>> round(result.error, 4), round(result.accuracy, 4), result.k
+    (0.3333, 0.6667, 3)
+    """
+    if stopped_early:
+        raise ValueError(
+            "stopped_early=True is not served: where the number of samples depended on the answers, the share of "
+            "agreeing "
+            "samples is biased; sample every question a number of times that was fixed before"
+        )
+    alpha = alpha_of(confidence_level)
+    check_draws(n_resamples, alpha)
+    found = agreement(answers, right, answer)
+    design = _Design(found, whole("n_bins", n_bins), None if units is None else _units(units, found.n))
+    return _measured(design, alpha, n_resamples, seed_of(rng))
+
+
+def _units(units: Any, n: int) -> Counts:
+    array = np.asarray(units)
+    if array.shape != (n,):
+        raise ValueError(f"units has shape {array.shape} and there are {n:,} questions: pass one unit per question")
+    names, member = np.unique(array, return_inverse=True)
+    if len(names) < _FEW_UNITS:
+        warn(f"there are {len(names)} units only: below {_FEW_UNITS} tests and intervals are rough")
+    return member.astype(np.int64)
+
+
+# -- the questions in cells --------------------------------------------------------------------------
+
+
+class _Design:
+    """Questions in cells of equal (k, m), in order of the share; a draw is known by its sums in the cells."""
+
+    def __init__(self, found: Agreement, n_bins: int, units: Counts | None = None) -> None:
+        self.found, self.n_bins, self.units = found, n_bins, units
+        k, m = found.k.astype(np.float64), (found.agree + found.right).astype(np.float64)
+        share = np.clip((m - 1.0) / (k - 1.0), 0.0, 1.0)
+        cells, self.cell, self.copies = np.unique(
+            np.column_stack([share, k, m]), axis=0, return_inverse=True, return_counts=True
+        )
+        self.cell = self.cell.reshape(-1)
+        self.share, self.k, self.m = cells.T
+        grouping = EqualWidth(n_bins)
+        self.edges: Array = grouping.edges_
+        self.bin = grouping.assign(self.share)
+        self.begins, self.there = _runs(self.bin)
+
+    @property
+    def n(self) -> int:
+        return self.found.n
+
+    @property
+    def chance(self) -> Array:
+        """The probability that the outcome of a question in each cell is 1, under calibration."""
+        chance: Array = self.m / (self.k + 1.0)
+        return chance
+
+    @once
+    def residual(self) -> Array:
+        """Each question's contribution: mean over its samples of outcome - sample."""
+        scale, chance = (self.k + 1.0) / self.k, self.chance
+        residual: Array = scale[self.cell] * (self.found.right - chance[self.cell])
+        return residual
+
+    @once
+    def sums(self) -> Array:
+        """The mean contribution of each cell."""
+        ones = np.bincount(self.cell[self.found.right], minlength=len(self.k))
+        sums: Array = (self.k + 1.0) / self.k * (ones - self.copies * self.chance) / self.n
+        return sums
+
+    def gaps(self, sums: Array) -> Array:
+        """Contributions of the bins, from those of the cells (last axis)."""
+        gaps = np.zeros((*sums.shape[:-1], self.n_bins))
+        gaps[..., self.there] = np.add.reduceat(sums, self.begins, axis=-1)
+        return gaps
+
+    # -- draws of the sums in the cells, in batches
+
+    def null(self, n_resamples: int, seed: int) -> Iterator[Array]:
+        """What calibrated answers show: the outcome drawn among its k + 1 numbers, or signs of whole units."""
+        if self.units is None:
+            at_once = max(1, _AT_ONCE // len(self.k))
+            scale = (self.k + 1.0) / self.k / self.n
+            for ones in redrawn_labels(self.chance, self.copies, n_resamples, seed, at_once):
+                yield scale * (ones - self.copies * self.chance)
+            return
+        n_units = int(self.units.max()) + 1
+        one = np.ones(n_units, dtype=np.int64)
+        for signs in redrawn_signs(one, n_resamples, seed, max(1, _AT_ONCE // self.n)):
+            yield self._in_cells(signs[:, self.units]) / self.n
+
+    def rows(self, n_resamples: int, seed: int) -> Iterator[Array]:
+        """The sums in the cells when questions, or whole units, are drawn with replacement."""
+        if self.units is None:
+            place = 2 * self.cell + self.found.right
+            kinds, member, copies = np.unique(place, return_inverse=True, return_counts=True)
+            value = np.zeros(len(kinds))
+            value[member] = self.residual
+            begins, there = _runs(kinds // 2)
+            for counts in redrawn_rows(copies, n_resamples, seed, max(1, _AT_ONCE // len(kinds))):
+                sums = np.zeros((len(counts), len(self.k)))
+                sums[:, there] = np.add.reduceat(counts * value, begins, axis=1)
+                yield sums / self.n
+            return
+        size = np.bincount(self.units).astype(np.int64)
+        for counts in redrawn_rows(np.ones_like(size), n_resamples, seed, max(1, _AT_ONCE // self.n)):
+            yield self._in_cells(counts[:, self.units]) / (counts @ size)[:, None]
+
+    def _in_cells(self, factors: Array) -> Array:
+        """Sums of factor times contribution in the cells, for factors (draws, questions)."""
+        order = np.argsort(self.cell, kind="stable")
+        begins, _ = _runs(self.cell[order])
+        sums: Array = np.add.reduceat((factors * self.residual)[:, order], begins, axis=1)
+        return sums
+
+
+def _runs(sorted_groups: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Where each group of sorted numbers begins, and which group it is."""
+    begins = np.flatnonzero(np.r_[True, np.diff(sorted_groups) != 0])
+    return begins, sorted_groups[begins]
+
+
+def _measured(design: _Design, alpha: float, n_resamples: int, seed: int) -> SampledResult:
+    null, gaps = _statistics(design, design.null(n_resamples, seed))
+    drawn, _ = _statistics(design, design.rows(n_resamples, seed))
+    reading, gap = _statistics(design, iter([design.sums[None, :]]))
+    error = float(reading[0, 0])
+    low, high = norm_ends(error, null[:, 0], float(np.std(drawn[:, 0], ddof=1)), alpha)
+    p, p_ks, p_mean = (tail(float(reading[0, i]), null[:, i]) for i in range(3))
+    found = design.found
+    k, y = found.k, found.right.astype(np.float64)
+    c = found.agree / k
+    noise = float(np.mean(c * (1.0 - c) / (k - 1.0)))
+    naive_gap = np.bincount(EqualWidth(design.n_bins).assign(c), y - c, design.n_bins) / found.n
+    naive_brier = float(np.mean((y - c) ** 2))
+    null_low, null_high = np.quantile(gaps, [0.025, 0.975], axis=0)
+    numbers: dict[str, Any] = {
+        "error": error, "low": low, "high": high, "pvalue": p, "expected_error": float(null[:, 0].mean()),
+        "naive_error": float(np.abs(naive_gap).sum()), "brier": naive_brier - noise, "naive_brier": naive_brier,
+        "mean_confidence": float(c.mean()), "accuracy": float(y.mean()), "mean_pvalue": p_mean, "ks_pvalue": p_ks,
+        "n": found.n, "k": int(k[0]) if (k == k[0]).all() else (int(k.min()), int(k.max())),
+        "method": "exact" if design.units is None else "approximate", "confidence_level": round(1.0 - alpha, 12),
+        "n_resamples": n_resamples,
+    }  # fmt: skip
+    arrays = {"edges": design.edges, "gap": gap[0], "null_low": null_low, "null_high": null_high}
+    return SampledResult(sentence=sentence(**numbers), **numbers, **arrays, naive_gap=naive_gap)
+
+
+def _statistics(design: _Design, batches: Iterator[Array]) -> tuple[Array, Array]:
+    """The error, the largest running sum and the mean of each draw, and the contributions of its bins."""
+    values, gaps = [], []
+    for sums in batches:
+        of_bins = design.gaps(sums)
+        running = np.abs(np.cumsum(sums, axis=1)).max(axis=1)
+        values.append(np.column_stack([np.abs(of_bins).sum(axis=1), running, np.abs(sums.sum(axis=1))]))
+        gaps.append(of_bins)
+    return np.concatenate(values), np.concatenate(gaps)
+
+
+# -- words -------------------------------------------------------------------------------------------
+
+
+def _samples(k: int | tuple[int, int]) -> str:
+    return f"{k:,}" if isinstance(k, int) else f"{k[0]:,} to {k[1]:,}"
+
+
+def sentence(
+    *, error: float, low: float, high: float, pvalue: float, expected_error: float, naive_error: float,
+    mean_confidence: float, accuracy: float, mean_pvalue: float, n: int, k: int | tuple[int, int], method: str,
+    confidence_level: float, n_resamples: int, **_: Any,
+) -> str:  # fmt: skip
+    """The answer in words; a direction is named only where its own test rejects."""
+    alpha = alpha_of(confidence_level)
+    said = [
+        f"The calibration error of {counted(n, 'sampled answer')} is {number(error)} ({percent(confidence_level)} "
+        "interval "
+        f"{number(low)} to {number(high)}); about {number(expected_error)} is expected by chance.",
+        f"There is {'' if pvalue <= alpha else 'no '}evidence of miscalibration ({method} test, "
+        f"{_said(pvalue, n_resamples)}).",
+    ]
+    if mean_pvalue <= alpha:
+        way = "over-confident" if mean_confidence > accuracy else "under-confident"
+        said.append(
+            f"The model is {way}: {percent(accuracy)} of the answers are right and {percent(mean_confidence)} of the "
+            "samples "
+            f"agree with them ({method} test of the mean, {_said(mean_pvalue, n_resamples)})."
+        )
+    said.append(
+        f"The ECE of the shares is {number(naive_error)}, which includes the noise of shares of {_samples(k)} samples."
+    )
+    return " ".join(said)
+
+
+def _said(p: float, draws: int) -> str:
+    return pvalue(p, draws)
