@@ -54,7 +54,7 @@ def test_the_digest_of_arrays_sees_names_types_shapes_and_values():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[1e999]", "beyond the largest number"),
+        ("[1e999]", "beyond the largest one"),
         ("[" + "9" * 400 + "]", "does not fit 64 bits"),
         ("[18446744073709551616]", "does not fit 64 bits"),
         ("[NaN]", "NaN, which is no JSON"),

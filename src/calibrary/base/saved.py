@@ -15,9 +15,10 @@ import hashlib
 import io
 import json
 import math
+import sys
 import types
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
@@ -31,6 +32,7 @@ MOST_BYTES = 256 << 20
 _DEEPEST = 60
 #: Whole numbers of a saved file fit 64 bits.
 _LARGEST = 1 << 64
+_LARGEST_FLOAT = sys.float_info.max
 #: The field that holds the digest of all the others.
 DIGEST = "digest"
 #: Numbers that JSON has no word for.
@@ -76,10 +78,8 @@ def unpacked(content: bytes, what: str, source: object) -> bytes:
 def parse_json(text: str, what: str, source: object = "the text") -> Any:
     """The value of a JSON text: at most so deep, its numbers finite, no name twice in an object."""
     try:
-        found = json.loads(
-            text, parse_int=_whole, parse_float=_finite, parse_constant=_no_number, object_pairs_hook=_object
-        )
-        _refuse_depth(found)
+        found = json.loads(text, parse_constant=_no_number, object_pairs_hook=_object)
+        _refuse_bounds(found)
     except RecursionError:
         raise SavedFileError(f"{source} is no {what}: it is nested too deeply") from None
     except SavedFileError as error:
@@ -87,19 +87,6 @@ def parse_json(text: str, what: str, source: object = "the text") -> Any:
     except ValueError as error:
         raise SavedFileError(f"{source} is no {what}: it is not a JSON file ({error})") from None
     return found
-
-
-def _whole(digits: str) -> int:
-    if len(digits) > 21 or abs(int(digits)) >= _LARGEST:
-        raise SavedFileError(f"it holds the whole number {digits[:21]}..., which does not fit 64 bits")
-    return int(digits)
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise SavedFileError(f"it holds {digits[:21]}, which is beyond the largest number")
-    return number
 
 
 def _no_number(word: str) -> NoReturn:
@@ -115,11 +102,22 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refuse_depth(value: Any) -> None:
+def _refuse_bounds(value: Any) -> None:
+    """Refuse a value that is too deep, and numbers that are too large for 64 bits."""
     level = [value]
     for _ in range(_DEEPEST):
-        inside = [v.values() if isinstance(v, dict) else v for v in level if isinstance(v, dict | list)]
-        level = [value for values in inside for value in values]
+        inside: list[Any] = []
+        for each in level:
+            kind = type(each)
+            if kind is dict:
+                inside += each.values()
+            elif kind is list:
+                inside += each
+            elif kind is float and not -_LARGEST_FLOAT <= each <= _LARGEST_FLOAT:
+                raise SavedFileError("it holds a number that is beyond the largest one")
+            elif kind is int and not -_LARGEST < each < _LARGEST:
+                raise SavedFileError(f"it holds {in_sentence(each, 21)}, which does not fit 64 bits")
+        level = inside
         if not level:
             return
     raise RecursionError
@@ -210,40 +208,117 @@ def _hints(kind: type) -> dict[str, Any]:
 
 def value_of(hint: Any, value: Any, what: str) -> Any:
     """A saved value as the type that is declared for it, or a sentence."""
+    return _reader(hint)(value, what)
+
+
+#: From a saved value, and what it is called, to a value of one type.
+Reader = Callable[[Any, str], Any]
+
+
+@functools.cache
+def _reader(hint: Any) -> Reader:
+    """The reader of a type, made once: a study holds a hundred thousand numbers."""
     origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return lambda value, what: numbers(value)
+    if hint in _SIMPLE:
+        return _SIMPLE[hint]
     if origin in (Union, types.UnionType):
-        if value is None and type(None) in arguments:
-            return None
-        for one in arguments:
+        return _one_of(hint, arguments)
+    if is_dataclass(hint) and isinstance(hint, type):
+        return lambda value, what: hint(**typed(hint, value, what))
+    if origin is list:
+        return _many(hint, list, list, arguments[0])
+    if origin is tuple and arguments[1:] == (...,):
+        return _many(hint, tuple, list | tuple, arguments[0])
+    if origin is tuple:
+        return _each(hint, arguments)
+    if dict in (origin, hint):
+        return _by_name(hint, arguments[1] if arguments else Any)
+    raise TypeError(f"no reader for {hint}")
+
+
+def _one_of(hint: Any, arguments: tuple[Any, ...]) -> Reader:
+    as_they_are = {str, bool, float, type(None)}.intersection(arguments)
+    readers = [_reader(one) for one in arguments if one is not type(None)]
+
+    def read(value: Any, what: str) -> Any:
+        if type(value) in as_they_are:
+            return value
+        for reader in readers:
             try:
-                return value_of(one, value, what)
+                return reader(value, what)
             except SavedFileError:
                 continue
         raise _wrong(hint, value, what)
-    if hint is Any:
-        return numbers(value)
-    if hint is float:
-        if value is None:
-            return math.nan
-        if isinstance(value, str) and value in _WORDS:
-            return _WORDS[value]
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 1.8e308:
-            return float(value)
-    elif hint in (int, bool, str):
-        if type(value) is hint and (hint is not int or abs(value) < 1 << 63):
-            return value
-    elif is_dataclass(hint) and isinstance(hint, type):
-        return hint(**typed(hint, value, what))
-    elif origin is list and isinstance(value, list):
-        return [value_of(arguments[0], v, what) for v in value]
-    elif origin is tuple and isinstance(value, list | tuple):
-        each = [arguments[0]] * len(value) if arguments[1:] == (...,) else list(arguments)
-        if len(each) == len(value):
-            return tuple(value_of(one, v, what) for one, v in zip(each, value, strict=True))
-    elif dict in (origin, hint) and isinstance(value, Mapping):
-        of = arguments[1] if arguments else Any
-        return {value_of(str, k, what): value_of(of, v, what) for k, v in value.items()}
-    raise _wrong(hint, value, what)
+
+    return read
+
+
+def _many(hint: Any, make: Callable[[Any], Any], kind: Any, of: Any) -> Reader:
+    reader = _reader(of)
+
+    def read(value: Any, what: str) -> Any:
+        if not isinstance(value, kind):
+            raise _wrong(hint, value, what)
+        return make([reader(v, what) for v in value])
+
+    return read
+
+
+def _each(hint: Any, arguments: tuple[Any, ...]) -> Reader:
+    readers = [_reader(one) for one in arguments]
+
+    def read(value: Any, what: str) -> Any:
+        if not isinstance(value, list | tuple) or len(value) != len(readers):
+            raise _wrong(hint, value, what)
+        return tuple(reader(v, what) for reader, v in zip(readers, value, strict=True))
+
+    return read
+
+
+def _by_name(hint: Any, of: Any) -> Reader:
+    reader = _reader(of)
+
+    def read(value: Any, what: str) -> Any:
+        if not isinstance(value, Mapping):
+            raise _wrong(hint, value, what)
+        return {_text(k, what): reader(v, what) for k, v in value.items()}
+
+    return read
+
+
+def _number(value: Any, what: str) -> float:
+    if type(value) is float:
+        return value
+    if value is None:
+        return math.nan
+    if type(value) is str and value in _WORDS:
+        return _WORDS[value]
+    if type(value) is not int or abs(value) >= _LARGEST:
+        raise _wrong(float, value, what)
+    return float(value)
+
+
+def _integer(value: Any, what: str) -> int:
+    if type(value) is not int or abs(value) >= 1 << 63:
+        raise _wrong(int, value, what)
+    return value
+
+
+def _truth(value: Any, what: str) -> bool:
+    if type(value) is not bool:
+        raise _wrong(bool, value, what)
+    return value
+
+
+def _text(value: Any, what: str) -> str:
+    if type(value) is not str:
+        raise _wrong(str, value, what)
+    return value
+
+
+_SIMPLE: dict[Any, Reader] = {float: _number, int: _integer, bool: _truth, str: _text}
 
 
 def numbers(value: Any) -> Any:

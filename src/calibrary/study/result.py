@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import extra, suggest
-from calibrary.base.files import write_atomically
 from calibrary.base.numbers import number, percent
 from calibrary.lookup import catalogue
 from calibrary.study.measures import (
@@ -28,6 +27,7 @@ from calibrary.study.measures import (
     test_levels,
 )
 from calibrary.study.panel import Number, left_out
+from calibrary.study.study_files import read_summary, write_summary
 from calibrary.study.world import World
 
 #: Rows from which a mean over draws may stand for the limit of a number.
@@ -116,15 +116,12 @@ class StudyResult:
 
     def save(self, path: str | Path) -> None:
         """Write the summary as JSON, compressed where the name ends in .gz."""
-        text = json.dumps(self.found, separators=(",", ":"), allow_nan=False).encode()
-        # no time stamp: the same study is the same file
-        write_atomically(path, gzip.compress(text, 9, mtime=0) if str(path).endswith(".gz") else text)
+        write_summary(self.found, path)
 
     @classmethod
     def load(cls, path: str | Path) -> StudyResult:
         """Read what :meth:`save` wrote."""
-        content = Path(path).read_bytes()
-        return cls(json.loads(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content))
+        return cls(read_summary(path))
 
     def __str__(self) -> str:
         about = self.about

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from collections import Counter
@@ -16,7 +15,6 @@ from typing import Any, NamedTuple
 
 from calibrary._version import __version__
 from calibrary.base.errors import one_of, whole
-from calibrary.base.files import write_atomically
 from calibrary.data.predictions import predictions
 from calibrary.study.classes import ClassWorld
 from calibrary.study.measures import FEWEST_NULLS, Readings
@@ -26,6 +24,7 @@ from calibrary.study.presets import preset as preset_named
 from calibrary.study.real import halves_agree
 from calibrary.study.result import StudyResult, result_of
 from calibrary.study.shards import Job, Shard, made
+from calibrary.study.study_files import KeptPlan, read_part, write_part
 from calibrary.study.world import World
 
 #: The least share of a size's samples that a slow number is read from.
@@ -157,8 +156,7 @@ def run(
         for _ in _make(plan, mine, folder, workers, watch):
             pass
         if chosen.real and metrics is None and part is None and not (folder / _REAL).exists():
-            agreed = json.dumps(halves_agree(splits=_SPLITS, seed=seed))
-            write_atomically(folder / _REAL, agreed.encode())
+            write_part(folder / _REAL, "agreement", halves_agree(splits=_SPLITS, seed=seed))
         return _gathered(plan, folder)
 
 
@@ -178,9 +176,9 @@ def gather(out: str | Path, preset: str | Preset | None = None, *, metrics: Any 
     path = folder / "plan.json"
     if not path.exists():
         raise ValueError(f"{folder} holds no study: there is no plan.json in it")
-    kept = json.loads(path.read_text())
-    chosen = preset_named(preset or kept["preset"]) if not isinstance(preset, Preset) else preset
-    return _gathered(_planned(chosen, metrics, kept["seed"], folder, probe=False), folder)
+    kept = read_part(path, "plan", KeptPlan)
+    chosen = preset_named(preset or kept.preset) if not isinstance(preset, Preset) else preset
+    return _gathered(_planned(chosen, metrics, kept.seed, folder, probe=False), folder)
 
 
 def _gathered(plan: Plan, folder: Path) -> StudyResult:
@@ -201,7 +199,9 @@ def _gathered(plan: Plan, folder: Path) -> StudyResult:
     }  # fmt: skip
     found = result_of(read, (*plan.binary, *plan.tests, *plan.several), about)
     real = folder / _REAL
-    return StudyResult({**found.found, "real": json.loads(real.read_text())}) if real.exists() else found
+    if not real.exists():
+        return found
+    return StudyResult({**found.found, "real": read_part(real, "agreement", dict[str, dict[str, float]])})
 
 
 def _of_kind(job: Job) -> str:
@@ -286,12 +286,12 @@ def _folder(out: str | Path | None) -> Iterator[Path]:
 def _truths(worlds: Iterable[AnyWorld], folder: Path) -> dict[str, dict[str, float]]:
     """The truth of every world, kept in the folder: a linear programme each is worth keeping."""
     path = folder / "truths.json"
-    kept: dict[str, dict[str, float]] = json.loads(path.read_text()) if path.exists() else {}
+    kept: dict[str, dict[str, float]] = read_part(path, "truths", dict[str, dict[str, float]]) if path.exists() else {}
     for world in worlds:
         if world.name not in kept:
             truth = world.truth()
             kept[world.name] = truth if isinstance(truth, dict) else truth._asdict()
-    write_atomically(path, json.dumps(kept, indent=1).encode())
+    write_part(path, "truths", kept)
     return kept
 
 
@@ -301,20 +301,19 @@ def _truths(worlds: Iterable[AnyWorld], folder: Path) -> dict[str, dict[str, flo
 def _planned(preset: Preset, metrics: Any, seed: int, folder: Path, probe: bool = True) -> Plan:
     """The plan kept in the folder, with the cost of what is new measured and added."""
     path = folder / "plan.json"
-    new = {"preset": preset.name, "seed": seed, "seconds": {}}
-    kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else new
-    for what, value in (("preset", preset.name), ("seed", seed)):
-        if kept[what] != value:
-            raise ValueError(f"{folder} holds a study with {what}={kept[what]!r}, not {value!r}: name another folder")
+    kept = read_part(path, "plan", KeptPlan) if path.exists() else KeptPlan(preset.name, seed, {})
+    for what, there, value in (("preset", kept.preset, preset.name), ("seed", kept.seed, seed)):
+        if there != value:
+            raise ValueError(f"{folder} holds a study with {what}={there!r}, not {value!r}: name another folder")
     binary = tuple(binary_panel(metrics))
     tests = tuple(test_panel(metrics)) if preset.tests_at else ()
     several = tuple(class_panel(metrics)) if preset.class_worlds else ()
-    seconds: dict[str, dict[str, dict[str, float]]] = kept["seconds"]
+    seconds: dict[str, dict[str, dict[str, float]]] = kept.seconds
     if probe:
         try:
             _probe_all(seconds, preset, binary, tests, several)
         finally:  # what was measured before a stop is not measured again
-            write_atomically(path, json.dumps(kept, indent=1).encode())
+            write_part(path, "plan", kept)
     wanted = {number.name for number in (*binary, *tests, *several)}
     mine = {
         kind: {rows: {name: s for name, s in by.items() if name in wanted} for rows, by in sizes.items()}

@@ -11,13 +11,18 @@ import io
 import json
 import re
 import time
+import zipfile
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrary.base.files import write_atomically
+from calibrary.base.saved import SavedFileError, digest, parse_json, value_of
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import predictions
 from calibrary.numerics.draw import addressed
@@ -78,21 +83,57 @@ class Shard:
 
     def save(self, path: Path) -> None:
         """Write it whole."""
+        names = np.array(self.names, dtype=np.str_)
+        arrays = {"names": names, "values": self.values, "drawn": self.drawn, "seconds": self.seconds}
+        undefined = dict(self.undefined)
         buffer = io.BytesIO()
         np.savez_compressed(
-            buffer, names=np.array(self.names), values=self.values, drawn=self.drawn, seconds=self.seconds,
-            undefined=np.array(json.dumps(self.undefined)),
+            buffer, **arrays, undefined=np.array(json.dumps(undefined)),
+            digest=np.array(digest(undefined, arrays)),
         )  # fmt: skip
         write_atomically(path, buffer.getvalue())
 
     @classmethod
     def load(cls, path: Path) -> Shard:
-        """Read it again."""
-        with np.load(path) as f:
-            return cls(
-                tuple(str(name) for name in f["names"]), f["values"], f["drawn"], f["seconds"],
-                json.loads(str(f["undefined"])),
-            )  # fmt: skip
+        """Read it again; a file that is damaged is refused in one sentence."""
+        try:
+            return _shard_of(*_read(path))
+        except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise SavedFileError(
+                f"{path} is no shard of a study ({reason}): remove it, and the study draws it again"
+            ) from error
+
+
+#: What the arrays of a shard may take.
+_MOST_BYTES = 1 << 30
+
+
+def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """The arrays of a shard, and the plain values beside them; never a pickle, and no more than a bound."""
+    with zipfile.ZipFile(path) as packed:
+        if sum(info.file_size for info in packed.infolist()) > _MOST_BYTES:
+            raise SavedFileError(f"it unpacks to more than {_MOST_BYTES:,} bytes")
+    with np.load(path, allow_pickle=False) as f:
+        arrays = {name: f[name] for name in ("names", "values", "drawn", "seconds")}
+        words = {name: str(f[name]) for name in ("undefined", "digest") if name in f.files}
+    return arrays, words
+
+
+def _shard_of(arrays: Mapping[str, NDArray[Any]], words: Mapping[str, str]) -> Shard:
+    undefined = value_of(dict[str, str], parse_json(words["undefined"], "text"), "undefined")
+    if "digest" in words and words["digest"] != digest(undefined, arrays):  # 0.2 wrote none
+        raise SavedFileError("its digest is of other content, so it was damaged or edited")
+    kinds = {"names": "U", "values": "f", "drawn": "iu", "seconds": "f"}
+    for name, kind in kinds.items():
+        if arrays[name].dtype.kind not in kind or arrays[name].ndim != (2 if name == "values" else 1):
+            raise SavedFileError(f"{name} is an array of another type or shape")
+    values, drawn = arrays["values"], arrays["drawn"]
+    if {values.shape[1], len(drawn), len(arrays["seconds"])} != {len(set(arrays["names"].tolist()))}:
+        raise SavedFileError("its arrays are of different lengths, or name a number twice")
+    if ((drawn < 0) | (drawn > len(values))).any():
+        raise SavedFileError(f"drawn must be from 0 to the {len(values)} draws")
+    return Shard(tuple(arrays["names"].tolist()), values, drawn.astype(np.intp), arrays["seconds"], undefined)
 
 
 def _padded(values: Array, rows: int) -> Array:

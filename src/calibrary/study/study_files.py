@@ -1,0 +1,139 @@
+"""The files of a study: its summary, the plan and the truths beside its shards; each with a version and a digest."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from calibrary.base.files import write_atomically
+from calibrary.base.plain import as_plain
+from calibrary.base.saved import SavedFileError, opened, read_json, sealed, typed, value_of
+from calibrary.base.text import in_sentence
+
+FORMAT = "calibrary study"
+VERSION = 1
+
+#: A number, or null where there is none.
+Value = int | float | None
+#: What was measured of one number: numbers, text, and numbers by the name of a law or family.
+Measured = dict[str, str | Value | dict[str, Value]]
+
+
+@dataclass(frozen=True)
+class About:
+    """Where a study comes from."""
+
+    version: str
+    preset: str
+    seed: int
+    shards: int
+    of: int
+    missing: dict[str, int] = field(default_factory=dict)
+    draws: dict[str, tuple[int, int]] = field(default_factory=dict)
+    cpu_seconds: Value = None
+
+
+@dataclass(frozen=True)
+class ClassMeasures:
+    """What was measured on several classes."""
+
+    worlds: dict[str, dict[str, Value]]
+    sizes: dict[str, dict[str, dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Rank correlations of numbers over worlds."""
+
+    n: int
+    names: tuple[str, ...]
+    rho: tuple[tuple[Value, ...], ...]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The type of every field of a study's summary."""
+
+    about: About
+    worlds: dict[str, dict[str, str | Value]]
+    numbers: dict[str, Measured]
+    sizes: dict[str, dict[str, Measured]]
+    means: dict[str, dict[str, tuple[Value, ...]]]
+    powers: dict[str, dict[str, tuple[Value, ...]]]
+    binnings: dict[str, dict[str, Any]]
+    tests: dict[str, dict[str, Measured]]
+    classes: ClassMeasures
+    correlation: dict[str, Any]
+    left_out: dict[str, str]
+    real: dict[str, dict[str, Value]] = field(default_factory=dict)
+
+
+def write_summary(found: Mapping[str, Any], path: str | Path) -> None:
+    """Write a summary as JSON, compressed where the name ends in .gz."""
+    content = sealed({"format": FORMAT, "version": VERSION, **found})
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
+    # no time stamp: the same study is the same file
+    write_atomically(path, gzip.compress(text, 9, mtime=0) if str(path).endswith(".gz") else text)
+
+
+def read_summary(path: str | Path) -> dict[str, Any]:
+    """The summary in a file, of which every value has its type."""
+    whole = opened(read_json(path, "study"), "study", path, format=FORMAT, version=VERSION)
+    found = {name: value for name, value in whole.items() if name not in ("format", "version")}
+    try:
+        _refuse_disagreement(Summary(**typed(Summary, found, "the study")))
+    except SavedFileError as error:
+        raise SavedFileError(f"{path} is no study of calibrary ({error}): make one with calibrary study run") from None
+    return found
+
+
+def _refuse_disagreement(summary: Summary) -> None:
+    """The parts of a summary speak of the same sizes, worlds and numbers."""
+    if not summary.sizes or not all(n.isascii() and n.isdigit() and len(n) < 19 for n in summary.sizes):
+        raise SavedFileError(f"sizes = {in_sentence(list(summary.sizes), 40)} must be numbers of rows")
+    for part in ("means", "powers"):
+        by_size: dict[str, dict[str, tuple[Value, ...]]] = getattr(summary, part)
+        if by_size.keys() != summary.sizes.keys():
+            raise SavedFileError(f"{part} and sizes are of different numbers of rows")
+        if any(len(values) != len(summary.worlds) for by in by_size.values() for values in by.values()):
+            raise SavedFileError(f"{part} must hold one number for each of {len(summary.worlds)} worlds")
+    unknown = sorted({name for by in summary.sizes.values() for name in by} - summary.numbers.keys())
+    if unknown:
+        raise SavedFileError(f"sizes hold {in_sentence(unknown[0], 40)}, which is not among the numbers")
+    if summary.correlation:
+        table = Correlation(**typed(Correlation, summary.correlation, "correlation"))
+        if {len(table.rho), *map(len, table.rho)} != {len(table.names)}:
+            raise SavedFileError(f"correlation must be square, with {len(table.names)} rows")
+
+
+# -- what lies beside the shards ----------------------------------------------------------------------
+
+
+def write_part(path: Path, what: str, content: Any) -> None:
+    """Write a part of a study, such as its plan."""
+    whole = {"format": f"{FORMAT}: {what}", "version": VERSION, "content": as_plain(content, finite=True)}
+    write_atomically(path, json.dumps(sealed(whole), indent=1, allow_nan=False).encode())
+
+
+def read_part(path: Path, what: str, hint: Any) -> Any:
+    """What :func:`write_part` wrote, as this type; 0.2 wrote the content alone."""
+    saved, name = read_json(path, f"{what} of a study"), f"{what} of a study"
+    if isinstance(saved, dict) and "format" in saved:
+        saved = opened(saved, name, path, format=f"{FORMAT}: {what}", version=VERSION).get("content")
+    try:
+        return value_of(hint, saved, what)
+    except SavedFileError as error:
+        raise SavedFileError(f"{path} is no {name} ({error}): remove it, and the study makes it again") from None
+
+
+@dataclass(frozen=True)
+class KeptPlan:
+    """What a folder's plan holds: the preset, the seed, and seconds by classes, rows and number."""
+
+    preset: str
+    seed: int
+    seconds: dict[str, dict[str, dict[str, float]]]
