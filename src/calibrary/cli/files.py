@@ -54,6 +54,10 @@ class FileTable:
     names: tuple[str, ...]
     read: Callable[[Sequence[str]], Columns]
     notes: tuple[str, ...] = ()
+    #: Columns that are meant where nobody names one: rows that belong together, parts of the rows, which row is which.
+    unit: str = ""
+    by: str = ""
+    id: str = ""
 
     def __post_init__(self) -> None:
         if len(self.names) > MOST_COLUMNS:

@@ -42,6 +42,8 @@ class ScannedFile:
     n_dropped: int = 0
     weight: None = None
     others: Columns = field(default_factory=dict)
+    unit: str = ""
+    by: str = ""
 
     @property
     def models(self) -> dict[str, Any]:

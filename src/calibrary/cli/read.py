@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import suggest
 from calibrary.cli.files import Columns, FileTable, InputError, open_table
+from calibrary.cli.logs import log_of
 from calibrary.data.checks import Array, Outside, are_probabilities, outside, sigmoid, softmax
 from calibrary.data.columns import matched_names
 from calibrary.data.predictions import Predictions, predictions
@@ -33,7 +34,8 @@ class PredictionFile:
     """What a file of predictions holds: labels, one set of probabilities per model, weights, other columns.
 
     ``notes`` states every guess that was made, ``classes`` the class names in column order, ``others`` the columns
-    asked for by name beside them (units, groups, dates).
+    asked for by name beside them (units, groups, dates); ``unit`` and ``by`` name those among them that the file itself
+    says belong together or are parts, such as the epochs and tasks of a log.
     """
 
     source: str
@@ -46,6 +48,8 @@ class PredictionFile:
     n_dropped: int = 0
     columns: dict[str, Any] = field(default_factory=dict)
     others: Columns = field(default_factory=dict)
+    unit: str = ""
+    by: str = ""
 
     def predictions(self, model: str | None = None) -> Predictions:
         """The checked predictions of one model (the first by default), with the class names of the file."""
@@ -72,6 +76,8 @@ class FileLayout:
     id: str | None = None
     model_column: str | None = None
     class_column: str | None = None
+    scorer: str | None = None
+    normalize: str = "none"
 
 
 Reading = FileLayout  # its name in 0.2, which pickles and imports may have
@@ -105,12 +111,14 @@ def read_predictions(source: str | Path | Sequence[str | Path], **options: Any) 
         What says which rows of several files, models or classes belong together.
     model_column, class_column : column names
         A long table: one row for each model, or for each class, of a prediction.
+    scorer, normalize : str
+        Of a log of a language model: the scorer that is meant, and "length" for log-likelihoods divided by the length.
     """
     how = FileLayout(**options)
     if how.logits and how.percent:
         raise InputError("--logits and --percent exclude each other: columns hold one or the other")
     if isinstance(source, str | Path):
-        return _read(open_table(source), str(source), how)
+        return _read(*_opened(source, how), str(source))
     if len(source) == 1:
         return read_predictions(source[0], **options)
     if "-" in map(str, source):
@@ -118,13 +126,24 @@ def read_predictions(source: str | Path | Sequence[str | Path], **options: Any) 
     return _one_file_per_model([str(s) for s in source], how)
 
 
-def _read(table: FileTable, source: str, how: FileLayout) -> PredictionFile:
+def _opened(source: str | Path, how: FileLayout) -> tuple[FileTable, FileLayout]:
+    """The table of a file, or of a log with what its own columns are."""
+    found = log_of(source, how.scorer, how.normalize, how.prob)
+    if found is None:
+        return open_table(source), how
+    table, label, prob = found
+    return table, replace(how, label=how.label or label, prob=None if how.models else prob)
+
+
+def _read(table: FileTable, how: FileLayout, source: str) -> PredictionFile:
     notes = list(table.notes)
     names = list(table.names)
     label = _label_column(names, how.label, notes)
     beside = [c for c in (how.weight, how.group, how.id, how.model_column, how.class_column, *how.others) if c]
     for name in beside:
         _require(names, name)
+    own = [name for name in (table.unit, table.by) if name]
+    beside = [*beside, *(name for name in own if name not in beside)]
     columns = _model_columns(names, label, how.prob, how.models, set(beside), notes)
     used = list(dict.fromkeys([label, *(c for cs in columns.values() for c in cs), *beside]))
     values = table.columns(used)
@@ -151,7 +170,9 @@ def _read(table: FileTable, source: str, how: FileLayout) -> PredictionFile:
         tuple(notes),
         dropped,
         {"label": label, "models": columns, "weight": how.weight, "group": how.group},
-        {name: values[name] for name in (*how.others, *([how.id] if how.id else []))},
+        {name: values[name] for name in (*how.others, *([how.id] if how.id else []), *own)},
+        table.unit,
+        table.by,
     )
 
 
@@ -160,7 +181,11 @@ def _read(table: FileTable, source: str, how: FileLayout) -> PredictionFile:
 
 def _one_file_per_model(sources: list[str], how: FileLayout) -> PredictionFile:
     """Several files on the same rows, as one: in the same order, or brought into it by ``id``."""
-    read = [_read(open_table(source), source, how) for source in sources]
+    opened = [_opened(source, how) for source in sources]
+    if how.id is None and all(table.id for table, _ in opened):  # logs say themselves which question is which
+        how = replace(how, id=opened[0][0].id)
+        opened = [(table, replace(layout, id=table.id)) for table, layout in opened]
+    read = [_read(table, layout, source) for (table, layout), source in zip(opened, sources, strict=True)]
     if how.id is not None:
         read = [_in_order_of(found, how.id) for found in read]
     first = read[0]

@@ -31,6 +31,7 @@ from calibrary.cli.shared import (
     Logits,
     Metrics,
     ModelColumn,
+    Normalize,
     Outputs,
     Percent,
     Positive,
@@ -39,6 +40,7 @@ from calibrary.cli.shared import (
     Resamples,
     Results,
     Rule,
+    Scorer,
     Seed,
     Unit,
     Weight,
@@ -103,6 +105,8 @@ class ReportCommand:
     id_column: Id = None
     model_column: ModelColumn = None
     class_column: ClassColumn = None
+    scorer: Scorer = None
+    normalize: Normalize = "none"
     output: Outputs = None
     folder: Folder = None
     form: Forms = None
@@ -137,16 +141,21 @@ class ReportCommand:
 
     def settings_of(self, found: PredictionFile, model: str) -> ReportSettings:
         """The settings of the report of one model of a file, whose columns they name."""
+        split, unit = self.split or ([found.by] if found.by else []), self._unit(found)
         return replace(
             self.settings,
-            groups=found.group if not self.split else None,
-            by={column: found.others[column] for column in self.split} or None,
+            groups=found.group if not split else None,
+            by={column: found.others[column] for column in split} or None,
             time=found.others[self.time] if self.time else None,
-            units=found.others[self.unit] if self.unit else None,
-            source=_source(found, model, time=self.time, unit=self.unit),
+            units=found.others[unit] if unit else None,
+            source=_source(found, model, time=self.time, unit=unit),
             title=_title(found, model),
             notes=found.notes,
         )
+
+    def _unit(self, found: PredictionFile) -> str | None:
+        """The column of what belongs together: the one named, or the one that a log says itself."""
+        return self.unit or (found.unit if self.blocks is None else "") or None
 
     def read(self, source: str | list[str]) -> PredictionFile:
         """The predictions of a file, or of one file per model."""
@@ -155,7 +164,8 @@ class ReportCommand:
             source, self.quiet, label=self.label, prob=self.prob, models=self.model, weight=self.weight,
             group=self.group, positive=self.positive, logits=self.logits, percent=self.percent,
             drop_missing=self.drop_missing, drop_invalid=self.drop_invalid, id=self.id_column,
-            model_column=self.model_column, class_column=self.class_column, others=others,
+            model_column=self.model_column, class_column=self.class_column, others=others, scorer=self.scorer,
+            normalize=self.normalize,
         )  # fmt: skip
 
     def answered(self, source: str | list[str]) -> tuple[list[Any], Any]:
@@ -178,7 +188,8 @@ class ReportCommand:
         from calibrary.reporting import compare_models
         from calibrary.reporting.compose import comparable
 
-        said = {"units": found.others[self.unit] if self.unit else None, "blocks": _runs(self.blocks)}
+        unit = self._unit(found)
+        said = {"units": found.others[unit] if unit else None, "blocks": _runs(self.blocks)}
         together = {name: given for name, given in said.items() if given is not None}
         return compare_models(
             found.y, found.models, metrics=comparable(reports[0]), n_resamples=self.settings.draws, rng=self.seed,

@@ -21,7 +21,10 @@ from calibrary.cli.read import PredictionFile, read_predictions
 out = Console(emoji=False, highlight=False)
 err = Console(stderr=True, emoji=False, highlight=False)
 
-_KINDS = "CSV, TSV, JSON lines (.gz), Parquet, Arrow, NPZ, Excel, torch, or a folder of parts; - for standard input."
+_KINDS = (
+    "CSV, TSV, JSON lines (.gz), Parquet, Arrow, NPZ, Excel, torch, a log of Inspect (.eval, .json) or "
+    "lm-evaluation-harness (samples_*.jsonl), or a folder of parts; - for standard input."
+)
 File = Annotated[str, typer.Argument(help=_KINDS)]
 Files = Annotated[list[str], typer.Argument(help=f"{_KINDS} Several files: one per model, on the same rows.")]
 Label = Annotated[
@@ -60,6 +63,11 @@ DropInvalid = Annotated[
     bool, typer.Option("--drop-invalid", help="Leave out rows that are no predictions, and count them.")
 ]
 Drop = Annotated[bool, typer.Option("--drop-missing", help="Leave rows with missing values out.")]
+Scorer = Annotated[str | None, typer.Option("--scorer", help="Inspect log: the scorer that is meant, of several.")]
+Normalize = Annotated[
+    str,
+    typer.Option(help="lm-evaluation-harness log: length divides log-likelihoods by the length of the option's text."),
+]
 Resamples = Annotated[int | None, typer.Option(min=0, help="Bootstrap and Monte Carlo draws; 0 for point values only.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the answer.")]

@@ -30,6 +30,7 @@ from calibrary.cli.shared import (
     Logits,
     Metrics,
     ModelColumn,
+    Normalize,
     Percent,
     Positive,
     Prob,
@@ -37,6 +38,7 @@ from calibrary.cli.shared import (
     Resamples,
     Results,
     Rule,
+    Scorer,
     Seed,
     Unit,
     Weight,
@@ -70,6 +72,8 @@ def metric(
     percent: Percent = False,
     id_column: Id = None,
     class_column: ClassColumn = None,
+    scorer: Scorer = None,
+    normalize: Normalize = "none",
     drop_missing: Drop = False,
     drop_invalid: DropInvalid = False,
     quiet: Quiet = False,
@@ -89,9 +93,13 @@ def metric(
         drop_invalid=drop_invalid,
         id=id_column,
         class_column=class_column,
+        scorer=scorer,
+        normalize=normalize,
         others=[unit] if unit else [],
     )
     p = found.predictions()
+    if unit is None and found.unit and (interval or test):
+        unit = found.unit
     draws = 999 if resamples is None else resamples
     result = cal.evaluate(
         p,
@@ -155,6 +163,8 @@ def compare(
     percent: Percent = False,
     id_column: Id = None,
     model_column: ModelColumn = None,
+    scorer: Scorer = None,
+    normalize: Normalize = "none",
     drop_missing: Drop = False,
     quiet: Quiet = False,
 ) -> None:
@@ -164,7 +174,8 @@ def compare(
     beside = len(files) > 1 or model_column is not None  # the models are in files or rows, not in columns
     found = load(
         files, quiet, label=label, weight=weight, positive=positive, logits=logits, percent=percent, id=id_column,
-        drop_missing=drop_missing, model_column=model_column, **{"prob" if beside else "models": prob},
+        drop_missing=drop_missing, model_column=model_column, scorer=scorer, normalize=normalize,
+        **{"prob" if beside else "models": prob},
     )  # fmt: skip
     if len(found.models) < 2:
         raise InputError("compare needs at least two models: repeat --prob, name several files, or a --model-column")
@@ -199,6 +210,8 @@ def plot(
     bins: Bins = None,
     logits: Logits = False,
     percent: Percent = False,
+    scorer: Scorer = None,
+    normalize: Normalize = "none",
     drop_missing: Drop = False,
     quiet: Quiet = False,
 ) -> None:
@@ -215,6 +228,8 @@ def plot(
         positive=positive,
         logits=logits,
         percent=percent,
+        scorer=scorer,
+        normalize=normalize,
         drop_missing=drop_missing,
     )
     p = found.predictions()

@@ -1,0 +1,201 @@
+"""Sampled answers and a judge: do the tests keep their level, do the intervals cover, and how wide are they?
+
+    python benchmarks/language.py sampled [--samples 400] [--again 2000]
+    python benchmarks/language.py judged [--samples 300] [--again 1000]
+    python benchmarks/language.py --write
+
+Results are stored after every cell in ``benchmarks/language.json`` (or ``--store``); a cell that has its samples is not
+run again. ``--again`` adds samples to the cells that are in doubt: a level outside 3.5 to 6.5%, or a coverage below
+.94. ``--write`` puts the tables in ``docs/language.md``.
+
+Sampled answers: N questions whose own probability q follows a beta law, answers right with probability r(q), k samples
+each. The interval must cover theta_k, which is integrated numerically. Beside the test stands one that knows q (the
+binned error of q with labels redrawn from q), which no one can have. Judge: 3,000 rows, some with a human label.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import beta, binom
+
+from calibrary.grouping.edges import EqualWidth
+from calibrary.inference.draw.resampling import alpha_of
+from calibrary.language.answers import Agreement
+from calibrary.language.sampled import SampledResult, _Design, _measured
+
+STORE = Path(__file__).with_name("language.json")
+PAGE = Path(__file__).parents[1] / "docs" / "language.md"
+
+LAWS = {"Beta(2, 2)": (2.0, 2.0), "Beta(.5, .3)": (0.5, 0.3), "Beta(6, 2)": (6.0, 2.0)}
+TRUTHS: dict[str, Callable[[Any], Any]] = {
+    "q": lambda q: q,
+    "q^1.5": lambda q: q**1.5,
+    ".5 + .7(q - .5)": lambda q: 0.5 + 0.7 * (q - 0.5),
+}
+SAMPLES = (3, 5, 10, 30)
+QUESTIONS = (100, 300, 1000)
+N_BINS, RESAMPLES, LEVEL = 10, 299, 0.95
+
+
+# -- sampled answers ---------------------------------------------------------------------------------
+
+
+def drawn(law: tuple[float, float], truth: Any, n: int, k: int, rng: np.random.Generator) -> tuple[Any, Agreement]:
+    """The probabilities of n answers, and what k samples of each say."""
+    q = rng.beta(*law, n)
+    right = rng.random(n) < truth(q)
+    return q, Agreement(np.full(n, k), rng.binomial(k, q), right)
+
+
+def target(law: tuple[float, float], truth: Any, k: int, n_bins: int = N_BINS, points: int = 4000) -> float:
+    """theta_k, the error that k samples can show: each bin's E[(r(q) - q) P(share of the others in the bin | q)]."""
+    u = (np.arange(points) + 0.5) / points
+    q = beta.ppf(u, *law)
+    others = np.arange(k)
+    member = EqualWidth(n_bins).assign(others / (k - 1))
+    chance = binom.pmf(others[None, :], k - 1, q[:, None])
+    each = ((truth(q) - q)[:, None] * chance).mean(axis=0)
+    return float(np.abs(np.bincount(member, each, n_bins)).sum())
+
+
+def measured(found: Agreement, seed: int) -> SampledResult:
+    return _measured(_Design(found, N_BINS), alpha_of(LEVEL), RESAMPLES, seed)
+
+
+def knows_q(q: Any, right: Any, rng: np.random.Generator, resamples: int = 99) -> float:
+    """The p-value of the binned error of q itself, with labels redrawn from q."""
+    order = np.argsort(EqualWidth(N_BINS).assign(q), kind="stable")
+    member = EqualWidth(N_BINS).assign(q)[order]
+    begins = np.flatnonzero(np.r_[True, np.diff(member) != 0])
+    q, right = q[order], right[order]
+    labels = np.vstack([right, rng.random((resamples, len(q))) < q])
+    error = np.abs(np.add.reduceat(labels - q, begins, axis=1)).sum(axis=1)
+    return float((1 + np.sum(error[1:] >= error[0] - 1e-12)) / (resamples + 1))
+
+
+def sampled_cell(law: str, truth: str, n: int, k: int, first: int, count: int) -> dict[str, float]:
+    theta, sums = (
+        target(LAWS[law], TRUTHS[truth], k),
+        dict.fromkeys(("rejects", "covers", "width", "knows", "naive"), 0.0),
+    )
+    for i in range(first, first + count):
+        rng = np.random.default_rng([41, n, k, *map(ord, law + truth), i])
+        q, found = drawn(LAWS[law], TRUTHS[truth], n, k, rng)
+        got = measured(found, i)
+        sums["rejects"] += got.pvalue <= 0.05
+        sums["covers"] += got.low <= theta + 1e-12 and theta <= got.high + 1e-12
+        sums["width"] += got.high - got.low
+        sums["naive"] += got.naive_error
+        sums["knows"] += knows_q(q, found.right, rng) <= 0.05
+    return {**sums, "samples": count, "theta": theta}
+
+
+def sampled_cells() -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (f"sampled | {law} | {truth} | {n} | {k}", {"law": law, "truth": truth, "n": n, "k": k})
+        for n in QUESTIONS for k in SAMPLES for law in LAWS for truth in TRUTHS
+    ]  # fmt: skip
+
+
+# -- running and storing -----------------------------------------------------------------------------
+
+
+def load(store: Path) -> dict[str, Any]:
+    return json.loads(store.read_text()) if store.exists() else {}
+
+
+def save(store: Path, cells: dict[str, Any]) -> None:
+    store.write_text(json.dumps(cells, indent=1, sort_keys=True) + "\n")
+
+
+def added(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+    """The sums of two runs of a cell; what is no sum stays."""
+    if old is None:
+        return new
+    return {name: value if name == "theta" else old[name] + value for name, value in new.items()}
+
+
+def in_doubt(cell: dict[str, Any]) -> bool:
+    n = cell["samples"]
+    level = cell["theta"] == 0 and not 0.035 <= cell.get("rejects", 0.05 * n) / n <= 0.065
+    return bool(level or cell["covers"] / n < 0.94 or cell.get("width_ratio", 0.0) / n > 1.04)
+
+
+def run(kind: str, store: Path, samples: int, again: int) -> None:
+    cells_of, cell = {"sampled": (sampled_cells, sampled_cell)}[kind]
+    for name, settings in cells_of():
+        stored = load(store).get(name)
+        done = 0 if stored is None else stored["samples"]
+        wanted = again if stored is not None and in_doubt(stored) and again > samples else samples
+        if done >= wanted:
+            continue
+        stored = added(stored, cell(**settings, first=done, count=wanted - done))
+        if in_doubt(stored) and again > stored["samples"]:
+            stored = added(stored, cell(**settings, first=stored["samples"], count=again - stored["samples"]))
+        save(store, {**load(store), name: stored})
+        print(
+            name,
+            {k: round(v / stored["samples"], 3) for k, v in stored.items() if k not in ("samples", "theta")},
+            flush=True,
+        )
+
+
+# -- tables ------------------------------------------------------------------------------------------
+
+
+def share(cell: dict[str, Any], name: str) -> float:
+    return cell[name] / cell["samples"]
+
+
+def sampled_table(cells: dict[str, Any]) -> list[str]:
+    head = [
+        "law of q",
+        "N",
+        "k",
+        "level",
+        "power",
+        "power knowing q",
+        "coverage (three truths)",
+        "ECE of the shares, calibrated",
+    ]
+    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
+    for law in LAWS:
+        for n in QUESTIONS:
+            for k in SAMPLES:
+                each = [cells.get(f"sampled | {law} | {truth} | {n} | {k}") for truth in TRUTHS]
+                if any(cell is None for cell in each):
+                    continue
+                null, power, _ = each
+                covers = ", ".join(f"{share(cell, 'covers'):.3f}" for cell in each)
+                lines.append(
+                    f"| {law} | {n:,} | {k} | {share(null, 'rejects'):.1%} | {share(power, 'rejects'):.2f} | "
+                    f"{share(power, 'knows'):.2f} | {covers} | {share(null, 'naive'):.3f} |"
+                )
+    return lines
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("kind", nargs="?", choices=["sampled"])
+    asked.add_argument("--samples", type=int, default=400)
+    asked.add_argument("--again", type=int, default=0)
+    asked.add_argument("--store", type=Path, default=STORE)
+    asked.add_argument("--write", action="store_true")
+    given = asked.parse_args()
+    warnings.simplefilter("ignore")
+    if given.kind:
+        run(given.kind, given.store, given.samples, given.again)
+    if given.write:
+        cells = load(given.store)
+        print("\n".join(sampled_table(cells)))
+
+
+if __name__ == "__main__":
+    main()

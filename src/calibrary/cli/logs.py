@@ -1,0 +1,58 @@
+"""Logs of language models wherever a file of predictions is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from calibrary.cli.files import Columns, FileTable, InputError, _as_column
+from calibrary.language.log import Log, LogError
+from calibrary.language.logs import log_kind, read_log
+
+
+def log_of(
+    source: str | Path, scorer: str | None, normalize: str, prob: Sequence[str] | None
+) -> tuple[FileTable, str, Sequence[str] | None] | None:
+    """The table in a log, and the names of its label and probabilities; None for a file that is no log."""
+    kind = "" if str(source) == "-" else _kind(Path(source))
+    if not kind:
+        if scorer is not None or normalize != "none":
+            raise InputError(f"{source} is no log of a language model: --scorer and --normalize are for logs")
+        return None
+    named = prob[0] if kind == "inspect" and prob and len(prob) == 1 else None
+    try:
+        log = read_log(source, scorer=scorer, prob=named, normalize=normalize)
+    except LogError as error:
+        raise InputError(str(error)) from None
+    own = ["confidence"] if "confidence" in log.columns else ["p"]
+    return _table(log), "correct" if "correct" in log.columns else "label", own if named or not prob else prob
+
+
+def _kind(path: Path) -> str:
+    try:
+        return log_kind(path)
+    except OSError:  # a name that is too long, or a file that may not be read: said where it is opened
+        return ""
+
+
+def _table(log: Log) -> FileTable:
+    def read(wanted: Sequence[str]) -> Columns:
+        return {name: _as_column(list(log.columns[name]), name, log.source) for name in wanted}
+
+    together = (f"answers to one question ({log.unit}) are drawn together",) if log.unit else ()
+    notes = (log.said, *log.notes, *together)
+    key = "sample" if "sample" in log.columns else "id"
+    return FileTable(log.source, tuple(log.columns), read, notes, unit=log.unit, by=log.by, id=key)
+
+
+def sampled_answers_of(source: str, scorer: str | None, **settings: Any) -> tuple[Log, Any]:
+    """The log of sampled answers, and what they show."""
+    from calibrary.language.sampled import sampled_answers
+
+    try:
+        log = read_log(source, scorer=scorer, sampled=True)
+        answers, right, _ = log.sampled()
+    except LogError as error:
+        raise InputError(str(error)) from None
+    return log, sampled_answers(answers, right, **settings)

@@ -1,0 +1,88 @@
+"""Logs of language models as tables: which log a file is, and its columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from calibrary.base.errors import one_of
+from calibrary.language.harness import NORMALIZED, is_samples, read_samples
+from calibrary.language.inspect_log import is_eval, is_json_log, read_inspect
+from calibrary.language.log import Log, LogError
+
+__all__ = ["Log", "LogError", "log_kind", "read_log"]
+
+
+def log_kind(path: Path) -> str:
+    """ "inspect", "harness" or "" for a file that is no log; a folder is one where the harness wrote samples."""
+    if path.is_dir():
+        return "harness" if _samples_in(path) else ""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        head = file.read(65536)
+    if path.suffix == ".eval":
+        return "inspect" if is_eval(head) else "cut"
+    if path.suffix == ".json" and is_json_log(head):
+        return "inspect"
+    return "harness" if path.suffix == ".jsonl" and is_samples(head) else ""
+
+
+def _samples_in(folder: Path) -> list[Path]:
+    found = []
+    for path in sorted(folder.rglob("samples_*.jsonl")):
+        with path.open("rb") as file:
+            if is_samples(file.read(4096)):
+                found.append(path)
+    return found
+
+
+def read_log(
+    path: str | Path,
+    *,
+    scorer: str | None = None,
+    prob: str | None = None,
+    normalize: str = "none",
+    sampled: bool = False,
+) -> Log:
+    """A log of lm-evaluation-harness (``samples_*.jsonl`` or their folder) or of Inspect (``.eval``, ``.json``).
+
+    Parameters
+    ----------
+    path : str or Path
+    scorer : str, optional
+        Inspect: the scorer that is meant, where there are several.
+    prob : str, optional
+        Inspect: where the confidence stands, such as "metadata.confidence"; found by its name if it is obvious.
+    normalize : "none" or "length"
+        lm-evaluation-harness: "length" divides each log-likelihood by the length of its option's text first, as
+        ``acc_norm`` does.
+    sampled : bool
+        Inspect: the epochs are sampled answers, and no confidence is looked for.
+
+    Returns
+    -------
+    Log
+        Its ``columns`` have one row for each answer, ``said`` is one line about what was read, and ``sampled()`` gives
+        the arguments of ``sampled_answers``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> log = cal.language.read_log("samples_arc_2026-11-16T10-00-00.jsonl")  # doctest: +SKIP
+    """
+    path = Path(path)
+    one_of("normalize", normalize, NORMALIZED)
+    if not path.exists():
+        raise LogError(f"no such file: {path}")
+    kind = log_kind(path)
+    if kind == "cut":
+        raise LogError(f"{path} is not a zip file: it was cut off at its beginning, or it is no log of Inspect")
+    if kind == "inspect":
+        return read_inspect(path, scorer, prob, sampled)
+    if kind != "harness":
+        raise LogError(
+            f"{path} is no log: lm-evaluation-harness writes samples_*.jsonl with --log_samples, Inspect .eval or .json"
+        )
+    if sampled:
+        raise LogError(f"{path} holds log-likelihoods and no sampled answers: they are the epochs of an Inspect log")
+    return read_samples(_samples_in(path) if path.is_dir() else [path], str(path), normalize)

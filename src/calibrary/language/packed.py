@@ -1,0 +1,85 @@
+"""Members of a zip file one after the other, also those packed with zstandard, which Python reads itself from 3.14 on.
+
+Nothing is written to disk and no name of a member is taken for a path. Sizes are bounded before anything is unpacked.
+"""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from calibrary.base.errors import extra
+
+#: A member may unpack to this much; a whole file to more, if it is not far larger than what it is packed in.
+MOST_MEMBER = 1 << 28
+_MOST_TOTAL, _MOST_RATIO = 1 << 30, 1000
+_ZSTANDARD = 93
+#: zstandard's window: what a packed file may make the reader hold besides its output.
+_MOST_WINDOW = 1 << 27
+
+
+class DamagedError(ValueError):
+    """A packed file that cannot be trusted or read; the text says why."""
+
+
+def members(path: Path, wanted: str) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of the members whose name begins with ``wanted``, in the order of the file."""
+    with path.open("rb") as file:
+        try:
+            packed = zipfile.ZipFile(file)
+        except (zipfile.BadZipFile, EOFError, ValueError) as error:
+            raise DamagedError(
+                f"it is not a whole zip file ({error}): it was cut off or is still being written"
+            ) from None
+        with packed:
+            listed = packed.infolist()
+            total, stored = sum(info.file_size for info in listed), max(path.stat().st_size, 1)
+            if total > max(_MOST_TOTAL, _MOST_RATIO * stored):
+                raise DamagedError(
+                    f"it claims to unpack to {total / (1 << 30):,.1f} GiB from {stored:,} bytes: it is refused"
+                )
+            for info in listed:
+                if info.filename.startswith(wanted):
+                    yield info.filename, _content(packed, file, info)
+
+
+def _content(packed: zipfile.ZipFile, file: IO[bytes], info: zipfile.ZipInfo) -> bytes:
+    if info.file_size > MOST_MEMBER:
+        raise DamagedError(f"its member {info.filename!r} claims {info.file_size / (1 << 20):,.0f} MiB: it is refused")
+    if info.flag_bits & 1:
+        raise DamagedError(f"its member {info.filename!r} is encrypted: save the log without encryption")
+    if info.compress_type == _ZSTANDARD and sys.version_info < (3, 14):
+        return _zstandard(file, info)
+    try:
+        with packed.open(info) as member:
+            data = member.read(MOST_MEMBER + 1)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
+        raise DamagedError(f"its member {info.filename!r} is damaged ({error}): copy the file again") from None
+    if len(data) > MOST_MEMBER:
+        raise DamagedError(f"its member {info.filename!r} unpacks to more than it claims: it is refused")
+    return data
+
+
+def _zstandard(file: IO[bytes], info: zipfile.ZipInfo) -> bytes:
+    """A member packed with zstandard: its bytes stand after a local header of its own length."""
+    with extra("logs", "reading an Inspect log that is packed with zstandard, before Python 3.14,"):
+        import zstandard
+
+    file.seek(info.header_offset)
+    head = file.read(30)
+    if len(head) < 30 or head[:4] != b"PK\x03\x04":
+        raise DamagedError(f"its member {info.filename!r} has no header: copy the file again")
+    file.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
+    raw = file.read(info.compress_size)
+    try:
+        reader = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW).stream_reader(raw, read_across_frames=True)
+        data: bytes = reader.read(info.file_size + 1)
+    except zstandard.ZstdError as error:
+        raise DamagedError(f"its member {info.filename!r} is damaged ({error}): copy the file again") from None
+    if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
+        raise DamagedError(f"its member {info.filename!r} is damaged (size or checksum differ): copy the file again")
+    return data
