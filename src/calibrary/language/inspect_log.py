@@ -11,7 +11,7 @@ from typing import Any
 from calibrary.base.errors import suggest
 from calibrary.base.numbers import counted
 from calibrary.language.log import Log, LogError
-from calibrary.language.packed import MOST_MEMBER, DamagedError, members
+from calibrary.language.packed import MOST_MEMBER, PackedError, members
 from calibrary.language.stream import CutOffError, JsonStream
 
 #: Names under which a scorer's metadata says how sure the model was.
@@ -36,7 +36,7 @@ def read_inspect(path: Path, scorer: str | None = None, prob: str | None = None,
     source = str(path)
     try:
         return _Reading(source, scorer, prob, sampled).log(_parts(path))
-    except DamagedError as error:
+    except PackedError as error:
         raise LogError(f"{source} cannot be read: {error}") from None
     except CutOffError as error:
         raise LogError(f"{source} was cut off or is damaged: {error}; copy it again") from None
@@ -63,7 +63,7 @@ def _parsed(name: str, data: bytes) -> Any:
     try:
         return json.loads(data)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
-        raise DamagedError(f"its member {name!r} is not JSON: copy the file again") from None
+        raise PackedError(f"its member {name!r} is not JSON: copy the file again") from None
 
 
 class _Reading:

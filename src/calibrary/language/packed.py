@@ -22,7 +22,7 @@ _ZSTANDARD = 93
 _MOST_WINDOW = 1 << 27
 
 
-class DamagedError(ValueError):
+class PackedError(ValueError):
     """A packed file that cannot be trusted or read; the text says why."""
 
 
@@ -32,14 +32,14 @@ def members(path: Path, wanted: str) -> Iterator[tuple[str, bytes]]:
         try:
             packed = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, EOFError, ValueError) as error:
-            raise DamagedError(
+            raise PackedError(
                 f"it is not a whole zip file ({error}): it was cut off or is still being written"
             ) from None
         with packed:
             listed = packed.infolist()
             total, stored = sum(info.file_size for info in listed), max(path.stat().st_size, 1)
             if total > max(_MOST_TOTAL, _MOST_RATIO * stored):
-                raise DamagedError(
+                raise PackedError(
                     f"it claims to unpack to {total / (1 << 30):,.1f} GiB from {stored:,} bytes: it is refused"
                 )
             for info in listed:
@@ -49,18 +49,18 @@ def members(path: Path, wanted: str) -> Iterator[tuple[str, bytes]]:
 
 def _content(packed: zipfile.ZipFile, file: IO[bytes], info: zipfile.ZipInfo) -> bytes:
     if info.file_size > MOST_MEMBER:
-        raise DamagedError(f"its member {info.filename!r} claims {info.file_size / (1 << 20):,.0f} MiB: it is refused")
+        raise PackedError(f"its member {info.filename!r} claims {info.file_size / (1 << 20):,.0f} MiB: it is refused")
     if info.flag_bits & 1:
-        raise DamagedError(f"its member {info.filename!r} is encrypted: save the log without encryption")
+        raise PackedError(f"its member {info.filename!r} is encrypted: save the log without encryption")
     if info.compress_type == _ZSTANDARD and sys.version_info < (3, 14):
         return _zstandard(file, info)
     try:
         with packed.open(info) as member:
             data = member.read(MOST_MEMBER + 1)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
-        raise DamagedError(f"its member {info.filename!r} is damaged ({error}): copy the file again") from None
+        raise PackedError(f"its member {info.filename!r} is damaged ({error}): copy the file again") from None
     if len(data) > MOST_MEMBER:
-        raise DamagedError(f"its member {info.filename!r} unpacks to more than it claims: it is refused")
+        raise PackedError(f"its member {info.filename!r} unpacks to more than it claims: it is refused")
     return data
 
 
@@ -72,14 +72,14 @@ def _zstandard(file: IO[bytes], info: zipfile.ZipInfo) -> bytes:
     file.seek(info.header_offset)
     head = file.read(30)
     if len(head) < 30 or head[:4] != b"PK\x03\x04":
-        raise DamagedError(f"its member {info.filename!r} has no header: copy the file again")
+        raise PackedError(f"its member {info.filename!r} has no header: copy the file again")
     file.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
     raw = file.read(info.compress_size)
     try:
         reader = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW).stream_reader(raw, read_across_frames=True)
         data: bytes = reader.read(info.file_size + 1)
     except zstandard.ZstdError as error:
-        raise DamagedError(f"its member {info.filename!r} is damaged ({error}): copy the file again") from None
+        raise PackedError(f"its member {info.filename!r} is damaged ({error}): copy the file again") from None
     if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
-        raise DamagedError(f"its member {info.filename!r} is damaged (size or checksum differ): copy the file again")
+        raise PackedError(f"its member {info.filename!r} is damaged (size or checksum differ): copy the file again")
     return data
