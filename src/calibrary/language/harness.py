@@ -33,7 +33,7 @@ def task_of(path: Path) -> str:
 
 def read_samples(paths: list[Path], source: str, normalize: str = "none") -> Log:
     """One file, or those of several tasks, with the probabilities of the options."""
-    files = [_File(path, normalize) for path in paths]
+    files = [_Questions(path, normalize) for path in paths]
     widths = {width for file in files for width in file.widths}
     same = len(widths) == 1
     tasks = list(dict.fromkeys(file.task for file in files))
@@ -62,7 +62,7 @@ def read_samples(paths: list[Path], source: str, normalize: str = "none") -> Log
     return Log(source, said, columns, by="task" if several else "", notes=notes)
 
 
-class _File:
+class _Questions:
     """The questions of one file; of each line only what is needed stays."""
 
     def __init__(self, path: Path, normalize: str) -> None:

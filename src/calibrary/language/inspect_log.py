@@ -35,7 +35,7 @@ def read_inspect(path: Path, scorer: str | None = None, prob: str | None = None,
     """A log with one row for each sample; ``prob`` names the confidence where it is not obvious."""
     source = str(path)
     try:
-        return _Reading(source, scorer, prob, sampled).log(_parts(path))
+        return _SampleRows(source, scorer, prob, sampled).log(_parts(path))
     except PackedError as error:
         raise LogError(f"{source} cannot be read: {error}") from None
     except CutOffError as error:
@@ -66,7 +66,7 @@ def _parsed(name: str, data: bytes) -> Any:
         raise PackedError(f"its member {name!r} is not JSON: copy the file again") from None
 
 
-class _Reading:
+class _SampleRows:
     """Rows of a log as they come; of each sample only what is needed stays."""
 
     def __init__(self, source: str, scorer: str | None, prob: str | None, sampled: bool) -> None:
