@@ -35,6 +35,7 @@ from navigation import heading, in_order  # noqa: E402
 import calibrary as cal  # noqa: E402
 from calibrary.evaluation import FAMILIES  # noqa: E402
 from calibrary.lookup.by_name import _meanings  # noqa: E402
+from calibrary.lookup.study_findings import shown  # noqa: E402
 from calibrary.metrics.machinery.declare import Alias, Entry  # noqa: E402
 from calibrary.metrics.machinery.entry import FUNCTIONS, TESTS  # noqa: E402
 from calibrary.public import PUBLIC, Name  # noqa: E402
@@ -263,7 +264,7 @@ def _studied(e: Entry) -> list[str]:
 
 
 def _study_table(found: Any, name: str, signed: bool) -> list[str]:
-    reads = "a calibrated model is off its ideal by" if signed else "a calibrated model reads"
+    reads = "a calibrated model shows (ideal ± mean distance)" if signed else "a calibrated model shows"
     head = ("rows", reads, "errors found", "the same, 5% positive", "pairs in the right order")
     rows = []
     for n in found.sizes:
@@ -271,8 +272,9 @@ def _study_table(found: Any, name: str, signed: bool) -> list[str]:
             row = found.row(name, n)
             rare = (row.get("power_by_law") or {}).get("rare")
             shares = (row.get("power"), rare, row.get("across"))
-            shown = [_shown(row.get("null"), ".3g"), *(_shown(share, ".0%") for share in shares)]
-            rows.append(f"| {n:,} | " + " | ".join(shown) + " |")
+            error = row.get("null")
+            cells = ["" if error is None else shown(name, error), *(_shown(share, ".0%") for share in shares)]
+            rows.append(f"| {n:,} | " + " | ".join(cells) + " |")
     part = [f"`{name}`:", ""] if "." in name else []
     return [*part, "| " + " | ".join(head) + " |", "|" + " ---: |" * len(head), *rows, ""] if rows else []
 

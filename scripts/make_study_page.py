@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.lookup.study_findings import target_of
 from calibrary.study.figures import FIGURES
 from calibrary.study.measures import FEWEST_NULLS
 from calibrary.study.result import StudyResult, clusters, stored_study
@@ -108,16 +109,22 @@ def main(figures: bool = True) -> None:
                 print((PICTURES / f"{name}.png").relative_to(ROOT))
 
 
+def calibrated(name: str, error: float | None) -> str:
+    """What a calibrated model shows; of a number that may err both ways its perfect value and the mean distance."""
+    target = target_of(name)
+    return f"{num(target.ideal or 0.0)} ± {num(error)}" if target.two_sided else num(target.own(error))
+
+
 def table(f: Found) -> str:
     head = (
-        "metric", "reads on calibrated, N = 100 / 1,000 / 10,000", "N for < .02", "finds, N = 1,000", "rare",
+        "metric", "a calibrated model shows, N = 100 / 1,000 / 10,000", "N for < .02", "finds, N = 1,000", "rare",
         "fast wave", "orders: same law / across", "rho L1 / distance", "false report",
     )  # fmt: skip
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     for name in SHOWN:
         if name not in f.found["numbers"]:
             continue
-        size = " / ".join(num(f.at(name, n, "null")) for n in (100, 1000, 10_000))
+        size = " / ".join(calibrated(name, f.at(name, n, "null")) for n in (100, 1000, 10_000))
         power, error = f.at(name, 1000, "power"), f.at(name, 1000, "power_se")
         lines.append(
             f"| `{name}` | {size} | {rows(f.rows_for(name))} | {share(power)} ± {100 * (error or 0.0):.0f} | "

@@ -205,8 +205,9 @@ def evaluate(
     ordinal : bool
         The classes are in order, so that ranked scores make sense for more than two of them.
     intervals, tests : bool
-        Add bootstrap intervals, and p-values of the hypothesis that the predictions are calibrated, adjusted for
-        testing many metrics at once. ``n_resamples``, ``confidence_level``, ``adjust`` and ``rng`` belong to them.
+        Add intervals as :func:`calibrary.interval` gives them, and p-values of the hypothesis that the predictions are
+        calibrated, adjusted for testing many metrics at once. ``n_resamples``, ``confidence_level``, ``adjust`` and
+        ``rng`` belong to them.
     primary : str, optional
         The one metric chosen in advance, whose p-value is read without adjustment.
     units : array-like of shape (N,), optional

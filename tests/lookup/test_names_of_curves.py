@@ -70,7 +70,8 @@ def test_a_curve_points_to_its_figure_its_data_and_its_number(curve):
 
 def test_the_murphy_diagram_has_the_brier_score_as_its_area():
     y, c, _ = arrays("binary500")
-    assert resolved(curve_named("Murphy diagram").data)(y, c).area[0] == pytest.approx(cal.brier_score(y, c))
+    assert resolved(curve_named("Brier curve").data)(y, c).area[0] == pytest.approx(cal.brier_score(y, c))
+    assert resolved(curve_named("Murphy diagram").data)(y, c).brier == pytest.approx(cal.brier_score(y, c))
 
 
 def test_names_that_are_neither_are_still_unknown():

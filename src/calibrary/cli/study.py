@@ -35,6 +35,7 @@ from calibrary.cli.shared import (
     written,
 )  # fmt: skip
 from calibrary.lookup import catalogue
+from calibrary.lookup.study_findings import shown
 from calibrary.study.presets import PRESETS
 from calibrary.study.result import StudyResult, rows_of, stored_study
 
@@ -219,7 +220,7 @@ def _overview(found: StudyResult, n: int) -> Table:
         row, whole = rows[name], found.found["numbers"][name]
         limit = whole["limit"]
         table.add_row(
-            plain(name), number(row.get("null")), percent(row.get("power")),
+            plain(name), shown(name, row.get("null")), percent(row.get("power")),
             percent((row.get("power_by_law") or {}).get("rare")),
             percent((row.get("power_by_family") or {}).get("wave 10")), percent(row.get("within")),
             percent(row.get("across")), number(limit.get("rho_l1")), number(limit.get("rho_distance")),
@@ -233,7 +234,7 @@ def _of_one(found: StudyResult, name: str) -> Table:
                   pad_edge=False)  # fmt: skip
     for n, row in rows_of(found, name):
         table.add_row(
-            f"{n:,}", number(row.get("null")), number(row.get("null_sd")), percent(row.get("power")),
+            f"{n:,}", shown(name, row.get("null")), number(row.get("null_sd")), percent(row.get("power")),
             percent(row.get("within")), percent(row.get("across")), number(row.get("bias_over_sd")),
             f"{1000 * row['seconds']:.2g}", f"{row['draws']} / {row['null_draws']}",
         )  # fmt: skip
@@ -246,12 +247,13 @@ def _lines(found: StudyResult, name: str) -> Iterator[str]:
     if limit:
         yield (
             f"with {limit['n']:,} rows: rank correlation {number(limit['rho_l1'])} with the L1 error and "
-            f"{number(limit['rho_distance'])} with the distance from calibration; a calibrated model reads "
-            f"{number(limit['null'])}"
+            f"{number(limit['rho_distance'])} with the distance from calibration; a calibrated model shows "
+            f"{shown(name, limit['null'])}"
         )
     if whole.get("lie") is not None:
-        yield f"the best of three false reports reads {number(whole['lie'])} times the truth's" + (
-            ": lying pays" if whole["lie"] < 0.9 else ""
+        yield (
+            f"the best of three misstated sets of probabilities has {number(whole['lie'])} times the error of the "
+            "true ones"
         )
     if whole["largest_n"] != max(found.sizes):
         yield f"read on up to {whole['largest_n']:,} rows only, for its cost"

@@ -73,9 +73,9 @@ def score_decomposition(
     alpha: float = 2.0,
     decimals: int | None = None,
     bias_correction: bool = False,
-    n_bins: int = 15,
-    binning: Any = "width",
-    closed: str = "right",
+    n_bins: int | None = None,
+    binning: Any = None,
+    closed: str | None = None,
     true_prob: Any = None,
     average: Any = "uniform",
     **common: Unpack[Seen],
@@ -108,7 +108,7 @@ def score_decomposition(
     bias_correction : bool
         Ferro and Fricker's correction of "unique" for two classes and the Brier score; nan if a group has one row.
     n_bins, binning, closed : for "bins"
-        Number of bins, how they are made, and which end of an equal-width bin belongs to it.
+        Number of bins (15), how they are made ("width"), and which end of an equal-width bin belongs to it ("right").
     true_prob : array-like of shape (N,) or (N, K)
         The true probabilities, for "true".
 
@@ -126,8 +126,10 @@ def score_decomposition(
     (0.02, 0.0833, 0.25)
     """
     one_of("method", method, _METHODS)
-    if bias_correction and method != "unique":
-        raise ValueError(f"bias_correction=True has no effect with method={method!r}: it corrects method='unique'")
+    _refuse_without_effect(
+        method, decimals=decimals, bias_correction=bias_correction or None, n_bins=n_bins, binning=binning,
+        closed=closed, true_prob=true_prob,
+    )  # fmt: skip
     proper = ProperScore(score, scale, alpha)
 
     def split(view: Predictions) -> Any:
@@ -136,7 +138,7 @@ def score_decomposition(
         if method == "unique":
             return _unique(view, proper, decimals, bias_correction)
         if method == "bins":
-            return _bins(view, proper, binning, n_bins=n_bins, closed=closed)
+            return _bins(view, proper, binning or "width", n_bins=n_bins or 15, closed=closed or "right")
         return _true(view, proper, true_prob)
 
     terms = [split(view) for view in views.views]
@@ -144,6 +146,26 @@ def score_decomposition(
         return terms[0]  # type: ignore[no-any-return]
     columns = (views.average(np.array(column), average) for column in zip(*terms, strict=True))
     return type(terms[0])(*columns)  # type: ignore[no-any-return]
+
+
+#: The options that only one method reads.
+_OF_METHOD = {
+    "decimals": "unique",
+    "bias_correction": "unique",
+    "n_bins": "bins",
+    "binning": "bins",
+    "closed": "bins",
+    "true_prob": "true",
+}
+
+
+def _refuse_without_effect(method: str, **given: Any) -> None:
+    """An option of another method is refused: it would change nothing."""
+    for name, value in given.items():
+        if value is not None and method != _OF_METHOD[name]:
+            shown = f"{value!r}" if isinstance(value, bool | int | str) else ""
+            what = f"{name}={shown} has no effect with method={method!r}"
+            raise ValueError(f"{what}: it belongs to method={_OF_METHOD[name]!r}")
 
 
 # -- the four splits --------------------------------------------------------------------------------

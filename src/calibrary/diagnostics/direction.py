@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import whole
-from calibrary.base.numbers import number
+from calibrary.base.numbers import number, pvalue
 from calibrary.data.checks import Array
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic, only_view
@@ -32,7 +32,8 @@ class ConfidenceDirection(Result):
     over, under : the parts of the ECE from bins whose confidence is too high and too low; ECE is their sum
     ece, esce : over + under, and under - over: |ESCE| < ECE exactly where both parts are positive
     over_pvalue, under_pvalue : how often a calibrated model with these confidences has as large a part
-    finding : "over-confident", "under-confident", "mixed" (both, in different places) or "none", at ``level``
+    finding : the parts with evidence at ``level``: "over-confident", "under-confident", "mixed" (both, in different
+        places) or "none"
     """
 
     over: float
@@ -44,14 +45,23 @@ class ConfidenceDirection(Result):
     finding: str
     level: float
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """For which of the two directions there is evidence; a part that chance explains is not said to be absent."""
         words = {
-            "over-confident": "over-confident wherever it is miscalibrated",
-            "under-confident": "under-confident wherever it is miscalibrated",
-            "mixed": "over-confident at some confidences and under-confident at others",
-            "none": "no part of the error is larger than chance alone explains",
+            "over-confident": "evidence of over-confidence at some confidences, none of under-confidence",
+            "under-confident": "evidence of under-confidence at some confidences, none of over-confidence",
+            "mixed": "evidence of over-confidence at some confidences and of under-confidence at others",
+            "none": "no evidence of over- or under-confidence",
         }
-        return f"{words[self.finding]} (over {number(self.over)} + under {number(self.under)} = ECE {number(self.ece)})"
+        return (
+            f"{words[self.finding]} ({pvalue(self.over_pvalue)} and {pvalue(self.under_pvalue)}); bins that are too "
+            f"confident make {number(self.over)} and bins that are not confident enough {number(self.under)} of an ECE "
+            f"of {number(self.ece)}"
+        )
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
 @diagnostic(expected_calibration_error)

@@ -36,12 +36,22 @@ class Curve:
 
 CURVES = (
     Curve(
-        "Murphy diagram",
-        ("Murphy curve", "Brier curve", "elementary score curve"),
-        "Cost of acting on the probabilities at every trade-off between the two kinds of error; its area is the Brier "
-        "score (Ehm et al. 2016 draw half of it).",
+        "Brier curve",
+        ("Brier curves",),
+        "Expected loss of acting on the probabilities at every cost proportion, with the two classes' shares of it and "
+        "the cost curve below; its area is the Brier score (Hernández-Orallo et al. 2011). It is twice the Murphy "
+        "diagram.",
         "plots.plot_brier_curve",
         "plots.brier_curve",
+        ("bs",),
+    ),
+    Curve(
+        "Murphy diagram",
+        ("Murphy curve", "elementary score curve"),
+        "Mean elementary score at every threshold: a model whose curve is lower everywhere is better in every proper "
+        "score (Ehm et al. 2016). Its area is half the Brier score.",
+        "plots.plot_murphy",
+        "plots.murphy_data",
         ("bs",),
     ),
     Curve(

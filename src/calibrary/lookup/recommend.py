@@ -187,6 +187,15 @@ def _signed(entry: Entry) -> bool:
     return entry.better == "perfect" and entry.judges
 
 
+def _which_way(entry: Entry) -> str:
+    """How a two-sided number shows the direction: by its sign, or by the side of its perfect value."""
+    ideals = {entry.perfect} if not entry.fields else {value for _, value in entry.fields if value is not None}
+    if ideals <= {0.0, None}:
+        return "its sign shows which way the predictions err"
+    sides = " and ".join(f"{value:g}" for value in sorted(value for value in ideals if value is not None))
+    return f"the side of {sides} on which it lies shows which way the predictions err"
+
+
 #: How well a metric suits, and why.
 Suits = tuple[int, str] | None
 
@@ -220,7 +229,7 @@ def _trains(entry: Entry) -> Suits:
 
 def _explains(entry: Entry) -> Suits:
     if _signed(entry):
-        return 1, "its sign says which way the predictions err"
+        return 1, _which_way(entry)
     return (0, "can be shown over the image") if "features" in entry.options and entry.reads == "matches" else None
 
 
@@ -239,6 +248,8 @@ _SUITS: dict[str, Callable[[Entry], Suits]] = {
 
 #: What is said of a metric: made for the situation, a fact for it, or a fact against it; and the sentence.
 MADE, FOR, AGAINST = "made", "for", "against"
+#: What the inputs that a metric may need are called in a sentence.
+_INPUTS = {"features": "the features", "groups": "the groups", "by": "the columns of the segments"}
 Said = tuple[str, str]
 _GRADES = {"made": MADE, "keeps": FOR}
 _WHEN_RARE = {"made": "made for unequal classes", "keeps": "keeps its meaning when one class is rare"}
@@ -252,7 +263,7 @@ def _of_task(entry: Entry, need: Need) -> Iterator[Said]:
     if need.task == "detection" and entry.misses:
         yield MADE, "counts missed objects"
     if need.features and entry.needs:
-        yield MADE, f"uses the {entry.needs[0]} at hand: errors of different groups do not cancel"
+        yield MADE, f"uses {_INPUTS[entry.needs[0]]}: errors of different groups do not cancel"
 
 
 def _of_goal(entry: Entry, need: Need) -> Iterator[Said]:
@@ -268,14 +279,18 @@ def _of_goal(entry: Entry, need: Need) -> Iterator[Said]:
 
 def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
     reading = _found(entry, need).reads
-    if need.n < _FEW_ROWS and (entry.unbiased or (reading is not None and reading <= _LITTLE)):
-        yield FOR, "reads near 0 on few rows of a calibrated model"
+    near = entry.perfect == 0.0 and entry.better == "lower" and reading is not None and reading <= _LITTLE
+    if need.n < _FEW_ROWS and (entry.unbiased or near):
+        yield FOR, "near 0 on few rows of a calibrated model"
     if need.n < _ROWS_THAT_READ_HIGH and entry.at_its_end and (reading is None or reading > _LITTLE):
         about = "" if reading is None else f" (about {number(reading)} when calibrated)"
-        yield AGAINST, f"reads high on {need.n:,} predictions{about}: compare it with its value for a calibrated model"
+        yield (
+            AGAINST,
+            f"above 0 by chance on {need.n:,} predictions{about}: compare it with a calibrated model's value",
+        )
     still = finding(entry.id, _VERY_MANY_ROWS).reads
     if entry.at_its_end and still is not None and still > _STILL_READS:
-        yield AGAINST, f"a calibrated model still reads {number(still)} on {_VERY_MANY_ROWS:,} rows"
+        yield AGAINST, f"a calibrated model still shows {number(still)} on {_VERY_MANY_ROWS:,} rows"
     if entry.slow_above is not None and need.n > entry.slow_above and (need.task == "multiclass" or entry.slow_binary):
         yield AGAINST, f"costs {entry.cost}"
 

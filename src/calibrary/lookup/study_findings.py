@@ -15,6 +15,39 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.numbers import number, percent
+from calibrary.metrics.machinery.declare import ENTRIES, Entry
+
+
+@dataclass(frozen=True)
+class Target:
+    """Which way a number of the study is better, and its perfect value; ``field`` is its part of a larger result."""
+
+    field: str
+    better: str
+    ideal: float | None
+
+    @property
+    def two_sided(self) -> bool:
+        """Does the distance from the perfect value count, on either side?"""
+        return self.better == "perfect"
+
+    def own(self, error: float | None) -> float | None:
+        """The number itself, of a mean error as the study stores it; None where only the distance is stored.
+
+        The study turns every number so that more is worse: what is better when higher is taken from its perfect value,
+        or from 0 where it has none. Of a number that may err both ways it stores the distance.
+        """
+        if error is None or self.two_sided:
+            return None
+        return error if self.better == "lower" else (self.ideal or 0.0) - error
+
+
+def targets(entry: Entry) -> tuple[Target, ...]:
+    """The numbers of a metric that are studied: its fields that have a perfect value, or itself."""
+    ideal = [(field, value) for field, value in entry.fields if value is not None]
+    if not ideal:
+        return (Target("", entry.better, entry.perfect),)
+    return tuple(Target(field, entry.better, value) for field, value in ideal)
 
 
 @dataclass(frozen=True)
@@ -24,7 +57,9 @@ class Finding:
     Attributes
     ----------
     n : rows
-    reads : its mean on calibrated models
+    reads : its mean on calibrated models, on its own scale; None of a number that may err on both sides
+    strays : of such a number the mean distance from its perfect value, on calibrated models
+    ideal : the perfect value, where ``strays`` is told
     power : share of samples of miscalibrated models that it tells from calibrated ones of the same kind, at 5%
     rare : the same where 5% are positive
     orders, across : share of pairs of models put in the order of their true error: with the same confidences, and with
@@ -34,6 +69,8 @@ class Finding:
 
     n: int
     reads: float | None = None
+    strays: float | None = None
+    ideal: float = 0.0
     power: float | None = None
     rare: float | None = None
     orders: float | None = None
@@ -43,13 +80,15 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """One line: what it reads when all is well, what it finds and how it ranks."""
+        """One line: what it shows of a calibrated model, which errors it detects and how it orders models."""
         said = []
         if self.reads is not None:
-            said.append(f"at this N a calibrated model reads {number(self.reads)}")
-        found = [f"finds {percent(self.power)} of the study's errors"] if self.power is not None else []
+            said.append(f"of so many rows a calibrated model shows about {number(self.reads)}")
+        if self.strays is not None:
+            said.append(f"of so many rows a calibrated model is {number(self.strays)} from {self.ideal:g} on average")
+        found = [f"detects {percent(self.power)} of the study's errors"] if self.power is not None else []
         if self.across is not None:
-            found.append(f"orders {percent(self.across)} of pairs rightly")
+            found.append(f"puts {percent(self.across)} of pairs of models in the right order")
         if found:
             said.append(f"this metric {' and '.join(found)}")
         return "; ".join(said)
@@ -77,9 +116,10 @@ def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
     def tested(field: str) -> float | None:
         return _at(n, {int(size): _get(by.get(metric, {}), (field,)) for size, by in study["tests"].items()})
 
+    error = _at(n, of("null"), most=10.0)
     found = Finding(
         n,
-        reads=_at(n, of("null"), most=10.0),
+        *_as_told(name, error),
         power=_at(n, of("power")),
         rare=_at(n, of("power_by_law", "rare")),
         orders=_at(n, of("within")),
@@ -89,8 +129,33 @@ def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
     )
     if n_classes <= 2:
         return found
-    reads, power = _of_classes(study, name, n, n_classes)
-    return replace(found, reads=reads, power=power)
+    error, power = _of_classes(study, name, n, n_classes)
+    reads, strays, ideal = _as_told(name, error)
+    return replace(found, reads=reads, strays=strays, ideal=ideal, power=power)
+
+
+def _as_told(name: str, error: float | None) -> tuple[float | None, float | None, float]:
+    """A mean error of the study as a value on the metric's own scale, or as a distance from the perfect value."""
+    target = target_of(name)
+    ideal = target.ideal or 0.0
+    return (None, error, ideal) if target.two_sided else (target.own(error), None, ideal)
+
+
+def shown(name: str, error: float | None) -> str:
+    """A mean error of the study for a table: the number's own value, or its perfect value and how far it strays."""
+    reads, strays, ideal = _as_told(name, error)
+    if strays is not None:
+        return f"{ideal:g} ± {number(strays)}"
+    return number(reads)
+
+
+def target_of(name: str) -> Target:
+    """The target of a number of the study by its name: "ece", "cis.slope", "ece, 10 width", or a user's function."""
+    metric, _, field = name.split(",")[0].partition(".")
+    if metric not in ENTRIES:
+        return Target("", "lower", 0.0)
+    found = targets(ENTRIES[metric])
+    return next((target for target in found if target.field == field), found[0])
 
 
 def _of_classes(study: dict[str, Any], name: str, n: int, k: int) -> tuple[float | None, float | None]:
@@ -109,32 +174,42 @@ def _of_classes(study: dict[str, Any], name: str, n: int, k: int) -> tuple[float
 
 
 def lines(metric: str) -> dict[str, str]:
-    """Up to three lines about a metric: what it reads when all is well, what it finds, how it orders models."""
-    known = [(n, found) for n in (100, 1000, 10_000) if (found := finding(metric, n)).reads is not None]
+    """Up to three lines about a metric: what calibrated models show, which errors it detects, how it orders models."""
+    every = [(n, finding(metric, n)) for n in (100, 1000, 10_000)]
+    known = [(n, found) for n, found in every if (found.reads, found.strays) != (None, None)]
     study, name = stored(), _main_number(metric)
     if not known or name not in study["numbers"]:
         return {}
     sizes = " / ".join(f"{n:,}" for n, _ in known)
-    said = {"study, calibrated": f"reads {_each(known, 'reads')} on calibrated models at N = {sizes}"}
+    said = {"study, calibrated": f"{_of_calibrated(known)} at N = {sizes}"}
     if known[-1][1].power is not None:
         rare = finding(metric, 1000).rare
         more = "" if rare is None else f"; {percent(rare)} at N = 1,000 where 5% are positive"
-        said["study, finds"] = f"finds {_each(known, 'power')} of the study's errors at N = {sizes}{more}"
+        said["study, detects"] = f"detects {_each(known, 'power')} of the study's errors at N = {sizes}{more}"
     if known[-1][1].across is not None:
-        lie = study["numbers"][name].get("lie")
-        pays = (
-            f"; lying pays: a false report reads {number(lie)} times the truth" if lie is not None and lie < 0.9 else ""
-        )
         said["study, orders"] = (
-            f"puts {_each(known, 'orders')} of pairs of models with the same confidences in order, and "
-            f"{_each(known, 'across')} of others{pays}"
+            f"puts {_each(known, 'orders')} of pairs of models with the same confidences in the right order, and "
+            f"{_each(known, 'across')} of others{_false_report(study['numbers'][name].get('lie'))}"
         )
     return said
 
 
+def _of_calibrated(known: list[tuple[int, Finding]]) -> str:
+    if known[0][1].strays is None:
+        return f"calibrated models show {_each(known, 'reads')} on average"
+    return f"calibrated models are {_each(known, 'strays')} from {known[0][1].ideal:g} on average"
+
+
+def _false_report(ratio: float | None) -> str:
+    """That a model gains by misstating its probabilities, where the study saw it."""
+    if ratio is None or ratio >= 0.9:
+        return ""
+    return f"; misstated probabilities can lower its error to {number(ratio)} times that of the true ones"
+
+
 def _each(known: list[tuple[int, Finding]], field: str) -> str:
     values = [getattr(found, field) for _, found in known]
-    form = number if field == "reads" else percent
+    form = number if field in ("reads", "strays") else percent
     return " / ".join("-" if value is None else form(value) for value in values)
 
 

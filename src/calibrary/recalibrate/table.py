@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from html import escape
@@ -95,19 +96,24 @@ class RecalibrationGain:
     @property
     def sentence(self) -> str:
         """The advice in words."""
+        row = self.best if self.advice is None else self[self.advice]
+        return self.advice_words(row, "ECE", self.ece_before, row.ece, row.ece_calibrated)
+
+    def advice_words(self, row: MapGain, metric: str, before: float, after: float, calibrated: float) -> str:
+        """The advice with an error of the reader's choice: its value before and after, and what chance leaves of it."""
         spoken = spoken_score(self.score)
         if self.advice is None:
-            best = self.best
             return (
                 f"Nothing to gain at this N: no map lowers the {spoken} by more than two standard errors (best: "
-                f"{best.name}, {number(best.gain)}, se {number(best.se)})."
+                f"{row.name}, {number(row.gain)}, se {number(row.se)})."
             )
-        row = self[self.advice]
-        return (
-            f"{capital(row.name)} would lower the {spoken} by {number(row.gain)} (se {number(row.se)}) and bring the "
-            f"ECE from {number(self.ece_before)} to {number(row.ece)}; a calibrated model reads "
-            f"{number(row.ece_calibrated)}."
-        )
+        lowers = f"{capital(row.name)} would lower the {spoken} by {number(row.gain)} (se {number(row.se)})"
+        if math.isnan(after):
+            return lowers + "."
+        goes = f"from {number(before)} to {number(after)}"
+        how = f" and bring the {metric} {goes}" if after < before else f", though the {metric} would go {goes}"
+        chance = "" if math.isnan(calibrated) else f"; about {number(calibrated)} is expected by chance"
+        return f"{lowers}{how}{chance}."
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from calibrary.data.matches import ByCategory
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.segments import FEW_VALUES, Column, partitions
 from calibrary.inference.draw.look import look_at
+from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.overall.decision import Decision
 from calibrary.inference.overall.simultaneous import beyond_chance
 from calibrary.lookup import catalogue
@@ -56,11 +57,11 @@ def affected(context: Context) -> Section | None:
     chosen = _segments(columns, context)
     parts = each_part(context, [(s.name, context.data.part(s.rows)) for s in chosen.measured], metric)
     test, reason = _worst(columns, context)
-    name = metric_words(metric.id, metric.name)
+    name, alpha = metric_words(metric.id, metric.name), alpha_of(context.question.confidence_level)
     sentences = [
-        *([] if test is None else [worst_words(test, context.data.nouns)]),
+        *([] if test is None else [worst_words(test, context.data.nouns, alpha)]),
         *([] if not reason else [f"No test of the worst segment was made: {reason}"]),
-        segments_words(parts, name, test is not None and bool(test.pvalue < 0.05)),
+        segments_words(parts, name, test is not None and bool(test.pvalue < alpha)),
         *chosen.left_out,
         *units_words(context),
     ]
@@ -71,7 +72,7 @@ def affected(context: Context) -> Section | None:
         tuple(sentences),
         (_table(parts, name, context.data),),
         figures,
-        {"segments": [asdict(p) for p in parts], "worst": None if test is None else _segments_dict(test)},
+        {"segments": [p.to_dict() for p in parts], "worst": None if test is None else _segments_dict(test)},
     )
 
 
@@ -214,12 +215,12 @@ def _worst(columns: dict[str, Levels], context: Context) -> tuple[SegmentsTestRe
 # -- what is said ----------------------------------------------------------------------------------------
 
 
-def worst_words(test: SegmentsTestResult, things: str = "rows") -> str:
+def worst_words(test: SegmentsTestResult, things: str = "rows", alpha: float = 0.05) -> str:
     """Which segment is furthest from calibration, and whether chance makes the worst of so many as bad."""
     table, n = test.table, test.n_segments - 1
     how = pvalue(float(test.pvalue), test.n_resamples)
     allowing = f"{how}, allowing for all {counted(n, 'segment')} and the whole"
-    if test.pvalue >= 0.05:
+    if test.pvalue >= alpha:
         return (
             f"No segment stands out: the worst of {n}, {_other(test)}, is no further from calibration than chance "
             f"makes the worst of so many ({allowing})."

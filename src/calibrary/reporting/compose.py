@@ -77,7 +77,7 @@ def report(
     n_bins : int, optional
         Bins of every binned metric and figure; each metric's own number unless given.
     n_resamples : int, optional
-        Bootstrap and Monte Carlo draws; 0 gives point values only. Default: 199, fewer for large data.
+        Bootstrap and Monte Carlo draws; 0 gives point values only. Default: 199.
     rng : int
         Seed; the same seed gives the same report.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import heard
-from calibrary.base.numbers import number, percent
+from calibrary.base.numbers import percent
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import sample_of
 from calibrary.inference.draw.null import MonteCarlo
@@ -148,8 +148,11 @@ def _readings(context: Context, gain: RecalibrationGain, row: MapGain, error: Pa
     if error is None:
         return ErrorBeforeAfter("", math.nan, math.nan, math.nan)
     data = context.data.with_probability(gain.cross_fitted[row.map])
+    after = error.read(data)
+    if math.isclose(after, row.ece, rel_tol=1e-9):  # the gain's own ECE, of which it knows the mean exactly
+        return ErrorBeforeAfter(error.name, error.value, after, row.ece_calibrated)
     draws = min(context.draws, _FEW_DRAWS) if context.p.n > _MANY_ROWS else context.draws
-    return ErrorBeforeAfter(error.name, error.value, error.read(data), error.if_calibrated(data, draws))
+    return ErrorBeforeAfter(error.name, error.value, after, error.if_calibrated(data, draws))
 
 
 # -- what is said ------------------------------------------------------------------------------------
@@ -157,21 +160,7 @@ def _readings(context: Context, gain: RecalibrationGain, row: MapGain, error: Pa
 
 def advice(gain: RecalibrationGain, row: MapGain, reads: ErrorBeforeAfter) -> str:
     """The advice in words: what the map gains, and what it does to the error; or that nothing is to be gained."""
-    spoken = spoken_score(gain.score)
-    if gain.advice is None:
-        return (
-            f"Nothing to gain at this N: no map lowers the {spoken} by more than two standard errors (best: "
-            f"{row.name}, {number(row.gain)}, se {number(row.se)})."
-        )
-    name = row.name[:1].upper() + row.name[1:]
-    lowers = f"{name} would lower the {spoken} by {number(row.gain)} (se {number(row.se)})"
-    if math.isnan(reads.after):
-        return lowers + "."
-    chance = "" if math.isnan(reads.calibrated) else f"; a calibrated model reads {number(reads.calibrated)}"
-    ends = f"from {number(reads.before)} to {number(reads.after)}"
-    if reads.after < reads.before:
-        return f"{lowers} and bring the {reads.metric} {ends}{chance}."
-    return f"{lowers}, though the {reads.metric} would go {ends}{chance}."
+    return gain.advice_words(row, reads.metric, reads.before, reads.after, reads.calibrated)
 
 
 def _notes(context: Context, gain: RecalibrationGain) -> list[str]:

@@ -128,5 +128,5 @@ class Report:
         return page
 
     def save(self, *paths: str | Path) -> None:
-        """Write the report; the ending chooses the form: .html, .md, .json or .csv."""
+        """Write the report; the ending chooses the format: .html, .pdf, .md, .json or .csv."""
         FORMS["save"]([self], paths)

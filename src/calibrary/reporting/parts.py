@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from calibrary.inference import adjust_pvalues
 from calibrary.inference.draw.cells import takes_cells
 from calibrary.inference.draw.look import headline_view
 from calibrary.inference.draw.null import MonteCarlo
+from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.draw.statistic import as_statistic
 from calibrary.inference.verbs.interval import as_way, chosen
 from calibrary.lookup import catalogue
@@ -38,8 +39,8 @@ class Part:
     """One part: its size, what was stated and what happened, and the page's primary metric.
 
     ``low`` to ``high`` is the interval of the value, ``null_mean`` and ``null_high`` what a calibrated model reads on
-    average and exceeds in 5% of samples; ``pvalue_adjusted`` allows for the number of parts (Holm). NaN where there is
-    none, and then ``note`` says why.
+    average and exceeds in 5% of samples; ``pvalue_adjusted`` allows for the number of parts (Holm), and ``alpha`` is
+    the level of the page. NaN where there is none, and then ``note`` says why.
     """
 
     name: str
@@ -55,6 +56,11 @@ class Part:
     null_high: float = _NAN
     draws: int = 0
     note: str = ""
+    alpha: float = 0.05
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a saved report keeps; the level is that of the page."""
+        return {name: value for name, value in asdict(self).items() if name != "alpha"}
 
     @property
     def measured(self) -> bool:
@@ -73,7 +79,7 @@ class Part:
     @property
     def clear(self) -> bool:
         """Is it miscalibrated beyond chance, given how many parts were looked at?"""
-        return self.pvalue_adjusted < 0.05
+        return self.pvalue_adjusted < self.alpha
 
 
 def each_part(context: Context, parts: Sequence[tuple[str, Any]], metric: Row) -> list[Part]:
@@ -89,7 +95,8 @@ def each_part(context: Context, parts: Sequence[tuple[str, Any]], metric: Row) -
     tested = ~np.isnan(raw)
     if tested.any():
         adjusted[tested] = adjust_pvalues(raw[tested], "holm")
-    return [replace(part, pvalue_adjusted=float(a)) for part, a in zip(found, adjusted, strict=True)]
+    alpha = alpha_of(context.question.confidence_level)
+    return [replace(part, pvalue_adjusted=float(a), alpha=alpha) for part, a in zip(found, adjusted, strict=True)]
 
 
 def units_words(context: Context) -> tuple[str, ...]:

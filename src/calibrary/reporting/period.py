@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -17,6 +17,7 @@ from calibrary.base.plain import known
 from calibrary.data import Data
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
+from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.overall.drift import Drift, drift
 from calibrary.inference.overall.sequential import log_ratios
 from calibrary.numerics.cells import Grid
@@ -60,7 +61,7 @@ def over_time(context: Context) -> Section | None:
         _figures(parts, name, watch, context.question.confidence_level),
         {
             "unit": periods.unit,
-            "periods": [asdict(p) for p in parts],
+            "periods": [p.to_dict() for p in parts],
             "alarm": None if watch is None else watch.to_dict(),
         },
     )
@@ -245,7 +246,8 @@ def watched(context: Context, time: Times) -> Watch | None:
     # weights that are no counts leave every row its one bet
     counts = view.w is not None and context.question.weight_type == "frequency" and bool((view.w % 1.0 == 0.0).all())
     looks = [order[a:b] for a, b in pairwise(ends)]
-    found = drift(np.array([log_ratios(_bets(view, rows, counts)) for rows in looks]))
+    bets = np.array([log_ratios(_bets(view, rows, counts)) for rows in looks])
+    found = drift(bets, alpha_of(context.question.confidence_level))
     seen = np.cumsum([view.w[rows].sum() if counts and view.w is not None else len(rows) for rows in looks])
     first, last = (tuple(time.words(end(when[rows])) for rows in looks) for end in (np.min, np.max))
     return Watch(found, seen.astype(np.float64), first, last)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from calibrary.base.errors import heard
 from calibrary.base.numbers import ends, number, percent, pvalue
@@ -41,7 +42,6 @@ from calibrary.reporting.numbers import draws_of
 LEAST_CASES = 10
 #: Ranges and classes named in one sentence.
 _MOST_NAMED = 3
-_TWO_SIDED = 1.959963984540054
 #: From here on a row no longer says "probably".
 _SURE = 0.01
 #: Draws that decide whether a page says that errors go both ways.
@@ -75,8 +75,8 @@ _BINARY = Nouns(
 class Direction:
     """Which way the probabilities err: mean outcome minus mean confidence, its standard error, and in words.
 
-    ``clear`` says that the decision rejects through the mean (without redraws: that it is beyond two-sided 5%), and
-    that no interval on the page holds the perfect value; ``unclear`` that only the first is so.
+    ``clear`` says that the decision rejects through the mean (without redraws: that it is beyond the two-sided level),
+    and that no interval on the page holds the perfect value; ``unclear`` that only the first is so.
     """
 
     gap: float
@@ -265,7 +265,7 @@ def direction(look: Look, decision: Decision | None, alpha: float = 0.05, table:
     error = math.sqrt(float(look.v @ look.spread)) / look.total
     noun = nouns(look.lens)
     words = f"{noun.above if gap > 0 else noun.below} ({_means(look)})"
-    clear = error > 0 and abs(gap) > _TWO_SIDED * error and look.unit is None
+    clear = error > 0 and abs(gap) > float(ndtri(1.0 - alpha / 2.0)) * error and look.unit is None
     if decision is None:
         return Direction(gap, error, words, clear)
     against = doubt(deciding(table, "mean"))
@@ -302,7 +302,7 @@ def spread_of(
     found = _cox(look)
     if found is None:
         return None
-    reach = _TWO_SIDED * found.se_slope
+    reach = float(ndtri(1.0 - alpha / 2.0)) * found.se_slope
     low, high = found.slope - reach, found.slope + reach
     clear, against = found.lr_slope_pvalue <= alpha and look.unit is None, ""
     rows = deciding(table, "slope")

@@ -16,6 +16,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.verbs.test import test
 from calibrary.lookup import catalogue
+from calibrary.lookup.study_findings import targets
 from calibrary.metrics.machinery.declare import Entry
 from calibrary.metrics.machinery.measure import measure
 from calibrary.question import PLAIN, Question
@@ -136,17 +137,11 @@ def _named(metrics: Any) -> list[tuple[str, Entry | Callable[..., Any]]]:
 def _numbers(name: str, given: Entry | Callable[..., Any]) -> list[Number]:
     if not isinstance(given, Entry):
         return [Number(name, lambda p: given(p.y, p.probability))]
-    ideal = [(field, value) for field, value in given.fields if value is not None]
-    if not ideal:
+    found = targets(given)
+    if not found[0].field:
         return [Number(name, _reading_of(given), given.id, given.better, given.perfect)]
-    if len(ideal) == 1:
-        field, value = ideal[0]
-        return [Number(name, _field(given, field), given.id, _side(given), value)]
-    return [Number(f"{name}.{field}", _field(given, field), given.id, _side(given), v) for field, v in ideal]
-
-
-def _side(entry: Entry) -> str:
-    return "perfect" if entry.better == "perfect" else entry.better
+    called = {t.field: name if len(found) == 1 else f"{name}.{t.field}" for t in found}
+    return [Number(called[t.field], _field(given, t.field), given.id, t.better, t.ideal) for t in found]
 
 
 def _reading_of(entry: Entry, question: Question = PLAIN) -> Callable[[Predictions], float]:

@@ -123,7 +123,8 @@ def mean_squared_calibration_error(
     equation="(63), (65)",
     references=cited("wang2023"),
     use="A bin-free ECE for many thousand predictions.",
-    avoid="A few hundred rows or fewer: the default width then interpolates, and the value is mean |y - c|.",
+    avoid="A few hundred rows or fewer: the default width is so narrow that the curve follows single labels, and the "
+    "value of a calibrated model is far from 0 (with a few dozen rows it nears mean |y - c|).",
     corrections=(_DENOMINATOR, Correction("(65)", "the left side is SCE, the name of (82)", "it defines SECE")),
 )
 def smooth_label_calibration_error(

@@ -48,7 +48,7 @@ def dawid_sebastiani_score(
 ) -> Score:
     r"""Squared error relative to the announced variance, plus the logarithm of that variance.
 
-    .. math:: \frac{1}{N} \sum_i \frac{(y_i - c_i)^2}{c_i (1 - c_i)} + \log c_i (1 - c_i)
+    .. math:: \frac{1}{N} \sum_i \frac{(y_i - c_i)^2}{c_i (1 - c_i)} + \log \left( c_i (1 - c_i) \right)
 
     For K classes the multivariate score on K-1 of the components, whichever is dropped:
     :math:`1/c_y - 1 + \sum_k \log c_k`. A calibrated model expects K - 1 plus the mean of the last sum.
@@ -94,7 +94,7 @@ def dawid_sebastiani_score(
     cells=CellFacts("smooth", (3e-7, 5e-10)),
     equation="(15)",
     references=cited("czado2009"),
-    use="A signed check of the announced variance: 1 when squared errors are as large as predicted.",
+    use="A two-sided check of the announced variance: 1 when squared errors are as large as predicted.",
     avoid="1 does not mean calibrated (c = 1/2 always gives it), and rows near certainty dominate the mean.",
     **{**ROW_SCORE, "perfect": 1.0, "measures": "calibration"},
 )
