@@ -34,7 +34,7 @@ from navigation import heading, in_order  # noqa: E402
 
 import calibrary as cal  # noqa: E402
 from calibrary.evaluation import FAMILIES  # noqa: E402
-from calibrary.lookup.by_name import _meanings  # noqa: E402
+from calibrary.lookup.by_name import _ranked  # noqa: E402
 from calibrary.lookup.study_findings import shown  # noqa: E402
 from calibrary.metrics.machinery.declare import Alias, Entry  # noqa: E402
 from calibrary.metrics.machinery.entry import FUNCTIONS, TESTS  # noqa: E402
@@ -401,13 +401,12 @@ def names_page(entries: list[Entry]) -> str:
 
 
 def _meaning(name: str) -> str:
-    """What the name means; for an ambiguous one the candidates, which look-up lists when it refuses it."""
-    try:
-        found = cal.catalogue[name]
-        is_, with_ = _linked_id(found), f"`{found.called.words}`" if found.called else ""
-    except cal.UnknownMetricError:
-        candidates = [_linked_id(e) + (f" with `{e.called.words}`" if e.called else "") for e in _meanings(name)]
-        is_, with_ = "refused, because it may mean " + " or ".join(candidates), ""
+    """What the name means, and what else it may mean, which look-up says once."""
+    found, *others = _ranked(name)
+    is_, with_ = _linked_id(found), f"`{found.called.words}`" if found.called else ""
+    if others:
+        said = [_linked_id(e) + (f" with `{e.called.words}`" if e.called else "") for e in others]
+        is_ += f"; it may also mean {' or '.join(said)}"
     return f"| {name.replace('|', chr(92) + '|')} | {is_} | {with_} |"
 
 

@@ -17,6 +17,7 @@ from calibrary.cli.formula import readable
 from calibrary.cli.shared import err, out, plain
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
+from calibrary.lookup.by_name import other_meanings
 from calibrary.lookup.curve_names import Curve, curve_named
 from calibrary.lookup.study_findings import lines
 from calibrary.metrics.machinery.declare import Alias, Entry
@@ -109,7 +110,7 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
         "family": f"{e.family}, {e.subfamily}" if e.section else e.family,
         "also called": ", ".join(a for a in e.aliases if not isinstance(a, Alias)),
         "with settings called": "; ".join(f"{words}: {', '.join(names)}" for words, names in _presets(e).items()),
-        "not to be confused": "; ".join(f"{name} may also mean {other}" for name, other in e.homonyms.items()),
+        "not to be confused": "; ".join(f"{name} may also mean {other}" for name, other in _also(e).items()),
         "range": f"{e.range[0]:g} to {e.range[1]:g}" + (f" ({e.range_note})" if e.range_note else ""),
         "ideal": _ideal(e),
         "reading": e.sign,
@@ -152,6 +153,12 @@ def formula_of(e: Entry) -> str:
 def _ideal(e: Entry) -> str:
     parts = [f"{name} {value:g}" for name, value in dict(e.fields).items() if value is not None]
     return ", ".join(parts) or ("depends on the data" if e.perfect is None else f"{e.perfect:g}")
+
+
+def _also(e: Entry) -> dict[str, str]:
+    """The names of a metric that mean something else too, and what."""
+    shared = {name: " or ".join(others) for name in (e.id.upper(), *e.aliases) if (others := other_meanings(name))}
+    return {**shared, **e.homonyms}
 
 
 def _presets(e: Entry) -> dict[str, list[str]]:

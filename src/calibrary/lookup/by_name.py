@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from calibrary.base.errors import UnknownMetricError, deprecated, suggest
+from calibrary.base.errors import UnknownMetricError, deprecated, suggest, warn
 from calibrary.base.text import html_table, squeezed
 from calibrary.lookup.curve_names import curve_named
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
@@ -50,6 +50,36 @@ def _meanings(name: str) -> list[Entry]:
     return [e for e in words if e in letters] or words or letters
 
 
+def _ranked(name: str) -> list[Entry]:
+    """What a name may mean, the meaning that it is given first."""
+    spelled = re.sub(r"[\s-]+", "_", name.strip().lower())
+
+    def rank(entry: Entry) -> tuple[bool, bool, tuple[float, int]]:
+        by_id = entry.id == spelled and entry.called is None
+        return not by_id, squeezed(entry.name) != squeezed(name), _place(entry)
+
+    found = _meanings(name)
+    return found if len(found) < 2 else sorted(found, key=rank)
+
+
+def other_meanings(name: str) -> list[str]:
+    """What else a name may mean, in words; the words of a homonym come before metrics that merely share the name."""
+    found = _ranked(name)
+    if not found:
+        return []
+    told = [other for given, other in found[0].homonyms.items() if squeezed(given) == squeezed(name)]
+    return [*told, *map(_candidate, found[1:])]
+
+
+@functools.cache
+def _say_others_once(name: str) -> None:
+    """Say the other meanings of a name, the first time it is used."""
+    others = other_meanings(name)
+    if others:
+        first = _ranked(name)[0]
+        warn(f"{name!r} is {first.key!r} here ({first.title}); it may also mean {'; or '.join(others)}")
+
+
 def _candidate(entry: Entry) -> str:
     carried = "" if entry.called is None else f" (with {entry.called.words})"
     return f"{entry.id!r}: {entry.meaning}{carried}"
@@ -72,7 +102,9 @@ class Catalogue(Mapping[str, Entry]):
     """Every metric by its short name: a read-only mapping that prints as a table.
 
     Look-up takes the exact id first, then any name or alias, whatever its case, dashes and underscores. A name that
-    carries settings gives the metric with them; one that may mean several metrics is refused with the candidates.
+    carries settings gives the metric with them. A name with several meanings gives the metric whose id it is, else the
+    one whose full name it is, else the first in Table 2, and a warning says the other meanings once; an id in its own
+    spelling has one meaning and says nothing.
 
     Examples
     --------
@@ -86,12 +118,10 @@ class Catalogue(Mapping[str, Entry]):
     def __getitem__(self, name: str) -> Entry:
         if name in ENTRIES:
             return ENTRIES[name]
-        found = _meanings(str(name))
-        if len(found) == 1:
-            return found[0]
+        found = _ranked(str(name))
         if found:
-            candidates = "; ".join(_candidate(e) for e in found)
-            raise UnknownMetricError(f"{name!r} may mean several metrics, use an id: {candidates}")
+            _say_others_once(str(name))
+            return found[0]
         curve = curve_named(str(name))
         if curve is not None:
             raise UnknownMetricError(str(curve))
@@ -107,11 +137,7 @@ class Catalogue(Mapping[str, Entry]):
         return len(ENTRIES)
 
     def __contains__(self, name: object) -> bool:
-        try:
-            self[str(name)]
-        except UnknownMetricError:
-            return False
-        return True
+        return name in ENTRIES or bool(_meanings(str(name)))
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [

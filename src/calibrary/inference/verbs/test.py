@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -61,8 +62,11 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
     'monte-carlo'
     """
     entry = catalogue[metric]
+    settings = set(entry.settings)
     entry, options = entry.specialized(entry.settled_keywords(options))
-    own = TESTS.get(entry.id)
+    own = TESTS.get(entry.id) if entry.has_test else None
+    if own is not None and settings & set(entry.options) - set(inspect.signature(own.function).parameters):
+        own = None  # the name asks for a variant of the metric that its own test does not know
     carried = is_data(y_true) and y_true.in_groups
     if carried or options.get("units") is not None or options.get("blocks") is not None:
         return _of_units(entry, y_true, y_prob, dict(options))
@@ -72,7 +76,8 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
         for name in options:
             if name not in known:
                 raise TypeError(f"{entry.id} has no option {name!r}: {suggest(name, known)}")
-        return run_test(entry, y_true, y_prob, {n: v for n, v in options.items() if (n, v) != ("method", "auto")})
+        given = {name: value for name, value in options.items() if name != "method" or not _is_auto(value)}
+        return run_test(entry, y_true, y_prob, {"method": "monte-carlo", **given})
     if not _is_auto(options.get("method", "auto")):
         return own.function(y_true, y_prob, **options)
     given = {name: value for name, value in options.items() if name != "method"}

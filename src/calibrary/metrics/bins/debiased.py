@@ -17,6 +17,7 @@ from calibrary.grouping.edges import whole
 from calibrary.metrics.bins.bin_options import BINNING
 from calibrary.metrics.machinery.declare import (
     ENTRIES,
+    Alias,
     CellFacts,
     Common,
     Correction,
@@ -88,7 +89,7 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
     aliases=(
         "CE2-DB",
         "CE²-DB",
-        "ECE-DEBIAS",
+        Alias("ECE-DEBIAS", root=True),
         "MSCE",
         "broecker",
         "ferro_fricker",

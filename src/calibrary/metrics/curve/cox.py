@@ -17,7 +17,15 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.logits import Points, logits
 from calibrary.metrics.curve.map_options import one_per_view
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.declare import (
+    Alias,
+    CellFacts,
+    Common,
+    Correction,
+    TestResult,
+    calibration_test,
+    metric,
+)
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.solve.newton import (
     Evaluated,
@@ -96,9 +104,9 @@ class CoxTestResult(TestResult):
         "weak calibration",
         "logistic recalibration",
         "Cox's method",
-        "calibration-in-the-large",
-        "calibration intercept",
-        "calibration slope",
+        Alias("calibration-in-the-large", of=("calibration_in_the_large", 0.0)),
+        Alias("calibration intercept", of=("intercept", 0.0)),
+        Alias("calibration slope", of=("slope", 1.0)),
     ),
     fields=(("intercept", 0.0), ("slope", 1.0)),
     range=(-np.inf, np.inf),

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypedDict
 
+import numpy as np
+
 from calibrary.base.errors import deprecated, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import Lens, as_lens
@@ -147,6 +149,11 @@ class Entry(Facts):
         return self.name if self.called is None else f"{self.name} ({self.called.words})"
 
     @property
+    def part(self) -> str:
+        """The one field of the result that its name stands for; empty for the whole."""
+        return "" if self.called is None else self.called.field
+
+    @property
     def settings(self) -> Mapping[str, Any]:
         """What its name carries."""
         return {} if self.called is None else self.called.settings
@@ -173,7 +180,7 @@ class Entry(Facts):
     @property
     def has_test(self) -> bool:
         """Does it come with a hypothesis test of its own (any metric has a Monte Carlo one)?"""
-        return self.specialized({})[0].id in TESTS
+        return not self.part and self.specialized({})[0].id in TESTS
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -209,7 +216,8 @@ class Entry(Facts):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the metric: ``catalogue["ece"](y, p)``."""
-        return self.function(*args, **(self.settled_keywords(kwargs) if self.settings else kwargs))
+        value = self.function(*args, **(self.settled_keywords(kwargs) if self.settings else kwargs))
+        return value if not self.part else _one_field(value, self.part)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.called is not None:
@@ -339,7 +347,31 @@ def _default(formula: Callable[..., Any], name: str) -> Any:
 
 @functools.cache
 def _called(id: str, name: Alias) -> Entry:
-    return replace(ENTRIES[id], called=name)
+    entry = ENTRIES[id]
+    if not name.field:
+        return replace(entry, called=name)
+    # one number of the result: laws, faster forms and the decision know the whole result only
+    return replace(
+        entry, called=name, fields=(), perfect=name.perfect, combine=None, law="", overall={}, direct=None,
+        replicate=None, cell_value=None, formula=_field_of(entry.formula, name.field),
+    )  # fmt: skip
+
+
+def _field_of(formula: Callable[..., Any], field: str) -> Callable[..., Any]:
+    """The formula of one field of a result."""
+
+    @functools.wraps(formula)
+    def one(view: Any, **options: Any) -> Any:
+        return _one_field(formula(view, **options), field)
+
+    return one
+
+
+def _one_field(value: Any, field: str) -> Any:
+    """One field of a result, or of one for each view; what was split into parts stays as it is."""
+    if hasattr(value, field):
+        return getattr(value, field)
+    return np.array([getattr(each, field) for each in value]) if isinstance(value, tuple) else value
 
 
 @functools.cache

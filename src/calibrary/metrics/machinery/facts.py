@@ -32,27 +32,33 @@ class Options(dict[str, Any]):
 class Alias(str):
     """A name that carries settings: ``Alias("RMSCE", norm=2)`` among the aliases of ece is ece with ``norm=2``.
 
-    Settings are options of the metric, ``lens``, ``average``, ``r``, or (of detections) how boxes are matched.
+    Settings are options of the metric, ``lens``, ``average``, ``r``, or (of detections) how boxes are matched. A name
+    that stands for one number of a result names it: ``Alias("calibration slope", of=("slope", 1.0))`` is the field
+    ``slope``, which is 1 for a calibrated model.
     """
 
     settings: Mapping[str, Any]
+    field: str
+    perfect: float | None
 
-    def __new__(cls, name: str, **settings: Any) -> Alias:
+    def __new__(cls, name: str, of: tuple[str, float | None] = ("", None), **settings: Any) -> Alias:
         alias = super().__new__(cls, name)
+        alias.field, alias.perfect = of
         alias.settings = MappingProxyType(settings)
         return alias
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _alias, (str(self), dict(self.settings))
+        return _alias, (str(self), dict(self.settings), (self.field, self.perfect))
 
     @property
     def words(self) -> str:
-        """The settings as a call writes them."""
-        return ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        """The settings as a call writes them, and the field."""
+        settings = [f"{name}={value!r}" for name, value in self.settings.items()]
+        return ", ".join([*settings, *([f"its {self.field}"] if self.field else [])])
 
 
-def _alias(name: str, settings: dict[str, Any]) -> Alias:
-    return Alias(name, **settings)
+def _alias(name: str, settings: dict[str, Any], of: tuple[str, float | None] = ("", None)) -> Alias:
+    return Alias(name, of, **settings)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import scipy
 from calibrary.base.errors import one_of
 from calibrary.data.checks import ROW_SUM_TOLERANCE, Array, as_array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.machinery.one_pass import plain_arrays, plain_classes
 from calibrary.metrics.point.brier import brier_rows
@@ -64,8 +64,9 @@ def _direct_likelihood(y: Any, c: Any, **others: Any) -> float | None:
         "logarithmic_score",
         "logistic_loss",
         "predictive deviance",
-        "multinomial logistic loss",
+        Alias("multinomial logistic loss", scale="1/K"),
     ),
+    homonyms={"multinomial logistic loss": "the log loss without the factor 1/K, which is 'nll' here"},
     sign="lower is better; 0 needs certain and correct predictions, infinite if an impossible class occurs",
     proper="strictly",
     cells=CellFacts("smooth", (1e-8, 4e-11)),
