@@ -370,14 +370,13 @@ def test_dot_plot_shows_errors_on_one_scale(synthetic):
 
 def test_tree_names_every_metric_of_the_review():
     d = plots.tree_data()
-    assert [len(v) for v in d.families.values()] == [22, 27, 23, 2, 8]
-    assert [len(v) for v in d.subfamilies.values()] == [10, 10, 11, 1, 5]  # Fig. 1, less 3.12 and 3.13 without a row
+    assert [len(v) for v in d.families.values()] == [27, 27, 23, 2, 8]
+    assert [len(v) for v in d.subfamilies.values()] == [12, 10, 11, 1, 5]  # Fig. 1
     assert d.subfamilies["Bin-based"]["interval error"] == ("sice",)
     assert d.subfamilies["Object detection"]["with false negatives"] == ("egce", "qgc", "sgc")
     written = {t.get_text() for t in plots.plot_tree(d).texts}
-    ids = {"average_ce" if id == "average_calibration_error" else id for v in d.families.values() for id in v}
-    assert ids <= written
-    assert {"Point-based (22)", "Kernel or curve (23)", "Object detection (8)"} <= written
+    assert {cal.catalogue[id].name for v in d.families.values() for id in v} <= written
+    assert {"Point-based (27)", "Kernel or curve (23)", "Object detection (8)"} <= written
     assert {name for branches in d.subfamilies.values() for name in branches} <= written
 
 

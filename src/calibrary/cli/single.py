@@ -215,10 +215,17 @@ def plot(
     drop_missing: Drop = False,
     quiet: Quiet = False,
 ) -> None:
-    """One figure: `calibrary plot predictions.csv --kind reliability -o figure.svg`."""
-    from calibrary.plots import draw
+    """One figure: `calibrary plot predictions.csv --kind reliability -o figure.svg`.
+
+    `calibrary plot figure3 -o f.png` draws a figure of the review, 1 to 7, from data that come along.
+    """
+    from calibrary.plots import draw, figure
+    from calibrary.plots.review_figures import FIGURES
 
     _check_figure(output)
+    if str(file) in FIGURES and not Path(file).exists():
+        _save_figure(figure(str(file)), output)
+        return
     found = load(
         file,
         quiet,

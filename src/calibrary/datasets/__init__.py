@@ -27,6 +27,7 @@ __all__ = [
     "ordinal",
     "overconfident_curve",
     "review_example",
+    "three_classes",
 ]
 
 
@@ -149,6 +150,23 @@ def review_example(n: int = 500, *, rng: int | np.random.Generator = 0) -> Simul
     truth = overconfident_curve(c)
     y = (draw.random(n) < truth).astype(np.intp)
     return Simulated(y, c, "simulated from a known over-confident calibration curve", truth)
+
+
+def three_classes(n: int = 2000, *, rng: int | np.random.Generator = 0) -> Simulated:
+    """Simulated: three classes and a nearly calibrated model that favors class 1, as in Fig. 6 of the review.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p, _, truth = cal.datasets.three_classes()
+    >>> p.shape, bool((p[:, 1] >= truth[:, 1]).all())
+    ((2000, 3), True)
+    """
+    draw = np.random.default_rng(rng)
+    truth = draw.dirichlet(np.full(3, 0.9), n)
+    y = (truth.cumsum(axis=1) > draw.random((n, 1))).argmax(axis=1)
+    stated = truth * np.array([1.0, 1.35, 1.0])
+    return Simulated(y, stated / stated.sum(axis=1, keepdims=True), "simulated: three classes, class 1 favored", truth)
 
 
 def ordinal(n: int = 600, *, rng: int | np.random.Generator = 0) -> Simulated:

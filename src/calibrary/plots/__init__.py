@@ -45,6 +45,7 @@ from calibrary.plots.overview import overview
 from calibrary.plots.recalibration import RecalibrationData, plot_recalibration, recalibration_data
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
 from calibrary.plots.reliability_map import ReliabilityMapData, plot_reliability_map, reliability_map_data
+from calibrary.plots.review_figures import figure
 from calibrary.plots.sampled import plot_sampled
 from calibrary.plots.segments import SegmentsData, plot_segments, segments_data
 from calibrary.plots.selective import (
@@ -100,6 +101,7 @@ __all__ = [
     "dot_data",
     "draw",
     "embedded",
+    "figure",
     "grouping_data",
     "hybrid_curve",
     "monitor_data",

@@ -228,7 +228,8 @@ def plot_brier_curve(
         f"Brier score {data.area[0]:.4f} = false alarms {data.area[1]:.4f} + misses {data.area[2]:.4f} · "
         f"N = {data.n:,.0f} · lens {data.lens}",
         f"The area under the curve is the Brier score; under the cost curve {data.cost_area:.4f}. The difference, "
-        f"{data.area[0] - data.cost_area:.4f}, is what a monotone recalibration would remove.",
+        f"{data.area[0] - data.cost_area:.4f}, is what the best monotone recalibration fitted to "
+        "these same rows would remove; on new rows it is less.",
         caption=caption,
         legend="above",
     )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.data.checks import Array
+from calibrary.datasets import overconfident_curve
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
 
@@ -24,9 +25,9 @@ class TheoryData(FigureData):
 
 
 def theory_data(curve: Callable[[Array], Array] | None = None, *, example: float = 0.7) -> TheoryData:
-    """The curve E[y | c] of an over-confident model (default), or any callable."""
+    """The curve E[y | c] of an over-confident model (default: below the diagonal everywhere), or any callable."""
     grid = np.linspace(0, 1, 401)
-    values = grid + 0.9 * grid * (1 - grid) * (1 - 2 * grid) if curve is None else np.asarray(curve(grid), dtype=float)
+    values = np.asarray((overconfident_curve if curve is None else curve)(grid), dtype=float)
     return TheoryData(grid, values, example, (example, 1 - example))
 
 
@@ -37,7 +38,7 @@ def plot_theory(
     data = curve if isinstance(curve, TheoryData) else theory_data(curve, example=example)
     ax, look = style.new_axes(ax, theme, size=(5.4, 6.0))
     style.unit_square(ax, look)
-    ax.plot(data.grid, data.curve, color=look.model, lw=2.2, label="frequency given the prediction")
+    ax.plot(data.grid, data.curve, color=look.model, lw=2.2, label="calibration curve")
     c = data.example
     arrow = {"arrowstyle": "<|-|>", "color": look.gap, "lw": 1.3, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 9}
     for outcome, error in zip((0.0, 1.0), data.errors, strict=True):

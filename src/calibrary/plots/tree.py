@@ -19,30 +19,46 @@ _FAMILIES = {
     "Cumulative": ("cumulative",),
     "Object detection": ("detection",),
 }
+#: Sections of Fig. 1 whose metrics have no row in Table 2, and the branch of what is about ranking.
+_WITHOUT_ROW = ("3.12", "3.13")
+_RANKING = "Ranking"
 #: Inches: width of the page; where sub-families and metrics start; height of a line, space around a metric and between
 #: families.
-_WIDTH, _BRANCH, _START, _STEP, _PAD, _SPACE = 8.8, 1.95, 4.0, 0.27, 0.11, 0.2
+_WIDTH, _BRANCH, _START, _STEP, _PAD, _SPACE = 11.5, 1.95, 4.2, 0.27, 0.11, 0.2
 
 
 @dataclass(frozen=True)
 class TreeData(FigureData):
-    """Ids of each family and sub-family in the order of the review; which of them test, which are proper scores."""
+    """Ids of each family and sub-family in the order of the review; which of them test, which are proper scores.
+
+    ``names`` holds the name of every metric by its id.
+    """
 
     families: dict[str, tuple[str, ...]]
     subfamilies: dict[str, dict[str, tuple[str, ...]]]
     tests: tuple[str, ...]
     proper: tuple[str, ...]
+    names: dict[str, str]
 
 
 def tree_data(*, beyond: bool = False) -> TreeData:
-    """The metrics of Table 2 by family and sub-family (Fig. 1); ``beyond=True`` adds the variants and newer ones."""
-    entries = [e for e in catalogue.values() if beyond or e.row is not None]
-    branches = {name: [e for e in entries if e.family in within] for name, within in _FAMILIES.items()}
+    """The metrics of Table 2 and of sections 3.12 and 3.13 by family and sub-family (Fig. 1).
+
+    ``beyond=True`` adds the variants and newer ones; numbers about ranking, which is not calibration, have a branch of
+    their own.
+    """
+    entries = [e for e in catalogue.values() if beyond or e.row is not None or e.section in _WITHOUT_ROW]
+    ranking = [e for e in entries if e.measures == "ranking"]
+    rest = [e for e in entries if e not in ranking]
+    branches = {name: [e for e in rest if e.family in within] for name, within in _FAMILIES.items()}
+    if ranking:
+        branches[_RANKING] = ranking
     return TreeData(
         {name: tuple(e.id for e in found) for name, found in branches.items()},
         {name: _by_subfamily(found) for name, found in branches.items()},
         tuple(e.id for e in entries if e.has_test),
         tuple(e.id for e in entries if e.proper in ("strictly", "proper")),
+        {e.id: e.name for e in entries},
     )
 
 
@@ -56,13 +72,13 @@ def _by_subfamily(entries: list[Entry]) -> dict[str, tuple[str, ...]]:
 def plot_tree(
     data: Any = None, *, ax: Any = None, caption: bool = True, theme: str = "light", beyond: bool = False
 ) -> Any:
-    """Every metric under its family and sub-family; shaded: it has a test of its own, bold: a proper score.
+    """Every metric by its name under its family and sub-family; shaded: it has its own test, bold: a proper score.
 
     Returns the matplotlib Axes.
     """
     data = data if isinstance(data, TreeData) else tree_data(beyond=beyond)
     layout = {
-        family: {name: _lines(ids, data.proper) for name, ids in branches.items()}
+        family: {name: _lines(ids, data) for name, ids in branches.items()}
         for family, branches in data.subfamilies.items()
     }
     deep = sum(_STEP * _height(branches) + _SPACE for branches in layout.values())
@@ -120,28 +136,24 @@ def _metric(ax: Any, look: style.Look, x: float, y: float, id: str, color: str, 
 
     shade = (*to_rgb(color), 0.3 if id in data.tests else 0.0)
     ax.text(
-        x, y, _label(id), ha="left", va="center", fontsize=8.5, color=look.ink,
+        x, y, data.names[id], ha="left", va="center", fontsize=8.5, color=look.ink,
         fontweight="bold" if id in data.proper else "normal",
         bbox={"boxstyle": "round,pad=0.28", "fc": shade, "ec": color, "lw": 0.9},
     )  # fmt: skip
 
 
-def _lines(ids: tuple[str, ...], proper: tuple[str, ...]) -> _Lines:
+def _lines(ids: tuple[str, ...], data: TreeData) -> _Lines:
     """The metrics of a sub-family broken into lines: where each starts, and its id."""
     from matplotlib.textpath import TextPath
 
     lines: _Lines = [[]]
     x = _START
     for id in ids:
-        font: Any = {"weight": "bold" if id in proper else "normal"}
-        width = TextPath((0, 0), _label(id), size=8.5, prop=font).get_extents().width / 72 + 2 * _PAD
+        font: Any = {"weight": "bold" if id in data.proper else "normal"}
+        width = TextPath((0, 0), data.names[id], size=8.5, prop=font).get_extents().width / 72 + 2 * _PAD
         if x + width > _WIDTH and lines[-1]:
             lines.append([])
             x = _START
         lines[-1].append((x, id))
         x += width
     return lines
-
-
-def _label(id: str) -> str:
-    return {"average_calibration_error": "average_ce"}.get(id, id)
