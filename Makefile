@@ -26,7 +26,7 @@ help:
 	@echo "make lint          check style, types and the direction of imports"
 	@echo "make docs          build the documentation into site/ and check its links"
 	@echo "make oldest        run the common tests on the oldest numpy, scipy and numba declared"
-	@echo "make fuzz          attack it with awkward data for ten minutes; goes on where the last run ended"
+	@echo "make fuzz          attack it with awkward data and files for a quarter of an hour; goes on where it ended"
 	@echo "make engines       run the tests that need Spark (and Java): two executors, one of them killed"
 	@echo "make integrations  run the tests against Lightning, torchmetrics, evaluate and MLflow"
 	@echo "make tutorials     run the tutorials again and store their outputs in docs/tutorials/"
@@ -78,6 +78,7 @@ $(VENV)-torch/.installed: pyproject.toml
 
 fuzz: $(VENV)/.test
 	$(PYTEST) $(BIN)/python -P benchmarks/fuzz.py --minutes 10  # -P: files there may be named as packages
+	$(PYTEST) $(BIN)/python -P benchmarks/fuzz_doors.py --minutes 1 --more 1000000
 
 engines: $(VENV)-engines/.installed
 	$(VENV)-engines/bin/python -m pip install --quiet -e ".[test]"

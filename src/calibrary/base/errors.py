@@ -14,6 +14,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, SupportsIndex
 
+from calibrary.base.text import LONGEST, in_sentence
+
+#: More choices than this are no help.
+_MOST_CHOICES = 200
+
 __all__ = [
     "CalibrationWarning",
     "UnknownMetricError",
@@ -115,10 +120,12 @@ def room(path: str) -> Any:
 def suggest(name: object, known: Iterable[str]) -> str:
     """A sentence that ends an error about an unknown name: the near misses, or the choices."""
     choices = sorted(set(known))
-    near = difflib.get_close_matches(str(name).lower(), choices, n=3, cutoff=0.55)
+    near = difflib.get_close_matches(str(name)[:LONGEST].lower(), choices, n=3, cutoff=0.55)
     if near:
-        return "did you mean " + " or ".join(repr(n) for n in near) + "?"
-    return "choose from " + ", ".join(repr(c) for c in choices) if choices else ""
+        return "did you mean " + " or ".join(in_sentence(n) for n in near) + "?"
+    shown = ", ".join(in_sentence(c) for c in choices[:_MOST_CHOICES])
+    more = len(choices) - _MOST_CHOICES
+    return f"choose from {shown}{f' and {more:,} more' if more > 0 else ''}" if choices else ""
 
 
 def whole(argument: str, value: Any, least: int = 1) -> int:

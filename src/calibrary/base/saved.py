@@ -25,7 +25,7 @@ from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from calibrary.base.text import in_sentence
+from calibrary.base.text import LONGEST_SENTENCE, in_sentence, plain
 
 #: A saved report with many figures takes some megabytes.
 MOST_BYTES = 256 << 20
@@ -40,7 +40,10 @@ _WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 class SavedFileError(ValueError):
-    """A saved file is damaged, not what it claims to be, or of another version; the text says which."""
+    """A saved file is damaged, not what it claims to be, or of another version; the text says which, in one line."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(plain(sentence, LONGEST_SENTENCE))
 
 
 # -- from a file to JSON ----------------------------------------------------------------------------
@@ -141,13 +144,14 @@ def digest(content: Any, arrays: Mapping[str, Any] | None = None) -> str:
 
 def _canonical(value: Any) -> Any:
     """The same for 1, 1.0 and -0.0 against 0: other programs that write JSON again do not keep these apart."""
+    kind = type(value)
+    if kind is float:
+        return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
+    if kind in (str, int, bool, type(None)):
+        return value
     if isinstance(value, Mapping):
         return {str(k): _canonical(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_canonical(v) for v in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
-        return int(value)
-    return value
+    return [_canonical(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Sequence
 
 #: Longer names are cut: a title of ten thousand letters makes a page of two hundred metres.
 LONGEST = 80
+#: A sentence that quotes a file may be this long.
+LONGEST_SENTENCE = 800
 
 #: What begins a formula in a spreadsheet; tabs and line ends before it are skipped there.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -22,7 +24,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 def plain(text: object, longest: int | None = LONGEST) -> str:
     """One line without control characters, direction marks and halves of characters; cut where it is too long."""
-    line = "".join(" " if c in "\t\r\n\v\f" else c if _shows(c) else "\N{REPLACEMENT CHARACTER}" for c in str(text))
+    line = str(text)
+    if not line.isprintable():  # nearly all text is, and a page holds thousands of them
+        line = "".join(" " if c in "\t\r\n\v\f" else c if _shows(c) else "\N{REPLACEMENT CHARACTER}" for c in line)
     return line if longest is None or len(line) <= longest else f"{line[: longest - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 

@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import json
+import math
 import sys
 import zipfile
 import zlib
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import extra, suggest
+from calibrary.base.text import LONGEST_SENTENCE, plain
 
 Columns = dict[str, NDArray[Any]]
 
@@ -39,11 +41,20 @@ _SMALL_FILE = 32 << 20
 #: Rows of a JSON file that are looked at to learn the names of its columns.
 _NAMING_ROWS = 1000
 
+#: Readers of other packages may quote the file in what they say.
+_LONGEST_REASON = 200
+
 DELIMITERS = ",\t;|"
 
 
 class InputError(ValueError):
-    """Something about the file or its columns that the user can put right; the text says how."""
+    """Something about the file or its columns that the user can put right; the text says how.
+
+    It is one line, whatever stands in the file that it quotes.
+    """
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(plain(sentence, LONGEST_SENTENCE))
 
 
 @dataclass(frozen=True)
@@ -120,7 +131,7 @@ def told(name: str, as_kind: str = "") -> Iterator[None]:
     except MemoryError:
         raise InputError(f"{name} is larger than the memory: keep only the columns that are needed") from None
     except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = plain(error, _LONGEST_REASON).strip() or type(error).__name__
         raise InputError(f"{name} cannot be read{as_kind}: {reason}") from error
 
 
@@ -664,7 +675,14 @@ def _open_excel(name: str, content: Path | bytes) -> FileTable:
         def cell(row: tuple[Any, ...], j: int) -> Any:
             return row[j] if j < len(row) else None
 
-        return {c: _as_column([cell(row, place[c]) for row in rows[1:]], c, name) for c in wanted}
+        columns = {c: [cell(row, place[c]) for row in rows[1:]] for c in wanted}
+        for column, values in columns.items():
+            if any(isinstance(v, float) and _LARGEST_EXACT < abs(v) < math.inf for v in values):
+                raise InputError(
+                    f"column {column!r} of {name} holds whole numbers beyond 2^53, of which a spreadsheet keeps 15 "
+                    "digits: write ids as text, or save the file as .csv or Parquet"
+                )
+        return {c: _as_column(values, c, name) for c, values in columns.items()}
 
     note = (f"first of {several} sheets of {name} read: {sheet.title}",) if several > 1 else ()
     return FileTable(name, tuple(c for c in names if c), read, note)

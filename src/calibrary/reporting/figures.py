@@ -12,7 +12,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from calibrary.base.numbers import percent
-from calibrary.base.text import for_html
+from calibrary.base.saved import SavedFileError
+from calibrary.base.text import for_html, in_sentence
 from calibrary.data import Matches, Predictions
 from calibrary.evaluation import Evaluation
 from calibrary.grouping import group
@@ -210,7 +211,8 @@ def stored(name: str, caption: str, svg: str) -> Figure:
     try:
         safe = safe_svg(svg)
     except ValueError as error:
-        raise ValueError(f"the stored figure {name!r} was not drawn by calibrary ({error}): make it again") from None
+        name = in_sentence(name, 60)
+        raise SavedFileError(f"the stored figure {name} was not drawn by calibrary ({error}): make it again") from None
 
     def draw() -> str:
         return safe

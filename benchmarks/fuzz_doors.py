@@ -1,0 +1,137 @@
+"""The long attack on every door (``tests/doors.py``): saved files, states, tables, SQL, commands, threads and pages.
+
+    python benchmarks/fuzz_doors.py [--kind saved --minutes 10]
+
+``benchmarks/fuzz_doors.json`` keeps, for each kind, the next seed, the counts of every outcome and each violation with
+its seed, so that a run goes on where the last one ended. It fails while a violation is open. The goals are 10^5 saved
+files, 2*10^4 tables and 2,000 pages in a browser.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+import calibrary as cal  # noqa: E402
+import doors  # noqa: E402
+
+FILE = ROOT / "benchmarks" / "fuzz_doors.json"
+GOALS = {
+    "saved": 100_000,
+    "state": 5_000,
+    "table": 20_000,
+    "sql": 5_000,
+    "command": 2_000,
+    "threads": 500,
+    "page": 2_000,
+}
+MOST_KEPT = 40
+#: Files that nobody keeps need no disk.
+SHARED_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+#: A file must not take the memory of the machine.
+MEMORY = 8 << 30
+
+
+def kept() -> dict[str, Any]:
+    """Where the last run ended."""
+    return dict(json.loads(FILE.read_text())) if FILE.exists() else {"version": cal.__version__, "kinds": {}}
+
+
+def save(kind: str, mine: dict[str, Any]) -> None:
+    """Write down what one kind gave; another run may have written of other kinds."""
+    whole = kept()
+    whole["kinds"][kind] = mine
+    whole["kinds"] = dict(sorted(whole["kinds"].items()))
+    FILE.write_text(json.dumps(whole, indent=1) + "\n")
+
+
+def one(kind: str, seed: int, folder: Path, driver: Any) -> str:
+    """One case."""
+    import numpy as np
+
+    if kind != "page":
+        return doors.turn(kind, seed, folder)
+    try:
+        return doors.page_turn(np.random.default_rng([seed, 99]), folder, driver)
+    except doors.Violation:
+        raise
+    except Exception as error:
+        raise doors.Violation(f"{type(error).__name__}: {str(error)[:300]}") from error
+
+
+def browser() -> Any:
+    """A headless browser that logs what it asks the network for."""
+    import shutil
+
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
+
+
+def run(kind: str, until: float, goal: int) -> int:
+    """Cases of one kind until its goal or the time; how many violations are open."""
+    mine = kept()["kinds"].get(kind, {"seed": 0, "outcomes": {}, "violations": [], "mended": 0})
+    driver = browser() if kind == "page" else None
+    outcomes, folder = mine["outcomes"], Path(tempfile.mkdtemp(dir=SHARED_MEMORY))
+    still = []
+    for found in mine["violations"]:  # those of earlier runs first
+        try:
+            one(kind, found["seed"], folder, driver)
+        except doors.Violation as violation:
+            still.append({"seed": found["seed"], "said": str(violation)[:600]})
+        else:
+            mine["mended"] += 1
+    mine["violations"] = still
+    saved = time.time()
+    while mine["seed"] < goal and time.time() < until and len(mine["violations"]) < MOST_KEPT:
+        seed = mine["seed"]
+        mine["seed"] += 1
+        try:
+            outcome = one(kind, seed, folder, driver)
+        except doors.Violation as violation:
+            outcome = "violation"
+            at = traceback.extract_tb((violation.__cause__ or violation).__traceback__)[-1]
+            mine["violations"].append({"seed": seed, "said": f"{violation} ({at.name})"[:600]})
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+        if time.time() - saved > 30.0:
+            saved = time.time()
+            save(kind, mine)
+    mine["most_memory_mib"] = max(
+        mine.get("most_memory_mib", 0), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    )
+    save(kind, mine)
+    if driver is not None:
+        driver.quit()
+    print(f"{kind}: {mine['seed']:,} of {goal:,}; {len(mine['violations'])} violations open", flush=True)
+    return len(mine["violations"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kind", choices=list(GOALS), action="append")
+    parser.add_argument("--minutes", type=float, default=10.0, help="for each kind")
+    parser.add_argument("--more", type=int, default=0, help="so many cases beyond the goal")
+    arguments = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)) if arguments.kind != ["page"] else None
+    kinds = arguments.kind or [kind for kind in GOALS if kind != "page"]
+    open_ = sum(run(kind, time.time() + 60.0 * arguments.minutes, GOALS[kind] + arguments.more) for kind in kinds)
+    sys.exit(1 if open_ else 0)
+
+
+if __name__ == "__main__":
+    main()

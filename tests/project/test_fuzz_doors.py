@@ -1,0 +1,73 @@
+"""Some of the attacks on every door (``tests/doors.py``); ``make fuzz`` draws them by the hundred thousand."""
+
+from __future__ import annotations
+
+import collections
+import warnings
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+import doors
+
+pytest.importorskip("matplotlib").use("agg")
+pytest.importorskip("pyarrow")
+pytest.importorskip("typer")
+
+#: Cases of each kind that are drawn here, from seeds that the long run begins with.
+FEW = {"saved": 400, "table": 250, "command": 25, "threads": 3}
+
+
+@pytest.mark.parametrize("kind", FEW)
+def test_no_attack_gets_through(kind, tmp_path):
+    seen = collections.Counter(doors.turn(kind, seed, tmp_path) for seed in range(FEW[kind]))
+    assert sum(seen.values()) == FEW[kind]
+    if kind in ("saved", "table"):  # attacks that are all refused, or all taken, would show nothing
+        refused = sum(count for outcome, count in seen.items() if "sentence" in outcome)
+        assert 0.2 * FEW[kind] < refused < 0.95 * FEW[kind]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("<p onclick=x>", "an attribute"),
+        ("<img src=x>", "an element"),
+        ("<a href='javascript:x'>", "leads elsewhere"),
+        ("<p style='background:url(http://x)'>", "a style that loads"),
+        ("<meta http-equiv=refresh>", "a meta element"),
+        ("<script>x</script>", "a script that is not ours"),
+        ("<p>", "0 scripts"),
+    ],
+)
+def test_the_oracle_of_pages_sees_what_is_not_ours(text, why):
+    with pytest.raises(doors.Violation, match=why):
+        doors.look_at(text)
+
+
+def test_the_oracle_of_sentences_sees_raw_errors():
+    for text in ("'NoneType' object is not subscriptable", "short", "two\nlines of a sentence", "x" * 1000):
+        with pytest.raises(doors.Violation, match="no sentence"):
+            doors.sentence(ValueError(text))
+
+
+def test_the_oracle_of_threads_sees_a_filter_that_stays(monkeypatch, tmp_path):
+    leaves = {"one": lambda: warnings.simplefilter("ignore", DeprecationWarning)}
+    monkeypatch.setattr(doors, "_calls", lambda: leaves)
+    monkeypatch.setattr(doors, "_expected", lambda: {"one": "None"})
+    with pytest.raises(doors.Violation, match="left changed"):
+        doors.turn("threads", 0, tmp_path)
+
+
+def test_an_error_that_nobody_expected_is_a_violation(monkeypatch, tmp_path):
+    monkeypatch.setattr(cal.Recalibrator, "load", lambda path: {}["x"])
+    monkeypatch.setattr(doors, "fresh", lambda name, real=doors.fresh: real("map platt"))
+    monkeypatch.setattr(doors, "originals", lambda: {"map": 0, "report": 0, "study": 0})
+    monkeypatch.setattr(doors, "_load", lambda name, path: cal.Recalibrator.load(path))
+    with pytest.raises(doors.Violation, match="KeyError"):
+        doors.turn("saved", 0, tmp_path)
+
+
+def test_seeds_give_the_same_cases(tmp_path):
+    first = doors.drawn_table(np.random.default_rng(5))
+    assert repr(first) == repr(doors.drawn_table(np.random.default_rng(5)))
