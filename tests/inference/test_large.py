@@ -43,9 +43,10 @@ def test_cells_give_the_interval_of_rows(id, options, monkeypatch):
     if options and id in ("ecce_mad", "ecce_r", "mce"):
         options = {}
     y, c = problem()
-    rows = cal.interval(id, y, c, method="inversion", n_resamples=199, rng=0, **options)
+    monkeypatch.setattr(large, "LARGE", 4000)
+    rows = cal.interval(id, y, c, method="inversion", n_resamples=499, rng=0, **options)
     monkeypatch.setattr(large, "LARGE", 1000)
-    cells = cal.interval(id, y, c, method="inversion", n_resamples=199, rng=0, **options)
+    cells = cal.interval(id, y, c, method="inversion", n_resamples=499, rng=0, **options)
     assert (rows.path, cells.path) == ("rows", "cells")
     width = rows.high - rows.low
     assert cells.low == pytest.approx(rows.low, abs=0.25 * width)
@@ -55,6 +56,7 @@ def test_cells_give_the_interval_of_rows(id, options, monkeypatch):
 @pytest.mark.parametrize("id", ["ece", "ecce_mad"])
 def test_the_test_and_the_interval_of_cells_agree_and_have_the_null_of_rows(id, monkeypatch):
     y, c = problem(shift=0.05)
+    monkeypatch.setattr(large, "LARGE", 4000)
     by_rows = cal.test(id, y, c, method="monte-carlo", n_resamples=999, rng=0)
     monkeypatch.setattr(large, "LARGE", 1000)
     test = cal.test(id, y, c, method="monte-carlo", n_resamples=999, rng=0)

@@ -443,9 +443,9 @@ def test_a_class_predicted_too_often_is_flagged_and_no_other():
     rows = {row[0]: row for row in found.tables[0].rows}
     assert rows["0"][-1] == "too high"
     assert found.tables[0].rows[0][0] == "0"
-    assert f"0 predicted {percent(q[:, 0].mean())}, occurred {percent((y == 0).mean())}" in found.sentences[0]
+    assert f"0 expected {percent(q[:, 0].mean())}, occurred {percent((y == 0).mean())}" in found.sentences[0]
     fair = affected.classes(context(cal.predictions(*several(1500, 4, seed=1)), draws=0))
-    assert fair.sentences == ("None of 4 classes is predicted more or less often than it occurs, beyond chance.",)
+    assert fair.sentences == ("None of 4 classes is expected more or less often than it occurs, beyond chance.",)
     assert fair.tables[0].head[-1] == "class-wise ECE"  # no column in which nothing stands
     assert {len(row) for row in fair.tables[0].rows} == {len(fair.tables[0].head)}
 

@@ -160,7 +160,7 @@ PARAGRAPHS = [
     ),
     (
         "many classes", many_classes(), SMALL, None,
-        "Not calibrated (p < 0.005): class 39 was predicted 2.5% of the time and occurred 10%. " + UNSURE,
+        "Not calibrated (p < 0.005): class 39 was expected in 2.5% of cases and occurred in 10%. " + UNSURE,
     ),
     (
         "detector", (detections(40),), SIZE, None,
@@ -239,7 +239,7 @@ FINDINGS = [
     ),
     (
         "many classes", many_classes(),
-        "Classes: 39 predicted 2.5%, occurred 10%; 0 predicted 2.5%, occurred 0%; 1 predicted 2.5%, occurred 0%; and 1 "
+        "Classes: 39 expected 2.5%, occurred 10%; 0 expected 2.5%, occurred 0%; 1 expected 2.5%, occurred 0%; and 1 "
         "more.",
     ),
     (
@@ -294,7 +294,7 @@ def test_units_reach_every_sentence_of_the_report():
     assert units.decision.path == ten.decision.path == "units"
     assert units.decision.pvalue < ten.decision.pvalue
     assert not any(c.clear for c in ten.classes)
-    assert "Classes: no class is predicted more or less often than it occurs, beyond chance." in ten.statements
+    assert "Classes: no class is expected more or less often than it occurs, beyond chance." in ten.statements
 
 
 def test_weights_that_are_no_counts_weigh():
@@ -369,7 +369,7 @@ def test_where_and_classes_count_units_once():
     assert ranges(ten, units=np.repeat(np.arange(len(y)), 10)) == []
     y, p = several(140, 200, 0.8)
     look = look_at(cal.predictions(np.repeat(y, 5), np.repeat(p, 5, axis=0)), cal.Question())
-    assert words.classes(look)[0].startswith("Classes: 0 predicted 80%, occurred 70%")
+    assert words.classes(look)[0].startswith("Classes: 0 expected 80%, occurred 70%")
     units = np.repeat(np.arange(200) % 20, 5)
     look = look_at(cal.predictions(np.repeat(y, 5), np.repeat(p, 5, axis=0)).in_units(units), cal.Question())
     assert "Classes" in words.classes(look)[0]
@@ -397,9 +397,9 @@ def test_classes_are_flagged_when_predicted_more_often_than_they_occur_and_only_
     y, p = several(160, 200, 0.8)
     answer = cal.report(y, p, metrics=["ece"], n_resamples=0)
     assert not any(row.clear for row in answer.classes)
-    assert "Classes: no class is predicted more or less often than it occurs, beyond chance." in answer.statements
+    assert "Classes: no class is expected more or less often than it occurs, beyond chance." in answer.statements
     y, p = several(120, 200, 0.9)
-    assert any(f.startswith("Classes: 0 predicted 90%, occurred 60%") for f in cal.report(
+    assert any(f.startswith("Classes: 0 expected 90%, occurred 60%") for f in cal.report(
         y, p, metrics=["ece"], n_resamples=0).statements)  # fmt: skip
 
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from calibrary.base.errors import suggest
 from calibrary.base.numbers import number
 from calibrary.base.text import capital, html_table
@@ -94,6 +96,16 @@ class RecalibrationGain:
         return max(self.rows, key=lambda row: row.gain)
 
     @property
+    def reversed(self) -> bool:
+        """Does the advised map turn the probabilities round, so that the higher ones become the lower ones?"""
+        if self.advice is None or not self.predictions.binary:
+            return False
+        before, after = self.predictions.c, np.asarray(self.cross_fitted[self.advice])
+        return bool(
+            before.std() > 0.0 and self.predictions.mean((before - before.mean()) * (after - after.mean())) < 0.0
+        )
+
+    @property
     def sentence(self) -> str:
         """The advice in words."""
         row = self.best if self.advice is None else self[self.advice]
@@ -106,6 +118,12 @@ class RecalibrationGain:
             return (
                 f"Nothing to gain at this N: no map lowers the {spoken} by more than two standard errors (best: "
                 f"{row.name}, {number(row.gain)}, se {number(row.se)})."
+            )
+        if self.reversed:
+            return (
+                "The probabilities are in reversed order, higher where the outcome is rarer: check which class they "
+                f"are of. A map that turns them round ({row.name}) would lower the {spoken} by {number(row.gain)} (se "
+                f"{number(row.se)})."
             )
         lowers = f"{capital(row.name)} would lower the {spoken} by {number(row.gain)} (se {number(row.se)})"
         if math.isnan(after):

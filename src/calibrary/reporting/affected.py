@@ -300,7 +300,7 @@ def _segments_dict(test: SegmentsTestResult) -> dict[str, Any]:
 
 @section("classes")
 def classes(context: Context) -> Section | None:
-    """How often each class was predicted and how often it occurred; of a detector, its categories."""
+    """How often each class was expected and how often it occurred; of a detector, its categories."""
     data, apart = context.data, context.data.by_class()
     if apart is None:
         rows, metric = class_rows(context.p, context.question, context.asked.decision), None
@@ -338,24 +338,25 @@ def _class_cells(row: ClassRow) -> tuple[Any, ...]:
 
 
 def classes_words(ranked: list[ClassRow], many: str, apart: bool) -> str:
-    """Which classes are predicted more or less often than they occur, beyond chance.
+    """Which classes are expected more or less often than they occur, beyond chance.
 
     Of classes that are ``apart`` each row belongs to one, and it is right or wrong.
     """
     clear = [r for r in ranked if r.clear]
     if not clear:
-        off = "right more or less often than stated" if apart else "predicted more or less often than it occurs"
+        off = "right more or less often than stated" if apart else "expected more or less often than it occurs"
         return f"None of {len(ranked)} {many} is {off}, beyond chance."
-    verb = ("stated", "right") if apart else ("predicted", "occurred")
+    verb = ("stated", "right") if apart else ("expected", "occurred")
     said = "; ".join(
         f"{r.name} {verb[0]} {percent(r.mean_prediction)}, {verb[1]} {percent(r.frequency)}" for r in clear[:NAMED]
     )
     more = "" if len(clear) <= NAMED else f"; and {len(clear) - NAMED} more"
-    return f"{len(clear)} of {len(ranked)} {many} are off on average, beyond chance: {said}{more}."
+    be = "is" if len(clear) == 1 else "are"
+    return f"{len(clear)} of {len(ranked)} {many} {be} off on average, beyond chance: {said}{more}."
 
 
 def class_rows(p: Predictions, question: Question, decision: Decision | None = None) -> tuple[ClassRow, ...]:
-    """Every class of several; ``clear`` where it is predicted more or less often than it occurs, beyond chance."""
+    """Every class of several; ``clear`` where it is expected more or less often than it occurs, beyond chance."""
     if p.k < 3:
         return ()
     entry = catalogue["ece"]

@@ -32,7 +32,7 @@ def form(name: str) -> Callable[[F], F]:
 
 @dataclass(frozen=True)
 class ClassRow:
-    """One class of a multi-class problem: how often it was predicted and how often it occurred."""
+    """One class of a multi-class problem: how often it was expected and how often it occurred."""
 
     name: str
     n: float

@@ -20,7 +20,7 @@ from calibrary.evaluation import Evaluation, Row
 from calibrary.grouping import group
 from calibrary.inference.draw.look import Look, look_at
 from calibrary.inference.draw.resampling import alpha_of
-from calibrary.inference.overall.decision import Decision
+from calibrary.inference.overall.decision import Decision, certain_cases
 from calibrary.inference.overall.simultaneous import beyond_chance
 from calibrary.lookup import catalogue
 from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
@@ -167,7 +167,12 @@ def defect(
         )
     if kind == "class bias":
         name, predicted, occurred = _worst_class(decision, look)
-        return f"class {name} was predicted {percent(predicted)} of the time and occurred {percent(occurred)}"
+        rows = nouns(look.lens).cases
+        return f"class {name} was expected in {percent(predicted)} of {rows} and occurred in {percent(occurred)}"
+    if kind == "certain":
+        certain = float(look.w[certain_cases(look)].sum())
+        wrong = f"{decision.impossible:,.0f} of {certain:,.0f} {noun.cases}"
+        return f"{wrong} of probability exactly 0 or 1 came out otherwise"
     if kind == "where":
         most = f": {worst[0]}" if worst else ""
         return f"how far {noun.things} are off depends on where on the scale they lie{most}"
@@ -342,16 +347,16 @@ def where(look: Look, question: Question, alpha: float = 0.05) -> list[str]:
 
 
 def classes(look: Look, alpha: float = 0.05, decision: Decision | None = None) -> list[str]:
-    """The classes predicted more or less often than they occur, by the exact bound for all of them."""
+    """The classes expected more or less often than they occur, by the exact bound for all of them."""
     if look.classes is None or len(look.classes.names) < 3:
         return []
     off, predicted, occurred = _off(look, alpha, decision)
     if not off.any():
-        return ["Classes: no class is predicted more or less often than it occurs, beyond chance."]
+        return ["Classes: no class is expected more or less often than it occurs, beyond chance."]
     ranked = np.argsort(-np.abs(predicted - occurred), kind="stable")
     named = [k for k in ranked if off[k]]
     said = "; ".join(
-        f"{look.classes.names[k]} predicted {percent(predicted[k])}, occurred {percent(occurred[k])}"
+        f"{look.classes.names[k]} expected {percent(predicted[k])}, occurred {percent(occurred[k])}"
         for k in named[:_MOST_NAMED]
     )
     more = f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
@@ -359,7 +364,7 @@ def classes(look: Look, alpha: float = 0.05, decision: Decision | None = None) -
 
 
 def off_classes(data: Data, question: Question, decision: Decision | None = None) -> NDArray[np.bool_] | None:
-    """For each class: is it predicted more or less often than it occurs, beyond chance? None without classes."""
+    """For each class: is it expected more or less often than it occurs, beyond chance? None without classes."""
     look, alpha = _look(data, question.changed(lens="top-label")), alpha_of(question.confidence_level)
     return None if look.classes is None else _off(look, alpha, decision)[0]
 

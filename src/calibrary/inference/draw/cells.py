@@ -1,8 +1,10 @@
 """Large samples: rows with nearly equal confidence are drawn together, so that a draw costs cells and not rows.
 
 In a cell of n rows the number of events is Binomial(n, q) at one uniform number for every truth q. Bins and cumulative
-sums of a metric are made of whole cells (a cell never straddles a bin), so only the spread of q inside a cell, at most
-1/240 and sixteen times less near 0 and 1, is left out.
+sums of a metric are made of whole cells (a cell never straddles a bin), so only the spread of q inside a cell is left
+out: at most 1/240 (for bins of fewer than 20,000 rows 1/48), and sixteen times less near 0 and 1. Inside a cell a
+cumulative sum varies by its own standard deviation divided by the root of the number of cells: a sixteenth of the noise
+or less, however many rows there are. So cells serve where they are fewer than the rows, from a few thousand rows on.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Replicate, RowSample, Scheme
-from calibrary.inference.draw.lines import Line, directions
+from calibrary.inference.draw.lines import Line, directions, own_bins, shifted_by_count
 from calibrary.inference.draw.resampling import Replicated
 from calibrary.inference.draw.statistic import Statistic, as_statistic
 from calibrary.metrics.machinery.forms import CellCounts
@@ -25,8 +27,11 @@ from calibrary.numerics.cells import Grid
 from calibrary.numerics.laws.coupled import coupled_counts, normal_quantile
 
 #: From this many rows on.
-LARGE = 20_000
-_GRID, _FINE, _FINEST = Grid(240), Grid(960), Grid(4800)
+LARGE = 2_500
+_COARSE, _GRID, _FINE, _FINEST = Grid(48), Grid(240), Grid(960), Grid(4800)
+#: Up to this many rows cells of 1/240 hold a few rows each and cost as much: a metric of bins, whose sums end at bins,
+#: is drawn in cells of 1/48, in which the variance of a label is off by a share of 0.0001.
+_MANY_A_CELL = 20_000
 #: Above this many rows.
 _VERY_LARGE = 100_000
 #: Readings of rows and of cells are the same when they differ by less than this many standard deviations of chance.
@@ -170,6 +175,7 @@ class CellProblem:
         self.value = form.value(CellCounts(self.n, self.c, _of_cells(bins, cell, len(self.n))), options)
         self.events: Array = np.bincount(cell, weights=view.weight * view.y).astype(np.float64)
         self.observed = float(self.value(self.events[None])[0])
+        self.own = own_bins(statistic)
         self.u = rng.random((n_draws, len(self.n)))
         self.z = normal_quantile(self.u)
 
@@ -189,11 +195,15 @@ class CellProblem:
         both = np.concatenate([self.n - self.events, self.events])
         kept = np.flatnonzero(both > 0.0)
         cells = Predictions(kept // m, self.c[kept % m], both[kept])
-        for name, direction in directions(cells, float(self.n.sum())):
+        for name, direction in directions(cells, float(self.n.sum()), self.own):
             e = np.zeros(m)
             e[kept % m] = direction
             found.append(Line(name, lambda t, e=e: np.clip(self.c + t * e, 0.0, 1.0)))  # type: ignore[misc]
         return found
+
+    def rare(self, alpha: float) -> list[Array]:
+        """Truths at the ends of what the number of events says, where few happened."""
+        return shifted_by_count(self.c, self.n, self.events, alpha)
 
 
 def cell_problem(statistic: Statistic, n_draws: int, rng: np.random.Generator) -> CellProblem | None:
@@ -223,7 +233,8 @@ def _view(statistic: Statistic) -> Predictions | None:
 
 def _cells(view: Predictions, bins: Any) -> Any:
     """The number of each row's cell, 0, 1, ... in order of confidence; a cell never straddles a bin."""
-    place, _ = _GRID.locate(view.c)
+    grid = _GRID if bins is None or view.n >= _MANY_A_CELL else _COARSE
+    place, _ = grid.locate(view.c)
     key = place if bins is None else place * (int(bins.max()) + 1) + bins
     return (np.cumsum(np.bincount(key) > 0) - 1)[key]  # as numpy.unique would number them, without sorting
 

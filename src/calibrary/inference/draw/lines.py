@@ -1,32 +1,41 @@
 """Lines of truths from "calibrated" to "as the data show", on which an interval is found by inverting a test.
 
 A truth is what the labels would have been drawn from: one probability for each prediction, or one row of them. At t = 0
-it is the prediction itself, at t = 1 what the data show, as seen along one of two directions: the gaps of equal-mass
-bins, which follow any shape coarsely, and a logistic map, which follows the usual shapes finely.
+it is the prediction itself, at t = 1 what the data show, as seen along one of three directions: the gaps of equal-mass
+bins, which follow any shape coarsely, the gaps of the metric's own bins, which follow what alternates from bin to bin,
+and a logistic map, which follows the usual shapes finely.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from calibrary.base.errors import heard
 from calibrary.data.checks import Array, softmax
 from calibrary.data.predictions import Predictions
-from calibrary.grouping import EqualMass
+from calibrary.grouping import Edges, EqualMass, EqualWidth, Grouping, as_grouping
 from calibrary.inference.draw.statistic import Statistic
-from calibrary.maps.base import EPS
+from calibrary.maps.base import EPS, logit
 from calibrary.maps.likelihood import Platt, Temperature
 from calibrary.metrics.machinery.measure import views_of
 from calibrary.numerics.solve.newton import Evaluated, minimize
 
 #: Equal-mass bins whose gaps make a direction.
 _BINS = 15
+#: The options that choose a metric's bins.
+_BIN_OPTIONS = ("binning", "n_bins", "closed", "mass_rule", "edges", "points_per_bin", "strategy")
 #: Above this many classes the logistic direction has a temperature and no class biases.
 _FEW_CLASSES = 30
+#: Where fewer events (or non-events) happened, the truths that agree with their number widen the interval.
+_FEW_EVENTS = 10
+#: Log odds are shifted by this much at most, and so often is that range halved.
+_FARTHEST, _HALVINGS = 40.0, 50
 #: Lenses that show one pair (confidence, outcome) for each row, whatever the labels.
 _ONE_VIEW = ("binary", "top-label", "rth", "within-top-r")
 
@@ -43,18 +52,43 @@ class Line:
 
 
 def lines_of(statistic: Statistic) -> list[Line]:
-    """The two lines for a metric, made in the view it looks at; one where the logistic fit fails."""
+    """The lines for a metric, made in the view it looks at."""
     p = statistic.sample.p
-    view, lift = _looked_at(statistic, p)
+    view, lift = looked_at(statistic)
     total = p.n if statistic.sample.weight_type == "importance" else p.total
-    return [Line(name, _line(view, direction, lift)) for name, direction in directions(view, total)]
+    own = own_bins(statistic)
+    return [Line(name, _line(view, direction, lift)) for name, direction in directions(view, total, own)]
 
 
-def directions(view: Predictions, total: float) -> list[tuple[str, Array]]:
-    """From "calibrated" to "as the data show", in a view of ``total`` rows: one for each way of looking."""
+def directions(view: Predictions, total: float, own: Grouping | None = None) -> list[tuple[str, Array]]:
+    """From "calibrated" to "as the data show", in a view of ``total`` rows: one for each way of looking.
+
+    ``own`` are the bins of the metric, if it has any that do not depend on the labels.
+    """
     n_bins = max(1, min(_BINS, int(np.sqrt(total))))
-    both = (("gaps", _gaps(view, n_bins)), ("logistic", _logistic(view)))
-    return [(name, e) for name, e in both if e is not None and np.isfinite(e).all() and np.abs(e).max(initial=0.0) > 0]
+    found = [("gaps", _gaps(view, EqualMass(n_bins)))]
+    if own is not None:
+        found.append(("own bins", _gaps(view, own, evened=True)))
+        if np.array_equal(found[0][1], found[1][1]):
+            found.pop()
+    logistic = _logistic(view)
+    if logistic is not None:
+        found.append(("logistic", logistic))
+    return [(name, e) for name, e in found if np.isfinite(e).all() and np.abs(e).max(initial=0.0) > 0]
+
+
+def own_bins(statistic: Statistic) -> Grouping | None:
+    """The bins that a metric reads with these options, where neither labels nor weights choose them."""
+    entry, options = statistic.entry, statistic.question.options
+    if entry is None or not {"n_bins", "binning"} <= set(entry.options):
+        return None
+    usual = inspect.signature(entry.formula).parameters.get("binning")
+    given = {"binning": "width" if usual is None else usual.default}
+    given |= {name: options[name] for name in _BIN_OPTIONS if name in options}
+    if isinstance(given["binning"], str) and given["binning"] not in ("width", "mass"):
+        return None
+    grouping = as_grouping(**given) if given["binning"] is not None else None
+    return grouping if isinstance(grouping, EqualWidth | Edges | EqualMass) else None
 
 
 def _line(view: Predictions, direction: Array, lift: Callable[[Array], Array]) -> Callable[[float], Array]:
@@ -71,8 +105,9 @@ def _line(view: Predictions, direction: Array, lift: Callable[[Array], Array]) -
     return truth
 
 
-def _looked_at(statistic: Statistic, p: Predictions) -> tuple[Predictions, Callable[[Array], Array]]:
+def looked_at(statistic: Statistic) -> tuple[Predictions, Callable[[Array], Array]]:
     """The view in which directions are made, and how a truth of that view becomes one of the predictions."""
+    p = statistic.sample.p
     if statistic.entry is None or not statistic.entry.of_labels:
         return p, lambda q: q
     lens = statistic.entry.lens_for(p, statistic.question)
@@ -110,23 +145,95 @@ def _lifted(q: Array, c: Array, p: Predictions, counts: NDArray[np.bool_]) -> Ar
     return truth[:, 1] if p.binary else truth
 
 
+# -- few events -------------------------------------------------------------------------------------
+
+
+def rare_truths(statistic: Statistic, alpha: float) -> list[Array]:
+    """Truths at the ends of what the number of events says of a shift of all log odds, where few happened.
+
+    A metric that grows with the size of a gap shows no event as a gap downwards, and no line from the data points
+    upwards; yet the probabilities may have been too low, as Clopper and Pearson's interval says. Empty where ten events
+    and ten non-events happened, or rows show no single outcome.
+    """
+    view, lift = looked_at(statistic)
+    if not view.binary or view.fractional:
+        return []
+    n = np.ones(view.n) if statistic.sample.weight_type == "importance" else view.weight
+    return [lift(q) for q in shifted_by_count(view.c, n, n * view.y, alpha)]
+
+
+def shifted_by_count(c: Array, n: Array, events: Array, alpha: float) -> list[Array]:
+    """The same for n rows at each confidence, of which so many were events."""
+    found = []
+    inside = (c > 0.0) & (c < 1.0)
+    # rows of probability 0 or 1 have no log odds: how many of them came out otherwise bounds how often they do
+    wrong = np.where(c == 0.0, events, n - events)[~inside].sum()
+    certain = n[~inside].sum()
+    if certain > 0.0 and wrong < _FEW_EVENTS:
+        often = (
+            float(scipy.special.betaincinv(wrong + 1.0, certain - wrong, 1.0 - alpha / 2.0)) if wrong < certain else 1.0
+        )
+        found.append(np.where(inside, c, np.where(c == 0.0, often, 1.0 - often)))
+    total, seen = float(n[inside].sum()), float(events[inside].sum())
+    if total > 0.0 and min(seen, total - seen) < _FEW_EVENTS:
+        odds, mirrored = logit(c[inside]), seen > total / 2.0
+        if mirrored:
+            odds, seen = -odds, total - seen
+        for more in (True, False):
+            q = c.copy()
+            q[inside] = scipy.special.expit(odds + _shift(odds, n[inside], seen, alpha / 2.0, more))
+            q[inside] = 1.0 - q[inside] if mirrored else q[inside]
+            found.append(q)
+    return found
+
+
+def _shift(odds: Array, n: Array, seen: float, tail: float, more: bool) -> float:
+    """The shift of log odds at which so few events (or with ``more=False`` so many) have this chance.
+
+    The number of events has nearly the binomial law of the same mean and variance.
+    """
+    low, high = -_FARTHEST, _FARTHEST
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        q = scipy.special.expit(odds + middle)
+        mean, square = float(n @ q), float(n @ (q * q))
+        trials, chance = mean**2 / square, min(square / mean, 1.0)
+        k = seen if more else seen - 1.0
+        upto = (
+            1.0 if k >= trials else 0.0 if k < 0.0 else 1.0 - float(scipy.special.betainc(k + 1.0, trials - k, chance))
+        )
+        above = upto < tail if more else 1.0 - upto > tail
+        low, high = (low, middle) if above else (middle, high)
+    return (low + high) / 2.0
+
+
 # -- directions -------------------------------------------------------------------------------------
 
 
-def _gaps(view: Predictions, n_bins: int) -> Array:
-    """What happened minus what was predicted, on average over the row's equal-mass bin; for each column."""
+def _gaps(view: Predictions, bins: Grouping, evened: bool = False) -> Array:
+    """What happened minus what was predicted, on average over the row's bin; for each column."""
     if view.binary:
-        return _binned_gap(view.y.astype(np.float64), view.c, view, n_bins)
-    columns = [_binned_gap((view.y == k).astype(np.float64), view.p[:, k], view, n_bins) for k in range(view.k)]
+        return _binned_gap(view.y.astype(np.float64), view.c, view, bins, evened)
+    columns = [_binned_gap((view.y == k).astype(np.float64), view.p[:, k], view, bins, evened) for k in range(view.k)]
     return np.column_stack(columns)
 
 
-def _binned_gap(outcome: Array, c: Array, view: Predictions, n_bins: int) -> Array:
+def _binned_gap(outcome: Array, c: Array, view: Predictions, bins: Grouping, evened: bool) -> Array:
     column = Predictions(outcome.astype(np.intp), np.ascontiguousarray(c), view.w)
-    index = EqualMass(n_bins).groups(column).index
+    index = bins.groups(column).index
     weight = column.weight
     size = np.bincount(index, weights=weight)
-    gap = np.bincount(index, weights=weight * (outcome - c)) / np.where(size > 0.0, size, 1.0)
+    size = np.where(size > 0.0, size, 1.0)
+    gap = np.bincount(index, weights=weight * (outcome - c)) / size
+    if evened:
+        # noise makes gaps of one size unequal, and unequal gaps read higher than equal ones of the same mean: sizes are
+        # drawn to their mean by the share of their spread that noise explains
+        share = size / size.sum()
+        noise = np.bincount(index, weights=weight * c * (1.0 - c)) / size**2
+        middle = float(share @ np.abs(gap))
+        spread = float(share @ (np.abs(gap) - middle) ** 2)
+        kept = max(0.0, 1.0 - float(share @ noise) / spread) if spread > 0.0 else 1.0
+        gap = np.sign(gap) * (middle + kept * (np.abs(gap) - middle))
     return gap[index]
 
 

@@ -1,10 +1,11 @@
 """Which truths would not have been surprised by these data? Intervals by inverting the Monte Carlo test.
 
 A calibration error sits at the end of its range when the model is calibrated, and its estimate is biased away from it;
-resampling rows adds that bias a second time. So labels are drawn from truths along two lines (see
+resampling rows adds that bias a second time. So labels are drawn from truths along a few lines (see
 :mod:`calibrary.inference.draw.lines`), the metric is read on them, and the interval holds the error of every truth
 under which the observed reading is not extreme. At "calibrated" the test is the one-sided Monte Carlo test, so the
-interval holds the perfect value exactly when that test does not reject.
+interval holds the perfect value exactly when that test does not reject. Where few events happened, the far end reaches
+the truths that agree with their number; where no truth on the lines agrees with the data, the interval is the triangle.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from calibrary.base.errors import warn
 from calibrary.data.checks import Array
 from calibrary.inference.draw.cells import cell_problem
-from calibrary.inference.draw.lines import Line, lines_of
+from calibrary.inference.draw.lines import Line, lines_of, rare_truths
 from calibrary.inference.draw.null import pvalues
 from calibrary.inference.draw.population import population
 from calibrary.inference.draw.resampling import (
@@ -32,6 +33,8 @@ from calibrary.inference.draw.resampling import (
     standard_errors,
 )
 from calibrary.inference.draw.statistic import Statistic, safe_workers, together
+from calibrary.inference.methods.bootstrap import Bootstrap
+from calibrary.inference.methods.triangle import triangle_result
 from calibrary.inference.result import IntervalResult
 from calibrary.numerics.draw import generator
 
@@ -75,7 +78,8 @@ class Inverted:
     """Ends of an interval by inversion, and what was found on the way.
 
     ``pvalue`` is that of "calibrated" (the Monte Carlo test), ``best`` the reading at the most plausible truth and
-    ``theta`` the error there, ``null`` the readings of calibrated labels.
+    ``theta`` the error there, ``null`` the readings of calibrated labels, ``observed`` that of the data. ``empty`` says
+    that no truth on the lines was accepted, so that the ends, the error of the nearest one, are no interval.
     """
 
     low: float
@@ -85,7 +89,9 @@ class Inverted:
     best: Reading
     theta: float
     lines: tuple[str, ...]
+    observed: float
     path: str = "rows"
+    empty: bool = False
 
 
 @dataclass
@@ -100,6 +106,7 @@ class Inverter:
     draw: Callable[[Array | None, int], Replicated]
     theta: Callable[[Array], float]
     lines: list[Line]
+    rare: list[Array] = field(default_factory=list)
     path: str = "rows"
     null: Replicated = field(init=False)
 
@@ -146,13 +153,11 @@ class Inverter:
                     best, best_theta = reading, theta
                 if reading.t and reading.pvalue > nearest[0]:
                     nearest = (reading.pvalue, theta)
-        if not accepted:
-            warn(
-                "no truth on the lines from 'calibrated' to 'as the data show' agrees with the data: both ends are the "
-                "error of the nearest one"
-            )
-            accepted = [nearest[1]]
+        empty = not accepted
+        accepted = accepted or [nearest[1]]
+        far = [self.theta(truth) for truth in self.rare]
         low, high = min(accepted), max(accepted)
+        low, high = (low, max([high, *far])) if self.sign > 0 else (min([low, *far]), high)
         if p0 <= self.alpha:  # the perfect value was rejected, whatever rounding says
             if self.sign > 0:
                 low = max(low, float(np.nextafter(self.perfect, np.inf)))
@@ -160,7 +165,7 @@ class Inverter:
                 high = min(high, float(np.nextafter(self.perfect, -np.inf)))
             low, high = (low, max(low, high)) if self.sign > 0 else (min(low, high), high)
         names = tuple(line.name for line in lines)
-        return Inverted(low, high, p0, self.null, best, best_theta, names, self.path)
+        return Inverted(low, high, p0, self.null, best, best_theta, names, self.observed, self.path, empty)
 
     def track(self, line: Line) -> tuple[Array, Array]:
         """Errors and p-values of the truths along a line, close enough together to be interpolated."""
@@ -301,8 +306,11 @@ class Inversion:
         why = why_not(statistic)
         if why:
             raise ValueError(f"method='inversion' does not work for {statistic.name}: {why}")
-        found = self.invert(statistic, alpha_of(confidence_level))
+        stream = self.rng if isinstance(self.rng, Stream) else Stream(self.rng)
+        found = self.invert(statistic, alpha_of(confidence_level), stream)
         found.null.say_failures()
+        if found.empty:
+            return self._triangle(statistic, found, stream, confidence_level, clip)
         values = found.best.values
         low, high = (found.low, found.high) if not clip else np.clip([found.low, found.high], *statistic.range)
         return IntervalResult(
@@ -312,20 +320,35 @@ class Inversion:
             pvalue=found.pvalue, path=found.path, note=note,
         )  # fmt: skip
 
-    def invert(self, statistic: Statistic, alpha: float) -> Inverted:
+    def invert(self, statistic: Statistic, alpha: float, stream: Stream | None = None) -> Inverted:
         """The ends, and all that was found on the way."""
         check_draws(self.n_resamples, alpha)
         statistic = statistic.when_redrawn()
-        return self._search(statistic, alpha).interval()
+        return self._search(statistic, alpha, stream).interval()
 
-    def _search(self, statistic: Statistic, alpha: float) -> Inverter:
-        again = self.rng if isinstance(self.rng, Stream) else Stream(self.rng)
+    def _triangle(
+        self, statistic: Statistic, found: Inverted, stream: Stream, confidence_level: float, clip: bool
+    ) -> IntervalResult:
+        """The interval of data that no truth on the lines agrees with, from the same draws of labels."""
+        warn(
+            f"no truth between 'calibrated' and 'as the data show' agrees with {statistic.name} on these data: the "
+            "interval is the wider one of method='triangle'"
+        )
+        _, drawn = Bootstrap("normal", self.n_resamples, stream(), self.workers).resample([statistic])
+        drawn.say_failures()
+        return triangle_result(
+            statistic, np.array([found.observed]), found.null, drawn, confidence_level, clip, path=found.path,
+            note="not inverted: no truth on its lines agrees with the data",
+        )  # fmt: skip
+
+    def _search(self, statistic: Statistic, alpha: float, stream: Stream | None = None) -> Inverter:
+        again = stream or (self.rng if isinstance(self.rng, Stream) else Stream(self.rng))
         sign = -1.0 if statistic.tail == "less" else 1.0
         cells = cell_problem(statistic, self.n_resamples, again())
         if cells is not None:
             return Inverter(
                 cells.observed, statistic.perfect, sign, alpha, self.n_resamples, cells.draw, cells.theta,
-                cells.lines(), "cells",
+                cells.lines(), cells.rare(alpha), "cells",
             )  # fmt: skip
 
         def draw(truth: Array | None, n: int) -> Replicated:
@@ -335,11 +358,11 @@ class Inversion:
 
         return Inverter(
             float(statistic.observed[0]), statistic.perfect, sign, alpha, self.n_resamples, draw,
-            lambda truth: float(population(statistic, truth)[0]), lines_of(statistic),
+            lambda truth: float(population(statistic, truth)[0]), lines_of(statistic), rare_truths(statistic, alpha),
         )  # fmt: skip
 
     def curve(self, statistic: Statistic) -> Callable[[float], tuple[float, float]]:
-        """The ends of the interval as a function of alpha, from one look along both lines."""
+        """The ends of the interval as a function of alpha, from one look along all lines."""
         search = self._search(statistic.when_redrawn(), 0.5)
         tracks = [search.track(line) for line in search.lines]
         return lambda alpha: search.along(tracks, alpha)

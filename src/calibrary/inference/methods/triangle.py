@@ -14,7 +14,9 @@ import numpy as np
 import scipy
 
 from calibrary.data.checks import Array
+from calibrary.inference.draw.lines import rare_truths
 from calibrary.inference.draw.null import MonteCarlo, pvalues
+from calibrary.inference.draw.population import population
 from calibrary.inference.draw.resampling import (
     Replicated,
     alpha_of,
@@ -75,7 +77,8 @@ def triangle_result(
     note: str = "",
 ) -> IntervalResult:
     """The interval from what was observed, redrawn labels (or flipped units), and redrawn rows (or units)."""
-    low, high = triangle_ends(statistic, observed, null, drawn, alpha_of(confidence_level))
+    alpha = alpha_of(confidence_level)
+    low, high = with_rare_truths(statistic, *triangle_ends(statistic, observed, null, drawn, alpha), alpha)
     if clip:
         low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
     one = len(observed) == 1
@@ -116,6 +119,29 @@ def triangle_ends(
     above = np.where(np.isnan(observed), np.nan, np.maximum(above, below))
     ends = back(below), back(np.maximum(above, 0.0))
     return ends if sign > 0 else (ends[1], ends[0])
+
+
+def with_rare_truths(statistic: Statistic, low: Array, high: Array, alpha: float) -> tuple[Array, Array]:
+    """The ends, the far one moved to the truths that agree with the number of events where few happened.
+
+    The bootstrap of labels that are all alike has no spread, so that it says nothing of how far the truth may lie.
+    """
+    if len(low) != 1 or not has_truths(statistic):
+        return low, high
+    seen = statistic.when_redrawn()
+    far = [population(seen, truth) for truth in rare_truths(seen, alpha)]
+    if statistic.tail == "less":
+        return np.minimum.reduce([low, *far]), high
+    return low, np.maximum.reduce([high, *far])
+
+
+def has_truths(statistic: Statistic) -> bool:
+    """Has the metric a value for a known truth of each row?"""
+    entry, sample = statistic.entry, statistic.sample
+    if entry is None or sample.grouped or not sample.takes_truths or statistic.question.by is not None:
+        return False
+    counts_rows = entry.weights == "rows" and "min_count" in entry.options
+    return entry.of_labels and entry.weights != "none" and entry.order_free and not counts_rows
 
 
 def _rank_from_top(values: Array, alpha: float) -> float:

@@ -9,10 +9,13 @@ smooth         |residuals smoothed by a Gaussian|            a place on the scal
 slope          residual times log odds, given the mean       probabilities too extreme or too timid (Cox)
 mean           residual                                      probabilities too high or too low on the whole
 spiegelhalter  residual times 1 - 2c                         more or less sure than right
-classes        the largest residual of a class               a class predicted more or less often than it occurs
+classes        the largest residual of a class               a class expected more or less often than it occurs
+certain        cases of probability 0 or 1 gone otherwise    certainty that is wrong more often than rounding allows
 =============  ============================================  ==================================================
 
-The last belongs to several classes, where the others read the predicted class. The largest of them, each in its own
+"classes" belongs to several classes, where the others read the predicted class. "certain" takes part where such a case
+came out otherwise: redrawn labels never do, so its p-value is that of a binomial test at half the unit to which the
+confidences are rounded, times the number of statistics. The largest of the others, each in its own
 standard deviations, is compared with the largest on labels redrawn from the predictions (max-T), and names the defect.
 Where rows belong together (units, blocks, the images of detections) the residuals of whole units are flipped instead.
 """
@@ -25,6 +28,7 @@ from typing import Any
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from calibrary.base.numbers import pvalue as pvalue_words
 from calibrary.data import Data
@@ -47,12 +51,16 @@ WIDTH = 0.08
 #: What would be found: how often, and by how many samples that is estimated.
 _POWER, _POWER_DRAWS = 0.8, 299
 #: The plainest first: for rare events Spiegelhalter's z is nearly the mean, and "too low" says more than "too sure".
-_PLAIN, _AS_STRONG = ("mean", "slope", "classes", "smooth", "spiegelhalter"), 0.9
+_PLAIN, _AS_STRONG = ("mean", "slope", "classes", "smooth", "spiegelhalter", "certain"), 0.9
+#: Confidences count as rounded to the first of these on which all of them lie, and to the last if they lie on none;
+#: where every prediction is certain, nothing shows it, and percent are usual.
+_ROUNDED_TO, _PERCENT = (0.1, 0.01, 0.001), 0.01
+_FARTHEST = 38.0
 
 _LINEAR = ("slope", "mean", "spiegelhalter")
 _NAMES = {
     "smooth": "smooth error", "slope": "slope", "mean": "mean", "spiegelhalter": "Spiegelhalter's z",
-    "classes": "class bias",
+    "classes": "class bias", "certain": "certain and wrong",
 }  # fmt: skip
 NOT_CALIBRATED, NO_EVIDENCE = "Not calibrated", "No evidence of miscalibration"
 
@@ -63,9 +71,10 @@ class DecisionRow(Result):
 
     Attributes
     ----------
-    id, name : "smooth", "slope", "mean", "spiegelhalter" or "classes", and in words
+    id, name : "smooth", "slope", "mean", "spiegelhalter", "classes" or "certain", and in words
     value : the smooth error and the mean residual in units of probability; z for slope and Spiegelhalter (above 0:
-        too timid; too sure); the largest standardized residual of a class
+        too timid; too sure); the largest standardized residual of a class; the share of certain cases that came out
+        otherwise
     standardized : distance from the mean over the redraws, in their standard deviations
     pvalue, pvalue_adjusted : by itself, and among the statistics that decide
     law_pvalue : by the normal law, which knows no smallest value; NaN for those that have none
@@ -90,14 +99,14 @@ class Decision(Result):
     rejected : the same as a bool
     pvalue, pvalue_text : of the whole set, and as it is printed ("p < 0.005" where no redraw came near)
     decisive : the id of the statistic that is furthest from chance
-    defect : what that means, where it is rejected: "where", "spread", "direction", "too sure", "not sure enough" or
-        "class bias"; else ""
+    defect : what that means, where it is rejected: "where", "spread", "direction", "too sure", "not sure enough",
+        "class bias" or "certain"; else ""
     rows : one for each statistic, in a fixed order
     n_resamples, level, lens : redraws, confidence level, how several classes were looked at ("detections" for matches)
     path : what was drawn: "rows", "cells" of nearly equal confidence, or "units" with all their rows
     worst_class : the class of the largest residual, where there are several
     impossible : cases of probability exactly 0 or 1 that came out otherwise, which calibration excludes (but rounding
-        does not: they are reported and do not decide by themselves)
+        does not: they decide where there are more than confidences of half a rounding unit would give)
     detectable : where nothing was found: how far off probabilities must be on average, by being too extreme, to be
         found out in 4 of 5 such samples; infinite if none would be; NaN where rejected, or rows belong together
     """
@@ -131,7 +140,8 @@ def decide(
     """Are these predictions calibrated? One decision, the headline of every report.
 
     Few statistics, fixed in advance, are read at once: the smooth error, the slope, the mean, Spiegelhalter's z and,
-    where there are several classes, the largest error of a class. The largest of them, each in its own standard
+    where there are several classes, the largest error of a class; and how many cases of probability 0 or 1 came out
+    otherwise. The largest of them, each in its own standard
     deviations, is compared with the largest on labels redrawn from the predictions (max-T).
 
     Parameters
@@ -167,7 +177,7 @@ def decide(
     drawn = np.vstack([read(sums) for sums in redrawn])
     pattern = read.pattern(seen.places[0], np.vstack([sums.places for sums in redrawn]))
     decision = _decided(look, read, read(seen)[0], drawn, pattern, level, path)
-    if not detectable or decision.rejected or look.unit is not None or not decision.decisive:
+    if not detectable or decision.rejected or look.unit is not None or decision.decisive in ("", "certain"):
         return decision
     return replace(decision, detectable=_detectable(look, read, drawn, alpha_of(level), rng))
 
@@ -249,22 +259,64 @@ def _decided(
         for j, id in enumerate(read.ids)
     )
     tested = np.flatnonzero(~np.isnan(adjusted))
+    impossible = float(look.w[np.abs(look.view.y - look.c) >= 1.0].sum())
+    ids, strength = read.ids, _strength(observed, drawn, pattern)
+    if impossible > 0.0:
+        certain = _certain_row(look, len(tested) + 1)
+        rows, ids = (*rows, certain), (*ids, certain.id)
+        adjusted, away = np.append(adjusted, certain.pvalue_adjusted), np.append(away, certain.standardized)
+        strength = np.append(strength, min(-float(scipy.special.ndtri(certain.pvalue)), _FARTHEST))
+        tested = np.append(tested, len(ids) - 1)
     undecided = Decision(
         NO_EVIDENCE, False, math.nan, "no test: every prediction is certain", "", "", rows, len(drawn), level,
-        look.lens, path, "" if look.classes is None else _worst_class(look.classes, read),
-        float(look.w[np.abs(look.view.y - look.c) >= 1.0].sum()),
+        look.lens, path, "" if look.classes is None else _worst_class(look.classes, read), impossible,
     )  # fmt: skip
     if not len(tested):
         return undecided
     p = float(np.nanmin(adjusted))
     rejected = p <= alpha_of(level)
     able = np.flatnonzero(adjusted <= alpha_of(level)) if rejected else tested
-    first = _named(able, _strength(observed, drawn, pattern), read.ids)
+    first = _named(able, strength, ids)
     return replace(
         undecided, calibrated=NOT_CALIBRATED if rejected else NO_EVIDENCE, rejected=rejected, pvalue=p,
-        pvalue_text=pvalue_words(p, len(drawn)), decisive=read.ids[first],
-        defect=_defect(read.ids[first], float(away[first])) if rejected else "",
+        pvalue_text=pvalue_words(p, len(drawn)), decisive=ids[first],
+        defect=_defect(ids[first], float(away[first])) if rejected else "",
     )  # fmt: skip
+
+
+def certain_cases(look: Look) -> NDArray[np.bool_]:
+    """Which rows have probability exactly 0 or 1."""
+    result: NDArray[np.bool_] = (look.c == 0.0) | (look.c == 1.0)
+    return result
+
+
+def _certain_row(look: Look, statistics: int) -> DecisionRow:
+    """The binomial test of cases that had probability 0 or 1 and came out otherwise, if each may by rounding.
+
+    Rows that belong together count as one case, which has the chance of all its certain rows. The p-value is adjusted
+    by the number of ``statistics`` (Bonferroni); exactly calibrated rows have no such case, so the level stays.
+    """
+    certain = certain_cases(look)
+    wrong = certain & (np.abs(look.view.y - look.c) >= 1.0)
+    chance = 0.5 * _rounding_unit(look.c[~certain])
+    if look.unit is not None:
+        rows = np.bincount(look.unit, certain)
+        n, k = float((rows > 0).sum()), float((np.bincount(look.unit, wrong) > 0).sum())
+        chance = min(1.0, chance * float(rows.sum()) / n)
+    else:
+        w = np.ones_like(look.w) if look.importance else look.w
+        n, k = float(w[certain].sum()), float(w[wrong].sum())
+    p = float(scipy.special.betainc(k, n - k + 1.0, chance))
+    away = (k - n * chance) / math.sqrt(n * chance * (1.0 - chance)) if 0.0 < chance < 1.0 else 0.0
+    return DecisionRow("certain", _NAMES["certain"], k / n, away, p, min(1.0, statistics * p), math.nan)
+
+
+def _rounding_unit(c: Array) -> float:
+    """The unit to which these confidences are rounded."""
+    if not len(c):
+        return _PERCENT
+    on_grid = (unit for unit in _ROUNDED_TO if np.abs(c / unit - np.rint(c / unit)).max() < 1e-4)
+    return next(on_grid, _ROUNDED_TO[-1])
 
 
 def _strength(observed: Array, drawn: Array, pattern: float) -> Array:
@@ -297,7 +349,9 @@ def _worst_class(classes: Classes, read: _Reading) -> str:
 def _defect(id: str, away: float) -> str:
     if id == "spiegelhalter":
         return "too sure" if away > 0.0 else "not sure enough"
-    return {"smooth": "where", "slope": "spread", "mean": "direction", "classes": "class bias"}[id]
+    return {"smooth": "where", "slope": "spread", "mean": "direction", "classes": "class bias", "certain": "certain"}[
+        id
+    ]
 
 
 # -- what would be found -----------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from calibrary.inference.methods.multiplicity import (
     step_down_min_p,
     warn_if_powerless,
 )
-from calibrary.inference.methods.triangle import triangle_ends
+from calibrary.inference.methods.triangle import triangle_ends, with_rare_truths
 from calibrary.inference.methods.units import flips
 from calibrary.inference.verbs.interval import chosen
 from calibrary.numerics.draw import generator
@@ -271,6 +271,7 @@ def _ends(
     estimate, drawn = rows[statistic.name]
     if way == "triangle":
         low, high = triangle_ends(statistic, estimate, labels[statistic.name][1], drawn, alpha_of(level))
+        low, high = with_rare_truths(statistic, low, high, alpha_of(level))
     else:
         low, high = ends(estimate, drawn.values, "basic", level)
     low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)

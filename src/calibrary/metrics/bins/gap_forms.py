@@ -80,10 +80,12 @@ def gaps_of_replicates(usual: float) -> ReplicateForm:
         used = size_as_given > 0.0
         size, share = size_as_given[used], size_as_given[used] / size_as_given.sum()
 
+        member = np.zeros((view.n, n_bins))
+        member[np.arange(view.n), index] = view.weight
+        expected = view.c @ member
+
         def many(new_y: Any) -> Array:
-            cell = index + n_bins * np.arange(len(new_y))[:, None]
-            step = view.weight * (new_y - view.c)
-            gap = np.abs(np.bincount(cell.ravel(), step.ravel(), n_bins * len(new_y))).reshape(len(new_y), n_bins)
+            gap = np.abs(np.asarray(new_y, dtype=np.float64) @ member - expected)
             if p == 1.0:
                 return np.array(gap.sum(axis=1) / view.total)
             return np.array([power_mean(each / size, share, p) for each in gap[:, used]])

@@ -19,12 +19,20 @@ def coupled_counts(u: Array, z: Array, n: Array, q: Array) -> Array:
     probabilities are then as alike as they can be. Where the variance is 12 or more, the quantile is that of the
     Cornish-Fisher expansion, rounded.
     """
-    variance = n * q * (1.0 - q)
+    few = n * q * (1.0 - q) < _NORMAL_FROM
+    if not few.any():
+        return _rounded(z, n, q)
+    counts: Array = np.empty_like(u)
+    counts[:, few] = _exact(u[:, few], n[few], q[few])
+    if not few.all():
+        counts[:, ~few] = _rounded(z[:, ~few], n[~few], q[~few])
+    return counts
+
+
+def _rounded(z: Array, n: Array, q: Array) -> Array:
+    """By the normal quantile, corrected for skewness."""
     skew = (1.0 - 2.0 * q) / 6.0
-    counts: Array = np.rint(n * q + np.sqrt(variance) * z + skew * (z * z - 1.0))
-    few = np.flatnonzero(variance < _NORMAL_FROM)
-    if len(few):
-        counts[:, few] = _exact(u[:, few], n[few], q[few])
+    counts: Array = np.rint(n * q + np.sqrt(n * q * (1.0 - q)) * z + skew * (z * z - 1.0))
     return np.clip(counts, 0.0, n, out=counts)
 
 

@@ -1,0 +1,195 @@
+"""Intervals and decisions at the edges: waves from bin to bin, no events, certain predictions, mirrored models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import beta, binom
+
+import calibrary as cal
+from calibrary.inference.draw.lines import lines_of, own_bins, shifted_by_count
+from calibrary.inference.draw.population import population
+from calibrary.inference.draw.statistic import as_statistic, read_call
+from calibrary.inference.methods import inversion
+
+Q = cal.Question(rng=0)
+
+
+def statistic_of(id, y, c, **options):
+    sample, question = read_call(id, y, c, options)
+    return as_statistic(id, sample, question, redrawn=True)
+
+
+# -- waves that alternate from bin to bin -----------------------------------------------------------------
+
+
+def wave(seed, n=800):
+    rng = np.random.default_rng(seed)
+    c = rng.beta(0.8, 0.8, n)
+    q = np.clip(c + 0.12 * (-1.0) ** np.minimum((15 * c).astype(int), 14), 0.0, 1.0)
+    return (rng.random(n) < q).astype(int), c, q
+
+
+def test_intervals_hold_errors_that_alternate_from_bin_to_bin():
+    """Gaps of equal-mass bins cancel such a wave: version 0.2.0 gave a point that missed the truth in every sample."""
+    held = []
+    for seed in range(8):
+        y, c, q = wave(seed)
+        truth = population(statistic_of("ece", y, c), q)[0]
+        found = cal.interval("ece", y, c, n_resamples=99, rng=seed)
+        assert found.method == "inversion"
+        assert found.high - found.low > 0.02
+        held.append(found.low <= truth <= found.high)
+    assert sum(held) >= 6
+
+
+def test_a_line_of_truths_follows_the_bins_of_the_metric():
+    y, c, _ = wave(0)
+    seen = statistic_of("ece", y, c)
+    own = {line.name: line for line in lines_of(seen)}["own bins"]
+    assert population(seen, own(1.0))[0] == pytest.approx(cal.compute("ece", y, c), abs=0.02)
+    assert own_bins(statistic_of("ece", y, c, n_bins=7)).n_bins == 7
+    assert own_bins(statistic_of("ece", y, c, binning="sweep")) is None  # its bins are chosen by the labels
+    assert own_bins(statistic_of("ecce_mad", y, c)) is None
+
+
+@pytest.mark.parametrize("n", [800, 3000])
+def test_where_no_truth_agrees_with_the_data_the_interval_is_the_triangle_and_says_so(n, monkeypatch):
+    y, c, _ = wave(1, n)
+    flat = [inversion.Line("flat", lambda t: c)]
+    monkeypatch.setattr(inversion, "lines_of", lambda statistic: flat)
+    monkeypatch.setattr(inversion.cell_problem.__globals__["CellProblem"], "lines", lambda self: [])
+    with pytest.warns(UserWarning, match="no truth between"):
+        found = cal.interval("ece", y, c, method="inversion", n_resamples=99, rng=0)
+    assert found.method == "triangle"
+    assert "not inverted" in found.note
+    assert found.pvalue == cal.test("ece", y, c, method="monte-carlo", n_resamples=99, rng=0).pvalue
+    assert 0.0 < found.low < 0.11 < found.high
+
+
+# -- few events -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [10, 50, 250])
+@pytest.mark.parametrize("c", [0.0, 0.001])
+@pytest.mark.parametrize("label", [0, 1])
+@pytest.mark.parametrize("method", ["inversion", "triangle"])
+def test_no_event_and_no_other_outcome_give_the_end_of_clopper_and_pearson(n, c, label, method):
+    y, p = np.full(n, label), np.full(n, abs(label - c))
+    found = cal.interval("ece", y, p, n_resamples=39, rng=0, method=method)
+    assert found.low == 0.0
+    assert found.high == pytest.approx(beta.ppf(0.975, 1, n) - c, abs=1e-5)
+
+
+def law_of_sums(q):
+    law = np.ones(1)
+    for x in q:
+        law = np.convolve(law, [1.0 - x, x])
+    return law
+
+
+@pytest.mark.parametrize("seen", [0, 1, 4])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_the_shifted_truths_give_the_number_of_events_the_chance_of_each_tail(seen, mirrored):
+    rng = np.random.default_rng(seen)
+    c = expit(rng.normal(-4.5, 1.2, 200))
+    events = np.zeros(200)
+    events[:seen] = 1.0
+    if mirrored:
+        c, events = 1.0 - c, 1.0 - events
+    more, fewer = shifted_by_count(c, np.ones(200), events, 0.05)
+    if mirrored:
+        more, fewer = 1.0 - more, 1.0 - fewer
+    assert law_of_sums(more)[: seen + 1].sum() == pytest.approx(0.025, rel=0.1)
+    assert law_of_sums(fewer)[seen:].sum() == pytest.approx(0.025 if seen else 1.0, rel=0.1)
+    np.testing.assert_allclose(np.diff(logit(more) - logit(1.0 - c if mirrored else c)), 0.0, atol=1e-6)
+
+
+def test_many_events_leave_the_ends_alone():
+    c = np.linspace(0.05, 0.95, 100)
+    assert shifted_by_count(c, np.ones(100), (c > 0.5).astype(float), 0.05) == []
+    assert len(shifted_by_count(np.r_[c, 0.0, 1.0], np.ones(102), np.r_[c > 0.5, 0.0, 1.0], 0.05)) == 1
+
+
+def test_a_rare_outcome_that_did_not_happen_may_have_been_twice_as_likely():
+    """Version 0.2.0 ended such an interval at the mean confidence, below the truth."""
+    rng = np.random.default_rng(5)
+    c = expit(rng.normal(-6.4, 1.2, 250))
+    y = np.zeros(250, dtype=int)
+    for id in ("ece", "ecce_mad", "mmce"):
+        truth = population(statistic_of(id, y, c), 2.2 * c)[0]
+        assert cal.interval(id, y, c, n_resamples=99, rng=0).high > truth, id
+    weighted = cal.interval("ece", y, c, sample_weight=np.full(250, 2.0), n_resamples=99, rng=0)
+    assert weighted.high < cal.interval("ece", y, c, n_resamples=99, rng=0).high
+
+
+# -- certain and wrong ------------------------------------------------------------------------------------
+
+
+def certain(wrong, of, seed=0, rounded=None):
+    """Calibrated rows, and certain ones of which so many came out otherwise."""
+    rng = np.random.default_rng(seed)
+    c = rng.uniform(0.05, 0.95, 300)
+    c = c if rounded is None else np.round(c, rounded)
+    y = (rng.random(300) < c).astype(int)
+    return np.r_[y, np.arange(of) < wrong], np.r_[c, np.zeros(of)]
+
+
+@pytest.mark.parametrize("rounded", [None, 2])
+def test_certain_predictions_that_are_often_wrong_are_evidence(rounded):
+    y, c = certain(13, 198, rounded=rounded)
+    found = cal.decide(cal.predictions(y, c), Q)
+    row = found.row("certain")
+    half = 0.0005 if rounded is None else 0.005
+    assert row.pvalue == pytest.approx(binom.sf(12, 198, half), rel=1e-6)
+    assert row.value == pytest.approx(13 / 198)
+    assert (found.rejected, found.decisive, found.defect) == (True, "certain", "certain")
+    headline = cal.report(y, c, metrics=["ece"], n_resamples=39).headline
+    assert "13 of 198 cases of probability exactly 0 or 1 came out otherwise" in headline
+
+
+def test_what_rounding_allows_does_not_decide():
+    y, c = certain(1, 198, rounded=2)
+    found = cal.decide(cal.predictions(y, c), Q)
+    assert found.impossible == 1.0
+    assert found.row("certain").pvalue == pytest.approx(binom.sf(0, 198, 0.005), rel=1e-6)
+    assert found.row("certain").pvalue_adjusted > 0.05
+    assert not found.rejected
+    with pytest.raises(KeyError, match="did not decide"):
+        cal.decide(cal.predictions(*certain(0, 198)), Q).row("certain")
+
+
+def test_certain_rows_of_one_unit_count_once():
+    y, c = certain(13, 198)
+    units = np.r_[np.arange(300), np.full(13, 300), 301 + np.arange(185)]
+    by_unit = cal.decide(cal.predictions(y, c), Q, units=units).row("certain")
+    assert by_unit.value == pytest.approx(1 / 186)
+    assert by_unit.pvalue == pytest.approx(binom.sf(0, 186, 0.0005 * 198 / 186), rel=1e-6)
+    doubled = cal.decide(cal.predictions(y, c, sample_weight=np.full(len(y), 2.0)), Q).row("certain")
+    assert doubled.pvalue == pytest.approx(binom.sf(25, 396, 0.0005), rel=1e-6)
+
+
+# -- words ------------------------------------------------------------------------------------------------
+
+
+def test_a_mirrored_model_is_told_that_its_order_is_reversed():
+    rng = np.random.default_rng(0)
+    c = rng.beta(0.8, 0.8, 600)
+    y = (rng.random(600) < 1.0 - c).astype(int)
+    gain = cal.recalibration_gain(y, c)
+    assert gain.reversed
+    assert gain.sentence.startswith("The probabilities are in reversed order")
+    right = cal.recalibration_gain(1 - y, c)
+    assert not right.reversed
+    assert "reversed" not in right.sentence
+
+
+# -- cost -------------------------------------------------------------------------------------------------
+
+
+def test_a_few_thousand_rows_are_drawn_in_cells():
+    y, c, _ = wave(0, 3000)
+    for id in ("ece", "ecce_mad"):
+        assert cal.interval(id, y, c, n_resamples=39, rng=0).path == "cells"
+        assert cal.test(id, y, c, method="monte-carlo", n_resamples=39, rng=0).path == "cells"
