@@ -28,7 +28,10 @@ from scipy.stats import beta, binom
 from calibrary.grouping.edges import EqualWidth
 from calibrary.inference.draw.resampling import alpha_of
 from calibrary.language.answers import Agreement
+from calibrary.language.judge import _bins, judged
+from calibrary.language.labels import JudgedRows, judged_rows
 from calibrary.language.sampled import SampledResult, _Design, _measured
+from calibrary.lookup import catalogue
 
 STORE = Path(__file__).with_name("language.json")
 PAGE = Path(__file__).parents[1] / "docs" / "language.md"
@@ -104,6 +107,77 @@ def sampled_cells() -> list[tuple[str, dict[str, Any]]]:
     ]  # fmt: skip
 
 
+# -- a judge -----------------------------------------------------------------------------------------
+
+ROWS, LABELS = 3000, (50, 100, 300)
+JUDGES = {"90% right": (0.9, 0.0), "80% right, leans to yes": (0.8, 0.3), "worthless": (0.5, 0.0)}
+LABEL_TRUTHS: dict[str, Callable[[Any], Any]] = {
+    "c": lambda c: c,
+    "c^1.5": lambda c: c**1.5,
+    ".5 + .6(c - .5)": lambda c: 0.5 + 0.6 * (c - 0.5),
+}
+CHOSEN = ("at random", "more near 1/2")
+METRICS = ("ece", "bs", "ecce_mad")
+
+
+def judged_world(judge: str, truth: str, labels: int, chosen: str, rng: np.random.Generator) -> dict[str, Any]:
+    """Confidences, true probabilities, human labels of some rows, a judge's of all, and how rows were chosen."""
+    c = rng.random(ROWS)
+    q = LABEL_TRUTHS[truth](c)
+    y = (rng.random(ROWS) < q).astype(float)
+    right, lean = JUDGES[judge]
+    j = np.where(rng.random(ROWS) < right, y, 1.0 - y)
+    j = np.where((j == 0.0) & (rng.random(ROWS) < lean), 1.0, j)
+    human = np.full(ROWS, np.nan)
+    if chosen == "at random":
+        taken, inclusion = rng.permutation(ROWS)[:labels], None
+    else:
+        chance = 1.0 - 1.5 * np.abs(c - 0.5)
+        inclusion = np.minimum(1.0, labels * chance / chance.sum())
+        taken = np.flatnonzero(rng.random(ROWS) < inclusion)
+    human[taken] = y[taken]
+    return {"c": c, "q": q, "human": human, "judge": j, "inclusion": inclusion}
+
+
+def judged_truth(metric: str, world: dict[str, Any]) -> float:
+    """The metric for the true probabilities, in the bins that the labelled rows leave."""
+    rows = judged_rows(world["human"], world["c"], world["judge"], world["inclusion"])
+    c, q = world["c"], world["q"]
+    if metric == "bs":
+        return float(np.mean(q * (1.0 - c) ** 2 + (1.0 - q) * c**2))
+    order = np.argsort(c)
+    if metric == "ece":
+        sorted_rows = JudgedRows(c[order], rows.judge[order], rows.y[order], rows.weight[order], rows.known)
+        bin = _bins(catalogue["ece"], sorted_rows, {})[0]
+        return float(np.abs(np.bincount(bin, (q - c)[order])).sum() / ROWS)
+    return float(np.abs(np.cumsum((q - c)[order])).max() / ROWS)
+
+
+def judged_cell(
+    metric: str, judge: str, truth: str, labels: int, chosen: str, first: int, count: int
+) -> dict[str, Any]:
+    sums = dict.fromkeys(("covers", "width", "humans_width", "humans_cover", "worth", "tuning"), 0.0)
+    for i in range(first, first + count):
+        rng = np.random.default_rng([41, labels, *map(ord, judge + truth + chosen), i])
+        world = judged_world(judge, truth, labels, chosen, rng)
+        given = {name: world[name] for name in ("judge", "inclusion")}
+        got = judged(metric, world["human"], world["c"], **given, n_resamples=199, rng=i)
+        theta = judged_truth(metric, world)
+        sums["covers"] += got.low <= theta + 1e-12 and theta <= got.high + 1e-12
+        sums["humans_cover"] += got.humans_only.low <= theta + 1e-12 and theta <= got.humans_only.high + 1e-12
+        sums["width"] += got.high - got.low
+        sums["humans_width"] += got.humans_only.high - got.humans_only.low
+        sums["worth"] += got.worth
+        sums["tuning"] += got.tuning
+    return {**sums, "samples": count, "theta": 1.0}
+
+
+def judged_cells() -> list[tuple[str, dict[str, Any]]]:
+    names = ("metric", "judge", "truth", "labels", "chosen")
+    each = [(m, j, t, n, how) for m in METRICS for how in CHOSEN for n in LABELS for j in JUDGES for t in LABEL_TRUTHS]
+    return [("judged | " + " | ".join(map(str, cell)), dict(zip(names, cell, strict=True))) for cell in each]
+
+
 # -- running and storing -----------------------------------------------------------------------------
 
 
@@ -125,11 +199,12 @@ def added(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
 def in_doubt(cell: dict[str, Any]) -> bool:
     n = cell["samples"]
     level = cell["theta"] == 0 and not 0.035 <= cell.get("rejects", 0.05 * n) / n <= 0.065
-    return bool(level or cell["covers"] / n < 0.94 or cell.get("width_ratio", 0.0) / n > 1.04)
+    wide = "humans_width" in cell and cell["width"] > 1.03 * cell["humans_width"]
+    return bool(level or wide or cell["covers"] / n < 0.94)
 
 
 def run(kind: str, store: Path, samples: int, again: int) -> None:
-    cells_of, cell = {"sampled": (sampled_cells, sampled_cell)}[kind]
+    cells_of, cell = {"sampled": (sampled_cells, sampled_cell), "judged": (judged_cells, judged_cell)}[kind]
     for name, settings in cells_of():
         stored = load(store).get(name)
         done = 0 if stored is None else stored["samples"]
@@ -181,9 +256,34 @@ def sampled_table(cells: dict[str, Any]) -> list[str]:
     return lines
 
 
+def judged_table(cells: dict[str, Any]) -> list[str]:
+    head = ["metric", "rows to label", "labels", *(f"judge {name}" for name in JUDGES)]
+    lines = ["| " + " | ".join(head) + " |", "| --- | --- | ---: |" + " ---: |" * len(JUDGES)]
+    for metric in METRICS:
+        for chosen in CHOSEN:
+            for labels in LABELS:
+                texts = []
+                for judge in JUDGES:
+                    each = [
+                        cells.get(f"judged | {metric} | {judge} | {truth} | {labels} | {chosen}")
+                        for truth in LABEL_TRUTHS
+                    ]
+                    there = [cell for cell in each if cell is not None]
+                    if not there:
+                        break
+                    covers = sorted(share(cell, "covers") for cell in there)
+                    humans, both = (
+                        np.mean([share(cell, name) for cell in there]) for name in ("humans_width", "width")
+                    )
+                    texts.append(f"{covers[0]:.2f}-{covers[-1]:.2f}; {humans:.3f} -> {both:.3f}")
+                if len(texts) == len(JUDGES):
+                    lines.append(f"| {metric} | {chosen} | {labels} | " + " | ".join(texts) + " |")
+    return lines
+
+
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("kind", nargs="?", choices=["sampled"])
+    asked.add_argument("kind", nargs="?", choices=["sampled", "judged"])
     asked.add_argument("--samples", type=int, default=400)
     asked.add_argument("--again", type=int, default=0)
     asked.add_argument("--store", type=Path, default=STORE)

@@ -3171,3 +3171,27 @@ def sampled_brier(y: Any, a: Any) -> float:
         squares = mean([samples[j] * samples[i] for j in range(k) for i in range(k) if j != i])
         total += outcome - 2 * outcome * mean(samples) + squares
     return total / len(y)
+
+
+# -- few human labels and a judge ----------------------------------------------------------------------
+
+
+def judged_error(y: Any, c: Any, judge: Any, edges: Any, weight: float) -> float:
+    """Error of bins from human labels (NaN where there is none) and a judge who counts with a given weight."""
+    seen = [i for i in range(len(c)) if y[i] == y[i]]
+    total = 0.0
+    for b in range(len(edges) - 1):
+        inside = [edges[b] < x <= edges[b + 1] or (b == 0 and x == 0.0) for x in c]
+        humans = sum(y[i] - c[i] for i in seen if inside[i]) / len(seen)
+        of_all = sum(judge[i] - c[i] for i in range(len(c)) if inside[i]) / len(c)
+        of_seen = sum(judge[i] - c[i] for i in seen if inside[i]) / len(seen)
+        total += abs(humans + weight * (of_all - of_seen))
+    return total
+
+
+def judged_loss(y: Any, c: Any, judge: Any, weight: float) -> float:
+    """Brier score from human labels and a judge who counts with a given weight."""
+    seen = [i for i in range(len(c)) if y[i] == y[i]]
+    by_judge = [judge[i] * (1 - c[i]) ** 2 + (1 - judge[i]) * c[i] ** 2 for i in range(len(c))]
+    humans = mean([(y[i] - c[i]) ** 2 for i in seen])
+    return humans + weight * (mean(by_judge) - mean([by_judge[i] for i in seen]))

@@ -113,6 +113,8 @@ from calibrary.inference.verbs.power import sample_size as sample_size
 from calibrary.inference.verbs.test import test as test
 from calibrary.inference.verbs.verdict import Verdict as Verdict
 from calibrary.inference.verbs.verdict import verdict as verdict
+from calibrary.language.judge import JudgedResult as JudgedResult
+from calibrary.language.judge import judged as judged
 from calibrary.language.sampled import SampledResult as SampledResult
 from calibrary.language.sampled import sampled_answers as sampled_answers
 from calibrary.lookup.by_name import Catalogue as Catalogue

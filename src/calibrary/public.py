@@ -47,6 +47,7 @@ _TABLE = {
         0.2 inference.verbs.power power sample_size
         0.1 inference.verbs.test test
         0.2 inference.verbs.verdict verdict
+        0.3 language.judge judged
         0.3 language.sampled sampled_answers
         0.1 lookup.by_name catalogue compute
         0.1 lookup.recommend recommend
@@ -254,6 +255,7 @@ _TABLE = {
         0.1 inference.verbs.comparison Comparison
         0.2 inference.verbs.power Power SampleSize
         0.2 inference.verbs.verdict Verdict
+        0.3 language.judge JudgedResult
         0.3 language.sampled SampledResult
         0.2 lookup.by_name Catalogue
         0.1 lookup.recommend Recommendation

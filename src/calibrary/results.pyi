@@ -33,6 +33,7 @@ from calibrary.inference.verbs.comparison import Comparison as Comparison
 from calibrary.inference.verbs.power import Power as Power
 from calibrary.inference.verbs.power import SampleSize as SampleSize
 from calibrary.inference.verbs.verdict import Verdict as Verdict
+from calibrary.language.judge import JudgedResult as JudgedResult
 from calibrary.language.sampled import SampledResult as SampledResult
 from calibrary.lookup.by_name import Catalogue as Catalogue
 from calibrary.lookup.recommend import Recommendation as Recommendation

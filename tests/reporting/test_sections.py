@@ -750,7 +750,7 @@ def test_decisions_are_those_of_the_decision_curve():
 def test_regret_is_the_cost_that_recalibrated_probabilities_save():
     y, c = bent(500, 0.3)
     view = cal.predictions(y, c)
-    found = decisions.judged(view, np.array([0.2]), 0.95)[0]
+    found = decisions.assessed(view, np.array([0.2]), 0.95)[0]
     g = decisions._recalibrated(view, 0)
     cost = lambda q: np.where(y == 1, (1 - 0.2) * (q < 0.2), 0.2 * (q >= 0.2)).mean()  # noqa: E731
     assert found.regret == pytest.approx(cost(c) - cost(g))
@@ -760,14 +760,14 @@ def test_regret_is_the_cost_that_recalibrated_probabilities_save():
 def test_weights_and_units_in_decisions():
     y, c = bent(200, 0.4)
     w = np.arange(200) % 3 + 1
-    weighted = decisions.judged(cal.predictions(y, c, sample_weight=w), np.array([0.3]), 0.95)[0]
-    written = decisions.judged(cal.predictions(np.repeat(y, w), np.repeat(c, w)), np.array([0.3]), 0.95)[0]
+    weighted = decisions.assessed(cal.predictions(y, c, sample_weight=w), np.array([0.3]), 0.95)[0]
+    written = decisions.assessed(cal.predictions(np.repeat(y, w), np.repeat(c, w)), np.array([0.3]), 0.95)[0]
     assert (weighted.net_benefit, weighted.low, weighted.high, weighted.advantage_low) == pytest.approx(
         (written.net_benefit, written.low, written.high, written.advantage_low)
     )
     doubled = cal.predictions(np.repeat(y, 2), np.repeat(c, 2))
-    by_unit = decisions.judged(doubled.in_units(np.repeat(np.arange(200), 2)), np.array([0.3]), 0.95)[0]
-    single = decisions.judged(cal.predictions(y, c), np.array([0.3]), 0.95)[0]
+    by_unit = decisions.assessed(doubled.in_units(np.repeat(np.arange(200), 2)), np.array([0.3]), 0.95)[0]
+    single = decisions.assessed(cal.predictions(y, c), np.array([0.3]), 0.95)[0]
     assert by_unit.high - by_unit.low == pytest.approx(single.high - single.low)
 
 

@@ -1,5 +1,10 @@
 """Language models: logs as they are, sampled answers, a judge beside few human labels, confidences in words."""
 
 from calibrary.language.logs import Log, LogError, read_log
+from calibrary.language.verbal import PHRASES, verbal_confidence
 
-__all__ = ["Log", "LogError", "read_log"]
+__all__ = ["PHRASES", "Log", "LogError", "read_log", "verbal_confidence"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -108,6 +108,13 @@ def redrawn_signs(copies: Counts, n_resamples: int, rng: Any, at_once: int = 1) 
         yield 2.0 * ones - copies
 
 
+def coin_signs(n: int, n_resamples: int, rng: Any, at_once: int = 1) -> Iterator[Array]:
+    """A random sign for each of n rows."""
+    source = generator(rng, "coins")
+    for size in batches(n_resamples, at_once):
+        yield 2.0 * source.integers(0, 2, (size, n), dtype=np.int8) - 1.0
+
+
 def row_counts(copies: Counts, size: int, source: np.random.Generator) -> Counts:
     """How often each row occurs among as many rows drawn with replacement: ``size`` draws, one a row."""
     n = int(copies.sum())

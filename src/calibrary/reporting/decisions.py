@@ -68,7 +68,7 @@ def decisions(context: Context) -> Section | None:
         return Section("decisions", title, (f"Decisions were not judged: {why}.",))
     level = context.question.confidence_level
     question = context.question
-    found = judged(view, thresholds, level, question.weight_type, question.rng)
+    found = assessed(view, thresholds, level, question.weight_type, question.rng)
     return Section(
         "decisions",
         title,
@@ -90,7 +90,7 @@ def too_little(view: Predictions) -> str:
     return f"only {rarer:.3g} rows have the rarer outcome (at least {LEAST_EVENTS})" if rarer < LEAST_EVENTS else ""
 
 
-def judged(
+def assessed(
     view: Predictions, thresholds: Array, level: float, weight_type: str = "frequency", rng: Any = 0
 ) -> list[ThresholdDecision]:
     """Every threshold with its numbers; intervals are normal, from the rows' own parts in each difference."""

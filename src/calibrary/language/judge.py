@@ -1,0 +1,497 @@
+"""Few human labels beside many of a judge: intervals that rest on the humans and gain what the judge is worth.
+
+With residuals (y - c) of the labelled rows and (j - c) of all rows, every averaged residual is estimated by
+mean_labelled[y - c] + l (mean_all[j - c] - mean_labelled[j - c]). Whatever the judge does, the bracket has expectation
+0; l in [0, 1] is chosen on other folds of the labelled rows so that the variance is least, and l = 0 is the humans
+alone. As a residual of each row this is r_i = N w_i/W ((y_i - c_i) - l (j_i - c_i)) + l (j_i - c_i), the first part of
+labelled rows only, and a metric that is a norm of averaged residuals takes c + r in the place of its labels. Noise:
+random signs on the contributions of the rows, centered among the labelled and among the unlabelled rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy
+
+from calibrary.base.errors import heard
+from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
+from calibrary.base.text import html_table
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.grouping.edges import EqualMass, EqualWidth
+from calibrary.inference.draw.resampling import alpha_of, check_draws
+from calibrary.inference.result import ConfidenceInterval
+from calibrary.inference.verbs.test import test
+from calibrary.language.ends import norm_ends, tail
+from calibrary.language.labels import JudgedRows, judged_rows
+from calibrary.lookup import catalogue
+from calibrary.metrics.machinery.declare import Entry, Result
+from calibrary.metrics.machinery.measure import measure
+from calibrary.numerics.draw import coin_signs, seed_of, shuffled
+
+FOLDS = 5
+#: Labelled rows that every bin must have: the variance of an empty one would be estimated as 0.
+LEAST_IN_BIN = 5
+#: Bins by which l is chosen for a metric that has none.
+_USUAL_BINS = 10
+_AT_ONCE = 2_000_000
+
+
+@dataclass(frozen=True)
+class JudgedResult(Result):
+    """A metric from few human labels and a judge. Unpacks as ``low, high = result``.
+
+    Attributes
+    ----------
+    estimate, low, high : the metric from both, and its interval
+    pvalue : of the hypothesis that the predictions are calibrated (NaN for a mean of losses)
+    expected : what noise alone shows on average (NaN for a mean of losses)
+    humans_estimate, humans_only : the metric and its interval from the human labels alone, made in the same way
+    judge_only : the metric with the judge's labels taken as the truth; it has no interval, because it may be biased
+    tuning : l, the weight of the judge from 0 (the humans alone) to 1
+    worth : human labels that would be as good without the judge
+    label_more : further rows to label for half the width; infinite where all rows would not suffice
+    agreement : share of the human labels with which the judge agrees (its probabilities are rounded)
+    lean : mean of the judge's labels less that of the human labels, on the same rows
+    judge_error, judge_pvalue : expected calibration error of the judge's probabilities against the human labels, and
+        its test; NaN where the judge gives 0 and 1 only
+    metric, n, n_labels, n_bins : what was measured, rows, human labels, bins after merging (0 without bins)
+    confidence_level, n_resamples, method : how the interval was made
+    sentence : the answer in words
+    """
+
+    estimate: float
+    low: float
+    high: float
+    pvalue: float
+    expected: float
+    humans_estimate: float
+    humans_only: ConfidenceInterval
+    judge_only: float
+    tuning: float
+    worth: float
+    label_more: float
+    agreement: float
+    lean: float
+    judge_error: float
+    judge_pvalue: float
+    metric: str
+    n: int
+    n_labels: int
+    n_bins: int
+    confidence_level: float
+    n_resamples: int
+    method: str
+    sentence: str = field(default="")
+
+    def __iter__(self) -> Iterator[float]:
+        yield self.low
+        yield self.high
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the numbers, and the sentence in the head."""
+        return html_table(("", self.sentence), self.rows())
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The numbers by name, written for people."""
+        told = [
+            ("humans and judge", with_interval(self.estimate, self.low, self.high)),
+            ("humans alone", with_interval(self.humans_estimate, *self.humans_only)),
+            ("judge taken as the truth", number(self.judge_only)),
+            ("weight of the judge", number(self.tuning)),
+            ("human labels", f"{self.n_labels:,} of {self.n:,}"),
+            ("as good as", counted(round(self.worth), "human label")),
+            ("further labels for half the width", "more than there are rows" if math.isinf(self.label_more)
+             else f"{self.label_more:,.0f}"),
+            ("judge agrees with humans", percent(self.agreement)),
+        ]  # fmt: skip
+        if not math.isnan(self.judge_error):
+            told.append(("ECE of the judge", f"{number(self.judge_error)} ({pvalue(self.judge_pvalue)})"))
+        return told
+
+
+def judged(
+    metric: str,
+    y_true: Any,
+    y_prob: Any,
+    *,
+    judge: Any,
+    n_bins: int | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 999,
+    rng: Any = None,
+    inclusion: Any = None,
+    **options: Any,
+) -> JudgedResult:
+    """What does a metric say when few rows have a human label, and all rows have one of a judge?
+
+    Taking the judge's labels as the truth gives intervals that may be anywhere; the human rows alone are few. Here the
+    judge lowers the noise of the human labels and cannot bias them: a worthless judge leaves the humans alone.
+
+    Parameters
+    ----------
+    metric : str
+        An error that is a norm of averaged residuals ("ece", "smece", "ecce_mad", "mmce", ...) or a mean of losses
+        ("bs", "nll", ...).
+    y_true : array-like of shape (N,)
+        Human labels, 0 and 1, with NaN or None where no human looked; of several classes their numbers.
+    y_prob : array-like of shape (N,) or (N, K)
+        Probabilities; of several classes the most likely one is looked at.
+    judge : array-like of shape (N,)
+        The judge's labels of all rows, or its probabilities of label 1.
+    n_bins : int, optional
+        Bins of a binned metric; neighbors are merged until each has 5 labelled rows.
+    confidence_level, n_resamples, rng
+        As in :func:`calibrary.interval`.
+    inclusion : array-like of shape (N,), optional
+        The known probabilities with which rows were chosen to be labelled; without it they were chosen at random.
+    **options
+        Of the metric.
+
+    Returns
+    -------
+    JudgedResult
+
+    Examples
+    --------
+    >>> import numpy as np, calibrary as cal
+    >>> rng = np.random.default_rng(0)
+    >>> c = rng.random(2000)
+    >>> y = (rng.random(2000) < c).astype(float)
+    >>> judge = np.where(rng.random(2000) < 0.9, y, 1 - y)
+    >>> y[200:] = np.nan
+    >>> found = cal.judged("ece", y, c, judge=judge, rng=0)
+    >>> found.low, found.n_labels, found.worth > 250
+    (0.0, 200, True)
+    """
+    entry = catalogue[metric]
+    alpha = alpha_of(confidence_level)
+    check_draws(n_resamples, alpha)
+    rows = judged_rows(y_true, y_prob, judge, inclusion)
+    seed = seed_of(rng)
+    if "reduction" in entry.options:
+        numbers = _mean_of_losses(entry, rows, options, alpha, seed)
+    else:
+        _require_norm(entry)
+        numbers = _norm(
+            entry, rows, {**options, **({} if n_bins is None else {"n_bins": n_bins})}, alpha, n_resamples, seed
+        )
+    result = JudgedResult(
+        **numbers, **_about_judge(rows, seed), metric=entry.key, n=rows.n, n_labels=rows.n_labels,
+        confidence_level=confidence_level, n_resamples=n_resamples,
+    )  # fmt: skip
+    return JudgedResult(**{**vars(result), "sentence": _sentence(entry, result)})
+
+
+def _is_norm(entry: Entry) -> bool:
+    return entry.residual_only and entry.tail == "greater" and entry.perfect == 0.0 and entry.square != "yes"
+
+
+def _require_norm(entry: Entry) -> None:
+    if not _is_norm(entry):
+        served = [e.id for e in catalogue.values() if e.familiar and (_is_norm(e) or "reduction" in e.options)]
+        raise ValueError(
+            f"{entry.id} cannot use a judge: it is neither a norm of averaged residuals nor a mean of losses; use one "
+            f"of {', '.join(served)}"
+        )
+
+
+# -- the weight of the judge -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Tuned:
+    """Contributions of the rows: ``own`` of labelled rows, ``shared`` of all, their sum being N times the mean."""
+
+    own: Array
+    shared: Array
+    tuning: float
+
+
+def _tuned(rows: JudgedRows, human: Array, judge: Array, bin: Any, seed: int) -> _Tuned:
+    """Cross-fitted: the weight of the judge for a fold of labelled rows is chosen on the others."""
+    place = np.flatnonzero(rows.labelled)
+    if len(place) == rows.n:  # nothing is left to the judge
+        return _alone(rows, human)
+    order = shuffled(len(place), seed, "folds of labels")
+    weights, each = rows.weight[place], np.empty(len(place))
+    for fold in range(FOLDS):
+        here = order[fold::FOLDS]
+        rest = np.delete(np.arange(len(place)), here)
+        each[here] = _best(human[place[rest]], judge[place[rest]], bin[place[rest]], weights[rest])
+    mean = float(np.sum(weights * each) / np.sum(weights))
+    own = np.zeros(rows.n)
+    own[place] = rows.n / rows.n_labels * weights * (human[place] - each * judge[place])
+    return _Tuned(own, mean * judge, mean)
+
+
+def _best(human: Array, judge: Array, bin: Any, weight: Array) -> float:
+    """sum of covariances over sum of variances of the bins' averages, in [0, 1]."""
+    w = weight / weight.sum()
+    v = w**2 / np.sum(w**2)  # the variance of a weighted mean counts squared weights
+    means = [np.bincount(bin, w * x) for x in (human, judge)]
+    squares = [np.bincount(bin, v * x) for x in (human, judge)]
+
+    def together(a: int, b: int, product: Array) -> float:
+        return float(v @ product - means[a] @ squares[b] - means[b] @ squares[a] + means[a] @ means[b])
+
+    covariance, variance = together(0, 1, human * judge), together(1, 1, judge**2)
+    return 0.0 if variance <= 0.0 else float(np.clip(covariance / variance, 0.0, 1.0))
+
+
+def _alone(rows: JudgedRows, human: Array) -> _Tuned:
+    """The humans alone."""
+    own = np.where(rows.labelled, rows.n / rows.n_labels * rows.weight * np.where(rows.labelled, human, 0.0), 0.0)
+    return _Tuned(own, np.zeros(rows.n), 0.0)
+
+
+class _Noise:
+    """Random signs on the contributions of the rows, summed in bins of neighboring rows (each row its own, if need be).
+
+    Contributions are centered within what was drawn together, which is to center the signs: the labelled rows by their
+    weights, and the shared part among the labelled and among the unlabelled rows. Where the probabilities of being
+    labelled are known, which rows are labelled was drawn anew for each, and the shared part is centered as a whole.
+    """
+
+    def __init__(self, rows: JudgedRows, tuned: _Tuned, begins: Any) -> None:
+        self._begins, self._n = begins, rows.n
+        labelled = rows.labelled.astype(np.float64)
+        groups = [np.ones(rows.n)] if rows.known else [labelled, 1.0 - labelled]
+        groups = [group for group in groups if group.any()]
+        self._mean = np.column_stack([rows.weight / rows.n_labels, *(group / group.sum() for group in groups)])
+        self._sum = np.vstack([self.summed(tuned.own), *(self.summed(group * tuned.shared) for group in groups)])
+        self._each = tuned.own + tuned.shared
+        self._factor = math.sqrt(rows.n_labels / (rows.n_labels - 1.0))
+        self._matrix: Array | None = None
+        if len(begins) < rows.n:
+            self._matrix = np.zeros((rows.n, len(begins)))
+            bin = np.repeat(np.arange(len(begins)), np.diff(np.r_[begins, rows.n]))
+            self._matrix[np.arange(rows.n), bin] = self._each
+
+    def summed(self, x: Array) -> Array:
+        """Sums in the bins."""
+        sums: Array = np.add.reduceat(x, self._begins)
+        return sums
+
+    def of(self, signs: Array) -> Array:
+        """The noise in the bins for signs (draws, rows)."""
+        moved = signs * self._each if self._matrix is None else signs @ self._matrix
+        noise: Array = self._factor * (moved - (signs @ self._mean) @ self._sum)
+        return noise
+
+
+def _spread(rows: JudgedRows, tuned: _Tuned, bin: Any) -> tuple[float, float]:
+    """The variance of the averages summed over the bins, and the part of it that more labels would not lower."""
+
+    def of(x: Array, count: int) -> float:
+        return float(np.sum(x**2) - np.sum(np.bincount(bin, x) ** 2) / max(count, 1)) / rows.n**2
+
+    labelled = rows.labelled
+    here = np.where(labelled, tuned.own + tuned.shared, 0.0)
+    there = np.where(labelled, 0.0, tuned.shared)
+    total = of(here, rows.n_labels) + of(there, rows.n - rows.n_labels)
+    return total, of(tuned.shared, rows.n)
+
+
+def _gain(rows: JudgedRows, both: _Tuned, alone: _Tuned, bin: Any) -> dict[str, float]:
+    """How many labels the judge is worth, and how many more would halve the width."""
+    (total, floor), (humans, _) = _spread(rows, both, bin), _spread(rows, alone, bin)
+    worth = rows.n_labels if total <= 0.0 else min(rows.n_labels * humans / total, float(rows.n))
+    wanted = total / 4.0 - floor
+    needed = math.inf if wanted <= 0.0 else rows.n_labels * max(total - floor, 0.0) / wanted
+    more = math.inf if needed > rows.n else float(math.ceil(needed) - rows.n_labels)
+    return {"worth": max(float(worth), 0.0), "label_more": more}
+
+
+# -- norms of averaged residuals ---------------------------------------------------------------------
+
+
+def _norm(
+    entry: Entry, rows: JudgedRows, options: dict[str, Any], alpha: float, n_resamples: int, seed: int
+) -> dict[str, Any]:
+    order = np.argsort(rows.c, kind="stable")
+    rows = JudgedRows(rows.c[order], rows.judge[order], rows.y[order], rows.weight[order], rows.known)
+    bin, options, n_bins = _bins(entry, rows, options)
+    human, judge = np.where(rows.labelled, rows.y - rows.c, 0.0), rows.judge - rows.c
+    values = _BinnedMetric(entry, rows.c, bin, options)
+    both, alone = _tuned(rows, human, judge, bin, seed), _alone(rows, human)
+    told = {
+        name: _ends(rows, tuned, values, alpha, n_resamples, seed) for name, tuned in (("both", both), ("alone", alone))
+    }
+    estimate, low, high, p, expected = told["both"]
+    return {
+        "estimate": estimate, "low": low, "high": high, "pvalue": p, "expected": expected,
+        "humans_estimate": told["alone"][0], "humans_only": ConfidenceInterval(told["alone"][1], told["alone"][2]),
+        "judge_only": values.of(np.add.reduceat(judge, values.begins)), "tuning": both.tuning, "n_bins": n_bins,
+        "method": "triangle",
+        **_gain(rows, both, alone, bin),
+    }  # fmt: skip
+
+
+def _ends(
+    rows: JudgedRows, tuned: _Tuned, values: _BinnedMetric, alpha: float, n_resamples: int, seed: int
+) -> tuple[float, float, float, float, float]:
+    noise = _Noise(rows, tuned, values.begins)
+    residual = noise.summed(tuned.own + tuned.shared)
+    reading = values.of(residual)
+    null, drawn = [], []
+    for signs in coin_signs(rows.n, n_resamples, seed, max(1, _AT_ONCE // rows.n)):
+        for moved in noise.of(signs):
+            null.append(values.of(moved))
+            drawn.append(values.of(residual + moved))
+    alone = np.array(null)
+    low, high = norm_ends(reading, alone, float(np.std(drawn, ddof=1)), alpha)
+    return reading, low, high, tail(reading, alone), float(alone.mean())
+
+
+class _BinnedMetric:
+    """A metric as a function of sums of residuals, for confidences in ascending order.
+
+    A metric of bins reads the sums of its bins alone: each is one row, as heavy as its rows are many. Of any other
+    metric each row is a bin.
+    """
+
+    def __init__(self, entry: Entry, c: Array, bin: Any, options: dict[str, Any]) -> None:
+        self._entry, self._question = entry, entry.asked(options)
+        binned = "edges" in entry.options
+        self.begins = np.flatnonzero(np.r_[True, np.diff(bin) != 0]) if binned else np.arange(len(c))
+        self._size = np.diff(np.r_[self.begins, len(c)]).astype(np.float64)
+        self._c = np.add.reduceat(c, self.begins) / self._size
+        self._weight = self._size if len(self._size) < len(c) else None
+        form = entry.replicate
+        view = _view(self._c, self._c, self._weight)
+        self._path = None if form is None else form.prepare(view, **self._question.options)
+
+    def of(self, sums: Array) -> float:
+        y = self._c + sums / self._size
+        if self._path is not None:
+            return float(self._path(None, y))
+        return float(measure(self._entry, _view(y, self._c, self._weight), self._question))
+
+
+def _view(y: Any, c: Array, weight: Array | None) -> Predictions:
+    view = Predictions(y, c, weight)
+    view.ascending = True
+    return view
+
+
+def _bins(entry: Entry, rows: JudgedRows, options: dict[str, Any]) -> tuple[Any, dict[str, Any], int]:
+    """Bins in which every one has labelled rows, for the metric and for the weight of the judge."""
+    if "edges" not in entry.options:
+        edges = EqualMass(min(_USUAL_BINS, max(1, rows.n_labels // LEAST_IN_BIN))).fit(rows.c).edges_
+        return _merged(edges, rows)[1], options, 0
+    if options.get("edges") is not None:
+        edges = np.asarray(options["edges"], dtype=np.float64)
+    else:
+        kind = EqualMass if options.get("binning", options.get("strategy")) in ("mass", "quantile") else EqualWidth
+        n_bins = options.get("n_bins", entry.asked({}).options.get("n_bins", 15))
+        edges = kind(n_bins).fit(rows.c).edges_
+    edges, bin = _merged(edges, rows)
+    rest = {name: given for name, given in options.items() if name not in ("n_bins", "binning", "strategy", "edges")}
+    return bin, {**rest, "edges": edges}, len(edges) - 1
+
+
+def _merged(edges: Array, rows: JudgedRows) -> tuple[Array, Any]:
+    """Neighboring bins are put together until each has enough labelled rows."""
+    inner = edges[1:-1]
+    count = np.bincount(np.searchsorted(inner, rows.c[rows.labelled], side="left"), minlength=len(inner) + 1)
+    kept, held = [], 0
+    for cut, here in zip(inner, count, strict=False):
+        held += int(here)
+        if held >= LEAST_IN_BIN:
+            kept.append(float(cut))
+            held = 0
+    if kept and held + int(count[-1]) < LEAST_IN_BIN:
+        kept.pop()
+    merged = np.array([0.0, *kept, 1.0])
+    return merged, np.searchsorted(merged[1:-1], rows.c, side="left")
+
+
+# -- means of losses ---------------------------------------------------------------------------------
+
+
+def _mean_of_losses(entry: Entry, rows: JudgedRows, options: dict[str, Any], alpha: float, seed: int) -> dict[str, Any]:
+    """A mean of losses: a loss under the judge's probability is its mean over the two labels."""
+    question = entry.asked({**options, "reduction": "none"})
+    zero, one = (
+        np.asarray(measure(entry, Predictions(np.full(rows.n, label, dtype=np.intp), rows.c), question))
+        for label in (0, 1)
+    )
+    if zero.shape != (rows.n,):
+        raise ValueError(f"{entry.id} with these options has not one loss for each row")
+    human = np.where(rows.labelled, np.where(rows.y == 1.0, one, zero), 0.0)
+    judge = zero + rows.judge * (one - zero)
+    bin = np.zeros(rows.n, dtype=np.intp)
+    both, alone = _tuned(rows, human, judge, bin, seed), _alone(rows, human)
+    quantile = float(scipy.special.stdtrit(rows.n_labels - 1, 1.0 - alpha / 2.0))
+    told = {}
+    for name, tuned in (("both", both), ("alone", alone)):
+        estimate = float(np.mean(tuned.own + tuned.shared))
+        half = quantile * _standard_error(rows, tuned)
+        told[name] = (estimate, estimate - half, estimate + half)
+    return {
+        "estimate": told["both"][0], "low": told["both"][1], "high": told["both"][2], "pvalue": math.nan,
+        "expected": math.nan, "humans_estimate": told["alone"][0],
+        "humans_only": ConfidenceInterval(*told["alone"][1:]), "judge_only": float(judge.mean()),
+        "tuning": both.tuning, "n_bins": 0, "method": "asymptotic", **_gain(rows, both, alone, bin),
+    }  # fmt: skip
+
+
+def _standard_error(rows: JudgedRows, tuned: _Tuned) -> float:
+    """Of a mean of the contributions, centered as the signs are."""
+    labelled = rows.labelled
+    mean = float(tuned.own.sum() / rows.n)
+    own = tuned.own - rows.weight * rows.n / rows.n_labels * mean
+    if rows.known:
+        shared = tuned.shared - tuned.shared.mean()
+    else:
+        middle = [tuned.shared[part].mean() if part.any() else 0.0 for part in (labelled, ~labelled)]
+        shared = tuned.shared - np.where(labelled, *middle)
+    return float(np.sqrt(np.sum((own + shared) ** 2) * rows.n_labels / (rows.n_labels - 1.0)) / rows.n)
+
+
+# -- the judge itself, and words ----------------------------------------------------------------------
+
+
+def _about_judge(rows: JudgedRows, seed: int) -> dict[str, Any]:
+    seen, w = rows.labelled, rows.weight[rows.labelled] / rows.n_labels
+    y, j = rows.y[seen], rows.judge[seen]
+    hard = bool(np.isin(rows.judge, (0.0, 1.0)).all())
+    error, p = math.nan, math.nan
+    if not hard:
+        with heard():
+            found = test("ece", y.astype(np.intp), j, n_resamples=999, rng=seed)
+        error, p = float(found.statistic), float(found.pvalue)
+    return {
+        "agreement": float(w @ ((j >= 0.5) == (y == 1.0))), "lean": float(w @ (j - y)), "judge_error": error,
+        "judge_pvalue": p,
+    }  # fmt: skip
+
+
+def _sentence(entry: Entry, r: JudgedResult) -> str:
+    name = entry.spoken or entry.name.lower()
+    level = percent(r.confidence_level)
+    said = [
+        f"The {name} is {number(r.estimate)} ({level} interval {number(r.low)} to {number(r.high)}) from "
+        f"{counted(r.n_labels, 'human label')} and a judge of {counted(r.n, 'row')}."
+    ]
+    if not math.isnan(r.pvalue):
+        found = "" if r.pvalue <= alpha_of(r.confidence_level) else "no "
+        said.append(f"There is {found}evidence of miscalibration (multiplier test, {pvalue(r.pvalue, r.n_resamples)}).")
+    said.append(
+        f"The human labels alone give {number(r.humans_estimate)} ({number(r.humans_only.low)} to "
+        f"{number(r.humans_only.high)}); with this judge they are as good as {counted(round(r.worth), 'human label')}."
+    )
+    said.append(
+        f"The judge agrees with {percent(r.agreement)} of the human labels; taken as the truth, it would show "
+        f"{number(r.judge_only)}."
+    )
+    return " ".join(said)

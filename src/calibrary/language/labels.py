@@ -1,0 +1,118 @@
+"""Rows with a human label where somebody looked, and a judge's label everywhere: checked, and as pairs of 0/1 and c."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.data.checks import Array, checked_probabilities
+
+#: Human labels below which nothing is estimated.
+LEAST = 20
+
+
+@dataclass(frozen=True)
+class JudgedRows:
+    """Confidences, the judge's labels, the human ones (NaN where nobody looked), and weights of the labelled rows.
+
+    ``weight`` is 1 over the probability of being labelled, scaled to a mean of 1 over the labelled rows, and 0 for
+    others; ``known`` says whether these probabilities were given.
+    """
+
+    c: Array
+    judge: Array
+    y: Array
+    weight: Array
+    known: bool
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        return self.weight > 0
+
+    @property
+    def n(self) -> int:
+        return len(self.c)
+
+    @property
+    def n_labels(self) -> int:
+        return int(np.sum(self.labelled))
+
+
+def judged_rows(y_true: Any, y_prob: Any, judge: Any, inclusion: Any) -> JudgedRows:
+    """Check the four columns; of several classes the most likely one is looked at: is it right?"""
+    p = np.asarray(y_prob, dtype=np.float64)
+    y, human = _column(y_true, "y_true", len(p))
+    j, seen = _column(judge, "judge", len(p))
+    if not seen.all():
+        first = int(np.flatnonzero(~seen)[0])
+        raise ValueError(f"judge[{first}] is missing: the judge must label every row")
+    if p.ndim == 2:
+        top = p.argmax(axis=1)
+        y = np.where(human, (y == top).astype(np.float64), np.nan)
+        whole = np.equal(np.mod(j, 1.0), 0.0).all()
+        if (whole and j.max() > 1.0) or not _all_in(j):
+            j = (j == top).astype(np.float64)
+        else:  # 0 and 1, or probabilities: whether the most likely class is right
+            j = j.astype(np.float64)
+        p = p[np.arange(len(p)), top]
+    c = checked_probabilities(p)
+    bad = np.flatnonzero(human & ~np.isin(np.where(human, y, 0.0), (0.0, 1.0)))
+    if len(bad):
+        raise ValueError(
+            f"y_true[{int(bad[0])}] = {y[bad[0]]:g} is neither 0 nor 1: pass 0 and 1, and NaN without a label"
+        )
+    if not _all_in(j):
+        at = int(np.flatnonzero((j < 0) | (j > 1))[0])
+        raise ValueError(f"judge[{at}] = {j[at]:g} is outside [0, 1]: pass 0 and 1, or the judge's probabilities of 1")
+    if human.sum() < LEAST:
+        raise ValueError(f"y_true has {int(human.sum())} human labels: at least {LEAST} are needed")
+    return JudgedRows(c, j, y, _weights(inclusion, human), inclusion is not None)
+
+
+def _all_in(j: Array) -> bool:
+    return bool(((j >= 0.0) & (j <= 1.0)).all())
+
+
+def _column(values: Any, name: str, n: int) -> tuple[Array, NDArray[np.bool_]]:
+    """Numbers, and where there is one: None, NaN and empty text are missing."""
+    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    if array.shape != (n,):
+        raise ValueError(f"{name} has shape {array.shape} and y_prob has {n:,} rows: pass one value per row")
+    if array.dtype.kind in "biuf":
+        numbers = array.astype(np.float64)
+        return numbers, ~np.isnan(numbers)
+    listed = array.tolist()
+    there = np.array([v is not None and v == v and v != "" for v in listed], dtype=bool)
+    numbers = np.full(n, np.nan)
+    for i in np.flatnonzero(there):
+        try:
+            numbers[i] = float(listed[i])
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{name}[{i}] = {listed[i]!r} is not a number: pass 0 and 1, and NaN without a label"
+            ) from None
+    return numbers, there
+
+
+def _weights(inclusion: Any, human: NDArray[np.bool_]) -> Array:
+    weight = human.astype(np.float64)
+    if inclusion is None:
+        return weight
+    chance = np.asarray(inclusion, dtype=np.float64)
+    if chance.shape != human.shape:
+        raise ValueError(
+            f"inclusion has shape {chance.shape} and there are {len(human):,} rows: pass one value per row"
+        )
+    bad = np.flatnonzero(human & ~((chance > 0.0) & (chance <= 1.0)))
+    if len(bad):
+        raise ValueError(
+            f"inclusion[{int(bad[0])}] = {chance[bad[0]]:g} of a row with a human label must be above 0 and at most "
+            "1: it is "
+            "the probability with which the row was chosen to be labelled"
+        )
+    weight[human] /= chance[human]
+    weight[human] *= human.sum() / weight.sum()
+    return weight

@@ -1,0 +1,223 @@
+"""Few human labels beside a judge: the literal formula, the humans alone at l = 0, coverage, refusals, words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from calibrary.language import judge as room
+from calibrary.language.labels import judged_rows
+from definitions import judged_error, judged_loss
+
+
+def world(n=1500, labels=150, right=0.9, seed=0, truth=lambda c: c, soft=False):
+    rng = np.random.default_rng(seed)
+    c = rng.random(n)
+    y = (rng.random(n) < truth(c)).astype(float)
+    j = np.where(rng.random(n) < right, y, 1.0 - y)
+    if soft:
+        j = np.where(j == 1.0, 0.9, 0.1)
+    human = np.full(n, np.nan)
+    taken = rng.permutation(n)[:labels]
+    human[taken] = y[taken]
+    return human, c, j
+
+
+def fixed_tuning(monkeypatch, value):
+    monkeypatch.setattr(room, "_best", lambda *_: value)
+
+
+# -- the formula --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tuning", [0.0, 0.4, 1.0])
+def test_the_estimate_is_that_of_the_definition(monkeypatch, tuning):
+    fixed_tuning(monkeypatch, tuning)
+    human, c, j = world(300, 60)
+    edges = [0.0, 0.2, 0.45, 0.7, 1.0]
+    found = cal.judged("ece", human, c, judge=j, edges=edges, n_resamples=19, confidence_level=0.9, rng=0)
+    assert found.n_bins == 4
+    assert found.tuning == pytest.approx(tuning)
+    assert found.estimate == pytest.approx(judged_error(human, c, j, edges, tuning), abs=1e-12)
+    assert found.humans_estimate == pytest.approx(judged_error(human, c, j, edges, 0.0), abs=1e-12)
+    loss = cal.judged("bs", human, c, judge=j, rng=0)
+    assert loss.estimate == pytest.approx(judged_loss(human, c, j, tuning), abs=1e-12)
+
+
+def test_the_humans_alone_are_the_metric_of_the_labelled_rows():
+    human, c, j = world(600, 200)
+    seen = ~np.isnan(human)
+    for id in ("bs", "nll", "mae"):
+        found = cal.judged(id, human, c, judge=j, rng=0)
+        assert found.humans_estimate == pytest.approx(cal.compute(id, human[seen].astype(int), c[seen]), abs=1e-12)
+    edges = np.linspace(0, 1, 6)
+    found = cal.judged("ece", human, c, judge=j, edges=edges, n_resamples=19, confidence_level=0.9, rng=0)
+    assert found.humans_estimate == pytest.approx(
+        cal.expected_calibration_error(human[seen].astype(int), c[seen], edges=edges), abs=1e-12
+    )
+
+
+def test_where_all_rows_are_labelled_the_judge_changes_nothing():
+    human, c, j = world(200, 200)
+    for id in ("ece", "smece", "ecce_mad", "mmce", "bs"):
+        found = cal.judged(id, human, c, judge=j, n_resamples=19, confidence_level=0.9, rng=0)
+        assert found.estimate == pytest.approx(found.humans_estimate, abs=1e-12)
+        if id != "ece":  # whose bins are merged
+            assert found.estimate == pytest.approx(cal.compute(id, human.astype(int), c), abs=1e-9)
+
+
+def test_the_judge_taken_as_the_truth_is_the_metric_of_its_labels():
+    human, c, j = world()
+    found = cal.judged("ecce_mad", human, c, judge=j, n_resamples=19, confidence_level=0.9, rng=0)
+    assert found.judge_only == pytest.approx(cal.compute("ecce_mad", j.astype(int), c), abs=1e-12)
+
+
+def test_every_bin_has_labelled_rows():
+    human, c, j = world(3000, 50)
+    rows = judged_rows(human, c, j, None)
+    edges, bin = room._merged(np.linspace(0, 1, 16), rows)
+    counts = np.bincount(bin[rows.labelled], minlength=len(edges) - 1)
+    assert counts.min() >= room.LEAST_IN_BIN
+    assert counts.sum() == 50
+    assert len(edges) - 1 > 5
+
+
+# -- what it is worth ------------------------------------------------------------------------------------
+
+
+def test_a_good_judge_narrows_and_a_worthless_one_does_no_harm():
+    width = {}
+    for right in (0.95, 0.5):
+        found = [cal.judged("ece", *world(2000, 100, right, seed)[:2], judge=world(2000, 100, right, seed)[2],
+                            n_resamples=99, rng=seed) for seed in range(12)]  # fmt: skip
+        both = np.mean([f.high - f.low for f in found])
+        humans = np.mean([f.humans_only.high - f.humans_only.low for f in found])
+        width[right] = both / humans
+        worth = np.mean([f.worth for f in found])
+        assert (worth > 180) if right > 0.9 else (80 < worth <= 105)
+    assert width[0.95] < 0.85
+    assert width[0.5] < 1.05
+
+
+def test_intervals_cover_and_tests_keep_their_level_though_the_judge_leans():
+    covers, rejects, losses = 0, 0, 0
+    for seed in range(60):
+        human, c, j = world(1500, 150, 0.8, seed)
+        j = np.maximum(j, np.random.default_rng(seed + 999).random(1500) < 0.3)
+        found = cal.judged("ece", human, c, judge=j, n_resamples=99, rng=seed)
+        rejects += found.pvalue <= 0.05
+        covers += found.low == 0.0
+        assert (found.low > 0.0) == (found.pvalue <= 0.05)
+        loss = cal.judged("bs", human, c, judge=j, rng=seed)
+        losses += loss.low <= np.mean(c * (1 - c)) <= loss.high
+    assert rejects <= 8
+    assert covers >= 52
+    assert losses >= 52
+
+
+def test_rows_chosen_with_known_probabilities_are_not_biased():
+    errors = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        c = rng.random(2000)
+        y = (rng.random(2000) < c**2).astype(float)
+        j = np.where(rng.random(2000) < 0.8, y, 1.0 - y)
+        chance = np.clip(0.02 + 0.25 * c**2, 0.0, 1.0)
+        human = np.where(rng.random(2000) < chance, y, np.nan)
+        found = cal.judged("bs", human, c, judge=j, inclusion=chance, rng=seed)
+        plain = cal.judged("bs", human, c, judge=j, rng=seed)
+        truth = np.mean(c**2 * (1 - c) ** 2 + (1 - c**2) * c**2)
+        errors.append((found.estimate - truth, plain.humans_estimate - truth, found.low <= truth <= found.high))
+    bias, plain, covered = np.mean(errors, axis=0)
+    assert abs(bias) < 0.01 < abs(plain)
+    assert covered >= 0.85
+
+
+def test_more_labels_for_half_the_width_do_halve_it():
+    human, c, j = world(20000, 200, 0.8)
+    found = cal.judged("bs", human, c, judge=j, rng=0)
+    more, *_ = world(20000, 200 + int(found.label_more), 0.8)
+    half = cal.judged("bs", more, c, judge=j, rng=0)
+    assert (half.high - half.low) / (found.high - found.low) == pytest.approx(0.5, abs=0.06)
+    human, c, j = world(400, 200, 0.5)
+    assert math.isinf(cal.judged("bs", human, c, judge=j, rng=0).label_more)
+
+
+def test_the_judge_s_own_agreement_and_calibration():
+    human, c, j = world(1500, 300, soft=True)
+    found = cal.judged("bs", human, c, judge=j, rng=0)
+    seen = ~np.isnan(human)
+    assert found.agreement == pytest.approx(np.mean((j[seen] >= 0.5) == human[seen]))
+    assert found.judge_error == pytest.approx(cal.expected_calibration_error(human[seen].astype(int), j[seen]))
+    assert 0.0 < found.judge_pvalue <= 1.0
+    hard = cal.judged("bs", *world()[:2], judge=world()[2], rng=0)
+    assert math.isnan(hard.judge_error)
+
+
+def test_several_classes_ask_whether_the_most_likely_one_is_right():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 500)
+    y = np.array([rng.choice(3, p=row) for row in p]).astype(float)
+    j = np.where(rng.random(500) < 0.9, y, (y + 1) % 3)
+    human = np.where(np.arange(500) < 100, y, np.nan)
+    found = cal.judged("bs", human, p, judge=j, rng=0)
+    top = p.argmax(axis=1)
+    same = cal.judged("bs", np.where(np.isnan(human), np.nan, human == top), p.max(axis=1), judge=j == top, rng=0)
+    assert found.estimate == same.estimate
+
+
+# -- bad input and words ---------------------------------------------------------------------------------
+
+REFUSED = [
+    ({"metric": "cis"}, "cis cannot use a judge: it is neither a norm of averaged residuals nor a mean of losses; use"),
+    ({"metric": "gsb"}, "gsb cannot use a judge"),
+    ({"judge": np.full(300, np.nan)}, r"judge\[0\] is missing: the judge must label every row"),
+    ({"judge": np.full(300, 2.0)}, r"judge\[0\] = 2 is outside \[0, 1\]"),
+    ({"judge": np.zeros(5)}, r"judge has shape \(5,\) and y_prob has 300 rows"),
+    ({"y": np.full(300, 3.0)}, r"y_true\[0\] = 3 is neither 0 nor 1"),
+    ({"y": ["yes"] * 300}, r"y_true\[0\] = 'yes' is not a number"),
+    ({"y": np.full(300, np.nan)}, "y_true has 0 human labels: at least 20 are needed"),
+    ({"inclusion": np.zeros(300)}, r"inclusion\[\d+\] = 0 of a row with a human label must be above 0"),
+    ({"inclusion": np.ones(4)}, r"inclusion has shape \(4,\)"),
+    ({"n_resamples": 5}, "n_resamples=5 is too few"),
+]
+
+
+@pytest.mark.parametrize(("changed", "said"), REFUSED)
+def test_what_cannot_be_served_is_refused_in_one_sentence(changed, said):
+    human, c, j = world(300, 60)
+    given = {"metric": "ece", "y": human, "judge": j, **changed}
+    with pytest.raises(ValueError, match=said):
+        cal.judged(given.pop("metric"), given.pop("y"), c, **given)
+
+
+def test_missing_labels_may_be_none_and_empty_text():
+    human, c, j = world(300, 60)
+    listed = [None if np.isnan(v) else bool(v) for v in human]
+    words = ["" if np.isnan(v) else str(int(v)) for v in human]
+    one, two, three = (cal.judged("bs", y, c, judge=j, rng=0).estimate for y in (human, listed, words))
+    assert one == two == three
+
+
+def test_the_sentence_says_what_the_numbers_say():
+    human, c, j = world(2000, 300, truth=lambda c: c**2)
+    found = cal.judged("ece", human, c, judge=j, rng=0)
+    assert found.sentence.startswith(
+        f"The ECE is {found.estimate:.3f} (95% interval {found.low:.3f} to {found.high:.3f})"
+    )
+    assert "from 300 human labels and a judge of 2,000 rows" in found.sentence
+    assert "There is evidence of miscalibration (multiplier test, p < 0.005)" in found.sentence
+    assert f"as good as {round(found.worth)} human labels" in found.sentence
+    assert tuple(found) == (found.low, found.high)
+    assert "judge agrees with humans" in found._repr_html_()
+    loss = cal.judged("bs", human, c, judge=j, rng=0)
+    assert "evidence" not in loss.sentence
+
+
+def test_the_same_seed_gives_the_same_answer():
+    human, c, j = world(400, 80)
+    one, two = (cal.judged("ece", human, c, judge=j, n_resamples=99, rng=3) for _ in range(2))
+    assert one == two

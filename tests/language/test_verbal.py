@@ -1,0 +1,70 @@
+"""Confidences in text: what is understood, what is not, and that it is said."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from calibrary.language import PHRASES, verbal_confidence
+
+UNDERSTOOD = [
+    ("7\nConfidence: 77%", 0.77), ("p = .8", 0.8), ("I am 90% sure.", 0.9), ("Confidence: 0.65", 0.65),
+    ("confidence level is 80 percent", 0.8), ("**Confidence:** 95%", 0.95), ("Probability: 0.3.", 0.3),
+    ("Confidence: 85", 0.85), ("Confidence: 100%", 1.0), ("confidence 0", 0.0), ("Confidence: 8/10", 0.8),
+    ("Confidence: 9 out of 10", 0.9), ("I'm 75 % confident that it is 12.", 0.75), ("p: 1", 1.0),
+    ("It is very likely Paris.", 0.9), ("It is likely Paris.", 0.7), ("That is UNLIKELY.", 0.2),
+    ("Confidence: 70%. So 70% sure.", 0.7), ("The answer is 42 (p = 0.55)", 0.55), ("Confidence: 12.5%", 0.125),
+]  # fmt: skip
+NOT_UNDERSTOOD = [
+    ("The answer is 42.", "state no confidence"), ("", "state no confidence"), (None, "are missing"),
+    ("Confidence: 80%, or rather 60% sure", "hold different confidences"), ("Confidence: 130%", "no probability"),
+    ("Confidence: 3", "no probability"), ("not likely", "negate a phrase"), ("likely, or unlikely", "different"),
+    ("50% of people are tall", "state no confidence"), ("p. 80 of the book", "no confidence|no probability|^$"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "value"), UNDERSTOOD)
+def test_a_confidence_is_understood(text, value):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert verbal_confidence([text])[0] == pytest.approx(value)
+
+
+@pytest.mark.parametrize(("text", "why"), NOT_UNDERSTOOD[:-1])
+def test_what_is_not_understood_is_nan_and_said(text, why):
+    with pytest.warns(cal.CalibrationWarning, match=why):
+        assert math.isnan(verbal_confidence([text])[0])
+
+
+def test_one_warning_counts_what_was_missed():
+    texts = ["Confidence: 50%", "no idea", None, "hm", "Confidence: 300%"]
+    said = "4 texts of 5 give no confidence .NaN.: 2 state no confidence, the first at 1; 1 are missing, the first at 2"
+    with pytest.warns(cal.CalibrationWarning, match=said) as caught:
+        found = verbal_confidence(np.array(texts, dtype=object))
+    assert len(caught) == 1
+    assert np.isnan(found).tolist() == [False, True, True, True, True]
+
+
+def test_words_can_be_given_or_left_out():
+    assert verbal_confidence(["surely"], words={"surely": 0.99})[0] == 0.99
+    with pytest.warns(cal.CalibrationWarning, match="state no confidence"):
+        assert np.isnan(verbal_confidence(["very likely"], words={})).all()
+    with pytest.raises(ValueError, match=r"words\['sure'\] = 2 is no probability"):
+        verbal_confidence(["a"], words={"sure": 2})
+    assert all(0 < chance < 1 for chance in PHRASES.values())
+
+
+def test_what_is_no_list_of_texts_is_refused():
+    with pytest.raises(TypeError, match="texts is one text"):
+        verbal_confidence("Confidence: 50%")
+    with pytest.raises(TypeError, match="texts holds 7"):
+        verbal_confidence([7])
+
+
+def test_long_hostile_text_takes_no_time():
+    with pytest.warns(cal.CalibrationWarning):
+        verbal_confidence(["confidence " * 20000 + "!", "1" * 50000, "confidence" + " :" * 50000])
