@@ -1,7 +1,8 @@
 # Every target makes the environment that it needs; only Python 3.11+, git and make are assumed.
 #
 # `make demo` and `make test` share .venv, as a new user has it. Every other target has an environment of its own, so that
-# nothing it installs can hide what those two are missing. .ci/run runs demo, test, lint, oldest, docs and test-torch.
+# nothing it installs can hide what those two are missing. .ci/run runs demo, test, lint, oldest, test-plain, docs and
+# test-torch.
 # It does not run the following, because they take long or need more: engines (Java), integrations (large packages),
 # fuzz (ten minutes), tutorials, wheel, bench, study. `make release-check` runs the first five of them too.
 PYTHON ?= python3
@@ -15,7 +16,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1
 COMMON := $(shell find tests -name test_every_metric.py)
 TORCH_TESTS := $(filter-out $(COMMON),$(shell grep -rlE 'importorskip..(torch|calibrary.losses)' tests))
 
-.PHONY: help demo test test-quick test-torch fuzz engines lint oldest bench study tutorials integrations docs wheel \
+.PHONY: help demo test test-quick test-torch test-plain fuzz engines lint oldest bench study tutorials integrations docs wheel \
   release-check clean
 
 help:
@@ -23,6 +24,7 @@ help:
 	@echo "make test          run the tests"
 	@echo "make test-quick    run a part of them in about two minutes, for people who change things"
 	@echo "make test-torch    run the tests that need PyTorch"
+	@echo "make test-plain    run golden values and common tests without numba"
 	@echo "make lint          check style, types and the direction of imports"
 	@echo "make docs          build the documentation into site/ and check its links"
 	@echo "make oldest        run the common tests on the oldest numpy, scipy and numba declared"
@@ -93,6 +95,16 @@ lint: $(VENV)-lint/.installed
 	$(VENV)-lint/bin/lint-imports
 	$(VENV)-lint/bin/python scripts/make_stubs.py --check
 
+# Without numba, as a plain `pip install calibrary` leaves it: golden values, common tests, and the plain forms.
+PLAIN_TESTS := $(shell find tests -name test_golden.py -o -name test_plain.py -o -name test_import.py)
+test-plain:
+	$(PYTHON) -m venv $(VENV)-plain
+	$(VENV)-plain/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)-plain/bin/python -m pip install --quiet pytest pytest-xdist hypothesis -e .
+	! $(VENV)-plain/bin/python -c "import numba" 2>/dev/null
+	$(PYTEST) $(VENV)-plain/bin/python -m pytest -n auto $(PLAIN_TESTS)
+	$(PYTEST) $(VENV)-plain/bin/python -m pytest -n auto --quick $(COMMON)
+
 # The oldest numpy, scipy and numba that pyproject declares.
 oldest:
 	$(PYTHON) -m venv $(VENV)-oldest
@@ -132,7 +144,7 @@ wheel:
 
 # One target after the other, also with make -j: they share the cores.
 release-check:
-	@set -e; for target in demo test lint oldest docs test-torch engines integrations fuzz tutorials wheel; do \
+	@set -e; for target in demo test lint oldest test-plain docs test-torch engines integrations fuzz tutorials wheel; do \
 	  started=$$(date +%s); echo "== make $$target"; $(MAKE) --no-print-directory $$target; \
 	  echo "== make $$target: ok in $$(($$(date +%s) - started)) s"; done
 	@echo "ready: tag the version (CONTRIBUTING.md, Releasing)"

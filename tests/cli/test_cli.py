@@ -137,6 +137,17 @@ def test_list_explain_recommend():
     assert "1. bs" in advised.stdout
 
 
+def test_the_cache_is_named_and_cleared(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    (tmp_path / "calibrary" / "old").mkdir(parents=True)
+    (tmp_path / "calibrary" / "old" / "loop.nbi").write_bytes(b"x" * 1000)
+    said = run("cache").stdout
+    assert str(tmp_path) in said
+    assert "1 file" in said
+    assert "0 files" in run("cache", "--clear").stdout
+    assert not (tmp_path / "calibrary").exists()
+
+
 def test_provenance_names_the_columns_and_the_command(tmp_path, monkeypatch):
     table = tmp_path / "p.csv"
     rng = np.random.default_rng(0)

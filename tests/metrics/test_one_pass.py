@@ -16,7 +16,7 @@ METRICS = [cal.expected_calibration_error, cal.brier_score, cal.negative_log_lik
 
 @pytest.fixture(autouse=True)
 def warm(monkeypatch):
-    monkeypatch.setitem(compiled._SPENT, "one pass", 1e9)
+    monkeypatch.setattr(compiled, "_STARTED", {"width_bins.add_residuals", "width_bins.of_class"})
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -76,8 +76,9 @@ def test_compiled_bins_of_equal_width_are_the_bins(n_bins, closed, monkeypatch):
     edges = np.repeat(np.arange(n_bins + 1) / n_bins, 20)
     c = np.concatenate((edges, np.nextafter(edges, 0), np.nextafter(edges, 1), rng.random(2000)))
     y = (rng.random(len(c)) < c).astype(int)
+    monkeypatch.setattr(compiled, "FORCED", False)
     plain = cal.expected_calibration_error(y, c, n_bins=n_bins, closed=closed)
-    monkeypatch.setitem(compiled._SPENT, "add_residuals", 1e9)
+    monkeypatch.setattr(compiled, "FORCED", True)
     assert cal.expected_calibration_error(y, c, n_bins=n_bins, closed=closed) == plain
 
 
@@ -113,9 +114,8 @@ def test_loops_give_the_same_number_compiled_and_plain(id, decimals, monkeypatch
     c = rng.beta(0.7, 0.6, 700).round(decimals)
     y, w = (rng.random(700) < c**1.5).astype(int), rng.integers(1, 4, 700)
     found = []
-    for spent in (-1e12, 1e12):
-        for loop in ("pool", "range_means", "range_deviations", "nearest_ranges", "cheapest_intervals"):
-            monkeypatch.setitem(compiled._SPENT, loop, spent)
+    for forced in (False, True):
+        monkeypatch.setattr(compiled, "FORCED", forced)
         found.append([cal.compute(id, y, c), cal.compute(id, y, c, sample_weight=w)])
     assert found[0] == found[1]
 
@@ -127,8 +127,8 @@ def test_local_fits_give_the_same_number_compiled_and_plain(options, decimals, m
     c = rng.beta(0.7, 0.6, 120).round(decimals)
     y, w = (rng.random(120) < c**1.5).astype(int), rng.integers(1, 4, 120)
     found = []
-    for spent in (-1e12, 1e12):
-        monkeypatch.setitem(compiled._SPENT, "few local fits", spent)
+    for forced in (False, True):
+        monkeypatch.setattr(compiled, "FORCED", forced)
         found.append([cal.compute("ici", y, c, **options), cal.compute("ici", y, c, sample_weight=w, **options)])
     assert found[0] == found[1]
 

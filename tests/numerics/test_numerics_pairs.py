@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
+from calibrary.numerics import compiled
 from calibrary.numerics.sums import pair_median
 from calibrary.numerics.sums.pair_median import median_distance, median_vector_distance
 from calibrary.numerics.sums.pairs import (
@@ -78,11 +79,12 @@ def brute_median(x, weights=None):
 
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("decimals", [1, 2, 17])
-@pytest.mark.parametrize("longest", [0, 1000], ids=["counting", "searching"])
-def test_counting_finds_the_median_of_the_full_list_to_the_last_bit(seed, decimals, longest, monkeypatch):
+@pytest.mark.parametrize("counting", [True, False], ids=["counting", "searching"])
+def test_counting_finds_the_median_of_the_full_list_to_the_last_bit(seed, decimals, counting, monkeypatch):
     monkeypatch.setattr(pair_median, "_LIST_ALL", 0)
     monkeypatch.setattr(pair_median, "_FEW_PAIRS", 3)
-    monkeypatch.setattr(pair_median, "LONG", longest)
+    monkeypatch.setattr(pair_median, "_FEW_POINTS", 0)
+    monkeypatch.setattr(compiled, "FORCED", counting)
     rng = np.random.default_rng(seed)
     x = np.round(rng.random(rng.integers(2, 60)), decimals)
     distinct, count = np.unique(x, return_counts=True)

@@ -7,6 +7,7 @@ import pytest
 
 import definitions
 from calibrary.kernels import KERNELS, reflected_gaussian
+from calibrary.numerics import compiled
 from calibrary.numerics.sums import gaussian as moment_sketch
 from calibrary.numerics.sums import windows as windowed
 from calibrary.numerics.sums.diffusion import Diffusion
@@ -66,6 +67,7 @@ def test_compiled_loops_agree_with_plain_ones(kind, monkeypatch):
     x = points(kind)
     v = np.random.default_rng(0).normal(size=len(x))
     plain = Cells(x, 0.05)
+    monkeypatch.setattr(compiled, "FORCED", True)
     monkeypatch.setattr(moment_sketch, "_VERY_MANY", 0)
     fast = Cells(x, 0.05, ascending=True)
     np.testing.assert_allclose(fast.moments(v), plain.moments(v), atol=1e-11)
@@ -145,7 +147,9 @@ def test_local_sums_continue_the_transform_to_minute_widths():
 @KINDS
 @pytest.mark.parametrize("h", [0.6, 0.02, 1e-3])
 @pytest.mark.parametrize("kernel", COMPACT, ids=lambda k: k.name)
-def test_windowed_moments_equal_direct_sums(kernel, kind, h, monkeypatch):
+@pytest.mark.parametrize("forced", [False, True], ids=["plain", "compiled"])
+def test_windowed_moments_equal_direct_sums(forced, kernel, kind, h, monkeypatch):
+    monkeypatch.setattr(compiled, "FORCED", forced)
     monkeypatch.setattr(windowed, "_DIRECT", 0)
     x = points(kind)
     rng = np.random.default_rng(1)

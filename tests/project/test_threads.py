@@ -101,6 +101,7 @@ COMMANDS = {
     "scan": ["scan", "f.csv", "--label", "y", "--prob", "p", "-o", "s.parquet"],
     "sql": ["sql", "--table", "t", "--label", "y", "--prob", "p"],
     "schema": ["schema"],
+    "cache": ["cache"],
     "recalibrate fit": ["recalibrate", "fit", "f.csv", "--prob", "p", "-o", "m.json"],
     "plan": ["plan", "--help"],
 }

@@ -16,6 +16,7 @@ from typing import IO, Annotated, NoReturn
 import typer
 
 import calibrary as cal
+from calibrary.base.numbers import counted, number
 from calibrary.cli import catalogue, plan, recalibrate, report, scan, single, study
 from calibrary.cli.shared import Resamples, err, out, plain, say
 
@@ -130,6 +131,26 @@ def show_schema() -> None:
     from calibrary.reporting.schema import schema
 
     sys.stdout.write(json.dumps(schema(), indent=1) + "\n")
+
+
+@app.command()
+def cache(
+    clear: Annotated[
+        bool, typer.Option("--clear", help="Remove what is kept; it is compiled again when needed.")
+    ] = False,
+) -> None:
+    """Where compiled loops are kept, and how much is kept there; `calibrary cache --clear` removes it."""
+    from calibrary.numerics.compiled import available
+    from calibrary.numerics.compiled import cache as kept
+
+    if clear:
+        kept.clear()
+    files, size = kept.size()
+    out.print(
+        plain(f"{kept.root()}: {counted(files, 'file')}, {number(size / 1e6)} MB of compiled loops"), soft_wrap=True
+    )
+    if not available():
+        out.print(plain("numba is not installed: everything is computed without it (pip install 'calibrary[fast]')"))
 
 
 @app.command()

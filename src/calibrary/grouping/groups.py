@@ -110,7 +110,12 @@ class Groups:
     @once
     def _residuals(self) -> Array:
         view = self.view
-        if self._equal_width and view.n > FEW and view.w is None and worth_compiling("add_residuals", 0.007 * view.n):
+        if (
+            self._equal_width
+            and view.n > FEW
+            and view.w is None
+            and worth_compiling("width_bins.add_residuals", 0.007 * view.n)
+        ):
             return self._residuals_of_equal_widths()
         return self._sums(lambda c, y: np.subtract(y, c))
 

@@ -11,6 +11,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.numerics.compiled import compiled, worth_compiling
 from calibrary.numerics.compiled.nearest import nearest_ranges
+from calibrary.numerics.compiled.sliding import sliding_error
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Windows:
     @once
     def deviation(self) -> Array:
         """Mean over each window of |its mean label - the row's own confidence|."""
-        if worth_compiling("range_deviations", 0.1 * len(self)):
+        if worth_compiling("ranges.range_deviations", 0.1 * len(self)):
             from calibrary.numerics.compiled.ranges import range_deviations
         else:
             range_deviations = _range_deviations
@@ -81,7 +82,7 @@ class Windows:
         return self.c if self.w is None else self.w * self.c
 
     def _mean(self, x: Array) -> Array:
-        if worth_compiling("range_means", 0.02 * len(self)):
+        if worth_compiling("ranges.range_means", 0.02 * len(self)):
             from calibrary.numerics.compiled.ranges import range_means
         else:
             range_means = _range_means
@@ -137,11 +138,13 @@ class CopyWindows:
 
     def mean_error(self, inner: str, last: bool = True) -> float:
         """Mean over the windows of their distance between label and confidence, with or without the last window."""
-        from calibrary.numerics.compiled.ranges import sliding_error
-
         number = self.number - (not last)
         label, moment = prefix_sums(self.wy), prefix_sums(self.w * self.c)
-        total = sliding_error(self.c, self.below, label, moment, self.size, number - 1.0, inner == "bin")
+        columns = (self.c, self.below, label, moment)
+        fast = worth_compiling("sliding.sliding_error", 5.0 * len(self.c))
+        c, below, label_sums, moments = columns if fast else (column.tolist() for column in columns)
+        error = compiled(sliding_error) if fast else sliding_error
+        total = error(c, below, label_sums, moments, self.size, number - 1.0, inner == "bin")
         return float(total / number)
 
 
@@ -185,7 +188,7 @@ def nearest_windows(view: Predictions, k: int | None = None) -> Windows:
     w = None if view.w is None and len(ties.c) == view.n else ties.w
     below = _below(w, len(ties.c))
     need = min(k + 1.0, view.total * (1 - 1e-12))
-    if worth_compiling("nearest_ranges", 2.0 * len(ties.c)):
+    if worth_compiling("nearest.nearest_ranges", 1.0 * len(ties.c)):
         first, last = compiled(nearest_ranges)(ties.c, below, need, 1e-12)
     else:
         first, last = nearest_ranges(ties.c.tolist(), below.tolist(), need, 1e-12)

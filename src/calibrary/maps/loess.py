@@ -10,6 +10,7 @@ from calibrary.base.errors import one_of
 from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit
+from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.smooth.loess import cell_vertices, hermite, local_polynomial, nearest_window, row_of
 
 #: Targets where the sorted walk may have lost more than this factor of machine precision are fitted one by one.
@@ -115,7 +116,8 @@ class Loess(CalibrationMap):
         return self._direct(x)
 
     def _direct(self, targets: Array) -> Array:
-        if len(targets) <= _FEW_TARGETS:
+        pairs = len(targets) * len(self.x_)
+        if len(targets) <= _FEW_TARGETS or not worth_compiling("loess.local_polynomials", 0.05 * pairs, 4.0):
             return self._local(targets)[0]
         from calibrary.numerics.compiled.loess import local_polynomials
 

@@ -19,7 +19,9 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit
 from calibrary.numerics.draw import shuffled_as_published
+from calibrary.numerics.solve.knots import search_knots
 from calibrary.numerics.solve.newton import minimize_nearby
+from calibrary.numerics.solve.polygons import LogitPolygonLoss, PolygonLoss
 
 _RIDGE = 1e-8
 _GROUPS, _MANY_GROUPS = 50, 2000
@@ -178,13 +180,10 @@ def _folds(n: int, n_folds: int, rng: Any) -> Indices:
 
 
 def _search(groups: _Rows, k: int, *, logistic: bool) -> Array:
-    from calibrary.numerics.solve.knots import search_knots
-
     candidates = np.unique(groups.x[1:-1])
     if not logistic:
         candidates = candidates[(candidates > 0.0) & (candidates < 1.0)]
-    knots: Array = search_knots(groups.x, groups.y, groups.w, candidates, k - 1, logistic)
-    return knots
+    return search_knots(groups.x, groups.y, groups.w, candidates, k - 1, logistic)
 
 
 @dataclass(frozen=True)
@@ -243,7 +242,10 @@ class PiecewiseLinear(_Piecewise):
         edge = 1e-12 if self.loss == "log" else 0.0
         v = 0.02 + 0.96 * knots
         for data in (groups, *rows.coarser, rows):  # the optimum of few groups, kept off the bounds, is a good start
-            loss = _PolygonLoss(data, knots, self.loss)
+            # confidences of 1 belong to the last piece
+            start = np.concatenate(([0], data.x.searchsorted(knots[1:-1]), [len(data.x)]))
+            ridge, share = (_RIDGE if self.loss == "log" else 2.0 * _RIDGE), data.w / data.w.sum()
+            loss = PolygonLoss(data.x, data.y, share, start, knots, ridge, self.loss == "log")
             v = minimize_nearby(loss, np.clip(v, 0.001, 0.999), edge, 1.0 - edge)
         return Polygon(knots, v)
 
@@ -254,37 +256,6 @@ class PiecewiseLinear(_Piecewise):
                 "one segment from 0 to 1 is at its bounds: it cannot be steeper than the identity, so under-confidence "
                 "stays invisible; use ece_pl3 or segments=2"
             )
-
-
-@dataclass(frozen=True)
-class _PolygonLoss:
-    """Mean loss of the polygon with these knots as a function of its values there, with the ridge."""
-
-    rows: _Rows
-    knots: Array
-    loss: str
-
-    @once
-    def _known(self) -> tuple[Any, ...]:
-        # confidences of 1 belong to the last piece
-        start = np.concatenate(([0], self.rows.x.searchsorted(self.knots[1:-1]), [len(self.rows.x)]))
-        return self.rows.x, self.rows.y, self.rows.w / self.rows.w.sum(), start, self.knots
-
-    @property
-    def _settings(self) -> tuple[float, bool]:
-        return (_RIDGE, True) if self.loss == "log" else (2.0 * _RIDGE, False)
-
-    def value(self, v: Array) -> float:
-        from calibrary.numerics.compiled.polygons import polygon_loss
-
-        return float(polygon_loss(*self._known, v, *self._settings))
-
-    def derivatives(self, v: Array) -> tuple[Array, Array]:
-        from calibrary.numerics.compiled.polygons import polygon_derivatives
-
-        gradient, hessian = np.empty(len(v)), np.empty((len(v), len(v)))
-        polygon_derivatives(*self._known, v, *self._settings, gradient, hessian)
-        return gradient, hessian
 
 
 @dataclass
@@ -311,30 +282,7 @@ class PiecewiseLinearLogit(_Piecewise):
         theta = np.zeros(len(knots) + 2)
         theta[1] = 1.0
         for data in (groups, *rows.coarser, rows):  # the optimum of few groups is a good place to start
-            theta = minimize_nearby(_LogitPolygonLoss(data, knots), theta)
+            start = np.concatenate(([0], data.x.searchsorted(knots), [len(data.x)]))
+            share = data.w / data.w.sum()
+            theta = minimize_nearby(LogitPolygonLoss(data.x, data.y, share, start, knots, _RIDGE), theta)
         return LogitPolygon(knots, theta)
-
-
-@dataclass(frozen=True)
-class _LogitPolygonLoss:
-    """Mean log loss of the polygon in log odds as a function of its coefficients, with the ridge."""
-
-    rows: _Rows
-    knots: Array
-
-    @once
-    def _known(self) -> tuple[Any, ...]:
-        start = np.concatenate(([0], self.rows.x.searchsorted(self.knots), [len(self.rows.x)]))
-        return self.rows.x, self.rows.y, self.rows.w / self.rows.w.sum(), start, self.knots
-
-    def value(self, theta: Array) -> float:
-        from calibrary.numerics.compiled.polygons import logit_polygon_loss
-
-        return float(logit_polygon_loss(*self._known, theta, _RIDGE))
-
-    def derivatives(self, theta: Array) -> tuple[Array, Array]:
-        from calibrary.numerics.compiled.polygons import logit_polygon_derivatives
-
-        gradient, hessian = np.empty(len(theta)), np.empty((len(theta), len(theta)))
-        logit_polygon_derivatives(*self._known, theta, _RIDGE, gradient, hessian)
-        return gradient, hessian

@@ -369,8 +369,9 @@ def test_skipping_partitions_changes_no_digit_of_the_interval_error(seed):
 
 def test_the_interval_error_of_many_rows_is_the_plain_programme(monkeypatch):
     y, c = sample(6000)
+    monkeypatch.setattr("calibrary.numerics.compiled.FORCED", True)
     fast = cal.interval_calibration_error(y, c)
-    monkeypatch.setattr("calibrary.metrics.bins.interval.worth_compiling", lambda loop, cost: cost < 0)
+    monkeypatch.setattr("calibrary.numerics.compiled.FORCED", False)
     assert cal.interval_calibration_error(y, c) == fast
 
 

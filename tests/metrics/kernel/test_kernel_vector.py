@@ -10,6 +10,7 @@ import calibrary as cal
 import definitions
 from calibrary.kernels import LOO_GRID, median_bandwidth
 from calibrary.metrics.kernel.stein import stein_features
+from calibrary.numerics import compiled
 from calibrary.numerics.sums import pair_matrix, tile_median
 from calibrary.numerics.sums import tiles as pair_tiles
 from calibrary.numerics.sums.dirichlet import leave_one_out_shares
@@ -29,11 +30,12 @@ def problem(n=60, k=4, seed=0, ends=True):
     return y, p
 
 
-@pytest.fixture
-def always_compiled(monkeypatch):
-    """Small problems take the way of large ones: compiled tiles, several of them."""
+@pytest.fixture(params=[False, True], ids=["plain", "compiled"])
+def always_compiled(monkeypatch, request):
+    """Small problems take the way of large ones: several tiles, compiled or plain."""
     from calibrary.numerics.sums import dirichlet as dirichlet_kernel
 
+    monkeypatch.setattr(compiled, "FORCED", request.param)
     monkeypatch.setattr(pair_tiles, "FEW_PAIRS", 0)
     monkeypatch.setattr(dirichlet_kernel, "FEW_VALUES", 0)
     monkeypatch.setattr(pair_tiles, "TILE_SIDE", 48)

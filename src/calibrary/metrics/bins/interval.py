@@ -13,10 +13,12 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping.windows import prefix_sums
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
-from calibrary.numerics.compiled import LONG, worth_compiling
+from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.draw import generator
 
 _LENSES = ("binary", "top-label", "class-wise")
+#: Starts of intervals that are judged together.
+_BLOCK = 256
 
 
 def _least_width(options: Mapping[str, Any], k: int) -> tuple[float, float]:
@@ -222,7 +224,7 @@ def interval_calibration_error(view: Predictions, **common: Unpack[Common]) -> f
     weight = np.concatenate(([0.0], np.cumsum(ties.w)))
     residual = np.concatenate(([0.0], np.cumsum(ties.wy - ties.w * ties.c)))
     m = len(ties.c)
-    if worth_compiling("cheapest_intervals", m * (10.0 + 0.003 * m)):
+    if worth_compiling("intervals.cheapest_intervals", m * (10.0 + min(0.003 * m, 20.0))):
         from calibrary.numerics.compiled.intervals import cheapest_intervals
     else:
         cheapest_intervals = _cheapest_intervals
@@ -232,9 +234,27 @@ def interval_calibration_error(view: Predictions, **common: Unpack[Common]) -> f
 def _cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:
     """Smallest sum of |residual| + weight * width over all cuts of ascending values into intervals."""
     best = np.zeros(len(value) + 1)
+    rising, falling = [np.inf], [np.inf]  # no start up to the end of a block costs less: see the compiled form
     for j in range(1, len(value) + 1):  # best[j]: the first j values; the last interval starts at value i
-        width = value[j - 1] - value[:j]
-        best[j] = (best[:j] + np.abs(residual[j] - residual[:j]) + (weight[j] - weight[:j]) * width).min()
+        stop, lowest = j, np.inf
+        here, at, mass = value[j - 1], residual[j], weight[j]
+        while stop > 0:
+            first = (stop - 1) // _BLOCK * _BLOCK
+            some = slice(first, stop)
+            cost = best[some] + np.abs(at - residual[some]) + (mass - weight[some]) * (here - value[some])
+            lowest = min(lowest, cost.min())
+            block, stop = first // _BLOCK, first
+            if (
+                stop
+                and max(rising[block] + at, falling[block] - at) + (mass - weight[stop]) * (here - value[stop])
+                >= lowest
+            ):
+                break
+        best[j] = lowest
+        if j % _BLOCK == 0:
+            some = slice(j - _BLOCK, j)
+            rising.append(min(rising[-1], float((best[some] - residual[some]).min())))
+            falling.append(min(falling[-1], float((best[some] + residual[some]).min())))
     return float(best[-1])
 
 
@@ -259,7 +279,7 @@ def _random_interval_error(
         shifts = rng.uniform(0.0, width, whole("n_resamples", n_resamples))
         return float(np.mean([_interval_sum(c, below, width, t) for t in shifts])) / view.total
     # bins [t, t + width) for every t: their sums are differences of the cumulative residual
-    if len(c) > LONG:
+    if worth_compiling("variation.window_variation", 0.15 * len(c)):
         from calibrary.numerics.compiled.variation import window_variation
     else:
         window_variation = _window_variation

@@ -14,9 +14,12 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups, group
 from calibrary.grouping.edges import whole
 from calibrary.grouping.simplex import SimplexCells, nested_cells
+from calibrary.grouping.windows import prefix_sums
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
+from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.draw import batches, generator, label_counts, rows_with_labels
+from calibrary.numerics.sums.segment_sums import segment_sums
 
 
 @metric(
@@ -271,7 +274,27 @@ class _Cells:
 
     def estimates(self, count: Array, label_count: Array) -> Array:
         """(replicates, scales) estimates from the rows (R, A) and labels (R, A, J) of every atom."""
-        from calibrary.numerics.compiled.nested_cells import off_diagonal_sums
-
+        if worth_compiling("nested_cells.off_diagonal_sums", 0.03 * label_count.size):
+            from calibrary.numerics.compiled.nested_cells import off_diagonal_sums
+        else:
+            off_diagonal_sums = _off_diagonal_sums
         sums: Array = off_diagonal_sums(count, label_count, self.p, self.first, self.last, self.level_ends)
         return sums / self.total
+
+
+def _off_diagonal_sums(n: Array, k: Array, p: Array, first: Indices, last: Indices, level_ends: Indices) -> Array:
+    """The sums of :func:`calibrary.numerics.compiled.nested_cells.off_diagonal_sums`, by numpy."""
+    out = np.empty((len(k), len(level_ends)))
+    bounds = np.concatenate(([0], level_ends))
+    for r in range(len(k)):
+        row = n[r if len(n) > 1 else 0]
+        x = row[:, None] * p - k[r]
+        own = (row[:, None] * p * p + k[r] * (1.0 - 2.0 * p)).sum(axis=1)
+        by_itself = np.divide((x * x).sum(axis=1) - own, row, out=np.zeros(len(p)), where=row > 0.0)
+        alone, drawn, squares = prefix_sums(by_itself), prefix_sums(row), prefix_sums(own)
+        sums = np.concatenate((np.zeros((1, x.shape[1])), np.cumsum(x, axis=0)))
+        both = ((sums[last] - sums[first]) ** 2).sum(axis=1) - (squares[last] - squares[first])
+        size = drawn[last] - drawn[first]
+        of_cell = np.divide(both, size, out=np.zeros(len(first)), where=size > 0.0) - (alone[last] - alone[first])
+        out[r] = alone[-1] + segment_sums(of_cell, bounds)
+    return out

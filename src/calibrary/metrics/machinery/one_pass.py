@@ -22,7 +22,7 @@ def plain_arrays(y: Any, c: Any) -> bool:
     return (
         type(y) is np.ndarray and type(c) is np.ndarray and c.dtype == _FLOAT and y.dtype in _LABELS
         and c.ndim == 1 and y.shape == c.shape and c.flags.c_contiguous and y.flags.c_contiguous and len(c) > 0
-        and worth_compiling("one pass", 20.0 + 0.01 * len(c))
+        and worth_compiling("width_bins.add_residuals", 20.0 + 0.01 * len(c))
     )  # fmt: skip
 
 
@@ -32,5 +32,5 @@ def plain_classes(y: Any, p: Any) -> bool:
         type(y) is np.ndarray and type(p) is np.ndarray and p.dtype == _FLOAT and y.dtype == _NUMBERS
         and p.ndim == 2 and y.ndim == 1 and len(y) == len(p) > 0 and p.shape[1] > 2
         and p.flags.c_contiguous and y.flags.c_contiguous
-        and worth_compiling("one pass", 40.0 + 0.005 * p.size)
+        and worth_compiling("width_bins.of_class", 40.0 + 0.005 * p.size)
     )  # fmt: skip

@@ -21,13 +21,15 @@ from calibrary.grouping.segments import Partition, columns_of, partitions
 from calibrary.metrics.machinery.declare import TestResult, calibration_test, metric
 from calibrary.metrics.machinery.entry import Averaged
 from calibrary.metrics.machinery.literature import cited
-from calibrary.numerics.compiled import LONG
+from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.draw import redrawn_labels
 from calibrary.numerics.laws.brownian import brownian_range_sf
 
 #: Redrawn residuals handled at a time, and draws that one pass takes side by side.
 _BLOCK = 1_000_000
 _SIDE_BY_SIDE = 16
+#: Rows from which a compiled loop is faster than sums of whole arrays.
+_MANY = 5000
 
 _FACTS: dict[str, Any] = {
     "status": "emerging",
@@ -352,7 +354,8 @@ class Walks:
 
     def of(self, residual: Array) -> tuple[Array, Array]:
         """The same for rows of (weighted) residuals in the order of confidence: one row for each draw."""
-        if len(residual) > 1 and residual.shape[1] > LONG:
+        work = 0.02 * residual.size * len(self.splits)
+        if len(residual) > 1 and residual.shape[1] > _MANY and worth_compiling("segment_walks.segment_walks", work):
             return self._side_by_side(residual)
         found = [split.walks(residual) for split in self.splits]
         return np.hstack([span for span, _ in found]), np.hstack([total for _, total in found])

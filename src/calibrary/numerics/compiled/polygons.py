@@ -94,10 +94,10 @@ def polygon_derivatives(
 ) -> None:  # fmt: skip
     """Gradient and Hessian of :func:`polygon_loss`, written into the arrays given."""
     m = len(knots)
-    hessian[:] = 0.0
     for j in range(m):
         gradient[j] = ridge * (v[j] - knots[j])
-        hessian[j, j] = ridge
+        for k in range(m):
+            hessian[j, k] = ridge if j == k else 0.0
     for j in range(m - 1):
         left, width = knots[j], knots[j + 1] - knots[j]
         if log:

@@ -100,7 +100,7 @@ def _few(
     """All fits to few rows: one loop, plain or compiled, since a call of numpy takes longer than its numbers."""
     value, slope = np.empty(len(targets)), np.empty(len(targets))
     weights = np.ones(len(x)) if w is None else w
-    if worth_compiling("few local fits", 1.0 * len(x) * len(targets)):
+    if worth_compiling("loess._loop", 0.5 * len(x) * len(targets)):
         columns = np.empty((2, len(x)))
         compiled(_loop)(x, y, weights, targets, q, degree, stretch, columns[0], columns[1], value, slope)
         return value, slope

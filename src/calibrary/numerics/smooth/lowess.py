@@ -7,12 +7,14 @@ from bisect import bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.numerics.compiled import LONG
+from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.smooth.loess import nearest_window, stand_ins
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+#: Rows from which the windows' sums are taken of fewer points, or by a compiled loop.
+_LONG = 5000
 #: Entries of a table of points and rows handled at once: temporaries stay in the cache, and BLAS starts no threads.
 _BLOCK = 8192
 
@@ -26,13 +28,13 @@ def lowess(x: Array, y: Array, w: Array | None, span: float, delta: float) -> tu
     h = np.maximum(points - x[first], x[np.minimum(first + size, n) - 1] - points)
     flat = 0.001 * (x[-1] - x[0])
     weights = np.stack((np.ones(n), y) if w is None else (w, w * y), axis=1)
-    if n > max(LONG, 200 * len(points)):  # the tricube weight is a polynomial between these places
+    if n > max(_LONG, 200 * len(points)):  # the tricube weight is a polynomial between these places
         cuts = [x.searchsorted(points - r * h, "left") for r in (0.999, 0.001, 0.0)]
         cuts += [x.searchsorted(points + r * h, "right") for r in (0.001, 0.999)]
         x, weights = stand_ins(x, weights, np.concatenate(cuts))
     w, wy = np.ascontiguousarray(weights.T)
     start, stop = x.searchsorted(points - 0.999 * h, "left"), x.searchsorted(points + 0.999 * h, "right")
-    if n > LONG:
+    if n > _LONG and worth_compiling("lowess.window_sums", 0.015 * float((stop - start).sum())):
         from calibrary.numerics.compiled.lowess import window_sums
     else:
         window_sums = _window_sums
@@ -62,6 +64,17 @@ def _window_sums(x: Array, w: Array, wy: Array, t: Array, h: Array, start: Indic
     """
     sums = np.empty((5, len(t)))
     scale = 1.0 / np.where(h > 0.0, h, 1.0)
+    if len(x) > _BLOCK:  # one window at a time, without what lies outside
+        for j, (first, last) in enumerate(zip(start.tolist(), stop.tolist(), strict=True)):
+            inside = slice(first, last)
+            u = (x[inside] - t[j]) * scale[j]
+            a = np.abs(u)
+            k = 1.0 - a * a * a
+            k *= k * k
+            k[a <= 0.001] = 1.0
+            ku = k * u
+            sums[:, j] = k @ w[inside], ku @ w[inside], (ku * u) @ w[inside], k @ wy[inside], ku @ wy[inside]
+        return sums
     row = np.arange(len(x))
     step = max(1, _BLOCK // len(x))
     for i in range(0, len(t), step):

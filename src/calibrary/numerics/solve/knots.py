@@ -2,163 +2,68 @@
 
 Data are a few groups (mean x, mean y, weight summing to one). A set of knots is judged by the smallest squared error
 of the continuous curve through [0, 1], or by the smallest log loss of the logistic curve, each with a small ridge
-towards the identity.
+towards the identity. All places that one knot can move to are judged at once.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calibrary.numerics.compiled import jit
-from calibrary.numerics.compiled.polygons import logit_polygon_derivatives, logit_polygon_loss
+from calibrary.numerics.compiled import worth_compiling
+
+Array = NDArray[np.float64]
 
 _RIDGE = 1e-8
+#: Losses nearer to each other than this are equal: the first of the knots is taken.
+_EQUAL = 1e-13
+#: A Newton step that promises less than this tells the loss at its end; one that promises less than the second tells
+#: how low the loss can come.
+_NOTHING, _NEAR = 1e-14, 1e-2
+#: Microseconds for each place that a knot is tried at, in each sweep.
+_SQUARED, _LOGISTIC = 4.0, 16.0
 
 
-@jit
-def _squared_error(x: Any, y: Any, weight: Any, knots: Any, n_knots: int, work: Any) -> Any:
-    """Least squares of the hat functions with these inner knots: a tridiagonal system, rows of ``work``."""
-    m = n_knots + 2
-    t, diagonal, beside, v = work[0], work[1], work[2], work[3]
-    for k in range(m):
-        t[k] = 0.0 if k == 0 else 1.0 if k == m - 1 else knots[k - 1]
-        diagonal[k], beside[k], v[k] = _RIDGE, 0.0, _RIDGE * t[k]
-    j = 0
-    for i in range(len(x)):
-        while j < m - 2 and x[i] > t[j + 1]:
-            j += 1
-        s = (x[i] - t[j]) / (t[j + 1] - t[j])
-        diagonal[j] += weight[i] * (1.0 - s) * (1.0 - s)
-        diagonal[j + 1] += weight[i] * s * s
-        beside[j] += weight[i] * s * (1.0 - s)
-        v[j] += weight[i] * (1.0 - s) * y[i]
-        v[j + 1] += weight[i] * s * y[i]
-    for k in range(1, m):
-        factor = beside[k - 1] / diagonal[k - 1]
-        diagonal[k] -= factor * beside[k - 1]
-        v[k] -= factor * v[k - 1]
-    v[m - 1] /= diagonal[m - 1]
-    for k in range(m - 2, -1, -1):
-        v[k] = (v[k] - beside[k] * v[k + 1]) / diagonal[k]
-    total = 0.0
-    j = 0
-    for i in range(len(x)):
-        while j < m - 2 and x[i] > t[j + 1]:
-            j += 1
-        s = (x[i] - t[j]) / (t[j + 1] - t[j])
-        gap = y[i] - (1.0 - s) * v[j] - s * v[j + 1]
-        total += weight[i] * gap * gap
-    for k in range(m):
-        total += _RIDGE * (v[k] - t[k]) * (v[k] - t[k])
-    return total
-
-
-@jit
-def _solve(hessian: Any, gradient: Any, p: int, step: Any) -> None:
-    """Cholesky factor in place of the lower triangle, then two triangular systems."""
-    for j in range(p):
-        for k in range(j + 1):
-            total = hessian[j, k]
-            for i in range(k):
-                total -= hessian[j, i] * hessian[k, i]
-            hessian[j, k] = math.sqrt(max(total, 1e-30)) if j == k else total / hessian[k, k]
-    for j in range(p):
-        total = gradient[j]
-        for i in range(j):
-            total -= hessian[j, i] * step[i]
-        step[j] = total / hessian[j, j]
-    for j in range(p - 1, -1, -1):
-        total = step[j]
-        for i in range(j + 1, p):
-            total -= hessian[i, j] * step[i]
-        step[j] = total / hessian[j, j]
-
-
-@jit
-def _newton_step(x: Any, y: Any, weight: Any, start: Any, knots: Any, b: Any, step: Any, hessian: Any) -> float:
-    """The step of Newton's method at b, and by how much it promises to lower the loss (twice)."""
-    gradient = np.empty(len(b))
-    logit_polygon_derivatives(x, y, weight, start, knots, b, _RIDGE, gradient, hessian)
-    _solve(hessian, gradient, len(b), step)
-    drop = 0.0
-    for j in range(len(b)):
-        drop += step[j] * gradient[j]
-    return drop
-
-
-@jit
-def _log_loss(x: Any, y: Any, weight: Any, knots: Any, b: Any) -> Any:
-    """Smallest log loss of logit q = b0 + b1 x + sum b_j (x - t_j)+, found from b, which is replaced by where it is."""
-    start = np.zeros(len(knots) + 2, dtype=np.int64)
-    start[1:-1] = np.searchsorted(x, knots)
-    start[-1] = len(x)
-    step, last, hessian = np.empty(len(b)), np.inf, np.empty((len(b), len(b)))
-    near = b.copy()
-    for _ in range(100):
-        drop = _newton_step(x, y, weight, start, knots, near, step, hessian)
-        if not drop <= 0.5 * last:  # b was not near: begin again, with care
-            break
-        near -= step
-        last = drop
-        if drop < 1e-14:
-            b[:] = near
-            return logit_polygon_loss(x, y, weight, start, knots, b, _RIDGE)
-    b[:] = 0.0
-    b[1] = 1.0
-    value = logit_polygon_loss(x, y, weight, start, knots, b, _RIDGE)
-    for _ in range(100):
-        drop = _newton_step(x, y, weight, start, knots, b, step, hessian)
-        size = 1.0
-        while True:
-            trial = b - size * step
-            new = logit_polygon_loss(x, y, weight, start, knots, trial, _RIDGE)
-            if new <= value - 1e-4 * size * drop or size * drop <= 1e-15:
-                break
-            size *= 0.5
-        if new < value:
-            value = new
-            b[:] = trial
-        if drop < 1e-14:
-            break
-    return value
-
-
-@jit
-def search_knots(x: Any, y: Any, weight: Any, candidates: Any, n_knots: int, logistic: bool) -> Any:
+def search_knots(x: Array, y: Array, weight: Array, candidates: Array, n_knots: int, logistic: bool) -> Array:
     """The knots found by cyclic exchange among the candidates, from evenly spread ones."""
     n = len(candidates)
     if n <= n_knots:
         return candidates.copy()
-    work = np.empty((4, n_knots + 2))
-    position = np.empty(n_knots, dtype=np.int64)
-    knots = np.empty(n_knots)
+    if n_knots == 0:
+        return np.empty(0)
+    sweeps = 4.0 + n_knots
+    if worth_compiling("knots.search_knots", sweeps * n * (_LOGISTIC if logistic else _SQUARED), 10.0):
+        from calibrary.numerics.compiled.knots import search_knots as fast
+
+        found: Array = fast(x, y, weight, candidates, n_knots, logistic)
+        return found
+    judge = _LogLoss(x, y, weight, n_knots) if logistic else _SquaredError(x, y, weight)
+    return _exchanged(judge, candidates, n_knots)
+
+
+def _exchanged(judge: Callable[[Array, float], list[float]], candidates: Array, n_knots: int) -> Array:
+    n = len(candidates)
+    position: list[int] = []
     for i in range(n_knots):
         at = math.floor((i + 1) * (n + 1) / (n_knots + 1) + 0.5) - 1
         at = min(max(at, i), n - n_knots + i)
-        position[i] = at if i == 0 else max(at, position[i - 1] + 1)
-        knots[i] = candidates[position[i]]
-    b = np.zeros(n_knots + 2)
-    b[1] = 1.0
-    if logistic:
-        current = _log_loss(x, y, weight, knots, b)
-    else:
-        current = _squared_error(x, y, weight, knots, n_knots, work)
+        position.append(at if i == 0 else max(at, position[-1] + 1))
+    knots = candidates[position]
+    current = judge(knots[None, :], math.inf)[0]
     for _ in range(50):
         moved = False
         for i in range(n_knots):
             low = position[i - 1] + 1 if i > 0 else 0
             high = position[i + 1] if i < n_knots - 1 else n
+            trial = np.repeat(knots[None, :], high - low, axis=0)
+            trial[:, i] = candidates[low:high]
             best, lowest = position[i], current
-            for at in range(low, high):
-                knots[i] = candidates[at]
-                if logistic:
-                    value = _log_loss(x, y, weight, knots, b)  # neighbouring knots have neighbouring curves
-                else:
-                    value = _squared_error(x, y, weight, knots, n_knots, work)
-                if value < lowest:
+            for at, value in enumerate(judge(trial, current), low):
+                if value < lowest - _EQUAL:
                     best, lowest = at, value
             if lowest < current - 1e-12:
                 position[i], current, moved = best, lowest, True
@@ -166,3 +71,122 @@ def search_knots(x: Any, y: Any, weight: Any, candidates: Any, n_knots: int, log
         if not moved:
             break
     return knots
+
+
+class _SquaredError:
+    """Least squares of the hat functions with each row of inner knots: tridiagonal systems, side by side."""
+
+    def __init__(self, x: Array, y: Array, weight: Array) -> None:
+        self.x, self.y, self.weight = x, y, weight
+
+    def __call__(self, knots: Array, lowest: float) -> list[float]:
+        size, k = knots.shape
+        m = k + 2
+        t = np.empty((size, m))
+        t[:, 0], t[:, 1:-1], t[:, -1] = 0.0, knots, 1.0
+        # a row at a knot belongs to the piece before it
+        before = self.x.searchsorted(knots, "right")
+        mark = np.zeros((size, len(self.x) + 1), dtype=np.int64)
+        np.add.at(mark, (np.repeat(np.arange(size), k), before.ravel()), 1)
+        at = np.cumsum(mark[:, :-1], axis=1) + m * np.arange(size)[:, None]
+        flat = t.ravel()
+        left = flat[at]
+        s = (self.x - left) / (flat[at + 1] - left)
+        r = 1.0 - s
+        ws, wr = self.weight * s, self.weight * r
+        place = at.ravel()
+
+        def summed(values: Array) -> Any:
+            return np.bincount(place, values.ravel(), size * m).reshape(size, m)
+
+        diagonal, beside, v = _RIDGE + summed(wr * r), summed(ws * r), _RIDGE * t + summed(wr * self.y)
+        diagonal[:, 1:] += summed(ws * s)[:, :-1]
+        v[:, 1:] += summed(ws * self.y)[:, :-1]
+        v = _tridiagonal(diagonal.T.copy(), beside.T.copy(), v.T.copy()).T.copy()
+        height = v.ravel()
+        gap = self.y - r * height[at] - s * height[at + 1]
+        losses: list[float] = ((gap * gap) @ self.weight + _RIDGE * ((v - t) ** 2).sum(axis=1)).tolist()
+        return losses
+
+
+def _tridiagonal(diagonal: Array, beside: Array, v: Array) -> Array:
+    """Solutions of symmetric tridiagonal systems, one in each column."""
+    m = len(diagonal)
+    for k in range(1, m):
+        factor = beside[k - 1] / diagonal[k - 1]
+        diagonal[k] -= factor * beside[k - 1]
+        v[k] -= factor * v[k - 1]
+    v[m - 1] /= diagonal[m - 1]
+    for k in range(m - 2, -1, -1):
+        v[k] = (v[k] - beside[k] * v[k + 1]) / diagonal[k]
+    return v
+
+
+class _LogLoss:
+    """Smallest log loss of logit q = b0 + b1 x + sum b_j (x - t_j)+ for each row of knots.
+
+    Newton's method on all of them, from the best curve so far, bent at their own knots. A row of knots that cannot come
+    below ``lowest`` is given up (its loss is infinite): most are, after a step or two.
+    """
+
+    def __init__(self, x: Array, y: Array, weight: Array, n_knots: int) -> None:
+        self.x, self.y, self.weight = x, y, weight
+        self.identity = np.zeros(n_knots + 2)
+        self.identity[1] = 1.0
+        self.line = np.stack((np.ones(len(x)), x))
+        self.eta = x  # the best curve so far, at x
+
+    def __call__(self, knots: Array, lowest: float) -> list[float]:
+        size, k = knots.shape
+        design = np.empty((size, k + 2, len(self.x)))
+        design[:, :2] = self.line
+        np.maximum(self.x - knots[:, :, None], 0.0, out=design[:, 2:])
+        open_, b = np.arange(size), self._start(knots)
+        losses, before = np.full(size, math.inf), np.full(size, math.inf)
+        known, way, share = b, np.zeros_like(b), np.ones(size)
+        for _ in range(200):
+            eta, value, step, drop = self._step(design, b)
+            rises = value > before + _NOTHING
+            share = np.where(rises, 0.5 * share, 1.0)
+            known, way = np.where(rises[:, None], known, b), np.where(rises[:, None], way, step)
+            before = np.where(rises, before, value)
+            lost = ~rises & (drop < _NEAR) & (value - drop > lowest)
+            done = ~rises & ~lost & (drop < _NOTHING)
+            if done.any():
+                losses[open_[done]] = (value - 0.5 * drop)[done]
+                best = int(np.argmin(np.where(done, value, math.inf)))
+                if value[best] < lowest:
+                    lowest, self.eta = float(value[best]), eta[best]
+            kept = ~(lost | done)
+            if not kept.any():
+                break
+            if not kept.all():
+                design, open_, known, way = design[kept], open_[kept], known[kept], way[kept]
+                before, share = before[kept], share[kept]
+            b = known - share[:, None] * way
+        found: list[float] = losses.tolist()
+        return found
+
+    def _start(self, knots: Array) -> Array:
+        """Coefficients of the curve through the best one at the ends and at the knots."""
+        ends = np.broadcast_to(self.x[[0, -1]], (len(knots), 2))
+        nodes = np.concatenate((ends[:, :1], knots, ends[:, 1:]), axis=1)
+        height = np.interp(nodes, self.x, self.eta)
+        slope = np.diff(height, axis=1) / np.diff(nodes, axis=1)
+        level = height[:, :1] - slope[:, :1] * nodes[:, :1]
+        return np.concatenate((level, slope[:, :1], np.diff(slope, axis=1)), axis=1)
+
+    def _step(self, design: Array, b: Array) -> tuple[Any, Any, Any, Any]:
+        """The curve, its loss, the step of Newton's method, and by how much it promises to lower the loss (twice)."""
+        eta = (b[:, None, :] @ design)[:, 0]
+        small = np.exp(-np.abs(eta))
+        q = np.where(eta >= 0.0, 1.0, small) / (1.0 + small)
+        away = b - self.identity
+        loss = np.log1p(small) + np.maximum(eta, 0.0) - self.y * eta
+        value = loss @ self.weight + 0.5 * _RIDGE * (away * away).sum(axis=1)
+        gradient = (design @ (self.weight * (q - self.y))[:, :, None])[:, :, 0] + _RIDGE * away
+        hessian = (design * (self.weight * (q * (1.0 - q)))[:, None, :]) @ design.transpose(0, 2, 1)
+        diagonal = np.arange(b.shape[1])
+        hessian[:, diagonal, diagonal] += _RIDGE
+        step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+        return eta, value, step, (step * gradient).sum(axis=1)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.sums.tiles import row_threads
 
 Array = NDArray[np.float64]
@@ -79,8 +80,9 @@ def leave_one_out_shares(
         left = np.log1p(-1.0 / w) if weight_type == "frequency" else np.full(n, -np.inf)
     logs = np.log(np.maximum(points, _FLOOR))
     step = max(1, _BLOCK // n)
-    compiled = n * n * len(widths) > FEW_VALUES
-    with row_threads(compiled) as share:
+    values = n * n * len(widths)
+    compiled = values > FEW_VALUES and worth_compiling("tiles.class_shares", 0.012 * values)
+    with row_threads(values > FEW_VALUES) as share:
         bias = np.empty((len(widths), n))
 
         def norm(start: int, stop: int) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.once import once
+from calibrary.numerics.compiled import worth_compiling
 
 Array = NDArray[np.float64]
 
@@ -101,7 +102,7 @@ class Cells:
             index = np.concatenate((index[0] - lead[::-1], index, index[-1] + lead))
         self.index, self._first = index, first
         self.start = first + index * self.width
-        self._compiled = len(x) > _VERY_MANY
+        self._compiled = len(x) > _VERY_MANY and worth_compiling("gaussian.add_moments", 0.3 * len(x))
         sliced = ascending and not self._compiled
         self._slices = np.flatnonzero(np.diff(self.cell, prepend=-1)) if sliced else None
 

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.numerics.compiled import LONG, compiled
+from calibrary.numerics.compiled import compiled, worth_compiling
 
 Array = NDArray[np.float64]
 
 #: Up to this many distinct points on a line, and this many vectors, every distance is listed.
 _LIST_ALL, _LIST_VECTORS = 64, 1500
+#: Up to this many points binary searches take no longer than a compiled count.
+_FEW_POINTS = 5000
 #: Pairs left in the bracket when listing them is cheaper than another pass.
 _FEW_PAIRS = 500_000
 #: Halvings after which a bracket is one double wide.
@@ -44,7 +46,9 @@ def median_distance(x: Array, mass: Array | None = None, zero_mass: float = 0.0)
         The middle value, or the mean of the two middle ones. NaN without any pair.
     """
     m = np.ones(len(x)) if mass is None else np.asarray(mass, dtype=np.float64)
-    find = _middle_of_list if len(x) <= _LIST_ALL else _middle_by_searching if len(x) <= LONG else _middle_by_counting
+    find = _middle_of_list if len(x) <= _LIST_ALL else _middle_by_searching
+    if len(x) > _FEW_POINTS and worth_compiling("pair_median._count_within", 3.0 * len(x)):
+        find = _middle_by_counting
     return _median(m, zero_mass, lambda rank: find(x, m, rank))
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.once import once
+from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.sums.pair_matrix import BLOCK_ENTRIES, PairMatrix
 from calibrary.numerics.sums.pairs import gaussian_form, laplace_form, laplace_sums, laplace_triangles
 
@@ -161,7 +162,7 @@ class TiledMatrix(PairMatrix):
         return float(self.power_sums(w, w)[0])
 
     def power_sums(self, u: Array, v: Array) -> Array:
-        if self.n**2 <= FEW_PAIRS:
+        if not self._compiled:
             return super().power_sums(u, v)
         total = np.zeros(3)
         with self._filler() as fill:
@@ -169,9 +170,14 @@ class TiledMatrix(PairMatrix):
                 total += fill(rows, columns, (u, v))[1]
         return total
 
+    @once
+    def _compiled(self) -> bool:
+        pairs = self.n**2
+        return pairs > FEW_PAIRS and worth_compiling("tiles.fill_rows", pairs * (0.01 + 0.001 * self.x.shape[1]), 8.0)
+
     @contextmanager
     def _filler(self) -> Iterator[Callable[..., Any]]:
-        if self.n**2 <= FEW_PAIRS:
+        if not self._compiled:
             yield self._small
             return
         with row_threads() as share:
@@ -213,6 +219,8 @@ class DistanceTiles:
 
     def distances(self, rows: slice, columns: slice) -> Array:
         """One tile of distances."""
+        if not self._compiled:
+            return self._plain(rows, columns)
         from calibrary.numerics.compiled.tiles import distance_rows
 
         tile = np.empty((rows.stop - rows.start, columns.stop - columns.start))
@@ -225,23 +233,54 @@ class DistanceTiles:
         self.share(work, len(tile))
         return tile
 
+    def _plain(self, rows: slice, columns: slice) -> Array:
+        """A tile of distances without a compiler."""
+        from scipy.spatial.distance import cdist
+
+        tile = np.empty((rows.stop - rows.start, columns.stop - columns.start))
+        kind, unit = ("euclidean", 1.0) if self.euclidean else ("cityblock", 0.5)
+
+        def work(start: int, stop: int) -> None:
+            some = slice(rows.start + start, rows.start + stop)
+            tile[start:stop] = unit * cdist(self.x[some], self.x[columns], kind)
+
+        self.share(work, len(tile))
+        return tile
+
+    @once
+    def _compiled(self) -> bool:
+        return worth_compiling("tiles.distance_rows", self.n**2 * (0.005 + 0.0005 * self.x.shape[1]), 6.0)
+
     def parts(self) -> Iterator[tuple[slice, slice]]:
         """Rows and columns of the tiles on and above the diagonal."""
         return upper_tiles(self.n)
 
     def count(self, rows: slice, columns: slice, mass: Array, scale: float, counts: Array) -> None:
         """Add the mass of every pair i < j to the bin of width 1/scale that holds its distance."""
+        tile, diagonal = self.distances(rows, columns), rows == columns
+        if not self._compiled:
+            bins = np.minimum((tile * scale).astype(np.int64), counts.size - 1)
+            masses = mass[rows, None] * mass[columns]
+            masses = np.triu(masses, 1) if diagonal else masses
+            counts += np.bincount(bins.ravel(), masses.ravel(), counts.size)
+            return
         from calibrary.numerics.compiled.tiles import count_in_bins
 
-        count_in_bins(self.distances(rows, columns), mass[rows], mass[columns], rows == columns, scale, counts)
+        count_in_bins(tile, mass[rows], mass[columns], diagonal, scale, counts)
 
     def sift(self, rows: slice, columns: slice, mass: Array, low: float, high: float) -> tuple[float, Array, Array]:
         """Mass of the pairs i < j below ``low``, and distance and mass of those within [low, high]."""
+        tile, diagonal = self.distances(rows, columns), rows == columns
+        if not self._compiled:
+            if diagonal:
+                tile[np.tril_indices(len(tile))] = np.inf
+            below = float(mass[rows] @ ((tile < low) @ mass[columns]))
+            i, j = np.nonzero((tile >= low) & (tile <= high))
+            return below, tile[i, j], mass[rows][i] * mass[columns][j]
         from calibrary.numerics.compiled.tiles import sift
 
-        tile = self.distances(rows, columns)
         values, masses = self._listed
-        below, n = sift(tile, mass[rows], mass[columns], rows == columns, low, high, values, masses)
+        below, n = sift(tile, mass[rows], mass[columns], diagonal, low, high, values, masses)
         return below, values[:n], masses[:n]
 
     @once

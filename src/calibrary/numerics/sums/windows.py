@@ -7,17 +7,23 @@ cells as wide as the kernel, where no power exceeds one half: global prefix sums
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 from numpy.polynomial import polynomial
 from numpy.typing import NDArray
 
+from calibrary.numerics.compiled import worth_compiling
+
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 #: Kernel values in one block of the direct sum.
 _BLOCK = 1 << 19
 #: Up to this many kernel values the direct sum is as fast as moments, and needs no compiler.
 _DIRECT = 1 << 22
+#: Windows with fewer points are summed one by one; below this share of the window's weight moments have cancelled.
+_FEW, _CANCELED = 32, 1e-6
 #: Longest range, in widths, that can be cut into cells.
 _LONG = 1e15
 
@@ -69,17 +75,121 @@ def polynomial_sums(coefficients: Array, t: Array, x: Array, values: Array, h: f
     """
     if len(t) * len(x) <= _DIRECT or x[-1] - x[0] > _LONG * h:
         return block_sums(lambda u: _polynomial(coefficients, u), t, x, values, h, 1.0)
-    from calibrary.numerics.compiled.windows import walk
-
-    cell = ((x - x[0]) / h).astype(np.int64)
-    first = np.flatnonzero(np.concatenate(([True], cell[1:] != cell[:-1])))
-    center = x[0] + (cell[first] + 0.5) * h
-    edges = np.append(first, len(x))
-    which = np.repeat(np.arange(len(first)), np.diff(edges))
     a = np.asarray(coefficients, dtype=np.float64)
-    v, u = (np.ascontiguousarray(column) for column in values.T)
-    result: Array = walk(a, t, x, v, u, h, center, which, edges)
-    return result
+    cells = WindowCells(x, h)
+    if worth_compiling("windows.walk", 2.0 * len(t) + 0.2 * len(x) + 20.0 * len(cells.center)):
+        from calibrary.numerics.compiled.windows import walk
+
+        v, u = (np.ascontiguousarray(column) for column in values.T)
+        result: Array = walk(a, t, x, v, u, h, cells.center, cells.which, cells.edges)
+        return result
+    if len(x) < _FEW * len(cells.center):
+        return block_sums(lambda u: _polynomial(coefficients, u), t, x, values, h, 1.0)
+    return _moment_sums(a, t, cells, values)
+
+
+class WindowCells:
+    """Points on a line, ascending, in cells as wide as half a window; sums over windows follow from power moments.
+
+    Attributes
+    ----------
+    center : of every cell that holds a point
+    edges, which : the first point of every cell (and their number), and the cell of every point
+    """
+
+    def __init__(self, x: Array, h: float) -> None:
+        self.x, self.h = x, h
+        cell = ((x - x[0]) / h).astype(np.int64)
+        first = np.flatnonzero(np.concatenate(([True], cell[1:] != cell[:-1])))
+        self.center = x[0] + (cell[first] + 0.5) * h
+        self.edges = np.append(first, len(x))
+        self.which = np.repeat(np.arange(len(first)), np.diff(self.edges))
+
+    def place(self, t: Array, limit: float, passed: bool) -> Indices:
+        """The first point whose (t - x) / h is below ``limit``, or equal to it where such points are not ``passed``.
+
+        Decided by this very expression: a binary search of t - limit h may round to the other side of a point.
+        """
+        x = self.x
+        at: Indices = x.searchsorted(t - limit * self.h, "right" if passed else "left")
+        while True:
+            here = np.minimum(at, len(x) - 1)
+            u = (t - x[here]) / self.h
+            ahead = (at < len(x)) & ((u > limit) | (u == limit) & passed)
+            before = np.maximum(at - 1, 0)
+            u = (t - x[before]) / self.h
+            behind = (at > 0) & ~((u > limit) | (u == limit) & passed)
+            if not (ahead.any() or behind.any()):
+                return at
+            at = np.where(ahead, x.searchsorted(x[here], "right"), np.where(behind, x.searchsorted(x[before]), at))
+
+    def prefixes(self, values: Array, order: int) -> Array:
+        """Sums of v z^k over the points of a cell before each one; (order, points + 1, columns), z about the centre.
+
+        Element ``edges[g + 1]`` is the first of cell g + 1, which is zero: whole cells are in :meth:`wholes`.
+        """
+        z = (self.x - self.center[self.which]) / self.h
+        power = np.array(values, dtype=np.float64)
+        sums = np.zeros((order, len(z) + 1, values.shape[1]))
+        for k in range(order):
+            for start, stop in pairwise(self.edges.tolist()):
+                np.cumsum(power[start : stop - 1], axis=0, out=sums[k, start + 1 : stop])
+            if k + 1 < order:
+                power *= z[:, None]
+        return sums
+
+    def wholes(self, values: Array, order: int) -> Array:
+        """Sums of v z^k over all points of every cell; (order, cells, columns)."""
+        z = (self.x - self.center[self.which]) / self.h
+        power = np.array(values, dtype=np.float64)
+        sums = np.empty((order, len(self.center), values.shape[1]))
+        for k in range(order):
+            sums[k] = np.add.reduceat(power, self.edges[:-1], axis=0)
+            power *= z[:, None]
+        return sums
+
+    def moments(self, values: Array, order: int) -> Callable[[Array, Indices, Indices], Array]:
+        """A function of targets t and of ranges of points: their sums of v ((x - t) / h)^k, (order, T, columns)."""
+        prefix, whole = self.prefixes(values, order), self.wholes(values, order)
+
+        def summed(t: Array, begin: Indices, end: Indices) -> Array:
+            total = np.zeros((order, len(t), values.shape[1]))
+            filled = end > begin
+            first = self.which[np.minimum(begin, len(self.x) - 1)]
+            last = np.where(filled, self.which[np.maximum(end - 1, 0)], first - 1)
+            for step in range(int((last - first).max(initial=-1)) + 1):
+                some = np.flatnonzero(first + step <= last)
+                g = first[some] + step
+                b, e = begin[some], end[some]
+                cut, ends = b > self.edges[g], e < self.edges[g + 1]
+                part = np.where(ends[:, None], prefix[:, e], whole[:, g])
+                part -= np.where(cut[:, None], prefix[:, b], 0.0)
+                delta = ((self.center[g] - t[some]) / self.h)[:, None]
+                for p in range(1, order):  # from powers about the centre to powers about the target
+                    for q in range(order - 1, p - 1, -1):
+                        part[q] += delta * part[q - 1]
+                total[:, some] += part
+            return total
+
+        return summed
+
+
+def _moment_sums(a: Array, t: Array, cells: WindowCells, values: Array) -> Array:
+    """What the compiled walk computes, for all targets at once."""
+    begin, end = cells.place(t, 1.0, False), cells.place(t, -1.0, True)
+    odd = bool(np.any(a[1::2] != 0.0))
+    moments = cells.moments(values, len(a))
+    out = np.zeros((len(t), values.shape[1]))
+    middle = cells.place(t, 0.0, False) if odd else end
+    mass = np.zeros(len(t))
+    for sign, start, stop in ((-1.0, begin, middle), (1.0, middle, end)) if odd else ((1.0, begin, end),):
+        found = moments(t, start, stop)
+        mass += found[0, :, 0]
+        out += np.tensordot(a * sign ** np.arange(len(a)), found, 1)
+    poor = np.flatnonzero((end - begin <= _FEW) | (out[:, 0] <= _CANCELED * mass))
+    if len(poor):
+        out[poor] = block_sums(lambda u: _polynomial(a, u), t[poor], cells.x, values, cells.h, 1.0)
+    return out
 
 
 def _polynomial(coefficients: Array, u: Array) -> Array:
