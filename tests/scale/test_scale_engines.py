@@ -83,13 +83,15 @@ def test_invalid_rows_come_back_without_a_cell() -> None:
     assert State.of_table(weights, drop_invalid=True).dropped == {"no probability in [0, 1] or no label 0 or 1": 2}
 
 
-def test_a_sum_that_overflows_in_the_engine_is_refused() -> None:
-    huge = in_sqlite(
-        {"y": [1, 1], "p": [0.30001, 0.30001], "w": [9 * 10**10, 9 * 10**10]},
-        sql("preds", label="y", prob="p", weight="w", resolution=960),
-    )
-    with pytest.raises(OverflowError, match="use a finer"):
-        State.of_table(huge, resolution=960)
+def test_a_sum_beyond_64_bits_comes_in_two_columns() -> None:
+    columns = {"y": [1, 1], "p": [0.30001, 0.30001], "w": [9 * 10**12, 8 * 10**12]}
+    query = sql("preds", label="y", prob="p", weight="w", resolution=960)
+    huge = in_sqlite(columns, query)
+    found = query.state(huge)
+    assert int(found.table.s[0]) > 2**64
+    assert found == State(960).update([1, 1], [0.30001, 0.30001], sample_weight=columns["w"])
+    with pytest.raises(OverflowError, match="use a finer"):  # what the text of 0.2 gave: one column, which overflows
+        State.of_table({name: huge[name] for name in ("cell", "y", "n", "s")}, resolution=960)
 
 
 def test_the_top_label_in_sql() -> None:

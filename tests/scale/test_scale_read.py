@@ -97,8 +97,8 @@ def test_named_labels() -> None:
     names = np.where(y == 1, "ill", "well")
     for column in (pa.array(names), pa.array(names).dictionary_encode()):
         table = pa.table({"y": column, "p": p})
-        assert scanned(table, pos_label="ill", batch_rows=50) == State().update(y, p)
-        assert scanned(table, labels=["well", "ill"]) == State().update(y, p)
+        assert scanned(table, pos_label="ill", batch_rows=50) == State(pos_label="ill").update(names, p)
+        assert scanned(table, labels=["well", "ill"]) == State(labels=["well", "ill"]).update(names, p)
     table = pa.table({"y": ["well", "ill", "dead"], "p": [0.1, 0.2, 0.3]})
     with pytest.raises(ValueError, match=r"row 2 \(from 0\): y = 'dead' is a third label besides 'ill' and 'well'"):
         scanned(table, pos_label="ill")

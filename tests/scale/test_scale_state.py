@@ -21,7 +21,7 @@ import pytest
 import calibrary as cal
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.cells import POSITIONS
-from calibrary.scale import State, accuracy, sums
+from calibrary.scale import State, accuracy, merged, sums
 from calibrary.scale.accuracy import accuracy_of
 from calibrary.scale.facts import declared, fact_of, reading
 from paths import ROOT, TESTS
@@ -117,9 +117,13 @@ def test_top_label_state_is_the_top_label_lens() -> None:
 def test_named_labels() -> None:
     y, p = some(50)
     names = np.where(y == 1, "ill", "well")
-    assert State(960, pos_label="ill").update(names, p).digest == State(960).update(y, p).digest
     state = State(960, labels=["well", "ill"]).update(names, p)
-    assert state.digest == State(960).update(y, p).digest
+    numbered = State(960).update(y, p)
+    assert np.array_equal(state.table.s, numbered.table.s)
+    assert state.digest == State(960, pos_label="ill").update(names, p).digest
+    assert state.digest != numbered.digest
+    assert State(960, labels=np.array([0, 1])).update(y, p).digest == numbered.digest
+    assert State(960, pos_label=True).update(y == 1, p).digest == numbered.digest
     assert state.as_predictions().classes == ("well", "ill")
 
 
@@ -260,7 +264,7 @@ def test_load_refuses_other_files(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is not a Parquet file"):
         State.load(text)
     later = State(960).update([1], [0.5]).to_table()
-    later = later.replace_schema_metadata({"calibrary": later.schema.metadata[b"calibrary"].replace(b'": 1', b'": 99')})
+    later = later.replace_schema_metadata({"calibrary": later.schema.metadata[b"calibrary"].replace(b'": 2', b'": 99')})
     pq.write_table(later, other)
     with pytest.raises(ValueError, match="saved by a newer calibrary"):
         State.load(other)
@@ -375,19 +379,33 @@ def test_ten_thousand_million_copies_do_not_overflow() -> None:
 
 
 @pytest.mark.parametrize("compiled_from", [10**9, 0])
-def test_overflow_of_a_sum_is_refused_at_merge(monkeypatch: pytest.MonkeyPatch, compiled_from: int) -> None:
+@pytest.mark.parametrize("by", [(), ("g",)])
+def test_a_sum_beyond_64_bits_is_exact(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, compiled_from: int, by: tuple[str, ...]
+) -> None:
+    """Ten million million rows in one cell, added in parts, in one row, merged, saved, subtracted, made coarser."""
     monkeypatch.setattr(sums, "COMPILED_FROM", compiled_from)
-    c = 0.3 + 0.9 / 960  # far through its cell
-    part = State(960).update([1], [c], sample_weight=[30_000_000_000])
-    before = part.digest
-    with pytest.raises(OverflowError, match=r"60,000,000,000 rows in one cell: .* does not fit 64 bits"):
-        part.merge(part)
-    assert part.digest == before
-    with pytest.raises(OverflowError, match="a weight of 100,000,000,000 is more copies"):
-        State(960).update([1], [c], sample_weight=[10**11]).n  # noqa: B018
-    twice = State(960).update([1], [c], sample_weight=[30_000_000_000])
-    with pytest.raises(OverflowError, match="does not fit 64 bits"):
-        twice.update([1], [c], sample_weight=[30_000_000_000]).n  # noqa: B018
+    c, key = 0.3 + 0.9 / 960, dict.fromkeys(by, 7)
+
+    def of(*weights: int) -> State:
+        return State(960, by=by).update([1] * len(weights), [c] * len(weights), sample_weight=weights, by=key)
+
+    most = 10**13
+    whole = of(most)
+    position = of(1).table.s[0]
+    assert int(whole.table.s[0]) == most * int(position) > 2**63
+    assert of(3 * 10**12, 7 * 10**12) == whole
+    assert of(3 * 10**12) + of(7 * 10**12) == whole == merged([of(10**12)] * 10)
+    assert whole - of(7 * 10**12) == of(3 * 10**12)
+    assert (whole - of(most - 5)).table.s.dtype == np.int64
+    whole.save(tmp_path / "wide.parquet")
+    assert State.load(tmp_path / "wide.parquet") == whole
+    assert pickle.loads(pickle.dumps(whole)) == whole
+    assert whole.as_predictions().c[0] == pytest.approx(c, abs=1 / 960 / 2**28)
+    assert whole.coarser(240).as_predictions().c[0] == pytest.approx(c, abs=1e-9)
+    assert int(whole.coarser(240).table.s[0]) > 2**63 // 4
+    with pytest.raises(OverflowError, match="more rows than 64 bits can count"):
+        of(2**61, 2**61, 2**61, 2**61).n  # noqa: B018
 
 
 # -- metrics ------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ comparisons of IEEE doubles are used, so that any machine or database finds the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,8 +145,8 @@ class Grid:
     # -- fewer cells ----------------------------------------------------------------------------
 
     def coarser(
-        self, to: Grid, cell: NDArray[np.integer], n: NDArray[np.integer], s: NDArray[np.integer]
-    ) -> tuple[Cells, Cells]:
+        self, to: Grid, cell: NDArray[np.integer], n: NDArray[np.integer], s: NDArray[Any]
+    ) -> tuple[Cells, NDArray[Any]]:
         """The cell of a coarser grid that each cell lies in, and its sum of positions there (to the nearest whole).
 
         ``n`` values with sum of positions ``s`` were in the cell. Cells that now share a number are left for the caller
@@ -156,8 +157,13 @@ class Grid:
             raise ValueError(
                 f"resolution={to.resolution} does not divide {self.resolution}: cells can only be put together whole"
             )
-        new, share = to._located(self.place(cell, s / n))
-        sums = np.rint(share * n * POSITIONS).astype(np.int64)
+        new, share = to._located(self.place(cell, np.asarray(s / n, dtype=np.float64)))
+        sums = np.rint(share * n * POSITIONS)
+        if len(n) and int(n.max()) * POSITIONS >= 2**63:  # whole numbers of Python, which may be larger
+            n = n.astype(object)
+            sums = np.array([int(x) for x in sums], dtype=object)
+        else:
+            sums = sums.astype(np.int64)
         return new, np.clip(sums, n, n * (POSITIONS - 1)) * (new & 1)
 
 

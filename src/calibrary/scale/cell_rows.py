@@ -39,7 +39,7 @@ class CellRows(Predictions):
     def of(cls, grid: Grid, table: CountTable, classes: tuple[Hashable, ...] | None = None) -> Self:
         """The rows of a table whose codes are 2 * cell + label."""
         cell, y = table.code >> 1, table.code & 1
-        c = grid.place(cell, table.s / table.n)
+        c = grid.place(cell, table.mean)
         order = np.argsort(c, kind="stable")
         made = cls(y[order].astype(np.intp), c[order], table.n[order].astype(np.float64), classes=classes)
         made.cell, made.grid, made.place = cell[order], grid, order

@@ -1,4 +1,7 @@
-"""Which rows are predictions: a label that is one of the classes, probabilities in [0, 1] that sum to one."""
+"""Which rows are predictions: a label that is one of the classes, probabilities in [0, 1] that sum to one, and copies.
+
+The rule is one for arrays, files, frames and databases, so that all of them keep and refuse the same rows.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.data.checks import ROW_SUM_TOLERANCE, are_probabilities
+from calibrary.data.checks import ROW_SUM_TOLERANCE, are_probabilities, refuse_negative
+from calibrary.data.predictions import Predictions, predictions
 
 Flags = NDArray[np.bool_]
 
 NO_PROBABILITY = "probability missing or outside [0, 1]"
 NO_SUM = "probabilities that do not sum to 1"
 NO_LABEL = "label missing or not one of the classes"
+NO_WEIGHT = "weight missing or not a whole number of copies"
+#: How far from one a row of probabilities may sum to: 32 roundings of single precision, because a database does not say
+#: with how many digits a probability was made. Half precision, which only arrays have, may be 32 of its own off.
+ROW_SUM = 2.0**-18
 
 
 def valid_rows(
-    y: NDArray[Any], prob: NDArray[Any], labels: tuple[Hashable, ...] | None, pos_label: Hashable | None
+    y: NDArray[Any],
+    prob: NDArray[Any],
+    labels: tuple[Hashable, ...] | None,
+    pos_label: Hashable | None,
+    w: NDArray[Any] | None = None,
 ) -> tuple[Flags, dict[str, int]]:
     """Which rows are valid, and how many are not for each reason (the first that applies)."""
     reasons = {
         NO_PROBABILITY: _inside(prob),
-        NO_SUM: _sums_to_one(prob),
+        NO_SUM: sums_to_one(prob),
         NO_LABEL: _is_class(y, 2 if prob.ndim == 1 else prob.shape[1], labels, pos_label),
     }
+    if w is not None:
+        reasons[NO_WEIGHT] = are_copies(w)
     kept = np.ones(len(y), dtype=bool)
     dropped = {}
     for reason, fine in reasons.items():
@@ -39,12 +53,26 @@ def _inside(prob: NDArray[Any]) -> Flags:
     return np.asarray(are_probabilities(number).all(axis=1))
 
 
-def _sums_to_one(prob: NDArray[Any]) -> Flags:
+def sums_to_one(prob: NDArray[Any]) -> Flags:
+    """Which rows of several classes sum to one, as nearly as they must."""
     if prob.ndim == 1:
         return np.ones(len(prob), dtype=bool)
     rounding = float(np.finfo(prob.dtype).eps) if prob.dtype.kind == "f" else 0.0
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.abs(prob.sum(axis=1, dtype=np.float64) - 1.0) <= max(ROW_SUM_TOLERANCE, 32 * rounding))
+        return np.asarray(np.abs(prob.sum(axis=1, dtype=np.float64) - 1.0) <= max(ROW_SUM, 32 * rounding))
+
+
+def checked_rows(
+    y: NDArray[Any], prob: NDArray[Any], labels: tuple[Hashable, ...] | None, pos_label: Hashable | None
+) -> Predictions:
+    """Predictions, checked; rows of several classes may sum to one as nearly as a state asks of every engine."""
+    if prob.ndim == 2 and prob.dtype == np.float64 and len(prob) == len(y) and _inside(prob).all():
+        gap = np.abs(prob.sum(axis=1) - 1.0)
+        if ROW_SUM_TOLERANCE < gap.max(initial=0.0) <= ROW_SUM:
+            even = np.full_like(prob, 1.0 / prob.shape[1])
+            named = predictions(y, even, labels=labels, pos_label=pos_label)  # checks the labels
+            return Predictions(named.y, np.ascontiguousarray(prob), classes=named._classes)
+    return predictions(y, prob, labels=labels, pos_label=pos_label)
 
 
 def _is_class(y: NDArray[Any], k: int, labels: tuple[Hashable, ...] | None, pos_label: Hashable | None) -> Flags:
@@ -55,3 +83,38 @@ def _is_class(y: NDArray[Any], k: int, labels: tuple[Hashable, ...] | None, pos_
         return np.array([v is not None and v == v for v in values], dtype=bool)
     with np.errstate(invalid="ignore"):
         return np.asarray((y >= 0) & (y < k) & (np.floor(y) == y if y.dtype.kind == "f" else True))
+
+
+# -- weights ----------------------------------------------------------------------------------------
+
+
+def are_copies(w: NDArray[Any]) -> Flags:
+    """Which weights are whole numbers of copies."""
+    if w.dtype.kind in "iub":
+        return np.asarray(w >= 0)
+    number = _as_floats(w)
+    return np.asarray(np.isfinite(number) & (np.rint(number) == number) & (number >= 0) & (number < 2.0**62))
+
+
+def _as_floats(w: NDArray[Any]) -> NDArray[np.float64]:
+    if w.dtype == object:
+        return np.array([np.nan if v is None or v != v else v for v in w.tolist()], dtype=np.float64)
+    return w.astype(np.float64)
+
+
+def whole_weights(given: NDArray[Any], place: Any) -> NDArray[np.int64]:
+    """Weights as whole numbers of copies, or an error that says what to do."""
+    if given.dtype.kind in "iub":
+        w = given.astype(np.int64)
+    else:
+        number = _as_floats(given)
+        bad = np.flatnonzero(~(np.isfinite(number) & (np.rint(number) == number) & (np.abs(number) < 2.0**62)))
+        if len(bad):
+            i = int(bad[0])
+            raise ValueError(
+                f"{place(i)} = {number[i]:g} is not a whole number: a state counts copies of rows; "
+                "multiply all weights by 1000 and round, or leave them out"
+            )
+        w = number.astype(np.int64)
+    refuse_negative(w, place)
+    return w

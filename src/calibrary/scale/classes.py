@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Self
 
@@ -14,12 +15,12 @@ from numpy.typing import NDArray
 from calibrary.base.errors import extra, whole
 from calibrary.data.checks import as_array
 from calibrary.data.lens import Lens
-from calibrary.data.predictions import Predictions, predictions
-from calibrary.scale.checks import valid_rows
-from calibrary.scale.files import VERSION, Saved
+from calibrary.data.predictions import Predictions
+from calibrary.scale.checks import checked_rows, valid_rows, whole_weights
+from calibrary.scale.files import Label, Saved
 from calibrary.scale.losses import USUAL_LOSSES, LossSum, checked_losses, loss_sum, row_losses
 from calibrary.scale.sample import MOST_NUMBERS, HashedSample, row_hashes
-from calibrary.scale.state import RESOLUTION, State, whole_weights
+from calibrary.scale.state import RESOLUTION, State, plain_label
 from calibrary.scale.sums import NONE, Batch
 from calibrary.scale.vectors import VectorRows
 
@@ -30,7 +31,25 @@ _NUMBERS = 1 << 22
 _TOP = Lens("top-label")
 
 
-class VectorState(Saved, kind="vectors"):
+@dataclass(frozen=True)
+class SavedVectors:
+    """What is written about a saved state of several classes."""
+
+    version: int
+    kind: str
+    n_classes: int
+    resolution: int
+    class_resolution: int
+    losses: tuple[str, ...]
+    sample: int
+    limit: str
+    labels: tuple[Label, ...] | None
+    dropped: dict[str, int]
+    seen: int
+    digest: str = ""
+
+
+class VectorState(Saved, kind="vectors", written=SavedVectors):
     """What can be kept of predictions with one probability per class, in one pass and of bounded size.
 
     The top label (was it right, and its probability) and every class against the rest are states of their own, exact or
@@ -87,7 +106,7 @@ class VectorState(Saved, kind="vectors"):
                 f"sample={sample} rows of {n_classes} probabilities are more than {MOST_NUMBERS:,} numbers: "
                 f"use at most sample={MOST_NUMBERS // n_classes}"
             )
-        self.labels = None if labels is None else tuple(labels)
+        self.labels = None if labels is None else tuple(map(plain_label, labels))
         self.top = State(resolution, lens="top-label")
         self.classes = State(class_resolution, by="class")
         self.losses: dict[str, LossSum] = dict.fromkeys(checked_losses(losses), LossSum())
@@ -115,16 +134,19 @@ class VectorState(Saved, kind="vectors"):
         if prob.ndim != 2 or prob.shape[1] != self.n_classes:
             raise ValueError(f"y_prob has shape {prob.shape}: the state has {self.n_classes} classes, one column each")
         kept = np.ones(len(y), dtype=bool)
+        given = None if sample_weight is None else as_array(sample_weight, "sample_weight")
+        if given is not None and given.shape != (len(y),):
+            raise ValueError(
+                f"sample_weight has shape {given.shape}, y_true has {len(y)} rows: give one weight per row"
+            )
         dropped: dict[str, int] = {}
         if drop_invalid and len(y) == len(prob):
-            kept, dropped = valid_rows(y, prob, self.labels, None)
-        w = NONE if sample_weight is None else whole_weights(as_array(sample_weight, "sample_weight"), _weight_place)
-        if len(w) not in (0, len(y)):
-            raise ValueError(f"sample_weight has shape {w.shape}, y_true has {len(y)} rows: give one weight per row")
+            kept, dropped = valid_rows(y, prob, self.labels, None, given)
+        w = NONE if given is None else whole_weights(given[kept], _weight_place)
         if kept.any():
             ids = None if ids is None else as_array(ids, "ids")[kept]
-            p = predictions(y[kept], prob[kept], labels=self.labels)
-            self.add(p, w[kept] if len(w) else w, ids)
+            p = checked_rows(y[kept], prob[kept], self.labels, None)
+            self.add(p, w, ids)
         for reason, count in dropped.items():
             self.drop(reason, count)
         return self
@@ -179,11 +201,15 @@ class VectorState(Saved, kind="vectors"):
     def digest(self) -> str:
         """The same for states that hold the same."""
         sums = {id: list(map(str, total.numbers)) for id, total in self.losses.items()}
-        about = [VERSION, self.n_classes, self.top.digest, self.classes.digest, sums, self.sample.size]
+        about = [1, self.n_classes, self.top.digest, self.classes.digest, sums, self.sample.size, *self._named()]
         found = hashlib.sha256(json.dumps(about).encode())
         for column in (self.sample.hash, self.sample.y, self.sample.p, self.sample.w):
             found.update(np.ascontiguousarray(column).tobytes())
         return found.hexdigest()
+
+    def _named(self) -> list[str]:
+        """The names of the classes, where they are not their numbers."""
+        return [] if self.labels in (None, tuple(range(self.n_classes))) else ["labels", repr(self.labels)]
 
     def loss(self, id: str) -> tuple[float, float]:
         """The mean of a row loss and its standard error."""
@@ -256,9 +282,10 @@ class VectorState(Saved, kind="vectors"):
     def _same_kind(self, other: VectorState) -> None:
         if not isinstance(other, VectorState):
             raise TypeError(f"a state is merged with a state, not with {type(other).__name__}")
-        ours, theirs = ((s.n_classes, tuple(s.losses), s.sample.size, s.labels) for s in (self, other))
+        ours, theirs = ((s.n_classes, tuple(s.losses), s.sample.size, s._named()) for s in (self, other))
         for name, a, b in zip(("n_classes", "losses", "sample", "labels"), ours, theirs, strict=True):
             if a != b:
+                a, b = (self.labels, other.labels) if name == "labels" else (a, b)
                 raise ValueError(f"one state has {name}={a!r} and the other {b!r}: make both the same way")
 
     def copy(self) -> Self:
@@ -311,13 +338,11 @@ class VectorState(Saved, kind="vectors"):
             for part, table in parts.items()
             if table is not None
         ]
-        return pa.concat_tables(tables, promote_options="permissive").replace_schema_metadata(
-            {"calibrary": json.dumps(self._about())}
-        )
+        return self._sealed(pa.concat_tables(tables, promote_options="permissive"))
 
     def _about(self) -> dict[str, Any]:
         return {
-            "version": VERSION, "kind": "vectors", "n_classes": self.n_classes, "resolution": self.top.resolution,
+            "n_classes": self.n_classes, "resolution": self.top.resolution,
             "class_resolution": self.classes.resolution, "losses": list(self.losses), "sample": self.sample.size,
             "limit": str(self.sample.limit), "labels": None if self.labels is None else list(self.labels),
             "dropped": self.dropped, "seen": self._seen,
@@ -330,10 +355,14 @@ class VectorState(Saved, kind="vectors"):
             losses=about["losses"], sample=about["sample"], labels=about["labels"],
         )  # fmt: skip
         parts = {part: _part(table, part) for part in ("top", "class", "loss", "sample")}
-        columns = ["cell", "y", "n", "s"]
+        columns = [name for name in ("cell", "y", "n", "s", "s_high") if name in table.column_names]
         made.top = State.of_table(parts["top"].select(columns), resolution=made.top.resolution, lens="top-label")
         made.classes = State.of_table(parts["class"].select(["class", *columns]), resolution=made.classes.resolution)
+        if not set(about["losses"]) <= set(table.column("id").to_pylist() if about["losses"] else []):
+            raise ValueError("it lacks the sums of a loss that it names")
         for row in parts["loss"].to_pylist() if about["losses"] else []:
+            if row["id"] not in made.losses:
+                raise ValueError(f"it holds sums of {row['id']!r}, which it does not name")
             made.losses[row["id"]] = LossSum(
                 int(row["total"]), int(row["square"]), row["infinite"], row["minus_infinite"]
             )
@@ -350,8 +379,11 @@ def _part(table: Any, part: str) -> Any:
 
 
 def _sample_of(rows: Any, about: Mapping[str, Any]) -> HashedSample:
+    import pyarrow as pa
+
     hash, y, w = (rows.column(name).to_numpy() for name in ("hash", "class", "n"))
-    values = rows.column("p").combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    lists = rows.column("p").cast(pa.list_(pa.float64(), about["n_classes"])).combine_chunks()
+    values = lists.flatten().to_numpy(zero_copy_only=False)
     p = values.reshape(len(rows), about["n_classes"])
     return HashedSample(
         about["sample"], hash.astype(np.uint64), y.astype(np.int64), p, w.astype(np.int64), int(about["limit"])

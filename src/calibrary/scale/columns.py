@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.data.checks import Array
+from calibrary.scale.checks import are_copies, whole_weights
 from calibrary.scale.pieces import Columns, Piece
-from calibrary.scale.state import whole_weights
 from calibrary.scale.sums import NONE
 
 Integers = NDArray[np.int64]
@@ -55,15 +55,26 @@ def matrix(piece: Piece, columns: Columns) -> Array:
     return numbers(column.flatten()).reshape(len(column), width)
 
 
-def weights(piece: Piece, name: str | None) -> Integers:
-    """Whole numbers of copies; empty when every row counts once."""
+def weights(piece: Piece, name: str | None, drop_invalid: bool) -> tuple[Integers, NDArray[np.bool_] | None]:
+    """Whole numbers of copies, empty when every row counts once; and which rows have one, None where all have."""
+    import pyarrow as pa
+
     if name is None:
-        return NONE
+        return NONE, None
     column = piece.column(name)
-    if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise ValueError(f"{piece.place(row)}: {name} is missing: a weight is a whole number of copies")
-    return whole_weights(column.to_numpy(zero_copy_only=False), lambda row: f"{piece.place(row)}: {name}")
+    missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    if missing is not None:
+        if not drop_invalid:
+            row = int(np.flatnonzero(missing)[0])
+            raise ValueError(f"{piece.place(row)}: {name} is missing: a weight is a whole number of copies")
+        column = column.fill_null(0)
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    given = column.to_numpy(zero_copy_only=False)
+    if not drop_invalid:
+        return whole_weights(given, lambda row: f"{piece.place(row)}: {name}"), None
+    fine = are_copies(given) if missing is None else are_copies(given) & ~missing
+    return np.where(fine, given, 0).astype(np.int64), None if fine.all() else fine
 
 
 # -- labels -----------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,9 +17,9 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.matches import Objects
 from calibrary.metrics.detection.binned import bins_of, feature_names
 from calibrary.numerics.cells import POSITIONS, Grid
-from calibrary.scale.files import VERSION, Saved
+from calibrary.scale.checks import whole_weights
+from calibrary.scale.files import Saved, whole_column
 from calibrary.scale.matched import CellMatches, middle_of_bins
-from calibrary.scale.state import whole_weights
 from calibrary.scale.table import EMPTY, CountTable, Integers, added
 
 __all__ = ["DetectionState"]
@@ -30,7 +31,27 @@ _WRONG, _BELOW, _ABOVE, _MISSED = range(4)
 _COLUMNS = ("block", "category", "place", "cell", "outcome", "n", "s", "u")
 
 
-class DetectionState(Saved, kind="detections"):
+@dataclass(frozen=True)
+class SavedDetections:
+    """What is written about a saved state of detections."""
+
+    version: int
+    kind: str
+    resolution: int
+    categories: tuple[str | int | float, ...]
+    names: tuple[str, ...]
+    features: tuple[str, ...]
+    feature_bins: int
+    closed: str
+    blocks: int
+    n_images: int
+    iou_threshold: float | None
+    matching: str | None
+    has_overlaps: bool | None
+    digest: str = ""
+
+
+class DetectionState(Saved, kind="detections", written=SavedDetections):
     """Matched detections as counts and sums by category and cell of score: of bounded size, and mergeable.
 
     Images are matched one by one or in batches, wherever they are; what is kept are whole numbers, so that states add
@@ -260,7 +281,8 @@ class DetectionState(Saved, kind="detections"):
     @property
     def digest(self) -> str:
         """The same for states that hold the same: sha256 of what is said about them and the columns of the table."""
-        found = hashlib.sha256(json.dumps(self._about(), default=repr).encode())
+        about = {"version": 1, "kind": "detections", **self._about()}
+        found = hashlib.sha256(json.dumps(about, default=repr).encode())
         for column in self._read().values():
             found.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
         return found.hexdigest()
@@ -372,11 +394,11 @@ class DetectionState(Saved, kind="detections"):
 
         kinds = {"outcome": np.int8, "place": np.int64, "n": np.int64, "s": np.int64, "u": np.int64}
         columns = {name: pa.array(x.astype(kinds.get(name, np.int32))) for name, x in self._read().items()}
-        return pa.table(columns).replace_schema_metadata({"calibrary": json.dumps(self._about())})
+        return self._sealed(pa.table(columns))
 
     def _about(self) -> dict[str, Any]:
         return {
-            "version": VERSION, "kind": "detections", "resolution": self.resolution,
+            "resolution": self.resolution,
             "categories": list(self.categories), "names": list(self.names), "features": list(self.features),
             "feature_bins": self.feature_bins, "closed": self.closed, "blocks": self.blocks, "n_images": self.n_images,
             "iou_threshold": self.iou_threshold, "matching": self.matching, "has_overlaps": self.has_overlaps,
@@ -390,8 +412,11 @@ class DetectionState(Saved, kind="detections"):
         )  # fmt: skip
         for name in ("n_images", "iou_threshold", "matching", "has_overlaps"):
             setattr(made, name, about[name])
-        columns = [table.column(name).to_numpy().astype(np.int64) for name in _COLUMNS]
+        columns = [whole_column(table.column(name), name) for name in _COLUMNS]
         block, category, place, cell, outcome, n, s, u = columns
+        ends = (max(made.blocks, 1), len(made.categories), made._places, made.grid.size, 4)
+        if any(((column < 0) | (column >= end)).any() for column, end in zip(columns, ends, strict=False)):
+            raise ValueError("the table holds categories, cells or outcomes that the state does not have")
         code = made._code(block, category, place, cell, outcome)
         made._scores, made._overlaps = added(code, n, s), added(code, n, u)
         if (n <= 0).any() or (s < 0).any() or (s > n * (POSITIONS - 1)).any() or len(made) != len(n):

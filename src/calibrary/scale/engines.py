@@ -14,7 +14,7 @@ from calibrary.scale.losses import USUAL_LOSSES, checked_losses
 from calibrary.scale.pieces import Columns, pieces
 from calibrary.scale.read import Scan
 from calibrary.scale.sql import sql
-from calibrary.scale.state import RESOLUTION, State
+from calibrary.scale.state import State, usual_resolution
 
 __all__ = ["dask", "spark"]
 
@@ -35,7 +35,7 @@ def dask(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     lens: str | None = None,
-    resolution: int = RESOLUTION,
+    resolution: int | None = None,
     class_resolution: int = 240,
     losses: str | Iterable[str] = USUAL_LOSSES,
     sample: int = 0,
@@ -65,8 +65,8 @@ def dask(
     if missing:
         raise ValueError(f"frame has no column {missing[0]!r}: it has {', '.join(map(repr, frame.columns))}")
     settings = Scan(
-        columns, None if labels is None else tuple(labels), pos_label, lens, resolution, class_resolution,
-        checked_losses(losses), sample, drop_invalid,
+        columns, None if labels is None else tuple(labels), pos_label, lens, usual_resolution(resolution, columns.by),
+        class_resolution, checked_losses(losses), sample, drop_invalid,
     )  # fmt: skip
     parts = frame[list(columns.all)].to_delayed()
     states = [delayed(_of_partition)(part, number, settings) for number, part in enumerate(parts)]
@@ -107,10 +107,7 @@ def merged(states: Iterable[S]) -> S:
     first = next(rest, None)
     if first is None:
         raise ValueError("there are no states to merge")
-    found = first.copy()
-    for state in rest:
-        found.merge(state)
-    return found
+    return first.copy().merge(*rest)
 
 
 def spark(
@@ -121,7 +118,8 @@ def spark(
     by: str | Sequence[str] = (),
     weight: str | None = None,
     labels: Sequence[Hashable] | None = None,
-    resolution: int = RESOLUTION,
+    pos_label: Hashable | None = None,
+    resolution: int | None = None,
     drop_invalid: bool = False,
 ) -> State:
     """The state of a Spark data frame, by the text of :func:`sql`: no Python runs on the workers.
@@ -129,13 +127,14 @@ def spark(
     The parameters are those of :func:`sql`; ``drop_invalid`` as in :meth:`State.of_table`.
     """
     session, name = frame.sparkSession, f"cal_{uuid.uuid4().hex}"
-    text = sql(name, label=label, prob=prob, by=by, weight=weight, labels=labels, resolution=resolution)
+    query = sql(
+        name, label=label, prob=prob, by=by, weight=weight, labels=labels, pos_label=pos_label, resolution=resolution,
+        dialect="spark",
+    )  # fmt: skip
     frame.createOrReplaceTempView(name)
     try:
-        rows = session.sql(text).collect()
+        rows = session.sql(str(query)).collect()
     finally:
         session.catalog.dropTempView(name)
-    names = [*key_columns(by), "cell", "y", "n", "s"]
-    table = {column: [row[column] for row in rows] for column in names}
-    lens = "binary" if isinstance(prob, str) else "top-label"
-    return State.of_table(table, resolution=resolution, lens=lens, drop_invalid=drop_invalid)
+    names = [*key_columns(by), "cell", "y", "n", "s", "s_high"]
+    return query.state({column: [row[column] for row in rows] for column in names}, drop_invalid=drop_invalid)

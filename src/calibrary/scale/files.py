@@ -11,14 +11,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import extra
+from calibrary.base.errors import extra, suggest
 from calibrary.base.files import beside
+from calibrary.base.saved import DIGEST, SavedFileError, digest, parse_json, typed
 from calibrary.numerics.cells import POSITIONS, Grid
+from calibrary.scale.table import narrow
 
 Integers = NDArray[np.int64]
+#: What a file holds in the place of a label.
+Label = str | int | bool | float
 
-#: Version of the format; readers refuse a later one.
-VERSION = 1
+#: Version of the format; readers refuse a later one. The first, of 0.2, has no digest.
+VERSION = 2
 
 
 def as_arrow(table: Any) -> Any:
@@ -38,14 +42,30 @@ def as_arrow(table: Any) -> Any:
 
 
 _COLUMNS = ("cell", "y", "n", "s")
+#: The sum of positions in two columns: s + 2^14 * s_high, neither of which overflows below 2^49 rows in a cell.
+_HIGH = "s_high"
+_WORD = 14
 
 
-def key_names_of(rows: Any) -> tuple[str, ...]:
-    """The columns of a table of sums that are keys: all but cell, y, n and s, which must be there."""
+def known_columns(rows: Any, by: tuple[str, ...] | None) -> tuple[Any, tuple[str, ...]]:
+    """A table of sums, its columns under their own names, and those that are keys: all others unless they are named.
+
+    Databases that do not tell capitals from small letters may give either.
+    """
+    lower = [name.lower() for name in rows.column_names]
     for name in _COLUMNS:
-        if name not in rows.column_names:
+        if lower.count(name) != 1:
             raise ValueError(f"table has no column {name!r}: it needs cell, y, n and s, as calibrary.scale.sql gives")
-    return tuple(name for name in rows.column_names if name not in _COLUMNS)
+    names = [low if low in (*_COLUMNS, _HIGH) else name for low, name in zip(lower, rows.column_names, strict=True)]
+    if by is None:
+        return rows.rename_columns(names), tuple(name for name in names if name not in (*_COLUMNS, _HIGH))
+    for name in by:
+        if name not in names and lower.count(name.lower()) != 1:
+            raise ValueError(f"table has no column {name!r}: {suggest(name, rows.column_names)}")
+    wanted = {name.lower(): name for name in by if name not in names}
+    names = [wanted.get(name.lower(), name) for name in names]
+    high = [_HIGH] if _HIGH in names else []
+    return rows.rename_columns(names).select([*by, *_COLUMNS, *high]), by
 
 
 def without_invalid(rows: Any, drop: bool) -> tuple[Any, int]:
@@ -62,32 +82,64 @@ def without_invalid(rows: Any, drop: bool) -> tuple[Any, int]:
     return (rows.filter(pc.invert(bad)) if count else rows), count
 
 
-def checked_columns(rows: Any, grid: Grid) -> list[Integers]:
+def checked_columns(rows: Any, grid: Grid) -> tuple[Integers, Integers, Integers, NDArray[Any]]:
     """Columns cell, y, n and s; refused if no predictions of this resolution can give them (or a sum overflowed)."""
-    cell, y, n, s = columns = [_whole(rows.column(name), name) for name in _COLUMNS]
+    cell, y, n = (whole_column(rows.column(name), name) for name in _COLUMNS[:3])
     if not (((cell >= 0) & (cell < grid.size)).all() and ((y == 0) | (y == 1)).all()):
         raise ValueError(
             f"table holds cells or labels that resolution={grid.resolution} does not have: pass the resolution= it was "
             "made with"
         )
     inside = cell % 2 == 1
+    s = _sums(rows, inside, n)
+    most = (n * inside).astype(object) * (POSITIONS - 1) if s.dtype == object else (n * inside) * (POSITIONS - 1)
+    if not ((n > 0) & (s >= n * inside) & (s <= most)).all():
+        raise ValueError("table holds a sum s that its n positions cannot have: pass the table as the text gave it")
+    return cell, y, n, narrow(s)
+
+
+def _sums(rows: Any, inside: NDArray[np.bool_], n: Integers) -> NDArray[Any]:
+    """The sums of positions, of 64 bits where none of them can be larger."""
     many = inside & (n > 2**63 // POSITIONS)
-    if many.any():
+    if _HIGH in rows.column_names:
+        low, high = whole_column(rows.column("s"), "s"), whole_column(rows.column(_HIGH), _HIGH)
+        if many.any() or (np.abs(high) >= 2**48).any() or (np.abs(low) >= 2**62).any():
+            return np.asarray(low.astype(object) + high.astype(object) * (1 << _WORD))
+        return low + high * (1 << _WORD)
+    if many.any() and not _is_wide(rows.column("s").type):
         raise OverflowError(
             f"{n[many].max():,} rows in one cell: the sum of their positions may not have fitted 64 bits; use a finer "
             "resolution=, or make one state per part of the data"
         )
-    if not ((n > 0) & (s >= n * inside) & (s <= (n * inside) * (POSITIONS - 1))).all():
-        raise ValueError("table holds a sum s that its n positions cannot have: pass the table as the text gave it")
-    return columns
+    if many.any():
+        return np.array([int(v) for v in rows.column("s").to_pylist()], dtype=object)
+    return whole_column(rows.column("s"), "s")
 
 
-def _whole(column: Any, name: str) -> Integers:
+def _is_wide(kind: Any) -> bool:
     import pyarrow as pa
 
+    return bool(pa.types.is_decimal(kind))
+
+
+def split_sums(s: NDArray[Any]) -> dict[str, Any]:
+    """Sums of positions as columns: one of 64 bits, or two where one of them does not fit."""
+    s = narrow(s)
+    if s.dtype != object:
+        return {"s": s}
+    low = [int(v) % (1 << _WORD) for v in s]
+    return {"s": np.array(low, dtype=np.int64), _HIGH: np.array([int(v) >> _WORD for v in s], dtype=np.int64)}
+
+
+def whole_column(column: Any, name: str) -> Integers:
+    """A column of whole numbers, or a sentence."""
+    import pyarrow as pa
+
+    if column.null_count:
+        raise ValueError(f"column {name!r} holds missing values: pass the table as the text gave it")
     try:
         return np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise OverflowError(
             f"column {name!r} holds {column.type} values that are no whole numbers of 64 bits ({error}): use a finer "
             "resolution=, or make one state per part of the data"
@@ -113,52 +165,108 @@ def _write(table: Any, where: Any) -> None:
     whole = [f.name for f in table.schema if str(f.type) in ("int8", "int32", "int64")]
     others = [name for name in table.column_names if name not in whole]
     packed = dict.fromkeys(whole, "DELTA_BINARY_PACKED")
-    pq.write_table(table, where, compression="zstd", use_dictionary=others, column_encoding=packed)
+    pq.write_table(
+        table, where, compression="zstd", use_dictionary=others, column_encoding=packed, write_page_checksum=True
+    )
 
 
 _KINDS = {"cells": "State", "vectors": "VectorState", "detections": "DetectionState"}
 
 
-def read_parquet(path: Any, kind: str) -> tuple[Any, dict[str, Any]]:
-    """The table of a saved state, and what was written about it."""
+def read_parquet(path: Any, kind: str, written: type) -> tuple[Any, dict[str, Any], str]:
+    """The table of a saved state, what was written about it, with its types, and the name of the file."""
     with extra("files", "a saved state"):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else "the file"
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(path, page_checksum_verification=True)
+    except FileNotFoundError:
+        raise
     except pa.ArrowInvalid as error:
-        raise ValueError(f"{name} is not a Parquet file ({error})") from error
-    written = (table.schema.metadata or {}).get(b"calibrary")
-    if written is None:
-        raise ValueError(f"{name} is not a saved state: read predictions with calibrary.scale.scan")
-    about: dict[str, Any] = json.loads(written)
+        raise SavedFileError(f"{name} is not a Parquet file ({_first_line(error)})") from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise SavedFileError(f"{name} is damaged: {_first_line(error)}") from error
+    text = (table.schema.metadata or {}).get(b"calibrary")
+    if text is None:
+        raise SavedFileError(f"{name} is not a saved state: read predictions with calibrary.scale.scan")
+    about = parse_json(text.decode(errors="replace"), "saved state", name)
+    if not isinstance(about, dict) or type(about.get("version")) is not int or about["version"] < 1:
+        raise SavedFileError(f"{name} is no saved state: it names no version")
     if about["version"] > VERSION:
-        raise ValueError(f"{name} was saved by a newer calibrary (version {about['version']}): upgrade")
-    if about["kind"] != kind:
-        found = _KINDS[about["kind"]]
-        raise ValueError(f"{name} holds a {found}: read it with calibrary.scale.{found}.load")
-    return table, about
+        raise SavedFileError(f"{name} was saved by a newer calibrary (version {about['version']}): upgrade")
+    if about.get("kind") != kind:
+        found = _KINDS.get(str(about.get("kind")))
+        if found is None:
+            raise SavedFileError(f"{name} is no saved state: it names no kind of state")
+        raise SavedFileError(f"{name} holds a {found}: read it with calibrary.scale.{found}.load")
+    return table, typed(written, about, f"{name}: what is written about it"), name
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 class Saved:
-    """What a state of any kind can do with files; ``kind`` is the word in them that tells them apart."""
+    """What a state of any kind can do with files.
+
+    ``kind`` is the word in them that tells them apart, and ``written`` the class of what is written about them.
+    """
 
     _kind: str
+    _written: type
 
-    def __init_subclass__(cls, *, kind: str = "", **more: Any) -> None:
+    def __init_subclass__(cls, *, kind: str = "", written: type | None = None, **more: Any) -> None:
         super().__init_subclass__(**more)
-        if kind:
-            cls._kind = kind
+        if kind and written is not None:
+            cls._kind, cls._written = kind, written
 
     def to_table(self) -> Any:
         """The state as an Arrow table."""
         raise NotImplementedError
 
+    @property
+    def digest(self) -> str:
+        """The same for states that hold the same."""
+        raise NotImplementedError
+
+    def _about(self) -> dict[str, Any]:
+        raise NotImplementedError
+
     @classmethod
     def _of_saved(cls, table: Any, about: Mapping[str, Any]) -> Self:
         raise NotImplementedError
+
+    def _sealed(self, table: Any) -> Any:
+        """The table with what is written about it, and a digest of both."""
+        about = {"version": VERSION, "kind": self._kind, **self._about()}
+        for name in ("labels", "pos_label"):
+            for value in about.get(name) or () if name == "labels" else [about.get(name)]:
+                if not isinstance(value, str | int | float | None):
+                    raise ValueError(f"{name} holds {value!r}, which no file holds: use texts or numbers")
+        return table.replace_schema_metadata({"calibrary": json.dumps({**about, DIGEST: self._seal(about)})})
+
+    def _seal(self, about: Mapping[str, Any]) -> str:
+        return digest({**about, "holds": self.digest})
+
+    @classmethod
+    def _opened(cls, path: Any) -> Self:
+        """The state in a file, whose types, values and digest are what they were when it was saved."""
+        import pyarrow as pa
+
+        table, about, name = read_parquet(path, cls._kind, cls._written)
+        if any(count < 0 for count in about.get("dropped", {}).values()):
+            raise SavedFileError(f"{name} is damaged: it counts a negative number of dropped rows")
+        try:
+            made = cls._of_saved(table, about)
+            written = about.pop(DIGEST, "")
+            holds = (not written and about["version"] == 1) or written == made._seal(json.loads(json.dumps(about)))
+        except (ValueError, TypeError, OverflowError, KeyError, pa.ArrowException) as error:
+            raise SavedFileError(f"{name} is damaged: {_first_line(error)}") from error
+        if not holds:
+            raise SavedFileError(f"{name} is damaged: its digest is that of another state")
+        return made
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a Parquet file, which replaces one that is there only when it is complete."""
@@ -171,9 +279,9 @@ class Saved:
     @classmethod
     def of_bytes(cls, saved: bytes) -> Self:
         """The state that :meth:`to_bytes` gave."""
-        return cls._of_saved(*read_parquet(io.BytesIO(saved), cls._kind))
+        return cls._opened(io.BytesIO(saved))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a state that :meth:`save` wrote."""
-        return cls._of_saved(*read_parquet(path, cls._kind))
+        return cls._opened(path)

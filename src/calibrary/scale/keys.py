@@ -1,7 +1,15 @@
-"""Values of the columns that are kept apart: model, group, day."""
+"""Values of the columns that are kept apart: model, group, day.
+
+Every value has one canonical form, whatever file or engine it came from: a whole number that arrives as 7.0 or as a
+decimal is 7, what is missing is None, an instant is in UTC. A column holds values of one kind; values of two kinds are
+refused, because no order and no file holds both.
+"""
 
 from __future__ import annotations
 
+import datetime
+import decimal
+import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import extra
+from calibrary.base.text import in_sentence
 from calibrary.data.checks import as_array
 
 Key = tuple[Any, ...]
 Keys = tuple[Key, ...]
+Integers = NDArray[np.int64]
 
-_TAKEN = ("cell", "y", "n", "s")
+_TAKEN = ("cell", "y", "n", "s", "s_high")
 
 
 def key_columns(by: str | Sequence[str]) -> tuple[str, ...]:
@@ -30,62 +40,274 @@ def key_columns(by: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
+# -- one form for each value ------------------------------------------------------------------------
+
+
+def canonical(value: Any, name: str = "by") -> Any:
+    """The one form of a value: None, a truth value, a whole number, a number, a text, bytes, a date or a time."""
+    if isinstance(value, np.generic):
+        value = _of_numpy(value, name)
+    if value is None or isinstance(value, str | bool | bytes):
+        return value
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise ValueError(f"{name} holds {in_sentence(value, 40)}, which does not fit 64 bits: use a text instead")
+        return value
+    if isinstance(value, float | decimal.Decimal):
+        return _number(value, name)
+    if isinstance(value, datetime.datetime):
+        return _instant(value, name)
+    if isinstance(value, datetime.timedelta):
+        return datetime.timedelta(value.days, value.seconds, value.microseconds)
+    if isinstance(value, datetime.date | datetime.time):
+        return value
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    try:
+        if value != value:  # pandas' NaT is not itself
+            return None
+    except TypeError:  # and of its NA nobody knows
+        return None
+    raise ValueError(f"{name} holds {in_sentence(value, 40)}: keep texts, numbers, dates or times apart")
+
+
+def _of_numpy(value: np.generic, name: str) -> Any:
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        if np.isnat(value):
+            return None
+        if np.datetime_data(value.dtype)[0] == "D":
+            return value.item()
+        short = value.astype(value.dtype.str[:3] + "[us]")
+        if short != value:
+            raise ValueError(_too_fine(value, name))
+        return short.item()
+    return value.item()
+
+
+def _number(value: float | decimal.Decimal, name: str) -> Any:
+    if value != value:
+        return None
+    number = float(value)
+    return canonical(int(value), name) if abs(number) < 2.0**63 and value == int(value) else number
+
+
+def _instant(value: datetime.datetime, name: str) -> Any:
+    if value != value:  # NaT
+        return None
+    if getattr(value, "nanosecond", 0):
+        raise ValueError(_too_fine(value, name))
+    plain: datetime.datetime = value.to_pydatetime() if hasattr(value, "to_pydatetime") else value
+    return plain if plain.tzinfo is None else plain.astimezone(datetime.UTC)
+
+
+def _too_fine(value: Any, name: str) -> str:
+    return f"{name} holds {value}, a time with nanoseconds: round it to microseconds, or keep days or hours apart"
+
+
+def kind_of(value: Any) -> str | None:
+    """Which kind of value a column holds, by one of its values; None for what is missing."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "truth values"
+    if isinstance(value, int | float):
+        return "numbers"
+    if isinstance(value, datetime.datetime):
+        return "times without a zone" if value.tzinfo is None else "times with a zone"
+    names = {str: "texts", bytes: "bytes", datetime.date: "dates", datetime.time: "times of day"}
+    return names.get(type(value), "durations")
+
+
+def one_kind(name: str, values: Iterable[Any], kind: str | None = None) -> str | None:
+    """The kind that all values share, ``kind`` included; two kinds are refused."""
+    for value in values:
+        found = kind_of(value)
+        if found is not None and kind is not None and found != kind:
+            raise ValueError(
+                f"the column {name!r} holds {kind} and {found}: give it one type in all files and states, for example "
+                "with str()"
+            )
+        kind = found if kind is None else kind
+    return kind
+
+
 def in_order(keys: Iterable[Key]) -> Keys:
-    """Keys in ascending order; missing values first, values of different types by the name of the type."""
-    return tuple(sorted(keys, key=lambda key: [(v is not None, type(v).__name__, v) for v in key]))
+    """Keys in ascending order, missing values first."""
+    return tuple(sorted(keys, key=lambda key: [(v is not None, v) for v in key]))
 
 
-def united(ours: Keys, theirs: Keys) -> tuple[Keys, NDArray[np.int64], NDArray[np.int64]]:
-    """All keys in order, and the number among them of each of ours and each of theirs."""
-    if ours == theirs:
-        same = np.arange(len(ours), dtype=np.int64)
-        return ours, same, same
-    both = in_order({*ours, *theirs})
-    number = {key: i for i, key in enumerate(both)}
-    found = [np.array([number[key] for key in keys], dtype=np.int64) for keys in (ours, theirs)]
-    return both, found[0], found[1]
+# -- numbers for keys -------------------------------------------------------------------------------
 
 
-def factorized(columns: Sequence[Any], n: int, kept: NDArray[np.bool_] | None) -> tuple[Keys, NDArray[np.int64]]:
-    """The combinations of values that occur, ascending, and the number of each row's (of the rows ``kept``)."""
-    if not columns:
-        return ((),), np.empty(0, dtype=np.int64)
-    rows = n if kept is None else int(kept.sum())
-    values, number = [], np.zeros(rows, dtype=np.int64)
-    for column in columns:
-        index, names = _encoded(column, n, kept)
-        number = number * len(names) + index
-        values.append(names)
-    used, number = np.unique(number, return_inverse=True)
-    keys = []
-    for code in used.tolist():
-        key = []
-        for names in reversed(values):
-            code, i = divmod(code, len(names))
-            key.append(names[i])
-        keys.append(tuple(reversed(key)))
-    ordered = in_order(set(keys))
-    place = {key: i for i, key in enumerate(ordered)}
-    return ordered, np.array([place[key] for key in keys], dtype=np.int64)[number]
+class KeyColumn:
+    """The values of one column that were seen, each with a number in the order in which they came."""
+
+    def __init__(self, name: str, values: Iterable[Any] = ()) -> None:
+        self.name = name
+        self.values: list[Any] = []
+        self.kind: str | None = None
+        self._number: dict[Any, int] = {}
+        #: For each Arrow type the values that were seen, and their numbers: a column of a file is looked up at once.
+        self._seen: dict[Any, tuple[Any, Integers]] = {}
+        for value in values:
+            self.number(value)
+
+    def number(self, value: Any) -> int:
+        """The number of one value."""
+        value = canonical(value, self.name)
+        found = self._number.get(value)
+        # True and 1 are equal to Python, hence the look at the kind
+        if found is None or kind_of(value) != kind_of(self.values[found]):
+            self.kind = one_kind(self.name, [value], self.kind)
+            found = self._number[value] = len(self.values)
+            self.values.append(value)
+        return found
+
+    def numbers(self, column: Any, n: int, kept: NDArray[np.bool_] | None) -> tuple[Integers, Integers]:
+        """The numbers of the distinct values of a column, and for each row the place of its value among them."""
+        if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+            rows = n if kept is None else int(kept.sum())
+            return np.array([self.number(column)]), np.zeros(rows, dtype=np.int64)
+        coded = _encoded(column, self.name, n, kept)
+        return self._looked_up(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False)
+
+    def _looked_up(self, values: Any) -> Integers:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        known, numbers = self._seen.get(values.type, (values[:0], np.empty(0, dtype=np.int64)))
+        place = pc.index_in(values, value_set=known).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        new = np.flatnonzero(place < 0)
+        if len(new):
+            unseen = values.take(pa.array(new))
+            place[new] = len(known) + np.arange(len(new))
+            numbers = np.concatenate([numbers, [self.number(v) for v in _plain(unseen, self.name)]]).astype(np.int64)
+            self._seen[values.type] = (pa.concat_arrays([known, unseen]), numbers)
+        found: Integers = numbers[place]
+        return found
 
 
-def _encoded(column: Any, n: int, kept: NDArray[np.bool_] | None) -> tuple[NDArray[np.int64], list[Any]]:
-    """One column as numbers of its distinct values."""
+class Keyring:
+    """The combinations of values that were seen, each with a number in the order in which they came."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.columns = [KeyColumn(name) for name in names]
+        self._number: dict[tuple[int, ...], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._number) if self.columns else 1
+
+    @property
+    def keys(self) -> Keys:
+        """All combinations, by their numbers."""
+        if not self.columns:
+            return ((),)
+        values = [column.values for column in self.columns]
+        return tuple(tuple(v[i] for v, i in zip(values, at, strict=True)) for at in self._number)
+
+    def number(self, key: Key) -> int:
+        """The number of one combination."""
+        at = tuple(column.number(value) for column, value in zip(self.columns, key, strict=True))
+        return self._number.setdefault(at, len(self._number)) if at else 0
+
+    def numbers(self, columns: Sequence[Any], n: int, kept: NDArray[np.bool_] | None) -> Integers:
+        """The number of the combination in each of n rows (of the rows ``kept``); empty without columns."""
+        if not columns:
+            return np.empty(0, dtype=np.int64)
+        found = [column.numbers(given, n, kept) for column, given in zip(self.columns, columns, strict=True)]
+        row = found[0][1].astype(np.int64, copy=False)
+        for values, place in found[1:]:
+            row = row * len(values) + place
+        used, row = _distinct(row, int(np.prod([len(values) for values, _ in found], dtype=object)))
+        at = []
+        for values, _ in reversed(found):
+            used, i = np.divmod(used, max(len(values), 1))
+            at.append(values[i].tolist())
+        combined = zip(*reversed(at), strict=True)
+        return np.array([self._number.setdefault(c, len(self._number)) for c in combined], dtype=np.int64)[row]
+
+
+def _distinct(row: Integers, size: int) -> tuple[Integers, Integers]:
+    """The distinct numbers below ``size``, and the place of each row's; without a sort where they are dense."""
+    if size > 4 * len(row) + 100_000:
+        used, place = np.unique(row, return_inverse=True)
+        return used, place
+    there = np.zeros(size, dtype=bool)
+    there[row] = True
+    used = np.flatnonzero(there)
+    if len(used) == size:
+        return used, row
+    place = np.zeros(size, dtype=np.int64)
+    place[used] = np.arange(len(used))
+    return used, place[row]
+
+
+def _encoded(column: Any, name: str, n: int, kept: NDArray[np.bool_] | None) -> Any:
+    """A column as places in its distinct values, missing ones among them."""
     with extra("files", "by= of a state"):
         import pyarrow as pa
 
-    if isinstance(column, str) or not hasattr(column, "__len__"):
-        return np.zeros(n if kept is None else int(kept.sum()), dtype=np.int64), [column]
     if not isinstance(column, pa.Array | pa.ChunkedArray):
-        column = pa.array(as_array(column, "by"), from_pandas=True)
+        column = _as_column(column, name)
     if len(column) != n:
         raise ValueError(f"by has a column of {len(column)} values for {n} rows: give one each, or one value for all")
     if kept is not None:
         column = column.filter(pa.array(kept))
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(column, pa.ChunkedArray):  # of dictionaries that differ
+        column = pa.concat_arrays([chunk.dictionary_decode() for chunk in column.chunks])
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
     if pa.types.is_dictionary(column.type):
+        if not column.null_count and not column.dictionary.null_count:
+            return column
         column = column.dictionary_decode()
-    coded = column.dictionary_encode(null_encoding="encode")
-    names = [None if v != v else v for v in coded.dictionary.to_pylist()]  # not a number is a missing value too
-    return coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), names
+    view = str(column.type)
+    if view in ("string_view", "binary_view"):  # whose missing values would become empty ones
+        column = column.cast(pa.large_string() if view == "string_view" else pa.large_binary())
+    try:
+        return column.dictionary_encode(null_encoding="encode")
+    except pa.ArrowNotImplementedError as error:
+        raise ValueError(f"{name} holds {column.type}: keep texts, numbers, dates or times apart") from error
+
+
+def _as_column(column: Any, name: str) -> Any:
+    import pyarrow as pa
+
+    given = as_array(column, "by")
+    try:
+        return pa.array(given, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several types, or large ones
+        values = [canonical(value, name) for value in given.tolist()]
+        one_kind(name, values)
+        return pa.array(values)
+
+
+def _plain(values: Any, name: str) -> list[Any]:
+    """Values of Arrow as Python's."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
+        short = pa.timestamp("us", values.type.tz)
+        try:
+            values = values.cast(short)
+        except pa.ArrowInvalid as error:
+            raise ValueError(_too_fine(values[0], name)) from error
+    found: list[Any] = values.to_pylist()
+    return found
+
+
+def as_column(name: str, values: list[Any]) -> Any:
+    """The canonical values of a column as an Arrow array."""
+    import pyarrow as pa
+
+    one_kind(name, values)
+    if any(type(v) is float for v in values):
+        large = [v for v in values if type(v) is int and abs(v) > 2**53]
+        if large:
+            raise ValueError(
+                f"{name} holds {large[0]} and numbers with decimals, which no column holds both: use texts"
+            )
+        values = [v if v is None else float(v) for v in values]
+    return pa.array(values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ class Piece:
     file: str
     first: int
     shared: dict[str, Any]
+    #: Does an empty text stand for a missing value, as in a CSV file?
+    blank_is_missing: bool = False
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -49,7 +52,10 @@ class Piece:
 
     def key(self, name: str) -> Any:
         """The values of a column, or the one value of all rows."""
-        return self.shared[name] if name in self.shared else self.column(name)
+        if name in self.shared:
+            return self.shared[name]
+        column = self.column(name)
+        return _without_blanks(column) if self.blank_is_missing else column
 
     def holds_lists(self, name: str) -> bool:
         import pyarrow as pa
@@ -68,6 +74,7 @@ def pieces(source: Any, columns: Columns, format: str | None, batch_rows: int, n
         import pyarrow as pa
         import pyarrow.dataset as ds
 
+    source = _of_frame(source, columns)
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
@@ -76,14 +83,75 @@ def pieces(source: Any, columns: Columns, format: str | None, batch_rows: int, n
     elif isinstance(source, ds.Dataset):
         yield from _of_dataset(source, columns, batch_rows, "")
     elif isinstance(source, str | os.PathLike):
-        yield from _of_files(os.fspath(source), columns, format, batch_rows)
+        yield from _of_paths([source], columns, format, batch_rows)
     elif isinstance(source, Sequence) and source and all(isinstance(s, str | os.PathLike) for s in source):
-        for path in source:
-            yield from _of_files(os.fspath(path), columns, format, batch_rows)
+        yield from _of_paths(source, columns, format, batch_rows)
     elif isinstance(source, Iterable):
         yield from _of_batches(source, columns)
     else:
-        raise TypeError(f"source is a {type(source).__name__}: pass a path, a list of paths, or Arrow data")
+        raise TypeError(
+            f"source is a {type(source).__name__}: pass a path, a pattern, a list of paths, Arrow data, or a frame of "
+            "pandas, Polars, DuckDB or Ibis"
+        )
+
+
+def _of_frame(source: Any, columns: Columns) -> Any:
+    """Frames of other packages as Arrow, with no more columns than are read; anything else as it is."""
+    import pyarrow as pa
+
+    package = type(source).__module__.partition(".")[0]
+    if package == "pandas" and hasattr(source, "columns"):
+        _named(columns, list(source.columns), "the frame")
+        return pa.Table.from_pandas(source[list(columns.all)], preserve_index=False)
+    if package == "polars" and hasattr(source, "collect_schema"):
+        names = list(source.collect_schema().names())
+        _named(columns, names, "the frame")
+        used = source.select(list(columns.all))
+        return used.collect(engine="streaming").to_arrow() if hasattr(used, "collect") else used.to_arrow()
+    if hasattr(source, "to_pyarrow_batches"):  # Ibis: the database makes the rows, batch after batch
+        _named(columns, list(source.columns), "the table")
+        return source.select(*columns.all).to_pyarrow_batches()
+    if hasattr(source, "__arrow_c_stream__") and not isinstance(source, pa.Table | pa.RecordBatchReader):
+        return pa.RecordBatchReader.from_stream(source)
+    return source
+
+
+def _named(columns: Columns, names: Sequence[Any], where: str) -> None:
+    for name in columns.all:
+        if name not in names:
+            raise ValueError(f"{where} has no column {name!r}: {suggest(name, list(map(str, names)))}")
+
+
+def _of_paths(paths: Sequence[Any], columns: Columns, format: str | None, batch_rows: int) -> Iterator[Piece]:
+    found = [path for given in paths for path in matching(os.fspath(given))]
+    seen: set[str] = set()
+    for path in found:
+        where = os.path.realpath(path) if "://" not in path else path
+        if where in seen:
+            raise ValueError(f"{path} is listed twice, and its rows would count twice: list every file once")
+        seen.add(where)
+    for path in found:
+        yield from _of_files(path, columns, format, batch_rows)
+
+
+def matching(path: str) -> list[str]:
+    """The files that a pattern such as ``preds/2026-*.parquet`` stands for, in order; any other path as it is."""
+    if "://" in path or not glob.has_magic(path) or os.path.exists(path):
+        return [path]
+    found = sorted(glob.glob(path, recursive=True))
+    if not found:
+        raise FileNotFoundError(f"{path} matches no file")
+    return found
+
+
+def _without_blanks(column: Any) -> Any:
+    """A column of texts in which empty ones are missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_string(column.type):
+        return column
+    return pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
 
 
 def _of_batches(batches: Iterable[Any], columns: Columns, name: str = "") -> Iterator[Piece]:
@@ -133,9 +201,9 @@ def _of_dataset(dataset: Any, columns: Columns, batch_rows: int, root: str) -> I
             scanner = fragment.scanner(
                 schema=schema, columns=wanted, batch_size=batch_rows, batch_readahead=2, fragment_readahead=1
             )
-            first = 0
+            first, blank = 0, isinstance(getattr(fragment, "format", None), ds.CsvFileFormat)
             for batch in scanner.to_batches():
-                yield Piece(batch, name, first, shared)
+                yield Piece(batch, name, first, shared, blank)
                 first += len(batch)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
             raise ValueError(f"{path or 'the dataset'} cannot be read: {_first_line(error)}") from error
@@ -187,6 +255,8 @@ def _file_format(kind: str, columns: Columns) -> Any:
     import pyarrow.dataset as ds
 
     one_of("format", kind, ("parquet", "csv", "arrow"))
+    if kind == "parquet":  # texts that are kept apart come as numbers of their distinct values
+        return ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=columns.by))
     if kind != "csv":
         return kind
     # told, because a column that begins with 0 and 1 would be guessed to hold whole numbers

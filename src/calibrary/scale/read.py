@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from calibrary.base.errors import whole
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.data.predictions import Predictions
-from calibrary.scale.checks import NO_LABEL, NO_PROBABILITY, valid_rows
+from calibrary.scale.checks import NO_LABEL, NO_PROBABILITY, NO_WEIGHT, valid_rows
 from calibrary.scale.classes import VectorState
 from calibrary.scale.columns import Names, classes, complaint, matrix, numbers, two_classes, weights
-from calibrary.scale.keys import factorized, key_columns
+from calibrary.scale.keys import key_columns
 from calibrary.scale.losses import USUAL_LOSSES, checked_losses
 from calibrary.scale.pieces import Columns, Piece, pieces
 from calibrary.scale.sample import file_ids
-from calibrary.scale.state import RESOLUTION, State
-from calibrary.scale.sums import BUFFER, COMPILED_FROM, Batch, as_fixed
+from calibrary.scale.state import State, usual_resolution
+from calibrary.scale.sums import BUFFER, COMPILED_FROM, Batch, as_fixed, compiles
 
 __all__ = ["scan"]
 
@@ -44,7 +44,7 @@ def scan(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     lens: str | None = None,
-    resolution: int = RESOLUTION,
+    resolution: int | None = None,
     class_resolution: int = 240,
     losses: str | Iterable[str] = USUAL_LOSSES,
     sample: int = 0,
@@ -88,13 +88,13 @@ def scan(
     >>> table = pa.table({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9], "site": ["a", "b", "a"]})
     >>> state = cal.scale.scan(table, label="y", prob="p", by="site")
     >>> state
-    State(3 predictions in 3 rows, resolution 19200, by site (2))
+    State(3 predictions in 3 rows, resolution 1200, by site (2))
     """
     columns = Columns(label, prob if isinstance(prob, str) else tuple(prob), key_columns(by), weight)
     rows = pieces(source, columns, format, whole("batch_rows", batch_rows))
     return Scan(
-        columns, None if labels is None else tuple(labels), pos_label, lens, resolution, class_resolution,
-        checked_losses(losses), sample, drop_invalid,
+        columns, None if labels is None else tuple(labels), pos_label, lens, usual_resolution(resolution, columns.by),
+        class_resolution, checked_losses(losses), sample, drop_invalid,
     ).state_of(rows)  # fmt: skip
 
 
@@ -129,7 +129,7 @@ class Scan:
         with ThreadPoolExecutor(threads) as pool:
             for number, piece in enumerate(found):
                 rows += len(piece)
-                if rows < 2 * COMPILED_FROM or names.given:
+                if rows < 2 * COMPILED_FROM or names.given or self.columns.by:  # one set of keys, and of their sums
                     _add_binary(parts[0], piece, self.columns, names, self.drop_invalid)
                     continue
                 parts += [self._empty_binary() for _ in range(threads - len(parts))]
@@ -200,25 +200,30 @@ def _add_binary(state: State, piece: Piece, columns: Columns, names: Names, drop
         return
     c = numbers(piece.column(columns.probs[0]))
     y = two_classes(piece, columns.label, names)
-    w = weights(piece, columns.weight)
-    kept = None
+    w, weighed = weights(piece, columns.weight, drop_invalid)
+    kept = weighed
     bad = _first_invalid(c, y)
     if bad >= 0:
         if not drop_invalid:
             raise ValueError(complaint(piece, bad, columns, [float(c[bad])], y[bad] <= 1))
         inside, labeled = are_probabilities(c), y <= 1
-        kept = inside & labeled
         state.drop(NO_PROBABILITY, int((~inside).sum()))
         state.drop(NO_LABEL, int((inside & ~labeled).sum()))
+        kept = inside & labeled
+        if weighed is not None:
+            state.drop(NO_WEIGHT, int((kept & ~weighed).sum()))
+            kept = kept & weighed
+    elif weighed is not None:
+        state.drop(NO_WEIGHT, int((~weighed).sum()))
+    if kept is not None:
         c, y, w = c[kept], y[kept], w[kept] if len(w) else w
     if state.lens == "top-label":
         c, y = np.maximum(c, 1.0 - c), (y == (c > 0.5)).astype(np.uint8)
-    keys, key = factorized([piece.key(name) for name in columns.by], n, kept)
-    state.add(Batch(c, y, w, key), keys)
+    state.add(Batch(c, y, w, state.key_numbers([piece.key(name) for name in columns.by], n, kept)))
 
 
 def _first_invalid(c: Array, y: NDArray[np.uint8]) -> int:
-    if len(c) >= BUFFER:
+    if len(c) >= BUFFER and compiles(COMPILED_FROM):
         from calibrary.numerics.compiled.cells import first_invalid
 
         return int(first_invalid(as_fixed(c), as_fixed(y)))
@@ -234,8 +239,11 @@ def _add_vectors(
 ) -> None:
     n, k = prob.shape
     y = classes(piece, columns.label, names, k)
-    w = weights(piece, columns.weight)
+    w, weighed = weights(piece, columns.weight, drop_invalid)
     kept, dropped = valid_rows(y, prob, None, None)
+    if weighed is not None:
+        dropped |= {NO_WEIGHT: int((kept & ~weighed).sum())}
+        kept = kept & weighed
     if dropped and not drop_invalid:
         bad = int(np.argmin(kept))
         raise ValueError(complaint(piece, bad, columns, prob[bad].tolist(), bool(y[bad] < k)))
@@ -247,5 +255,4 @@ def _add_vectors(
         # a file's name and the number of the row decide who is in the sample, in whatever order files are read
         state.add(p, w, file_ids(piece.file, piece.first, n)[kept] if piece.file else None)
     else:
-        keys, key = factorized([piece.key(name) for name in columns.by], n, kept)
-        state.add_seen(p, w, key, keys)
+        state.add_seen(p, w, state.key_numbers([piece.key(name) for name in columns.by], n, kept))

@@ -1,22 +1,41 @@
-"""One SQL text that makes a state wherever the predictions are: Spark, DuckDB, SQLite, a warehouse.
+"""One query that makes a state wherever the predictions are, in the dialect of the database.
 
-The text is a GROUP BY over the recipe of :class:`calibrary.numerics.cells.Grid`, step by step. Literals have exponents,
-because a plain 0.5 is a decimal number in some engines; powers of sixteen multiply exactly.
+The text is a GROUP BY over the recipe of :class:`calibrary.numerics.cells.Grid`, step by step; powers of sixteen
+multiply exactly. The sum of positions comes in two columns, s + 2^14 * s_high, so that neither overflows 64 bits below
+2^49 rows in a cell.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-import numpy as np
-
+from calibrary.base.errors import one_of
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
+from calibrary.scale.checks import ROW_SUM
+from calibrary.scale.dialects import DIALECTS, Dialect
 from calibrary.scale.keys import key_columns
-from calibrary.scale.state import RESOLUTION
+from calibrary.scale.state import State, plain_label, usual_resolution
 
-__all__ = ["sql"]
+__all__ = ["StateQuery", "sql"]
+
+
+class StateQuery(str):
+    """The text of a query, which knows what its result is: ``query.state(result)`` is the state.
+
+    Attributes
+    ----------
+    settings : dict
+        ``resolution``, ``lens``, ``by``, ``labels`` and ``pos_label`` of the state.
+    """
+
+    settings: dict[str, Any]
+
+    def state(self, result: Any, *, drop_invalid: bool = False) -> State:
+        """The state of what the database returned: a table, a frame, columns, or a cursor after ``execute``."""
+        if hasattr(result, "fetchall") and hasattr(result, "description") and not hasattr(result, "fetch_arrow_table"):
+            result = rows_of(result)
+        return State.of_table(result, drop_invalid=drop_invalid, **self.settings)
 
 
 def sql(
@@ -27,13 +46,16 @@ def sql(
     by: str | Sequence[str] = (),
     weight: str | None = None,
     labels: Sequence[Hashable] | None = None,
-    resolution: int = RESOLUTION,
-) -> str:
-    """The text of a query that gives the table of a state: columns of ``by``, cell, y, n and s.
+    pos_label: Hashable | None = None,
+    resolution: int | None = None,
+    dialect: str = "generic",
+) -> StateQuery:
+    """The text of a query that gives the table of a state: columns of ``by``, cell, y, n, s and s_high.
 
-    Run it where the predictions are, and make the state of what comes back with :meth:`State.of_table`. No Python runs
-    there, and only the small table travels. Rows without a valid label and probability come back with cell NULL, so
-    that ``of_table`` can refuse or count them.
+    Run it where the predictions are; ``query.state(result)`` is the state of what comes back, and so is
+    :meth:`State.of_table` with the same resolution, lens and labels. No Python runs there, and only the small table
+    travels. Rows without a valid label and probability come back with cell NULL, to be refused or counted. The text
+    is one statement without a semicolon, and can stand in parentheses inside another.
 
     Parameters
     ----------
@@ -41,16 +63,22 @@ def sql(
         What stands after FROM: a table, a view, or a query in parentheses with a name.
     label, prob : str
         Columns, or expressions of columns. Several columns in ``prob`` are the probabilities of the classes 0, 1, ...,
-        and the state is that of the top label; ``label`` is then the number of the class.
+        and the state is that of the top label; ``label`` is then the number of the class. Names such as ``order`` or
+        ``true label`` are quoted.
     by : str or sequence of str
-        Columns whose values are kept apart.
+        Columns whose values are kept apart; NULL is a group of its own.
     weight : str, optional
         A column of whole numbers: how many copies each row stands for.
     labels : sequence, optional
         The values of the label column, in the order of the classes, if they are not 0, 1, ... (Give them for text
-        columns of SQLite, which would read any text as the number 0.)
-    resolution : int
-        As in :class:`State`; pass the same to ``of_table``.
+        columns of SQLite, which would read any text as the number 0, and for truth values on Redshift.)
+    pos_label : optional
+        The label whose probability is given, of two; a third label makes its rows invalid.
+    resolution : int, optional
+        As in :class:`State`.
+    dialect : str
+        "duckdb", "postgres", "redshift", "sqlite", "clickhouse", "bigquery", "snowflake", "databricks", "spark",
+        "trino", "datafusion" or "polars". The default, "generic", is what most of them read.
 
     Examples
     --------
@@ -59,154 +87,196 @@ def sql(
     >>> db = sqlite3.connect(":memory:")
     >>> _ = db.execute("CREATE TABLE preds (y INTEGER, p REAL)")
     >>> _ = db.executemany("INSERT INTO preds VALUES (?, ?)", [(0, 0.2), (1, 0.7), (1, 0.9)])
-    >>> cursor = db.execute(cal.scale.sql("preds", label="y", prob="p"))
-    >>> columns = [name for name, *_ in cursor.description]
-    >>> table = dict(zip(columns, zip(*cursor.fetchall())))
-    >>> cal.scale.State.of_table(table) == cal.scale.State().update([0, 1, 1], [0.2, 0.7, 0.9])
+    >>> query = cal.scale.sql("preds", label="y", prob="p", dialect="sqlite")
+    >>> query.state(db.execute(query)) == cal.scale.State().update([0, 1, 1], [0.2, 0.7, 0.9])
     True
     """
-    grid = Grid(resolution)
-    keys = key_columns(by)
-    if isinstance(prob, str):
-        seen = _binary(label, prob, labels)
-    else:
-        seen = _top_label(label, list(prob), labels)
-    kept = "".join(f"{name}, " for name in keys)
-    steps = [
-        ("cal_given", f"SELECT {kept}{seen}, {_copies(weight)} AS cal_w FROM {table}"),
-        *_located(grid, kept),
-    ]
-    chain = ",\n".join(f"{name} AS (\n  {text}\n)" for name, text in steps)
-    groups = ", ".join([*keys, "cell", "y"])
-    return (
-        f"WITH {chain}\n"
-        f"SELECT {kept}cell, y, SUM(cal_n) AS n, SUM(cal_n * cal_q) AS s\nFROM cal_found\n"
-        f"WHERE cal_n > 0\nGROUP BY {groups}"
+    one_of("dialect", dialect, tuple(DIALECTS))
+    names, top = key_columns(by), not isinstance(prob, str)
+    classes = None if labels is None else tuple(map(plain_label, labels))
+    text = _Text(DIALECTS[dialect], Grid(usual_resolution(resolution, names)), table, names)
+    query = StateQuery(
+        text.query(label, [prob] if isinstance(prob, str) else list(prob), top, weight, classes, pos_label)
     )
+    query.settings = {
+        "resolution": text.grid.resolution, "lens": "top-label" if top else "binary", "by": names, "labels": classes,
+        "pos_label": plain_label(pos_label),
+    }  # fmt: skip
+    return query
 
 
-# -- what a row is ----------------------------------------------------------------------------------
+class _Text:
+    """The steps of the query in one dialect."""
 
+    def __init__(self, dialect: Dialect, grid: Grid, table: str, by: tuple[str, ...]) -> None:
+        self.dialect, self.grid, self.table = dialect, grid, table
+        self.keys = [dialect.column(name) for name in by]
+        self.kept = "".join(f"{name}, " for name in self.keys)
 
-def _binary(label: str, prob: str, labels: Sequence[Hashable] | None) -> str:
-    if labels is not None and len(labels) != 2:
-        raise ValueError(f"labels={list(labels)!r} must name the two classes: negative, positive")
-    inside = f"{prob} >= 0e0 AND {prob} <= 1e0"
-    return f"CASE WHEN {inside} THEN CAST({prob} AS DOUBLE) END AS cal_c, {_class(label, 2, labels)} AS cal_y"
-
-
-def _class(label: str, n: int, labels: Sequence[Hashable] | None) -> str:
-    """The number of the class, NULL for anything else."""
-    if labels is not None:
-        cases = " ".join(f"WHEN {label} = {_literal(value)} THEN {k}" for k, value in enumerate(labels))
-    else:  # as a double, so that booleans work too
-        cases = " ".join(f"WHEN CAST({label} AS DOUBLE) = {k}e0 THEN {k}" for k in range(n))
-    return f"CASE {cases} END"
-
-
-def _literal(value: Hashable) -> str:
-    if isinstance(value, str):
-        if "\\" in value:  # in Spark, BigQuery and MySQL it would begin an escape, and end the text in others
-            raise ValueError(
-                f"labels: {value!r} holds a backslash, which databases read differently: map it to a number"
-            )
-        return "'" + value.replace("'", "''") + "'"
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(
-            f"labels: {value!r} cannot be written in SQL; use text, whole numbers, finite numbers or booleans"
+    def query(
+        self,
+        label: str,
+        prob: list[str],
+        top: bool,
+        weight: str | None,
+        labels: tuple[Any, ...] | None,
+        pos_label: Any,
+    ) -> str:
+        d = self.dialect
+        label, prob = d.expression(label), [d.expression(column) for column in prob]
+        if top:
+            seen = self._top_label(label, prob, labels, pos_label)
+        else:
+            seen = self._binary(label, prob[0], labels, pos_label)
+        copies = self._copies(None if weight is None else d.expression(weight))
+        steps = [("cal_given", f"SELECT {self.kept}{seen}, {copies} AS cal_w FROM {self.table}"), *self._located()]
+        chain = ",\n".join(f"{name} AS {d.materialized}(\n  {text}\n)" for name, text in steps)
+        groups = ", ".join([*self.keys, "cell", "y"])
+        return (
+            f"WITH {chain}\n"
+            f"SELECT {self.kept}cell, y, SUM(cal_n) AS n, SUM(cal_n * cal_low) AS s, SUM(cal_n * cal_high) AS s_high\n"
+            f"FROM cal_found\nWHERE cal_n > 0\nGROUP BY {groups}"
         )
-    return repr(value)
 
+    # -- what a row is --------------------------------------------------------------------------
 
-def _top_label(label: str, columns: list[str], labels: Sequence[Hashable] | None) -> str:
-    """The largest probability, and whether the first class that has it is the label."""
-    k = len(columns)
-    if k < 2:
-        raise ValueError(f"prob={columns!r}: name one column, or one for each of at least two classes")
-    if labels is not None and len(labels) != k:
-        raise ValueError(f"labels={list(labels)!r} must name the {k} classes in the order of the columns")
-    inside = " AND ".join(f"{c} >= 0e0 AND {c} <= 1e0" for c in columns)
-    total = " + ".join(f"CAST({c} AS DOUBLE)" for c in columns)
-    # as for arrays: 1e-6, or 32 roundings of float32
-    valid = f"{inside} AND {total} >= 0.999996e0 AND {total} <= 1.000004e0"
-    leads = [" AND ".join(f"{c} >= {other}" for other in columns[i + 1 :]) for i, c in enumerate(columns[:-1])]
-    largest = " ".join(f"WHEN {lead} THEN CAST({c} AS DOUBLE)" for lead, c in zip(leads, columns, strict=False))
-    first = " ".join(f"WHEN {lead} THEN {i}" for i, lead in enumerate(leads))
-    confidence = f"CASE WHEN NOT ({valid}) THEN NULL {largest} ELSE CAST({columns[-1]} AS DOUBLE) END"
-    right = f"CASE {_class(label, k, labels)} WHEN CASE {first} ELSE {k - 1} END THEN 1 ELSE 0 END"
-    known = f"CASE WHEN {_class(label, k, labels)} IS NULL THEN NULL ELSE {right} END"
-    return f"CASE WHEN {valid} THEN {confidence} END AS cal_c, {known} AS cal_y"
+    def _binary(self, label: str, prob: str, labels: tuple[Any, ...] | None, pos_label: Any) -> str:
+        if labels is not None and len(labels) != 2:
+            raise ValueError(f"labels={list(labels)!r} must name the two classes: negative, positive")
+        inside = f"CASE WHEN {self._inside([prob])} THEN {self.dialect.as_double(prob)} END"
+        return f"{inside} AS cal_c, {self._class(label, 2, labels, pos_label)} AS cal_y"
 
+    def _inside(self, columns: list[str]) -> str:
+        zero, one = self.dialect.number(0), self.dialect.number(1)
+        return " AND ".join(f"{c} >= {zero} AND {c} <= {one}" for c in columns)
 
-def _copies(weight: str | None) -> str:
-    if weight is None:
-        return "1"
-    return f"CASE WHEN {weight} >= 0 AND {weight} = CAST({weight} AS BIGINT) THEN CAST({weight} AS BIGINT) END"
+    def _class(self, label: str, n: int, labels: tuple[Any, ...] | None, pos_label: Any) -> str:
+        """The number of the class, NULL for anything else."""
+        d = self.dialect
+        if labels is None and isinstance(pos_label, bool):
+            labels = (not pos_label, pos_label)
+        if labels is not None:
+            cases = " ".join(f"WHEN {label} = {d.literal(value)} THEN {k}" for k, value in enumerate(labels))
+        elif pos_label is not None:
+            # the other label is the smallest that there is; any third one is none of the two
+            positive = d.literal(plain_label(pos_label))
+            other = f"(SELECT MIN({label}) FROM {self.table} WHERE {label} <> {positive})"
+            cases = f"WHEN {label} = {positive} THEN 1 WHEN {label} = {other} THEN 0"
+        else:  # as a double, so that booleans work too
+            number = d.label_number(label)
+            cases = " ".join(f"WHEN {number} = {d.number(k)} THEN {k}" for k in range(n))
+        return f"CASE {cases} END"
 
+    def _top_label(self, label: str, columns: list[str], labels: tuple[Any, ...] | None, pos_label: Any) -> str:
+        """The largest probability, and whether the first class that has it is the label."""
+        k, d = len(columns), self.dialect
+        if k < 2:
+            raise ValueError(f"prob={columns!r}: name one column, or one for each of at least two classes")
+        if labels is not None and len(labels) != k:
+            raise ValueError(f"labels={list(labels)!r} must name the {k} classes in the order of the columns")
+        if pos_label is not None:
+            raise ValueError(f"pos_label={pos_label!r} is for one column of probabilities: pass labels=[...]")
+        total = " + ".join(d.as_double(c) for c in columns)
+        low, high = d.number(1.0 - ROW_SUM), d.number(1.0 + ROW_SUM)
+        valid = f"{self._inside(columns)} AND {total} >= {low} AND {total} <= {high}"
+        leads = [" AND ".join(f"{c} >= {other}" for other in columns[i + 1 :]) for i, c in enumerate(columns[:-1])]
+        largest = " ".join(f"WHEN {lead} THEN {d.as_double(c)}" for lead, c in zip(leads, columns, strict=False))
+        first = " ".join(f"WHEN {lead} THEN {i}" for i, lead in enumerate(leads))
+        confidence = f"CASE {largest} ELSE {d.as_double(columns[-1])} END"
+        known = self._class(label, k, labels, None)
+        right = f"CASE WHEN {known} = CASE {first} ELSE {k - 1} END THEN 1 ELSE 0 END"
+        answer = f"CASE WHEN {known} IS NULL THEN NULL ELSE {right} END"
+        return f"CASE WHEN {valid} THEN {confidence} END AS cal_c, {answer} AS cal_y"
 
-# -- where it lies ----------------------------------------------------------------------------------
+    def _copies(self, weight: str | None) -> str:
+        if weight is None:
+            return "1"
+        whole = self.dialect.as_bigint(weight)
+        # the bound comes first: what is larger, or infinite, cannot be cast
+        return (
+            f"CASE WHEN {weight} >= 0 AND {weight} < 4611686018427387904 THEN "
+            f"CASE WHEN {weight} = {whole} THEN {whole} END END"
+        )
 
+    # -- where it lies --------------------------------------------------------------------------
 
-def _located(grid: Grid, kept: str) -> list[tuple[str, str]]:
-    """The steps from a confidence to its cell and position."""
-    g, carried = grid.resolution, f"{kept}cal_c, cal_y, cal_w"
-    powers = [f"{16**level}e0" for level in range(LEVELS + 1)]
-    # the widest level first: few values lie near 0 or 1, and the first case that holds ends the search
-    level = " ".join(
-        f"WHEN {'cal_r = 1 OR ' if i == grid.levels_at_one else ''}cal_d * {powers[i + 1]} >= 1e0 THEN {i}"
-        for i in range(LEVELS)
-    )
-    finer = " ".join(f"WHEN {i} THEN {powers[i]}" for i in range(1, LEVELS + 1))
-    position = f"FLOOR((cal_x - (cal_k - CASE WHEN cal_side < 0 THEN 1e0 ELSE 0e0 END)) * {POSITIONS}e0 + 5e-1)"
-    return [
-        (
-            "cal_valid",
-            f"SELECT {kept}CASE WHEN cal_y IS NULL OR cal_w IS NULL THEN NULL ELSE cal_c END AS cal_c, "
-            "cal_y, cal_w FROM cal_given",
-        ),
-        (
-            "cal_half",
-            f"SELECT {carried}, CASE WHEN cal_c > 5e-1 THEN 1 ELSE 0 END AS cal_r, "
-            "CASE WHEN cal_c > 5e-1 THEN 1e0 - cal_c ELSE cal_c END AS cal_d FROM cal_valid",
-        ),
-        ("cal_level", f"SELECT {carried}, cal_r, cal_d, CASE {level} ELSE {LEVELS} END AS cal_l FROM cal_half"),
-        (
-            "cal_finer",
-            f"SELECT {carried}, cal_r, cal_d, cal_l, CASE cal_l {finer} ELSE 1e0 END AS cal_f FROM cal_level",
-        ),
-        (
-            "cal_scaled",
-            f"SELECT {carried}, cal_r, cal_l, (cal_d * cal_f) * {g}e0 AS cal_x, {g}e0 * cal_f AS cal_s FROM cal_finer",
-        ),
-        ("cal_near", f"SELECT {carried}, cal_r, cal_l, cal_x, cal_s, FLOOR(cal_x + 5e-1) AS cal_k FROM cal_scaled"),
-        (
-            "cal_edge",
-            f"SELECT {carried}, cal_r, cal_l, cal_x, cal_k, "
-            "CASE WHEN cal_r = 1 THEN cal_s - cal_k ELSE cal_k * 1e0 END / cal_s AS cal_e FROM cal_near",
-        ),
-        (
-            "cal_sided",
-            f"SELECT {carried}, cal_r, cal_l, cal_x, cal_k, CASE WHEN cal_c = cal_e THEN 0 "
-            "WHEN CASE WHEN cal_c > cal_e THEN 1 ELSE 0 END <> cal_r THEN 1 ELSE -1 END AS cal_side FROM cal_edge",
-        ),
-        (
-            "cal_placed",
-            f"SELECT {carried}, cal_r, cal_side, "
-            f"({LEVELS} - cal_l) * {2 * g} + 2 * CAST(cal_k AS BIGINT) + cal_side AS cal_left, "
-            f"CAST({position} AS BIGINT) AS cal_p FROM cal_sided",
-        ),
-        (
-            "cal_found",
-            f"SELECT {kept}CASE WHEN cal_c IS NULL THEN NULL WHEN cal_r = 1 THEN {2 * grid.middle} - cal_left "
-            "ELSE cal_left END AS cell, CASE WHEN cal_c IS NULL THEN NULL ELSE cal_y END AS y, "
-            "CASE WHEN cal_c IS NULL THEN 1 ELSE cal_w END AS cal_n, "
-            f"CASE WHEN cal_c IS NULL OR cal_side = 0 THEN 0 WHEN cal_p BETWEEN 1 AND {POSITIONS - 1} THEN cal_p "
-            f"WHEN cal_p < 1 THEN 1 ELSE {POSITIONS - 1} END AS cal_q FROM cal_placed",
-        ),
-    ]
+    def _located(self) -> list[tuple[str, str]]:
+        """The steps from a confidence to its cell and position."""
+        d, grid, kept = self.dialect, self.grid, self.kept
+        g, carried = grid.resolution, f"{kept}cal_v, cal_y, cal_w"
+        zero, half, one = d.number(0), d.number(0.5), d.number(1)
+        powers = [d.number(16**level) for level in range(LEVELS + 1)]
+        # the widest level first: few values lie near 0 or 1, and the first case that holds ends the search
+        level = " ".join(
+            f"WHEN {'cal_r = 1 OR ' if i == grid.levels_at_one else ''}cal_d * {powers[i + 1]} >= {one} THEN {i}"
+            for i in range(LEVELS)
+        )
+        finer = " ".join(f"WHEN {i} THEN {powers[i]}" for i in range(1, LEVELS + 1))
+        position = (
+            f"FLOOR((cal_x - (cal_k - CASE WHEN cal_side < 0 THEN {one} ELSE {zero} END)) * {d.number(POSITIONS)} + "
+            f"{half})"
+        )
+        return [
+            (
+                "cal_valid",
+                f"SELECT {kept}CASE WHEN cal_y IS NULL OR cal_w IS NULL THEN NULL ELSE cal_c END AS cal_v, "
+                "cal_y, cal_w FROM cal_given",
+            ),
+            (
+                "cal_half",
+                f"SELECT {carried}, CASE WHEN cal_v > {half} THEN 1 ELSE 0 END AS cal_r, "
+                f"CASE WHEN cal_v > {half} THEN {one} - cal_v ELSE cal_v END AS cal_d FROM cal_valid",
+            ),
+            ("cal_level", f"SELECT {carried}, cal_r, cal_d, CASE {level} ELSE {LEVELS} END AS cal_l FROM cal_half"),
+            (
+                "cal_finer",
+                f"SELECT {carried}, cal_r, cal_d, cal_l, CASE cal_l {finer} ELSE {one} END AS cal_f FROM cal_level",
+            ),
+            (
+                "cal_scaled",
+                f"SELECT {carried}, cal_r, cal_l, (cal_d * cal_f) * {d.number(g)} AS cal_x, "
+                f"{d.number(g)} * cal_f AS cal_s FROM cal_finer",
+            ),
+            (
+                "cal_near",
+                f"SELECT {carried}, cal_r, cal_l, cal_x, cal_s, FLOOR(cal_x + {half}) AS cal_k FROM cal_scaled",
+            ),
+            (
+                "cal_edge",
+                f"SELECT {carried}, cal_r, cal_l, cal_x, cal_k, "
+                f"CASE WHEN cal_r = 1 THEN cal_s - cal_k ELSE cal_k * {one} END / cal_s AS cal_e FROM cal_near",
+            ),
+            (
+                "cal_sided",
+                f"SELECT {carried}, cal_r, cal_l, cal_x, cal_k, CASE WHEN cal_v = cal_e THEN 0 "
+                "WHEN CASE WHEN cal_v > cal_e THEN 1 ELSE 0 END <> cal_r THEN 1 ELSE -1 END AS cal_side FROM cal_edge",
+            ),
+            (
+                "cal_placed",
+                f"SELECT {carried}, cal_r, cal_side, "
+                f"({LEVELS} - cal_l) * {2 * g} + 2 * {d.as_bigint('cal_k')} + cal_side AS cal_left, "
+                f"{position} AS cal_p FROM cal_sided",
+            ),
+            (
+                "cal_clipped",
+                f"SELECT {carried}, cal_r, cal_left, CASE WHEN cal_v IS NULL OR cal_side = 0 THEN {zero} "
+                f"WHEN cal_p < {one} THEN {one} WHEN cal_p > {d.number(POSITIONS - 1)} THEN {d.number(POSITIONS - 1)} "
+                "ELSE cal_p END AS cal_q FROM cal_placed",
+            ),
+            (
+                "cal_parted",
+                f"SELECT {carried}, cal_r, cal_left, cal_q, FLOOR(cal_q * {d.number(2.0**-14)}) AS cal_h "
+                "FROM cal_clipped",
+            ),
+            (
+                "cal_found",
+                f"SELECT {kept}CASE WHEN cal_v IS NULL THEN NULL WHEN cal_r = 1 THEN {2 * grid.middle} - cal_left "
+                "ELSE cal_left END AS cell, CASE WHEN cal_v IS NULL THEN NULL ELSE cal_y END AS y, "
+                "CASE WHEN cal_v IS NULL THEN 1 ELSE cal_w END AS cal_n, "
+                f"{d.as_bigint('cal_h')} AS cal_high, "
+                f"{d.as_bigint(f'cal_q - cal_h * {d.number(2**14)}')} AS cal_low FROM cal_parted",
+            ),
+        ]
 
 
 def rows_of(cursor: Any) -> dict[str, list[Any]]:

@@ -1,7 +1,9 @@
 """Rows in, sums out: how a state takes in predictions.
 
-Small batches wait until there are enough of them. Long streams are added by a compiled loop to a full array with a
-place for every cell; streams with keys, and short ones, are sorted and added up.
+Small batches wait until there are enough of them. Long streams are added by a compiled loop: without keys to a full
+array with a place for every cell, with keys to slots found by a hash, as many as there are keys and cells that occur.
+Short streams are sorted and added up. Tables that were added up before are merged with others of about their size, so
+that n of them take n log n steps.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.numerics.cells import POSITIONS, Grid
-from calibrary.scale.table import EMPTY, CountTable, Integers, added
+from calibrary.base.errors import installed
+from calibrary.numerics.cells import Grid
+from calibrary.scale.table import CountTable, Integers, added, products, together
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.uint8]
@@ -23,9 +26,10 @@ T = TypeVar("T", bound=np.generic)
 BUFFER = 1 << 16
 #: From so many rows on, starting the compiler pays.
 COMPILED_FROM = 400_000
-#: Copies the full array may hold before it is brought into the table, which checks for overflow: 2^34 positions below
-#: 2^28 fit 63 bits.
+#: Copies the full array may hold before it is brought into the table: 2^34 positions below 2^28 fit 63 bits.
 _MOST_COPIES = 1 << 34
+#: Copies of one row that a slot can take.
+_MOST_IN_SLOT = 1 << 15
 
 #: Places of the largest full array: 768 MB, of which the system hands out only what is touched.
 _MOST_PLACES = 1 << 25
@@ -54,30 +58,40 @@ class Batch:
         """The same rows, all of one key."""
         return Batch(self.c, self.y, self.w, np.full(len(self), key, dtype=np.int64))
 
+    def rows(self, kept: NDArray[np.bool_]) -> Batch:
+        """Some of the rows."""
+        return Batch(
+            self.c[kept], self.y[kept], self.w[kept] if len(self.w) else self.w,
+            self.key[kept] if len(self.key) else self.key,
+        )  # fmt: skip
+
 
 class Sums:
-    """Counts and sums of positions of all rows so far."""
+    """Counts and sums of positions of the rows that came since they were last taken."""
 
-    def __init__(self, grid: Grid, table: CountTable = EMPTY, *, keyed: bool = False) -> None:
+    def __init__(self, grid: Grid, *, keyed: bool = False) -> None:
         self.grid = grid
         self.keyed = keyed
-        self._table = table
         self._waiting: list[Batch] = []
+        self._runs: list[CountTable] = []
         self._full: NDArray[np.int64] | None = None
         self._packed: NDArray[np.int64] | None = None
+        self._slots: Slots | None = None
         self._copies = 0
-        self._seen = len(table)
+        self._seen = 0
 
     @property
-    def table(self) -> CountTable:
-        """Sums by code: (key * number of cells + cell) * 2 + label."""
+    def empty(self) -> bool:
+        """Is there nothing to be taken?"""
+        return not self._waiting and not self._runs and self._full is None and self._slots is None
+
+    def take(self) -> CountTable:
+        """Sums by code, (key * number of cells + cell) * 2 + label, of all rows that came; they are gone from here."""
         self._fold()
         self._settle()
-        return self._table
-
-    @table.setter
-    def table(self, table: CountTable) -> None:
-        self._waiting, self._full, self._packed, self._table = [], None, None, table
+        found = together(self._runs)
+        self._runs = []
+        return found
 
     def add(self, batch: Batch) -> None:
         """Take in checked rows."""
@@ -88,44 +102,47 @@ class Sums:
         if ready:
             self._fold()
 
+    def add_table(self, table: CountTable) -> None:
+        """Take in sums; those of about the same size are put together first, so that each is moved a few times only."""
+        self._runs.append(table)
+        while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
+            last = self._runs.pop()
+            self._runs[-1] = together([self._runs[-1], last])
+
     def has_place_for(self, n_keys: int, rows: int) -> bool:
         """Would a full array with a place for each of so many keys and cells be small enough, and worth it?"""
-        return n_keys * self._places <= _MOST_PLACES and self._seen + rows >= COMPILED_FROM
+        return n_keys * self._places <= _MOST_PLACES and compiles(self._seen + rows)
 
     def add_in_place(self, batch: Batch, key: int, n_keys: int) -> None:
         """Take in rows that all have one of the keys 0 to n_keys - 1, without sorting them."""
         self._seen += len(batch)
         copies = batch.copies
         if copies > _MOST_COPIES:
-            self._table = self._table + self._summed(batch.of_key(key))
+            self.add_table(self._summed(batch.of_key(key)))
         else:
             self._add_in_place(batch, copies, key, n_keys)
-
-    def renumber(self, number: Integers) -> None:
-        """Give key k the number ``number[k]``; numbers ascend."""
-        self._settle()
-        self._waiting = [Batch(b.c, b.y, b.w, number[b.key]) for b in self._waiting]
-        key, rest = np.divmod(self._table.code, 2 * self.grid.size)
-        if len(key):
-            self._table = CountTable(number[key] * (2 * self.grid.size) + rest, self._table.n, self._table.s)
 
     def _fold(self) -> None:
         for batch in [self._waiting[0]] if len(self._waiting) == 1 else _joined(self._waiting):
             self._seen += len(batch)
             copies = batch.copies
-            if self._seen >= COMPILED_FROM and not self.keyed and copies <= _MOST_COPIES:
+            if not compiles(self._seen):
+                self.add_table(self._summed(batch))
+            elif self.keyed:
+                self._add_to_slots(batch)
+            elif copies <= _MOST_COPIES:
                 self._add_in_place(batch, copies, 0, 1)
             else:
-                self._table = self._table + self._summed(batch)
+                self.add_table(self._summed(batch))
         self._waiting = []
 
     def _add_in_place(self, batch: Batch, copies: int, key: int, n_keys: int) -> None:
         from calibrary.numerics.compiled.cells import add, add_packed, layout
 
-        if self._copies + copies > _MOST_COPIES:
+        size = n_keys * self._places
+        if self._copies + copies > _MOST_COPIES or (self._full is not None and len(self._full) != size):
             self._settle()
         if self._full is None:
-            size = n_keys * self._places
             self._full, self._packed = np.zeros((size, 2), dtype=np.int64), np.zeros(size, dtype=np.int64)
             self._copies = 0
         assert self._packed is not None
@@ -138,15 +155,29 @@ class Sums:
             add_packed(*rows, g, levels, tables, self._packed[places], self._full[places])
         self._copies += copies
 
+    def _add_to_slots(self, batch: Batch) -> None:
+        many = batch.w >= _MOST_IN_SLOT
+        if many.any():
+            self.add_table(self._summed(batch.rows(many)))
+            batch = batch.rows(~many)
+        if self._slots is None:
+            self._slots = Slots(self.grid)
+        for spilled in self._slots.add(batch):
+            self.add_table(spilled)
+
     def _settle(self) -> None:
-        """Bring the full array into the table."""
+        """Bring the full array and the slots into a table."""
         if self._full is not None:
             assert self._packed is not None
             place = np.flatnonzero((self._full[:, 0] != 0) | (self._packed != 0))
             both = self._packed[place]
             n, s = self._full[place, 0] + (both >> 44), self._full[place, 1] + (both & ((1 << 44) - 1))
-            self._table = self._table + added(self._code_at(place), n, s)
             self._full = self._packed = None
+            self.add_table(added(self._code_at(place), n, s))
+        if self._slots is not None:
+            for table in self._slots.tables():
+                self.add_table(table)
+            self._slots = None
 
     @property
     def _places(self) -> int:
@@ -161,22 +192,18 @@ class Sums:
         return code
 
     def _summed(self, batch: Batch) -> CountTable:
+        if len(batch.w):
+            batch = batch.rows(batch.w > 0)
         cell, position = self._located(batch.c)
         code = 2 * cell + batch.y
         if self.keyed:
             code += batch.key * (2 * self.grid.size)
         if not len(batch.w):
             return added(code, np.ones(len(batch), dtype=np.int64), position)
-        if len(batch) and int(batch.w.max()) * POSITIONS >= 2**63:
-            raise OverflowError(
-                f"a weight of {batch.w.max():,} is more copies of a row than a sum of positions can hold "
-                f"({2**63 // POSITIONS:,}): divide all weights by a number"
-            )
-        kept = batch.w > 0
-        return added(code[kept], batch.w[kept], (batch.w * position)[kept])
+        return added(code, batch.w, products(batch.w, position))
 
     def _located(self, c: Array) -> tuple[Integers, Integers]:
-        if self._seen < COMPILED_FROM:
+        if not compiles(self._seen):
             return self.grid.locate(c)
         from calibrary.numerics.compiled.cells import layout, locate
 
@@ -184,6 +211,56 @@ class Sums:
         g, levels = self.grid.resolution, self.grid.levels_at_one
         locate(as_fixed(c), g, levels, layout(g, levels), cell, position)
         return cell, position
+
+
+class Slots:
+    """Sums by code in a hash table: memory in proportion to the codes that occur."""
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+        self._slots = np.zeros((1 << 16, 2), dtype=np.int64)
+        self._spill = np.empty((1 << 14, 3), dtype=np.int64)
+        self._used = self._spilled = 0
+
+    def add(self, batch: Batch) -> list[CountTable]:
+        """Take in rows with few copies each; returned is what did not fit its slot."""
+        from calibrary.numerics.compiled.cells import add_hashed, layout, rehash
+
+        g, levels = self.grid.resolution, self.grid.levels_at_one
+        rows = [as_fixed(column) for column in (batch.c, batch.y, batch.w, batch.key)]
+        done = 0
+        out: list[CountTable] = []
+        while True:
+            done, self._used, self._spilled = add_hashed(
+                *rows, 2 * self.grid.size, g, levels, layout(g, levels), self._slots, self._spill, done, self._used,
+                self._spilled,
+            )  # fmt: skip
+            if done == len(batch):
+                return out
+            if self._spilled + 1024 > len(self._spill):
+                out.append(self._spills())
+            else:
+                more = np.zeros((2 * len(self._slots), 2), dtype=np.int64)
+                rehash(self._slots, more)
+                self._slots = more
+
+    def tables(self) -> list[CountTable]:
+        """Everything, in two tables."""
+        filled = np.flatnonzero(self._slots[:, 1])
+        code, both = self._slots[filled, 0] - 1, self._slots[filled, 1]
+        order = np.argsort(code)
+        code, both = code[order], both[order]
+        return [CountTable(code, both >> 44, both & ((1 << 44) - 1)), self._spills()]
+
+    def _spills(self) -> CountTable:
+        code, n, s = self._spill[: self._spilled].T
+        self._spilled = 0
+        return added(code.copy(), n.copy(), s.copy())
+
+
+def compiles(rows: int) -> bool:
+    """Are there rows enough for compiled loops, and is there a compiler?"""
+    return rows >= COMPILED_FROM and installed("numba")
 
 
 def as_fixed(array: NDArray[T]) -> NDArray[T]:

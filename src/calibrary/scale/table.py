@@ -1,15 +1,21 @@
-"""The numbers a state is made of: for each code a count and a sum of positions, both whole, in ascending order."""
+"""The numbers a state is made of: for each code a count and a sum of positions, both whole, in ascending order.
+
+A sum of positions that does not fit 64 bits is kept as a whole number of Python, so that no number of rows in one cell
+makes it overflow; the column is then an array of objects, and one of 64 bits as soon as all its sums fit again.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 
-#: Sums of positions must stay below 2^63. Compared as doubles, hence a little less.
+#: What fits 64 bits. Compared as doubles, hence a little less.
 _MOST = 2.0**63 * (1 - 2.0**-40)
 
 
@@ -19,27 +25,36 @@ class CountTable:
 
     code: Integers
     n: Integers
-    s: Integers
+    s: NDArray[Any]
 
     def __len__(self) -> int:
         return len(self.code)
 
     def __add__(self, other: CountTable) -> CountTable:
-        return added(
-            np.concatenate([self.code, other.code]),
-            np.concatenate([self.n, other.n]),
-            np.concatenate([self.s, other.s]),
-        )
+        return together([self, other])
 
     def __sub__(self, other: CountTable) -> CountTable:
         place = np.minimum(np.searchsorted(self.code, other.code), max(len(self) - 1, 0))
         known = self.code[place] == other.code if len(self) else np.zeros(len(other), dtype=bool)
-        n, s = self.n.copy(), self.s.copy()
+        n, s = self.n.copy(), self.s.astype(object) if _wide(other.s) else self.s.copy()
         n[place[known]] -= other.n[known]
         s[place[known]] -= other.s[known]
         if not known.all() or (n < 0).any() or (s < 0).any() or (s[n == 0] != 0).any():
             raise ValueError("the state taken away holds rows that the other does not: take away only what was merged")
-        return CountTable(self.code[n > 0], n[n > 0], s[n > 0])
+        return CountTable(self.code[n > 0], n[n > 0], narrow(s[n > 0]))
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """The mean position of each code."""
+        return np.asarray(self.s / self.n, dtype=np.float64)
+
+    @property
+    def bytes_of_sums(self) -> bytes:
+        """The sums as bytes: eight for each, or where one does not fit sixteen for each."""
+        sums = narrow(self.s)
+        if not _wide(sums):
+            return np.ascontiguousarray(sums, dtype="<i8").tobytes()
+        return b"".join(int(s).to_bytes(16, "little") for s in sums)
 
     def recoded(self, code: Integers) -> CountTable:
         """The same numbers under new codes; those that share one are added up."""
@@ -52,20 +67,45 @@ Table = CountTable  # its name in 0.2, which pickles and imports may have
 EMPTY = CountTable(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
-def added(code: Integers, n: Integers, s: Integers) -> CountTable:
+def together(tables: Sequence[CountTable]) -> CountTable:
+    """All tables in one."""
+    filled = [table for table in tables if len(table)]
+    if len(filled) < 2:
+        return filled[0] if filled else EMPTY
+    return added(
+        np.concatenate([t.code for t in filled]), np.concatenate([t.n for t in filled]),
+        np.concatenate([t.s for t in filled]),
+    )  # fmt: skip
+
+
+def added(code: Integers, n: Integers, s: NDArray[Any]) -> CountTable:
     """A table of rows in any order, rows of the same code added up."""
     if not len(code):
         return EMPTY
-    order = np.argsort(code, kind="stable")  # takes little time where the codes come in a few ascending runs
-    code, n, s = code[order], n[order], s[order]
+    if (code[1:] < code[:-1]).any():
+        order = np.argsort(code, kind="stable")  # takes little time where the codes come in a few ascending runs
+        code, n, s = code[order], n[order], s[order]
     start = np.flatnonzero(np.concatenate(([True], code[1:] != code[:-1])))
     if len(start) == len(code):
-        return CountTable(code, n, s)
-    total, sums = np.add.reduceat(n, start), np.add.reduceat(s, start)
-    if max(np.add.reduceat(n.astype(float), start).max(), np.add.reduceat(s.astype(float), start).max()) > _MOST:
-        worst = int(np.add.reduceat(n.astype(float), start)[np.add.reduceat(s.astype(float), start).argmax()])
-        raise OverflowError(
-            f"{worst:,} rows in one cell: the sum of their positions does not fit 64 bits; use a finer resolution=, "
-            "or keep the states apart"
-        )
-    return CountTable(code[start], total, sums)
+        return CountTable(code, n, narrow(s))
+    if np.add.reduceat(n.astype(float), start).max() > _MOST:
+        raise OverflowError("more rows than 64 bits can count: divide all weights by a number")
+    if not _wide(s) and np.add.reduceat(s.astype(float), start).max() > _MOST:
+        s = s.astype(object)
+    return CountTable(code[start], np.add.reduceat(n, start), narrow(np.add.reduceat(s, start)))
+
+
+def products(w: Integers, position: Integers) -> NDArray[Any]:
+    """So many times each position, where one product may not fit 64 bits."""
+    if len(w) and float(w.max()) * float(position.max()) > _MOST:
+        return narrow(w.astype(object) * position.astype(object))
+    return w * position
+
+
+def narrow(s: NDArray[Any]) -> NDArray[Any]:
+    """Sums of 64 bits where all of them fit."""
+    return s.astype(np.int64) if _wide(s) and (not len(s) or max(s) < 2**63) else s
+
+
+def _wide(s: NDArray[Any]) -> bool:
+    return s.dtype == object

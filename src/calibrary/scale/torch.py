@@ -15,10 +15,10 @@ from calibrary.base.errors import one_of
 from calibrary.data.checks import are_probabilities
 from calibrary.lookup import catalogue
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
+from calibrary.scale.checks import ROW_SUM
 from calibrary.scale.classes import VectorState
 from calibrary.scale.engines import merged
 from calibrary.scale.state import State
-from calibrary.scale.sums import Sums
 from calibrary.scale.table import CountTable
 
 __all__ = ["CalibrationMetric"]
@@ -159,7 +159,7 @@ class CalibrationMetric:
         found = (self.sums if sums is None else sums).cpu().numpy()
         code = np.flatnonzero(found[:, 0])
         state = State(self.grid.resolution, lens=self.lens)
-        state._sums = Sums(self.grid, CountTable(code, found[code, 0], found[code, 1]))
+        state.add_sums(CountTable(code, found[code, 0], found[code, 1]))
         return state
 
     def _measured(self, state: Any) -> Any:
@@ -195,7 +195,7 @@ def _check(p: torch.Tensor, y: torch.Tensor, classes: int) -> None:
     no_class = ~((y >= 0) & (y < classes) & (y == y.long()))
     bad = outside | no_class
     if p.ndim == 2:
-        off = (p.sum(dim=1) - 1.0).abs() > 4e-6
+        off = (p.sum(dim=1) - 1.0).abs() > ROW_SUM
         bad |= off
     if not bool(bad.any()):  # the one place that waits for the device
         return

@@ -12,7 +12,7 @@ from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
-from calibrary.metrics.point.row_scores import ROW_SCORE, Score, errors, mean_of_rows, reduced
+from calibrary.metrics.point.row_scores import ROW_SCORE, Score, errors, mean_of_rows, reduced, row_products
 from calibrary.metrics.point.skill import skill_of
 
 #: Counts are summed up to where less than this is left of every distribution; and never beyond this many.
@@ -148,7 +148,10 @@ def _cumulative_rows(view: Predictions, loss: Any, soft_target: Any) -> Array:
     out = np.empty(view.n)
     share = np.full(view.k - 1, 1.0 / (view.k - 1))
     for rows, e in errors(view, soft_target):
-        out[rows] = loss(e) if e.ndim == 1 else loss(np.add.accumulate(e, 1, out=e)[:, :-1]) @ share
+        if e.ndim == 1:
+            out[rows] = loss(e)
+        else:
+            out[rows] = row_products(loss(np.add.accumulate(e, 1, out=e)[:, :-1]), share)
     return out
 
 

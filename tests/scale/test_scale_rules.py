@@ -1,0 +1,431 @@
+"""What must hold of a state whatever made it: its event, its keys, its file, its sums and the rows that it refuses."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sqlite3
+import uuid
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import calibrary as cal
+from calibrary.base.saved import SavedFileError
+from calibrary.scale import DetectionState, State, VectorState, merged, scan, sql, sums
+
+RNG = np.random.default_rng
+
+
+def some(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = RNG(seed)
+    p = rng.beta(0.8, 0.8, n)
+    return (rng.random(n) < p).astype(np.int64), p
+
+
+def in_sqlite(columns: dict[str, Any], query: Any, **options: Any) -> State:
+    db = sqlite3.connect(":memory:")
+    try:
+        db.execute("SELECT floor(0.5)")
+    except sqlite3.OperationalError:
+        pytest.skip("this build lacks: floor() of SQLite")
+    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+    db.execute(f"CREATE TABLE preds ({quoted})")
+    db.executemany(f"INSERT INTO preds VALUES ({', '.join('?' * len(columns))})", zip(*columns.values(), strict=True))
+    found: State = query.state(db.execute(query), **options)
+    return found
+
+
+# -- the event ----------------------------------------------------------------------------------------
+
+
+def test_the_event_belongs_to_the_identity_of_a_state(tmp_path: Path) -> None:
+    y, p = some(60)
+    names = np.where(y == 1, "yes", "no")
+    yes = State(960, labels=["no", "yes"]).update(names, p)
+    no = State(960, labels=["yes", "no"]).update(names, p)
+    plain = State(960).update(y, p)
+    assert len({yes.digest, no.digest, plain.digest}) == 3
+    for one, other in [(yes, no), (yes, plain), (plain, no)]:
+        with pytest.raises(ValueError, match="as the event and the other"):
+            merged([one, other])
+    with pytest.raises(ValueError, match=r"labels=\['no', 'yes'\] and the other \['never', 'yes'\]"):
+        yes + State(960, labels=["never", "yes"])
+    table = pa.table({"y": names, "p": p})
+    made = {
+        "scan": scan(table, label="y", prob="p", resolution=960, pos_label="yes"),
+        "sql": in_sqlite(
+            {"y": names.tolist(), "p": p.tolist()},
+            sql("preds", label="y", prob="p", resolution=960, labels=["no", "yes"], dialect="sqlite"),
+        ),
+        "pos_label": in_sqlite(
+            {"y": names.tolist(), "p": p.tolist()},
+            sql("preds", label="y", prob="p", resolution=960, pos_label="yes", dialect="sqlite"),
+        ),
+    }
+    yes.save(tmp_path / "yes.parquet")
+    made["file"] = State.load(tmp_path / "yes.parquet")
+    assert {name: state.digest for name, state in made.items()} == dict.fromkeys(made, yes.digest)
+    either = State(960, pos_label="yes").update(names, p) + yes
+    assert either == yes + yes
+    assert either.labels == ("no", "yes")
+
+
+def test_names_of_classes_belong_to_the_identity() -> None:
+    prob, y = RNG(0).dirichlet(np.ones(3), 30), RNG(1).integers(0, 3, 30)
+    plain = VectorState(3).update(y, prob)
+    assert VectorState(3, labels=[0, 1, 2]).update(y, prob) == plain
+    named = VectorState(3, labels=["a", "b", "c"]).update(np.array(["a", "b", "c"])[y], prob)
+    assert named != plain
+    with pytest.raises(ValueError, match="labels="):
+        merged([named, plain])
+
+
+def test_a_third_label_is_no_label_in_sql_either() -> None:
+    columns = {"y": ["yes", "no", "maybe", "yes"], "p": [0.1, 0.2, 0.3, 0.4]}
+    query = sql("preds", label="y", prob="p", pos_label="yes", dialect="sqlite")
+    with pytest.raises(ValueError, match="rows have no probability"):
+        in_sqlite(columns, query)
+
+
+# -- keys ---------------------------------------------------------------------------------------------
+
+_UTC = datetime.UTC
+_ROME = datetime.timezone(datetime.timedelta(hours=1))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "form"),
+    [
+        (7, 7.0, 7),
+        (7, np.int8(7), 7),
+        (7, Decimal("7.00"), 7),
+        (0.1, Decimal("0.1"), 0.1),
+        (-0.0, 0, 0),
+        (None, float("nan"), None),
+        (None, pd.NaT, None),
+        (None, pd.NA, None),
+        (pd.Timestamp("2026-01-02"), np.datetime64("2026-01-02T00:00", "ns"), datetime.datetime(2026, 1, 2)),
+        (
+            datetime.datetime(2026, 1, 2, 1, tzinfo=_ROME),
+            pd.Timestamp("2026-01-02", tz="UTC"),
+            datetime.datetime(2026, 1, 2, tzinfo=_UTC),
+        ),
+        (np.datetime64("2026-01-02", "D"), datetime.date(2026, 1, 2), datetime.date(2026, 1, 2)),
+        (pd.Timedelta(hours=1), datetime.timedelta(hours=1), datetime.timedelta(hours=1)),
+        (uuid.UUID(int=5), str(uuid.UUID(int=5)), str(uuid.UUID(int=5))),
+    ],
+)
+def test_a_key_has_one_form(one: Any, other: Any, form: Any, tmp_path: Path) -> None:
+    states = [State(960, by="g").update([1], [0.3], by={"g": value}) for value in (one, other)]
+    assert states[0] == states[1]
+    assert states[0] + states[1] == states[1] + states[0]
+    assert [(k, type(k)) for k in (states[0] + states[1]).by("g")] == [(form, type(form))]
+    (states[0] + states[1]).save(tmp_path / "state.parquet")
+    assert State.load(tmp_path / "state.parquet") == states[0] + states[1]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        (7, "7", "numbers and texts"),
+        (True, 1, "truth values and numbers"),
+        (1.0, True, "numbers and truth values"),
+        (datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2), "dates and times without a zone"),
+        (
+            datetime.datetime(2026, 1, 2),
+            datetime.datetime(2026, 1, 2, tzinfo=_UTC),
+            "times without a zone and times with a zone",
+        ),
+    ],
+)
+def test_a_column_holds_one_kind_of_key(one: Any, other: Any, said: str) -> None:
+    states = [State(960, by="g").update([1], [0.3], by={"g": value}) for value in (one, other)]
+    before = states[0].digest
+    with pytest.raises(ValueError, match=f"the column 'g' holds {said}"):
+        states[0] + states[1]
+    with pytest.raises(ValueError, match=f"the column 'g' holds {said}"):
+        states[0].update([1], [0.2], by={"g": other})
+    assert states[0].digest == before
+
+
+def test_keys_that_no_file_holds_are_refused() -> None:
+    for value, said in [
+        (pd.Timestamp("2026-01-02 00:00:00.000000001"), "nanoseconds"),
+        (2**70, "does not fit 64 bits"),
+        ((1, 2), "keep texts, numbers, dates or times apart"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            State(960, by="g").update([1], [0.3], by={"g": [value] if isinstance(value, tuple) else value})
+    fine = pa.array([1], pa.timestamp("ns"))
+    with pytest.raises(ValueError, match="nanoseconds"):
+        scan(pa.table({"y": [1], "p": [0.2], "g": fine}), label="y", prob="p", by="g")
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary", "csv"])
+def test_a_missing_key_is_a_group_of_its_own(kind: str, tmp_path: Path) -> None:
+    columns = {"y": [0, 1, 1], "p": [0.1, 0.2, 0.3], "g": ["a", None, "a"]}
+    if kind == "csv":
+        (tmp_path / "t.csv").write_text("y,p,g\n0,0.1,a\n1,0.2,\n1,0.3,a\n")
+        found = scan(tmp_path / "t.csv", label="y", prob="p", by="g")
+    else:
+        column = pa.array(columns["g"])
+        column = column.dictionary_encode() if kind == "dictionary" else column.cast(getattr(pa, kind)())
+        found = scan(pa.table({**columns, "g": column}), label="y", prob="p", by="g")
+    assert found.keys == ((None,), ("a",))
+    assert found == in_sqlite(columns, sql("preds", label="y", prob="p", by="g", dialect="sqlite"))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_files_engines_and_orders_give_one_state(data: st.DataObject, tmp_path_factory: Any) -> None:
+    """Random rows, cut into files of several formats and types, in any order, with missing keys and bad rows."""
+    rng = RNG(data.draw(st.integers(0, 2**32)))
+    n = data.draw(st.integers(1, 60))
+    p = np.where(rng.random(n) < 0.3, np.round(rng.random(n), 1), rng.random(n))
+    y, w = rng.integers(0, 2, n), rng.integers(0, 4, n)
+    day, site = rng.integers(0, 3, n), np.array(["a", "b", None], dtype=object)[rng.integers(0, 3, n)]
+    bad = rng.random(n) < 0.1
+    q = np.where(bad, np.nan, p)
+    expected = State(240, by=["day", "site"]).update(
+        y, q, sample_weight=w, by={"day": day, "site": site}, drop_invalid=True
+    )
+    folder = tmp_path_factory.mktemp("files")
+    cuts = np.sort(rng.integers(0, n + 1, data.draw(st.integers(0, 3))))
+    parts = [part for part in np.split(rng.permutation(n), cuts) if len(part)]
+    states = []
+    for i, rows in enumerate(parts):
+        kind = data.draw(st.sampled_from(["parquet", "csv", "arrow", "sql", "frame", "update"]))
+        days = pa.array(day[rows]).cast(data.draw(st.sampled_from([pa.int8(), pa.int64(), pa.float64()])))
+        table = pa.table({
+            "y": y[rows], "p": pa.array(q[rows], from_pandas=True), "w": w[rows], "day": days,
+            "site": pa.array(site[rows].tolist(), pa.string()),
+        })  # fmt: skip
+        options: dict[str, Any] = {
+            "label": "y", "prob": "p", "by": ["day", "site"], "weight": "w", "resolution": 240,
+        }  # fmt: skip
+        if kind == "sql":
+            columns = {name: table.column(name).to_pylist() for name in table.column_names}
+            states.append(in_sqlite(columns, sql("preds", dialect="sqlite", **options), drop_invalid=True))
+        elif kind == "update":
+            keys = {"day": days, "site": site[rows]}
+            state = State(240, by=["day", "site"])
+            states.append(state.update(y[rows], q[rows], sample_weight=w[rows], by=keys, drop_invalid=True))
+        else:
+            source: Any = folder / f"{i}.{kind}"
+            if kind == "csv":
+                table.to_pandas().to_csv(source, index=False)
+            elif kind == "arrow":
+                with pa.OSFile(str(source), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+                    writer.write_table(table)
+            elif kind == "parquet":
+                pq.write_table(table, source)
+            else:
+                source = table.to_pandas()
+            states.append(scan(source, drop_invalid=True, batch_rows=17, **options))
+    order = rng.permutation(len(states))
+    found = merged([states[i] for i in order])
+    assert found.digest == expected.digest
+    assert sum(found.dropped.values()) == sum(expected.dropped.values()) == int(bad.sum())
+    assert State.of_bytes(found.to_bytes()) == expected
+
+
+@pytest.mark.parametrize("compiled_from", [0, 10**9])
+def test_keyed_sums_are_those_of_every_key_alone(monkeypatch: pytest.MonkeyPatch, compiled_from: int) -> None:
+    """Hashed slots that fill up, spill and grow, or sorted runs: the same numbers."""
+    monkeypatch.setattr(sums, "COMPILED_FROM", compiled_from)
+    rng, n = RNG(0), 150_000
+    p = np.where(rng.random(n) < 0.5, 0.300001, rng.beta(0.5, 0.5, n))  # an atom that fills its slot
+    y, g = (rng.random(n) < p).astype(int), np.where(rng.random(n) < 0.9, 0, rng.integers(1, 300, n))
+    w = rng.integers(0, 3, n)
+    w[5] = 10**12
+    for weight in (None, w):
+        state = State(240, by="g")
+        for rows in np.array_split(np.arange(n), 3):
+            state.update(y[rows], p[rows], sample_weight=None if weight is None else weight[rows], by={"g": g[rows]})
+        parts = state.by("g")
+        for key in (0, 7, 299):
+            rows = g == key
+            alone = State(240).update(y[rows], p[rows], sample_weight=None if weight is None else weight[rows])
+            assert parts[key] == alone
+    assert state.n == int(w.sum())
+
+
+def test_keyed_states_meet_at_the_coarser_grid() -> None:
+    y, p = some(400)
+    g = RNG(1).integers(0, 3, 400)
+    assert State(by="g").resolution == 1200
+    assert State().resolution == 19200
+    fine = State(19200, by="g").update(y, p, by={"g": g})
+    coarse = State(by="g").update(y, p, by={"g": g})
+    both = [merged([fine, coarse, fine]), merged([coarse, fine, fine]), fine + coarse + fine]
+    assert {state.resolution for state in both} == {1200}
+    assert len({state.digest for state in both}) == 1
+    assert both[0].n == 1200
+    assert fine.resolution == 19200  # those given stay as they are
+    with pytest.raises(ValueError, match=r"use coarser\(\)"):
+        merged([fine, State(16 * 7, by="g")])
+
+
+# -- files --------------------------------------------------------------------------------------------
+
+
+def every_kind() -> list[Any]:
+    y, p = some(300)
+    prob, label = RNG(0).dirichlet(np.ones(3), 200), RNG(1).integers(0, 3, 200)
+    return [
+        State(960, by="g", labels=["no", "yes"]).update(
+            np.where(y == 1, "yes", "no"), p, by={"g": RNG(2).integers(0, 3, 300)}
+        ),
+        State(19200).update(y, p),
+        VectorState(3, sample=20, labels=["a", "b", "c"]).update(np.array(["a", "b", "c"])[label], prob),
+        DetectionState(cal.datasets.detections().categories).update(cal.datasets.detections()),
+    ]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_flipped_bit_never_goes_unnoticed(number: int) -> None:
+    state = every_kind()[number]
+    saved, rng = bytearray(state.to_bytes()), RNG(number)
+    refused = 0
+    for place in rng.choice(8 * len(saved), 300, replace=False):
+        damaged = bytearray(saved)
+        damaged[place // 8] ^= 1 << (place % 8)
+        try:
+            found = type(state).of_bytes(bytes(damaged))
+        except SavedFileError:
+            refused += 1
+        else:  # a bit that nobody reads
+            assert found == state
+            assert getattr(found, "dropped", {}) == getattr(state, "dropped", {})
+    assert refused > 150
+
+
+_DAMAGE: list[tuple[str, Any]] = [
+    ("version", "two"), ("version", 0), ("version", None), ("kind", "boxes"), ("kind", ["cells"]), ("resolution", 7),
+    ("resolution", "960"), ("resolution", 10**400), ("lens", "both"), ("by", "g"), ("by", ["h"]), ("labels", {"a": 1}),
+    ("labels", [None]), ("dropped", {"x": -5}), ("dropped", [1]), ("dropped", None), ("digest", 5), ("more", 1),
+    ("pos_label", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "value"), _DAMAGE)
+def test_a_damaged_file_is_one_sentence(field: str, value: Any, tmp_path: Path) -> None:
+    table = every_kind()[0].to_table()
+    about = json.loads(table.schema.metadata[b"calibrary"])
+    path = tmp_path / "state.parquet"
+    pq.write_table(table.replace_schema_metadata({"calibrary": json.dumps({**about, field: value})}), path)
+    with pytest.raises(SavedFileError) as error:
+        State.load(path)
+    assert "\n" not in str(error.value)
+    assert str(path) in str(error.value)
+
+
+def test_other_damage_is_one_sentence_too(tmp_path: Path) -> None:
+    path = tmp_path / "state.parquet"
+    for state in every_kind():
+        table = state.to_table()
+        texts = [b"[" * 5000, b"{", b"[]", b"null", b"\xff\xfe", b'{"version": 2}']
+        broken = [table.replace_schema_metadata({"calibrary": text}) for text in texts]
+        meta = table.schema.metadata
+        for name in table.column_names:
+            broken.append(table.drop_columns([name]))
+            at = table.column_names.index(name)
+            broken.append(table.set_column(at, name, pa.array(["x"] * len(table))).replace_schema_metadata(meta))
+            broken.append(table.set_column(at, name, pa.nulls(len(table))).replace_schema_metadata(meta))
+        broken.append(table.slice(0, len(table) // 2))
+        for damaged in broken:
+            pq.write_table(damaged, path)
+            with pytest.raises(SavedFileError) as error:
+                type(state).load(path)
+            assert "\n" not in str(error.value)
+
+
+def test_a_state_of_0_2_loads_without_a_digest(tmp_path: Path) -> None:
+    state = every_kind()[0]
+    table = state.to_table()
+    about = json.loads(table.schema.metadata[b"calibrary"])
+    old = {**{name: value for name, value in about.items() if name != "digest"}, "version": 1}
+    pq.write_table(table.replace_schema_metadata({"calibrary": json.dumps(old)}), tmp_path / "old.parquet")
+    assert State.load(tmp_path / "old.parquet") == state
+    unsealed = {**old, "version": 2}
+    pq.write_table(table.replace_schema_metadata({"calibrary": json.dumps(unsealed)}), tmp_path / "new.parquet")
+    with pytest.raises(SavedFileError, match="digest"):
+        State.load(tmp_path / "new.parquet")
+
+
+# -- sums and rows ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [3, 10, 17])
+def test_sums_of_losses_do_not_depend_on_the_order_of_the_rows(k: int) -> None:
+    rng, n = RNG(k), 999
+    prob, y = rng.dirichlet(np.ones(k), n), rng.integers(0, k, n)
+    losses = ["bs", "nll", "rps", "mae", "pls"]
+    whole = VectorState(k, losses=losses).update(y, prob)
+    for _ in range(5):
+        order, cut = rng.permutation(n), int(rng.integers(1, n))
+        found = VectorState(k, losses=losses)
+        for rows in (order[:cut], order[cut:]):
+            found.update(y[rows], prob[rows])
+        assert found.losses == whole.losses
+        assert found == whole
+
+
+@pytest.mark.parametrize("off", [0.0, 9e-7, 3e-6, 3.8e-6, 3.9e-6, 1e-4, -3e-6, -3.9e-6])
+def test_every_engine_asks_the_same_of_the_sum_of_a_row(off: float) -> None:
+    prob = np.array([[0.2, 0.3, 0.5 + off], [0.1, 0.1, 0.8]])
+    valid = 2 if abs(off) <= 2.0**-18 else 1
+    y = np.array([2, 2])
+    columns = {"y": y.tolist(), **{f"p{j}": prob[:, j].tolist() for j in range(3)}}
+    names = ["p0", "p1", "p2"]
+    options: dict[str, Any] = {"label": "y", "prob": names}
+    top = {
+        "update": State(lens="top-label").update(y, prob, drop_invalid=True),
+        "scan": scan(pa.table(columns), **options, lens="top-label", drop_invalid=True),
+        "sqlite": in_sqlite(columns, sql("preds", **options, dialect="sqlite"), drop_invalid=True),
+        "vectors": VectorState(3).update(y, prob, drop_invalid=True).top,
+        "scanned vectors": scan(pa.table(columns), **options, drop_invalid=True).top,
+    }
+    assert {name: (state.n, state.digest) for name, state in top.items()} == dict.fromkeys(
+        top, (valid, top["update"].digest)
+    )
+    if valid == 2:
+        assert State(lens="top-label").update(y, prob).n == VectorState(3).update(y, prob).n == 2
+    else:
+        with pytest.raises(ValueError, match="not 1"):
+            State(lens="top-label").update(y, prob)
+
+
+def test_every_engine_drops_the_same_rows() -> None:
+    columns: dict[str, list[Any]] = {
+        "y": [0, 1, None, 1, 2, 1, 0, 1, 1, 0, 1],
+        "p": [0.2, 1.5, 0.4, None, 0.5, -0.1, 0.6, 0.7, 0.8, 0.9, 0.3],
+        "w": [1, 1, 1, 1, 1, 1, None, 0.5, -1, 2, 0],
+    }
+    for k in ("y", "p", "w"):
+        assert len(columns[k]) == 11
+    options: dict[str, Any] = {"label": "y", "prob": "p", "weight": "w", "resolution": 960}
+    y = np.array([np.nan if v is None else v for v in columns["y"]])
+    p = np.array([np.nan if v is None else v for v in columns["p"]])
+    w = np.array([np.nan if v is None else v for v in columns["w"]])
+    found = {
+        "update": State(960).update(y, p, sample_weight=w, drop_invalid=True),
+        "scan": scan(pa.table(columns), **options, drop_invalid=True),
+        "sqlite": in_sqlite(columns, sql("preds", **options, dialect="sqlite"), drop_invalid=True),
+    }
+    expected = State(960).update([0, 0, 0], [0.2, 0.9, 0.9])
+    assert {name: state.digest for name, state in found.items()} == dict.fromkeys(found, expected.digest)
+    assert [sum(state.dropped.values()) for state in found.values()] == [8, 8, 8]
+    assert found["scan"].dropped == found["update"].dropped
+    assert found["scan"].dropped["weight missing or not a whole number of copies"] == 3
+    with pytest.raises(ValueError, match="w is missing: a weight is a whole number of copies"):
+        scan(pa.table(columns), **options)
