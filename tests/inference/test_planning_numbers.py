@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -28,7 +29,8 @@ def test_a_plainer_statistic_is_named_where_it_is_nine_tenths_as_strong(share, n
 def test_the_rows_that_decide_grow_with_the_square_of_the_width():
     wanted = verdict.condition("ece<0.05")
     # the interval reaches 0.04 above the truth and must reach 0.01 at most: four times narrower, sixteen times the rows
-    assert verdict._rows_needed(wanted, 0.04, 0.02, 0.08, 100) == 1600
+    further = (NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)) / NormalDist().inv_cdf(0.975)
+    assert verdict._rows_needed(wanted, 0.04, 0.02, 0.08, 100) == math.ceil(1600 * further**2)
     assert verdict._rows_needed(wanted, 0.05, 0.02, 0.08, 100) == math.inf
 
 

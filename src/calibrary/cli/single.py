@@ -142,7 +142,8 @@ def _by_unit(
         low, high = np.atleast_1d(ends.low), np.atleast_1d(ends.high)
         rows = [replace(row, low=float(low[i]), high=float(high[i])) for i, row in enumerate(rows)]
     if test:
-        pvalues = np.atleast_1d(cal.test(id, p, **settings).pvalue)
+        result = cal.test(id, p, **settings)
+        pvalues = np.atleast_1d(result.pvalue if result.pvalues is None else result.pvalues)
         rows = [replace(row, pvalue=float(pvalues[i])) for i, row in enumerate(rows)]
     return rows
 

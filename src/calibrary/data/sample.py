@@ -511,13 +511,6 @@ class UnitSample(RowSample):
         )
 
 
-def unit_signs(sample: Sample) -> Scheme:
-    """The sign of every row's residual, drawn for whole units."""
-    n, unit = sample.n_units, sample.unit
-    assert unit is not None
-    return Scheme(lambda rng: rng.integers(0, 2, n), lambda drawn: (2.0 * drawn - 1.0)[unit], sample.p, relabels=True)
-
-
 def swaps(p: Predictions, make: Callable[[NDArray[np.bool_]], Any]) -> Scheme:
     """Which rows exchange their predictions with those of another model."""
     return Scheme(lambda rng: rng.random(p.n) < 0.5, make, p)

@@ -76,7 +76,10 @@ class MonteCarloResult(TestResult):
 
     Attributes
     ----------
-    statistic, pvalue : the metric; (1 + number of redraws at least as extreme) / (n_resamples + 1), never 0
+    statistic, pvalue : the metric; (1 + number of redraws at least as extreme) / (n_resamples + 1), never 0. A metric
+        with several numbers has one p-value: the largest of them, in standard deviations from its null mean, is
+        compared with the largest of every redraw
+    pvalues : of each number by itself, for a metric that has several
     standard_error : Monte Carlo error of the p-value
     null_mean, null_sd : the metric on calibrated predictions with these confidences
     excess : statistic - null_mean, the part that chance does not explain
@@ -95,6 +98,7 @@ class MonteCarloResult(TestResult):
     n_resamples: int
     n_failed: Any
     path: str = "rows"
+    pvalues: Any = None
 
     @property
     def null_distribution(self) -> NullDistribution:
@@ -287,18 +291,36 @@ def pvalues(observed: Array, values: Array, alternative: str) -> Array:
     return np.where(np.isnan(observed) | (n == 0), np.nan, p)
 
 
+def joint_pvalue(observed: Array, values: Array, alternative: str) -> float:
+    """One p-value of several numbers: the most extreme one among the most extreme of every redraw.
+
+    Each is measured in standard deviations from its mean over the redraws. A redraw without a number is never extreme,
+    and a number that does not vary takes no part.
+    """
+    spread = standard_errors(values)
+    tested = np.isfinite(spread) & (spread > 0.0) & ~np.isnan(observed)
+    if not tested.any():
+        return float("nan")
+    z = (np.vstack([observed, values]) - means(values))[:, tested] / spread[tested]
+    away = np.abs(z) if alternative == "two-sided" else z if alternative == "greater" else -z
+    largest = np.where(np.isnan(away), -np.inf, away).max(axis=1)
+    return float((1.0 + np.sum(largest[1:] >= largest[0] - slack(largest[0]))) / (len(values) + 1.0))
+
+
 def summarized(
     observed: Array, drawn: Replicated, alternative: str, method: str, path: str = "rows"
 ) -> MonteCarloResult:
     """The test result of observed numbers and their null replicates."""
     values = drawn.values
     one = values.shape[1] == 1
-    p = pvalues(observed, values, alternative)
+    each = pvalues(observed, values, alternative)
+    p = each if one else np.array([joint_pvalue(observed, values, alternative)])
+    drawn_of = (~np.isnan(values)).sum(axis=0) if one else np.array([len(values)])
     null = NullDistribution(values[:, 0] if one else values, method, as_given(drawn.n_failed, one))
     return MonteCarloResult(
         as_given(observed, one),
-        as_given(p, one),
-        standard_error=as_given(monte_carlo_error(p, (~np.isnan(values)).sum(axis=0)), one),
+        float(p[0]),
+        standard_error=float(monte_carlo_error(p, drawn_of)[0]),
         null_mean=null.mean,
         null_sd=null.sd,
         excess=as_given(difference(observed, means(values)), one),
@@ -308,4 +330,5 @@ def summarized(
         n_resamples=len(values),
         n_failed=null.n_failed,
         path=path,
+        pvalues=None if one else each,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,9 +11,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.base.errors import warn
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.look import PLACES, Look, place_of
+from calibrary.inference.draw.unit_law import UnitLaw, unit_law
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.draw import batches, generator
 from calibrary.numerics.laws.coupled import coupled_counts
@@ -23,7 +24,6 @@ MOST_DRAWN = 20_000
 _GRID = Grid(400)
 #: Numbers drawn at a time.
 _AT_ONCE = 4_000_000
-_FEW_UNITS = 30
 #: Up to so many classes it shows that they exclude each other.
 _FEW_CLASSES = 30
 
@@ -48,10 +48,14 @@ def observed_sums(look: Look) -> ResidualSums:
 
 
 class Null(NamedTuple):
-    """Redrawn sums a few at a time, and their spread where it is not that of labels drawn one by one."""
+    """Redrawn sums a few at a time, and their spread where it is not that of labels drawn one by one.
+
+    ``df`` are the degrees of freedom of that spread.
+    """
 
     draws: Iterator[ResidualSums]
     spread: tuple[Array, Array] | None = None
+    df: float = math.inf
 
 
 def null_of(look: Look, n_resamples: int, rng: np.random.Generator) -> tuple[Null, str]:
@@ -183,38 +187,47 @@ def _root_of_correlation(look: Look) -> Array:
 def _flips(look: Look, n_resamples: int, rng: np.random.Generator) -> Null:
     """The residuals of whole units with random signs."""
     assert look.unit is not None
+    law = law_of_look(look)
+    law.say_few("the decision is")
     n = int(look.unit.max()) + 1
-    if n < _FEW_UNITS:
-        warn(f"there are {n} units only: below {_FEW_UNITS} the decision is rough")
     unit = look.unit % MOST_DRAWN  # many units: some share a sign, which is as good
     n = min(n, MOST_DRAWN)
     r, own = look.residual, look.v * look.spread
     every = scipy.sparse.csr_array((r, (unit, look.place)), shape=(n, PLACES))
-    places = every * widened(every.power(2).sum(axis=0), np.bincount(look.place, own, PLACES).astype(np.float64), look)
+    of_places = np.bincount(look.place, own, PLACES).astype(np.float64)
+    places = every * widened(every.power(2).sum(axis=0), of_places, look, law)
     flat = np.column_stack([np.bincount(unit, r * column, minlength=n) for column in look.lean.T])
-    linear = flat * widened((flat**2).sum(axis=0), own @ look.lean**2, look)
+    linear = flat * widened((flat**2).sum(axis=0), own @ look.lean**2, look, law)
     classes = None
     if look.classes is not None:
         classes = of_classes_by_unit(look, unit, n)
-        classes = classes * widened((classes**2).sum(axis=0), look.classes.variance, look)
+        classes = classes * widened((classes**2).sum(axis=0), look.classes.variance, look, law)
 
     def draws() -> Iterator[ResidualSums]:
         for size in chunks(n_resamples, n):
-            signs = 2.0 * rng.integers(0, 2, (size, n)) - 1.0
+            signs = law.scale(rng, size)[:, None] * (2.0 * rng.integers(0, 2, (size, n)) - 1.0)
             yield ResidualSums(signs @ places, signs @ linear, None if classes is None else signs @ classes)
 
     of_classes = np.empty(0) if classes is None else np.sqrt((classes**2).sum(axis=0))
-    return Null(draws(), (np.sqrt((linear**2).sum(axis=0)), of_classes))
+    return Null(draws(), (np.sqrt((linear**2).sum(axis=0)), of_classes), law.df)
 
 
-def largest_of_flips(parts: Array, n_resamples: int, rng: Any) -> Array:
+def largest_of_flips(parts: Array, n_resamples: int, rng: Any, law: UnitLaw) -> Array:
     """The largest absolute sum over units, of all columns, with the signs of whole units drawn: one number a draw."""
     source = generator(rng, "signs")
     drawn = [
         np.abs((2.0 * source.integers(0, 2, (size, len(parts))) - 1.0) @ parts).max(axis=1, initial=0.0)
         for size in chunks(n_resamples, len(parts))
     ]
-    return np.concatenate(drawn)
+    largest: Array = np.concatenate(drawn) * law.scale(source, n_resamples)
+    return largest
+
+
+def law_of_look(look: Look) -> UnitLaw:
+    """The law of the units that a decision looks at."""
+    assert look.unit is not None
+    own = look.v * look.spread
+    return unit_law(look.c, look.residual, look.w, own, look.unit, shares=look.view.fractional)
 
 
 def some_of(table: Array, n: int, rng: np.random.Generator) -> Array:
@@ -223,18 +236,19 @@ def some_of(table: Array, n: int, rng: np.random.Generator) -> Array:
     return drawn
 
 
-def widened(flipped: Array, own: Array, look: Look) -> Array:
+def widened(flipped: Array, own: Array, look: Look, law: UnitLaw) -> Array:
     """By how much flipped sums must be stretched to vary at least as much as labels of calibrated units would.
 
     Where nearly every prediction is right, residuals are many and small but for a rare large one; a sample without any
     of those has small residuals only, and signs alone would make them look certain. ``own`` is the variance of
-    independent labels; that of units is larger by the design effect, which all rows together show.
+    independent labels; that of units is larger by the design effect, which all rows together show. No sum is stretched
+    less than the law of the units says.
     """
     if look.view.fractional:  # shares vary less than labels do
         return np.ones_like(flipped)
     least = max(look.design_effect, 1.0) * own
     short = (flipped > 0.0) & (flipped < least)
-    return np.where(short, np.sqrt(least / np.where(short, flipped, 1.0)), 1.0)
+    return np.maximum(np.where(short, np.sqrt(least / np.where(short, flipped, 1.0)), 1.0), law.stretch)
 
 
 def of_classes_by_unit(look: Look, unit: Indices, n: int) -> Array:

@@ -83,7 +83,7 @@ def why_not(statistic: Statistic) -> str:
         return "its laws are for predictions; detections have method='auto'"
     if statistic.question.by is not None:
         return "it is a mean over parts of the data; use method='auto'"
-    if entry is None or (not entry.law and _losses(statistic) is None):
+    if entry is None or (not entry.law and row_losses(statistic) is None):
         known = ", ".join(e.id for e in ENTRIES.values() if e.law)
         return f"laws are known of {known} and of means of row losses; use method='auto'"
     if entry.law in ("", "profile likelihood"):
@@ -131,7 +131,7 @@ def own_pvalue(statistic: Statistic) -> float:
 # -- means of rows -----------------------------------------------------------------------------------
 
 
-def _losses(statistic: Statistic) -> Array | None:
+def row_losses(statistic: Statistic) -> Array | None:
     """The loss of every row, where the metric is their mean."""
     entry, question, p = statistic.entry, statistic.question, statistic.sample.p
     if entry is None or "reduction" not in entry.options or {"reduction", "skill"} & set(question.options):
@@ -145,7 +145,7 @@ def _losses(statistic: Statistic) -> Array | None:
 
 def _mean_of_rows(statistic: Statistic, level: float) -> Ends:
     z = _z(level)
-    losses = _losses(statistic)
+    losses = row_losses(statistic)
     assert losses is not None
     error = np.array([_error_of_mean(losses, statistic.sample.p, statistic.sample.weight_type)])
     return Ends(statistic.observed - z * error, statistic.observed + z * error, error, "a mean of rows is normal")
@@ -260,12 +260,12 @@ def observed_expected_ends(view: Predictions, level: float, weight_type: str) ->
         return float(scipy.special.ndtr(-away / spread)) if spread > 0.0 else 0.5
 
     most = float(view.total)
-    low = 0.0 if observed <= 0.0 else ratio(_crossing(above, half))
-    high = most / expected if observed >= most else ratio(_crossing(above, 1.0 - half))
+    low = 0.0 if observed <= 0.0 else ratio(crossing(above, half))
+    high = most / expected if observed >= most else ratio(crossing(above, 1.0 - half))
     return low, high
 
 
-def _crossing(rising: Callable[[float], float], level: float) -> float:
+def crossing(rising: Callable[[float], float], level: float) -> float:
     """Where a rising function of the shift reaches a level."""
     low, high = -0.5, 0.5
     while rising(low) > level and low > -_FARTHEST:

@@ -7,6 +7,7 @@ says how far the reading may lie below the truth.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ from calibrary.inference.draw.resampling import (
     standard_errors,
 )
 from calibrary.inference.draw.statistic import Statistic
+from calibrary.inference.draw.unit_law import UnitLaw
 from calibrary.inference.methods.bootstrap import Bootstrap
 from calibrary.inference.result import IntervalResult
 
@@ -75,10 +77,11 @@ def triangle_result(
     *,
     path: str = "rows",
     note: str = "",
+    law: UnitLaw | None = None,
 ) -> IntervalResult:
     """The interval from what was observed, redrawn labels (or flipped units), and redrawn rows (or units)."""
     alpha = alpha_of(confidence_level)
-    low, high = with_rare_truths(statistic, *triangle_ends(statistic, observed, null, drawn, alpha), alpha)
+    low, high = with_rare_truths(statistic, *triangle_ends(statistic, observed, null, drawn, alpha, law), alpha)
     if clip:
         low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
     one = len(observed) == 1
@@ -92,9 +95,17 @@ def triangle_result(
 
 
 def triangle_ends(
-    statistic: Statistic, observed: Array, null: Replicated, drawn: Replicated, alpha: float
+    statistic: Statistic,
+    observed: Array,
+    null: Replicated,
+    drawn: Replicated,
+    alpha: float,
+    law: UnitLaw | None = None,
 ) -> tuple[Array, Array]:
-    """Lower and upper ends for every number of a metric; squares are taken to the scale of a norm and back."""
+    """Lower and upper ends for every number of a metric; squares are taken to the scale of a norm and back.
+
+    With units, ``law`` says how far standard errors reach, and what variance the units do not show.
+    """
     sign = -1.0 if statistic.tail == "less" else 1.0
     perfect = statistic.perfect
 
@@ -109,7 +120,9 @@ def triangle_ends(
     noise = np.array([_rank_from_top(column, alpha) for column in away(null.values).T])
     below = reading - noise
     below = np.where(below <= slack(reading), 0.0, below)
-    z = float(scipy.special.ndtri(1.0 - alpha / 2.0))
+    z = float(scipy.special.ndtri(1.0 - alpha / 2.0)) if law is None else law.reach(alpha)
+    if law is not None:
+        error = np.hypot(error, math.sqrt(law.missing))
     above = reading + z * error
     if (
         statistic.square

@@ -2,7 +2,8 @@
 
 Labels cannot be redrawn one by one where outcomes of a unit depend on each other. But if the predictions are
 calibrated, the residuals of a unit are as likely as their negatives, as far as a metric that is a norm of averaged
-residuals can tell; so the signs of whole units are drawn, and what is dependent inside a unit stays so.
+residuals can tell; so the signs of whole units are drawn, and what is dependent inside a unit stays so. How far flipped
+sums must be stretched, and how heavy their tails are with few units, says the law of the units (``draw/unit_law.py``).
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import one_of, warn
+from calibrary.base.errors import one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import unit_signs
 from calibrary.data.views import Views
 from calibrary.inference.draw.null import ALTERNATIVES, MonteCarloResult, summarized
 from calibrary.inference.draw.resampling import (
@@ -27,18 +27,19 @@ from calibrary.inference.draw.resampling import (
     replicate,
 )
 from calibrary.inference.draw.statistic import Statistic
+from calibrary.inference.draw.unit_law import laws_of, unit_signs, widest
 from calibrary.inference.methods.bootstrap import Bootstrap
+from calibrary.inference.methods.studentized import Studentized
+from calibrary.inference.methods.studentized import why_not as studentized_refuses
 from calibrary.inference.methods.triangle import triangle_result
 from calibrary.inference.result import IntervalResult
 from calibrary.metrics.machinery.entry import ENTRIES
 from calibrary.metrics.machinery.measure import combined, each_view, views_of
 from calibrary.numerics.draw import generator
 
-_FEW_UNITS = 30
-
 
 def flips(statistic: Statistic, n_resamples: int, rng: Any) -> Replicated:
-    """The metric with the signs of whole units' residuals drawn at random."""
+    """The metric with the signs of whole units' residuals drawn at random, stretched as the law of the units says."""
     sample, entry = statistic.sample, statistic.entry
     if entry is None or not entry.residual_only:
         known = ", ".join(e.id for e in ENTRIES.values() if e.residual_only and e.familiar)
@@ -46,14 +47,15 @@ def flips(statistic: Statistic, n_resamples: int, rng: Any) -> Replicated:
             f"{statistic.name} has no test with units: the signs of a unit's residuals are drawn, and it is not a "
             f"function of residuals; use one of {known}"
         )
-    if sample.n_units < _FEW_UNITS:
-        warn(f"there are {sample.n_units} units only: below {_FEW_UNITS} tests and intervals are rough")
-    value = _with_residuals(statistic)
-    return replicate(unit_signs(sample), value, len(statistic.observed), n_resamples, generator(rng, "signs"), 1)
+    laws = laws_of(statistic)
+    law = widest(laws)
+    law.say_few()
+    value = _with_residuals(statistic, [one.stretch for one in laws])
+    return replicate(unit_signs(sample, law), value, len(statistic.observed), n_resamples, generator(rng, "signs"), 1)
 
 
-def _with_residuals(statistic: Statistic) -> Callable[[Array], Array]:
-    """The metric's numbers when each row's residual is multiplied by a sign."""
+def _with_residuals(statistic: Statistic, stretch: list[float] | None = None) -> Callable[[Array], Array]:
+    """The metric's numbers when each row's residual is multiplied by a factor, and by its view's ``stretch``."""
     entry, question, p = statistic.entry, statistic.question, statistic.sample.p
     assert entry is not None
     views = views_of(entry, p, question)
@@ -63,15 +65,14 @@ def _with_residuals(statistic: Statistic) -> Callable[[Array], Array]:
     form = entry.replicate
     paths = [None if form is None else form.prepare(view, **question.options) for view, _ in sorted_views]
 
+    each = stretch or [1.0] * len(sorted_views)
+
     def value(signs: Array) -> Array:
+        labels = [_flipped(view, s * signs[order]) for s, (view, order) in zip(each, sorted_views, strict=True)]
         if all(path is not None for path in paths):
-            values: list[Any] = [
-                path(None, _flipped(view, signs[order]))
-                for path, (view, order) in zip(paths, sorted_views, strict=True)
-                if path is not None
-            ]
+            values: list[Any] = [path(None, y) for path, y in zip(paths, labels, strict=True) if path is not None]
             return statistic.flat(combined(entry, values, views, question))
-        new = tuple(_labeled(view, _flipped(view, signs[order])) for view, order in sorted_views)
+        new = tuple(_labeled(view, y) for (view, _), y in zip(sorted_views, labels, strict=True))
         there = Views(new, views.keys, views.prevalence, views.several, views.n_classes, views.skips_undefined)
         return statistic.flat(combined(entry, each_view(entry.formula, there, question), there, question))
 
@@ -100,7 +101,7 @@ def _labeled(view: Predictions, y: Any) -> Predictions:
 class Units:
     """Interval where rows belong together: triangle with flipped residuals and the units' bootstrap.
 
-    Metrics that are no errors growing from a perfect value have the bootstrap of units alone.
+    Metrics that are no errors growing from a perfect value have Student's law of units left out one at a time.
     """
 
     n_resamples: int = 999
@@ -112,10 +113,17 @@ class Units:
         self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
     ) -> IntervalResult:
         """The interval of one metric."""
-        bootstrap = Bootstrap("basic" if self.kind in ("auto", "triangle") else self.kind, self.n_resamples, self.rng,
-                              self.workers)  # fmt: skip
+        drawn_by = "basic" if self.kind in ("auto", "triangle", "studentized") else self.kind
+        bootstrap = Bootstrap(drawn_by, self.n_resamples, self.rng, self.workers)
         entry = statistic.entry
         fits = statistic.one_sided and entry is not None and entry.residual_only
+        law = widest(laws_of(statistic))
+        smooth = self.kind == "auto" and not statistic.one_sided and not studentized_refuses(statistic)
+        if smooth or self.kind == "studentized":
+            law.say_few()
+            return Studentized().interval(statistic, confidence_level, clip, note or "one unit is left out at a time")
+        if not (fits and self.kind in ("auto", "triangle")):
+            law.say_few()
         if self.kind == "auto" and not fits:
             why = "rows are drawn in units"
             if statistic.one_sided:
@@ -128,7 +136,9 @@ class Units:
         observed, drawn = bootstrap.resample([statistic])
         drawn.say_failures()
         note = "residuals of whole units are flipped, and units are drawn"
-        return triangle_result(statistic, observed, null, drawn, confidence_level, clip, path="units", note=note)
+        return triangle_result(
+            statistic, observed, null, drawn, confidence_level, clip, path="units", note=note, law=law
+        )
 
 
 def unit_test(

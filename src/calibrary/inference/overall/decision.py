@@ -77,7 +77,8 @@ class DecisionRow(Result):
         otherwise
     standardized : distance from the mean over the redraws, in their standard deviations
     pvalue, pvalue_adjusted : by itself, and among the statistics that decide
-    law_pvalue : by the normal law, which knows no smallest value; NaN for those that have none
+    law_pvalue : by the normal law (Student's where rows belong together), which knows no smallest value; NaN for those
+        that have none
     """
 
     id: str
@@ -172,7 +173,7 @@ def decide(
     look = look_at(data.in_units(units, blocks), question)
     rng = generator(question.rng, "decision")
     null, path = null_of(look, n_resamples, rng)
-    read = _Reading(look, null.spread)
+    read = _Reading(look, null.spread, null.df)
     seen, redrawn = observed_sums(look), list(null.draws)
     drawn = np.vstack([read(sums) for sums in redrawn])
     pattern = read.pattern(seen.places[0], np.vstack([sums.places for sums in redrawn]))
@@ -188,7 +189,8 @@ def decide(
 class _Reading:
     """The statistics of sums: columns smooth, slope, mean, Spiegelhalter, and classes where there are several."""
 
-    def __init__(self, look: Look, spread: tuple[Array, Array] | None) -> None:
+    def __init__(self, look: Look, spread: tuple[Array, Array] | None, df: float = math.inf) -> None:
+        self.df = min(df, 1e9)  # of Student's law, where units tell the spread
         self.total = look.total
         self.kernel = _reflected_gaussian()
         self.classes = look.classes
@@ -252,7 +254,7 @@ def _decided(
         away = (observed - drawn.mean(axis=0)) / drawn.std(axis=0, ddof=1)
     values = observed.copy()
     values[2] = float(look.residual.sum()) / look.total
-    law = [2.0 * float(scipy.special.ndtr(-abs(observed[j]))) if id in _LINEAR else math.nan
+    law = [2.0 * float(scipy.special.stdtr(read.df, -abs(observed[j]))) if id in _LINEAR else math.nan
            for j, id in enumerate(read.ids)]  # fmt: skip
     rows = tuple(
         DecisionRow(id, _NAMES[id], float(values[j]), float(away[j]), float(raw[j]), float(adjusted[j]), law[j])

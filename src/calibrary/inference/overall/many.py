@@ -24,6 +24,8 @@ from calibrary.inference.draw.resampling import (
     standard_errors,
 )
 from calibrary.inference.draw.statistic import Statistic
+from calibrary.inference.draw.unit_law import laws_of, widest
+from calibrary.inference.methods import studentized
 from calibrary.inference.methods.asymptotic import own_pvalue
 from calibrary.inference.methods.bootstrap import Bootstrap, ends
 from calibrary.inference.methods.inversion import Inversion, Stream
@@ -37,7 +39,8 @@ from calibrary.inference.methods.multiplicity import (
 )
 from calibrary.inference.methods.triangle import triangle_ends, with_rare_truths
 from calibrary.inference.methods.units import flips
-from calibrary.inference.verbs.interval import chosen
+from calibrary.inference.result import IntervalResult
+from calibrary.inference.verbs.interval import as_way, chosen
 from calibrary.numerics.draw import generator
 from calibrary.question import Question
 
@@ -228,8 +231,11 @@ class _Drawn:
 
 def _way(statistic: Statistic) -> str:
     """How the interval of a number is found among many."""
-    if statistic.sample.grouped and (statistic.entry is None or not statistic.entry.residual_only):
-        return "basic"
+    if statistic.sample.grouped:
+        if not statistic.one_sided and not studentized.why_not(statistic):
+            return "studentized"
+        if statistic.entry is None or not statistic.entry.residual_only:
+            return "basic"
     return chosen(statistic, of_many=True)[0]
 
 
@@ -268,9 +274,13 @@ def _ends(
         names = ("low", "high", "standard_error", "method")
         note = "; ".join(dict.fromkeys(said))
         return {_keys(statistic)[0]: {**{name: getattr(result, name) for name in names}, "note": note}}
+    if way in ("studentized", "asymptotic"):
+        with heard():  # what there is to say of few units is said once, by the decision
+            return _closed(statistic, as_way(way, statistic)[0].interval(statistic, level))
     estimate, drawn = rows[statistic.name]
     if way == "triangle":
-        low, high = triangle_ends(statistic, estimate, labels[statistic.name][1], drawn, alpha_of(level))
+        law = widest(laws_of(statistic)) if statistic.sample.grouped else None
+        low, high = triangle_ends(statistic, estimate, labels[statistic.name][1], drawn, alpha_of(level), law)
         low, high = with_rare_truths(statistic, low, high, alpha_of(level))
     else:
         low, high = ends(estimate, drawn.values, "basic", level)
@@ -278,6 +288,15 @@ def _ends(
     error = standard_errors(drawn.values)
     return {
         key: {"low": float(low[j]), "high": float(high[j]), "standard_error": float(error[j]), "method": way}
+        for j, key in enumerate(_keys(statistic))
+    }
+
+
+def _closed(statistic: Statistic, result: IntervalResult) -> dict[Key, dict[str, Any]]:
+    """An interval that takes no draws, for every number of a metric."""
+    named = {name: np.atleast_1d(getattr(result, name)) for name in ("low", "high", "standard_error")}
+    return {
+        key: {**{name: float(values[j]) for name, values in named.items()}, "method": result.method}
         for j, key in enumerate(_keys(statistic))
     }
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibrary.data.checks import Array
 from calibrary.inference.draw.look import Look
-from calibrary.inference.draw.redraws import largest_of_flips, of_classes_by_unit, widened
+from calibrary.inference.draw.redraws import largest_of_flips, law_of_look, of_classes_by_unit, widened
 
 #: Signs drawn where rows belong together.
 _DRAWS = 999
@@ -80,11 +80,12 @@ def _beyond_flips(
         parts = scipy.sparse.csr_array((look.residual, (look.unit, member)), shape=(n, groups)).toarray()
         own = np.bincount(member, look.v * look.spread, groups).astype(np.float64)
     square = (parts**2).sum(axis=0)
-    sure = 1.0 / widened(square, own, look)  # the observed sum counts for less where flips are stretched
+    law = law_of_look(look)
+    sure = 1.0 / widened(square, own, look, law)  # the observed sum counts for less where flips are stretched
     spread = np.sqrt(square)
     each = parts / np.where(spread > 0.0, spread, 1.0)
     # a group that rests on a few units has a handful of signs: it is never beyond chance
     enough = (parts != 0.0).sum(axis=0) >= _LEAST_UNITS
-    bound = np.quantile(largest_of_flips(each[:, enough], _DRAWS, rng), 1.0 - alpha)
+    bound = np.quantile(largest_of_flips(each[:, enough], _DRAWS, rng, law), 1.0 - alpha)
     result: NDArray[np.bool_] = enough & (np.abs(each.sum(axis=0)) * sure > bound)
     return result

@@ -27,9 +27,11 @@ from calibrary.inference.draw.resampling import (
     standard_errors,
 )
 from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, together
-from calibrary.inference.methods import bootstrap, inversion, triangle
+from calibrary.inference.draw.unit_law import laws_of, widest
+from calibrary.inference.methods import bootstrap, inversion, studentized, triangle
 from calibrary.inference.methods.inversion import Inversion, Stream
 from calibrary.inference.methods.multiplicity import adjust_pvalues
+from calibrary.inference.methods.units import flips
 from calibrary.inference.result import ConfidenceInterval
 from calibrary.inference.verbs.interval import chosen
 from calibrary.metrics.machinery.declare import Result
@@ -37,7 +39,10 @@ from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.draw import generator, seed_of
 
 KINDS = ("basic", "percentile", "bc", "normal")
-METHODS = ("auto", "inversion", "triangle", *KINDS, "bootstrap", "swap", "paired-t")
+METHODS = ("auto", "inversion", "triangle", *KINDS, "bootstrap", "studentized", "swap", "paired-t")
+
+#: The ends of an interval as a function of alpha.
+_Ends = Callable[[float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -168,8 +173,8 @@ def compare(
             raise TypeError("several models are given by one mapping of names to predictions: leave y_prob_b out")
         return _all_pairs(metric, y_true, y_prob_a, settings, options)
     if y_prob_b is None and is_data(y_true):  # two sets of data, each complete
-        pair = _pair(metric, (y_true, None), (y_prob_a, None), options, options, weight_type)
         same_units = True
+        pair = _pair(metric, (y_true, None), (y_prob_a, None), options, options, weight_type)
     elif y_prob_b is None:
         raise TypeError("y_prob_b is missing: pass the second model's predictions, or a mapping of several")
     else:
@@ -179,12 +184,15 @@ def compare(
         pair = _pair(metric, (y_true, y_prob_a), (second, y_prob_b), options, other, weight_type)
     if same_units:
         pair.first.refuse_other_units(pair.second)
+    settings["asked"] = method
+    pair = replace(pair, same_units=same_units)
     method = settings["method"] = pair.usual() if method == "auto" else method
     if method in ("inversion", "triangle"):
         return _subtracted(pair, settings)
     if not same_units:
         return _unpaired(pair, settings)
-    return {"bootstrap": _paired_bootstrap, "swap": _swap, "paired-t": _paired_t}[method](pair, settings)
+    ways = {"bootstrap": _paired_bootstrap, "studentized": _studentized, "swap": _swap, "paired-t": _paired_t}
+    return ways[method](pair, settings)
 
 
 def calibration_gain(metric: Any, y_true: Any, before: Any, after: Any, **options: Any) -> Comparison:
@@ -212,6 +220,7 @@ class _Pair:
 
     on_first: Statistic
     on_second: Statistic
+    same_units: bool = True
 
     @property
     def first(self) -> Sample:
@@ -235,17 +244,23 @@ class _Pair:
         """The method that "auto" means."""
         both = (self.on_first, self.on_second)
         fits = all(s.at_its_end and len(s.observed) == 1 for s in both)
-        if not fits or any(s.sample.grouped for s in both):
+        if any(s.sample.grouped for s in both):
+            if fits and all(s.entry is not None and s.entry.residual_only for s in both):
+                return "triangle"
+            scores = not any(s.at_its_end or studentized.why_not(s) for s in both)
+            return "studentized" if scores and self.same_units else "bootstrap"
+        if not fits:
             return "bootstrap"
         ways = {chosen(s)[0] for s in both}
         return "bootstrap" if "basic" in ways else "triangle" if "triangle" in ways else "inversion"
 
-    def caution(self) -> str:
+    def caution(self, asked: str) -> str:
         if not self.on_first.at_its_end:
             return ""
+        other = "" if asked == "auto" else "use method='auto', or "
         return (
             f"{self.on_first.name} is biased upwards by an amount that differs between models, so the interval may "
-            "miss the truth: use method='auto', or decide with a proper score or an unbiased metric (skce_uq, ce2_db)"
+            f"miss the truth: {other}decide with a proper score or an unbiased metric (skce_uq, ce2_db)"
         )
 
 
@@ -256,7 +271,7 @@ def _pair(
     for (y_true, y_prob), options in ((a, of_a), (b, of_b)):
         sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type)
         statistics.append(as_statistic(metric, sample, question))
-    return _Pair(*statistics)
+    return _Pair(statistics[0], statistics[1])
 
 
 def _all_pairs(
@@ -311,7 +326,7 @@ def _bootstrapped(pair: _Pair, a: float, b: float, values: Array, settings: dict
     error = float(standard_errors(values)[0])
     # two infinite values have no difference, and nothing is known about it
     pvalue = np.nan if np.isnan(d) or n == 0 else _agreeing_pvalue(d, known, kind, error)
-    caution = pair.caution()
+    caution = pair.caution(settings["asked"])
     if caution:
         warn(caution)
     return Comparison(
@@ -380,9 +395,7 @@ def _smallest(rejects: Callable[[int], bool], n: int, alpha: float, rejected: bo
     return high / (n + 1.0)
 
 
-def _ends_of(
-    statistic: Statistic, kind: str, n: int, stream: Stream, workers: int | None
-) -> Callable[[float], tuple[float, float]]:
+def _ends_of(statistic: Statistic, kind: str, n: int, stream: Stream, workers: int | None) -> _Ends:
     """The ends of a model's interval as a function of alpha, found from one set of draws."""
     if kind == "inversion":
         why = inversion.why_not(statistic)
@@ -392,6 +405,8 @@ def _ends_of(
     why = triangle.why_not(statistic)
     if why:
         raise ValueError(f"method='triangle' does not work for {statistic.name}: {why}")
+    if statistic.sample.grouped:
+        return _of_units(statistic, n, stream, workers)
     source = stream()
     observed, null = MonteCarlo(n, source, workers=workers).redraw([statistic.when_redrawn()])
     _, drawn = bootstrap.Bootstrap("normal", n, source, workers).resample([statistic])
@@ -401,6 +416,46 @@ def _ends_of(
         return float(low[0]), float(high[0])
 
     return ends
+
+
+def _of_units(statistic: Statistic, n: int, stream: Stream, workers: int | None) -> _Ends:
+    """The same where rows belong together: flipped residuals and the units' bootstrap."""
+    null = flips(statistic, n, stream())
+    observed, drawn = bootstrap.Bootstrap("normal", n, stream(), workers).resample([statistic])
+    law = widest(laws_of(statistic))
+
+    def ends(alpha: float) -> tuple[float, float]:
+        low, high = triangle.triangle_ends(statistic, observed, null, drawn, min(alpha, 1.0 - 1e-9), law)
+        return float(low[0]), float(high[0])
+
+    return ends
+
+
+def _studentized(pair: _Pair, settings: dict[str, Any]) -> Comparison:
+    """The difference of two smooth scores by Student's law of units left out one at a time."""
+    a, b = pair.values
+    d, level = np.array([a - b]), settings["confidence_level"]
+    widest([*laws_of(pair.on_first), *laws_of(pair.on_second)]).say_few()
+    both = [studentized.scores_of(s) for s in (pair.on_first, pair.on_second)]
+    scores = studentized.Scores(both[0].each - both[1].each, both[0].times)
+    low, high = scores.ends(d, level)
+
+    def leaves_out_zero(alpha: float) -> bool:
+        ends = scores.ends(d, 1.0 - alpha)
+        return bool(ends[0][0] > 0.0 or ends[1][0] < 0.0)
+
+    pvalue = _bisected(leaves_out_zero, alpha_of(level), bool(low[0] > 0.0 or high[0] < 0.0))
+    error = float(scores.standard_error[0])
+    return Comparison(float(d[0]), float(low[0]), float(high[0]), pvalue, a, b, error, "studentized", "t", level, 0)
+
+
+def _bisected(rejects: Callable[[float], bool], alpha: float, rejected: bool) -> float:
+    """The smallest level at which the interval leaves out 0."""
+    low, high = (0.0, alpha) if rejected else (alpha, 1.0)
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if rejects(middle) else (middle, high)
+    return high
 
 
 def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:

@@ -12,20 +12,24 @@ from calibrary.data.sample import RowSample
 from calibrary.inference.draw.cells import celled, takes_cells
 from calibrary.inference.draw.resampling import check_level
 from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call
-from calibrary.inference.methods import inversion, triangle
+from calibrary.inference.methods import asymptotic, inversion, studentized, triangle
 from calibrary.inference.methods.asymptotic import Asymptotic, own_pvalue
 from calibrary.inference.methods.bootstrap import METHODS as BOOTSTRAPS
 from calibrary.inference.methods.bootstrap import Bootstrap
 from calibrary.inference.methods.inversion import Inversion
+from calibrary.inference.methods.studentized import Studentized
 from calibrary.inference.methods.triangle import Triangle
 from calibrary.inference.methods.units import Units
 from calibrary.inference.result import IntervalResult
+from calibrary.numerics.draw import generator
 
-METHODS = ("auto", "inversion", "triangle", "asymptotic", *BOOTSTRAPS)
+METHODS = ("auto", "inversion", "triangle", "studentized", "asymptotic", *BOOTSTRAPS)
 
 #: Up to this many rows a metric without a fast path is inverted; with one, up to the second number.
 _FEW_ROWS = 2000
 _MANY_ROWS = 20_000
+#: Laws whose closed form covers where the bootstrap does not.
+_RATIOS = ("observed over expected", "expected over observed")
 
 
 class Way(Protocol):
@@ -72,13 +76,14 @@ def interval(
         it is given counts instead of repeated rows.
     y_true, y_prob
         As for every metric; or matched detections.
-    method : "auto", "inversion", "triangle", "asymptotic", "basic", "percentile", "bc", "bca", "normal", or an object
+    method : "auto", "inversion", "triangle", "studentized", "asymptotic", "basic", "percentile", "bc", "bca", "normal"
         "auto" is inversion for errors that grow from a perfect value, "triangle" (a null simulation and a bootstrap)
-        where inversion would be too slow or impossible, and the "basic" bootstrap for all else: scores, ratios, signed
-        biases. Rows are drawn with replacement, with all that belongs to them (weights, features, groups; detections:
-        whole images). "asymptotic" draws nothing: a closed form for ``ce2_db`` and ``tcal`` (after Sun and others,
-        2024), means of row losses, ``spiegelhalter``, ``oe``, ``eo`` and ``cis``. Objects hold the settings below:
-        ``Inversion(n_resamples=1999, rng=0)``, ``Triangle(...)``,
+        where inversion would be too slow or impossible, "studentized" (Student's law with the skewness taken out, no
+        draws) for means of row losses, "asymptotic" for ``oe`` and ``eo``, and the "basic" bootstrap for all else. With
+        units it is "triangle" or "studentized". Rows are drawn with replacement, with all that belongs to them
+        (weights, features, groups; detections: whole images). "asymptotic" draws nothing: a closed form for ``ce2_db``
+        and ``tcal`` (after Sun and others, 2024), means of row losses, ``spiegelhalter``, ``oe``, ``eo`` and ``cis``.
+        An object holds the settings below: ``Inversion(n_resamples=1999, rng=0)``, ``Triangle(...)``,
         ``Bootstrap("bca", n_resamples=9999, rng=0)``.
     n_resamples : int
         Number of draws.
@@ -132,7 +137,7 @@ def interval(
     >>> y, p = [0, 1, 1, 0, 1, 0, 1, 1] * 10, [0.2, 0.7, 0.9, 0.4, 0.6, 0.1, 0.8, 0.3] * 10
     >>> result = cal.interval("bs", y, p, rng=0)
     >>> round(result.estimate, 3), round(result.low, 3), round(result.high, 3), result.method
-    (0.125, 0.093, 0.156, 'basic')
+    (0.125, 0.095, 0.165, 'studentized')
     >>> result = cal.interval("ece", y, p, rng=0)
     >>> result.low > 0, result.pvalue < 0.05, result.method
     (True, True, 'inversion')
@@ -209,6 +214,10 @@ def as_way(method: Any, statistic: Statistic, **settings: Any) -> tuple[Way, str
         return Inversion(**settings), note
     if method == "triangle":
         return Triangle(**settings), note
+    if method in ("studentized", "asymptotic"):
+        generator(settings.get("rng"), "rows")  # nothing is drawn, but what is no seed is refused as everywhere
+    if method == "studentized":
+        return Studentized(), note
     if method == "asymptotic":
         return Asymptotic(), note
     return Bootstrap(method, **settings), note
@@ -217,7 +226,7 @@ def as_way(method: Any, statistic: Statistic, **settings: Any) -> tuple[Way, str
 def chosen(statistic: Statistic, *, of_many: bool = False) -> tuple[str, str]:
     """The method that "auto" means for a metric, and why; in a table ``of_many`` draws are dear."""
     if not statistic.one_sided:
-        return "basic", "its estimate is not at an end of its range, so resampling rows is right"
+        return _of_score(statistic)
     why = triangle.why_not(statistic)
     if why:
         return (
@@ -228,6 +237,16 @@ def chosen(statistic: Statistic, *, of_many: bool = False) -> tuple[str, str]:
     if why:
         return "triangle", f"not inverted: {why}"
     return "inversion", ""
+
+
+def _of_score(statistic: Statistic) -> tuple[str, str]:
+    """The method for a metric that is no error growing from a perfect value."""
+    entry = statistic.entry
+    if entry is not None and entry.law in _RATIOS and not asymptotic.why_not(statistic):
+        return "asymptotic", ""
+    if not studentized.why_not(statistic):
+        return "studentized", "it is a mean of losses of rows"
+    return "basic", "its estimate is not at an end of its range, so resampling rows is right"
 
 
 def _too_dear(statistic: Statistic, of_many: bool) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy
 
 from calibrary.base.errors import deprecated, one_of, suggest, warn
 from calibrary.base.numbers import number
@@ -28,6 +29,8 @@ _CONDITION = re.compile(
 
 #: What a condition may be about, beside the interval: one number, which then always decides.
 FIELDS = ("value", "low", "high", "pvalue", "pvalue_adjusted")
+#: How often the rows that are needed decide.
+_POWER = 0.8
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
@@ -94,7 +97,8 @@ class Verdict(Result):
     passed : the decision: that of the status, or of ``undecided``
     condition : what was asked
     estimate, low, high, confidence_level, method : the metric and its interval
-    n, n_needed : rows, and about how many would decide it if the most plausible truth is right (NaN if decided)
+    n, n_needed : rows, and about how many would decide it in 4 of 5 samples if the most plausible truth is right
+        (NaN if decided)
     sentence : the answer in words
     """
 
@@ -208,7 +212,7 @@ def judged(
         raise ValueError(f"{wanted.name} is not defined on these data: {wanted} cannot be decided")
     status = _status(wanted, estimate, [low, high] if alone is None else [alone])
     truth = _most_plausible(estimate, low, high, bias, method)
-    needed = _rows_needed(wanted, truth, low, high, n) if status == "undecided" else math.nan
+    needed = _rows_needed(wanted, truth, low, high, n, confidence_level) if status == "undecided" else math.nan
     passed = undecided == "pass" if status == "undecided" else status == "pass"
     sentence = _sentence(wanted, estimate, low, high, status, needed, alone)
     return Verdict(status, passed, str(wanted), estimate, low, high, confidence_level, method, n, needed, sentence)
@@ -230,13 +234,21 @@ def _most_plausible(estimate: float, low: float, high: float, bias: float, metho
     return float(np.clip(estimate, low, high))
 
 
-def _rows_needed(wanted: Condition, truth: float, low: float, high: float, n: int) -> float:
-    """Widths shrink like 1/sqrt(n): rows at which the interval would no longer hold the bound."""
+def _rows_needed(
+    wanted: Condition, truth: float, low: float, high: float, n: int, confidence_level: float = 0.95
+) -> float:
+    """Rows at which the interval would no longer hold the bound in 4 of 5 samples.
+
+    Widths shrink like 1/sqrt(n). Where the end of the interval meets the bound on average, half of the samples decide;
+    with a power of .8 the bound lies as many standard errors further away as the normal law has below .8.
+    """
     reach = high - truth if truth < wanted.bound else truth - low
     away = abs(truth - wanted.bound)
     if not (np.isfinite(reach) and away > 0.0):
         return math.inf
-    return float(math.ceil(n * max(1.0, reach / away) ** 2))
+    z = float(scipy.special.ndtri(0.5 + confidence_level / 2.0))
+    further = (z + float(scipy.special.ndtri(_POWER))) / z
+    return float(math.ceil(n * max(1.0, further * reach / away) ** 2))
 
 
 def _sentence(
@@ -251,4 +263,4 @@ def _sentence(
     if not math.isfinite(needed) or needed > 1e9:
         return f"{lies}: whether {wanted} holds is undecided, and the most plausible value is at the bound itself"
     about = float(f"{needed:.2g}")
-    return f"{lies}: whether {wanted} holds is undecided; about {about:,.0f} rows would decide it"
+    return f"{lies}: whether {wanted} holds is undecided; about {about:,.0f} rows would decide it in 4 of 5 samples"

@@ -1,0 +1,179 @@
+"""The law of units under calibration, and Student's law of smooth scores: exact formulas and small simulations."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import calibrary as cal
+from calibrary.base.errors import heard
+from calibrary.inference.draw.unit_law import UnitLaw, degrees_of_freedom, effective_squares, unit_law
+from calibrary.inference.methods.studentized import Scores, untransformed
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def law_of(y, c, unit):
+    return unit_law(c, y - c, np.ones(len(c)), c * (1.0 - c), unit)
+
+
+# -- exact ------------------------------------------------------------------------------------------
+
+
+def test_units_that_carry_the_squares_are_counted():
+    assert effective_squares(np.array([3.0, -3.0, 3.0, 0.0])) == pytest.approx(3.0)
+    assert effective_squares(np.array([10.0, 1e-6, 1e-6])) == pytest.approx(1.0)
+
+
+def test_degrees_of_freedom_are_those_of_the_sum_of_squares():
+    rng = np.random.default_rng(0)
+    assert degrees_of_freedom(rng.standard_normal(20_000)) == pytest.approx(20_000, rel=0.05)
+    assert degrees_of_freedom(np.tile([1.0, -1.0], 10)) == math.inf  # the variance is known
+    rare = np.concatenate([np.full(200, 0.01), np.full(4, -8.0)])  # four equal units carry all of it
+    assert degrees_of_freedom(rare) == pytest.approx(4.0, rel=0.01)
+    assert degrees_of_freedom(np.array([1.0, 1e-9])) == 1.0
+
+
+def test_the_law_reaches_as_far_as_students():
+    law = UnitLaw(20, 7.5)
+    assert law.reach(0.05) == pytest.approx(scipy.stats.t.ppf(0.975, 7.5))
+    drawn = law.scale(np.random.default_rng(0), 40_000) * np.random.default_rng(1).standard_normal(40_000)
+    assert np.mean(np.abs(drawn) > law.reach(0.05)) == pytest.approx(0.05, abs=0.004)
+    assert UnitLaw(20, math.inf).scale(np.random.default_rng(0)) == pytest.approx([1.0])
+
+
+def test_units_of_which_none_came_out_on_the_rare_side_vary_as_if_fully_dependent():
+    c, unit = np.full(400, 0.985), np.repeat(np.arange(20), 20)
+    law = law_of(np.ones(400), c, unit)
+    fully = 20 * 20**2 * 0.985 * 0.015
+    assert law.stretch == pytest.approx(math.sqrt(fully / (20 * 0.3**2)))
+    assert law.missing == pytest.approx((fully - 20 * 0.3**2) / 400**2)
+    y = np.ones(400)
+    y[:30] = 0.0  # more failures than expected: the squares have them
+    assert law_of(y, c, unit).stretch == 1.0
+    even = np.random.default_rng(0).integers(0, 2, 400).astype(float)
+    assert law_of(even, np.full(400, 0.5), unit).stretch == 1.0
+
+
+def test_few_units_and_few_that_matter_are_said_for_every_metric():
+    rng = np.random.default_rng(0)
+    c, unit = np.full(1500, 0.985), np.repeat(np.arange(75), 20)
+    y = np.ones(1500, int)
+    y[:40] = 0  # two units fail
+    for call in (
+        lambda: cal.test("ece", y, c, units=unit, n_resamples=19, rng=0),
+        lambda: cal.interval("bs", y, c, units=unit, rng=0),
+        lambda: cal.interval("oe", y, c, units=unit, rng=0),
+        lambda: cal.compare("bs", y, c, c**2, units=unit, rng=0),
+        lambda: cal.decide(cal.predictions(y, c).in_units(unit), cal.Question(rng=0)),
+    ):
+        with heard() as said:
+            call()
+        assert any("of 75 units a few carry most of the squared residuals, as much as 2" in text for text in said)
+    c = rng.beta(8, 8, 1500)
+    with heard() as said:
+        cal.interval("bs", (rng.random(1500) < c).astype(int), c, units=unit, rng=0)
+    assert not said
+
+
+def test_without_skewness_the_transformation_changes_nothing():
+    x = np.linspace(-3.0, 3.0, 7)
+    assert untransformed(x, np.zeros(7)) == pytest.approx(x)
+    for a in (0.4, -0.4):
+        t = untransformed(x, np.full(7, a))
+        assert t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6 == pytest.approx(x)
+
+
+def test_symmetric_scores_have_students_interval():
+    x = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    scores = Scores(x[:, None], np.ones(5))
+    low, high = scores.ends(np.array([7.0]), 0.95)
+    expected = scipy.stats.t.interval(0.95, 4, loc=7.0, scale=scipy.stats.sem(x))
+    assert (low[0], high[0]) == pytest.approx(expected)
+
+
+def test_copies_of_a_row_are_rows():
+    rng = np.random.default_rng(0)
+    c, w = rng.random(40), rng.integers(1, 4, 40)
+    y = (rng.random(40) < c).astype(int)
+    i = np.repeat(np.arange(40), w)
+    for id in ("bs", "nll", "mae"):
+        one, two = cal.interval(id, y, c, sample_weight=w), cal.interval(id, y[i], c[i])
+        assert one.method == "studentized"
+        assert tuple(one) == pytest.approx(tuple(two))
+
+
+def test_no_surprise_leaves_the_truths_that_clopper_and_pearson_would():
+    c = np.full(60, 0.985)
+    result = cal.interval("mae", np.ones(60, int), c)
+    # the chance of a failure at which 60 rows have none with probability .025, half of it counted
+    q = 1.0 - 0.05 ** (1.0 / 60.0)
+    assert result.high == pytest.approx(q * 0.985 + (1.0 - q) * 0.015, abs=1e-4)
+    assert result.low == pytest.approx(0.015)
+
+
+def test_the_ratio_has_its_closed_form():
+    rng = np.random.default_rng(0)
+    c = rng.random(100)
+    y = (rng.random(100) < c).astype(int)
+    assert tuple(cal.interval("oe", y, c)) == tuple(cal.interval("oe", y, c, method="asymptotic"))
+    assert cal.evaluate(y, c, metrics=["oe", "bs"], intervals=True).row("oe").method == "asymptotic"
+
+
+def test_the_test_of_intercept_and_slope_has_one_pvalue():
+    for n, law in ((60, "monte-carlo"), (600, "asymptotic")):
+        rng = np.random.default_rng(0)
+        c = rng.beta(0.5, 3, n)
+        result = cal.test("cis", (rng.random(n) < c).astype(int), c, n_resamples=99, rng=0)
+        assert (result.law, type(result.pvalue)) == (law, float)
+        if law == "monte-carlo":
+            assert result.pvalues.shape == (2,)
+            assert result.pvalues.min() <= result.pvalue <= min(1.0, 2.5 * result.pvalues.min())
+
+
+# -- small simulations: bounds that the law of 0.2.0 does not meet --------------------------------------
+
+
+def test_the_level_where_predictions_are_sure_and_units_fail_together():
+    rejected = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        c = np.repeat(scipy.special.expit(rng.normal(4.4, 0.6, 20)), 20)
+        y = (np.repeat(rng.random(20), 20) < c).astype(int)
+        rejected += cal.test("ece", y, c, units=np.repeat(np.arange(20), 20), n_resamples=39, rng=seed).pvalue <= 0.05
+    assert rejected <= 2  # 0.2.0: eight of twelve
+
+
+def test_brier_with_few_units_covers():
+    inside = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        c = np.repeat(rng.beta(0.8, 0.8, 12), 10)
+        y = (np.repeat(rng.random(12), 10) < c).astype(int)
+        low, high = cal.interval("bs", y, c, units=np.repeat(np.arange(12), 10), n_resamples=39, rng=seed)
+        inside += low <= np.mean(c * (1.0 - c)) <= high
+    assert inside >= 36  # 0.2.0: 32 of 40
+
+
+def test_two_models_on_units_are_compared_by_the_ends_of_their_intervals():
+    inside = 0
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        c = rng.beta(2, 2, 400)
+        y = (rng.random(400) < c).astype(int)
+        sure = scipy.special.expit(2.0 * scipy.special.logit(c))
+        bins = np.minimum((sure * 15).astype(int), 14)
+        truth = np.abs(np.bincount(bins, c - sure)).sum() / 400
+        result = cal.compare("ece", y, sure, c, units=np.repeat(np.arange(40), 10), n_resamples=39, rng=seed)
+        assert result.method == "triangle"
+        inside += result.low <= truth <= result.high
+    assert inside >= 13  # 0.2.0: five of fifteen
