@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from calibrary.base.errors import UnknownMetricError, heard, suggest
+from calibrary.base.errors import FAULT, UnknownMetricError, fault, heard, refused, suggest
 from calibrary.base.numbers import EXACT, ends, number, pvalue_cell
 from calibrary.base.text import html_table
 from calibrary.data import Data, as_data
@@ -72,6 +72,12 @@ class Evaluation:
     n_classes: int
     lens: str
     settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """The metrics that failed by a fault of ours, which is no property of the data; usually none."""
+        notes = {row.id: row.note for row in self.rows if FAULT in row.note}
+        return {**notes, **{id: why for id, why in self.skipped.items() if FAULT in why}}
 
     def __getitem__(self, id: str) -> float:
         row = self.row(id)
@@ -329,7 +335,7 @@ def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row],
             named = statistic.named
             known = sample.data.note_for(entry, own)
     except Exception as error:
-        return _reason(error)
+        return str(error) if refused(error) else fault(entry.id, error)
     facts: dict[str, Any] = {
         "id": entry.key, "name": entry.title, "family": entry.family, "range": statistic.range, "better": entry.better,
     }  # fmt: skip
@@ -388,16 +394,11 @@ def _surviving(
             try:
                 infer_many([statistic], question, **wanted, primary=None)
             except Exception as error:
-                failed[statistic.name] = _reason(error)
+                failed[statistic.name] = str(error) if refused(error) else fault(statistic.name, error)
         rest = [statistic for statistic in taken if statistic.name not in failed]
         if not rest or not failed:  # it is not one metric's fault: an option, or what was asked
             raise
         return infer_many(rest, question, **wanted, primary=None if primary in failed else primary), failed
-
-
-def _reason(error: Exception) -> str:
-    sentence = str(error) or "no reason given"
-    return sentence if isinstance(error, ValueError) else f"failed with {type(error).__name__}: {sentence}"
 
 
 def _no_number(value: float) -> str:

@@ -124,3 +124,48 @@ def test_what_one_metric_computed_is_not_kept_for_the_next_on_many_rows(monkeypa
     each = [fresh, *(view for views in fresh._views.values() for view in views.views)]
     assert not any(name in view.__dict__ for view in each for name in ("residual", "ties", "p", "one_hot"))
     assert all(not view.__dict__.get("_memory") for view in each)
+
+
+@pytest.mark.parametrize("error", [IndexError("out of range"), KeyError("c"), AttributeError("no attribute")])
+def test_a_fault_is_shown_as_one_and_not_as_a_metric_that_does_not_apply(error, monkeypatch):
+    def broken(view, **options):
+        raise error
+
+    entry = cal.catalogue["mce"]
+    monkeypatch.setitem(entry.__dict__, "formula", broken)
+    y, p, _ = cal.datasets.breast_cancer()
+    with pytest.warns(cal.CalibrationWarning, match="mce failed: fault of calibrary"):
+        result = cal.evaluate(y, p, metrics=["mce", "bs", "pce"])
+    assert set(result.faults) == {"mce"}
+    assert type(error).__name__ in result.faults["mce"]
+    assert "pce" in result.skipped  # it needs groups: that is no fault
+
+
+def test_an_error_of_numpy_is_a_fault_and_a_sentence_of_ours_is_none(monkeypatch):
+    y, p, _ = cal.datasets.breast_cancer()
+    entry = cal.catalogue["mce"]
+    monkeypatch.setitem(entry.__dict__, "formula", lambda view, **o: float(np.zeros(2) + np.zeros(3)))
+    with pytest.warns(cal.CalibrationWarning, match="fault of calibrary, please report it: ValueError"):
+        assert "mce" in cal.evaluate(y, p, metrics=["mce", "bs"]).faults
+    refused = cal.evaluate(*(a[:100] for a in cal.datasets.digits()[:2]), metrics=["bs", "eo"], lens="binary")
+    assert refused.skipped
+    assert not refused.faults
+
+
+def test_a_fault_on_resamples_is_kept_and_shown_and_a_refusal_is_not():
+    from calibrary.base.errors import whole
+    from calibrary.inference.draw.resampling import say_faults
+    from calibrary.inference.draw.statistic import value_or_nan
+
+    def raising(error):
+        def path(replicate):
+            raise error
+
+        return path
+
+    faults = {}
+    for path in (raising(IndexError("out of range")), raising(ZeroDivisionError()), lambda _: whole("n", -1)):
+        assert np.isnan(value_or_nan(path, None, 2, "ece", faults)).all()
+    assert faults == {"ece": "IndexError: out of range"}
+    with pytest.warns(cal.CalibrationWarning, match="ece failed on some resamples.*fault of calibrary"):
+        say_faults(faults)

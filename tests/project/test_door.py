@@ -769,7 +769,7 @@ def test_one_metric_that_fails_leaves_the_others_alone(binary, monkeypatch):
     entry = cal.catalogue["ks"] if "ks" in cal.catalogue else cal.catalogue["mce"]
     monkeypatch.setitem(entry.__dict__, "formula", broken)
     result = cal.evaluate(*binary, metrics=[entry.id, "bs"])
-    assert result.skipped == {entry.id: "failed with ZeroDivisionError: division by zero"}
+    assert result.skipped == {entry.id: "fault of calibrary, please report it: ZeroDivisionError: division by zero"}
     assert result["bs"] == cal.brier_score(*binary)
 
 
@@ -786,7 +786,10 @@ def test_one_metric_that_fails_on_redrawn_data_leaves_the_others_alone(binary, m
     monkeypatch.setattr(evaluation, "infer_many", breaks)
     asked = {"intervals": True, "tests": True, "n_resamples": 39, "rng": 0}
     result = cal.evaluate(*binary, metrics=["bs", "mae", "ece"], primary="bs", **asked)
-    assert result.row("bs").note == "no interval and no test: failed with ZeroDivisionError: division by zero"
+    assert (
+        result.row("bs").note
+        == "no interval and no test: fault of calibrary, please report it: ZeroDivisionError: division by zero"
+    )
     assert result.row("bs").low is None
     other = cal.evaluate(*binary, metrics=["mae", "ece"], **asked)
     assert (result.row("mae").low, result.row("ece").pvalue) == (other.row("mae").low, other.row("ece").pvalue)

@@ -70,6 +70,31 @@ def warn(message: str) -> None:
     warnings.warn(message, CalibrationWarning, stacklevel=level + 1)
 
 
+def refused(error: BaseException) -> bool:
+    """Did our own code refuse these data or settings, in words of its own? Anything else is a fault.
+
+    A refusal is a ValueError or TypeError that a ``raise`` of this package made; one that numpy or scipy made, and
+    every other type of error, is a fault of ours.
+    """
+    if not isinstance(error, ValueError | TypeError) or isinstance(error, UnicodeError):
+        return False
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and place.tb_frame.f_code.co_filename.startswith(_PACKAGE)
+
+
+#: How the text of a fault begins, so that it is never taken for something that does not apply.
+FAULT = "fault of calibrary, please report it"
+
+
+def fault(what: str, error: BaseException) -> str:
+    """Warn of a fault, and give the sentence that stands in its place."""
+    sentence = f"{FAULT}: {type(error).__name__}: {error}"
+    warn(f"{what} failed: {sentence}")
+    return sentence
+
+
 def undefined(reason: str) -> float:
     """NaN, with a warning that says why the metric has no value here."""
     warn(reason)

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import heard, warn
+from calibrary.base.errors import FAULT, heard, warn
 from calibrary.data.checks import Array
 from calibrary.data.sample import Scheme
 
@@ -141,7 +141,14 @@ def replicate(
         progress.close()
     if result.failure and np.isnan(result.values).all():
         raise ValueError(f"every replicate failed; the first: {result.failure}")
+    say_faults(getattr(value, "faults", {}))
     return result
+
+
+def say_faults(faults: Mapping[str, str]) -> None:
+    """Show the faults of ours among resamples as what they are."""
+    for name, error in faults.items():
+        warn(f"{name} failed on some resamples, which were left out for it: {FAULT}: {error}")
 
 
 def _in_blocks(scheme: Scheme, many: Callable[[Any], Array], n_resamples: int, rng: np.random.Generator) -> Replicated:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import refused
 from calibrary.base.once import once
 from calibrary.data import as_data
 from calibrary.data.checks import Array, as_array
@@ -294,12 +295,16 @@ def together(statistics: list[Statistic], scheme: Scheme) -> tuple[Array, Callab
     """
     observed = [s.observed for s in statistics]
     paths = [_path(s, scheme) for s in statistics]
+    faults: dict[str, str] = {}
     if len(paths) == 1:
-        return observed[0], paths[0]
+        return observed[0], _watched(statistics[0], paths[0], faults)
+
+    named = list(zip(statistics, paths, observed, strict=True))
 
     def value(replicate: Replicate) -> Array:
-        return np.concatenate([value_or_nan(path, replicate, len(o)) for path, o in zip(paths, observed, strict=True)])
+        return np.concatenate([value_or_nan(path, replicate, len(o), s.name, faults) for s, path, o in named])
 
+    value.faults = faults  # type: ignore[attr-defined]
     return np.concatenate(observed), value
 
 
@@ -316,9 +321,38 @@ def _path(statistic: Statistic, scheme: Scheme) -> Callable[[Replicate], Array]:
     return fast(statistic.entry, statistic.question, scheme, statistic.observed) or statistic.on
 
 
-def value_or_nan(path: Callable[[Replicate], Array], replicate: Replicate, n: int) -> Array:
-    """The numbers on a replicate, NaN where the metric fails there."""
+def _watched(
+    statistic: Statistic, path: Callable[[Replicate], Array], faults: dict[str, str]
+) -> Callable[[Replicate], Array]:
+    """The path of a single metric, which may raise; what is a fault of ours is kept, so that it can be shown."""
+    if statistic.entry is None or hasattr(path, "many"):
+        return path
+
+    def value(replicate: Replicate) -> Array:
+        try:
+            return path(replicate)
+        except Exception as error:
+            _keep(error, statistic.name, faults)
+            raise
+
+    value.faults = faults  # type: ignore[attr-defined]
+    return value
+
+
+def _keep(error: Exception, name: str, faults: dict[str, str]) -> None:
+    if not refused(error) and not isinstance(error, np.linalg.LinAlgError | ArithmeticError):
+        faults.setdefault(name, f"{type(error).__name__}: {error}")
+
+
+def value_or_nan(
+    path: Callable[[Replicate], Array], replicate: Replicate, n: int, name: str, faults: dict[str, str]
+) -> Array:
+    """The numbers on a replicate, NaN where the metric has none there: it refuses the rows, or its fit is singular.
+
+    Any other error is a fault of ours, which is kept in ``faults`` and shown as one when all is drawn.
+    """
     try:
         return path(replicate)
-    except Exception:
+    except Exception as error:
+        _keep(error, name, faults)
         return np.full(n, np.nan)

@@ -19,6 +19,7 @@ from calibrary.inference.draw.resampling import (
     means,
     quantiles,
     replicate,
+    say_faults,
     slack,
     standard_errors,
 )
@@ -203,9 +204,13 @@ def jackknife(statistic: Statistic) -> tuple[tuple[Array, Array], str]:
         group = np.full(n, -1)
         group[first] = np.arange(len(first))
     _, value = together([statistic], sample.bootstrap())
+    faults: dict[str, str] = {}
     with heard(), np.errstate(all="ignore"):
         values = [
-            value_or_nan(value, sample.of_units(np.flatnonzero(group != g)), len(statistic.observed))
+            value_or_nan(
+                value, sample.of_units(np.flatnonzero(group != g)), len(statistic.observed), statistic.name, faults
+            )
             for g in range(len(times))
         ]
+    say_faults(faults)
     return (np.array(values), times), how
