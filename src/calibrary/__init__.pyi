@@ -120,9 +120,12 @@ from calibrary.language.sampled import sampled_answers as sampled_answers
 from calibrary.lookup.by_name import Catalogue as Catalogue
 from calibrary.lookup.by_name import catalogue as catalogue
 from calibrary.lookup.by_name import compute as compute
+from calibrary.lookup.recommend import Reason as Reason
 from calibrary.lookup.recommend import Recommendation as Recommendation
 from calibrary.lookup.recommend import Recommendations as Recommendations
 from calibrary.lookup.recommend import recommend as recommend
+from calibrary.lookup.review_tables import ReviewTable as ReviewTable
+from calibrary.lookup.review_tables import notation as notation
 from calibrary.maps.nadaraya_watson import smooth_calibration_curve as smooth_calibration_curve
 from calibrary.maps.reliability import ReliabilityMap as ReliabilityMap
 from calibrary.metrics.bins.hosmer_lemeshow import ClassWiseHosmerLemeshowResult as ClassWiseHosmerLemeshowResult

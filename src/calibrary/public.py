@@ -51,6 +51,7 @@ _TABLE = {
         0.3 language.sampled sampled_answers
         0.1 lookup.by_name catalogue compute
         0.1 lookup.recommend recommend
+        0.3 lookup.review_tables notation
         0.1 metrics.point.consistency consistency_confidence
         0.2 metrics.point.scoring_functions check_propriety scoring_function
         0.2 recalibrate.gain recalibration_gain
@@ -259,7 +260,8 @@ _TABLE = {
         0.3 language.sampled SampledResult
         0.2 lookup.by_name Catalogue
         0.1 lookup.recommend Recommendation
-        0.3 lookup.recommend Recommendations
+        0.3 lookup.recommend Reason Recommendations
+        0.3 lookup.review_tables ReviewTable
         0.1 metrics.bins.hosmer_lemeshow ClassWiseHosmerLemeshowResult HosmerLemeshowResult
         0.1 metrics.bins.t_cal TCalResult
         0.1 metrics.cumulative.running_sums CumulativeTestResult

@@ -36,8 +36,10 @@ from calibrary.inference.verbs.verdict import Verdict as Verdict
 from calibrary.language.judge import JudgedResult as JudgedResult
 from calibrary.language.sampled import SampledResult as SampledResult
 from calibrary.lookup.by_name import Catalogue as Catalogue
+from calibrary.lookup.recommend import Reason as Reason
 from calibrary.lookup.recommend import Recommendation as Recommendation
 from calibrary.lookup.recommend import Recommendations as Recommendations
+from calibrary.lookup.review_tables import ReviewTable as ReviewTable
 from calibrary.metrics.bins.hosmer_lemeshow import ClassWiseHosmerLemeshowResult as ClassWiseHosmerLemeshowResult
 from calibrary.metrics.bins.hosmer_lemeshow import HosmerLemeshowResult as HosmerLemeshowResult
 from calibrary.metrics.bins.t_cal import TCalResult as TCalResult

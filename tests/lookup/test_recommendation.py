@@ -41,7 +41,7 @@ SITUATIONS = [
     ("multiclass", "train", {}, ["bs", "nll"], ["fl", "mdca"], ["ece"]),
     ("ordinal", "train", {}, ["rps"], ["nll"], []),
     ("detection", "train", {}, ["l1cbod"], [], ["d_ece", "laece"]),
-    ("detection", "measure", {}, ["egce"], ["d_ece", "laece"], ["laace"]),
+    ("detection", "measure", {}, ["egce"], ["qgc", "sgc", "laace", "d_ece"], []),
     ("detection", "explain", {}, ["cis"], ["eo"], ["laece", "l1cbod"]),
     ("binary", "explain", {}, ["cis"], ["eo", "spiegelhalter"], ["ece", "smece"]),
 ]
@@ -180,6 +180,69 @@ def test_of_the_estimators_of_one_metric_one_is_recommended():
 def test_what_never_reads_0_is_not_recommended_to_measure(n):
     """MVMS, SICE and others keep reading an error of a calibrated model, however many rows there are."""
     for found in cal.recommend("binary", "measure", n=n, most=4):
-        assert (finding(found.id, 100_000).reads or 0.0) < 0.01, found.id
+        beside = "few rows" in cal.catalogue[found.id].advised  # an upper bound, which the review wants beside errors
+        assert beside or (finding(found.id, 100_000).reads or 0.0) < 0.01, found.id
     largest = cal.recommend("binary", "measure", n=n, safety=True)[0]  # made for safety, with that caution
     assert (largest.id, "still shows" in largest.caution) == ("mce", True)
+
+
+# -- the review's own recommendations ------------------------------------------------------------------
+
+#: Section, situation, who must be among the first five, and in which order some of them must stand.
+OF_THE_REVIEW = [
+    ("3.3", {"n": 150}, {"rbs"}, []),
+    ("3.3", {"n": 300, "task": "multiclass"}, {"rbs"}, []),
+    ("4.5", {"task": "multiclass", "label_noise": True}, {"ace"}, ["ace", "ece"]),
+    ("4.5", {"task": "multiclass", "n_classes": 200}, {"tace"}, ["tace", "ace"]),
+    ("5.10", {"goal": "rank"}, {"ece", "ece_pl", "map_error"}, ["ece_pl", "ece_pl3"]),
+    ("7.6", {"task": "detection"}, {"egce", "qgc", "sgc", "laace"}, ["egce", "d_ece"]),
+    ("7.4", {"task": "detection"}, {"laace"}, ["laace", "laece"]),
+]
+
+
+@pytest.mark.parametrize(("section", "known", "among", "order"), OF_THE_REVIEW)
+def test_the_advice_agrees_with_the_reviews_own(section, known, among, order):
+    found = cal.recommend(most=200, **known)
+    ids = [r.id for r in found]
+    assert among <= set(ids[:5])
+    places = [ids.index(id) for id in order if id in ids]
+    assert places == sorted(places)
+    for r in found[:5]:
+        if r.id in among:
+            assert any(each.source == "review" and each.place == section for each in r.reasons) or r.id == "laace"
+
+
+def test_every_reason_says_whose_it_is():
+    for task, goal, known, *_ in SITUATIONS:
+        for r in cal.recommend(task, goal, **known):
+            for reason in r.reasons:
+                assert reason.source in ("review", "study", "calibrary")
+                assert (reason.source == "review") == bool(reason.place)
+                assert f"[{reason.source}" in str(cal.recommend(task, goal, **known))
+                if "of the study's" in reason:
+                    assert reason.source == "study", reason
+
+
+def test_what_table_2_does_not_say_is_not_called_the_reviews():
+    for r in cal.recommend(assurance=True, rare=0.01, safety=True, most=100):
+        row = cal.catalogue[r.id].table2
+        pros = () if row is None else row.pros
+        for reason in r.reasons:
+            if reason.place == "Table 2":
+                assert set(recommendation._IN_TABLE_2[reason]) & set(pros), r.id
+
+
+def test_where_only_the_top_label_is_known_whole_vectors_are_not_asked_for():
+    found = cal.recommend("multiclass", most=200, top_label_only=True)
+    assert found
+    for r in found:
+        assert {"top-label", "binary"} & set(cal.catalogue[r.id].lenses)
+        assert not any("whole probability vector" in reason for reason in r.reasons)
+
+
+def test_the_advice_stands_on_the_entries():
+    situations = {"few rows", "detection", "rank", "many classes", "label noise"}
+    for entry in cal.catalogue.values():
+        assert set(entry.advised) <= situations
+        for text in entry.advised.values():
+            assert re.match(r"\d+\.\d+: ", text)

@@ -19,6 +19,7 @@ from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
 from calibrary.lookup.by_name import other_meanings
 from calibrary.lookup.curve_names import Curve, curve_named
+from calibrary.lookup.review_tables import ReviewTable
 from calibrary.lookup.study_findings import lines
 from calibrary.metrics.machinery.declare import Alias, Entry
 
@@ -142,6 +143,29 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
         )
 
 
+_FORMATS = ("markdown", "csv", "json")
+
+
+def table2(
+    form: Annotated[str, typer.Option("--format", help="markdown, csv or json.")] = "markdown",
+) -> None:
+    """The review's Table 2 with our ids beside it: `calibrary table2 --format csv > table2.csv`."""
+    _print_table(cal.catalogue.table2(), form)
+
+
+def notation(
+    form: Annotated[str, typer.Option("--format", help="markdown, csv or json.")] = "markdown",
+) -> None:
+    """The symbols of the formulas, Table 1 of the review and ours."""
+    _print_table(cal.notation(), form)
+
+
+def _print_table(table: ReviewTable, form: str) -> None:
+    if form not in _FORMATS:
+        raise InputError(f"--format {form!r} is not known: choose from {', '.join(_FORMATS)}")
+    sys.stdout.write(getattr(table, f"to_{form}")().rstrip("\n") + "\n")
+
+
 def formula_of(e: Entry) -> str:
     """The formula of its documentation, for a line of text."""
     import inspect
@@ -186,7 +210,9 @@ def _explain_curve(curve: Curve) -> None:
 
 def recommend(
     task: Annotated[str | None, typer.Option(help="binary, multiclass, ordinal or detection.")] = None,
-    goal: Annotated[str | None, typer.Option(help="measure, compare, test, train or explain.")] = None,
+    goal: Annotated[
+        str | None, typer.Option(help="measure, compare, test, train, explain or rank (recalibration methods).")
+    ] = None,
     n: Annotated[int, typer.Option(min=1, help="Number of predictions.")] = 1000,
     rare: Annotated[float, typer.Option(min=0, max=1, help="Share of the rarest class.")] = 0.5,
     test: Annotated[bool, typer.Option("--test", help="A hypothesis test is needed.")] = False,
@@ -198,6 +224,9 @@ def recommend(
     label_noise: Annotated[bool, typer.Option("--label-noise", help="Some labels are wrong.")] = False,
     classes: Annotated[int | None, typer.Option(help="Number of classes, where there are very many.")] = None,
     features: Annotated[bool, typer.Option("--features", help="Features or groups of the cases are at hand.")] = False,
+    top_label: Annotated[
+        bool, typer.Option("--top-label", help="Only the probability of the predicted class is known.")
+    ] = False,
 ) -> None:
     """Which metric for which question; asks when run without flags in a terminal."""
     from calibrary.lookup.recommend import GOALS, TASKS
@@ -210,10 +239,11 @@ def recommend(
     found = cal.recommend(
         task or "binary", goal or "measure", n=n, rare=rare, test=test, direction=direction, ties=ties, most=most,
         safety=safety, assurance=assurance, label_noise=label_noise, n_classes=classes, features=features,
+        top_label_only=top_label,
     )  # fmt: skip
     for rank, r in enumerate(found, 1):
         out.print(f"[bold]{rank}. {r.id}[/] {plain(r.name)}", highlight=False)
         for reason in r.reasons:
-            out.print(f"   + {plain(reason)}", highlight=False)
+            out.print(f"   + {plain(reason.with_source)}", highlight=False)
         if r.caution:
             out.print(f"   - {plain(r.caution)}", highlight=False)

@@ -31,6 +31,8 @@ for command in (report.report, single.metric, single.compare, single.plot, scan.
 app.command("list")(catalogue.list_metrics)
 app.command()(catalogue.explain)
 app.command()(catalogue.recommend)
+app.command()(catalogue.table2)
+app.command()(catalogue.notation)
 app.command()(plan.plan)
 detection = typer.Typer(help="Detectors: COCO ground truth and results in, answer out.", no_args_is_help=True)
 detection.command("report")(report.detection_report)

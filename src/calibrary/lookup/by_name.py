@@ -12,6 +12,7 @@ from typing import Any
 from calibrary.base.errors import UnknownMetricError, deprecated, suggest, warn
 from calibrary.base.text import html_table, squeezed
 from calibrary.lookup.curve_names import curve_named
+from calibrary.lookup.review_tables import ReviewTable, table2
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
 from calibrary.public import PUBLIC
 
@@ -138,6 +139,10 @@ class Catalogue(Mapping[str, Entry]):
 
     def __contains__(self, name: object) -> bool:
         return name in ENTRIES or bool(_meanings(str(name)))
+
+    def table2(self) -> ReviewTable:
+        """The review's Table 2 in its columns and order, with ours beside them."""
+        return table2()
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [

@@ -1,10 +1,10 @@
 """Which metric for which question: a short ranked list with reasons, from the facts in the catalogue.
 
-Nothing here names a metric. What is known of one stands on its entry (what it measures, whether it is proper) or was
-measured by the study that comes with the library (how often it finds an error, how it orders models, what it reads on a
-calibrated one; see ``findings``). A metric is first asked whether it suits the goal; then whether it was made for the
-situation; then how many facts speak for it, less those that speak against it; then what was measured of it; and last
-whether readers know it.
+Nothing here names a metric. What is known of one stands on its entry (what it measures, whether it is proper, where the
+review recommends it) or was measured by the study that comes with the library (how often it detects an error, how it
+orders models, what it shows of a calibrated one; see ``study_findings``). Each reason says whose it is. A metric is
+first asked whether it suits the goal; then whether it was made for the situation; then how many facts speak for it, less
+those that speak against it; then what was measured of it; and last whether readers know it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 TASKS = ("binary", "multiclass", "ordinal", "detection")
-GOALS = ("measure", "compare", "test", "train", "explain")
+GOALS = ("measure", "compare", "test", "train", "explain", "rank")
 
 #: A class is rare below this share; rows are few below the first number, and reading high matters below the second.
 _RARE = 0.1
@@ -60,6 +60,40 @@ class Need:
     label_noise: bool = False
     n_classes: int | None = None
     features: bool = False
+    top_label_only: bool = False
+
+    @property
+    def situations(self) -> tuple[str, ...]:
+        """The situations of the review's advice that this is."""
+        size = self.goal == "measure" and not self.direction
+        found = {
+            "few rows": size and self.n < _FEW_ROWS and self.task != "detection",
+            "detection": size and self.task == "detection",
+            "rank": self.goal == "rank",
+            "many classes": (self.n_classes or 0) > _MANY_CLASSES and self.goal == "measure",
+            "label noise": self.label_noise and self.goal == "measure",
+        }
+        return tuple(name for name, applies in found.items() if applies)
+
+
+class Reason(str):
+    """A reason, which is text, and whose it is: ``source`` is "review", "study" or "calibrary", with its ``place``."""
+
+    source: str
+    place: str
+
+    def __new__(cls, text: str, source: str = "calibrary", place: str = "") -> Reason:
+        reason = super().__new__(cls, text)
+        reason.source, reason.place = source, place
+        return reason
+
+    def __reduce__(self) -> tuple[type[Reason], tuple[str, str, str]]:
+        return Reason, (str(self), self.source, self.place)
+
+    @property
+    def with_source(self) -> str:
+        """The reason, and in brackets whose it is."""
+        return f"{self} [{self.source}{f', {self.place}' if self.place else ''}]"
 
 
 @dataclass(frozen=True)
@@ -67,13 +101,14 @@ class Recommendation:
     """A metric, how well it fits, and why (and what to watch).
 
     ``points`` only serve to rank: how well it suits the goal (hundreds), how much it was made for the situation (tens),
-    facts for it less facts against it (units), and what was measured of it (the fraction).
+    facts for it less facts against it (units), and what was measured of it (the fraction). Each reason is a
+    :class:`Reason`, text that knows whether the review, the study or calibrary says so.
     """
 
     id: str
     name: str
     points: float
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
     caution: str
 
 
@@ -81,11 +116,17 @@ class Recommendations(list[Recommendation]):
     """What :func:`recommend` returns: a list, best first, that shows as a table."""
 
     def __str__(self) -> str:
-        lines = [[f"{r.id}: {'; '.join(r.reasons)}", *([f"  watch: {r.caution}"] if r.caution else [])] for r in self]
+        lines = [
+            [
+                f"{r.id}: {'; '.join(each.with_source for each in r.reasons)}",
+                *([f"  watch: {r.caution}"] if r.caution else []),
+            ]
+            for r in self
+        ]
         return "\n".join(line for each in lines for line in each)
 
     def _repr_html_(self) -> str:
-        rows = [[r.id, r.name, "; ".join(r.reasons), r.caution] for r in self]
+        rows = [[r.id, r.name, "; ".join(each.with_source for each in r.reasons), r.caution] for r in self]
         return html_table(["id", "name", "why", "watch"], rows)
 
 
@@ -104,15 +145,16 @@ def recommend(
     label_noise: bool = False,
     n_classes: int | None = None,
     features: bool = False,
+    top_label_only: bool = False,
 ) -> Recommendations:
     """Recommend metrics for a task and a goal, from the facts in the catalogue.
 
     Parameters
     ----------
     task : "binary", "multiclass", "ordinal" or "detection"
-    goal : "measure", "compare", "test", "train" or "explain"
+    goal : "measure", "compare", "test", "train", "explain" or "rank"
         How far off; which of several models; whether there is any miscalibration; a training loss or penalty; the
-        direction and shape of the error.
+        direction and shape of the error; which of several recalibration methods.
     n : int
         Number of predictions.
     rare : float
@@ -131,6 +173,8 @@ def recommend(
         Number of classes, where there are very many.
     features : bool
         Features or groups of the cases are at hand.
+    top_label_only : bool
+        The model reports the probability of the predicted class alone.
 
     Examples
     --------
@@ -150,7 +194,7 @@ def recommend(
         raise ValueError(f"rare={rare!r} is no share: give a number from 0 to 1")
     need = Need(
         task, goal, n, rare, test or goal == "test", direction or goal == "explain", ties, safety, assurance,
-        label_noise, n_classes, features,
+        label_noise, n_classes, features, top_label_only,
     )  # fmt: skip
     judged = [(_judged(e, need), e) for e in catalogue.values() if _possible(e, need)]
     ranked = sorted(judged, key=lambda found: (-found[0].points, *_lasting(found[1])))
@@ -178,6 +222,8 @@ def _possible(entry: Entry, need: Need) -> bool:
         return False
     if need.task in ("binary", "detection") and entry.binary_lens == "full":
         return False
+    if need.top_label_only and not {"top-label", "binary"} & set(entry.lenses):
+        return False
     if need.task == "detection" and entry.reads != "matches" and not (need.direction and _signed(entry)):
         return False
     return _suits(entry, need) is not None
@@ -197,7 +243,9 @@ def _which_way(entry: Entry) -> str:
 
 
 #: How well a metric suits, and why.
-Suits = tuple[int, str] | None
+Suits = tuple[float, str] | None
+#: How well suits what the review recommends beside metrics of the kind that is asked for: a little less than those.
+_BESIDE = 0.97
 
 
 def _measures(entry: Entry) -> Suits:
@@ -236,11 +284,19 @@ def _explains(entry: Entry) -> Suits:
 def _suits(entry: Entry, need: Need) -> Suits:
     """Does it suit the goal; or, where direction must show, has it a sign?"""
     wanted = need.direction and need.goal == "measure" and _signed(entry)
-    return (1, "a size of the error with a sign") if wanted else _SUITS[need.goal](entry)
+    found = (1, "a size of the error that shows its direction") if wanted else _SUITS[need.goal](entry)
+    return (_BESIDE, "") if found is None and _advice(entry, need) else found
+
+
+def _advice(entry: Entry, need: Need) -> list[Reason]:
+    """What the review says for the metric in this situation."""
+    told = [entry.advised[name] for name in need.situations if name in entry.advised]
+    return [Reason(f"recommended: {text.partition(': ')[2]}", "review", text.partition(": ")[0]) for text in told]
 
 
 _SUITS: dict[str, Callable[[Entry], Suits]] = {
     "measure": _measures, "compare": _compares, "test": _tests, "train": _trains, "explain": _explains,
+    "rank": _measures,
 }  # fmt: skip
 
 
@@ -258,8 +314,10 @@ _WHEN_RARE = {"made": "made for unequal classes", "keeps": "keeps its meaning wh
 def _of_task(entry: Entry, need: Need) -> Iterator[Said]:
     if need.task == "ordinal" and "order" in entry.needs:
         yield MADE, "knows that the classes are ordered"
-    if need.task == "multiclass" and entry.default_lens == "full":
-        yield FOR, "sees the whole probability vector"
+    if need.task == "multiclass" and entry.default_lens == "full" and not need.top_label_only:
+        yield FOR, "covers the whole probability vector"
+    if need.top_label_only and entry.default_lens == "top-label":
+        yield FOR, "needs the probability of the predicted class alone"
     if need.task == "detection" and entry.misses:
         yield MADE, "counts missed objects"
     if need.features and entry.needs:
@@ -281,7 +339,7 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
     reading = _found(entry, need).reads
     near = entry.perfect == 0.0 and entry.better == "lower" and reading is not None and reading <= _LITTLE
     if need.n < _FEW_ROWS and (entry.unbiased or near):
-        yield FOR, "near 0 on few rows of a calibrated model"
+        yield FOR, Reason("near 0 on few rows of a calibrated model", "study" if near else "calibrary")
     if need.n < _ROWS_THAT_READ_HIGH and entry.at_its_end and (reading is None or reading > _LITTLE):
         about = "" if reading is None else f" (about {number(reading)} when calibrated)"
         yield (
@@ -333,20 +391,44 @@ _RULES = (_of_task, _of_goal, _of_size, _of_classes, _of_trust, _of_ties)
 
 
 def _judged(entry: Entry, need: Need) -> Recommendation:
-    suits = _suits(entry, need)
+    suits, advice = _suits(entry, need), _advice(entry, need)
     assert suits is not None
-    said = [each for rule in _RULES for each in rule(entry, need)]
+    said = [*((MADE, text) for text in advice), *(each for rule in _RULES for each in rule(entry, need))]
     count = {kind: sum(grade == kind for grade, _ in said) for kind in (MADE, FOR, AGAINST)}
     measured, how = _measured(entry, need)
     step = _STEP * round(measured / _STEP)
     points = round(100 * suits[0] + 10 * count[MADE] + count[FOR] - count[AGAINST] + step, 2)
-    reasons = [suits[1], *(text for grade, text in said if grade != AGAINST), how]
+    reasons = [Reason(suits[1]), *(_of(entry, text) for grade, text in said if grade != AGAINST), Reason(how, "study")]
     if entry.familiar:
-        reasons.append("widely known, so readers can compare")
+        reasons.append(_of(entry, "widely known, so readers can compare"))
     cautions = [text for grade, text in said if grade == AGAINST]
     return Recommendation(
         entry.id, entry.name, points, tuple(filter(None, reasons)), "; ".join(cautions) or entry.avoid
     )
+
+
+#: Reasons that Table 2 gives too: words of the reason, and of the pro in the table.
+_IN_TABLE_2 = {
+    "made for unequal classes": ("copes with unequal classes", "lets rare classes be studied"),
+    "counts missed objects": ("counts false negatives",),
+    "tells the worst error, not the usual one": ("gives the worst case, as safety may ask",),
+    "nothing to choose: everybody gets the same number": (
+        "nothing to set",
+        "nothing to set, unlike most binned metrics",
+    ),
+    "widely known, so readers can compare": ("in wide use",),
+    "a few wrong labels hardly move it": ("outliers have little weight",),
+    "holds for very many classes": ("works for any number of classes",),
+    "knows that the classes are ordered": ("suits ordered classes",),
+}
+
+
+def _of(entry: Entry, text: str) -> Reason:
+    """A reason with whose it is: the review's where Table 2 says so too, else ours."""
+    if isinstance(text, Reason):
+        return text
+    pros = () if entry.table2 is None else entry.table2.pros
+    return Reason(text, "review", "Table 2") if set(_IN_TABLE_2.get(text, ())) & set(pros) else Reason(text)
 
 
 def _measured(entry: Entry, need: Need) -> tuple[float, str]:
@@ -356,7 +438,7 @@ def _measured(entry: Entry, need: Need) -> tuple[float, str]:
         return _tested(found, need, own=entry.has_test)
     if need.safety:
         return 0.0, ""  # the usual order of models is not what is asked
-    if need.goal in ("measure", "compare") and entry.proper != "strictly" and found.across is not None:
+    if need.goal in ("measure", "compare", "rank") and entry.proper != "strictly" and found.across is not None:
         return found.across, f"puts {percent(found.across)} of the study's pairs of models in the right order"
     return 0.0, ""
 
@@ -368,7 +450,7 @@ def _tested(found: Finding, need: Need, own: bool) -> tuple[float, str]:
         return 0.0, ""
     if level is not None and level > _KEEPS:
         return 0.0, f"its own test rejects {percent(level)} of calibrated samples instead of 5%"
-    return power, f"finds {percent(power)} of the study's errors"
+    return power, f"detects {percent(power)} of the study's errors"
 
 
 def _found(entry: Entry, need: Need) -> Finding:

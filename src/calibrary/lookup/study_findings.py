@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.numbers import number, percent
+from calibrary.base.numbers import counted, number, percent
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
 
 
@@ -171,6 +171,17 @@ def _of_classes(study: dict[str, Any], name: str, n: int, k: int) -> tuple[float
         _at(n, {size: row.get("calibrated") for size, row in at.items()}, most=10.0),
         _at(n, {size: float(np.mean(each)) if each else None for size, each in powers.items()}),
     )
+
+
+def too_few(entry: Entry, n: float) -> str:
+    """What the review says of a metric on fewer rows than it asks for, with the study's figure; empty where enough."""
+    if entry.enough_rows is None or n >= entry.enough_rows[0]:
+        return ""
+    section, _, says = entry.enough_rows[1].partition(": ")
+    found = finding(entry.id, max(int(n), 1))
+    share = found.power if found.test_power is None else found.test_power
+    ours = "" if share is None else f"; in our study it detects {percent(share)} of the errors at this size"
+    return f"{entry.id} on {counted(n, 'row')}: {says} (the review, section {section}){ours}"
 
 
 def lines(metric: str) -> dict[str, str]:

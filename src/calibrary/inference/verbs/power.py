@@ -18,6 +18,7 @@ from calibrary.inference.draw.null import pvalues
 from calibrary.inference.draw.resampling import check_draws, check_resamples, replicate
 from calibrary.inference.draw.statistic import as_statistic, together
 from calibrary.lookup import catalogue
+from calibrary.lookup.study_findings import too_few
 from calibrary.maps.base import logit
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import dirichlet_vectors, generator, redrawn_labels, seed_of
@@ -139,6 +140,11 @@ class SampleSize(Result):
 
     def __int__(self) -> int:
         return self.n
+
+    @property
+    def note(self) -> str:
+        """What the review asks for, where it asks for more rows; empty elsewhere."""
+        return too_few(catalogue[self.metric], self.n)
 
 
 def sample_size(metric: str, error: float, *, power: float = 0.8, rng: Any = 0, **options: Any) -> SampleSize:

@@ -6,13 +6,16 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from calibrary.base.errors import suggest, warn
 from calibrary.data import Data, is_data
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods.units import unit_test
 from calibrary.lookup.by_name import catalogue, of_metric
+from calibrary.lookup.study_findings import too_few
 from calibrary.metrics.machinery.declare import METHODS, REDRAWING, TESTS, Entry, run_test
-from calibrary.metrics.machinery.entry import own_options
+from calibrary.metrics.machinery.entry import Test, own_options
 from calibrary.metrics.machinery.measure import views_of
 from calibrary.question import asked
 
@@ -65,6 +68,7 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
     settings = set(entry.settings)
     entry, options = entry.specialized(entry.settled_keywords(options))
     own = TESTS.get(entry.id) if entry.has_test else None
+    _say_too_few(entry, own, y_true, options)
     if own is not None and settings & set(entry.options) - set(inspect.signature(own.function).parameters):
         own = None  # the name asks for a variant of the metric that its own test does not know
     carried = is_data(y_true) and y_true.in_groups
@@ -78,6 +82,7 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
                 raise TypeError(f"{entry.id} has no option {name!r}: {suggest(name, known)}")
         given = {name: value for name, value in options.items() if name != "method" or not _is_auto(value)}
         return run_test(entry, y_true, y_prob, {"method": "monte-carlo", **given})
+    options = _closed_form(own, options)
     if not _is_auto(options.get("method", "auto")):
         return own.function(y_true, y_prob, **options)
     given = {name: value for name, value in options.items() if name != "method"}
@@ -93,6 +98,25 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # a public function, not a test of pytest's
+
+
+def _say_too_few(entry: Entry, own: Test | None, y_true: Any, options: Mapping[str, Any]) -> None:
+    """Say the number of rows that the review asks for, where there are fewer and it binds."""
+    if own is not None and own.closed_form:  # what the review says is of the formula
+        asked_for = {name: options.get(name) for name in own.closed_form} == dict(own.closed_form)
+        if not asked_for and options.get("method") != "asymptotic":
+            return
+    n = getattr(y_true, "n", None) if is_data(y_true) else np.shape(y_true)[0] if np.ndim(y_true) else None
+    said = "" if n is None else too_few(entry, float(n))
+    if said:
+        warn(said)
+
+
+def _closed_form(own: Test, options: dict[str, Any]) -> dict[str, Any]:
+    """Of a test that simulates unless told otherwise, ``method="asymptotic"`` asks for its formula."""
+    if options.get("method") == "asymptotic" and own.closed_form:
+        return {**own.closed_form, **{name: value for name, value in options.items() if name != "method"}}
+    return options
 
 
 def _of_units(entry: Entry, y_true: Any, y_prob: Any, options: dict[str, Any]) -> Any:

@@ -49,6 +49,7 @@ _NAMES = (
 
 @metric(
     "ece",
+    advised={"rank": "5.10: second best with 15 bins of equal mass, binning='mass'"},
     spoken="ECE",
     sound=False,
     complete=False,
@@ -203,6 +204,7 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
 
 @metric(
     "ace",
+    advised={"label noise": "4.5: its inventors prefer it to ECE; relatively robust to label noise"},
     sound=False,
     complete=False,
     imbalance="keeps",
@@ -266,6 +268,7 @@ def adaptive_calibration_error(
 
 @metric(
     "tace",
+    advised={"many classes": "4.5: its inventors recommend it above 100 classes"},
     sound=False,
     complete=False,
     imbalance="keeps",

@@ -121,6 +121,7 @@ def _mean_statistic(values: list[float], views: Views, average: Any, options: di
 
 @metric(
     "hl",
+    enough_rows=(400, "4.12: its power is satisfactory from 400 rows on"),
     familiar=True,
     family="bin",
     row=43,

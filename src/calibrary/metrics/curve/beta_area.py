@@ -33,6 +33,7 @@ class BetaCalibrationTestResult(TestResult):
 
 @metric(
     "sbct",
+    enough_rows=(300, "5.12: the gamma law is good from 300 rows on"),
     family="curve",
     row=71,
     combine=one_per_view,
@@ -85,7 +86,7 @@ def statistical_beta_calibration(view: Predictions, *, measure: str = "uniform",
     return _statistic(groups.c, groups.w, beta_of(view), measure)
 
 
-@calibration_test("sbct", trusted=True, simulated=True)
+@calibration_test("sbct", trusted=True, simulated=True, closed_form={"null": "gamma"})
 def statistical_beta_calibration_test(
     view: Predictions,
     *,

@@ -44,6 +44,7 @@ _FOTT_LOSS = Correction(
 
 @metric(
     "map_error",
+    advised={"rank": "5.10: best with an isotonic map, map='isotonic'"},
     section="5.10",
     renamed={"order": "norm"},
     fractional="binary",
@@ -372,6 +373,7 @@ _PIECEWISE_FACTS: dict[str, Any] = {
 
 @metric(
     "ece_pl",
+    advised={"rank": "5.10: better than average, and generally ranks well"},
     renamed={"order": "norm"},
     costly=True,
     slow_above=10_000,

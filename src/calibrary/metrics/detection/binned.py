@@ -259,6 +259,7 @@ def localization_aware_expected_calibration_error(
 
 @detection_metric(
     "laace",
+    advised={"detection": "7.4: finer than binned metrics, where the score should predict the overlap"},
     parameter_free=True,
     measures="calibration and sharpness",
     row=78,

@@ -38,6 +38,7 @@ _NOTHING = "there are neither detections nor objects"
 
 @detection_metric(
     "egce",
+    advised={"detection": "7.6: together with QGC or SGC, which show another side"},
     misses=True,
     row=80,
     cells=CellFacts("detection"),
@@ -101,6 +102,7 @@ def expected_global_calibration_error(
 
 @detection_metric(
     "qgc",
+    advised={"detection": "7.6: beside EGCE; simpler than SGC and like the Brier score"},
     parameter_free=True,
     misses=True,
     row=81,
@@ -135,6 +137,7 @@ def quadratic_global_calibration(matches: Matches, *, reduction: str = "mean", *
 
 @detection_metric(
     "sgc",
+    advised={"detection": "7.6: beside EGCE; slightly more sensitive than QGC"},
     parameter_free=True,
     misses=True,
     row=82,

@@ -11,7 +11,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -278,6 +278,7 @@ class OwnTest:
     function: Callable[..., Any]
     trusted: Trust
     simulated: bool
+    closed_form: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self, entry: Entry, data: Data, question: Question) -> Any:
         """The test by its own law."""
@@ -302,6 +303,7 @@ def calibration_test(
     joint: Callable[..., Any] | None = None,
     trusted: Trust = _ENOUGH_UNCERTAIN,
     simulated: bool = False,
+    closed_form: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Metric[P, R]]:
     """Make the hypothesis test of metric ``id`` from a function of one view that returns a TestResult.
 
@@ -311,7 +313,8 @@ def calibration_test(
 
     ``trusted(view, options)`` says whether the law keeps its level on such data, for ``method="auto"``: True for a law
     that holds on any sample, False for one that redrawn labels should always replace. ``simulated`` says that the
-    p-value is no formula: the test draws, or is a bound.
+    p-value is no formula: the test draws, or is a bound; ``closed_form`` then holds the options that ask for a formula,
+    where it has one, for ``method="asymptotic"``.
     """
 
     def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
@@ -323,7 +326,7 @@ def calibration_test(
         )
         function = public(formula, entry, functools.partial(run_test, entry), front)
         function.entry = entry  # type: ignore[attr-defined]
-        TESTS[id] = OwnTest(formula, combine, joint, function, trusted, simulated)
+        TESTS[id] = OwnTest(formula, combine, joint, function, trusted, simulated, closed_form or {})
         return function  # type: ignore[return-value]
 
     return decorate

@@ -406,6 +406,9 @@ class Test(Protocol):
     @property
     def simulated(self) -> bool: ...
 
+    @property
+    def closed_form(self) -> Mapping[str, Any]: ...
+
     def run(self, entry: Entry, data: Data, question: Question) -> Any:
         """The test by its own law."""
 

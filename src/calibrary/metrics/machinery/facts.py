@@ -183,6 +183,9 @@ class Facts:
     label_noise : what a few wrong labels do to it: "robust", "fragile" (single rows have unlimited weight) or ""
     worst_case : does it tell the worst error rather than the usual one
     parameter_free : is there nothing to choose but its name
+    advised : where the review recommends it, and in which section: a situation of :func:`calibrary.recommend` ("few
+        rows", "detection", "rank", "many classes", "label noise") to "3.3: ..."
+    enough_rows : from how many rows on the review finds it satisfactory, and in which section: (400, "4.12: ...")
     misses : does a detector's missed object count
     familiar : do readers of its field know it
     spoken : what a sentence calls it, where that is shorter than its name
@@ -250,6 +253,8 @@ class Facts:
     label_noise: str = ""
     worst_case: bool = False
     parameter_free: bool = False
+    advised: Mapping[str, str] = field(default_factory=dict, hash=False)
+    enough_rows: tuple[int, str] | None = None
     misses: bool = False
     familiar: bool = False
     spoken: str = ""
