@@ -64,7 +64,7 @@ def test_the_notation_is_table_1_and_what_our_formulas_add():
 def test_the_page_of_notation_is_the_table():
     page = (ROOT / "docs/notation.md").read_text(encoding="utf-8")
     for symbol, meaning, source in cal.notation().rows:
-        assert f"| \\({symbol}\\) | {meaning} | {source} |" in page
+        assert f"| `{symbol}` | {meaning} | {source} |" in page
 
 
 def test_the_command_line_prints_them():

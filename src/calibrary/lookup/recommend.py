@@ -3,8 +3,8 @@
 Nothing here names a metric. What is known of one stands on its entry (what it measures, whether it is proper, where the
 review recommends it) or was measured by the study that comes with the library (how often it detects an error, how it
 orders models, what it shows of a calibrated one; see ``study_findings``). Each reason says whose it is. A metric is
-first asked whether it suits the goal; then whether it was made for the situation; then how many facts speak for it, less
-those that speak against it; then what was measured of it; and last whether readers know it.
+first asked whether it suits the goal; then whether it was made for the situation; then how many facts speak for it,
+less those that speak against it; then what was measured of it; and last whether readers know it.
 """
 
 from __future__ import annotations

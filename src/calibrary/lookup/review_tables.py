@@ -186,4 +186,4 @@ def notation() -> ReviewTable:
         for text, source in ((_SYMBOLS, _REVIEW), (_ADDED, _OURS))
         for line in text.strip().splitlines()
     ]
-    return ReviewTable(("symbol", "meaning", "source"), tuple(rows))  # type: ignore[arg-type]
+    return ReviewTable(("symbol", "meaning", "source"), tuple(rows))
