@@ -19,6 +19,7 @@ from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
 from calibrary.lookup.by_name import other_meanings
 from calibrary.lookup.curve_names import Curve, curve_named
+from calibrary.lookup.measured_coverage import coverage_words
 from calibrary.lookup.review_tables import ReviewTable
 from calibrary.lookup.study_findings import lines
 from calibrary.metrics.machinery.declare import Alias, Entry
@@ -122,7 +123,7 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
         ],
         "distance": e.robustness,
         "test": "has its own" if e.has_test else ("Monte Carlo" if e.null else f"none: {e.null_note}"),
-        "interval": f"none: {e.no_interval}" if e.no_interval else e.coverage_note,
+        "interval": coverage_words(e),
         "lenses": ", ".join(e.lenses),
         "needs": ", ".join(e.needs),
         "weights": e.weights_note or {"repetition": "weight 2 is the row written twice"}.get(e.weights, e.weights),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
@@ -83,7 +84,7 @@ def own_bins(statistic: Statistic) -> Grouping | None:
     if entry is None or not {"n_bins", "binning"} <= set(entry.options):
         return None
     usual = inspect.signature(entry.formula).parameters.get("binning")
-    given = {"binning": "width" if usual is None else usual.default}
+    given: dict[str, Any] = {"binning": "width" if usual is None else usual.default}
     given |= {name: options[name] for name in _BIN_OPTIONS if name in options}
     if isinstance(given["binning"], str) and given["binning"] not in ("width", "mass"):
         return None

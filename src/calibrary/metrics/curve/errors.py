@@ -376,7 +376,7 @@ _PIECEWISE_FACTS: dict[str, Any] = {
     advised={"rank": "5.10: better than average, and generally ranks well"},
     renamed={"order": "norm"},
     costly=True,
-    slow_above=10_000,
+    slow_above=5_000,
     slow_binary=True,
     row=67,
     aliases=(
@@ -443,7 +443,7 @@ def piecewise_linear_calibration_error(
     "ece_pl3",
     renamed={"order": "norm"},
     costly=True,
-    slow_above=10_000,
+    slow_above=5_000,
     slow_binary=True,
     row=68,
     aliases=(
