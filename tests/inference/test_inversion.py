@@ -201,7 +201,7 @@ def test_a_row_that_clips_to_nothing_keeps_its_predictions():
 
 @pytest.mark.parametrize(
     ("id", "method"),
-    [("ece", "inversion"), ("ks", "inversion"), ("ce2_db", "inversion"), ("bs", "basic"), ("eo", "basic"),
+    [("ece", "inversion"), ("ks", "inversion"), ("ce2_db", "inversion"), ("bs", "studentized"), ("eo", "asymptotic"),
      ("cis", "basic"), ("ici", "triangle"), ("smece", "triangle"), ("skce_uq", "triangle"), ("hl", "basic")],
 )  # fmt: skip
 def test_what_auto_means(id, method):
@@ -216,7 +216,7 @@ def test_every_metric_has_an_interval_whose_result_names_the_method():
         if entry.reads != "predictions" or left_out:
             continue
         result = cal.interval(entry.id, y, c, n_resamples=19, rng=0)
-        assert result.method in ("inversion", "triangle", "basic")
+        assert result.method in ("inversion", "triangle", "basic", "studentized", "asymptotic")
         assert np.all(np.asarray(result.low) <= np.asarray(result.high)) or np.isnan(result.low).any(), entry.id
 
 
