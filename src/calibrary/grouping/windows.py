@@ -13,6 +13,9 @@ from calibrary.numerics.compiled import compiled, worth_compiling
 from calibrary.numerics.compiled.nearest import nearest_ranges
 from calibrary.numerics.compiled.sliding import sliding_error
 
+#: Up to this many copies are written out where no compiled loop counts them.
+_MANY_COPIES = 100_000
+
 
 @dataclass(frozen=True)
 class Windows:
@@ -131,6 +134,19 @@ class CopyWindows:
         """Copies before each distinct confidence, and all of them."""
         return prefix_sums(self.w)
 
+    @once
+    def _fast(self) -> bool:
+        few = self.below[-1] <= _MANY_COPIES
+        cost = 60.0 + 0.1 * float(self.below[-1]) if few else 10.0 * len(self.c)
+        return worth_compiling("sliding.sliding_error", cost)
+
+    def _written_out(self) -> Windows:
+        """The same windows of so few copies that each can be a row."""
+        copies = self.w.astype(np.int64)
+        c, label = np.repeat((self.c, self.wy / self.w), copies, axis=1)
+        first: Indices = np.arange(len(c) - int(self.size) + 1)
+        return Windows(c, label, None, np.arange(len(c) + 1.0), first, first + int(self.size))
+
     @property
     def number(self) -> float:
         """How many windows there are."""
@@ -138,12 +154,13 @@ class CopyWindows:
 
     def mean_error(self, inner: str, last: bool = True) -> float:
         """Mean over the windows of their distance between label and confidence, with or without the last window."""
+        if not self._fast and self.below[-1] <= _MANY_COPIES and not (self.w % 1.0).any():
+            return self._written_out().mean_error(inner, last)
         number = self.number - (not last)
         label, moment = prefix_sums(self.wy), prefix_sums(self.w * self.c)
         columns = (self.c, self.below, label, moment)
-        fast = worth_compiling("sliding.sliding_error", 5.0 * len(self.c))
-        c, below, label_sums, moments = columns if fast else (column.tolist() for column in columns)
-        error = compiled(sliding_error) if fast else sliding_error
+        c, below, label_sums, moments = columns if self._fast else (column.tolist() for column in columns)
+        error = compiled(sliding_error) if self._fast else sliding_error
         total = error(c, below, label_sums, moments, self.size, number - 1.0, inner == "bin")
         return float(total / number)
 
@@ -188,11 +205,31 @@ def nearest_windows(view: Predictions, k: int | None = None) -> Windows:
     w = None if view.w is None and len(ties.c) == view.n else ties.w
     below = _below(w, len(ties.c))
     need = min(k + 1.0, view.total * (1 - 1e-12))
-    if worth_compiling("nearest.nearest_ranges", 1.0 * len(ties.c)):
+    if worth_compiling("nearest.nearest_ranges", 60.0 + 0.2 * len(ties.c)):
         first, last = compiled(nearest_ranges)(ties.c, below, need, 1e-12)
     else:
-        first, last = nearest_ranges(ties.c.tolist(), below.tolist(), need, 1e-12)
+        first, last = _nearest_ranges(ties.c, below, need, 1e-12)
     return Windows(ties.c, ties.wy, w, below, first, last)
+
+
+def _nearest_ranges(x: Array, below: Array, need: float, slack: float) -> tuple[Indices, Indices]:
+    """The ranges of :func:`calibrary.numerics.compiled.nearest.nearest_ranges`, by binary searches."""
+    n = len(x)
+    start = np.arange(n)
+    # the shortest run from each start that weighs enough ends at `end`; sums are compared as the loop compares them
+    end = np.minimum(below.searchsorted(below[:-1] + need, "left") - 1, n)
+    end = np.where((end > start) & (below[end] - below[:-1] >= need), end - 1, end)
+    end = np.where((end < n) & (below[np.minimum(end + 1, n)] - below[:-1] < need), end + 1, end)
+    runs = int(np.count_nonzero(end < n))
+    first, last = x[:runs], x[end[:runs]]
+    # around x the nearest run is where its two ends are about as far away: one of three runs beside each other
+    near = (first + last).searchsorted(2.0 * x)
+    radius = np.full(n, np.inf)
+    for step in (-1, 0, 1):
+        run = np.clip(near + step, 0, np.minimum(start, runs - 1))
+        np.minimum(radius, np.maximum(x - first[run], last[run] - x), out=radius)
+    reach = radius + slack
+    return x.searchsorted(x - reach, "left"), x.searchsorted(x + reach, "right")
 
 
 def _below(w: Array | None, n: int) -> Array:

@@ -22,8 +22,8 @@ Indices = NDArray[np.intp]
 #: Rows, or entries of a table of targets and rows, handled at once: temporaries stay in the cache, and BLAS does not
 #: start threads.
 _BLOCK = 8192
-#: So many targets times rows are not worth the overhead of arrays.
-_FEW = 20_000
+#: So many targets times rows are not worth the overhead of arrays, for a compiled loop and for a plain one.
+_FEW, _VERY_FEW = 20_000, 300
 #: The weight is a polynomial of degree 9 on either side of the target, times powers up to 4.
 _NODES = 14
 #: A Gram matrix (of centred, scaled columns) worse than this is left to the pseudo-inverse.
@@ -67,8 +67,10 @@ def local_polynomial(
     upto: Indices | None = None,
 ) -> tuple[Array, Array]:
     """Value and slope of the local polynomial at each target."""
-    if upto is None and len(targets) * len(x) <= _FEW:
-        value, slope = _few(x, y, w, targets, q, degree, stretch)
+    entries = len(targets) * len(x)
+    fast = upto is None and entries <= _FEW and worth_compiling("loess._loop", 300.0 + 0.03 * entries)
+    if fast or (upto is None and entries <= _VERY_FEW):
+        value, slope = _few(x, y, w, targets, q, degree, stretch, fast)
         doubtful = np.flatnonzero(np.isnan(value))
         if not len(doubtful):
             return value, slope
@@ -95,12 +97,12 @@ def local_polynomial(
 
 
 def _few(
-    x: Array, y: Array, w: Array | None, targets: Array, q: int, degree: int, stretch: float
+    x: Array, y: Array, w: Array | None, targets: Array, q: int, degree: int, stretch: float, fast: bool
 ) -> tuple[Array, Array]:
     """All fits to few rows: one loop, plain or compiled, since a call of numpy takes longer than its numbers."""
     value, slope = np.empty(len(targets)), np.empty(len(targets))
     weights = np.ones(len(x)) if w is None else w
-    if worth_compiling("loess._loop", 0.5 * len(x) * len(targets)):
+    if fast:
         columns = np.empty((2, len(x)))
         compiled(_loop)(x, y, weights, targets, q, degree, stretch, columns[0], columns[1], value, slope)
         return value, slope
