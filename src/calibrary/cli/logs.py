@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from calibrary.cli.files import Columns, FileTable, InputError, _as_column
 from calibrary.language.log import Log, LogError
@@ -46,8 +46,18 @@ def _table(log: Log) -> FileTable:
     return FileTable(log.source, tuple(log.columns), read, notes, unit=log.unit, by=log.by, id=key)
 
 
-def sampled_answers_of(source: str, scorer: str | None, **settings: Any) -> tuple[Log, Any]:
+class SampledLog(NamedTuple):
+    """A log of sampled answers: what they show, whether each answer is right, and the share of agreeing samples."""
+
+    log: Log
+    result: Any
+    right: Any
+    share: Any
+
+
+def sampled_answers_of(source: str, scorer: str | None, answer: str, **settings: Any) -> SampledLog:
     """The log of sampled answers, and what they show."""
+    from calibrary.language.answers import agreement
     from calibrary.language.sampled import sampled_answers
 
     try:
@@ -55,4 +65,6 @@ def sampled_answers_of(source: str, scorer: str | None, **settings: Any) -> tupl
         answers, right, _ = log.sampled()
     except LogError as error:
         raise InputError(str(error)) from None
-    return log, sampled_answers(answers, right, **settings)
+    found = agreement(answers, right, answer)
+    result = sampled_answers(answers, right, answer=answer, **settings)
+    return SampledLog(log, result, found.right.astype(int), found.agree / found.k)

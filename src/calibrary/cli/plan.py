@@ -33,9 +33,15 @@ def plan(
     logits: Logits = False,
     drop_missing: Drop = False,
     quiet: Quiet = False,
+    sampled: Annotated[
+        int | None, typer.Option("--sampled", help="Budget of calls: how many questions, and samples of each?")
+    ] = None,
 ) -> None:
     """How many rows find an error of a size, or how often so many rows do: `calibrary plan ece --error 0.05`."""
     entry = catalogue[id]
+    if sampled is not None:
+        _plan_samples(sampled, error, _law(law), line, alpha, resamples, seed, quiet)
+        return
     settings: dict[str, Any] = {"line": line, "alpha": alpha, "n_resamples": resamples, "rng": seed}
     if file is None:
         settings["law"], whose = _law(law), f"confidences like Beta({law.replace(',', ', ')})"
@@ -59,6 +65,19 @@ def plan(
             f"{100 * power:g}% of samples, tested at {percent(alpha)}"
         )
     out.print(plain(sentence), highlight=False, soft_wrap=True)
+
+
+def _plan_samples(
+    budget: int, error: float, law: tuple[float, float], line: str, alpha: float, resamples: int, seed: int, quiet: bool
+) -> None:
+    """Questions and samples of each for a budget of calls; every division that was tried is listed."""
+    from calibrary.language.planning import sampled_plan
+
+    say("simulating", quiet)
+    found = sampled_plan(budget, error=error, law=law, line=line, alpha=alpha, n_resamples=resamples, rng=seed)
+    out.print(plain(found.sentence), highlight=False, soft_wrap=True)
+    for n, k, power in () if quiet else found.tried:
+        out.print(plain(f"  {n:,} questions, {k + 1} samples each: {percent(power)}"), highlight=False)
 
 
 def _law(text: str) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from rich.table import Table
 import calibrary as cal
 from calibrary.base.once import once
 from calibrary.cli.batch import Folder, Forms, batch, check_folder
+from calibrary.cli.files import InputError
 from calibrary.cli.gates import FailIf, Gates, Junit, Undecided, rule_of
 from calibrary.cli.read import PredictionFile
 from calibrary.cli.shared import (
@@ -107,6 +108,18 @@ class ReportCommand:
     class_column: ClassColumn = None
     scorer: Scorer = None
     normalize: Normalize = "none"
+    sampled: Annotated[
+        bool, typer.Option("--sampled", help="Inspect log: the epochs are sampled answers, tested without their noise.")
+    ] = False
+    answer: Annotated[
+        str, typer.Option(help="With --sampled, the answer that is measured: first, or split for a majority vote.")
+    ] = "first"
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="Column of a judge's labels; the label column holds few human ones.")
+    ] = None
+    inclusion: Annotated[
+        str | None, typer.Option("--inclusion", help="Column of probabilities of being labelled (with --judge).")
+    ] = None
     output: Outputs = None
     folder: Folder = None
     form: Forms = None
@@ -163,18 +176,55 @@ class ReportCommand:
         return load(
             source, self.quiet, label=self.label, prob=self.prob, models=self.model, weight=self.weight,
             group=self.group, positive=self.positive, logits=self.logits, percent=self.percent,
-            drop_missing=self.drop_missing, drop_invalid=self.drop_invalid, id=self.id_column,
+            drop_missing=self.drop_missing or self.judge is not None, drop_invalid=self.drop_invalid, id=self.id_column,
             model_column=self.model_column, class_column=self.class_column, others=others, scorer=self.scorer,
             normalize=self.normalize,
         )  # fmt: skip
 
+    def answered_sampled(self, source: str | list[str]) -> Any:
+        """The report of sampled answers: their own test is the answer, and the rows are the shares."""
+        from calibrary.cli.logs import sampled_answers_of
+
+        files = [source] if isinstance(source, str) else source
+        if len(files) != 1:
+            raise InputError("--sampled reads one log at a time")
+        found = sampled_answers_of(
+            files[0], self.scorer, answer=self.answer, n_bins=self.bins or 10, n_resamples=self.resamples or 999,
+            rng=self.seed,
+        )  # fmt: skip
+        if not self.quiet:
+            err.print(f"[dim]{plain(found.log.said)}[/]")
+        chosen = replace(
+            self.settings, sampled=found.result, title=f"{Path(files[0]).name}: sampled answers",
+            notes=(found.log.said, *found.log.notes), source={"path": files[0], "columns": {}},
+        )  # fmt: skip
+        return cal.report(found.right, found.share, settings=chosen)
+
+    def _with_judge(self, source: str | list[str]) -> Any:
+        """What the human labels and the judge say together; None without a judge."""
+        if self.judge is None:
+            return None
+        from calibrary.cli.judge import judged_of
+
+        files = [source] if isinstance(source, str) else source
+        if len(files) != 1:
+            raise InputError("--judge reads one file at a time")
+        return judged_of(
+            self.primary, files[0], self.judge, label=self.label, prob=self.prob, inclusion=self.inclusion,
+            percent=self.percent, rng=self.seed, n_resamples=self.resamples or 999,
+        )  # fmt: skip
+
     def answered(self, source: str | list[str]) -> tuple[list[Any], Any]:
         """The reports of a file, one for each model, and the comparison of its models."""
+        if self.sampled:
+            return [self.answered_sampled(source)], ()
+        judge = self._with_judge(source)
         found, draws = self.read(source), self.settings.draws
         reports: list[Any] = []
         with waiting("computing every metric that applies", found, draws, self.quiet) as work:
             for name in found.models:
-                reports.append(cal.report(found.predictions(name), settings=self.settings_of(found, name)))
+                settings = replace(self.settings_of(found, name), judge=judge)
+                reports.append(cal.report(found.predictions(name), settings=settings))
                 work.piece(len(reports))
         for r in reports:
             say_left_out(r, listed(self.metrics) or [])

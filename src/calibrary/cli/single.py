@@ -76,10 +76,27 @@ def metric(
     normalize: Normalize = "none",
     drop_missing: Drop = False,
     drop_invalid: DropInvalid = False,
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="Column of a judge's labels; the label column holds few human ones.")
+    ] = None,
+    inclusion: Annotated[
+        str | None, typer.Option("--inclusion", help="Column of probabilities of being labelled (with --judge).")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """One number: `calibrary metric ece predictions.csv --interval`."""
     entry = catalogue[id]
+    if judge is not None:
+        from calibrary.cli.judge import judged_of
+
+        told = judged_of(
+            entry.key, file, judge, label=label, prob=prob, inclusion=inclusion, percent=percent, rng=seed,
+            n_resamples=resamples or 999,
+        )  # fmt: skip
+        out.print(plain(f"{entry.key} {told.estimate:.10g}  [{told.low:.6g}, {told.high:.6g}]"))
+        if not quiet:
+            err.print(plain(told.sentence), soft_wrap=True)
+        return
     found = load(
         file,
         quiet,

@@ -256,20 +256,21 @@ def _alone(rows: JudgedRows, human: Array) -> _Tuned:
 class _Noise:
     """Random signs on the contributions of the rows, summed in bins of neighboring rows (each row its own, if need be).
 
-    Contributions are centered within what was drawn together, which is to center the signs: the labelled rows by their
-    weights, and the shared part among the labelled and among the unlabelled rows. Where the probabilities of being
-    labelled are known, which rows are labelled was drawn anew for each, and the shared part is centered as a whole.
+    A labelled row contributes with the size that such rows have on average at its confidence, not with its own: few
+    labelled rows of a bin may show no disagreement of judge and humans by chance, and the noise of the bin would be
+    taken for 0. The contributions of the judge alone are centered among the rows that were drawn together.
     """
 
     def __init__(self, rows: JudgedRows, tuned: _Tuned, begins: Any) -> None:
         self._begins, self._n = begins, rows.n
-        labelled = rows.labelled.astype(np.float64)
-        groups = [np.ones(rows.n)] if rows.known else [labelled, 1.0 - labelled]
-        groups = [group for group in groups if group.any()]
-        self._mean = np.column_stack([rows.weight / rows.n_labels, *(group / group.sum() for group in groups)])
-        self._sum = np.vstack([self.summed(tuned.own), *(self.summed(group * tuned.shared) for group in groups)])
-        self._each = tuned.own + tuned.shared
-        self._factor = math.sqrt(rows.n_labels / (rows.n_labels - 1.0))
+        labelled = rows.labelled
+        total = tuned.own + tuned.shared
+        usual = _usual_size(total[labelled] / rows.weight[labelled], rows.c[labelled])
+        self._each = tuned.shared.copy()
+        self._each[labelled] = np.copysign(rows.weight[labelled] * usual, total[labelled])
+        rest = (~labelled).astype(np.float64)
+        self._mean = rest / max(rest.sum(), 1.0)
+        self._sum = self.summed(rest * tuned.shared)
         self._matrix: Array | None = None
         if len(begins) < rows.n:
             self._matrix = np.zeros((rows.n, len(begins)))
@@ -284,8 +285,21 @@ class _Noise:
     def of(self, signs: Array) -> Array:
         """The noise in the bins for signs (draws, rows)."""
         moved = signs * self._each if self._matrix is None else signs @ self._matrix
-        noise: Array = self._factor * (moved - (signs @ self._mean) @ self._sum)
+        noise: Array = moved - (signs @ self._mean)[:, None] * self._sum
         return noise
+
+
+def _usual_size(x: Array, c: Array) -> Array:
+    """Root mean square of contributions at each confidence: of a constant and a multiple of c (1 - c)."""
+    square, spread = x**2, 4.0 * c * (1.0 - c)
+    design = np.column_stack([np.ones(len(c)), spread])
+    fit, *_ = np.linalg.lstsq(design, square, rcond=None)
+    if fit[0] < 0.0:
+        fit = np.array([0.0, float(spread @ square) / max(float(spread @ spread), 1e-300)])
+    elif fit[1] < 0.0:
+        fit = np.array([float(square.mean()), 0.0])
+    size: Array = np.sqrt(design @ fit)
+    return size
 
 
 def _spread(rows: JudgedRows, tuned: _Tuned, bin: Any) -> tuple[float, float]:

@@ -27,6 +27,7 @@ from calibrary.reporting import words
 from calibrary.reporting.affected import class_rows_of, group_rows_of
 from calibrary.reporting.agreement import one_truth
 from calibrary.reporting.figures import curve_of, figures_of
+from calibrary.reporting.language_models import CAUTION, sampled_headline
 from calibrary.reporting.model import Report
 from calibrary.reporting.sections import Context, made
 from calibrary.reporting.settings import ReportSettings, takes_settings
@@ -80,6 +81,10 @@ def report(
         Bootstrap and Monte Carlo draws; 0 gives point values only. Default: 199.
     rng : int
         Seed; the same seed gives the same report.
+    sampled : SampledResult, optional
+        What :func:`calibrary.sampled_answers` says: it is the answer of the page, whose rows are the shares.
+    judge : JudgedResult, optional
+        What :func:`calibrary.judged` says, in a section of its own; the rows are those with a human label.
 
     Examples
     --------
@@ -107,11 +112,14 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     decision = decide(data, question) if draws > 0 else None
     evaluation = one_truth(evaluation, decision, data, question)
     answer = words.answer(data, question, evaluation.row(primary), decision, evaluation)
+    headline, statements = answer.headline, answer.statements
+    if settings.sampled is not None:
+        headline, statements = sampled_headline(settings.sampled), (CAUTION,)
     sections = made(Context(data, question, evaluation, draws, settings.asked(primary, decision)))
     return Report(
         title=settings.title,
-        headline=answer.headline,
-        statements=answer.statements,
+        headline=headline,
+        statements=statements,
         decision=decision,
         evaluation=evaluation,
         primary=primary,

@@ -20,7 +20,7 @@ from calibrary.inference.overall.decision import Decision
 from calibrary.question import Question
 
 #: The order on the page, whatever the order of entering.
-ORDER = ("help", "affected", "classes", "time", "decisions", "provenance")
+ORDER = ("sampled", "judge", "help", "affected", "classes", "time", "decisions", "provenance")
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,7 @@ class Asked:
     command : how the report was asked for: a line, or its words
     primary : the metric of the headline, where the table does not mark it
     decision : what was decided; None where nothing is resampled
+    sampled, judge : results of ``sampled_answers`` and ``judged`` that the page shows
     """
 
     by: Any = None
@@ -88,6 +89,8 @@ class Asked:
     command: str | Sequence[str] | None = None
     primary: str = "ece"
     decision: Decision | None = None
+    sampled: Any = None
+    judge: Any = None
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,10 @@ class ReportSettings:
         Nominal coverage of the intervals.
     rng : int
         Seed; the same seed gives the same report.
+    sampled : SampledResult, optional
+        What :func:`calibrary.sampled_answers` says: it is the answer of the page, whose rows are the shares.
+    judge : JudgedResult, optional
+        What :func:`calibrary.judged` says, in a section of its own; the rows are those with a human label.
     title, notes
         What stands above the page, and sentences that stand below it.
     options : dict
@@ -90,6 +94,8 @@ class ReportSettings:
     rng: int | None = 0
     title: str = "Calibration report"
     notes: tuple[str, ...] = ()
+    sampled: Any = None
+    judge: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -104,7 +110,9 @@ class ReportSettings:
 
     @property
     def draws(self) -> int:
-        """Bootstrap and Monte Carlo draws; 0: nothing is resampled."""
+        """Bootstrap and Monte Carlo draws; 0: nothing is resampled, as where the rows are noisy shares."""
+        if self.sampled is not None:
+            return 0
         return DRAWS if self.n_resamples is None else self.n_resamples
 
     @property
@@ -122,7 +130,10 @@ class ReportSettings:
         by = self.by
         if by is None and self.groups is not None:
             by = {"group": as_array(self.groups, "groups").astype(str)}
-        return Asked(by, self.thresholds, self.units, self.time, self.source, self.command, primary, decision)
+        return Asked(
+            by, self.thresholds, self.units, self.time, self.source, self.command, primary, decision, self.sampled,
+            self.judge,
+        )  # fmt: skip
 
 
 #: The keywords of a report that are its settings.

@@ -1,0 +1,41 @@
+"""``--judge COLUMN``: few human labels beside a judge's, from a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrary.cli.files import InputError, open_table
+from calibrary.cli.read import FileLayout, _label_column, _missing, _model_columns, _numbers, _require
+
+
+def judged_of(
+    metric: str,
+    source: str,
+    judge: str,
+    *,
+    label: str | None,
+    prob: list[str] | None,
+    inclusion: str | None = None,
+    percent: bool = False,
+    **settings: Any,
+) -> Any:
+    """The metric from the human labels of a file, empty where there is none, and its column of a judge."""
+    from calibrary.language.judge import judged
+
+    table, notes = open_table(source), list[str]()
+    names = list(table.names)
+    human = _label_column(names, label, notes)
+    beside = [_require(names, name) for name in (judge, inclusion) if name]
+    columns = [c for cs in _model_columns(names, human, prob, None, set(beside), notes).values() for c in cs]
+    if len(columns) > 1:
+        raise InputError("--judge reads one probability column: name it with --prob")
+    values = table.columns([human, *columns, *beside])
+    seen = ~_missing(values[human])
+    y = np.full(len(seen), np.nan)
+    y[seen] = _numbers(values[human][seen], human)
+    how = FileLayout(percent=percent)
+    p = _numbers(values[columns[0]], columns[0], how.percent) / (100.0 if how.percent else 1.0)
+    chance = None if inclusion is None else _numbers(values[inclusion], inclusion)
+    return judged(metric, y, p, judge=_numbers(values[judge], judge), inclusion=chance, **settings)
