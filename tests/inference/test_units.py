@@ -136,3 +136,14 @@ def test_refusals():
     with heard() as said:
         cal.test("ece", y, c, units=unit % 10, n_resamples=19, rng=0)
     assert any("10 units only" in text for text in said)
+
+
+def test_weights_of_any_size_work_with_units():
+    y, c, unit = clustered(6, 40, 3, spread=0.1)
+    w = np.random.default_rng(0).random(120)
+    assert 0.0 < cal.test("ece", y, c, units=unit, sample_weight=w, n_resamples=19, rng=0).pvalue <= 1.0
+    for id in ("ece", "bs"):
+        low, high = cal.interval(id, y, c, units=unit, sample_weight=w, n_resamples=39, rng=0)
+        assert low <= cal.compute(id, y, c, sample_weight=w) <= high
+    with pytest.raises(ValueError, match="not a whole number: resampling"):
+        cal.interval("bs", y, c, sample_weight=w)

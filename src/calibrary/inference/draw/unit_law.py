@@ -134,10 +134,10 @@ def laws_of(statistic: Statistic) -> list[UnitLaw]:
 
 
 def _law(view: Predictions, unit: Indices, weight_type: str) -> UnitLaw:
-    v = view.variance_weight(weight_type, "a test with units")
-    spread = view.c * (1.0 - view.c)
-    residual = view.weight * view.residual
-    return unit_law(view.c, residual, view.weight, v * spread, unit, shares=view.fractional)
+    w = view.weight
+    copies = weight_type == "frequency" and bool(np.all(w == np.rint(w)))
+    own = (w if copies else w**2) * view.c * (1.0 - view.c)
+    return unit_law(view.c, w * view.residual, w, own, unit, shares=view.fractional)
 
 
 def widest(laws: list[UnitLaw]) -> UnitLaw:

@@ -188,7 +188,7 @@ def jackknife(statistic: Statistic) -> tuple[tuple[Array, Array], str]:
     """Values with one unit left out at a time (or one of 200 groups), and how often each counts."""
     sample = statistic.sample
     n = sample.n_units
-    if sample.counted:  # so many copies that one more or less is no news: no acceleration
+    if not sample.grouped and sample.counted:  # so many copies that one more or less is no news: no acceleration
         return (np.tile(statistic.observed, (2, 1)), np.ones(2)), "none"
     group = np.arange(n)
     times = np.ones(n)

@@ -133,7 +133,7 @@ def scores_of(statistic: Statistic) -> Scores:
     assert losses is not None
     away = losses - p.mean(losses)
     if statistic.sample.weight_type == "frequency":
-        return Scores(away[:, None], p.weight)
+        return Scores(away[:, None], p.counts("resampling").astype(np.float64))
     return Scores((p.weight * p.n / p.total * away)[:, None], np.ones(p.n))
 
 

@@ -1,0 +1,54 @@
+"""The study of the edges runs, and what is stored of it keeps its bars."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import warnings
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def edges():
+    spec = importlib.util.spec_from_file_location("edges", FOLDER / "edges.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["law 20 icc 0.26 low many", "units 20 icc 1 high one", "compare bs 40x10 icc 0", "scores atoms 60 certain wrong",
+     "blocks 300 runs of 3", "weights 60"],
+)  # fmt: skip
+def test_a_cell_is_counted(edges, name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = edges.run_cell(name, edges.cells()[name], 3, 3, math.inf)
+    assert found.pop("cpu_seconds") >= 0.0
+    assert found
+    assert all(cell["n"] == 3 and 0 <= cell["count"] <= 3 for cell in found.values())
+
+
+def test_a_cell_fails_only_where_the_interval_leaves_out_the_bar(edges):
+    assert edges.judged("level ece", 12, 200, 0.0) == "ok"
+    assert edges.judged("level ece", 16, 200, 0.0) == "doubtful"
+    assert edges.judged("level ece", 30, 200, 0.0) == "fails"
+    assert edges.judged("level ece", 1, 200, 10.0) == "ok"  # few units are effective
+    assert edges.judged("level ece", 0, 2000, 40.0) == "fails"
+    assert edges.judged("cover bs", 170, 200, 0.0) == "fails"
+
+
+def test_no_stored_cell_fails(edges):
+    stored = json.loads((FOLDER / "edges.json").read_text())
+    assert len(stored) >= 60
+    for name, cell in stored.items():
+        assert name in edges.cells()
+        for key, found in cell.items():
+            if key != "cpu_seconds":
+                assert edges.judged(key, found["count"], found["n"], found["effective"]) != "fails", (name, key)
