@@ -25,7 +25,7 @@ REASONS = {
     ),
     "docs": (r"could not import '(latex2mathml|griffe|fontTools)[\w.]*'.*", "make docs"),
     "package": (r"could not import '.+", "install the package that is named"),
-    "spark": (r"no Spark: .+", "make engines"),
+    "spark": (r"no (Spark|Postgres): .+", "make engines"),
     "tutorials": (r"make tutorials runs this page", "make tutorials"),
     "cuda": (r"no CUDA device", "make test-torch on a machine with a CUDA device"),
     "browser": (r"no browser: .+", "install chromium and chromedriver"),

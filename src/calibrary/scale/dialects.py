@@ -27,6 +27,8 @@ _RESERVED = frozenset((
     "using", "when", "where", "window", "with",
 ))  # fmt: skip
 
+_OPERATORS = frozenset(("and", "at", "between", "case", "collate", "in", "interval", "is", "like", "not", "or"))
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -64,9 +66,9 @@ class Dialect:
     def expression(self, given: str) -> str:
         """A column by its name, or an expression of columns as it is.
 
-        Words without any sign between them are a name (``true label``), unless one of them is a word of SQL.
+        Words without any sign between them are a name (``true label``), unless one of them is an operator.
         """
-        if _WORDS.match(given) and (" " not in given or not _RESERVED.intersection(given.lower().split())):
+        if _WORDS.match(given) and (" " not in given or not _OPERATORS.intersection(given.lower().split())):
             return self.column(given)
         return given
 
@@ -137,8 +139,8 @@ DIALECTS = {
         Dialect("duckdb", text=_doubled),
         Dialect(
             "postgres", "DOUBLE PRECISION", materialized="MATERIALIZED ", text=_of_postgres, cast_literals=True,
-            number_of_label="CASE CAST({label} AS TEXT) WHEN 'true' THEN 1 WHEN 'false' THEN 0 "
-            "ELSE CAST(SUBSTRING(CAST({label} AS TEXT) FROM '^[0-9.]+$') AS {double}) END",
+            number_of_label="CAST(CASE CAST({label} AS TEXT) WHEN 'true' THEN '1' WHEN 'false' THEN '0' "
+            "ELSE CAST({label} AS TEXT) END AS {double})",
         ),
         Dialect("redshift", "DOUBLE PRECISION", text=_by_code, cast_literals=True),
         Dialect("sqlite", materialized="MATERIALIZED ", text=_doubled),

@@ -120,7 +120,10 @@ def kind_of(value: Any) -> str | None:
 
 def one_kind(name: str, values: Iterable[Any], kind: str | None = None) -> str | None:
     """The kind that all values share, ``kind`` included; two kinds are refused."""
-    for value in values:
+    given = list(values)
+    # of each type one value, but of times all: they may have a zone or not
+    each = given if any(isinstance(v, datetime.datetime) for v in given) else {type(v): v for v in given}.values()
+    for value in each:
         found = kind_of(value)
         if found is not None and kind is not None and found != kind:
             raise ValueError(
@@ -133,7 +136,10 @@ def one_kind(name: str, values: Iterable[Any], kind: str | None = None) -> str |
 
 def in_order(keys: Iterable[Key]) -> Keys:
     """Keys in ascending order, missing values first."""
-    return tuple(sorted(keys, key=lambda key: [(v is not None, v) for v in key]))
+    found = list(keys)
+    if found and len(found[0]) == 1 and (None,) not in found:
+        return tuple(sorted(found))
+    return tuple(sorted(found, key=lambda key: [(v is not None, v) for v in key]))
 
 
 # -- numbers for keys -------------------------------------------------------------------------------
@@ -171,6 +177,16 @@ class KeyColumn:
         coded = _encoded(column, self.name, n, kept)
         return self._looked_up(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False)
 
+    def _of_new(self, values: list[Any]) -> Integers:
+        """The numbers of values that were not seen in this type before."""
+        forms = [canonical(value, self.name) for value in values]
+        self.kind = one_kind(self.name, forms, self.kind)
+        for value in forms:
+            if value not in self._number:
+                self._number[value] = len(self.values)
+                self.values.append(value)
+        return np.array([self._number[value] for value in forms], dtype=np.int64)
+
     def _looked_up(self, values: Any) -> Integers:
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -181,7 +197,7 @@ class KeyColumn:
         if len(new):
             unseen = values.take(pa.array(new))
             place[new] = len(known) + np.arange(len(new))
-            numbers = np.concatenate([numbers, [self.number(v) for v in _plain(unseen, self.name)]]).astype(np.int64)
+            numbers = np.concatenate([numbers, self._of_new(_plain(unseen, self.name))])
             self._seen[values.type] = (pa.concat_arrays([known, unseen]), numbers)
         found: Integers = numbers[place]
         return found

@@ -112,6 +112,7 @@ class _Text:
         self.dialect, self.grid, self.table = dialect, grid, table
         self.keys = [dialect.column(name) for name in by]
         self.kept = "".join(f"{name}, " for name in self.keys)
+        self.weighted = False
 
     def query(
         self,
@@ -128,6 +129,7 @@ class _Text:
             seen = self._top_label(label, prob, labels, pos_label)
         else:
             seen = self._binary(label, prob[0], labels, pos_label)
+        self.weighted = weight is not None
         copies = self._copies(None if weight is None else d.expression(weight))
         steps = [("cal_given", f"SELECT {self.kept}{seen}, {copies} AS cal_w FROM {self.table}"), *self._located()]
         chain = ",\n".join(f"{name} AS {d.materialized}(\n  {text}\n)" for name, text in steps)
@@ -272,7 +274,7 @@ class _Text:
                 "cal_found",
                 f"SELECT {kept}CASE WHEN cal_v IS NULL THEN NULL WHEN cal_r = 1 THEN {2 * grid.middle} - cal_left "
                 "ELSE cal_left END AS cell, CASE WHEN cal_v IS NULL THEN NULL ELSE cal_y END AS y, "
-                "CASE WHEN cal_v IS NULL THEN 1 ELSE cal_w END AS cal_n, "
+                f"{'CASE WHEN cal_v IS NULL THEN 1 ELSE cal_w END' if self.weighted else '1'} AS cal_n, "
                 f"{d.as_bigint('cal_h')} AS cal_high, "
                 f"{d.as_bigint(f'cal_q - cal_h * {d.number(2**14)}')} AS cal_low FROM cal_parted",
             ),

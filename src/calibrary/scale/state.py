@@ -228,18 +228,14 @@ class State(Saved, kind="cells", written=SavedCells):
         """Bring the rows that wait into the table."""
         if self._sums.empty:
             return
-        came = self._sums.take()
-        if self.key_names:
-            self._unite(came, self._ring.keys)
-        else:
-            self._table = together([self._table, came])
-
-    def _unite(self, came: CountTable, keys: Keys) -> None:
-        """Put sums by other numbers of keys among ours."""
+        if not self.key_names:
+            self._table = together([self._table, self._sums.take()])
+            return
+        keys = self._ring.keys
         both = in_order({*self._keys, *keys})
         number = {key: i for i, key in enumerate(both)}
         ours, theirs = (np.array([number[k] for k in each], dtype=np.int64) for each in (self._keys, keys))
-        table = together([_recoded(self._table, ours, self.grid), _recoded(came, theirs, self.grid)])
+        table = together([_recoded(self._table, ours, self.grid), self._sums.take(theirs)])
         self._table, self._keys = _with_rows(table, both, self.grid)
         self._ring = self._new_ring()
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import installed
+from calibrary.numerics import compiled
 from calibrary.numerics.cells import Grid
 from calibrary.scale.table import CountTable, Integers, added, products, together
 
@@ -85,13 +85,21 @@ class Sums:
         """Is there nothing to be taken?"""
         return not self._waiting and not self._runs and self._full is None and self._slots is None
 
-    def take(self) -> CountTable:
-        """Sums by code, (key * number of cells + cell) * 2 + label, of all rows that came; they are gone from here."""
+    def take(self, number: Integers | None = None) -> CountTable:
+        """Sums by code, (key * number of cells + cell) * 2 + label, of all rows that came; they are gone from here.
+
+        Key k gets the number ``number[k]``.
+        """
         self._fold()
-        self._settle()
-        found = together(self._runs)
-        self._runs = []
-        return found
+        parts = self._settled()
+        if number is not None:
+            parts = [self._renumbered(table, number) for table in parts]
+        return together([table if _ascends(table) else added(table.code, table.n, table.s) for table in parts])
+
+    def _renumbered(self, table: CountTable, number: Integers) -> CountTable:
+        each = 2 * self.grid.size
+        key = table.code // each
+        return CountTable(table.code + (number[key] - key) * each, table.n, table.s)
 
     def add(self, batch: Batch) -> None:
         """Take in checked rows."""
@@ -141,7 +149,7 @@ class Sums:
 
         size = n_keys * self._places
         if self._copies + copies > _MOST_COPIES or (self._full is not None and len(self._full) != size):
-            self._settle()
+            self._runs = self._settled()
         if self._full is None:
             self._full, self._packed = np.zeros((size, 2), dtype=np.int64), np.zeros(size, dtype=np.int64)
             self._copies = 0
@@ -165,8 +173,8 @@ class Sums:
         for spilled in self._slots.add(batch):
             self.add_table(spilled)
 
-    def _settle(self) -> None:
-        """Bring the full array and the slots into a table."""
+    def _settled(self) -> list[CountTable]:
+        """Everything as tables, those of the slots in no order; nothing is left here."""
         if self._full is not None:
             assert self._packed is not None
             place = np.flatnonzero((self._full[:, 0] != 0) | (self._packed != 0))
@@ -174,10 +182,9 @@ class Sums:
             n, s = self._full[place, 0] + (both >> 44), self._full[place, 1] + (both & ((1 << 44) - 1))
             self._full = self._packed = None
             self.add_table(added(self._code_at(place), n, s))
-        if self._slots is not None:
-            for table in self._slots.tables():
-                self.add_table(table)
-            self._slots = None
+        tables = self._runs if self._slots is None else [*self._runs, *self._slots.tables()]
+        self._runs, self._slots = [], None
+        return tables
 
     @property
     def _places(self) -> int:
@@ -218,7 +225,7 @@ class Slots:
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
-        self._slots = np.zeros((1 << 16, 2), dtype=np.int64)
+        self._slots = np.zeros((1 << 18, 2), dtype=np.int64)
         self._spill = np.empty((1 << 14, 3), dtype=np.int64)
         self._used = self._spilled = 0
 
@@ -240,17 +247,15 @@ class Slots:
             if self._spilled + 1024 > len(self._spill):
                 out.append(self._spills())
             else:
-                more = np.zeros((2 * len(self._slots), 2), dtype=np.int64)
+                times = 4 if len(self._slots) < 1 << 21 else 2
+                more = np.zeros((times * len(self._slots), 2), dtype=np.int64)
                 rehash(self._slots, more)
                 self._slots = more
 
     def tables(self) -> list[CountTable]:
-        """Everything, in two tables."""
-        filled = np.flatnonzero(self._slots[:, 1])
-        code, both = self._slots[filled, 0] - 1, self._slots[filled, 1]
-        order = np.argsort(code)
-        code, both = code[order], both[order]
-        return [CountTable(code, both >> 44, both & ((1 << 44) - 1)), self._spills()]
+        """Everything, in two tables, the first in no order."""
+        code, both = self._slots[self._slots[:, 1] != 0].T
+        return [CountTable(code - 1, both >> 44, both & ((1 << 44) - 1)), self._spills()]
 
     def _spills(self) -> CountTable:
         code, n, s = self._spill[: self._spilled].T
@@ -258,9 +263,13 @@ class Slots:
         return added(code.copy(), n.copy(), s.copy())
 
 
+def _ascends(table: CountTable) -> bool:
+    return bool((table.code[1:] > table.code[:-1]).all())
+
+
 def compiles(rows: int) -> bool:
     """Are there rows enough for compiled loops, and is there a compiler?"""
-    return rows >= COMPILED_FROM and installed("numba")
+    return rows >= COMPILED_FROM and compiled.available()
 
 
 def as_fixed(array: NDArray[T]) -> NDArray[T]:

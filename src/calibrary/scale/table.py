@@ -83,7 +83,7 @@ def added(code: Integers, n: Integers, s: NDArray[Any]) -> CountTable:
     if not len(code):
         return EMPTY
     if (code[1:] < code[:-1]).any():
-        order = np.argsort(code, kind="stable")  # takes little time where the codes come in a few ascending runs
+        order = order_of(code)
         code, n, s = code[order], n[order], s[order]
     start = np.flatnonzero(np.concatenate(([True], code[1:] != code[:-1])))
     if len(start) == len(code):
@@ -93,6 +93,18 @@ def added(code: Integers, n: Integers, s: NDArray[Any]) -> CountTable:
     if not _wide(s) and np.add.reduceat(s.astype(float), start).max() > _MOST:
         s = s.astype(object)
     return CountTable(code[start], np.add.reduceat(n, start), narrow(np.add.reduceat(s, start)))
+
+
+def order_of(code: Integers) -> Integers:
+    """The order in which codes ascend, equal ones as they came.
+
+    Where a code and a place fit one number together, these are sorted: several times faster than sorting places.
+    """
+    bits = len(code).bit_length()
+    if int(code.max()) >> (62 - bits):
+        return np.argsort(code, kind="stable")
+    both = np.sort((code << bits) | np.arange(len(code)))
+    return np.asarray(both & ((1 << bits) - 1))
 
 
 def products(w: Integers, position: Integers) -> NDArray[Any]:
