@@ -8,6 +8,7 @@ from scipy.special import expit, logit
 from scipy.stats import beta, binom
 
 import calibrary as cal
+from calibrary.inference.draw import lines
 from calibrary.inference.draw.lines import lines_of, own_bins, shifted_by_count
 from calibrary.inference.draw.population import population
 from calibrary.inference.draw.statistic import as_statistic, read_call
@@ -52,6 +53,26 @@ def test_a_line_of_truths_follows_the_bins_of_the_metric():
     assert own_bins(statistic_of("ece", y, c, n_bins=7)).n_bins == 7
     assert own_bins(statistic_of("ece", y, c, binning="sweep")) is None  # its bins are chosen by the labels
     assert own_bins(statistic_of("ecce_mad", y, c)) is None
+
+
+def test_gaps_are_evened_by_what_noise_explains_and_cleared_of_it():
+    share, noise = np.full(4, 0.25), np.full(4, 0.01)
+    gap = np.array([0.3, -0.1, 0.2, -0.2])  # their sizes spread by less than the noise: all of one size
+    np.testing.assert_allclose(lines._evened(gap, noise, share), np.sign(gap) * 0.2)
+    far = np.array([0.9, -0.1, 0.1, -0.1])
+    evened = lines._evened(far, noise, share)
+    assert 0.8 < evened[0] < 0.9
+    np.testing.assert_allclose(share @ np.abs(evened), share @ np.abs(far))
+    np.testing.assert_allclose(lines._clear(gap, noise, share), gap * (1.0 - noise / gap**2))
+    assert lines._clear(np.array([0.05, 0.0]), noise[:2], share[:2]).tolist() == [0.0, 0.0]
+
+
+def test_errors_of_few_classes_have_a_line_of_their_own():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(4), 200)
+    y = (p.cumsum(axis=1)[:, :-1] < rng.random(200)[:, None]).sum(axis=1)
+    names = [line.name for line in lines_of(statistic_of("ece", y, p, lens="class-wise"))]
+    assert names == ["gaps", "own bins", "clear gaps", "logistic"]
 
 
 @pytest.mark.parametrize("n", [800, 3000])

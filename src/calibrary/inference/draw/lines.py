@@ -1,9 +1,10 @@
 """Lines of truths from "calibrated" to "as the data show", on which an interval is found by inverting a test.
 
 A truth is what the labels would have been drawn from: one probability for each prediction, or one row of them. At t = 0
-it is the prediction itself, at t = 1 what the data show, as seen along one of three directions: the gaps of equal-mass
-bins, which follow any shape coarsely, the gaps of the metric's own bins, which follow what alternates from bin to bin,
-and a logistic map, which follows the usual shapes finely.
+it is the prediction itself, at t = 1 what the data show, as seen along a few directions: the gaps of equal-mass bins,
+which follow any shape coarsely, the gaps of the metric's own bins, which follow what alternates from bin to bin, and a
+logistic map, which follows the usual shapes finely. Of several columns (class-wise, or the whole row of probabilities)
+also the gaps that noise does not explain, which follow errors of few classes.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ def directions(view: Predictions, total: float, own: Grouping | None = None) -> 
     n_bins = max(1, min(_BINS, int(np.sqrt(total))))
     found = [("gaps", _gaps(view, EqualMass(n_bins)))]
     if own is not None:
-        found.append(("own bins", _gaps(view, own, evened=True)))
-        if np.array_equal(found[0][1], found[1][1]):
-            found.pop()
+        found.append(("own bins", _gaps(view, own, _evened)))
+    if not view.binary:
+        found.append(("clear gaps", _gaps(view, EqualMass(n_bins), _clear)))
     logistic = _logistic(view)
     if logistic is not None:
         found.append(("logistic", logistic))
@@ -211,31 +212,53 @@ def _shift(odds: Array, n: Array, seen: float, tail: float, more: bool) -> float
 # -- directions -------------------------------------------------------------------------------------
 
 
-def _gaps(view: Predictions, bins: Grouping, evened: bool = False) -> Array:
+#: From the gaps of bins, the variance that noise gives them, and the bins' shares of the rows: other gaps.
+Reshaped = Callable[[Array, Array, Array], Array]
+
+
+def _as_seen(gap: Array, noise: Array, share: Array) -> Array:
+    return gap
+
+
+def _evened(gap: Array, noise: Array, share: Array) -> Array:
+    """Sizes drawn to their mean by the share of their spread that noise explains.
+
+    Noise makes gaps of one size unequal, and unequal gaps read higher on new labels than equal ones of the same mean:
+    without this the upper end of waves is too low.
+    """
+    middle = float(share @ np.abs(gap))
+    spread = float(share @ (np.abs(gap) - middle) ** 2)
+    kept = max(0.0, 1.0 - float(share @ noise) / spread) if spread > 0.0 else 1.0
+    result: Array = np.sign(gap) * (middle + kept * (np.abs(gap) - middle))
+    return result
+
+
+def _clear(gap: Array, noise: Array, share: Array) -> Array:
+    """Each gap less what noise explains of it: what is left lies in few bins, as errors of one class among many do.
+
+    The same error in few bins reads higher on new labels than spread over all: without this the lower end is too high.
+    """
+    result: Array = gap * np.maximum(0.0, 1.0 - noise / np.where(gap == 0.0, 1.0, gap) ** 2)
+    return result
+
+
+def _gaps(view: Predictions, bins: Grouping, reshaped: Reshaped = _as_seen) -> Array:
     """What happened minus what was predicted, on average over the row's bin; for each column."""
     if view.binary:
-        return _binned_gap(view.y.astype(np.float64), view.c, view, bins, evened)
-    columns = [_binned_gap((view.y == k).astype(np.float64), view.p[:, k], view, bins, evened) for k in range(view.k)]
+        return _binned_gap(view.y.astype(np.float64), view.c, view, bins, reshaped)
+    columns = [_binned_gap((view.y == k).astype(np.float64), view.p[:, k], view, bins, reshaped) for k in range(view.k)]
     return np.column_stack(columns)
 
 
-def _binned_gap(outcome: Array, c: Array, view: Predictions, bins: Grouping, evened: bool) -> Array:
+def _binned_gap(outcome: Array, c: Array, view: Predictions, bins: Grouping, reshaped: Reshaped) -> Array:
     column = Predictions(outcome.astype(np.intp), np.ascontiguousarray(c), view.w)
     index = bins.groups(column).index
     weight = column.weight
     size = np.bincount(index, weights=weight)
-    size = np.where(size > 0.0, size, 1.0)
-    gap = np.bincount(index, weights=weight * (outcome - c)) / size
-    if evened:
-        # noise makes gaps of one size unequal, and unequal gaps read higher than equal ones of the same mean: sizes are
-        # drawn to their mean by the share of their spread that noise explains
-        share = size / size.sum()
-        noise = np.bincount(index, weights=weight * c * (1.0 - c)) / size**2
-        middle = float(share @ np.abs(gap))
-        spread = float(share @ (np.abs(gap) - middle) ** 2)
-        kept = max(0.0, 1.0 - float(share @ noise) / spread) if spread > 0.0 else 1.0
-        gap = np.sign(gap) * (middle + kept * (np.abs(gap) - middle))
-    return gap[index]
+    some = np.where(size > 0.0, size, 1.0)
+    gap = np.bincount(index, weights=weight * (outcome - c)) / some
+    noise = np.bincount(index, weights=weight * c * (1.0 - c)) / some**2
+    return reshaped(gap, noise, size / size.sum())[index]
 
 
 def _logistic(view: Predictions) -> Array | None:
