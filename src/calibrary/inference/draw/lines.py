@@ -68,11 +68,11 @@ def directions(view: Predictions, total: float, own: Grouping | None = None) -> 
     ``own`` are the bins of the metric, if it has any that do not depend on the labels.
     """
     n_bins = max(1, min(_BINS, int(np.sqrt(total))))
-    found = [("gaps", _gaps(view, EqualMass(n_bins)))]
+    found = [("gaps", _gaps(view, total, EqualMass(n_bins)))]
     if own is not None:
-        found.append(("own bins", _gaps(view, own, _evened)))
+        found.append(("own bins", _gaps(view, total, own, _evened)))
     if not view.binary:
-        found.append(("clear gaps", _gaps(view, EqualMass(n_bins), _clear)))
+        found.append(("clear gaps", _gaps(view, total, EqualMass(n_bins), _clear)))
     logistic = _logistic(view)
     if logistic is not None:
         found.append(("logistic", logistic))
@@ -242,18 +242,22 @@ def _clear(gap: Array, noise: Array, share: Array) -> Array:
     return result
 
 
-def _gaps(view: Predictions, bins: Grouping, reshaped: Reshaped = _as_seen) -> Array:
-    """What happened minus what was predicted, on average over the row's bin; for each column."""
+def _gaps(view: Predictions, total: float, bins: Grouping, reshaped: Reshaped = _as_seen) -> Array:
+    """What happened minus what was predicted, on average over the row's bin; for each column.
+
+    The weights stand for ``total`` rows, which says how large the noise is.
+    """
     if view.binary:
-        return _binned_gap(view.y.astype(np.float64), view.c, view, bins, reshaped)
-    columns = [_binned_gap((view.y == k).astype(np.float64), view.p[:, k], view, bins, reshaped) for k in range(view.k)]
+        return _binned_gap(view.y.astype(np.float64), view.c, view, total, bins, reshaped)
+    outcomes = ((view.y == k).astype(np.float64) for k in range(view.k))
+    columns = [_binned_gap(y, view.p[:, k], view, total, bins, reshaped) for k, y in enumerate(outcomes)]
     return np.column_stack(columns)
 
 
-def _binned_gap(outcome: Array, c: Array, view: Predictions, bins: Grouping, reshaped: Reshaped) -> Array:
+def _binned_gap(outcome: Array, c: Array, view: Predictions, total: float, bins: Grouping, reshaped: Reshaped) -> Array:
     column = Predictions(outcome.astype(np.intp), np.ascontiguousarray(c), view.w)
     index = bins.groups(column).index
-    weight = column.weight
+    weight = column.weight * (total / view.total)
     size = np.bincount(index, weights=weight)
     some = np.where(size > 0.0, size, 1.0)
     gap = np.bincount(index, weights=weight * (outcome - c)) / some
