@@ -17,7 +17,7 @@ COMMON := $(shell find tests -name test_every_metric.py)
 TORCH_TESTS := $(filter-out $(COMMON),$(shell grep -rlE 'importorskip..(torch|calibrary.losses)' tests))
 
 .PHONY: help demo test test-quick test-torch test-plain fuzz engines lint oldest bench study tutorials integrations docs wheel \
-  release-check clean
+  release-check claims clean
 
 help:
 	@echo "make demo          evaluate the embedded data and write demo/report.html"
@@ -35,6 +35,7 @@ help:
 	@echo "make wheel         build the archives, install them in empty environments, use them"
 	@echo "make bench         compare with other packages and write benchmarks/RESULTS.md"
 	@echo "make study         run the study of all metrics (goes on where it stopped) and store its result"
+	@echo "make claims        hold every sentence to the truth on a thousand simulated data sets, about ten minutes"
 	@echo "make release-check everything that is too long for each change; run it before a release"
 
 $(BIN)/python:
@@ -143,8 +144,11 @@ wheel:
 	$(VENV)-wheel/bin/python scripts/check_wheel.py
 
 # One target after the other, also with make -j: they share the cores.
+claims: $(VENV)/.test
+	$(PYTEST) CALIBRARY_CLAIMS=1000 $(BIN)/python -m pytest -q tests/reporting/test_claims.py
+
 release-check:
-	@set -e; for target in demo test lint oldest test-plain docs test-torch engines integrations fuzz tutorials wheel; do \
+	@set -e; for target in demo test claims lint oldest test-plain docs test-torch engines integrations fuzz tutorials wheel; do \
 	  started=$$(date +%s); echo "== make $$target"; $(MAKE) --no-print-directory $$target; \
 	  echo "== make $$target: ok in $$(($$(date +%s) - started)) s"; done
 	@echo "ready: tag the version (CONTRIBUTING.md, Releasing)"

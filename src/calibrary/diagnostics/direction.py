@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.claims import Claim
 from calibrary.base.errors import whole
 from calibrary.base.numbers import number, pvalue
 from calibrary.data.checks import Array
@@ -59,6 +60,14 @@ class ConfidenceDirection(Result):
             f"confident make {number(self.over)} and bins that are not confident enough {number(self.under)} of an ECE "
             f"of {number(self.ece)}"
         )
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What the sentence states, each with its rule."""
+        found = {"over-confident": ("over",), "under-confident": ("under",), "mixed": ("over", "under")}
+        evidence = (f"{way}-confident somewhere" for way in found.get(self.finding, ()))
+        parts = {"over": self.over, "under": self.under, "whole": self.ece}
+        return (*(Claim(self.sentence, rule) for rule in evidence), Claim(self.sentence, "parts add up", **parts))
 
     def __str__(self) -> str:
         return self.sentence

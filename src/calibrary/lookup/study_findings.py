@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.claims import Claim
 from calibrary.base.numbers import counted, number, percent
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
 
@@ -92,6 +93,14 @@ class Finding:
         if found:
             said.append(f"this metric {' and '.join(found)}")
         return "; ".join(said)
+
+
+def claims(metric: str, n: int, n_classes: int = 2) -> tuple[Claim, ...]:
+    """What the sentence about a metric states of calibrated models, with the range that it must lie in."""
+    found = finding(metric, n, n_classes)
+    if found.reads is None:
+        return ()
+    return (Claim(found.sentence, "in its range", value=found.reads, range=ENTRIES[metric].range),)
 
 
 def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:

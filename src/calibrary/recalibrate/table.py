@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.claims import Claim
 from calibrary.base.errors import suggest
 from calibrary.base.numbers import number
 from calibrary.base.text import capital, html_table
@@ -110,6 +111,11 @@ class RecalibrationGain:
         """The advice in words."""
         row = self.best if self.advice is None else self[self.advice]
         return self.advice_words(row, "ECE", self.ece_before, row.ece, row.ece_calibrated)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What the sentence states: nothing where nothing is to be gained."""
+        return () if self.advice is None else (Claim(self.sentence, "recalibration helps", map=self.advice),)
 
     def advice_words(self, row: MapGain, metric: str, before: float, after: float, calibrated: float) -> str:
         """The advice with an error of the reader's choice: its value before and after, and what chance leaves of it."""

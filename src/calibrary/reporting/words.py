@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from calibrary.base.claims import Claim
 from calibrary.base.errors import heard
 from calibrary.base.numbers import ends, number, percent, pvalue
 from calibrary.base.text import capital
@@ -109,6 +111,18 @@ class Answer:
 
     headline: str
     statements: tuple[str, ...]
+    claims: tuple[Claim, ...] = ()
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range of confidence that errs beyond chance: its ends and cases, what was stated there and what happened."""
+
+    low: float
+    high: float
+    count: float
+    confidence: float
+    label: float
 
 
 def answer(
@@ -121,12 +135,40 @@ def answer(
     look = _look(data, question)
     alpha = alpha_of(question.confidence_level)
     way, spread = direction(look, decision, alpha, table), spread_of(look, decision, alpha, table)
-    worst = where(look, question, alpha)
+    ranges = ranges_beyond(look, question, alpha)
+    worst = [_range(each, look) for each in ranges]
+    both = both_ways(look, question, decision)
     sure = doubt(deciding(table, "spiegelhalter"))
     return Answer(
         headline(row, decision, look, way, spread, worst, question.confidence_level, sure),
-        statements(row, decision, look, way, spread, worst, alpha, both_ways(look, question, decision)),
+        statements(row, decision, look, way, spread, worst, alpha, both),
+        tuple(_claims(row, decision, look, way, spread, ranges, both, alpha)),
     )
+
+
+def _claims(
+    row: Row, decision: Decision | None, look: Look, way: Direction, spread: Spread | None, ranges: list[Range],
+    both: str, alpha: float,
+) -> Iterator[Claim]:  # fmt: skip
+    """What the paragraph and the sentences below it state, each with its rule."""
+    if decision is not None and decision.rejected:
+        yield Claim(decision.calibrated, "miscalibrated")
+    if way.clear:
+        yield Claim(way.words, "direction", gap=way.gap)
+    if both:
+        yield Claim(both, "both ways")
+    if spread is not None and spread.clear:
+        yield Claim(spread.words, "spread", slope=spread.slope)
+    # where the decision finds no evidence a range is told "by itself", which is a claim all the same
+    for each in ranges if decision is None or decision.rejected else ranges[:1]:
+        yield Claim(_range(each, look), "where", **vars(each))
+    if look.classes is not None and len(look.classes.names) >= 3:
+        off, expected, occurred = _off(look, alpha, decision)
+        for k in np.flatnonzero(off):
+            told = f"{look.classes.names[k]} expected {percent(expected[k])}, occurred {percent(occurred[k])}"
+            yield Claim(told, "class", index=int(k), expected=float(expected[k]), occurred=float(occurred[k]))
+    if leaves_out_ideal(row) and catalogue[row.id].judges:
+        yield Claim(size(row, decision, 1.0 - alpha), "interval beyond the perfect value")
 
 
 # -- the paragraph -----------------------------------------------------------------------------------
@@ -335,6 +377,11 @@ def spread_of(
 
 
 def where(look: Look, question: Question, alpha: float = 0.05) -> list[str]:
+    """The confidence ranges that err by more than chance, in words."""
+    return [_range(each, look) for each in ranges_beyond(look, question, alpha)]
+
+
+def ranges_beyond(look: Look, question: Question, alpha: float = 0.05) -> list[Range]:
     """The confidence ranges that err by more than chance, worst contribution first; one bound for all of them."""
     bins = group(look.view, "width", n_bins=question.options.get("n_bins", 15))
     assert bins.lower is not None
@@ -343,7 +390,8 @@ def where(look: Look, question: Question, alpha: float = 0.05) -> list[str]:
     beyond, count, confidence, label = beyond_chance(look, member, alpha, question.rng)
     ranked = np.argsort(-np.abs(label - confidence) * count, kind="stable")
     named = [b for b in ranked if beyond[b] and count[b] >= LEAST_CASES][:_MOST_NAMED]
-    return [_range(bins.lower[b], bins.upper[b], count[b], confidence[b], label[b], look) for b in named]
+    found = (bins.lower, bins.upper, count, confidence, label)
+    return [Range(*(float(each[b]) for each in found)) for b in named]
 
 
 def classes(look: Look, alpha: float = 0.05, decision: Decision | None = None) -> list[str]:
@@ -410,12 +458,12 @@ def _worst_class(decision: Decision, look: Look) -> tuple[str, float, float]:
     return decision.worst_class, look.classes.expected[k] / look.total, look.classes.occurred[k] / look.total
 
 
-def _range(low: float, high: float, count: float, confidence: float, label: float, look: Look) -> str:
-    n = f"{count:,.0f} {nouns(look.lens).cases}"
-    place = f"between {low:.2g} and {high:.2g} ({n}, {percent(confidence)}"
+def _range(found: Range, look: Look) -> str:
+    n = f"{found.count:,.0f} {nouns(look.lens).cases}"
+    place = f"between {found.low:.2g} and {found.high:.2g} ({n}, {percent(found.confidence)}"
     if look.lens in _NOUNS:
-        return f"{place} sure) {percent(label)} were right"
-    return f"{place} predicted) it happened {percent(label)} of the time"
+        return f"{place} sure) {percent(found.label)} were right"
+    return f"{place} predicted) it happened {percent(found.label)} of the time"
 
 
 def _means(look: Look) -> str:
