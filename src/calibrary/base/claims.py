@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RULES", "Claim", "Rule", "KnownTruth", "holds"]
+__all__ = ["RULES", "Claim", "KnownTruth", "Rule", "holds"]
 
 Array = NDArray[np.float64]
 
