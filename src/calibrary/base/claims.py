@@ -59,7 +59,9 @@ class KnownTruth:
     def calibrated(self) -> bool:
         """Is every stated probability the true one, in the view and for every class?"""
         same = bool(np.allclose(self.c, self.q, atol=1e-12))
-        return same and (self.stated is None or bool(np.allclose(self.stated, self.true, atol=1e-12)))
+        if self.stated is None or self.true is None:
+            return same
+        return same and bool(np.allclose(self.stated, self.true, atol=1e-12))
 
     @property
     def slope(self) -> float:
