@@ -40,6 +40,10 @@ LEAST_IN_BIN = 5
 #: Bins by which l is chosen for a metric that has none.
 _USUAL_BINS = 10
 _AT_ONCE = 2_000_000
+#: A judge whose squared t is not above this counts as worthless: its weight would be noise.
+_FORGONE = 2.0
+#: Disagreements of judge and humans that are added to those seen: few labels may show few of them by chance.
+_ADDED = 2.0
 
 
 @dataclass(frozen=True)
@@ -244,7 +248,13 @@ def _best(human: Array, judge: Array, bin: Any, weight: Array) -> float:
         return float(v @ product - means[a] @ squares[b] - means[b] @ squares[a] + means[a] @ means[b])
 
     covariance, variance = together(0, 1, human * judge), together(1, 1, judge**2)
-    return 0.0 if variance <= 0.0 else float(np.clip(covariance / variance, 0.0, 1.0))
+    own = together(0, 0, human**2)
+    if variance <= 0.0 or own <= 0.0 or covariance <= 0.0:
+        return 0.0
+    explained = min(covariance**2 / (variance * own), 1.0)
+    strength = explained / max(1.0 - explained, 1e-12) / float(np.sum(w**2))  # the squared t of the judge
+    shrunk = max(0.0, 1.0 - _FORGONE / strength) if strength > 0.0 else 0.0
+    return float(np.clip(shrunk * covariance / variance, 0.0, 1.0))
 
 
 def _alone(rows: JudgedRows, human: Array) -> _Tuned:
@@ -445,11 +455,12 @@ def _mean_of_losses(entry: Entry, rows: JudgedRows, options: dict[str, Any], alp
     judge = zero + rows.judge * (one - zero)
     bin = np.zeros(rows.n, dtype=np.intp)
     both, alone = _tuned(rows, human, judge, bin, seed), _alone(rows, human)
-    quantile = float(scipy.special.stdtrit(rows.n_labels - 1, 1.0 - alpha / 2.0))
+    wide, narrow = (_half_width(rows, tuned, one - zero, alpha) for tuned in (alone, both))
+    if narrow >= wide:  # the humans alone say more
+        both, narrow = alone, wide
     told = {}
-    for name, tuned in (("both", both), ("alone", alone)):
+    for name, tuned, half in (("both", both, narrow), ("alone", alone, wide)):
         estimate = float(np.mean(tuned.own + tuned.shared))
-        half = quantile * _standard_error(rows, tuned)
         told[name] = (estimate, estimate - half, estimate + half)
     return {
         "estimate": told["both"][0], "low": told["both"][1], "high": told["both"][2], "pvalue": math.nan,
@@ -459,17 +470,26 @@ def _mean_of_losses(entry: Entry, rows: JudgedRows, options: dict[str, Any], alp
     }  # fmt: skip
 
 
-def _standard_error(rows: JudgedRows, tuned: _Tuned) -> float:
-    """Of a mean of the contributions, centered as the signs are."""
+def _half_width(rows: JudgedRows, tuned: _Tuned, apart: Array, alpha: float) -> float:
+    """Of a mean of the contributions; ``apart`` is how far the losses of the two labels lie apart in each row.
+
+    Each labelled row is divided by what its own share of the mean leaves, and few large contributions have few degrees
+    of freedom.
+    """
     labelled = rows.labelled
+    share = rows.weight / rows.n_labels
     mean = float(tuned.own.sum() / rows.n)
-    own = tuned.own - rows.weight * rows.n / rows.n_labels * mean
+    own = np.where(labelled, (tuned.own - share * rows.n * mean) / (1.0 - share), 0.0)
     if rows.known:
         shared = tuned.shared - tuned.shared.mean()
     else:
         middle = [tuned.shared[part].mean() if part.any() else 0.0 for part in (labelled, ~labelled)]
         shared = tuned.shared - np.where(labelled, *middle)
-    return float(np.sqrt(np.sum((own + shared) ** 2) * rows.n_labels / (rows.n_labels - 1.0)) / rows.n)
+    unseen = _ADDED * tuned.tuning**2 * float(np.mean((rows.n * share * apart)[labelled] ** 2))
+    square = (own + shared) ** 2
+    freedom = max(float(square.sum() ** 2 / np.sum(square**2)), 1.0)  # after Welch and Satterthwaite
+    quantile = float(scipy.special.stdtrit(freedom, 1.0 - alpha / 2.0))
+    return quantile * float(np.sqrt(square.sum() + unseen)) / rows.n
 
 
 # -- the judge itself, and words ----------------------------------------------------------------------

@@ -112,7 +112,7 @@ def coin_signs(n: int, n_resamples: int, rng: Any, at_once: int = 1) -> Iterator
     """A random sign for each of n rows."""
     source = generator(rng, "coins")
     for size in batches(n_resamples, at_once):
-        yield 2.0 * source.integers(0, 2, (size, n), dtype=np.int8) - 1.0
+        yield 2.0 * source.integers(0, 2, (size, n), dtype=np.int8).astype(np.float64) - 1.0
 
 
 def row_counts(copies: Counts, size: int, source: np.random.Generator) -> Counts:
