@@ -4,7 +4,7 @@
 
 ``benchmarks/fuzz_doors.json`` keeps, for each kind, the next seed, the counts of every outcome and each violation with
 its seed, so that a run goes on where the last one ended. It fails while a violation is open. The goals are 10^5 saved
-files, 2*10^4 tables and 2,000 pages in a browser.
+files, 2*10^4 tables (two for each case) and 2,000 pages in a browser.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
 import calibrary as cal  # noqa: E402
 import doors  # noqa: E402
@@ -29,7 +29,7 @@ FILE = ROOT / "benchmarks" / "fuzz_doors.json"
 GOALS = {
     "saved": 100_000,
     "state": 5_000,
-    "table": 20_000,
+    "table": 10_000,
     "sql": 5_000,
     "command": 2_000,
     "threads": 500,
@@ -121,12 +121,53 @@ def run(kind: str, until: float, goal: int) -> int:
     return len(mine["violations"])
 
 
+#: What each kind draws, and what must be true of every case.
+ABOUT = {
+    "saved": ("saved reports, maps and studies with changed JSON, without a digest, with the old or a new one",
+              "one sentence that names the file, or a page of our elements, a map within [0, 1], a study"),
+    "state": ("saved states with other facts, columns and bytes", "one sentence, or a Brier score within [0, 1]"),
+    "table": ("one table as two files of CSV, TSV, JSON, Parquet, Arrow, NPZ or Excel, cells and bytes changed",
+              "one sentence, or a number; two formats of one unchanged table give the same number"),
+    "sql": ("names of keys and labels", "one sentence, or text that SQLite runs and that counts every row once"),
+    "command": ("command lines of any words", "status 0 or 2 (1 for gates), never a traceback"),
+    "threads": ("public functions drawn at random, in four threads",
+                "the answers of one thread; filters, rcParams, environment, seeds and handlers as before"),
+    "page": ("changed reports that are accepted, as pages and in a notebook, opened in Chromium",
+             "no script but ours by its hash, no request, no handler, the verdict's text is seen unchanged"),
+}  # fmt: skip
+
+
+def write_page() -> None:
+    """The second half of ATTACKS.md: kinds and counts, and single attacks."""
+    import attacks
+
+    import forty
+
+    lines = ["", "Made with `python benchmarks/fuzz_doors.py --page`; `tests/doors.py` draws the cases.", ""]
+    lines += ["| kind | what is drawn | what must be true | cases | refused in a sentence | open |"]
+    lines += ["| --- | --- | --- | --- | --- | --- |"]
+    for kind, found in kept()["kinds"].items():
+        refused = sum(count for name, count in found["outcomes"].items() if "sentence" in name or "status 2" in name)
+        what, must = ABOUT[kind]
+        lines.append(f"| {kind} | {what} | {must} | {found['seed']:,} | {refused:,} | {len(found['violations'])} |")
+    mended = sum(found["mended"] for found in kept()["kinds"].values())
+    lines += ["", f"{mended} cases showed a fault once and are mended.", "", "### Single attacks", ""]
+    lines += [f"{len(forty.ATTACKS)} attacks (`tests/forty.py`), each held by `tests/project/test_attacks.py`:", ""]
+    page = ROOT / "benchmarks" / "ATTACKS.md"
+    before = page.read_text().partition(attacks.DOORS)[0]
+    page.write_text(before + attacks.DOORS + "\n".join(lines) + "\n" + forty.table() + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--page", action="store_true", help="write the counts into ATTACKS.md and stop")
     parser.add_argument("--kind", choices=list(GOALS), action="append")
     parser.add_argument("--minutes", type=float, default=10.0, help="for each kind")
     parser.add_argument("--more", type=int, default=0, help="so many cases beyond the goal")
     arguments = parser.parse_args()
+    if arguments.page:
+        write_page()
+        return
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)) if arguments.kind != ["page"] else None
     kinds = arguments.kind or [kind for kind in GOALS if kind != "page"]
     open_ = sum(run(kind, time.time() + 60.0 * arguments.minutes, GOALS[kind] + arguments.more) for kind in kinds)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import bounded, one_of
 from calibrary.data.lens import Lens, lens_name
 
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
@@ -48,6 +48,8 @@ class Question:
 
     def __post_init__(self) -> None:
         one_of("weight_type", self.weight_type, ("frequency", "importance"))
+        if isinstance(self.n_resamples, int):
+            bounded("n_resamples", self.n_resamples)
 
     def changed(self, **changes: Any) -> Question:
         """The same question but for these settings."""

@@ -162,6 +162,17 @@ def whole(argument: str, value: Any, least: int = 1) -> int:
     return value.__index__()
 
 
+#: Draws of an interval or a test: a million of them tell a p-value of one in a million.
+MOST_DRAWS = 1_000_000
+
+
+def bounded(argument: str, value: int, most: int = MOST_DRAWS) -> int:
+    """The number, refused where the work or the memory for it would have no end."""
+    if value > most:
+        raise ValueError(f"{argument}={in_sentence(value)} is too large: at most {most:,} is possible")
+    return value
+
+
 def one_of(argument: str, value: object, choices: Collection[str]) -> None:
     """Refuse an option value that is not among the choices."""
     if not isinstance(value, str) or value not in choices:

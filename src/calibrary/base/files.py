@@ -65,6 +65,8 @@ def write_atomically(path: str | Path, content: bytes) -> None:
 def _place(path: Path) -> Path:
     """Where the bytes go: what a link points to, in a folder that exists."""
     place = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if place.is_symlink():
+        raise ValueError(f"{path} is a link that leads round to itself: name a file")
     if not place.parent.is_dir():
         raise ValueError(f"{path}: the folder {place.parent} does not exist")
     if place.is_dir():

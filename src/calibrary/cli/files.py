@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import extra, suggest
 from calibrary.base.text import LONGEST_SENTENCE, plain
+from calibrary.cli.arrow_sizes import unpacked_sizes
 
 Columns = dict[str, NDArray[Any]]
 
@@ -36,6 +37,8 @@ MOST_BYTES = 1 << 30
 _LARGEST_EXACT = 1 << 53
 #: Cells of a spreadsheet: a small file can claim the last column in every row.
 _MOST_CELLS = 20_000_000
+#: The text of a spreadsheet: as cells it takes ten times as much memory.
+_MOST_SHEET = 1 << 28
 #: Up to this many bytes Arrow reads a file on the calling thread: its own threads may outlive a short program.
 _SMALL_FILE = 32 << 20
 #: Rows of a JSON file that are looked at to learn the names of its columns.
@@ -177,6 +180,8 @@ def _require_file(path: Path) -> None:
         there = path.exists()
     except OSError as error:  # a name that is too long
         raise InputError(f"{str(path)[:60]}... cannot be read: {(error.strerror or str(error)).lower()}") from error
+    if not there and path.is_symlink():
+        raise InputError(f"{path} is a link that leads to no file, or round to itself: name the file")
     if not there:
         near = suggest(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else ""
         hint = f": {near}" if near.startswith("did you mean") else ""
@@ -368,10 +373,33 @@ def _open_parquet(name: str, content: Path | bytes) -> FileTable:
 
     def read(wanted: Sequence[str]) -> Columns:
         with _as_arrow(content) as file:
-            table = pq.ParquetFile(file).read(columns=list(wanted), use_threads=_is_large(content))
+            opened = pq.ParquetFile(file)
+            if not _is_large(content):
+                _refuse_unpacked(name, _parquet_bytes(opened.metadata, wanted))
+            table = opened.read(columns=list(wanted), use_threads=_is_large(content))
         return _from_arrow(table, wanted, name)
 
     return FileTable(name, names, read)
+
+
+def _parquet_bytes(metadata: Any, wanted: Sequence[str]) -> int:
+    """What the columns take in memory: as the file says, but at least eight bytes for each value."""
+    size = 0
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
+        for j in range(group.num_columns):
+            column = group.column(j)
+            if column.path_in_schema.partition(".")[0] in wanted:
+                size += max(column.total_uncompressed_size, 8 * group.num_rows)
+    return size
+
+
+def _refuse_unpacked(name: str, size: int) -> None:
+    if size > MOST_BYTES:
+        raise InputError(
+            f"{name} unpacks to more than {_size(MOST_BYTES)} though it is small: count its rows with calibrary scan, "
+            "or save it without compression"
+        )
 
 
 def _open_arrow(name: str, content: Path | bytes) -> FileTable:
@@ -387,15 +415,13 @@ def _open_arrow(name: str, content: Path | bytes) -> FileTable:
         names = tuple(opened(file).schema.names)
 
     def read(wanted: Sequence[str]) -> Columns:
-        # only these columns are unpacked, one batch after the other: a small file can unpack to gigabytes
+        # a small file can unpack to gigabytes: only these columns are unpacked, and nothing before its size is known
         options = pa.ipc.IpcReadOptions(included_fields=[names.index(column) for column in wanted], use_threads=False)
+        if not _is_large(content):
+            with _as_arrow(content) as file:
+                _refuse_unpacked(name, sum(unpacked_sizes(file)))
         with _as_arrow(content) as file:
-            batches, size = [], 0
-            for batch in _batches(opened(file, options=options)):
-                size += batch.nbytes
-                if size > MOST_BYTES and not _is_large(content):
-                    raise InputError(f"{name} unpacks to more than {_size(MOST_BYTES)}: save it without compression")
-                batches.append(batch)
+            batches = list(_batches(opened(file, options=options)))
             schema = batches[0].schema if batches else pa.schema([(column, pa.null()) for column in wanted])
             return _from_arrow(pa.Table.from_batches(batches, schema), wanted, name)
 
@@ -659,8 +685,8 @@ def _open_excel(name: str, content: Path | bytes) -> FileTable:
             raise InputError(f"{name} is not an Excel file (.xlsx): save it as .xlsx or .csv")
         file.seek(0)
         with zipfile.ZipFile(file) as packed:
-            if sum(info.file_size for info in packed.infolist()) > MOST_BYTES:
-                raise InputError(f"{name} unpacks to more than {_size(MOST_BYTES)}: save it as .csv or Parquet")
+            if sum(info.file_size for info in packed.infolist()) > _MOST_SHEET:
+                raise InputError(f"{name} unpacks to more than {_size(_MOST_SHEET)}: save it as .csv or Parquet")
         file.seek(0)
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         sheet = book.worksheets[0]

@@ -57,6 +57,11 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         return values
     if isinstance(values, np.ndarray):
         return _unmasked(values, name)
+    if hasattr(values, "tocoo") or getattr(values, "is_sparse", False):
+        dense = "to_dense" if hasattr(values, "to_dense") else "toarray"
+        raise ValueError(
+            f"{name} is sparse, and its zeros count here too: pass the dense array ({name}.{dense}) instead"
+        )
     try:
         if hasattr(values, "detach"):
             values = values.detach()

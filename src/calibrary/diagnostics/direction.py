@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.claims import Claim
-from calibrary.base.errors import whole
+from calibrary.base.errors import bounded, whole
 from calibrary.base.numbers import number, pvalue
 from calibrary.data.checks import Array
 from calibrary.data.views import Views
@@ -112,7 +112,7 @@ def confidence_direction(
     view = only_view(views, "a direction")
     groups = group(view, **options)
     over, under = _parts(groups, groups.residual[None])
-    draws = whole("n_resamples", n_resamples)
+    draws = bounded("n_resamples", whole("n_resamples", n_resamples))
     drawn = (_redrawn_by_bins if view.n > _MANY_ROWS else _redrawn)(groups, draws, rng)
     null_over, null_under = _parts(groups, drawn)
     over_p, under_p = (

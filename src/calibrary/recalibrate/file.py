@@ -110,8 +110,11 @@ def _fitted(given: dict[str, Any], n_classes: int) -> FittedMap:
     fitted = FittedMap(given["kind"], map, float(given["end"]), float(given["limit"]))
     grid = np.linspace(0.0, 1.0, 21)
     probe = grid if n_classes == 2 else np.column_stack([grid] + [(1.0 - grid) / (n_classes - 1)] * (n_classes - 1))
-    with np.errstate(all="ignore"):
-        result = fitted(probe)
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="ignore", under="ignore"):
+            result = fitted(probe)
+    except FloatingPointError:
+        result = np.full(1, np.nan)
     if not np.isfinite(result).all():
         raise ValueError(f"{given['kind']} with these numbers gives no probabilities")
     return fitted

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array
 from calibrary.grouping.edges import Intervals
 from calibrary.maps.base import CalibrationMap
@@ -45,7 +46,7 @@ def map_of(word: str, numbers: Any, n_classes: int) -> Any:
         whole.n_classes_ = n_classes
         return _ready(whole)
     if not isinstance(numbers, dict):
-        raise ValueError(f"numbers must hold the map's numbers by name, not {type(numbers).__name__}")
+        raise ValueError(f"numbers must hold the map's numbers by name, not {in_sentence(numbers, 40)}")
     made = _ready(_KEPT[word][1](_Reader(numbers), n_classes))
     if n_classes > 2 and not made.takes_vectors:
         raise ValueError(f"kind {word!r} has one curve and there are {n_classes} classes")

@@ -59,6 +59,8 @@ def safe_svg(svg: str) -> str:
     writer.close()
     if writer.open or writer.roots != 1:
         raise ValueError("it is not one whole picture")
+    if writer.used & writer.using:  # thirty such steps, each used twice, are drawn a billion times
+        raise ValueError("it uses an element that itself uses others")
     return "".join(writer.written)
 
 
@@ -70,10 +72,15 @@ class _Writer(HTMLParser):
         self.written: list[str] = []
         self.open: list[str] = []
         self.roots = 0
+        #: The ids of the elements that are open, those inside which something is used, and what is used.
+        self.ids: list[str] = []
+        self.using: set[str] = set()
+        self.used: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._begin(tag, attrs, "")
         self.open.append(tag)
+        self.ids.append(dict(attrs).get("id") or "")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._begin(tag, attrs, "/")
@@ -89,12 +96,18 @@ class _Writer(HTMLParser):
         for name, value in attrs:  # of an attribute that stands twice, a browser takes the first
             seen.setdefault(name, value or "")
         allowed = {name: _value(name, value) for name, value in seen.items()}
+        if {"pattern", "clippath"} & set(self.open) and any("url(" in value for value in seen.values()):
+            raise ValueError("a pattern is drawn with another pattern")
+        if tag == "use":
+            self.using.update(self.ids)
+            self.used.update(value.strip().lstrip("#") for name, value in seen.items() if name.endswith("href"))
         written = "".join(f' {_ATTRIBUTES[name]}="{escape(value)}"' for name, value in allowed.items())
         self.written.append(f"<{_ELEMENTS[tag]}{written}{end}>")
 
     def handle_endtag(self, tag: str) -> None:
         if not self.open or self.open.pop() != tag:
             raise ValueError(f"the element {tag[:30]!r} ends where it did not begin")
+        self.ids.pop()
         self.written.append(f"</{_ELEMENTS[tag]}>")
 
     def handle_data(self, data: str) -> None:

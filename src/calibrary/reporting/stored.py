@@ -142,6 +142,12 @@ def _list(value: Any, what: str) -> list[Any]:
 def _evaluation(saved: Mapping[str, Any]) -> Evaluation:
     facts = _filled(Evaluation, {k: v for k, v in saved.items() if k in _FACTS})
     rows = tuple(Row(**typed(Row, row)) for row in _list(saved.get("metrics"), "metrics"))
+    settings = facts.get("settings", {})
+    draws, level = settings.get("n_resamples", 0), settings.get("confidence_level", 0.95)
+    if value_of(int, draws, "n_resamples") < 0:
+        raise SavedFileError(f"n_resamples = {draws} must be at least 0")
+    if not 0.0 < value_of(float, level, "confidence_level") < 1.0:
+        raise SavedFileError(f"confidence_level = {level} must be between 0 and 1")
     return Evaluation(rows, **facts)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from calibrary.base.numbers import ends, number, pvalue_cell
 from calibrary.base.text import for_csv
+from calibrary.base.text import plain as shown_text
 from calibrary.evaluation import Evaluation, Row
 from calibrary.reporting import together
 from calibrary.reporting.agreement import pvalue_of
@@ -162,10 +163,10 @@ def markdown(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
             parts += [f"### {title}", _md_table(HEAD, [folded_cells(f, report.evaluation) for f in rows])]
         if report.evaluation.skipped:
             named = left_out(report.evaluation).items()
-            left = "\n".join(f"- {', '.join(f'`{id}`' for id in ids)}: {_md(why)}" for why, ids in named)
+            left = "\n".join(f"- {', '.join(f'`{_md(id)}`' for id in ids)}: {_md(why)}" for why, ids in named)
             parts += ["## Not computed", left]
-        parts += ["## Data", "\n".join(f"- {k}: {_md(str(v))}" for k, v in report.data.items())]
-        parts += ["## Settings", "\n".join(f"- {k}: {_md(str(v))}" for k, v in report.settings.items())]
+        parts += ["## Data", "\n".join(f"- {_md(k)}: {_md(str(v))}" for k, v in report.data.items())]
+        parts += ["## Settings", "\n".join(f"- {_md(k)}: {_md(str(v))}" for k, v in report.settings.items())]
         if report.notes:
             parts += ["## Notes", "\n".join(f"- {_md(n)}" for n in report.notes)]
     if len(reports) > 1:
@@ -190,7 +191,11 @@ def _md_section(section: Section) -> list[str]:
 
 
 def _md(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    """Text in Markdown: no table, no element, no link and no picture comes of it."""
+    shown = shown_text(text, None)
+    for character in "\\|[":
+        shown = shown.replace(character, f"\\{character}")
+    return shown.replace("<", "&lt;")
 
 
 def _md_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -27,18 +27,13 @@ from calibrary.study.measures import (
     test_levels,
 )
 from calibrary.study.panel import Number, left_out
-from calibrary.study.study_files import read_summary, write_summary
+from calibrary.study.study_files import COLUMNS, read_summary, write_summary
 from calibrary.study.world import World
 
 #: Rows from which a mean over draws may stand for the limit of a number.
 _MANY = 10_000
 #: What a calibrated model may read and still be called near 0.
 _SMALL = 0.02
-#: What a table shows of a number at one size.
-COLUMNS = (
-    "null", "null_sd", "null_se", "bias", "bias_l1", "sd", "bias_over_sd", "power", "power_se", "within", "within_se",
-    "across", "across_se", "within_distance", "across_distance", "undefined", "seconds", "draws", "null_draws",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,15 @@ from calibrary.base.text import in_sentence
 FORMAT = "calibrary study"
 VERSION = 1
 
+#: What a table shows of a number at one size.
+COLUMNS = (
+    "null", "null_sd", "null_se", "bias", "bias_l1", "sd", "bias_over_sd", "power", "power_se", "within", "within_se",
+    "across", "across_se", "within_distance", "across_distance", "undefined", "seconds", "draws", "null_draws",
+)  # fmt: skip
+
+#: Those of them that are shares of samples or of pairs of worlds.
+_SHARES = ("power", "within", "across", "undefined")
+
 #: A number, or null where there is none.
 Value = int | float | None
 #: What was measured of one number: numbers, text, and numbers by the name of a law or family.
@@ -104,6 +113,13 @@ def _refuse_disagreement(summary: Summary) -> None:
     unknown = sorted({name for by in summary.sizes.values() for name in by} - summary.numbers.keys())
     if unknown:
         raise SavedFileError(f"sizes hold {in_sentence(unknown[0], 40)}, which is not among the numbers")
+    for row in (row for by in summary.sizes.values() for row in by.values()):
+        wrong = next((name for name in COLUMNS if isinstance(row.get(name), str | dict)), None)
+        if wrong is not None:
+            raise SavedFileError(f"{wrong} = {in_sentence(row[wrong], 40)} must be a number")
+        share = next((name for name in _SHARES if not 0.0 <= (row.get(name) or 0.0) <= 1.0), None)  # type: ignore[operator]
+        if share is not None:
+            raise SavedFileError(f"{share} = {in_sentence(row[share], 40)} must be from 0 to 1")
     if summary.correlation:
         table = Correlation(**typed(Correlation, summary.correlation, "correlation"))
         if {len(table.rho), *map(len, table.rho)} != {len(table.names)}:

@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import heard
+from calibrary.base.errors import bounded, heard
 from calibrary.data.checks import Array
 from calibrary.inference.draw.resampling import quantiles
 from calibrary.numerics.draw import generator, redrawn_labels
+
+#: A band is made of at most so many curves, and of so many counts at once.
+MOST_CURVES, _AT_ONCE = 100_000, 1 << 24
 
 
 def on_labels(
@@ -29,7 +32,8 @@ def on_labels(
 
     Without ``copies`` there is one case at each place.
     """
-    return np.array([reading(events[0]) for events in redrawn_labels(chance, copies, n_resamples, rng)])
+    draws = bounded("n_resamples", n_resamples, MOST_CURVES)
+    return np.array([reading(events[0]) for events in redrawn_labels(chance, copies, draws, rng)])
 
 
 def on_rows_and_labels(
@@ -46,7 +50,7 @@ def on_rows_and_labels(
     source = generator(rng, "rows and labels")
     n, share = max(round(weight.sum()), 1), weight / weight.sum()
     curves = []
-    for _ in range(n_resamples):
+    for _ in range(bounded("n_resamples", n_resamples, MOST_CURVES)):
         count = source.multinomial(n, share)
         used = np.flatnonzero(count)
         curves.append(reading(used, count[used], source.binomial(count[used], chance[used])))
@@ -54,10 +58,16 @@ def on_rows_and_labels(
 
 
 def on_rows(reading: Callable[[Array], Array], weight: Array, n_resamples: int, rng: Any) -> Array:
-    """Readings of all resamples at once: of numbers of cases at every place, a row for each resample."""
-    counts = generator(rng, "rows").multinomial(max(round(weight.sum()), 1), weight / weight.sum(), size=n_resamples)
-    with heard(), np.errstate(all="ignore"):  # what a map says of a resample is no news
-        return reading(counts.astype(np.float64))
+    """Readings of many resamples at once: of numbers of cases at every place, a row for each resample."""
+    source = generator(rng, "rows")
+    n, share = max(round(weight.sum()), 1), weight / weight.sum()
+    block = max(_AT_ONCE // max(len(weight), 1), 1)
+    curves = []
+    for start in range(0, bounded("n_resamples", n_resamples, MOST_CURVES), block):
+        counts = source.multinomial(n, share, size=min(block, n_resamples - start))
+        with heard(), np.errstate(all="ignore"):  # what a map says of a resample is no news
+            curves.append(reading(counts.astype(np.float64)))
+    return np.concatenate(curves)
 
 
 def pointwise(curves: Array, level: float) -> tuple[Array, Array]:

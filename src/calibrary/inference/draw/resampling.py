@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import FAULT, heard, warn
+from calibrary.base.errors import FAULT, bounded, heard, warn
 from calibrary.data.checks import Array
 from calibrary.data.sample import Scheme
 
@@ -265,7 +265,7 @@ def difference(a: Array, b: Array) -> Array:
 def check_resamples(n_resamples: int) -> int:
     if not (isinstance(n_resamples, int | np.integer) and n_resamples >= 1):
         raise ValueError(f"n_resamples={n_resamples!r}: pass a whole number of at least 1 (999 is usual)")
-    return int(n_resamples)
+    return bounded("n_resamples", int(n_resamples))
 
 
 def least_draws(alpha: float) -> int:

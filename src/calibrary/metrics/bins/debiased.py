@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 import scipy
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import bounded, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
@@ -338,7 +338,7 @@ def debiased_calibration_error_test(
         return found
 
     statistic = float(value(groups.gap))
-    draws = whole("n_resamples", n_resamples)
+    draws = bounded("n_resamples", whole("n_resamples", n_resamples))
     drawn = value(normal_noise(np.sqrt(variance), draws, rng))
     return TestResult(statistic, float((1.0 + np.sum(drawn >= statistic - 1e-12)) / (draws + 1.0)))
 

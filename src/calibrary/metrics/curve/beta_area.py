@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 import scipy
 
-from calibrary.base.errors import one_of, warn
+from calibrary.base.errors import bounded, one_of, warn
 from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
@@ -157,6 +157,7 @@ def _monte_carlo_pvalue(
 ) -> float:
     if n_resamples < 1:
         raise ValueError(f"n_resamples={n_resamples!r} must be at least 1")
+    bounded("n_resamples", n_resamples)
     if weight_type == "frequency":
         groups = view.ties  # copies and ties of one confidence are redrawn together
         c, w, counts = groups.c, groups.w, groups.w.astype(np.int64)

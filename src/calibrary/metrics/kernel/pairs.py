@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import bounded, one_of
 from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES, as_lens
 from calibrary.data.predictions import Predictions
@@ -245,6 +245,7 @@ def u_test(
     n = n_resamples if n_bootstrap is None else n_bootstrap
     if int(n) != n or n < 1:
         raise ValueError(f"n_resamples={n!r} must be a whole number, 1 or more")
+    bounded("n_resamples", int(n))
     return PairTestResult(statistic, resample(statistic, h, copies, int(n), rng, plus_one), method, n_resamples=int(n))
 
 

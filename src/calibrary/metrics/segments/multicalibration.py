@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import warn
+from calibrary.base.errors import bounded, warn
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.segments import Partition, columns_of, partitions
@@ -383,6 +383,7 @@ class Walks:
         """The largest size over the segments on each draw of labels from the confidences, ascending."""
         if not (isinstance(n_resamples, int | np.integer) and n_resamples >= 1):
             raise ValueError(f"n_resamples={n_resamples!r}: pass a whole number of at least 1 (999 is usual)")
+        bounded("n_resamples", int(n_resamples))
         c = self.view.c[self.view.order]
         copies = None if self.view.w is None else self.view.counts("redrawing labels")[self.view.order]
         expected = c if copies is None else copies * c
