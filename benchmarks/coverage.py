@@ -85,7 +85,7 @@ TRUTHS: dict[str, Callable[[int, Any], Problem]] = {
     "4 classes, temperature .6": several(4, 1.0, 0.6),
 }
 #: Statistics that grow with the number of rows: of a known truth they have no value of their own.
-NO_TRUTH = ("spiegelhalter", "hl", "pws")
+NO_TRUTH = ("spiegelhalter", "hl", "pws", "tce")
 FIRST = ("ece", "mce", "ecce_mad", "ecce_r", "bs")
 SECOND = ("smece", "ici", "mmce", "ce2_db")
 
@@ -322,6 +322,8 @@ def unmeasured() -> dict[str, str]:
             found[entry.id] = f"it needs {', '.join(entry.needs)}, which the simulated samples do not have"
         elif entry.weights == "none":
             found[entry.id] = "it takes no weights, so it has no value for a known truth"
+        elif entry.id == "skce_ul":
+            found[entry.id] = "it reads pairs of neighboring rows, and copies of a row are neighbors: it has no value"
         elif entry.id in NO_TRUTH:
             found[entry.id] = "it grows with the number of rows, so it has no value for a known truth"
         else:
