@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import calibrary.inference  # noqa: F401 - some metrics are declared there
 from calibrary.metrics.machinery.declare import Redrawing
 from calibrary.metrics.machinery.entry import ENTRIES, FUNCTIONS, TESTS
 from calibrary.public import PUBLIC, Name

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import calibrary.inference  # noqa: F401 - the catalogue is complete, whatever a test imports first
 import skips
 from golden import arrays
 

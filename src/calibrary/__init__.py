@@ -9,9 +9,6 @@ from __future__ import annotations
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-# With these two every metric enters the catalogue and every method its table; what stands on them is loaded when used.
-from calibrary import inference as _inference
-from calibrary import metrics as _metrics
 from calibrary._version import __version__ as __version__
 from calibrary.base.errors import deprecated as _deprecated
 from calibrary.base.errors import installed as _installed
@@ -25,11 +22,19 @@ from calibrary.public import WITHDRAWN as _WITHDRAWN
 #: What ``from calibrary import *`` brings: modules that need a package besides are left out, so that it always works.
 __all__ = sorted(name for name, row in _PUBLIC.items() if row.listed and row.kind != "extra")
 
+#: Floors that are no public names and were attributes once the package was imported: they are loaded when first used.
+_FLOORS = frozenset(
+    ("data", "evaluation", "grouping", "inference", "kernels", "lookup", "maps", "metrics", "models", "numerics",
+     "question", "reporting")
+)  # fmt: skip
+
 _keep_old_paths()
 
 
 def __getattr__(name: str) -> _Any:
     if name in _PUBLIC:
+        # with this every metric enters the catalogue and every method its table; what stands on it is loaded when used
+        _import_module("calibrary.inference")
         _, module, kind, _ = _PUBLIC[name]
         found = _room(module) if kind in ("room", "extra") else getattr(_import_module(module), name)
         globals()[name] = found  # the next use finds it at once
@@ -40,7 +45,7 @@ def __getattr__(name: str) -> _Any:
     if name in _WITHDRAWN:
         _deprecated(f"calibrary.{name}", f"{_WITHDRAWN[name]}.{name}")
         return getattr(_import_module(_WITHDRAWN[name]), name)
-    if name in ("evaluation", "reporting"):  # floors that are loaded later than those below them
+    if name in _FLOORS:
         return _import_module(f"calibrary.{name}")
     raise AttributeError(f"module 'calibrary' has no attribute {name!r}{_hint(name)}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calibrary.base.moved import keep_old_paths as _keep_old_paths
 from calibrary.inference.draw.null import Consistency, MonteCarlo, MonteCarloResult, NullDistribution, null_distribution
 from calibrary.inference.methods.asymptotic import Asymptotic
 from calibrary.inference.methods.bootstrap import Bootstrap
@@ -71,3 +72,5 @@ __all__ = [
     "test",
     "verdict",
 ]
+
+_keep_old_paths()  # functions of this package have the names of modules that moved

@@ -1,0 +1,109 @@
+"""The first answer: CPU seconds of a fresh process and a fresh cache, with and without a compiler, and beside others.
+
+``python benchmarks/first.py`` starts one new process for each job and each package, with an empty folder for compiled
+loops, and measures user and system time of that process. It writes ``first.json`` and prints the table. A package that
+is not installed, or has no such job, is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+DATA = """
+import numpy as np
+rng = np.random.default_rng(0)
+p = rng.beta(1.0, 1.0, {rows})
+y = (rng.random({rows}) < p**1.3).astype(np.int64)
+"""
+#: What each job does with calibrary; the last two need figures.
+OURS = {
+    "import": "import calibrary",
+    "one metric": DATA + "import calibrary as cal; cal.compute('ece', y, p)",
+    "interval": DATA + "import calibrary as cal; cal.interval('ece', y, p, rng=0)",
+    "evaluate": DATA + "import calibrary as cal; cal.evaluate(y, p)",
+    "page": DATA + "import calibrary as cal; cal.report(y, p).save('page.html')",
+    "demo": "import sys; sys.argv = ['calibrary', 'demo']; from calibrary.cli import main; main()",
+}
+#: The nearest thing that other packages do.
+PEERS = {
+    "numpy and scipy.special": {"import": "import numpy, scipy.special"},
+    "scikit-learn": {
+        "import": "import sklearn.calibration",
+        "one metric": DATA + "from sklearn.metrics import brier_score_loss; brier_score_loss(y, p)",
+    },
+    "netcal": {
+        "import": "import netcal.metrics",
+        "one metric": DATA + "from netcal.metrics import ECE; ECE(15).measure(p, y)",
+    },
+    "relplot": {
+        "import": "import relplot",
+        "one metric": DATA + "import relplot; relplot.smECE(p, y)",
+        "page": DATA
+        + "import relplot, matplotlib; matplotlib.use('agg'); relplot.rel_diagram(p, y)[0].savefig('r.svg')",
+    },
+    "torchmetrics": {
+        "import": "import torchmetrics",
+        "one metric": DATA
+        + "import torch; from torchmetrics.functional.classification import binary_calibration_error; "
+        "binary_calibration_error(torch.tensor(p), torch.tensor(y), n_bins=15)",
+    },
+    "probcal": {
+        "import": "import probcal",
+        "one metric": DATA + "import probcal; probcal.ece(y, p)",
+    },
+}
+WITHOUT = "import sys; sys.modules['numba'] = None\n"
+
+
+def cpu_seconds(code: str, folder: str) -> float | None:
+    """User and system time of a fresh process; None where it fails."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": folder, "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], cwd=folder, env=environment, capture_output=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return round(spent, 2) if done.returncode == 0 else None
+
+
+def measured(code: str, again: bool) -> list[float | None]:
+    """With an empty cache and, where asked, once more with what the first run left there."""
+    with tempfile.TemporaryDirectory() as folder:
+        return [cpu_seconds(code, folder) for _ in range(2 if again else 1)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--jobs", nargs="+", default=list(OURS))
+    parser.add_argument("--out", type=Path, default=HERE / "first.json")
+    asked = parser.parse_args()
+    found: dict[str, dict[str, float | None]] = {}
+    for job in asked.jobs:
+        code = OURS[job].format(rows=asked.rows)
+        cold, warm = measured(code, True)
+        (plain,) = measured(WITHOUT + code, False)
+        found[job] = {"calibrary, fresh cache": cold, "calibrary, again": warm, "calibrary without numba": plain}
+        for peer, jobs in PEERS.items():
+            if job in jobs:
+                (seconds,) = measured(jobs[job].format(rows=asked.rows), False)
+                if seconds is not None:
+                    found[job][peer] = seconds
+        print(job, found[job], flush=True)
+    result = {"rows": asked.rows, "python": platform.python_version(), "cpu_seconds": found}
+    asked.out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
