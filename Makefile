@@ -3,7 +3,7 @@
 # `make demo` and `make test` share .venv, as a new user has it. Every other target has an environment of its own, so that
 # nothing it installs can hide what those two are missing. .ci/run runs demo, test, lint, oldest, test-plain, docs and
 # test-torch.
-# It does not run the following, because they take long or need more: engines (Java), integrations (large packages),
+# It does not run the following, because they take long or need more: engines (Java, Postgres), integrations (large packages),
 # fuzz (ten minutes), tutorials, wheel, bench, study. `make release-check` runs the first five of them too.
 PYTHON ?= python3
 VENV := .venv
@@ -29,7 +29,7 @@ help:
 	@echo "make docs          build the documentation into site/ and check its links"
 	@echo "make oldest        run the common tests on the oldest numpy, scipy and numba declared"
 	@echo "make fuzz          attack it with awkward data and files for a quarter of an hour; goes on where it ended"
-	@echo "make engines       run the tests that need Spark (and Java): two executors, one of them killed"
+	@echo "make engines       run the query of a state on Postgres, ClickHouse, DataFusion and Spark (needs Java, Postgres)"
 	@echo "make integrations  run the tests against Lightning, torchmetrics, evaluate and MLflow"
 	@echo "make tutorials     run the tutorials again and store their outputs in docs/tutorials/"
 	@echo "make wheel         build the archives, install them in empty environments, use them"
@@ -85,7 +85,7 @@ fuzz: $(VENV)/.test
 
 engines: $(VENV)-engines/.installed
 	$(VENV)-engines/bin/python -m pip install --quiet -e ".[test]"
-	$(PYTEST) CALIBRARY_ENGINES=1 CALIBRARY_MUST_RUN=spark $(VENV)-engines/bin/python -m pytest -n 0 $(shell find tests -name test_scale_engines.py)
+	$(PYTEST) CALIBRARY_ENGINES=1 CALIBRARY_MUST_RUN=spark $(VENV)-engines/bin/python -m pytest -n 0 $(shell find tests -name test_scale_engines.py -o -name test_scale_dialects.py)
 
 lint: $(VENV)-lint/.installed
 	$(VENV)-lint/bin/ruff check .

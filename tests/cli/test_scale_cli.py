@@ -114,7 +114,7 @@ def test_scan_writes_a_state_that_is_read_like_predictions(folder: Path, tmp_pat
     assert "3,000 predictions" in run("scan", folder, "--label", "y", "--prob", "p", "--by", "day", "-o", state)
     y, p = rows()
     saved = cal.scale.State.load(state)
-    assert saved.regrouped(day=None).digest == cal.scale.State().update(y, p).digest
+    assert saved.regrouped(day=None).digest == cal.scale.State(1200).update(y, p).digest
     assert float(run("metric", "ece", state, "-q").split()[1]) == pytest.approx(cal.compute("ece", y, p), abs=1e-10)
     both = tmp_path / "both.parquet"
     run("scan", state, folder, "--label", "y", "--prob", "p", "--by", "day", "-o", both)
@@ -148,6 +148,47 @@ def test_what_scan_refuses(folder: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=sentence):
             run("scan", *words)
+
+
+def test_the_result_of_a_query_becomes_a_state(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    names = pa.table(
+        {"Y": ["no", "yes", "yes", "no", None], "p": [0.2, 0.7, 0.9, 0.4, 0.5], "day": ["a", "b", None, "a", "a"]}
+    )
+    options = ("--label", "Y", "--prob", "p", "--by", "day", "--labels", "no,yes")
+    text = run("sql", "--table", "names", *options, "--dialect", "duckdb")
+    db = duckdb.connect()
+    db.register("names", names)
+    result = db.sql(text).to_arrow_table()
+    result = result.rename_columns([name.upper() for name in result.column_names])
+    for name in ("r.csv", "r.parquet"):
+        db.register("result", result)
+        db.execute(f"COPY result TO '{tmp_path / name}'")
+        with pytest.raises(InputError, match=r"1 rows have no probability.*pass --drop-invalid"):
+            run("state", tmp_path / name, "--by", "day", "--labels", "no,yes", "-o", tmp_path / "s.parquet")
+        said = run(
+            "state",
+            tmp_path / name,
+            "--by",
+            "day",
+            "--labels",
+            "no,yes",
+            "--drop-invalid",
+            "-o",
+            tmp_path / "s.parquet",
+        )
+        assert "4 predictions" in said
+        expected = cal.scale.State(by="day", labels=["no", "yes"]).update(
+            ["no", "yes", "yes", "no"], [0.2, 0.7, 0.9, 0.4], by={"day": ["a", "b", None, "a"]}
+        )
+        assert cal.scale.State.load(tmp_path / "s.parquet") == expected
+    pq.write_table(names.slice(0, 4), tmp_path / "rows-1.parquet")
+    run("scan", tmp_path / "rows-*.parquet", *options, "-o", tmp_path / "t.parquet")
+    assert cal.scale.State.load(tmp_path / "t.parquet") == expected
+    with pytest.raises(InputError, match="dialect='oracle'"):
+        run("sql", "--table", "t", "--dialect", "oracle")
+    with pytest.raises(InputError, match="is no file of a table"):
+        run("state", tmp_path / "nowhere.csv", "-o", tmp_path / "s.parquet")
 
 
 def test_sql_is_the_text_of_the_library() -> None:

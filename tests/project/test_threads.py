@@ -100,6 +100,7 @@ COMMANDS = {
     "recommend": ["recommend", "--task", "binary", "--goal", "measure"],
     "scan": ["scan", "f.csv", "--label", "y", "--prob", "p", "-o", "s.parquet"],
     "sql": ["sql", "--table", "t", "--label", "y", "--prob", "p"],
+    "state": ["state", "r.csv", "-o", "t.parquet"],
     "schema": ["schema"],
     "cache": ["cache"],
     "recalibrate fit": ["recalibrate", "fit", "f.csv", "--prob", "p", "-o", "m.json"],
@@ -122,6 +123,7 @@ def test_every_command_is_ended_here():
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("ends")
     (made / "f.csv").write_text(CSV)
+    (made / "r.csv").write_text("cell,y,n,s,s_high\n480000,1,3,0,0\n")
     return made
 
 

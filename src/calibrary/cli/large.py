@@ -83,7 +83,10 @@ def scanned(source: Any, **options: Any) -> ScannedFile | None:
             f"{one} is scanned, as are all files of more than {MOST_ROWS:,} rows: use --drop-invalid instead of "
             "--drop-missing, which counts every row that it leaves out"
         )
-    state, columns, notes = state_of([str(one)], by=by, kind=kind, **{n: options.get(n) for n in _SCANNED})
+    resolution = _ENOUGH if by else None
+    state, columns, notes = state_of(
+        [str(one)], by=by, kind=kind, resolution=resolution, **{n: options.get(n) for n in _SCANNED}
+    )
     notes = [f"more than {MOST_ROWS:,} rows: scanned into a state, where every number says how exact it is", *notes]
     return _of_state(str(one), state, options, columns, notes)
 
@@ -208,6 +211,8 @@ def state_of(
     """The state of files, what its columns were, and what was guessed about them."""
     from calibrary.scale import merged, scan
 
+    if positive is not None and more.get("labels"):
+        raise InputError("--positive and --labels say the same: leave one of them out")
     notes: list[str] = []
     known = _columns_of(files[0], kind)
     label = _label_column(known, label, notes)
@@ -236,6 +241,29 @@ def _columns_of(file: str, kind: str | None) -> list[str]:
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{file} cannot be read: {str(error).splitlines()[0]}") from error
     return list(found.schema.names)
+
+
+def _blanks_missing(column: Any) -> Any:
+    from calibrary.scale.pieces import without_blanks
+
+    return without_blanks(column)
+
+
+def read_result(path: Path) -> Any:
+    """The table in a file: what a database returned. Empty texts of a CSV file are missing."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    kind = _KINDS.get(path.suffix)
+    if not path.is_file() or kind is None:
+        raise InputError(f"{path} is no file of a table: pass a .parquet, .csv or .arrow file")
+    try:
+        table = ds.dataset(path, format=kind).to_table()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+    if kind == "csv":
+        table = pa.table({name: _blanks_missing(table.column(name)) for name in table.column_names})
+    return table
 
 
 def _in_words_of_the_command_line(sentence: str) -> str:

@@ -26,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for command in (report.report, single.metric, single.compare, single.plot, scan.scan, scan.sql):
+for command in (report.report, single.metric, single.compare, single.plot, scan.scan, scan.sql, scan.state):
     app.command()(command)
 app.command("list")(catalogue.list_metrics)
 app.command()(catalogue.explain)

@@ -1,4 +1,4 @@
-"""``calibrary scan`` and ``calibrary sql``: states of any number of predictions."""
+"""``calibrary scan``, ``sql`` and ``state``: states of any number of predictions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from calibrary.cli.files import InputError
-from calibrary.cli.large import is_state, load_state, state_of
+from calibrary.cli.large import is_state, load_state, read_result, state_of
 from calibrary.cli.shared import err, out, plain, written
+
+_LABELS = "Names of the classes with commas between them, in the order of the columns: no,yes."
+_RESOLUTION = "Cells of width 1/resolution: 240, 960, 4800, 19200, 76800. Default 19200, and 1200 with --by."
 
 
 def scan(
@@ -19,9 +22,10 @@ def scan(
     prob: Annotated[list[str] | None, typer.Option("--prob", help="Column of P(class 1), or one per class.")] = None,
     weight: Annotated[str | None, typer.Option(help="Column of whole weights: 2 is the row written twice.")] = None,
     positive: Annotated[str | None, typer.Option(help="The label the probabilities are of, of two names.")] = None,
+    labels: Annotated[str | None, typer.Option(help=_LABELS)] = None,
     by: Annotated[list[str] | None, typer.Option("--by", help="Column to keep apart (day, site). Repeatable.")] = None,
     top_label: Annotated[bool, typer.Option("--top-label", help="Several classes: keep the top label alone.")] = False,
-    resolution: Annotated[int, typer.Option(help="Cells of width 1/resolution: 240, 960, 4800, 19200, 76800.")] = 19200,
+    resolution: Annotated[int | None, typer.Option(help=_RESOLUTION)] = None,
     sample: Annotated[int, typer.Option(min=0, help="Several classes: whole rows to keep for what needs them.")] = 0,
     drop_invalid: Annotated[
         bool, typer.Option("--drop-invalid", help="Leave out rows that are no predictions, and count them.")
@@ -34,10 +38,8 @@ def scan(
     """
     from calibrary.scale import merged
 
-    if output.suffix != ".parquet":
-        raise InputError(f"{output}: a state is a .parquet file")
-    if not output.parent.is_dir():
-        raise InputError(f"{output}: the folder {output.parent} does not exist")
+    _refuse_output(output)
+    files = [found for file in files for found in _matching(file)]
     for file in files:
         if "://" not in file and not Path(file).exists():
             raise InputError(f"no such file: {file}")
@@ -45,6 +47,7 @@ def scan(
     states = [load_state(Path(file)) for file in files if file not in rows]
     if rows:
         more: dict[str, Any] = {"lens": "top-label"} if top_label else {"sample": sample}
+        more |= {} if labels is None else {"labels": _names(labels)}
         found, _, notes = state_of(
             rows, label=label, prob=prob, weight=weight, positive=positive, by=by or [], drop_invalid=drop_invalid,
             resolution=resolution, **more,
@@ -52,12 +55,75 @@ def scan(
         for note in notes:
             err.print(f"[dim]{plain(note)}[/]")
         states.append(found)
-    state = merged(states)
-    state.save(output)
-    out.print(plain(repr(state)))
-    for reason, count in state.dropped.items():
+    _save(merged(states), output)
+
+
+def state(
+    table: Annotated[Path, typer.Argument(help="What the database returned, as a .parquet, .csv or .arrow file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the state goes: a .parquet file.")],
+    by: Annotated[list[str] | None, typer.Option("--by", help="Column that was kept apart. Repeatable.")] = None,
+    positive: Annotated[str | None, typer.Option(help="The label the probabilities are of, of two names.")] = None,
+    labels: Annotated[str | None, typer.Option(help=_LABELS)] = None,
+    top_label: Annotated[bool, typer.Option("--top-label", help="The query had one probability per class.")] = False,
+    resolution: Annotated[int | None, typer.Option(help=_RESOLUTION)] = None,
+    drop_invalid: Annotated[
+        bool, typer.Option("--drop-invalid", help="Leave out rows that were no predictions, and count them.")
+    ] = False,
+) -> None:
+    """The state of what a query returned: `calibrary state result.csv -o state.parquet`, after `calibrary sql ...`.
+
+    Give the options that the query was made with; names of columns may come back in capitals.
+    """
+    from calibrary.scale import State
+
+    _refuse_output(output)
+    try:
+        made = State.of_table(
+            read_result(table), by=by, lens="top-label" if top_label else "binary", resolution=resolution,
+            labels=None if labels is None else _names(labels), pos_label=None if positive is None else _name(positive),
+            drop_invalid=drop_invalid,
+        )  # fmt: skip
+    except (ValueError, OverflowError) as error:
+        sentence = (
+            str(error).replace("pass drop_invalid=True", "pass --drop-invalid").replace("resolution=", "--resolution ")
+        )
+        raise InputError(f"{table}: {sentence}") from error
+    _save(made, output)
+
+
+def _save(made: Any, output: Path) -> None:
+    made.save(output)
+    out.print(plain(repr(made)))
+    for reason, count in made.dropped.items():
         err.print(f"{count:,} rows left out: {plain(reason)}")
     written(output)
+
+
+def _refuse_output(output: Path) -> None:
+    if output.suffix != ".parquet":
+        raise InputError(f"{output}: a state is a .parquet file")
+    if not output.parent.is_dir():
+        raise InputError(f"{output}: the folder {output.parent} does not exist")
+
+
+def _matching(file: str) -> list[str]:
+    from calibrary.scale.pieces import matching
+
+    try:
+        return matching(file)
+    except FileNotFoundError as error:
+        raise InputError(f"no such file: {file}") from error
+
+
+def _names(labels: str) -> list[str | int]:
+    """The names of the classes: whole numbers where all of them are."""
+    words = [word.strip() for word in labels.split(",")]
+    numbers = [_name(word) for word in words]
+    return numbers if all(isinstance(number, int) for number in numbers) else list(words)
+
+
+def _name(word: str) -> str | int:
+    return int(word) if word.removeprefix("-").isdecimal() and str(int(word)) == word else word
 
 
 def sql(
@@ -66,15 +132,23 @@ def sql(
     prob: Annotated[list[str] | None, typer.Option("--prob", help="Column of P(class 1), or one per class.")] = None,
     by: Annotated[list[str] | None, typer.Option("--by", help="Column to keep apart. Repeatable.")] = None,
     weight: Annotated[str | None, typer.Option(help="Column of whole weights.")] = None,
-    resolution: Annotated[int, typer.Option(help="Cells of width 1/resolution.")] = 19200,
+    positive: Annotated[str | None, typer.Option(help="The label the probabilities are of, of two names.")] = None,
+    labels: Annotated[str | None, typer.Option(help=_LABELS)] = None,
+    resolution: Annotated[int | None, typer.Option(help=_RESOLUTION)] = None,
+    dialect: Annotated[
+        str, typer.Option(help="duckdb, postgres, redshift, sqlite, clickhouse, bigquery, snowflake, spark, trino, ...")
+    ] = "generic",
 ) -> None:
-    """The text that makes a state in any database: `calibrary sql --table t --label y --prob p`."""
+    """The text that makes a state in any database: `calibrary sql --table t --label y --prob p --dialect postgres`."""
     from calibrary.scale import sql as text
 
     probs = prob or ["p"]
-    print(
-        text(
+    try:
+        query = text(
             table, label=label, prob=probs[0] if len(probs) == 1 else probs, by=by or (), weight=weight,
-            resolution=resolution,
-        )
-    )  # fmt: skip
+            labels=None if labels is None else _names(labels), pos_label=None if positive is None else _name(positive),
+            resolution=resolution, dialect=dialect,
+        )  # fmt: skip
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    print(query)

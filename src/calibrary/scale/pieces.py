@@ -55,7 +55,7 @@ class Piece:
         if name in self.shared:
             return self.shared[name]
         column = self.column(name)
-        return _without_blanks(column) if self.blank_is_missing else column
+        return without_blanks(column) if self.blank_is_missing else column
 
     def holds_lists(self, name: str) -> bool:
         import pyarrow as pa
@@ -144,7 +144,7 @@ def matching(path: str) -> list[str]:
     return found
 
 
-def _without_blanks(column: Any) -> Any:
+def without_blanks(column: Any) -> Any:
     """A column of texts in which empty ones are missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
