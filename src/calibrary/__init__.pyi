@@ -22,13 +22,13 @@ from calibrary import results as results
 from calibrary import scale as scale
 from calibrary import sklearn as sklearn
 from calibrary import study as study
-from calibrary.base.claims import Array
 from calibrary.base.errors import CalibrationWarning as CalibrationWarning
 from calibrary.base.errors import UnknownMetricError as UnknownMetricError
 from calibrary.data import lens as lens
 from calibrary.data.arrays import matched_detections as matched_detections
 from calibrary.data.boxes import Boxes as Boxes
 from calibrary.data.boxes import boxes as boxes
+from calibrary.data.checks import Array
 from calibrary.data.checks import sigmoid as sigmoid
 from calibrary.data.checks import softmax as softmax
 from calibrary.data.lens import Lens as Lens

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 __all__ = ["RULES", "Claim", "KnownTruth", "Rule", "holds"]
 
-Array = NDArray[np.float64]
+_Array = NDArray[np.float64]
 
 
 class Claim(str):
@@ -50,10 +50,10 @@ class KnownTruth:
     stated, true : the same of all classes, where there are several
     """
 
-    c: Array
-    q: Array
-    stated: Array | None = None
-    true: Array | None = None
+    c: _Array
+    q: _Array
+    stated: _Array | None = None
+    true: _Array | None = None
 
     @property
     def calibrated(self) -> bool:
