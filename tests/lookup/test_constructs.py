@@ -2,8 +2,8 @@
 
 The list numbers 274 constructs in the order of the review. ``before`` is what version 0.1.0 did about them; ``answer``
 names what does it now, or is "no" with a reason. What answers is looked up and, where it is no mere fact or place, it
-is computed on two samples: it must give the same numbers for the same sample and others for another, which a constant of
-the same type and shape does not. An answer is one or several of: "metric NAME" (a name the catalogue
+is computed on two samples: it must give the same numbers for the same sample and others for another, which a constant
+of the same type and shape does not. An answer is one or several of: "metric NAME" (a name the catalogue
 finds), "option ID.NAME" or "option ID.NAME=VALUE" (which the metric takes), "test ID", "loss ID", "map NAME",
 "lens NAME", "lens-word NAME" (a lens that needs more), "call NAME" (found in calibrary), "fact NAME" (of an entry),
 "correction ID" (the entry says where it differs from the review) and "command NAME".
@@ -179,7 +179,7 @@ CALLS = {
     "predictions": lambda s: predictions(s).c,
     "Matches": lambda s: of_boxes(s).score if hasattr(of_boxes(s), "score") else of_boxes(s).p.c,
     "matched_detections": lambda s: cal.compute("d_ece", of_boxes(s), min_count=1),
-    "calibration_gain": lambda s: cal.calibration_gain("bs", *sample(s), sample(s)[1] ** 2),
+    "calibration_gain": lambda s: cal.calibration_gain("bs", *sample(s), sample(s)[1] ** 2, rng=0),
     "compare": lambda s: cal.compare("bs", *sample(s), sample(s)[1] ** 2, n_resamples=9, rng=0),
     "confidence_direction": lambda s: cal.confidence_direction(*sample(s), n_resamples=19),
     "cumulative_difference": lambda s: cal.cumulative_difference(*sample(s)),
