@@ -57,16 +57,22 @@ def save(kind: str, mine: dict[str, Any]) -> None:
 
 def one(kind: str, seed: int, folder: Path, driver: Any) -> str:
     """One case."""
-    import numpy as np
-
     if kind != "page":
         return doors.turn(kind, seed, folder)
-    try:
-        return doors.page_turn(np.random.default_rng([seed, 99]), folder, driver)
-    except doors.Violation:
-        raise
-    except Exception as error:
-        raise doors.Violation(f"{type(error).__name__}: {str(error)[:300]}") from error
+    for at, fault in doors.page_turn(range(seed, seed + 1), folder, driver):
+        raise doors.Violation(f"{at}: {fault}")
+    return "page: opened"
+
+
+def windows(mine: dict[str, Any], until: float, goal: int, folder: Path, driver: Any) -> None:
+    """Pages, many in one window."""
+    while mine["seed"] < goal and time.time() < until:
+        seeds = range(mine["seed"], min(mine["seed"] + doors.TOGETHER, goal))
+        faults = doors.page_turn(seeds, folder, driver)
+        mine["violations"] += [{"seed": seed, "said": fault[:600]} for seed, fault in faults]
+        mine["seed"] = seeds.stop
+        mine["outcomes"]["page: opened"] = mine["outcomes"].get("page: opened", 0) + len(seeds) - len(faults)
+        save("page", mine)
 
 
 def browser() -> Any:
@@ -98,6 +104,8 @@ def run(kind: str, until: float, goal: int) -> int:
             mine["mended"] += 1
     mine["violations"] = still
     saved = time.time()
+    if kind == "page":
+        windows(mine, until, goal, folder, driver)
     while mine["seed"] < goal and time.time() < until and len(mine["violations"]) < MOST_KEPT:
         seed = mine["seed"]
         mine["seed"] += 1

@@ -15,10 +15,12 @@ import csv
 import functools
 import gzip
 import hashlib
+import html
 import io
 import json
 import os
 import pickle
+import re
 import signal
 import sqlite3
 import sys
@@ -808,23 +810,27 @@ def thread_turn(rng: Rng, folder: Path) -> str:
 
 # -- pages in a browser -----------------------------------------------------------------------------
 
-#: In the page: whatever is not ours, or the verdict that is read.
+#: In the window: for each page, whatever is not ours, and the verdict that is read.
 INSPECT = """
-const all = [...document.querySelectorAll('*')];
-const owned = window.owned || document.title.startsWith('owned');
-const handlers = all.filter(e => [...e.attributes].some(a => a.name.startsWith('on'))).length;
-const links = all.filter(e => e.getAttribute('href') && !/^(#|data:image.png)/.test(e.getAttribute('href'))).length;
-const line = document.querySelector('p.headline, h3 + p');
-const box = line && line.getBoundingClientRect();
-const style = line && getComputedStyle(line);
-const seen = line && box.width > 20 && box.height > 5 && style.visibility == 'visible' && style.opacity == '1';
-return [!!owned, handlers, links, [...document.scripts].map(s => s.textContent), line ? line.textContent : null, !!seen,
-        [...new Set(all.map(e => e.tagName.toLowerCase()))]];
+return [...document.querySelectorAll('iframe')].map(frame => {
+  const page = frame.contentDocument, all = [...page.querySelectorAll('*')];
+  const owned = frame.contentWindow.owned || window.owned;
+  const handlers = all.filter(e => [...e.attributes].some(a => a.name.startsWith('on'))).length;
+  const links = all.filter(e => e.getAttribute('href') && !/^(#|data:image.png)/.test(e.getAttribute('href'))).length;
+  const line = page.querySelector('p.headline, h3 + p');
+  const box = line && line.getBoundingClientRect();
+  const style = line && frame.contentWindow.getComputedStyle(line);
+  const seen = line && box.width > 20 && box.height > 5 && style.visibility == 'visible' && style.opacity == '1';
+  return [!!owned, handlers, links, [...page.scripts].map(s => s.textContent), line ? line.textContent : null, !!seen,
+          [...new Set(all.map(e => e.tagName.toLowerCase()))]];
+});
 """
+#: Pages of one window.
+TOGETHER = 40
 
 
-def page_turn(rng: Rng, folder: Path, driver: Any) -> str:
-    """A saved report that is accepted, opened in a browser: no other script, no request, and its verdict is read."""
+def drawn_page(rng: Rng, folder: Path) -> tuple[str, str, bool] | None:
+    """A changed report that is accepted: its page, its verdict, and whether it is a whole page (else a notebook's)."""
     from calibrary.base.text import plain
     from calibrary.reporting.html import page
     from calibrary.reporting.stored import from_json
@@ -840,28 +846,49 @@ def page_turn(rng: Rng, folder: Path, driver: Any) -> str:
             reports, comparisons = from_json(path)
         except SavedFileError:
             continue
-        if reports and reports[0].headline.strip():
+        if reports and plain(reports[0].headline, None).strip():
             break
     else:
-        return "page: none was accepted"
-    whole = (len(reports) == 1 and rng.random() < 0.6) or len(reports) > 1
+        return None
+    whole = len(reports) > 1 or bool(rng.random() < 0.6)
     text = page(reports, comparisons) if whole else f"<!doctype html><meta charset=utf-8>{reports[0]._repr_html_()}"
-    file = folder / "page.html"
-    file.write_bytes(text.encode("utf-8", "replace"))
+    return text, " ".join(plain(reports[0].headline, None).split()), whole
+
+
+def page_turn(seeds: range, folder: Path, driver: Any) -> list[tuple[int, str]]:
+    """Pages in one window of a browser: no other script, no request, and each verdict is seen; the faults by seed."""
+    drawn = {seed: found for seed in seeds if (found := drawn_page(np.random.default_rng([seed, 99]), folder))}
+    frames = "".join(
+        f'<iframe style="width:900px;height:700px" srcdoc="{html.escape(text)}"></iframe>'
+        for text, _, _ in drawn.values()
+    )
+    file = folder / "window.html"
+    file.write_bytes(f"<!doctype html><meta charset=utf-8><title>w</title>{frames}".encode("utf-8", "replace"))
     driver.get_log("performance")
     driver.get(file.as_uri())
-    owned, handlers, links, scripts, headline, seen, tags = driver.execute_script(INSPECT)
+    found = driver.execute_script(INSPECT)
     asked = [e["message"] for e in driver.get_log("performance") if "Network.requestWillBeSent" in e["message"]]
-    requests = [m for m in asked if '"url":"file' not in m and '"url":"data:' not in m and '"url":"about:' not in m]
+    requests = [m for m in asked if not re.search(r'"url":"(file|data|about|blob):', m)]
+    faults = [
+        (seed, fault) for (seed, page), one in zip(drawn.items(), found, strict=True) if (fault := _fault(page, one))
+    ]
+    if requests or len(found) != len(drawn) or driver.title != "w":
+        faults.append((seeds.start, f"a request left, or the window was changed: {requests[:1]} {driver.title!r}"))
+    return faults
+
+
+def _fault(page: tuple[str, str, bool], found: Any) -> str:
+    """What is wrong with a page, or nothing."""
+    _, said, whole = page
+    owned, handlers, links, scripts, headline, seen, tags = found
     hashes = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
-    if owned or handlers or links or requests or hashes != ([our_script()] if whole else []):
-        raise Violation(f"owned={owned}, handlers={handlers}, links={links}, scripts={len(scripts)}, {requests[:2]}")
-    if set(tags) - ELEMENTS - {"clippath", "lineargradient"}:
-        raise Violation(f"elements that are not ours: {set(tags) - ELEMENTS}")
-    said = " ".join(plain(reports[0].headline, None).split())
+    if owned or handlers or links or hashes != ([our_script()] if whole else []):
+        return f"owned={owned}, handlers={handlers}, links={links}, scripts={len(scripts)}"
+    if set(tags) - ELEMENTS - {"lineargradient"}:
+        return f"elements that are not ours: {set(tags) - ELEMENTS}"
     if not seen or " ".join((headline or "").split()) != said:
-        raise Violation(f"the verdict {said!r} is shown as {headline!r}, seen: {seen}")
-    return f"page: {'page' if whole else 'notebook'}"
+        return f"the verdict {said!r} is shown as {headline!r}, seen: {seen}"
+    return ""
 
 
 def hostile_text(rng: Rng, report: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import json
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import calibrary as cal
 import doors
+from paths import ROOT
 
 pytest.importorskip("matplotlib").use("agg")
 pytest.importorskip("pyarrow")
@@ -26,6 +28,12 @@ def test_no_attack_gets_through(kind, tmp_path):
     if kind in ("saved", "table"):  # attacks that are all refused, or all taken, would show nothing
         refused = sum(count for outcome, count in seen.items() if "sentence" in outcome)
         assert 0.2 * FEW[kind] < refused < 0.95 * FEW[kind]
+
+
+def test_the_long_run_has_nothing_open():
+    kept = json.loads((ROOT / "benchmarks" / "fuzz_doors.json").read_text())["kinds"]
+    assert kept["saved"]["seed"] >= 100_000
+    assert {kind: found["violations"] for kind, found in kept.items() if found["violations"]} == {}
 
 
 @pytest.mark.parametrize(
