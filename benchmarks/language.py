@@ -34,7 +34,6 @@ from calibrary.language.sampled import SampledResult, _Design, _measured
 from calibrary.lookup import catalogue
 
 STORE = Path(__file__).with_name("language.json")
-PAGE = Path(__file__).parents[1] / "docs" / "language.md"
 
 LAWS = {"Beta(2, 2)": (2.0, 2.0), "Beta(.5, .3)": (0.5, 0.3), "Beta(6, 2)": (6.0, 2.0)}
 TRUTHS: dict[str, Callable[[Any], Any]] = {
@@ -294,7 +293,7 @@ def main() -> None:
         run(given.kind, given.store, given.samples, given.again)
     if given.write:
         cells = load(given.store)
-        print("\n".join(sampled_table(cells)))
+        print("\n".join([*sampled_table(cells), "", *judged_table(cells)]))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ REASONS = {
         "make test-torch",
     ),
     "integrations": (
-        r"(could not import '(mlflow|lightning|torchmetrics|evaluate)|unable to import module .*mlflow).*",
+        r"(could not import '(mlflow|lightning|torchmetrics|evaluate|inspect_ai)|unable to import module .*(mlflow|inspect_ai)).*",
         "make integrations",
     ),
     "docs": (r"could not import '(latex2mathml|griffe|fontTools)[\w.]*'.*", "make docs"),

@@ -165,3 +165,22 @@ def test_scorers_by_name_choose_a_model():
     search = GridSearchCV(model, asked, scoring=scorers("bs", "smece"), refit="bs", cv=3, n_jobs=1).fit(X, y)
     assert search.best_params_ == {"logisticregression__C": 1.0}
     assert (search.cv_results_["mean_test_smece"] < 0).all()
+
+
+def test_inspect_metrics_are_those_of_the_scores():
+    scorers = _package("inspect_ai.scorer")
+    from calibrary import inspect_ai
+
+    rng = np.random.default_rng(0)
+    c = np.round(rng.random(60), 2)
+    y = (rng.random(60) < c).astype(int)
+    scores = [
+        scorers.SampleScore(score=scorers.Score(value="CI"[1 - int(right)], metadata={"confidence": float(sure)}))
+        for right, sure in zip(y, c, strict=True)
+    ]
+    for made, id in ((inspect_ai.ece, "ece"), (inspect_ai.brier, "bs")):
+        found = made()(scores)
+        ends = cal.interval(id, y, c, rng=0)
+        assert found == {id: ends.estimate, f"{id}_low": ends.low, f"{id}_high": ends.high}
+    with pytest.warns(cal.CalibrationWarning, match="1 of 61 scores are left out"):
+        inspect_ai.brier()([*scores, scorers.SampleScore(score=scorers.Score(value="P"))])

@@ -1,0 +1,72 @@
+"""Metrics for Inspect: calibration of the confidences that a scorer writes, beside its accuracy.
+
+``@scorer(metrics=[accuracy(), ece(), brier()])``; each gives its value and both ends of its interval. Needs Inspect
+(``pip install inspect-ai``); nothing else of calibrary imports this module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from inspect_ai.scorer import Metric, SampleScore, metric
+
+from calibrary.base.errors import heard, warn
+from calibrary.inference.verbs.interval import interval
+from calibrary.language.inspect_log import _VALUES, CONFIDENCE, _as_number
+
+__all__ = ["brier", "ece", "smece"]
+
+
+def _pairs(scores: list[SampleScore], confidence: str | None) -> tuple[list[int], list[float]]:
+    """Whether each answer is right, and the confidence in its score's metadata; scores without them are left out."""
+    right, sure = [], []
+    for one in scores:
+        value, metadata = one.score.value, one.score.metadata or {}
+        correct = _VALUES.get(value) if isinstance(value, str) else value if value in (0, 1) else None
+        names = [confidence] if confidence is not None else [name for name in metadata if name.lower() in CONFIDENCE]
+        stated = _as_number(metadata.get(names[0])) if names else None
+        if correct is not None and stated is not None:
+            right.append(int(correct))
+            sure.append(stated)
+    if sure and max(sure) > 1.0:
+        sure = [c / 100.0 for c in sure]
+    if len(sure) < len(scores):
+        warn(f"{len(scores) - len(sure):,} of {len(scores):,} scores are left out: they have no confidence, or are neither "
+             "right nor wrong")  # fmt: skip
+    return right, sure
+
+
+def _measured(id: str, scores: list[SampleScore], confidence: str | None) -> Mapping[str, float]:
+    right, sure = _pairs(scores, confidence)
+    if len(right) < 2:
+        return {id: math.nan, f"{id}_low": math.nan, f"{id}_high": math.nan}
+    with heard():
+        found = interval(id, right, sure, rng=0)
+    return {id: float(found.estimate), f"{id}_low": float(found.low), f"{id}_high": float(found.high)}
+
+
+def _of(id: str, confidence: str | None) -> Metric:
+    def measure(scores: list[SampleScore]) -> Any:
+        return _measured(id, scores, confidence)
+
+    return measure
+
+
+@metric
+def ece(confidence: str | None = None) -> Metric:
+    """Expected calibration error with its 95% interval; ``confidence`` names the field of the score's metadata."""
+    return _of("ece", confidence)
+
+
+@metric
+def smece(confidence: str | None = None) -> Metric:
+    """Smooth calibration error with its 95% interval; ``confidence`` names the field of the score's metadata."""
+    return _of("smece", confidence)
+
+
+@metric
+def brier(confidence: str | None = None) -> Metric:
+    """Brier score with its 95% interval; ``confidence`` names the field of the score's metadata."""
+    return _of("bs", confidence)
