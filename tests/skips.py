@@ -20,7 +20,8 @@ REASONS = {
         "make test-torch",
     ),
     "integrations": (
-        r"(could not import '(mlflow|lightning|torchmetrics|evaluate|inspect_ai)|unable to import module .*(mlflow|inspect_ai)).*",
+        r"(could not import '(mlflow|lightning|torchmetrics|evaluate|inspect_ai)|"
+        r"unable to import module .*(mlflow|inspect_ai)).*",
         "make integrations",
     ),
     "docs": (r"could not import '(latex2mathml|griffe|fontTools)[\w.]*'.*", "make docs"),

@@ -33,8 +33,10 @@ def _pairs(scores: list[SampleScore], confidence: str | None) -> tuple[list[int]
     if sure and max(sure) > 1.0:
         sure = [c / 100.0 for c in sure]
     if len(sure) < len(scores):
-        warn(f"{len(scores) - len(sure):,} of {len(scores):,} scores are left out: they have no confidence, or are neither "
-             "right nor wrong")  # fmt: skip
+        left = len(scores) - len(sure)
+        warn(
+            f"{left:,} of {len(scores):,} scores are left out: they have no confidence, or are neither right nor wrong"
+        )
     return right, sure
 
 
