@@ -192,7 +192,7 @@ def ended(folder):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_full_disk_is_one_sentence(ended, folder, name):
-    outputs = {"r.html", "r.png", "s.parquet", "m.json"}
+    outputs = {"r.html", "r.png", "s.parquet", "t.parquet", "m.json"}
     for file in outputs:
         (folder / file).unlink(missing_ok=True)
     writes = outputs & set(COMMANDS[name])
@@ -201,13 +201,13 @@ def test_a_full_disk_is_one_sentence(ended, folder, name):
     assert "Traceback" not in said
     assert sum(line.startswith("calibrary:") for line in said.splitlines()) == 1
     assert not any((folder / file).exists() for file in outputs)  # nothing half written is left
-    assert {file.name for file in folder.iterdir()} <= {"f.csv", "said"}
+    assert {file.name for file in folder.iterdir()} <= {"f.csv", "r.csv", "said"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_reader_that_goes_away_ends_a_command_quietly(ended, folder, name):
     status, said = ended(COMMANDS[name], broken=True)
-    for file in ("r.html", "r.png", "s.parquet", "m.json"):
+    for file in ("r.html", "r.png", "s.parquet", "t.parquet", "m.json"):
         (folder / file).unlink(missing_ok=True)
     assert status in (0, 2)  # 0: it had nothing to say there
     assert "Traceback" not in said
@@ -224,7 +224,7 @@ def test_ctrl_c_says_stopped_and_leaves_nothing_half_written(ended, folder, name
     assert status in (0, 130), said  # it may have been done by then
     assert "Traceback" not in said
     assert status == 0 or "stopped" in said
-    left = {file.name for file in folder.iterdir()} - {"f.csv", "said", "r.html", "r.png", "m.json"}
+    left = {file.name for file in folder.iterdir()} - {"f.csv", "r.csv", "said", "r.html", "r.png", "m.json"}
     assert left == set()
     if status == 130:
         assert not {"r.html", "r.png", "m.json"} & {file.name for file in folder.iterdir()}

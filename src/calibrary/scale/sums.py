@@ -254,8 +254,11 @@ class Slots:
 
     def tables(self) -> list[CountTable]:
         """Everything, in two tables, the first in no order."""
-        code, both = self._slots[self._slots[:, 1] != 0].T
-        return [CountTable(code - 1, both >> 44, both & ((1 << 44) - 1)), self._spills()]
+        filled = self._slots[self._slots[:, 1] != 0]
+        self._slots = np.empty((0, 2), dtype=np.int64)  # its memory is needed for sorting
+        code, both = filled[:, 0] - 1, filled[:, 1].copy()
+        del filled
+        return [CountTable(code, both >> 44, both & ((1 << 44) - 1)), self._spills()]
 
     def _spills(self) -> CountTable:
         code, n, s = self._spill[: self._spilled].T
