@@ -626,12 +626,14 @@ def sql_turn(rng: Rng, folder: Path) -> str:
     rows = [(labels[i] if labels else int(i), float(c), int(j % 3)) for j, (i, c) in enumerate(zip(y, p, strict=True))]
     try:
         db.executemany("INSERT INTO preds VALUES (?, ?, ?)", rows)
-        found = db.execute(text).fetchall()
+        cursor = db.execute(text)
+        found = cursor.fetchall()
     except (UnicodeError, ValueError):
         return "sql: no such text"
     except sqlite3.Error as error:
         raise Violation(f"the text does not run: {error} for key={key!r}, labels={labels!r}") from error
-    counted = sum(row[-2] for row in found)
+    n = [name for name, *_ in cursor.description].index("n")
+    counted = sum(row[n] for row in found)
     if counted != len(y) and not (labels and labels[0] == labels[1]):
         raise Violation(f"{counted} rows of {len(y)} for key={key!r}, labels={labels!r}")
     if db.execute("SELECT COUNT(*) FROM preds").fetchone()[0] != len(y):

@@ -18,7 +18,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("typer")
 
 #: Cases of each kind that are drawn here, from seeds that the long run begins with.
-FEW = {"saved": 400, "table": 250, "command": 25, "threads": 3}
+FEW = {"saved": 400, "state": 200, "sql": 20, "table": 250, "command": 25, "threads": 3}
 
 
 @pytest.mark.parametrize("kind", FEW)
