@@ -98,6 +98,8 @@ COMMANDS = {
     "list": ["list"],
     "explain": ["explain", "ece"],
     "recommend": ["recommend", "--task", "binary", "--goal", "measure"],
+    "table2": ["table2"],
+    "notation": ["notation"],
     "scan": ["scan", "f.csv", "--label", "y", "--prob", "p", "-o", "s.parquet"],
     "sql": ["sql", "--table", "t", "--label", "y", "--prob", "p"],
     "state": ["state", "r.csv", "-o", "t.parquet"],

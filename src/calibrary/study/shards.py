@@ -84,13 +84,14 @@ class Shard:
     def save(self, path: Path) -> None:
         """Write it whole."""
         names = np.array(self.names, dtype=np.str_)
-        arrays = {"names": names, "values": self.values, "drawn": self.drawn, "seconds": self.seconds}
+        arrays: dict[str, Any] = {"names": names, "values": self.values, "drawn": self.drawn, "seconds": self.seconds}
         undefined = dict(self.undefined)
+        about: dict[str, Any] = {
+            "undefined": np.array(json.dumps(undefined)),
+            "digest": np.array(digest(undefined, arrays)),
+        }
         buffer = io.BytesIO()
-        np.savez_compressed(
-            buffer, **arrays, undefined=np.array(json.dumps(undefined)),
-            digest=np.array(digest(undefined, arrays)),
-        )  # fmt: skip
+        np.savez_compressed(buffer, **arrays, **about)
         write_atomically(path, buffer.getvalue())
 
     @classmethod

@@ -172,7 +172,8 @@ class _LogLoss:
         ends = np.broadcast_to(self.x[[0, -1]], (len(knots), 2))
         nodes = np.concatenate((ends[:, :1], knots, ends[:, 1:]), axis=1)
         height = np.interp(nodes, self.x, self.eta)
-        slope = np.diff(height, axis=1) / np.diff(nodes, axis=1)
+        width = np.diff(nodes, axis=1)
+        slope = np.divide(np.diff(height, axis=1), width, out=np.zeros_like(width), where=width > 0.0)
         level = height[:, :1] - slope[:, :1] * nodes[:, :1]
         return np.concatenate((level, slope[:, :1], np.diff(slope, axis=1)), axis=1)
 
