@@ -371,6 +371,23 @@ def _(folder: Path) -> str:
     return refused(lambda: read(written(folder / "x.arrow", bytes(content))))
 
 
+@attack("the texts of an Arrow column lie outside of its memory", "cannot be read")
+def _(folder: Path) -> str:
+    content = bytearray(doors.written({"y": ["cat", "dog", "cat"], "p": [0.2, 0.7, 0.4]}, "stream.arrow"))
+    at = content.index(struct.pack("<iiii", 0, 3, 6, 9))
+    content[at + 4 : at + 12] = struct.pack("<ii", 2**31 - 16, 2**31 - 8)
+    return refused(lambda: read(written(folder / "x.arrow", bytes(content)), positive="dog"))
+
+
+@attack("the keys of an Arrow file that is scanned lie outside of its memory", "cannot be read")
+def _(folder: Path) -> str:
+    content = bytearray(doors.written({"y": [0, 1, 0], "p": [0.2, 0.7, 0.4], "g": ["cat", "dog", "cat"]}, "arrow"))
+    at = content.index(struct.pack("<iiii", 0, 3, 6, 9))
+    content[at + 4 : at + 12] = struct.pack("<ii", 2**31 - 16, 2**31 - 8)
+    path = written(folder / "x.arrow", bytes(content))
+    return refused(lambda: cal.scale.scan([str(path)], label="y", prob="p", by="g"))
+
+
 @attack("a JSON line nested 100,000 deep", "nested too deeply")
 def _(folder: Path) -> str:
     return refused(lambda: read(written(folder / "x.jsonl", '{"y": 1, "p": 0.5}\n{"y": ' + "[" * 100_000)))

@@ -423,7 +423,9 @@ def _open_arrow(name: str, content: Path | bytes) -> FileTable:
         with _as_arrow(content) as file:
             batches = list(_batches(opened(file, options=options)))
             schema = batches[0].schema if batches else pa.schema([(column, pa.null()) for column in wanted])
-            return _from_arrow(pa.Table.from_batches(batches, schema), wanted, name)
+            table = pa.Table.from_batches(batches, schema)
+            table.validate(full=True)  # Arrow trusts the places of texts that a file gives, also outside of its memory
+            return _from_arrow(table, wanted, name)
 
     return FileTable(name, names, read)
 
