@@ -140,7 +140,7 @@ def test_the_test_of_intercept_and_slope_has_one_pvalue():
             assert result.pvalues.min() <= result.pvalue <= min(1.0, 2.5 * result.pvalues.min())
 
 
-# -- small simulations: bounds that the law of 0.2.0 does not meet --------------------------------------
+# -- small simulations: bounds that normal quantiles of unit sums did not meet --------------------------------------
 
 
 def test_the_level_where_predictions_are_sure_and_units_fail_together():
@@ -150,7 +150,7 @@ def test_the_level_where_predictions_are_sure_and_units_fail_together():
         c = np.repeat(scipy.special.expit(rng.normal(4.4, 0.6, 20)), 20)
         y = (np.repeat(rng.random(20), 20) < c).astype(int)
         rejected += cal.test("ece", y, c, units=np.repeat(np.arange(20), 20), n_resamples=39, rng=seed).pvalue <= 0.05
-    assert rejected <= 2  # 0.2.0: eight of twelve
+    assert rejected <= 2  # before Student's law: eight of twelve
 
 
 def test_brier_with_few_units_covers():
@@ -161,7 +161,7 @@ def test_brier_with_few_units_covers():
         y = (np.repeat(rng.random(12), 10) < c).astype(int)
         low, high = cal.interval("bs", y, c, units=np.repeat(np.arange(12), 10), n_resamples=39, rng=seed)
         inside += low <= np.mean(c * (1.0 - c)) <= high
-    assert inside >= 36  # 0.2.0: 32 of 40
+    assert inside >= 36  # before Student's law: 32 of 40
 
 
 def test_two_models_on_units_are_compared_by_the_ends_of_their_intervals():
@@ -176,4 +176,4 @@ def test_two_models_on_units_are_compared_by_the_ends_of_their_intervals():
         result = cal.compare("ece", y, sure, c, units=np.repeat(np.arange(40), 10), n_resamples=39, rng=seed)
         assert result.method == "triangle"
         inside += result.low <= truth <= result.high
-    assert inside >= 13  # 0.2.0: five of fifteen
+    assert inside >= 13  # before Student's law: five of fifteen

@@ -239,7 +239,7 @@ def probe(answer):
         return lambda seed: entry(*given(entry, seed)[0], **{**given(entry, seed)[1], **quick(entry), **set_to})
     if kind == "test":
         entry = cal.catalogue[what]
-        options = {"n_resamples": 19, "rng": 0} if what == "sbct" else {}
+        options = {"n_resamples": 299, "rng": 0} if what in ("sbct", "tcal") else {}  # their statistic depends on draws
         return lambda seed: cal.test(what, *given(entry, seed)[0], **{**given(entry, seed)[1], **options}).statistic
     if kind == "map":
         binary = what != "multinomial_spline"
