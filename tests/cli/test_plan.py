@@ -100,7 +100,7 @@ def test_a_metric_that_cannot_take_units_says_why():
 def test_few_draws_for_quantiles_are_warned_about():
     y, c = data()
     with pytest.warns(cal.CalibrationWarning, match="too few for quantiles at the level 0.95.*at least 39"):
-        cal.interval("bs", y, c, n_resamples=20, rng=0)
+        cal.interval("bs", y, c, method="percentile", n_resamples=20, rng=0)
 
 
 def test_draws_that_fail_are_said():

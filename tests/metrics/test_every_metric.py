@@ -92,10 +92,10 @@ def test_the_docstring_teaches_and_its_example_runs(entry):
 @every_metric
 def test_every_alias_finds_the_metric_or_says_which_ones_it_may_mean(entry):
     for alias in (entry.id, entry.id.upper(), entry.id.replace("_", "-"), *entry.aliases):
-        try:
-            assert cal.catalogue[alias].id == entry.id
-        except cal.UnknownMetricError as error:
-            assert entry.id in str(error)  # noqa: PT017
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cal.CalibrationWarning)  # a name with two meanings says the other one
+            found = cal.catalogue[alias].id
+        assert found == entry.id or f"{entry.id!r}: " in "; ".join(by_name.other_meanings(alias))
 
 
 @pytest.mark.parametrize(

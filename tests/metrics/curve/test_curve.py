@@ -314,17 +314,17 @@ def test_the_monte_carlo_null_is_reproducible_and_keeps_its_level_for_skewed_con
     for _ in range(40):
         c = rng.beta(8, 1.5, 150)
         y = (rng.random(150) < c).astype(int)
-        rejected += cal.test("sbct", y, c, n_resamples=39, rng=rng, method="asymptotic").pvalue <= 0.05
+        rejected += cal.statistical_beta_calibration_test(y, c, n_resamples=39, rng=rng).pvalue <= 0.05
     assert rejected <= 7  # 40 draws at 5 %: more than 7 has probability 2e-4; the gamma form rejects about 30
-    one, two = (cal.test("sbct", Y, C, n_resamples=49, rng=1, method="asymptotic").pvalue for _ in range(2))
+    one, two = (cal.statistical_beta_calibration_test(Y, C, n_resamples=49, rng=1).pvalue for _ in range(2))
     assert one == two
 
 
 def test_frequency_weights_are_copies_of_rows_in_the_monte_carlo_null():
     w = weights_of("1+i%3", 60).astype(int)
     i = np.repeat(np.arange(60), w)
-    weighted = cal.test("sbct", Y[:60], C[:60], sample_weight=w, n_resamples=49, rng=3, method="asymptotic")
-    repeated = cal.test("sbct", Y[i], C[i], n_resamples=49, rng=3, method="asymptotic")
+    weighted = cal.statistical_beta_calibration_test(Y[:60], C[:60], sample_weight=w, n_resamples=49, rng=3)
+    repeated = cal.statistical_beta_calibration_test(Y[i], C[i], n_resamples=49, rng=3)
     assert weighted.pvalue == repeated.pvalue
     assert weighted.statistic == pytest.approx(repeated.statistic)
 

@@ -68,7 +68,7 @@ def test_over_confident_sets_hold_less_than_they_claim():
     y = np.array([rng.choice(5, p=0.5 * row + 0.1) for row in p])
     result = cal.test("set_coverage", y, p, n_resamples=99, rng=0)
     assert cal.set_coverage(y, p).gap < -0.05
-    assert result.pvalue[2] == pytest.approx(2 / 100)  # the gap; two-sided, the smallest there is
+    assert result.pvalues[2] == pytest.approx(2 / 100)  # the gap; two-sided, the smallest there is
 
 
 @pytest.mark.parametrize("level", [0.0, -0.1, 1.1, np.nan])

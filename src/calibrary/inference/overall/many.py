@@ -205,7 +205,7 @@ class _Drawn:
                 found[s.name] = (s.observed, flips(s, self.draws["n_resamples"], stream()))
             except ValueError as error:
                 self.notes[s.name] = str(error).partition(";")[0]
-                self.ways.update({s.name: "basic"} if s.name in self.ways else {})
+                self.ways.update({s.name: "basic"} if self.ways.get(s.name) == "triangle" else {})
         return found
 
     def _testable(self, statistic: Statistic) -> bool:
