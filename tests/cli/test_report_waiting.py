@@ -37,7 +37,7 @@ def test_work_moves_with_every_metric_and_every_draw() -> None:
         WATCHED.reset(token)
     assert work.seen == sorted(work.seen)
     assert len(set(work.seen)) > 60
-    assert 0.7 < work.seen[-1] <= 0.9  # values and draws, of which scores need none; what follows in a report is the rest
+    assert 0.7 < work.seen[-1] <= 0.9  # values and draws (scores need none); the rest of a report follows
 
 
 def test_two_models_are_two_halves() -> None:
