@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.data.checks import Array, checked_probabilities
+from calibrary.data.checks import Array, are_probabilities, checked_probabilities
 
 #: Human labels below which nothing is estimated.
 LEAST = 20
@@ -53,7 +53,7 @@ def judged_rows(y_true: Any, y_prob: Any, judge: Any, inclusion: Any) -> JudgedR
         top = p.argmax(axis=1)
         y = np.where(human, (y == top).astype(np.float64), np.nan)
         whole = np.equal(np.mod(j, 1.0), 0.0).all()
-        if (whole and j.max() > 1.0) or not _all_in(j):
+        if (whole and j.max() > 1.0) or not are_probabilities(j).all():
             j = (j == top).astype(np.float64)
         else:  # 0 and 1, or probabilities: whether the most likely class is right
             j = j.astype(np.float64)
@@ -64,16 +64,13 @@ def judged_rows(y_true: Any, y_prob: Any, judge: Any, inclusion: Any) -> JudgedR
         raise ValueError(
             f"y_true[{int(bad[0])}] = {y[bad[0]]:g} is neither 0 nor 1: pass 0 and 1, and NaN without a label"
         )
-    if not _all_in(j):
-        at = int(np.flatnonzero((j < 0) | (j > 1))[0])
+    outside = np.flatnonzero(~are_probabilities(j))
+    if len(outside):
+        at = int(outside[0])
         raise ValueError(f"judge[{at}] = {j[at]:g} is outside [0, 1]: pass 0 and 1, or the judge's probabilities of 1")
     if human.sum() < LEAST:
         raise ValueError(f"y_true has {int(human.sum())} human labels: at least {LEAST} are needed")
     return JudgedRows(c, j, y, _weights(inclusion, human), inclusion is not None)
-
-
-def _all_in(j: Array) -> bool:
-    return bool(((j >= 0.0) & (j <= 1.0)).all())
 
 
 def _column(values: Any, name: str, n: int) -> tuple[Array, NDArray[np.bool_]]:
