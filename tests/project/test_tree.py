@@ -18,6 +18,7 @@ NODES = [(name, node) for name, tree in TREES.items() for node in ast.walk(tree)
 CHOICES = (
     "cli/",
     "gallery.py",
+    "inspect_ai.py",
     "lookup/curve_names.py",
     "plots/",
     "recalibrate/scores.py",
