@@ -94,7 +94,7 @@ def test_a_page_that_was_asked_for_nothing_has_what_needs_no_asking():
 
 def gain_of(advice, gain=0.083, se=0.016):
     row = MapGain("platt", "Platt scaling", 0.5, 0.5 - gain, gain, se, 0.048, 0.012, 0.011)
-    nothing = SimpleNamespace()
+    nothing = SimpleNamespace(binary=False)
     return RecalibrationGain(
         (row,), advice, 0.5, 0.048, 0.011, "nll", 100, 2, 10, 15, 0.01, 0.0, 0, {}, nothing, {}
     )  # fmt: skip
