@@ -356,7 +356,7 @@ def test_findings_lie_between_the_sizes():
     at = {n: findings.finding("ece", n).reads for n in (100, 200, 300, 5000)}
     assert at[100] > at[200] > at[300] > at[5000]
     assert findings.finding("ece", 100).reads == study.stored_study().row("ece", 100)["null"]
-    assert "finds" in findings.finding("ece").sentence
+    assert "detects" in findings.finding("ece").sentence
     assert findings.finding("d_ece").sentence == ""
     assert "detections" in findings.why_not("d_ece")
     assert findings.why_not("ece") == ""
