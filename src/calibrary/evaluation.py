@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from calibrary.base.errors import FAULT, UnknownMetricError, fault, heard, refused, suggest
+from calibrary.base.markup import html_table
 from calibrary.base.numbers import EXACT, ends, number, pvalue_cell
-from calibrary.base.text import html_table
 from calibrary.data import Data, as_data
 from calibrary.data.lens import as_lens
 from calibrary.data.sample import Sample, sample_of

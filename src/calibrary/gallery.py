@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ import numpy as np
 
 import calibrary as cal
 from calibrary import plots
+from calibrary.base.markup import document, element, own
 from calibrary.data.checks import Array, Indices
 
 __all__ = ["Synthetic", "figures", "main"]
@@ -20,20 +20,16 @@ __all__ = ["Synthetic", "figures", "main"]
 #: Cheap errors on one scale, for the dot plot.
 _ERRORS = ("ece", "ace", "ece_sweep", "mce", "ece_lb", "ece_db", "smece", "sece", "ici", "ecce_mad", "ecce_r")
 
-_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>calibrary gallery</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>
+_STYLE = own("""
 body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:90rem;padding:0 1rem}
 body{background:#fafafa;color:#1d2129}
 main{display:grid;grid-template-columns:repeat(auto-fill,minmax(22rem,1fr));gap:1.2rem;align-items:start}
 figure{margin:0;background:#fff;border:1px solid #dfe3e8;border-radius:.6rem;padding:.8rem}
 figure.dark{background:#14171b;color:#e7e9ec;border-color:#14171b}
-img{width:100%%;height:auto;display:block}figcaption{font-size:.9rem;margin-top:.5rem}
+img{width:100%;height:auto;display:block}figcaption{font-size:.9rem;margin-top:.5rem}
 code{font-size:.8rem;color:#667080;overflow-wrap:anywhere}
-</style></head><body><h1>calibrary gallery</h1>
-<p>Every figure, drawn from data that come with the library. Each opens as SVG.</p><main>
-%s
-</main></body></html>
-"""
+""")
+_SAID = "Every figure, drawn from data that come with the library. Each opens as SVG."
 
 
 class Synthetic(NamedTuple):
@@ -146,11 +142,12 @@ def main(folder: str) -> None:
         with plots.embedded():
             made = every[kind](theme=theme)
         _save(getattr(made, "figure", made), out / name)
-        cells.append(
-            f'<figure class="{theme}"><a href="{name}.svg"><img src="{name}.png" alt="{escape(name)}" loading="lazy">'
-            f"</a><figcaption>{escape(name)}</figcaption></figure>"
-        )
-    (out / "index.html").write_text(_PAGE % "\n".join(cells), encoding="utf-8")
+        drawn = element("img", src=f"{name}.png", alt=name, loading="lazy")
+        shown = (element("a", drawn, href=f"{name}.svg"), element("figcaption", name))
+        cells.append(element("figure", shown, class_=theme))
+    title = "calibrary gallery"
+    page = document(title, element("h1", title), element("p", _SAID), element("main", cells), style=_STYLE)
+    (out / "index.html").write_text(page, encoding="utf-8")
     print(f"{len(jobs)} figures in {out}")
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.base.text import for_csv, for_figure, for_html, for_terminal
+from calibrary.base.text import for_csv, for_figure, for_terminal
 from calibrary.data.columns import matched_names
 from calibrary.data.lens import as_lens
 from calibrary.numerics.sums import gaussian
@@ -883,8 +883,7 @@ def test_a_terminal_shows_names_and_obeys_nothing_in_them(name):
         assert name in shown
 
 
-def test_a_page_and_a_spreadsheet_take_names_as_text():
-    assert for_html("<script>\"'&") == "&lt;script&gt;&quot;&#x27;&amp;"
+def test_a_spreadsheet_takes_names_as_text():
     for start in ("=", "+", "-", "@", "\t", "\r"):
         assert for_csv(f"{start}1+1") == f"'{start}1+1"
     assert for_csv("a-b") == "a-b"

@@ -33,6 +33,26 @@ MAY_ASK = ("data/", "scale/", "losses/")
 #: The room that makes generators, and made-up data; tests/project/test_draws.py reads the loops.
 MAY_DRAW = ("numerics/draw.py", "study/", "datasets/", "gallery.py")
 
+DOCSTRINGS = {id(node.value) for _, node in NODES if isinstance(node, ast.Expr)}
+TAG = re.compile(r"(?<!\?P)</?([a-zA-Z][\w-]*[\s/>]|\{)|<[!?][a-z]", re.IGNORECASE)
+#: Those who take apart what Matplotlib drew, and write down what is allowed of it.
+PICTURES = ("reporting/figures.py", "reporting/safe_svg.py")
+
+
+def _begins_a_tag(node: ast.AST) -> bool:
+    parts = node.values if isinstance(node, ast.JoinedStr) else [] if id(node) in DOCSTRINGS else [node]
+    texts = [part.value if isinstance(part, ast.Constant) else "{" for part in parts]
+    return all(isinstance(text, str) for text in texts) and bool(parts) and bool(TAG.search("".join(texts)))
+
+
+def _escapes(node: ast.AST) -> bool:
+    named = isinstance(node, ast.Attribute) and ast.unparse(node) == "html.escape"
+    return named or (isinstance(node, ast.ImportFrom) and node.module in ("html", "xml.sax.saxutils"))
+
+
+def _calls(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
 
 def _ids(node: ast.AST) -> list[str]:
     parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
@@ -53,8 +73,34 @@ RULES = {
         lambda node: isinstance(node, ast.Attribute) and node.attr in ("default_rng", "RandomState", "SeedSequence"),
     ),
     "import *": ((), lambda node: isinstance(node, ast.ImportFrom) and node.names[0].name == "*"),
+    "a tag written by hand": (("base/markup.py", *PICTURES), _begins_a_tag),
+    "text escaped by hand": (("base/markup.py",), _escapes),
+    "markup that is not made of elements": (
+        ("base/markup.py", "reporting/safe_svg.py"),
+        lambda node: _calls(node, "Markup"),
+    ),
+    "a style sheet or a script of another file": (
+        ("base/markup.py", "gallery.py", "reporting/html.py", "reporting/index.py"),
+        lambda node: _calls(node, "own"),
+    ),
     "catch_warnings": ((), lambda node: isinstance(node, ast.Attribute) and node.attr == "catch_warnings"),
 }
+
+
+BROKEN = {
+    "a tag written by hand": ('f"<{x}>"', 'f"a<b class={x}>"', '"</p>"', '"<!doctype html>"'),
+    "text escaped by hand": ("html.escape(x)", "from html import escape", "from xml.sax.saxutils import quoteattr"),
+    "markup that is not made of elements": ("Markup(x)",),
+    "a style sheet or a script of another file": ("own(x)",),
+}
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_a_rule_of_markup_sees_what_breaks_it(rule):
+    for line in BROKEN[rule]:
+        assert any(map(RULES[rule][1], ast.walk(ast.parse(line).body[0]))), line
+    for line in ('"a < b"', 'r"(?P<name>x)"', '"<i8"', "re.escape(x)", "element(x)"):
+        assert not any(map(RULES[rule][1], ast.walk(ast.parse(line).body[0]))), line
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -1,17 +1,15 @@
 """Text that people supply (names of classes, files, columns, models), made safe for the place where it is shown.
 
 One function for each place: a figure reads mathematics between dollar signs, a terminal obeys escape codes and
-markup, a page obeys tags, a spreadsheet computes what begins like a formula. Nothing else in the library prepares such
-text.
+markup, a spreadsheet computes what begins like a formula. Nothing else in the library prepares such text; the text in
+pages is escaped by the elements of :mod:`calibrary.base.markup`.
 """
 
 from __future__ import annotations
 
 import functools
-import html
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
 
 #: Longer names are cut: a title of ten thousand letters makes a page of two hundred metres.
 LONGEST = 80
@@ -70,18 +68,6 @@ def for_terminal(text: object, longest: int | None = None) -> str:
     return f"{shown}\\" if shown.endswith("\\") and not shown.endswith("\\\\") else shown
 
 
-def for_html(text: object, longest: int | None = None) -> str:
-    """Text in a page, also within an attribute's quotes."""
-    return html.escape(plain(text, longest), quote=True)
-
-
-def html_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """A plain table for a notebook."""
-    top = "".join(f"<th>{for_html(h)}</th>" for h in head)
-    body = "".join("<tr>" + "".join(f"<td>{for_html(c)}</td>" for c in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
-
-
 def in_sentence(value: object, longest: int = LONGEST) -> str:
     """A value that somebody gave, as a sentence about it shows it: cut where it would fill the page."""
     if isinstance(value, int) and abs(value) > 1e300:
@@ -104,11 +90,3 @@ def for_csv(text: object) -> str:
     """A cell of text in a file for spreadsheets, which do not compute it; numbers are written without this."""
     shown = str(text)
     return f"'{shown}" if shown.startswith(_FORMULA) else shown
-
-
-def content_security_policy(script: str = "'none'") -> str:
-    """The policy for the head of a page: its own styles and pictures, the script with this hash (or none), no more."""
-    return (
-        f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; script-src {script}; "
-        "base-uri 'none'; form-action 'none'"
-    )

@@ -19,8 +19,8 @@ import numpy as np
 import scipy
 
 from calibrary.base.errors import heard
+from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
-from calibrary.base.text import html_table
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import EqualMass, EqualWidth

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import warn, whole
+from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.base.once import once
-from calibrary.base.text import html_table
 from calibrary.data.checks import Array
 from calibrary.grouping.edges import EqualWidth
 from calibrary.inference.draw.resampling import alpha_of, check_draws

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from calibrary.base.errors import UnknownMetricError, deprecated, suggest, warn
-from calibrary.base.text import html_table, squeezed
+from calibrary.base.markup import html_table
+from calibrary.base.text import squeezed
 from calibrary.lookup.curve_names import curve_named
 from calibrary.lookup.review_tables import ReviewTable, table2
 from calibrary.metrics.machinery.declare import ENTRIES, Entry

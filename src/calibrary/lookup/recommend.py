@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from calibrary.base.errors import one_of, whole
+from calibrary.base.markup import html_table
 from calibrary.base.numbers import number, percent
-from calibrary.base.text import html_table
 from calibrary.lookup.by_name import catalogue
 from calibrary.lookup.study_findings import Finding, finding
 from calibrary.metrics.machinery.declare import Entry

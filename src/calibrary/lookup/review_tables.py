@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrary.base.errors import extra
-from calibrary.base.text import html_table
+from calibrary.base.markup import html_table
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
 from calibrary.metrics.machinery.table2 import TABLE_2, Table2Row
 

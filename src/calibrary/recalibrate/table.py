@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from calibrary.base.claims import Claim
 from calibrary.base.errors import suggest
+from calibrary.base.markup import each, html_table, markup
 from calibrary.base.numbers import number
-from calibrary.base.text import capital, html_table
+from calibrary.base.text import capital
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.recalibrate.scores import spoken_score
@@ -190,5 +190,4 @@ class RecalibrationGain:
 
     def _repr_html_(self) -> str:
         head, body = self.table()
-        words = "".join(f"<p>{escape(text)}</p>" for text in (self.sentence, *self.notes))
-        return words + html_table(head, body)
+        return markup(each("p", (self.sentence, *self.notes)), html_table(head, body))

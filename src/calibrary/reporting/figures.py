@@ -11,20 +11,21 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from calibrary.base.markup import Markup, start_tag
 from calibrary.base.numbers import percent
 from calibrary.base.saved import SavedFileError
-from calibrary.base.text import for_html, in_sentence
+from calibrary.base.text import in_sentence, plain
 from calibrary.data import Matches, Predictions
 from calibrary.evaluation import Evaluation
 from calibrary.grouping import group
 from calibrary.inference.overall.decision import headline_view
 from calibrary.question import Question
 from calibrary.reporting.numbers import quoted
-from calibrary.reporting.safe_svg import safe_svg
+from calibrary.reporting.safe_svg import placed_svg, safe_svg
 from calibrary.reporting.sections import Figure
 
 #: Figures that were drawn already, so that a page and its JSON draw each once.
-_DRAWN: WeakKeyDictionary[Callable[[], Any], str] = WeakKeyDictionary()
+_DRAWN: WeakKeyDictionary[Callable[[], Any], Markup] = WeakKeyDictionary()
 #: More classes than this are read in the table of classes, not in small diagrams.
 _MOST_DIAGRAMS = 36
 
@@ -195,14 +196,14 @@ def curve_of(view: Predictions) -> tuple[tuple[float, float | None], ...]:
 # -- pictures ---------------------------------------------------------------------------------------
 
 
-def picture(figure: Figure) -> str:
+def picture(figure: Figure) -> Markup:
     """A figure as SVG that follows the page's colours; drawn once, however many forms of the report show it."""
     if figure.draw not in _DRAWN:
         from calibrary import plots
 
         with plots.embedded():
             made = figure.draw()
-        _DRAWN[figure.draw] = made if isinstance(made, str) else _svg(made)
+        _DRAWN[figure.draw] = made if isinstance(made, Markup) else _svg(made)
     return _DRAWN[figure.draw]
 
 
@@ -214,13 +215,13 @@ def stored(name: str, caption: str, svg: str) -> Figure:
         name = in_sentence(name, 60)
         raise SavedFileError(f"the stored figure {name} was not drawn by calibrary ({error}): make it again") from None
 
-    def draw() -> str:
+    def draw() -> Markup:
         return safe
 
     return Figure(name, caption, draw)
 
 
-def _svg(made: Any) -> str:
+def _svg(made: Any) -> Markup:
     """SVG without fixed colours, sizes and random ids; letters stay letters, so that it can be searched and read."""
     from matplotlib import rc_context
 
@@ -241,8 +242,8 @@ def _svg(made: Any) -> str:
         svg = re.sub(color, f"var(--{name},{color.upper()})", svg, flags=re.I)
     for ax in figure.axes:  # panels have the same ids, in the order of the axes: one that has its tip is passed over
         for id, tip in getattr(ax, "calibrary_tips", {}).items():
-            shown = f'<g id="{id}" class="tip" tabindex="-1" data-tip="{for_html(tip)}">'
-            svg = svg.replace(f'<g id="{id}">', shown, 1)
+            shown = start_tag("g", {"id": id, "class": "tip", "tabindex": "-1", "data-tip": plain(tip, None)})
+            svg = svg.replace(start_tag("g", {"id": id}), shown, 1)
     return safe_svg(re.sub(r"\n\s*", "\n", svg).strip())  # as it is written when it comes from a file
 
 
@@ -265,9 +266,6 @@ def theme_variables(theme: str) -> str:
     return "".join(f"--{name}:{value};" for name, value in zip(_colors(), values, strict=True))
 
 
-def placed(figure: Figure, anchor: str) -> str:
+def placed(figure: Figure, anchor: str) -> Markup:
     """The picture on a page, its ids apart from those of every other."""
-    svg = picture(figure)
-    svg = re.sub(r'\bid="([^"]+)"', rf'id="{anchor}-\1"', svg)
-    svg = re.sub(r'(href="#|url\(#)', rf"\1{anchor}-", svg)
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{for_html(figure.name)}" ', 1)
+    return placed_svg(picture(figure), anchor, plain(figure.name, None))

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from calibrary.base.text import content_security_policy, for_html
+from calibrary.base.markup import Markup, document, each, element, own
+from calibrary.base.text import plain
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class IndexLine:
 Line = IndexLine  # its name in 0.2, which pickles and imports may have
 
 
-_STYLE = """
+_STYLE = own("""
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1a1a1a;
        background: #fff; }
 table { border-collapse: collapse; width: 100%; }
@@ -32,24 +33,16 @@ td.number { white-space: nowrap; font-variant-numeric: tabular-nums; }
 td.failed { color: #a40000; }
 @media (prefers-color-scheme: dark) { body { color: #e6e6e6; background: #161616; } a { color: #8ab4f8; }
   th, td { border-color: #444; } td.failed { color: #ff8a80; } }
-"""
+""")
 
 
 def index(title: str, head: Sequence[str], lines: Sequence[IndexLine]) -> str:
     """The whole page; ``head`` names the cells of each line."""
-    top = "".join(f"<th>{for_html(name)}</th>" for name in ("file", *head, "answer"))
-    body = "\n".join(_row(line, len(head)) for line in lines)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{content_security_policy()}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{for_html(title, 80)}</title><style>{_STYLE}</style></head>
-<body><h1>{for_html(title, 80)}</h1>
-<p>{_counted(lines)}</p>
-<table><thead><tr>{top}</tr></thead><tbody>
-{body}
-</tbody></table></body></html>
-"""
+    top = element("thead", element("tr", each("th", ("file", *head, "answer"))))
+    rows = element("tbody", [_row(line, len(head)) for line in lines])
+    title = plain(title)
+    body = (element("h1", title), element("p", _counted(lines)), element("table", top, rows))
+    return document(title, *body, style=_STYLE)
 
 
 def _counted(lines: Sequence[IndexLine]) -> str:
@@ -58,9 +51,10 @@ def _counted(lines: Sequence[IndexLine]) -> str:
     return made + (f"; {failed} could not be made" if failed else "") + "."
 
 
-def _row(line: IndexLine, n_cells: int) -> str:
-    name = for_html(line.source, 80)
+def _row(line: IndexLine, n_cells: int) -> Markup:
+    name = plain(line.source)
     if line.failed:
-        return f'<tr><td>{name}</td><td class="failed" colspan="{n_cells + 1}">{for_html(line.headline)}</td></tr>'
-    cells = "".join(f'<td class="number">{for_html(cell)}</td>' for cell in line.cells)
-    return f'<tr><td><a href="{quote(line.link)}">{name}</a></td>{cells}<td>{for_html(line.headline)}</td></tr>'
+        why = element("td", line.headline, class_="failed", colspan=n_cells + 1)
+        return element("tr", element("td", name), why)
+    link = element("td", element("a", name, href=quote(line.link)))
+    return element("tr", link, each("td", line.cells, class_="number"), element("td", line.headline))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import quoteattr
 
-from calibrary.base.text import plain
+from calibrary.base.markup import XML, Markup, element, markup
 
 
 @dataclass(frozen=True)
@@ -25,24 +24,18 @@ def junit(cases: Sequence[Case]) -> str:
     failed = sum(case.status != "error" and not case.passed for case in cases)
     errors = sum(case.status == "error" for case in cases)
     skipped = sum(case.status == "undecided" and case.passed for case in cases)
-    counts = f'tests="{len(cases)}" failures="{failed}" errors="{errors}" skipped="{skipped}"'
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {counts}>"]
-    lines += [f'<testsuite name="calibrary" {counts} time="0">', *map(_case, cases), "</testsuite>", "</testsuites>"]
-    return "\n".join(lines) + "\n"
+    counts = {"tests": len(cases), "failures": failed, "errors": errors, "skipped": skipped}
+    lines = markup("", *map(_case, cases), "", between="\n")
+    suite = element("testsuite", lines, name="calibrary", **counts, time="0")
+    return markup(XML, element("testsuites", markup("", suite, "", between="\n"), **counts), "", between="\n")
 
 
-def _case(case: Case) -> str:
-    start = f'<testcase classname={_quoted(case.model)} name={_quoted(case.gate)} time="0"'
-    message = f"message={_quoted(case.sentence)}"
+def _case(case: Case) -> Markup:
+    outcome: tuple[Markup, ...] = ()
     if case.status == "error":
-        return f'{start}><error type="CouldNotBeComputed" {message}/></testcase>'
-    if not case.passed:
-        return f"{start}><failure type={_quoted(case.status)} {message}/></testcase>"
-    if case.status == "undecided":
-        return f"{start}><skipped {message}/></testcase>"
-    return f"{start}/>"
-
-
-def _quoted(text: str) -> str:
-    # control characters have no place in XML at all, escaped or not
-    return quoteattr(plain(text, None))
+        outcome = (element("error", type="CouldNotBeComputed", message=case.sentence),)
+    elif not case.passed:
+        outcome = (element("failure", type=case.status, message=case.sentence),)
+    elif case.status == "undecided":
+        outcome = (element("skipped", message=case.sentence),)
+    return element("testcase", *outcome, classname=case.model, name=case.gate, time="0")

@@ -8,8 +8,9 @@ allowed pieces, every text escaped, so that a browser cannot read it in another 
 from __future__ import annotations
 
 import re
-from html import escape
 from html.parser import HTMLParser
+
+from calibrary.base.markup import Markup, end_tag, escaped, start_tag
 
 _ELEMENTS = {
     name.lower(): name
@@ -52,7 +53,7 @@ _PROPERTIES = frozenset((
 _STYLE = re.compile(r"\s*\*\s*\{stroke-linejoin: round; stroke-linecap: butt\}\s*")
 
 
-def safe_svg(svg: str) -> str:
+def safe_svg(svg: str) -> Markup:
     """The picture written anew from the allowed pieces; a ValueError says what is not allowed."""
     writer = _Writer()
     writer.feed(svg)
@@ -61,7 +62,16 @@ def safe_svg(svg: str) -> str:
         raise ValueError("it is not one whole picture")
     if writer.used & writer.using:  # thirty such steps, each used twice, are drawn a billion times
         raise ValueError("it uses an element that itself uses others")
-    return "".join(writer.written)
+    return Markup("".join(writer.written))
+
+
+def placed_svg(svg: Markup, anchor: str, name: str) -> Markup:
+    """A safe picture on a page: it has a name, and its ids are apart from those of every other."""
+    if not _VALUES["id"].fullmatch(anchor):
+        raise ValueError(f"{anchor[:40]!r} is no anchor of a picture")
+    own = re.sub(r'\bid="([^"]+)"', rf'id="{anchor}-\1"', svg)
+    own = re.sub(r'(href="#|url\(#)', rf"\1{anchor}-", own)
+    return Markup(own.replace("<svg", start_tag("svg", {"role": "img", "aria-label": name})[:-1], 1))
 
 
 class _Writer(HTMLParser):
@@ -78,14 +88,14 @@ class _Writer(HTMLParser):
         self.used: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._begin(tag, attrs, "")
+        self._begin(tag, attrs)
         self.open.append(tag)
         self.ids.append(dict(attrs).get("id") or "")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._begin(tag, attrs, "/")
+        self._begin(tag, attrs, closed=True)
 
-    def _begin(self, tag: str, attrs: list[tuple[str, str | None]], end: str) -> None:
+    def _begin(self, tag: str, attrs: list[tuple[str, str | None]], closed: bool = False) -> None:
         if tag not in _ELEMENTS:
             raise ValueError(f"it holds the element {tag[:30]!r}")
         if not self.open:
@@ -101,14 +111,14 @@ class _Writer(HTMLParser):
         if tag == "use":
             self.using.update(self.ids)
             self.used.update(value.strip().lstrip("#") for name, value in seen.items() if name.endswith("href"))
-        written = "".join(f' {_ATTRIBUTES[name]}="{escape(value)}"' for name, value in allowed.items())
-        self.written.append(f"<{_ELEMENTS[tag]}{written}{end}>")
+        written = {_ATTRIBUTES[name]: value for name, value in allowed.items()}
+        self.written.append(start_tag(_ELEMENTS[tag], written, closed=closed))
 
     def handle_endtag(self, tag: str) -> None:
         if not self.open or self.open.pop() != tag:
             raise ValueError(f"the element {tag[:30]!r} ends where it did not begin")
         self.ids.pop()
-        self.written.append(f"</{_ELEMENTS[tag]}>")
+        self.written.append(end_tag(_ELEMENTS[tag]))
 
     def handle_data(self, data: str) -> None:
         if not self.open:
@@ -120,7 +130,7 @@ class _Writer(HTMLParser):
                 raise ValueError("it holds a style sheet of its own")
             self.written.append(data)
             return
-        self.written.append(escape(data, quote=False))
+        self.written.append(escaped(data))
 
     def handle_decl(self, decl: str) -> None:
         raise ValueError("it holds a declaration")

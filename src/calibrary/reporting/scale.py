@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from calibrary.base.markup import Markup, element
 from calibrary.base.numbers import number
 from calibrary.lookup import catalogue
 from calibrary.reporting.short import KeyNumber
@@ -47,43 +48,44 @@ def scale_of(k: KeyNumber) -> Scale | None:
     return Scale(start, unit, known, left - 0.04, right + 0.04)
 
 
-def picture_of(k: KeyNumber) -> str:
+def picture_of(k: KeyNumber) -> Markup | None:
     """The number line as inline SVG, in the page's colours; its title says the same in words."""
     line = scale_of(k)
     if line is None:
-        return ""
+        return None
     said = f"calibrated {number(line.start)}, " + (f"useless {number(k.useless)}, " if line.known else "")
     said += f"here {number(k.value)}"
-    parts = [
-        f'<svg class="scale" viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{said}">',
-        f'<line class="track" x1="2" x2="{_WIDTH - 2:g}" y1="{_LINE}" y2="{_LINE}"/>',
-        _band(k, line),
-        *_ticks(line),
-    ]
+    parts = [_level("track", "2", f"{_WIDTH - 2:g}"), _band(k, line), *_ticks(line)]
     if k.low is not None and k.high is not None and math.isfinite(k.low) and math.isfinite(k.high):
         x = sorted((line.at(k.low), line.at(k.high)))
-        parts.append(f'<line class="interval" x1="{x[0]:.1f}" x2="{x[1]:.1f}" y1="{_LINE}" y2="{_LINE}"/>')
+        parts.append(_level("interval", f"{x[0]:.1f}", f"{x[1]:.1f}"))
     x0 = line.at(k.value)
     if line.outside(k.value):
         tip = 5.0 if x0 > _WIDTH / 2 else -5.0
-        parts.append(f'<path class="value" d="M{x0 + tip:.1f} {_LINE}l{-2 * tip:g} -5v10z"/>')
+        parts.append(element("path", class_="value", d=f"M{x0 + tip:.1f} {_LINE}l{-2 * tip:g} -5v10z"))
     else:
-        parts.append(f'<circle class="value" cx="{x0:.1f}" cy="{_LINE}" r="4.5"/>')
-    return "".join([*parts, "</svg>"])
+        parts.append(element("circle", class_="value", cx=f"{x0:.1f}", cy=_LINE, r="4.5"))
+    shape = f"0 0 {_WIDTH:g} {_HEIGHT:g}"
+    return element("svg", parts, class_="scale", viewBox=shape, role="img", aria_label=said)
 
 
-def _band(k: KeyNumber, line: Scale) -> str:
+def _level(kind: str, start: str, end: str) -> Markup:
+    return element("line", class_=kind, x1=start, x2=end, y1=_LINE, y2=_LINE)
+
+
+def _band(k: KeyNumber, line: Scale) -> Markup | None:
     """Where most calibrated models would lie: up to the end of 95% of them, or as far to both sides of a signed one."""
     if k.calibrated_high is None or not math.isfinite(k.calibrated_high):
-        return ""
+        return None
     signed = k.id in catalogue and catalogue[k.id].better == "perfect"
     middle = k.calibrated if k.calibrated is not None else line.start
     near = 2.0 * middle - k.calibrated_high if signed else (line.start if k.ideal is not None else middle)
     x = sorted((line.at(near), line.at(k.calibrated_high)))
-    return f'<rect class="chance" x="{x[0]:.1f}" y="{_LINE - 6}" width="{max(x[1] - x[0], 1.5):.1f}" height="12"/>'
+    width = f"{max(x[1] - x[0], 1.5):.1f}"
+    return element("rect", class_="chance", x=f"{x[0]:.1f}", y=_LINE - 6, width=width, height="12")
 
 
-def _ticks(line: Scale) -> list[str]:
+def _ticks(line: Scale) -> list[Markup]:
     """The two marks; their words stay inside the picture and apart from each other."""
     marks = [(line.at(line.start), "calibrated")]
     marks += [(line.at(line.start + line.unit), "useless")] if line.known else []
@@ -93,8 +95,7 @@ def _ticks(line: Scale) -> list[str]:
     for i, (x, text) in enumerate(marks):
         right = x < _WIDTH / 2 if not near else i == 1
         right = (right or x < 48.0) and x < _WIDTH - 48.0
-        found.append(
-            f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="3" y2="17"/>'
-            f'<text x="{x:.1f}" y="27" text-anchor="{"start" if right else "end"}">{text}</text>'
-        )
+        at = f"{x:.1f}"
+        found.append(element("line", class_="tick", x1=at, x2=at, y1="3", y2="17"))
+        found.append(element("text", text, x=at, y="27", text_anchor="start" if right else "end"))
     return found

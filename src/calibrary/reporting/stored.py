@@ -46,7 +46,7 @@ def as_dict(report: Report) -> dict[str, Any]:
 
 
 def _figure(figure: Figure) -> dict[str, str]:
-    return {"name": figure.name, "caption": figure.caption, "svg": picture(figure)}
+    return {"name": figure.name, "caption": figure.caption, "svg": str(picture(figure))}
 
 
 def _section(section: Section) -> dict[str, Any]:

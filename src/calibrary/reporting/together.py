@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from calibrary.base.markup import Markup, element
 from calibrary.base.numbers import ends, number, with_interval
-from calibrary.base.text import for_html as escape
 from calibrary.evaluation import Row
 from calibrary.inference import Comparison
 from calibrary.lookup import catalogue
@@ -100,29 +100,36 @@ def plain_cells(reports: Sequence[Report], comparisons: Comparisons) -> tuple[li
 # -- the figure -------------------------------------------------------------------------------------
 
 
-def overlay(reports: Sequence[Report]) -> str:
-    """The smooth reliability curves of all models in one diagram, as SVG in the page's colours; "" without curves."""
+def overlay(reports: Sequence[Report]) -> Markup | None:
+    """The smooth reliability curves of all models in one diagram, as SVG in the page's colours; None without curves."""
     drawn = [(i, r) for i, r in enumerate(reports) if r.curve]
     if len(drawn) < 2:
-        return ""
+        return None
     names = short_names(reports)
-    lines = "".join(_line(i, names[i], r) for i, r in drawn)
-    ticks = "".join(
-        f'<text x="{_x(t):.1f}" y="{_y(0) + 16:.1f}" text-anchor="middle">{t:g}</text>'
-        f'<text x="{_LEFT - 8:.1f}" y="{_y(t) + 4:.1f}" text-anchor="end">{t:g}</text>'
+    lines = [_line(i, names[i], r) for i, r in drawn]
+    ticks = [
+        (
+            element("text", f"{t:g}", x=f"{_x(t):.1f}", y=f"{_y(0) + 16:.1f}", text_anchor="middle"),
+            element("text", f"{t:g}", x=f"{_LEFT - 8:.1f}", y=f"{_y(t) + 4:.1f}", text_anchor="end"),
+        )
         for t in (0, 0.2, 0.4, 0.6, 0.8, 1)
-    )
+    ]
     wide, high = _LEFT + _SIDE + 12, _SIDE + _BELOW + 12
     from calibrary.plots.data import axis_names  # with what draws, which a table does not need
 
     across, up = (name.lower() for name in axis_names(_lens(reports[0])))
-    return (
-        f'<svg class="overlay" viewBox="0 0 {wide:g} {high:g}" role="img" aria-label="Reliability of all models">'
-        f'<path class="frame" d="M{_LEFT} {_y(1):g}V{_y(0):g}H{_x(1):g}"/>'
-        f'<path class="diagonal" d="M{_x(0):g} {_y(0):g}L{_x(1):g} {_y(1):g}"/>{ticks}'
-        f'<text x="{_x(0.5):g}" y="{high - 4:g}" text-anchor="middle">{across}</text>'
-        f'<text transform="translate(12 {_y(0.5):g}) rotate(-90)" text-anchor="middle">{up}</text>'
-        f"{lines}</svg>"
+    return element(
+        "svg",
+        element("path", class_="frame", d=f"M{_LEFT} {_y(1):g}V{_y(0):g}H{_x(1):g}"),
+        element("path", class_="diagonal", d=f"M{_x(0):g} {_y(0):g}L{_x(1):g} {_y(1):g}"),
+        ticks,
+        element("text", across, x=f"{_x(0.5):g}", y=f"{high - 4:g}", text_anchor="middle"),
+        element("text", up, transform=f"translate(12 {_y(0.5):g}) rotate(-90)", text_anchor="middle"),
+        lines,
+        class_="overlay",
+        viewBox=f"0 0 {wide:g} {high:g}",
+        role="img",
+        aria_label="Reliability of all models",
     )
 
 
@@ -134,12 +141,13 @@ def _lens(report: Report) -> str:
     return str(named or usual)
 
 
-def swatch(i: int) -> str:
+def swatch(i: int) -> Markup:
     """The line of the i-th model in a legend."""
-    return f'<svg class="swatch" viewBox="0 0 26 8" aria-hidden="true"><path {_stroke(i)} d="M1 4H25"/></svg>'
+    line = element("path", **_stroke(i), d="M1 4H25")
+    return element("svg", line, class_="swatch", viewBox="0 0 26 8", aria_hidden="true")
 
 
-def _line(i: int, name: str, report: Report) -> str:
+def _line(i: int, name: str, report: Report) -> Markup:
     """A curve, interrupted where there are no predictions."""
     path, pen = "", "M"
     for x, y in report.curve:
@@ -148,13 +156,12 @@ def _line(i: int, name: str, report: Report) -> str:
         else:
             path += f"{pen}{_x(x):.1f} {_y(min(max(y, 0.0), 1.0)):.1f}"
             pen = "L"
-    tip = f'class="tip curve" data-tip="{escape(name)}" data-curve="m{i}"'
-    return f'<g {tip}><path class="catch" d="{path}"/><path {_stroke(i)} d="{path}"/></g>'
+    drawn = (element("path", class_="catch", d=path), element("path", **_stroke(i), d=path))
+    return element("g", drawn, class_="tip curve", data_tip=name, data_curve=f"m{i}")
 
 
-def _stroke(i: int) -> str:
-    dash = _DASHES[i // 8 % len(_DASHES)]
-    return f'style="stroke:var(--f-c{i % 8})"' + (f' stroke-dasharray="{dash}"' if dash else "")
+def _stroke(i: int) -> dict[str, object]:
+    return {"style": f"stroke:var(--f-c{i % 8})", "stroke_dasharray": _DASHES[i // 8 % len(_DASHES)] or None}
 
 
 def _x(t: float) -> float:

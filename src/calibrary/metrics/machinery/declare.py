@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from calibrary.base.errors import suggest
-from calibrary.base.text import html_table
+from calibrary.base.markup import html_table, markup
 from calibrary.data import Data, as_data
 from calibrary.data.predictions import predictions
 from calibrary.data.views import Views
@@ -160,7 +160,7 @@ class Result:
         if not columns or len({len(c) for c in columns.values()}) > 1:
             return html_table(("", type(self).__name__), [(name, _in_words(value)) for name, value in named.items()])
         rows = [[_in_words(x) for x in row] for row in zip(*columns.values(), strict=True)][:_MOST_ROWS]
-        return html_table(list(columns), rows) + (html_table(("", type(self).__name__), rest) if rest else "")
+        return markup(html_table(list(columns), rows), html_table(("", type(self).__name__), rest) if rest else None)
 
 
 #: Rows of a result that a notebook shows.
