@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.cli.read import read_predictions
 from calibrary.language import packed, read_log
 from calibrary.language.stream import CutOffError, JsonStream
 from paths import ROOT
@@ -22,7 +23,8 @@ LOGS = ROOT / "tests" / "data" / "logs"
 
 def unpacked(path):
     """The members of a stored log, by name."""
-    return dict(packed.members(path, ""))
+    with packed.opened(path) as members:
+        return dict(members(""))
 
 
 def written(path, samples, **header):
@@ -162,7 +164,7 @@ def test_errors_missing_scores_and_partial_ones_are_counted(tmp_path):
     ]
     log = read_log(written(tmp_path / "a.eval", rows, status="error"))
     assert log.notes == (
-        "1 samples with errors left out", "1 samples without scores left out", "1 scores are neither right nor wrong",
+        "1 sample with an error left out", "1 sample without scores left out", "1 score neither right nor wrong",
         "the status of the log is 'error': more samples may be missing",
     )  # fmt: skip
     assert log.columns["correct"] == [1, 1, 1, 1, None]
@@ -174,7 +176,7 @@ REFUSED = [
     (
         [{**sample(0), "scores": {}}] * 1,
         {},
-        r"has no scores \(1 samples without scores\): score it first, with inspect score",
+        r"has no scores \(1 sample without scores\): score it first, with inspect score",
     ),
     ([sample(0, {"a": 1})], {}, "gives several values"),
     ([sample(0, confidence="high")], {}, "metadata.confidence holds no numbers"),
@@ -390,3 +392,107 @@ def test_commands_read_logs_and_say_what_was_read(tmp_path):
     (tmp_path / "p.csv").write_text("y,p\n1,0.5\n0,0.4\n")
     status, _, err = command("metric", "ece", tmp_path / "p.csv", "--scorer", "x")
     assert (status, "--scorer and --normalize are for logs" in err) == (2, True)
+
+
+# -- two models on the same questions -----------------------------------------------------------------------
+
+
+def two_models(n, seed, truths=(1.0, 1.0), shared=0.6):
+    """Outcomes and confidences of two models: hard questions are hard for both; right with probability c**truth."""
+    rng = np.random.default_rng(seed)
+    common, own = rng.random(n), rng.random((2, n))
+    luck = np.where(rng.random(n) < shared, common, own)
+    c = np.round(rng.beta((2, 4), (2, 2), (n, 2)).T, 4)
+    return luck < c ** np.array(truths)[:, None], c
+
+
+def log_of_model(path, right, c, order=None, epochs=1):
+    rows = [sample(i // epochs, "C" if right[i] else "I", epoch=1 + i % epochs, confidence=float(c[i]))
+            for i in (range(len(c)) if order is None else order)]  # fmt: skip
+    return written(path, rows)
+
+
+def test_two_logs_are_compared_each_model_on_its_own_outcomes(tmp_path):
+    right, c = two_models(150, 0, truths=(1.0, 2.0))
+    a = log_of_model(tmp_path / "a.eval", right[0], c[0])
+    b = log_of_model(tmp_path / "b.eval", right[1], c[1], order=reversed(range(150)))
+    for id in ("bs", "ece"):
+        found = cal.compare(id, right[0], c[0], c[1], y_true_b=right[1], paired=True, rng=0, n_resamples=99)
+        assert found.value_a == pytest.approx(cal.compute(id, right[0], c[0]))
+        assert found.value_b == pytest.approx(cal.compute(id, right[1], c[1]))
+        status, out, err = command("compare", a, b, "--metrics", id, "--resamples", 99, "-q")
+        assert status == 0, err
+        assert f"{found.difference:.3f}" in out
+    both = read_predictions([a, b])  # what a report of two logs is made of
+    for i, name in enumerate(both.models):
+        p = both.predictions(name)
+        assert (p.y == right[i][order_of(150)]).all()
+        assert (p.probability == c[i][order_of(150)]).all()
+
+
+def order_of(n):
+    """The order of the questions by the text of their id and epoch."""
+    return sorted(range(n), key=lambda i: f"q{i} epoch 1")
+
+
+def test_samples_of_one_log_alone_are_left_out_of_a_comparison_and_counted(tmp_path):
+    right, c = two_models(80, 1)
+    a = log_of_model(tmp_path / "a.eval", right[0], c[0])
+    b = log_of_model(tmp_path / "b.eval", right[1], c[1], order=range(5, 80))
+    status, out, err = command("compare", a, b, "--metrics", "bs", "--resamples", 99)
+    assert status == 0, err
+    assert f"5 rows of {a} left out: not in every file" in err
+    kept = cal.compare("bs", right[0][5:], c[0][5:], c[1][5:], y_true_b=right[1][5:], paired=True, rng=0)
+    assert f"{kept.difference:.3f}" in out
+    other = written(tmp_path / "c.eval", [sample(i, confidence=0.5) for i in range(90, 99)])
+    status, _, err = command("compare", a, other)
+    assert (status, "have no sample in common: are they of one task?" in err) == (2, True)
+
+
+def test_epochs_of_two_models_are_drawn_by_question(tmp_path):
+    right, c = two_models(120, 2)
+    a, b = (log_of_model(tmp_path / f"{n}.eval", right[i], c[i], epochs=3) for i, n in enumerate("ab"))
+    status, out, err = command("compare", a, b, "--metrics", "bs", "--resamples", 99, "-q")
+    assert status == 0, err
+    key = sorted(f"q{i // 3} epoch {1 + i % 3}" for i in range(120))
+    order = [3 * int(k.split()[0][1:]) + int(k.split()[2]) - 1 for k in key]
+    found = cal.compare(
+        "bs", right[0][order], c[0][order], c[1][order], y_true_b=right[1][order], paired=True, rng=0, n_resamples=99,
+        units=np.array(order) // 3,
+    )  # fmt: skip
+    assert f"{found.low:.3f} to {found.high:.3f}" in out
+
+
+def test_a_paired_comparison_keeps_its_level_and_gains_from_pairing():
+    """Both models calibrated: no difference of the errors is found too often, and scores of one world are equal."""
+    rejected, narrower, paired_bs = 0, 0, 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        q = rng.beta(2, 2, 200)
+        c = np.clip(np.stack([q, rng.permutation(q)]), 0.01, 0.99)
+        luck = np.where(rng.random(200) < 0.7, rng.random(200), rng.random((2, 200)))
+        right = luck < c
+        said = {"y_true_b": right[1], "rng": seed, "n_resamples": 99}
+        if seed < 15:
+            rejected += cal.compare("ece", right[0], c[0], c[1], paired=True, **said).pvalue <= 0.05
+        # the same confidences and mostly the same luck: the Brier scores differ by chance and rise and fall together
+        same = luck < c[0]
+        said["y_true_b"] = same[1]
+        together, apart = (cal.compare("bs", same[0], c[0], c[0], paired=p, **said) for p in (True, False))
+        narrower += together.high - together.low < apart.high - apart.low
+        paired_bs += together.pvalue <= 0.05
+    assert rejected <= 4  # more of 15 would have a chance of 0.06% at a level of 5%
+    assert paired_bs <= 6  # more of 40 would have a chance of 0.3%
+    assert narrower >= 38
+
+
+def test_what_a_paired_comparison_needs():
+    y, p = [0, 1] * 30, [0.3, 0.6] * 30
+    with pytest.raises(TypeError, match="paired=True needs y_true_b"):
+        cal.compare("bs", y, p, p, paired=True)
+    with pytest.raises(ValueError, match="exchanges two predictions of one outcome"):
+        cal.compare("bs", y, p, p, y_true_b=y, paired=True, method="swap")
+    with pytest.raises(ValueError, match="belong to different rows"):
+        cal.compare("bs", y, p, p[:30], y_true_b=y[:30], paired=True)
+    with pytest.raises(TypeError, match="one mapping of names"):
+        cal.compare("bs", y, {"a": p, "b": p}, paired=True)

@@ -72,6 +72,8 @@ class FileTable:
     unit: str = ""
     by: str = ""
     id: str = ""
+    #: The labels say whether the model's own answers are right: files of two models share questions and not labels.
+    own_outcomes: bool = False
 
     def __post_init__(self) -> None:
         if len(self.names) > MOST_COLUMNS:

@@ -36,14 +36,25 @@ def _kind(path: Path) -> str:
         return ""
 
 
+#: The column that says which sample is which: its question and its epoch.
+_KEY = "sample"
+
+
 def _table(log: Log) -> FileTable:
+    def values(name: str) -> list[Any]:
+        if name == _KEY:
+            return [f"{id} epoch {epoch}" for id, epoch in zip(log.columns["id"], log.columns["epoch"], strict=True)]
+        return list(log.columns[name])
+
     def read(wanted: Sequence[str]) -> Columns:
-        return {name: _as_column(list(log.columns[name]), name, log.source) for name in wanted}
+        return {name: _as_column(values(name), name, log.source) for name in wanted}
 
     together = (f"answers to one question ({log.unit}) are drawn together",) if log.unit else ()
     notes = (log.said, *log.notes, *together)
-    key = "sample" if "sample" in log.columns else "id"
-    return FileTable(log.source, tuple(log.columns), read, notes, unit=log.unit, by=log.by, id=key)
+    key = _KEY if "epoch" in log.columns else "id"
+    names = (*log.columns, *([_KEY] if key == _KEY else []))
+    own = "correct" in log.columns
+    return FileTable(log.source, names, read, notes, unit=log.unit, by=log.by, id=key, own_outcomes=own)
 
 
 class SampledLog(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import suggest
+from calibrary.base.numbers import counted
 from calibrary.cli.files import Columns, FileTable, InputError, open_table
 from calibrary.cli.logs import log_of
 from calibrary.data.checks import Array, Outside, are_probabilities, outside, sigmoid, softmax
@@ -35,7 +36,8 @@ class PredictionFile:
 
     ``notes`` states every guess that was made, ``classes`` the class names in column order, ``others`` the columns
     asked for by name beside them (units, groups, dates); ``unit`` and ``by`` name those among them that the file itself
-    says belong together or are parts, such as the epochs and tasks of a log.
+    says belong together or are parts, such as the epochs and tasks of a log. ``outcomes`` are labels of each model for
+    the same questions, where every model has its own (is its answer right?); ``y`` is then that of the first.
     """
 
     source: str
@@ -50,10 +52,12 @@ class PredictionFile:
     others: Columns = field(default_factory=dict)
     unit: str = ""
     by: str = ""
+    outcomes: dict[str, NDArray[np.intp]] = field(default_factory=dict)
 
     def predictions(self, model: str | None = None) -> Predictions:
         """The checked predictions of one model (the first by default), with the class names of the file."""
-        p = predictions(self.y, self.models[model or next(iter(self.models))])
+        name = model or next(iter(self.models))
+        p = predictions(self.outcomes.get(name, self.y), self.models[name])
         named = Predictions(p.y, p.probability, classes=self.classes)
         return named if self.weight is None else predictions(named, sample_weight=self.weight)
 
@@ -188,11 +192,15 @@ def _one_file_per_model(sources: list[str], how: FileLayout) -> PredictionFile:
     read = [_read(table, layout, source) for (table, layout), source in zip(opened, sources, strict=True)]
     if how.id is not None:
         read = [_in_order_of(found, how.id) for found in read]
+    own = how.id is not None and all(table.own_outcomes for table, _ in opened)
+    if own:
+        read = _shared_questions(read, str(how.id))
     first = read[0]
     models: dict[str, Array] = {}
+    outcomes: dict[str, NDArray[np.intp]] = {}
     stems = [Path(s).name for s in sources]
     for stem, found in zip(stems, read, strict=True):
-        if found.classes != first.classes or not np.array_equal(found.y, first.y):
+        if found.classes != first.classes or not (own or np.array_equal(found.y, first.y)):
             why = "number of rows" if len(found.y) != len(first.y) else "labels"
             remedy = "" if how.id else ", name the column that says which row is which with --id"
             raise InputError(
@@ -203,12 +211,29 @@ def _one_file_per_model(sources: list[str], how: FileLayout) -> PredictionFile:
             raise InputError(f"{found.source} and {first.source} hold different rows: their {how.id!r} differ")
         for name, p in found.models.items():
             models[stem if len(found.models) == 1 else f"{stem} {name}"] = p
+            outcomes[stem if len(found.models) == 1 else f"{stem} {name}"] = found.y
     if len(models) < sum(len(found.models) for found in read):
         raise InputError(f"two files have the same name ({_some(stems)}): rename one, it is the name of its model")
     notes = dict.fromkeys(note for found in read for note in found.notes)
     return replace(
-        first, source=", ".join(sources), models=models, notes=tuple(notes), n_dropped=sum(f.n_dropped for f in read)
-    )
+        first, source=", ".join(sources), models=models, notes=tuple(notes), n_dropped=sum(f.n_dropped for f in read),
+        outcomes=outcomes if own else {},
+    )  # fmt: skip
+
+
+def _shared_questions(read: list[PredictionFile], id: str) -> list[PredictionFile]:
+    """The questions that every file has, in one order; how many others a file has is said."""
+    ids = [found.others[id].astype(str) for found in read]
+    shared = set(ids[0].tolist()).intersection(*(each.tolist() for each in ids[1:]))
+    if not shared:
+        raise InputError(f"{read[0].source} and {read[1].source} have no {id} in common: are they of one task?")
+    kept = []
+    for found, each in zip(read, ids, strict=True):
+        rows = np.flatnonzero([name in shared for name in each.tolist()])
+        alone = len(each) - len(rows)
+        notes = (*found.notes, f"{counted(alone, 'row')} of {found.source} left out: not in every file")
+        kept.append(replace(_rows_of(found, rows), notes=notes) if alone else found)
+    return kept
 
 
 def _in_order_of(found: PredictionFile, id: str) -> PredictionFile:
@@ -217,13 +242,17 @@ def _in_order_of(found: PredictionFile, id: str) -> PredictionFile:
     if len(ids) and (ids[order][1:] == ids[order][:-1]).any():
         twice = ids[order][1:][ids[order][1:] == ids[order][:-1]][0]
         raise InputError(f"{found.source}: {id} {twice!r} occurs twice: it must say which row is which")
+    return _rows_of(found, order)
+
+
+def _rows_of(found: PredictionFile, rows: NDArray[np.intp]) -> PredictionFile:
     return replace(
         found,
-        y=found.y[order],
-        models={name: p[order] for name, p in found.models.items()},
-        weight=None if found.weight is None else found.weight[order],
-        group=None if found.group is None else found.group[order],
-        others={name: values[order] for name, values in found.others.items()},
+        y=found.y[rows],
+        models={name: p[rows] for name, p in found.models.items()},
+        weight=None if found.weight is None else found.weight[rows],
+        group=None if found.group is None else found.group[rows],
+        others={name: values[rows] for name, values in found.others.items()},
     )
 
 

@@ -243,7 +243,8 @@ class ReportCommand:
         together = {name: given for name, given in said.items() if given is not None}
         return compare_models(
             found.y, found.models, metrics=comparable(reports[0]), n_resamples=self.settings.draws, rng=self.seed,
-            sample_weight=found.weight, weight_type=self.weight_type, reference=next(iter(found.models)), **together,
+            sample_weight=found.weight, weight_type=self.weight_type, reference=next(iter(found.models)),
+            outcomes=found.outcomes, **together,
         )  # fmt: skip
 
 

@@ -208,6 +208,8 @@ def compare(
         rng=seed,
         sample_weight=found.weight,
         weight_type=weight_type,
+        outcomes=found.outcomes,
+        **({"units": found.others[found.unit]} if found.unit else {}),
     )
     from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 

@@ -197,8 +197,11 @@ class Sample(Protocol):
     def consistency(self, truth: Array | None = None) -> Scheme:
         """Consistency resampling: units drawn with replacement first, then their labels."""
 
-    def refuse_other_units(self, other: Any) -> None:
-        """An error unless both samples are of the same units, which can then be drawn together."""
+    def refuse_other_units(self, other: Any, own_outcomes: bool = False) -> None:
+        """An error unless both samples are of the same units, which can then be drawn together.
+
+        ``own_outcomes``: each sample has labels of its own for the same units.
+        """
 
     def each_copy(self) -> Predictions:
         """The predictions, every copy of a weighted row by itself."""
@@ -286,8 +289,9 @@ class RowSample:
             "needs each by itself: use smaller counts, or weight_type='importance'"
         )
 
-    def refuse_other_units(self, other: Any) -> None:
-        if not np.array_equal(self.p.y, other.p.y):
+    def refuse_other_units(self, other: Any, own_outcomes: bool = False) -> None:
+        same = self.p.n == other.p.n if own_outcomes else np.array_equal(self.p.y, other.p.y)
+        if not same:
             raise ValueError("y_prob_a and y_prob_b belong to different rows: compare models on the same ones")
 
     def each_copy(self) -> Predictions:
@@ -454,8 +458,8 @@ class UnitSample(RowSample):
     def takes_truths(self) -> bool:
         return False
 
-    def refuse_other_units(self, other: Any) -> None:
-        super().refuse_other_units(other)
+    def refuse_other_units(self, other: Any, own_outcomes: bool = False) -> None:
+        super().refuse_other_units(other, own_outcomes)
         if other.unit is None or not np.array_equal(self.unit, other.unit):
             raise ValueError("the two models have different units: compare them on the same ones")
 
@@ -574,7 +578,7 @@ class ImageSample:
     def unit_row(self) -> None:
         return None
 
-    def refuse_other_units(self, other: ImageSample) -> None:
+    def refuse_other_units(self, other: ImageSample, own_outcomes: bool = False) -> None:
         if self.n_units != other.n_units:
             raise ValueError("the two sets of detections are of different images: compare models on the same ones")
 

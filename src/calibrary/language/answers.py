@@ -84,8 +84,7 @@ def _refuse_majority(answer: str) -> None:
     if answer in ("majority", "most frequent", "mode"):
         raise ValueError(
             f"answer={answer!r} is refused: the share of the most frequent answer among the samples that chose it is "
-            "too "
-            'high (the winner\'s curse); use answer="split" (half of the samples vote, the other half measure the '
+            'too high (the winner\'s curse); use answer="split" (half of the samples vote, the other half measure the '
             'winner) or answer="first"'
         )
 
@@ -174,8 +173,7 @@ def _new_code(label: Any, place: int, codes: dict[Any, int]) -> int:
     if not _hashable(label):
         raise TypeError(
             f"answers holds {type(label).__name__} values ({label!r:.60}): pass a label of meaning for each sample, "
-            "such as "
-            "a text or a number"
+            "such as a text or a number"
         )
     if label is None or label != label:
         return -1
@@ -243,8 +241,7 @@ def _rightness(right: Any, samples: _Samples, kept: Flags, shape: Any) -> tuple[
     if len(labels) != samples.n:
         raise ValueError(
             f"right has {len(labels):,} values and there are {samples.n:,} questions: pass the right label of each "
-            "question, "
-            "or whether each sample is right"
+            "question, or whether each sample is right"
         )
     boolean = all(isinstance(v, bool | np.bool_) for v in labels)
     if boolean and not all(isinstance(v, bool | np.bool_) for v in samples.codes):
@@ -254,8 +251,7 @@ def _rightness(right: Any, samples: _Samples, kept: Flags, shape: Any) -> tuple[
             if answer == "split":
                 raise ValueError(
                     'right says for each question whether its answer is right, and answer="split" chooses the answer: '
-                    "pass "
-                    "the right label of each question, or whether each sample is right"
+                    "pass the right label of each question, or whether each sample is right"
                 )
             return outcome
 
@@ -267,9 +263,8 @@ def _rightness(right: Any, samples: _Samples, kept: Flags, shape: Any) -> tuple[
 def _same(code: Counts, chosen: Counts, labels: list[Any], samples: _Samples) -> Flags:
     if samples.n >= _SUSPECT and not (np.isin(samples.code, code)).any():
         raise ValueError(
-            f"no sample of any question is a right label ({labels[0]!r:.40} for question 0): are the labels of "
-            "answers and "
-            "right of one kind, and not text beside numbers?"
+            f"no sample of any question is a right label ({labels[0]!r:.40} for question 0): are the labels of answers "
+            "and right of one kind, and not text beside numbers?"
         )
     found: Flags = code == chosen
     return found
@@ -301,8 +296,7 @@ def _one_truth(flags: Flags, samples: _Samples) -> Flags:
         i = int(samples.question[order][apart[0]])
         raise ValueError(
             f"right calls two samples of question {i} with the same answer right once and wrong once: give answers "
-            "that "
-            "differ in truth labels that differ in meaning"
+            "that differ in truth labels that differ in meaning"
         )
     return flags
 
@@ -316,8 +310,7 @@ def _found(flags: Flags, samples: _Samples, chosen: Counts) -> Flags:
         i = int(np.flatnonzero(~known)[0])
         raise ValueError(
             f"answer[{i}] is none of the samples of its question, so right does not say whether it is right: pass the "
-            "right "
-            "label of each question instead"
+            "right label of each question instead"
         )
     truth = np.zeros(samples.n, dtype=bool)
     truth[samples.question[same]] = flags[same]

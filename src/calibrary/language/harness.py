@@ -71,9 +71,8 @@ class _Questions:
         self.probability: list[Any] = []
         self.widths: set[int] = set()
         self.fields: dict[str, dict[int, Any]] = {}
-        targets: list[
-            tuple[int, int]
-        ] = []  # read as a number of an option, and as the text of one; -1 where it is none
+        #: Read as the number of an option, and as the text of one; -1 where it is none.
+        targets: list[tuple[int, int]] = []
         right: list[tuple[int, int] | None] = []
         with path.open("rb") as file:
             for number, record in _records(file, path):
@@ -144,8 +143,7 @@ def _options(record: dict[str, Any], where: str) -> tuple[Any, list[str]]:
     if any(isinstance(r, str) for r in found) or any(isinstance(r, list) and r and _is_text(r[0]) for r in found):
         raise LogError(
             f"{where} is of a task that generates text, which has no probability: log a multiple-choice task, or ask "
-            "the model "
-            "for its confidence and pass calibrary.language.verbal_confidence(texts)"
+            "the model for its confidence and pass calibrary.language.verbal_confidence(texts)"
         )
     if len(found) == 1:
         raise LogError(f"{where} has the log-likelihood of one text only: a probability needs the options it is one of")

@@ -11,7 +11,7 @@ from typing import Any
 from calibrary.base.errors import suggest
 from calibrary.base.numbers import counted
 from calibrary.language.log import Log, LogError
-from calibrary.language.packed import MOST_MEMBER, PackedError, members
+from calibrary.language.packed import MOST_MEMBER, PackedError, opened
 from calibrary.language.stream import CutOffError, JsonStream
 
 #: Names under which a scorer's metadata says how sure the model was.
@@ -50,13 +50,14 @@ def _parts(path: Path) -> Iterator[tuple[str, Any]]:
         with path.open(encoding="utf-8") as file:
             yield from JsonStream(file, MOST_MEMBER).items("samples")
         return
-    for wanted in ("header.json", "_journal/start.json"):
-        found = [_parsed(name, data) for name, data in members(path, wanted)]
-        if found:
-            yield from ((key, found[0][key]) for key in ("status", "eval") if key in found[0])
-            break
-    for name, data in members(path, "samples/"):
-        yield "samples", _parsed(name, data)
+    with opened(path) as members:
+        for wanted in ("header.json", "_journal/start.json"):
+            found = [_mapping(_parsed(name, data)) for name, data in members(wanted)]
+            if found:
+                yield from ((key, found[0][key]) for key in ("status", "eval") if key in found[0])
+                break
+        for name, data in members("samples/"):
+            yield "samples", _parsed(name, data)
 
 
 def _parsed(name: str, data: bytes) -> Any:
@@ -71,7 +72,8 @@ class _SampleRows:
 
     def __init__(self, source: str, scorer: str | None, prob: str | None, sampled: bool) -> None:
         self.source, self.scorer, self.prob, self.sampled = source, scorer, prob, sampled
-        self.rows: list[dict[str, Any]] = []
+        self.columns: dict[str, list[Any]] = {}
+        self.n = 0
         self.left_out: Counter[str] = Counter()
         self.scorers: set[str] = set()
         self.named: Counter[str] = Counter()
@@ -86,37 +88,45 @@ class _SampleRows:
                 self.status = str(value)
             elif key == "samples" and isinstance(value, dict):
                 self._sample(value)
-        if not self.rows:
+        if not self.n:
             raise LogError(self._why_empty())
         columns = self._columns()
-        epochs = len(set(columns["id"])) < len(self.rows)
-        return Log(self.source, self._said(columns, epochs), columns, "id" if epochs else "", "", tuple(self._notes()))
+        questions = len(set(columns["id"]))
+        unit = "id" if questions < self.n else ""
+        return Log(self.source, self._said(questions), columns, unit, "", tuple(self._notes()))
 
     # -- one sample
 
     def _sample(self, sample: dict[str, Any]) -> None:
         if sample.get("error"):
-            self.left_out["samples with errors"] += 1
+            self.left_out["with an error"] += 1
             return
         scores = sample.get("scores")
         if not isinstance(scores, dict) or not scores:
-            self.left_out["samples without scores"] += 1
+            self.left_out["without scores"] += 1
             return
         name = self._chosen(scores)
         score = scores[name] if isinstance(scores[name], dict) else {"value": scores[name]}
         of_score, of_sample = (_mapping(one.get("metadata")) for one in (score, sample))
         self.named.update(key for key in of_score if key.lower() in CONFIDENCE)
-        self.rows.append(
+        self._keep(
             {
                 "id": sample.get("id"),
                 "epoch": sample.get("epoch", 1),
-                "correct": self._right(score.get("value"), sample, name),
+                "correct": self._right(score.get("value"), name),
                 "answer": score.get("answer"),
                 **{f"metadata.{k}": v for k, v in _scalars(of_sample)},
                 **{f"metadata.{k}": v for k, v in _scalars(of_score)},
                 **{k: v for k, v in _scalars(of_sample) if k not in _OWN},
             }
         )
+
+    def _keep(self, row: dict[str, Any]) -> None:
+        for name, value in row.items():
+            column = self.columns.setdefault(name, [])
+            column.extend([None] * (self.n - len(column)))  # rows before that did not have it
+            column.append(value)
+        self.n += 1
 
     def _chosen(self, scores: dict[str, Any]) -> str:
         self.scorers.update(map(str, scores))
@@ -128,7 +138,7 @@ class _SampleRows:
             raise LogError(f"{self.source} has several scorers ({', '.join(scores)}): name one with --scorer")
         return str(next(iter(scores)))
 
-    def _right(self, value: Any, sample: dict[str, Any], name: str) -> int | None:
+    def _right(self, value: Any, name: str) -> int | None:
         if isinstance(value, str) and value in _VALUES:
             return _VALUES[value]
         if isinstance(value, bool | int | float) and value in (0, 1):
@@ -136,8 +146,7 @@ class _SampleRows:
         if isinstance(value, dict | list):
             raise LogError(
                 f"{self.source}: scorer {name!r} gives several values ({str(value)[:60]}): name a scorer that says "
-                "right or "
-                "wrong with --scorer"
+                "right or wrong with --scorer"
             )
         self.partial += 1
         return None
@@ -145,14 +154,11 @@ class _SampleRows:
     # -- columns
 
     def _columns(self) -> dict[str, list[Any]]:
-        names = dict.fromkeys(name for row in self.rows for name in row)
-        columns = {name: [row.get(name) for row in self.rows] for name in names}
-        several = len({row["epoch"] for row in self.rows}) > 1
-        key: list[Any] = [f"{row['id']} epoch {row['epoch']}" for row in self.rows] if several else list(columns["id"])
-        columns["sample"] = key
+        for column in self.columns.values():
+            column.extend([None] * (self.n - len(column)))
         if not self.sampled:
-            columns["confidence"] = self._confidence(columns)
-        return columns
+            self.columns["confidence"] = self._confidence(self.columns)
+        return self.columns
 
     def _confidence(self, columns: dict[str, list[Any]]) -> list[float | None]:
         name = self.prob or self._found_name(columns)
@@ -174,7 +180,7 @@ class _SampleRows:
             return found[0]
         if found:
             raise LogError(f"{self.source} has several confidences ({', '.join(found)}): name one with --prob")
-        epochs = len(set(columns["id"])) < len(self.rows)
+        epochs = len(set(columns["id"])) < self.n
         sampled = "measure the share of equal answers with --sampled, or " if epochs else ""
         there = [name for name in columns if name.startswith("metadata.")]
         raise LogError(
@@ -189,27 +195,30 @@ class _SampleRows:
         if not self.left_out:
             state = f" (its status is {self.status!r})" if self.status not in ("", "success") else ""
             return f"{self.source} holds no samples{state}: run the task with log_samples, and let it finish"
-        counts = ", ".join(f"{n:,} {what}" for what, n in self.left_out.items())
+        counts = ", ".join(_counted_samples(n, what) for what, n in self.left_out.items())
         return f"{self.source} has no scores ({counts}): score it first, with inspect score {Path(self.source).name}"
 
-    def _said(self, columns: dict[str, list[Any]], epochs: bool) -> str:
-        questions = len(set(columns["id"]))
+    def _said(self, questions: int) -> str:
         what = counted(questions, "question")
-        if epochs:
-            what += f" with {counted(len(self.rows), 'sample')}"
+        if questions < self.n:
+            what += f" with {counted(self.n, 'sample')}"
         scorer = self.scorer or next(iter(self.scorers))
         sure = "" if self.sampled else f", confidence from {self.confidence_name}"
         return f"Inspect, task {self.task or 'without a name'}, {what}, scorer {scorer}{sure}"
 
     def _notes(self) -> Iterator[str]:
         for what, n in self.left_out.items():
-            yield f"{n:,} {what} left out"
+            yield f"{_counted_samples(n, what)} left out"
         if self.partial:
-            yield f"{self.partial:,} scores are neither right nor wrong"
+            yield f"{counted(self.partial, 'score')} neither right nor wrong"
         if not self.sampled and self.percent:
             yield f"{self.confidence_name} recognized as percentages"
         if self.status not in ("", "success"):
             yield f"the status of the log is {self.status!r}: more samples may be missing"
+
+
+def _counted_samples(n: int, what: str) -> str:
+    return f"{counted(n, 'sample')} {what}"
 
 
 _OWN = frozenset(("id", "epoch", "correct", "answer", "sample", "confidence"))

@@ -106,9 +106,8 @@ def _weights(inclusion: Any, human: NDArray[np.bool_]) -> Array:
     bad = np.flatnonzero(human & ~((chance > 0.0) & (chance <= 1.0)))
     if len(bad):
         raise ValueError(
-            f"inclusion[{int(bad[0])}] = {chance[bad[0]]:g} of a row with a human label must be above 0 and at most "
-            "1: it is "
-            "the probability with which the row was chosen to be labelled"
+            f"inclusion[{int(bad[0])}] = {chance[bad[0]]:g} of a row with a human label must be above 0 and at most 1: "
+            "it is the probability with which the row was chosen to be labelled"
         )
     weight[human] /= chance[human]
     weight[human] *= human.sum() / weight.sum()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -26,8 +27,13 @@ class PackedError(ValueError):
     """A packed file that cannot be trusted or read; the text says why."""
 
 
-def members(path: Path, wanted: str) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the members whose name begins with ``wanted``, in the order of the file."""
+#: Names and contents of the members whose name begins with a text, in the order of the file.
+Members = Callable[[str], Iterator[tuple[str, bytes]]]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Members]:
+    """A zip file whose list of members is read once, however many there are."""
     with path.open("rb") as file:
         try:
             packed = zipfile.ZipFile(file)
@@ -42,9 +48,13 @@ def members(path: Path, wanted: str) -> Iterator[tuple[str, bytes]]:
                 raise PackedError(
                     f"it claims to unpack to {total / (1 << 30):,.1f} GiB from {stored:,} bytes: it is refused"
                 )
-            for info in listed:
-                if info.filename.startswith(wanted):
-                    yield info.filename, _content(packed, file, info)
+
+            def members(wanted: str) -> Iterator[tuple[str, bytes]]:
+                for info in listed:
+                    if info.filename.startswith(wanted):
+                        yield info.filename, _content(packed, file, info)
+
+            yield members
 
 
 def _content(packed: zipfile.ZipFile, file: IO[bytes], info: zipfile.ZipInfo) -> bytes:

@@ -75,8 +75,7 @@ def sampled_plan(
     n, k, power = max(tried, key=lambda one: one[2])
     sentence = (
         f"With {counted(budget, 'call')}, {counted(n, 'question')} with {k + 1} samples each (one is the answer, {k} "
-        "measure "
-        f"it) find an error of {error:g} ({line}) most often: in {percent(power)} of samples, tested at "
+        f"measure it) find an error of {error:g} ({line}) most often: in {percent(power)} of samples, tested at "
         f"{percent(alpha)}."
     )
     return SampledPlan(n, k, power, budget, error, line, alpha, tuple(tried), sentence)

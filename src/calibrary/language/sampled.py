@@ -177,8 +177,7 @@ def sampled_answers(
     if stopped_early:
         raise ValueError(
             "stopped_early=True is not served: where the number of samples depended on the answers, the share of "
-            "agreeing "
-            "samples is biased; sample every question a number of times that was fixed before"
+            "agreeing samples is biased; sample every question a number of times that was fixed before"
         )
     alpha = alpha_of(confidence_level)
     check_draws(n_resamples, alpha)
@@ -346,8 +345,7 @@ def sentence(
     alpha = alpha_of(confidence_level)
     said = [
         f"The calibration error of {counted(n, 'sampled answer')} is {number(error)} ({percent(confidence_level)} "
-        "interval "
-        f"{number(low)} to {number(high)}); about {number(expected_error)} is expected by chance.",
+        f"interval {number(low)} to {number(high)}); about {number(expected_error)} is expected by chance.",
         f"There is {'' if pvalue <= alpha else 'no '}evidence of miscalibration ({method} test, "
         f"{_said(pvalue, n_resamples)}).",
     ]
@@ -355,8 +353,7 @@ def sentence(
         way = "over-confident" if mean_confidence > accuracy else "under-confident"
         said.append(
             f"The model is {way}: {percent(accuracy)} of the answers are right and {percent(mean_confidence)} of the "
-            "samples "
-            f"agree with them ({method} test of the mean, {_said(mean_pvalue, n_resamples)})."
+            f"samples agree with them ({method} test of the mean, {_said(mean_pvalue, n_resamples)})."
         )
     said.append(
         f"The ECE of the shares is {number(naive_error)}, which includes the noise of shares of {_samples(k)} samples."

@@ -197,12 +197,15 @@ def compare_models(
     n_resamples: int,
     rng: Any,
     reference: str | None = None,
+    outcomes: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> tuple[tuple[str, Comparison], ...]:
     """Pairs of models by every metric given, as (metric, comparison); p-values adjusted by Holm over them all.
 
-    Every pair, or each model against the ``reference``. A p-value as small as the draws can tell is that of a normal
-    law with the ends of the interval: times the number of comparisons the smallest of the draws would be no evidence.
+    Every pair, or each model against the ``reference``. ``outcomes`` are the models' own labels of the same questions,
+    such as whether each model's answer is right; without them ``y_true`` holds for all. A p-value as small as the draws
+    can tell is that of a normal law with the ends of the interval: times the number of comparisons the smallest of the
+    draws would be no evidence.
     """
     pairs = combinations(models, 2) if reference is None else ((m, reference) for m in models if m != reference)
     seed = seed_of(rng)
@@ -215,7 +218,8 @@ def compare_models(
         if work is not None:
             work.at(len(found) / len(wanted))
         with heard():  # the caution stands in the report itself
-            compared = compare(metric, y_true, models[a], models[b], n_resamples=n_resamples, rng=seed, **options)
+            first, own = (outcomes[a], {"y_true_b": outcomes[b], "paired": True}) if outcomes else (y_true, {})
+            compared = compare(metric, first, models[a], models[b], n_resamples=n_resamples, rng=seed, **own, **options)
         found.append((metric, replace(compared, a=str(a), b=str(b), pvalue=_beyond_the_draws(compared))))
     adjusted = adjust_pvalues(np.array([c.pvalue for _, c in found]), "holm")
     return tuple((m, replace(c, pvalue_adjusted=float(p))) for (m, c), p in zip(found, adjusted, strict=True))

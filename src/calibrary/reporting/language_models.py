@@ -12,8 +12,7 @@ from calibrary.reporting.sections import Context, Figure, Section, Table, sectio
 #: What stands under the headline of a page of sampled answers.
 CAUTION = (
     "Noise: the metrics and figures below take the shares of agreeing samples as confidences and include the noise of "
-    "the "
-    "samples, so no test is made of them."
+    "the samples, so no test is made of them."
 )
 
 
@@ -47,14 +46,12 @@ def sampled(context: Context) -> Section | None:
     sentences = (
         found.sentence,
         f"Samples: each of {counted(found.n, 'answer')} is measured by {k} samples. The interval is of the error that "
-        "so "
-        "many samples can show, which is at most the error of the model's own probabilities.",
+        "so many samples can show, which is at most the error of the model's own probabilities.",
     )
     figure = Figure(
         "Contributions to the error",
         "Outcome less left-out sample, by the share of the other samples that agree (blue), with 95% of what "
-        "calibrated "
-        "models show (green); gray bars are the shares themselves, which include the noise of the samples.",
+        "calibrated models show (green); gray bars are the shares themselves, which include the noise of the samples.",
         partial(found.plot, caption=False),
     )
     table = Table(("number", "value", "what it is"), rows)

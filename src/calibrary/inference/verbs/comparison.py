@@ -101,6 +101,7 @@ def compare(
     rng: Any = None,
     y_true_b: Any = None,
     sample_weight_b: Any = None,
+    paired: bool = False,
     weight_type: str = "frequency",
     workers: int | None = None,
     **options: Any,
@@ -129,6 +130,9 @@ def compare(
         As for :func:`calibrary.interval`.
     y_true_b, sample_weight_b : optional
         The second model's own labels and weights, when it was measured on other rows: two independent bootstraps.
+    paired : bool
+        ``y_true_b`` belongs to the same questions as ``y_true``, row by row: each model has an outcome of its own, such
+        as whether its own answer is right. The questions (or ``units``) are then drawn for both models together.
     units, blocks : optional
         Which rows belong together, as for :func:`calibrary.interval`: they are drawn together.
     **options
@@ -168,8 +172,10 @@ def compare(
         "method": method, "interval": interval, "n_resamples": n_resamples, "confidence_level": confidence_level,
         "rng": rng, "weight_type": weight_type, "workers": workers,
     }  # fmt: skip
+    if paired and method == "swap":
+        raise ValueError("method='swap' exchanges two predictions of one outcome: with paired=True use 'auto'")
     if isinstance(y_prob_a, Mapping):
-        if y_prob_b is not None or y_true_b is not None:
+        if y_prob_b is not None or y_true_b is not None or paired:
             raise TypeError("several models are given by one mapping of names to predictions: leave y_prob_b out")
         return _all_pairs(metric, y_true, y_prob_a, settings, options)
     if y_prob_b is None and is_data(y_true):  # two sets of data, each complete
@@ -178,12 +184,14 @@ def compare(
     elif y_prob_b is None:
         raise TypeError("y_prob_b is missing: pass the second model's predictions, or a mapping of several")
     else:
-        same_units = y_true_b is None and sample_weight_b is None
+        if paired and (y_true_b is None or sample_weight_b is not None):
+            raise TypeError("paired=True needs y_true_b, the second model's own labels, and no sample_weight_b")
+        same_units = (y_true_b is None or paired) and sample_weight_b is None
         other = options if same_units else {**options, "sample_weight": sample_weight_b}
         second = y_true if y_true_b is None else y_true_b
         pair = _pair(metric, (y_true, y_prob_a), (second, y_prob_b), options, other, weight_type)
     if same_units:
-        pair.first.refuse_other_units(pair.second)
+        pair.first.refuse_other_units(pair.second, own_outcomes=paired)
     settings["asked"] = method
     pair = replace(pair, same_units=same_units)
     method = settings["method"] = pair.usual() if method == "auto" else method
