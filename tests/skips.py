@@ -24,6 +24,7 @@ REASONS = {
         r"unable to import module .*(mlflow|inspect_ai)).*",
         "make integrations",
     ),
+    "mcp": (r"(could not import 'mcp|unable to import module .*mcp).*", "make test"),
     "docs": (r"could not import '(latex2mathml|griffe|fontTools)[\w.]*'.*", "make docs"),
     "package": (r"could not import '.+", "install the package that is named"),
     "spark": (r"no (Spark|Postgres): .+", "make engines"),
@@ -59,6 +60,7 @@ def expected() -> list[str]:
     missing = {
         "torch": importlib.util.find_spec("torch") is None,
         "integrations": any(importlib.util.find_spec(name) is None for name in ("mlflow", "lightning", "evaluate")),
+        "mcp": importlib.util.find_spec("mcp") is None,
         "docs": importlib.util.find_spec("latex2mathml") is None,
         "spark": os.environ.get("CALIBRARY_ENGINES") != "1",
         "browser": not (shutil.which("chromium") or shutil.which("google-chrome")) or not shutil.which("chromedriver"),

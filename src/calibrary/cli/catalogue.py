@@ -105,7 +105,18 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
     if e.preset_of is not None:
         out.print(f"a preset: {e.preset_of} with {plain(e.preset_of.words)}", highlight=False)
     out.print(plain(e.meaning), highlight=False)
-    facts = {
+    for name, text in facts_of(e).items():
+        if text:
+            out.print(f"[dim]{name}:[/] {plain(text)}", highlight=False)
+    for c in e.corrections:
+        out.print(
+            f"[dim]erratum, {plain(c.fact)}:[/] review: {plain(c.review)}; here: {plain(c.ours)}", highlight=False
+        )
+
+
+def facts_of(e: Entry) -> dict[str, str]:
+    """What is known about a metric, by what it is called; empty where there is nothing to say."""
+    return {
         "formula": formula_of(e),
         "in the review": e.place if e.section else "",
         "newer than the review": "" if e.section else e.equation,
@@ -135,13 +146,6 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
         "references": "; ".join(e.references),
         "since": e.since + (", emerging: may still change" if e.status == "emerging" else ""),
     }
-    for name, text in facts.items():
-        if text:
-            out.print(f"[dim]{name}:[/] {plain(text)}", highlight=False)
-    for c in e.corrections:
-        out.print(
-            f"[dim]erratum, {plain(c.fact)}:[/] review: {plain(c.review)}; here: {plain(c.ours)}", highlight=False
-        )
 
 
 _FORMATS = ("markdown", "csv", "json")

@@ -18,7 +18,7 @@ import typer
 import calibrary as cal
 from calibrary.base.numbers import counted, number
 from calibrary.cli import catalogue, plan, recalibrate, report, scan, single, study
-from calibrary.cli.shared import Resamples, err, out, plain, say
+from calibrary.cli.shared import Resamples, err, mistake, out, plain, say
 
 app = typer.Typer(
     help="Can these predicted probabilities be believed? Start with: calibrary demo, or calibrary report FILE.",
@@ -90,14 +90,9 @@ def _sentence(error: Exception) -> tuple[str, int]:
     """What is said about an error, and the exit status."""
     if hasattr(error, "format_message"):  # click's own, which typer brings along under other names
         return str(error.format_message()), FAILURE
-    if isinstance(error, ValueError | TypeError | ModuleNotFoundError):
-        return str(error), FAILURE
-    if isinstance(error, OSError):
-        reason = (error.strerror or str(error)).lower()
-        place = f"{error.filename}: " if error.filename is not None else ""
-        return f"{place}{reason}", FAILURE
-    if isinstance(error, MemoryError):
-        return "the memory does not suffice: use fewer rows, fewer --resamples or fewer --metrics", FAILURE
+    known = mistake(error)
+    if known is not None:
+        return known, FAILURE
     traceback.print_exception(error)
     return "this is a fault of calibrary and not of yours: please report it with the lines above", FAILURE
 
@@ -133,6 +128,20 @@ def show_schema() -> None:
     from calibrary.reporting.schema import schema
 
     sys.stdout.write(json.dumps(schema(), indent=1) + "\n")
+
+
+@app.command("mcp")
+def serve_tools(
+    folders: Annotated[list[Path], typer.Argument(help="Folders whose files may be read; nothing else can be.")],
+    most_mb: Annotated[int, typer.Option("--most-mb", min=1, help="Largest file that is read, in MB.")] = 1024,
+) -> None:
+    """Tools for agents over standard input and output (Model Context Protocol): `calibrary mcp data`."""
+    from calibrary.base.errors import extra
+    from calibrary.cli.allowed import AllowedFolders
+
+    with extra("mcp", "calibrary mcp"):
+        from calibrary.cli.server import serve
+    serve(AllowedFolders(folders, most_mb * 1_000_000))
 
 
 @app.command()

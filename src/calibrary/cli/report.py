@@ -314,7 +314,8 @@ def _command() -> str | None:
     """The command that was typed; None where something else called us."""
     called = Path(sys.argv[0])
     ours = called.stem == "calibrary" or (called.parent.name, called.stem) == ("calibrary", "__main__")
-    return shlex.join(["calibrary", *sys.argv[1:]]) if ours else None
+    served = sys.argv[1:2] == ["mcp"]  # a client asked, and what was typed is the start of the server
+    return shlex.join(["calibrary", *sys.argv[1:]]) if ours and not served else None
 
 
 def say_left_out(report: Any, named: list[str]) -> None:

@@ -112,6 +112,19 @@ def load(file: str | list[str], quiet: bool, **options: Any) -> PredictionFile:
     return found  # type: ignore[no-any-return]
 
 
+def mistake(error: Exception) -> str | None:
+    """What is said about an error that the user can put right; None for a fault of ours."""
+    if isinstance(error, ValueError | TypeError | ModuleNotFoundError):
+        return str(error)
+    if isinstance(error, OSError):
+        reason = (error.strerror or str(error)).lower()
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return f"{place}{reason}"
+    if isinstance(error, MemoryError):
+        return "the memory does not suffice: use fewer rows, fewer --resamples or fewer --metrics"
+    return None
+
+
 def say(text: str, quiet: bool) -> None:
     """One line about what takes time; the bar of the resampling itself follows it."""
     if not quiet and err.is_terminal:

@@ -209,7 +209,7 @@ def compare(
         sample_weight=found.weight,
         weight_type=weight_type,
         outcomes=found.outcomes,
-        **({"units": found.others[found.unit]} if found.unit else {}),
+        units=found.others[found.unit] if found.unit else None,
     )
     from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 

@@ -45,10 +45,8 @@ def plot_sampled(result: Any, *, ax: Any = None, caption: bool = True, theme: st
         f"{pvalue(result.pvalue, result.n_resamples)} ({result.method}) · ECE of the shares "
         f"{number(result.naive_error)}",
         "Blue bars: outcome less left-out sample, by the share of the other samples; their absolute values add up to "
-        "the "
-        "error. Bars below 0: the answers are right less often than the samples agree. Inside the green band a bar is "
-        "what "
-        "chance alone shows.",
+        "the error. Bars below 0: the answers are right less often than the samples agree. Inside the green band a "
+        "bar is what chance alone shows.",
         caption=caption,
         legend="above",
     )
