@@ -176,6 +176,11 @@ from calibrary.reporting.model import ClassRow as ClassRow
 from calibrary.reporting.model import GroupRow as GroupRow
 from calibrary.reporting.model import Report as Report
 from calibrary.reporting.settings import ReportSettings as ReportSettings
+from calibrary.validation.result import Validation as Validation
+from calibrary.validation.result import ValidationRow as ValidationRow
+from calibrary.validation.shown import Instability as Instability
+from calibrary.validation.shown import ValidationCurve as ValidationCurve
+from calibrary.validation.verb import validate as validate
 
 __version__: str
 

@@ -56,6 +56,7 @@ _TABLE = {
         0.2 metrics.point.scoring_functions check_propriety scoring_function
         0.2 recalibrate.gain recalibration_gain
         0.1 reporting.compose report
+        0.3 validation.verb validate
     """,
     # tables and curves
     "table": """
@@ -287,6 +288,8 @@ _TABLE = {
         0.2 recalibrate.table MapGain RecalibrationGain
         0.1 reporting.model GroupRow
         0.2 reporting.model ClassRow
+        0.3 validation.result Validation ValidationRow
+        0.3 validation.shown Instability ValidationCurve
     """,
 }
 

@@ -25,6 +25,7 @@ CHOICES = (
     "reporting/",
     "scale/losses.py",
     "study/",
+    "validation/measures.py",
 )
 IDS = set(cal.catalogue)
 KINDS = re.compile(r"\b(Matches|Predictions|\w*Sample|\w+Cells|LabelRows)\b")

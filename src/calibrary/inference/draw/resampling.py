@@ -109,7 +109,7 @@ def replicate(
     result = Replicated(np.full((n_resamples, n_numbers), np.nan))
     turn, stop = threading.Lock(), threading.Event()
     left = iter(range(n_resamples))
-    progress = _Progress(n_resamples, "redrawing labels" if scheme.relabels else "resampling", n_numbers)
+    progress = ProgressBar(n_resamples, "redrawing labels" if scheme.relabels else "resampling", n_numbers)
 
     def work(report: bool) -> None:
         with heard(), np.errstate(all="ignore"):  # of this thread: what a metric says of a replicate is no news
@@ -170,16 +170,16 @@ def _workers(workers: int | None, n_units: int) -> int:
     return int(workers)
 
 
-class _Progress:
+class ProgressBar:
     """A progress bar on stderr, shown only on a terminal and only when it will take more than two seconds."""
 
-    def __init__(self, total: int, what: str, numbers: int = 1) -> None:
+    def __init__(self, total: int, what: str, numbers: int = 1, shown: bool | None = None) -> None:
         self.total, self.what, self.numbers = total, what, numbers
         self.watch = WATCHED.get()
         self.count = 0
         self.began = monotonic()
         self.bar: Any = None
-        self.wanted = sys.stderr.isatty() and self.watch is None
+        self.wanted = (sys.stderr.isatty() if shown is None else shown) and self.watch is None
 
     def done(self, report: bool) -> None:
         self.count += 1

@@ -95,6 +95,7 @@ class CoxTestResult(TestResult):
     imbalance="keeps",
     parameter_free=True,
     familiar=True,
+    smooth=True,
     family="curve",
     row=70,
     combine=one_per_view,

@@ -165,6 +165,8 @@ class Facts:
     slow_classes : classes above which a table of everything leaves it out, because its cost grows with their square
     residual_only : does it read labels through the residuals y - c alone, and change when some of them change sign, so
         that a test can flip the residuals of whole units
+    smooth : is it a mean of row scores, a ratio of such means, a rank statistic or a likelihood fit, so that rows drawn
+        twice bring no bias of their own, and a bootstrap estimates the optimism of a model's own data
     law : the large-sample law of its interval: "debiased square", "Brier excess", "observed over expected", "expected
         over observed" or "profile likelihood"; a mean of row losses has the normal law without saying so
     cells : what a table of cells gives (:class:`CellFacts`); None: judged by ``weights`` and ``order_free``
@@ -239,6 +241,7 @@ class Facts:
     slow_classes: int | None = None
     slow_binary: bool = False
     residual_only: bool = False
+    smooth: bool = False
     law: str = ""
     cells: CellFacts | None = None
     reads_cells: bool = False

@@ -121,6 +121,7 @@ def multiclass_difference_of_confidence_and_accuracy(view: Predictions, **common
 
 @metric(
     "eo",
+    smooth=True,
     imbalance="keeps",
     parameter_free=True,
     familiar=True,
@@ -166,6 +167,7 @@ def expected_observed_ratio(view: Predictions, *, inverse: bool = False, **commo
 
 @metric(
     "oe",
+    smooth=True,
     section="3.5",
     fractional="binary",
     aliases=(

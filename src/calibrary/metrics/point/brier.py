@@ -11,7 +11,7 @@ from calibrary.base.errors import one_of, warn
 from calibrary.data.checks import CHUNK, ROW_SUM_TOLERANCE, Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.machinery.one_pass import plain_arrays, plain_classes
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, mean_square, reduced
@@ -85,6 +85,8 @@ def _mean_square_of_classes(y: Any, p: Any) -> float | None:
         "mean square error",
         "MSE",
         "quadratic_score",
+        Alias("scaled Brier score", skill=True),
+        Alias("index of prediction accuracy", skill=True),
     ),
     range=(0.0, 2.0),
     range_note=_SCALE_NOTE,

@@ -53,6 +53,7 @@ ROW_SCORE: dict[str, Any] = {
     "combine": combine_rows,
     "perfect": None,
     "measures": "calibration and sharpness",
+    "smooth": True,
     "tail": "two-sided",
     "lenses": ALL_LENSES,
     "default_lens": "full",

@@ -1,0 +1,243 @@
+"""How often the intervals of a validation hold the true value of the model on new rows, and what 200 refits cost.
+
+``python benchmarks/validate.py coverage`` simulates a logistic regression of 5 or 20 predictors on 300 or 1,000 rows
+and counts, for each measure, in how many samples the interval holds the true value of this very model.
+``python benchmarks/validate.py cost`` times 200 refits of scikit-learn's logistic regression, refitting and measuring
+apart. Results stand in ``validate.json``. Many models are refitted at a time, with PyTorch on a GPU where there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrary.validation.intervals import of_errors, shifted
+
+HERE = Path(__file__).parent
+CELLS = ((300, 5), (300, 20), (1000, 5), (1000, 20))
+MEASURES = ("Brier score", "log loss", "AUROC", "calibration slope", "calibration intercept", "O/E")
+#: The log odds of the event have this mean and spread: 31% events, an AUROC of about 0.79.
+MEAN, SPREAD = -1.0, 1.3
+NODES = 4096
+
+
+class Many:
+    """Sums over many models at a time, of numpy or of PyTorch."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        self.torch: Any = None
+        if device != "cpu":
+            import torch
+
+            self.torch, self.device = torch, device
+
+    def array(self, x: Any) -> Any:
+        return np.asarray(x) if self.torch is None else self.torch.as_tensor(x, device=self.device)
+
+    def back(self, x: Any) -> Any:
+        return np.asarray(x) if self.torch is None else x.cpu().numpy()
+
+    @property
+    def xp(self) -> Any:
+        return np if self.torch is None else self.torch
+
+    def expit(self, x: Any) -> Any:
+        return 1.0 / (1.0 + self.xp.exp(-x))
+
+    def fit(self, X: Any, y: Any, w: Any, steps: int = 12) -> Any:
+        """Maximum likelihood of many logistic regressions: X (N, P), y (.., N), w (M, N); NaN where it diverges."""
+        xp = self.xp
+        b = self.array(np.zeros((w.shape[0], X.shape[-1])))
+        ridge = 1e-10 * self.array(np.eye(X.shape[-1]))
+        pairs = (X[..., :, None] * X[..., None, :]).reshape(*X.shape[:-1], -1)
+        for _ in range(steps):
+            p = self.expit(b @ X.T)
+            gradient = (w * (y - p)) @ X
+            hessian = ((w * p * (1.0 - p)) @ pairs).reshape(len(b), X.shape[1], X.shape[1]) + ridge
+            step = xp.linalg.solve(hessian, gradient[..., None])[..., 0]
+            b = b + xp.clip(step, -5.0, 5.0)
+        wrong = (abs(b).max(1) if self.torch is None else abs(b).max(1).values) > 40.0
+        b[wrong] = math.nan
+        return b
+
+    def fit_line(self, z: Any, y: Any, w: Any, steps: int = 15) -> Any:
+        """Intercept and slope of many logistic regressions on their own log odds z (M, N)."""
+        a, b = self.array(np.zeros(len(z))), self.array(np.ones(len(z)))
+        for _ in range(steps):
+            p = self.expit(a[:, None] + b[:, None] * z)
+            r, v = w * (y - p), w * p * (1.0 - p)
+            ga, gb, aa = r.sum(1), (r * z).sum(1), v.sum(1)
+            ab, bb = (v * z).sum(1), (v * z * z).sum(1)
+            det = aa * bb - ab * ab
+            a, b = a + (bb * ga - ab * gb) / det, b + (aa * gb - ab * ga) / det
+        return a, b
+
+    def measures(self, z: Any, y: Any, w: Any) -> Any:
+        """The six measures of many models with log odds z (M, N), labels or chances y, weights w (M, N) or (1, N)."""
+        xp = self.xp
+        p = self.expit(z)
+        y, w = y + 0.0 * z, w + 0.0 * z
+        total = w.sum(1)
+        brier = (w * (y * (1.0 - p) ** 2 + (1.0 - y) * p**2)).sum(1) / total
+        loss = (w * (y * xp.logaddexp(-z, 0.0 * z) + (1.0 - y) * xp.logaddexp(z, 0.0 * z))).sum(1) / total
+        order = xp.argsort(z, axis=1) if self.torch is None else xp.argsort(z, dim=1)
+        take = np.take_along_axis if self.torch is None else self.torch.take_along_dim
+        one, none = take(w * y, order, 1), take(w * (1.0 - y), order, 1)
+        below = xp.cumsum(none, 1) - 0.5 * none
+        area = (one * below).sum(1) / (one.sum(1) * none.sum(1))
+        intercept, slope = self.fit_line(z, y, w)
+        return xp.stack([brier, loss, area, slope, intercept, (w * y).sum(1) / (w * p).sum(1)], 1)
+
+
+def nodes() -> Any:
+    """Points of two independent normal variables, evenly spread: what a model and the truth are functions of."""
+    from scipy.special import ndtri
+    from scipy.stats import qmc
+
+    return ndtri(qmc.Sobol(2, seed=1).random(NODES))
+
+
+def truth(many: Many, b: Any, beta: Any, points: Any) -> Any:
+    """The measures of a fitted model in the population of normal predictors."""
+    size = float(np.linalg.norm(beta))
+    along = float(b[1:] @ beta) / size
+    across = math.sqrt(max(float(b[1:] @ b[1:]) - along**2, 0.0))
+    chance = 1.0 / (1.0 + np.exp(-(MEAN + size * points[:, 0])))
+    z = b[0] + along * points[:, 0] + across * points[:, 1]
+    ones = np.ones((1, len(z)))
+    return many.back(many.measures(many.array(z[None]), many.array(chance[None]), many.array(ones)))[0]
+
+
+def counts(rng: Any, n: int, draws: int) -> Any:
+    return rng.multinomial(n, np.full(n, 1.0 / n), size=draws).astype(np.float64)
+
+
+def one_sample(many: Many, n: int, k: int, draws: int, rng: Any, inner: int = 0) -> dict[str, Any] | None:
+    """A sample, its model, the model's true values, and each interval of them."""
+    beta = np.full(k, SPREAD / math.sqrt(k))
+    x = rng.normal(size=(n, k))
+    y = (rng.random(n) < 1.0 / (1.0 + np.exp(-(MEAN + x @ beta)))).astype(np.float64)
+    X, labels = many.array(np.column_stack([np.ones(n), x])), many.array(y)
+    whole = many.array(np.ones((1, n)))
+    b = many.fit(X, labels, whole)
+    apparent = many.back(many.measures(b @ X.T, labels, whole))[0]
+    drawn = many.array(counts(rng, n, draws))
+    z = many.fit(X, labels, drawn) @ X.T
+    training, test = many.back(many.measures(z, labels, drawn)), many.back(many.measures(z, labels, whole))
+    true = truth(many, many.back(b)[0], beta, nodes_once())
+    known = np.isfinite(training).all(1) & np.isfinite(test).all(1)
+    if not np.isfinite(apparent).all() or known.sum() < 0.5 * draws:
+        return None
+    training, test = training[known], test[known]
+    corrected = apparent - (training - test).mean(0)
+    found = {"of errors": of_errors(apparent, training, test, 0.95), "shifted": shifted(apparent, training, test, 0.95)}
+    if inner:
+        found["two stages"] = two_stages(many, X, labels, many.back(drawn)[known], inner, corrected, rng)
+    return {"ends": found, "true": true, "corrected": corrected, "apparent": apparent}
+
+
+def two_stages(many: Many, X: Any, labels: Any, drawn: Any, inner: int, corrected: Any, rng: Any) -> Any:
+    """The quantiles of the corrected value of each bootstrap sample, which is resampled itself."""
+    values = []
+    n = X.shape[0]
+    for row in drawn:
+        own = many.array(row[None])
+        b = many.fit(X, labels, own)
+        apparent = many.back(many.measures(b @ X.T, labels, own))[0]
+        again = many.array(rng.multinomial(n, row / row.sum(), size=inner).astype(np.float64))
+        z = many.fit(X, labels, again) @ X.T
+        excess = many.back(many.measures(z, labels, again) - many.measures(z, labels, own))
+        values.append(apparent - np.nanmean(excess, axis=0))
+    return np.nanquantile(np.array(values), [0.025, 0.975], axis=0)
+
+
+_NODES: list[Any] = []
+
+
+def nodes_once() -> Any:
+    if not _NODES:
+        _NODES.append(nodes())
+    return _NODES[0]
+
+
+def coverage(
+    samples: int, draws: int, seed: int, device: str, inner: int = 0, cells: Any = CELLS
+) -> list[dict[str, Any]]:
+    """For each size, method and measure: how many intervals held the true value, and their mean width."""
+    many, rows = Many(device), []
+    for n, k in cells:
+        rng = np.random.default_rng([seed, n, k])
+        made = [one_sample(many, n, k, draws, rng, inner) for _ in range(samples)]
+        kept = [m for m in made if m is not None]
+        for method in kept[0]["ends"]:
+            for j, measure in enumerate(MEASURES):
+                ends = np.array([[m["ends"][method][0][j], m["ends"][method][1][j]] for m in kept])
+                true = np.array([m["true"][j] for m in kept])
+                gap = np.array([m["corrected"][j] for m in kept]) - true
+                held = int(((ends[:, 0] <= true) & (true <= ends[:, 1])).sum())
+                share = held / len(kept)
+                rows.append(
+                    {
+                        "n": n, "predictors": k, "method": method, "measure": measure, "samples": len(kept),
+                        "failed": samples - len(kept), "draws": draws, "held": held, "coverage": round(share, 4),
+                        "error": round(math.sqrt(share * (1.0 - share) / len(kept)), 4),
+                        "width": round(float((ends[:, 1] - ends[:, 0]).mean()), 4),
+                        "bias_of_corrected": round(float(gap.mean()), 4),
+                        "spread_of_corrected": round(float(gap.std()), 4),
+                    }
+                )  # fmt: skip
+                print(*rows[-1].values(), flush=True)
+    return rows
+
+
+def cost(n_resamples: int = 200) -> list[dict[str, Any]]:
+    """Seconds of CPU of refitting and of measuring, for a logistic regression without penalty."""
+    from sklearn.linear_model import LogisticRegression
+
+    import calibrary as cal
+
+    rows = []
+    for n, k in CELLS:
+        rng = np.random.default_rng(n)
+        x = rng.normal(size=(n, k))
+        y = (rng.random(n) < 1.0 / (1.0 + np.exp(-(MEAN + SPREAD / math.sqrt(k) * x.sum(1))))).astype(int)
+        found = cal.validate(LogisticRegression(C=np.inf), x, y, n_resamples=n_resamples, rng=0)
+        began = time.process_time()
+        _ = found.curve, found.instability
+        rows.append(
+            {
+                "n": n, "predictors": k, "refits": found.n_refits, "refitting_s": round(found.seconds_refitting, 2),
+                "measuring_s": round(found.seconds_measuring, 2), "curve_s": round(time.process_time() - began, 2),
+            }
+        )  # fmt: skip
+        print(*rows[-1].values(), flush=True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["coverage", "stages", "cost"])
+    parser.add_argument("--samples", type=int, default=1000)
+    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--inner", type=int, default=50)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--output", type=Path, default=HERE / "validate.json")
+    given = parser.parse_args()
+    if given.what == "cost":
+        found: Any = cost()
+    elif given.what == "coverage":
+        found = coverage(given.samples, given.draws, 0, given.device)
+    else:
+        found = coverage(given.samples, given.draws, 1, given.device, given.inner, CELLS[:1])
+    stored = json.loads(given.output.read_text()) if given.output.exists() else {}
+    given.output.write_text(json.dumps({**stored, given.what: found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""What is measured of every refit: the numbers of several metrics, in a fixed order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary.base.errors import heard
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.lookup import catalogue
+from calibrary.metrics.machinery.entry import Entry
+from calibrary.metrics.machinery.measure import measure, numbers
+from calibrary.question import Question
+
+#: What a report of a prediction model usually holds: a choice of ours.
+USUAL = (
+    "calibration slope",
+    "calibration intercept",
+    "oe",
+    "ece",
+    "smece",
+    "ici",
+    "emax",
+    "bs",
+    "scaled Brier score",
+    "auroc",
+    "nll",
+)
+
+
+#: The numbers that a sentence tells, where they were measured.
+SPOKEN = ("calibration slope", "auroc", "bs")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One number of a metric: the metric, and the name of the number where it has several."""
+
+    entry: Entry
+    part: str = ""
+
+    @property
+    def key(self) -> str:
+        return self.entry.key + (f".{self.part}" if self.part else "")
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Several metrics with their options, and what their numbers are called."""
+
+    asked: tuple[tuple[Entry, Question], ...]
+    names: tuple[Measured, ...] = ()
+
+    def of(self, p: Predictions) -> Array:
+        """All numbers; NaN for a metric that has no value here."""
+        found: dict[str, float] = {}
+        whole: dict[str, Any] = {}  # a fit that gives several numbers is made once for all of them
+        with heard(), np.errstate(all="ignore"):  # what a metric says of one resample is no news
+            for entry, question in self.asked:
+                try:
+                    value = _value(entry, p, question, whole)
+                except ValueError:  # no value on this resample is NaN, which the means leave out
+                    continue
+                found |= {Measured(entry, part).key: x for part, x in numbers(value, entry.fields).items()}
+        return np.array([found.get(name.key, math.nan) for name in self.names])
+
+    def named(self, p: Predictions) -> Measures:
+        """The same metrics with the names of the numbers that they give on all rows; refusals are raised."""
+        names: list[Measured] = []
+        with heard():
+            for entry, question in self.asked:
+                names += [Measured(entry, part) for part in numbers(measure(entry, p, question), entry.fields)]
+        return Measures(self.asked, tuple(names))
+
+    def those(self, smooth: bool) -> Measures:
+        """The metrics whose optimism a bootstrap estimates, or the others."""
+        return Measures(
+            tuple(pair for pair in self.asked if pair[0].smooth is smooth),
+            tuple(name for name in self.names if name.entry.smooth is smooth),
+        )
+
+
+def _value(entry: Entry, p: Predictions, question: Question, whole: dict[str, Any]) -> Any:
+    if not (entry.part and p.binary) or entry.settings or question.options:
+        return measure(entry, p, question)
+    if entry.id not in whole:
+        whole[entry.id] = measure(catalogue[entry.id], p, question)
+    return getattr(whole[entry.id], entry.part)
+
+
+def chosen(metrics: Any, method: str) -> Measures:
+    """The metrics asked for; a mapping gives options to each."""
+    if metrics is None:
+        usual = [catalogue[name] for name in USUAL]
+        return Measures(tuple((e, Question()) for e in usual if not method.startswith("632") or not refusal_632(e)))
+    if isinstance(metrics, str):
+        metrics = [metrics]
+    if not isinstance(metrics, Iterable):
+        raise TypeError(
+            f"metrics={metrics!r}: pass the name of a metric, a list of names, or a mapping to their options"
+        )
+    options = metrics if isinstance(metrics, Mapping) else {}
+    found = [(catalogue[name], Question(options=dict(options.get(name, {})))) for name in metrics]
+    if not found:
+        raise ValueError("metrics is empty: name at least one metric, or leave it out")
+    for entry, _ in found:
+        if entry.needs or entry.reads != "predictions":
+            needs = ", ".join(entry.needs) or "matched detections"
+            raise ValueError(f"{entry.key} cannot be validated by refitting: it needs {needs}")
+        reason = refusal_632(entry) if method.startswith("632") else ""
+        if reason:
+            raise ValueError(f"{entry.key} has no {method} estimate: {reason}")
+    return Measures(tuple(found))
+
+
+def refusal_632(entry: Entry) -> str:
+    """Why the .632 estimates do not apply to a metric; empty where they do."""
+    if not entry.smooth:
+        return "on the few rows that a bootstrap sample leaves out it is mostly noise; use method='cv'"
+    if entry.measures == "ranking" or entry.part == "slope" or (entry.proper == "strictly" and not entry.settings):
+        return ""
+    return (
+        "it is for strictly proper scores, the AUROC and the calibration slope, because permuted outcomes leave ratios "
+        "and intercepts without a value of no information; use method='optimism'"
+    )

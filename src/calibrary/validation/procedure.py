@@ -1,0 +1,209 @@
+"""The modelling procedure: what is refitted, whole, to every resample, and what it then predicts."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from time import process_time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.base.text import in_sentence, plain
+from calibrary.data.checks import Array, Indices, as_array, checked_probabilities
+
+#: Rows in, probabilities out.
+Predictor = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Refit:
+    """One refit: the probabilities it gave, or the reason why it gave none, and its seconds of CPU."""
+
+    probability: Array | None
+    failure: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """A model to be fitted again and again, never changed itself.
+
+    Attributes
+    ----------
+    model : a classifier in scikit-learn's manner, or a function ``(X, y) -> predict``
+    classes : the classes in the order of the probabilities
+    weight_name : what ``fit`` calls the weights; empty where there are none
+    """
+
+    model: Any
+    classes: tuple[Hashable, ...]
+    weight_name: str = ""
+
+    @property
+    def estimator(self) -> bool:
+        return is_estimator(self.model)
+
+    @property
+    def name(self) -> str:
+        """What the model is called in a table."""
+        if self.estimator:
+            return plain(" ".join(repr(self.model).split()))
+        return plain(getattr(self.model, "__name__", type(self.model).__name__))
+
+    def fitted(self, X: Any, y: NDArray[Any], weight: Array | None) -> Predictor:
+        """Fit a copy to these rows; the copy's predictions."""
+        weights = {} if weight is None else {self.weight_name: weight}
+        if not self.estimator:
+            predict: Predictor = self.model(X, y, **weights)
+            if not callable(predict):
+                raise TypeError(
+                    f"the function model returned {type(predict).__name__} and must return a function of X that gives "
+                    "probabilities"
+                )
+            return predict
+        made = unfitted(self.model).fit(X, y, **weights)
+        return _ByClass(made, self.classes)
+
+    def probabilities(self, predict: Predictor, X: Any, n: int) -> Array:
+        """Checked probabilities of n rows: of the second of two classes, or one column for each of several."""
+        given = as_array(predict(X), "the model's probabilities")
+        k = len(self.classes)
+        if given.ndim == 2 and given.shape[1] == 1:
+            raise ValueError(
+                f"the model gave one column of probabilities for {k} classes: give one column for each class, or an "
+                "array of shape (N,) where there are two"
+            )
+        if given.shape not in ((n, k), *(((n,),) if k == 2 else ())):
+            raise ValueError(f"the model gave probabilities of shape {given.shape} for {n} rows of {k} classes")
+        try:
+            p = checked_probabilities(given)
+        except ValueError as error:
+            raise ValueError(str(error).replace("y_prob", "the model's probabilities")) from None
+        return np.ascontiguousarray(p[:, 1]) if p.ndim == 2 and k == 2 else p
+
+    def refit(self, X: Any, y: NDArray[Any], fit: tuple[Indices, Array | None], target: Indices | None) -> Refit:
+        """Fit to some rows (with weights) and predict others, or all; an error is kept as a sentence."""
+        began = process_time()
+        rows, weight = fit
+        try:
+            labels = y[rows]
+            self._refuse_missing(labels)
+            predict = self.fitted(rows_of(X, rows), labels, weight)
+            n = len(y) if target is None else len(target)
+            p = self.probabilities(predict, X if target is None else rows_of(X, target), n)
+        except Exception as error:  # whatever the user's model raises: it is counted and told
+            return Refit(None, one_line(error), process_time() - began)
+        return Refit(p, "", process_time() - began)
+
+    def _refuse_missing(self, labels: NDArray[Any]) -> None:
+        present = set(labels.tolist())
+        for name in self.classes:
+            if name not in present:
+                raise ValueError(f"class {in_sentence(name)} does not occur in the resample")
+
+
+class _ByClass:
+    """The probabilities of a fitted classifier, with its columns in the order of the classes."""
+
+    def __init__(self, fitted: Any, classes: tuple[Hashable, ...]) -> None:
+        self.fitted, self.classes = fitted, classes
+
+    def __call__(self, X: Any) -> Any:
+        p = self.fitted.predict_proba(X)
+        own = list(getattr(self.fitted, "classes_", self.classes))
+        if own == list(self.classes) or len(own) != len(self.classes):
+            return p
+        return np.asarray(p)[:, [own.index(name) for name in self.classes]]
+
+
+def is_estimator(model: Any) -> bool:
+    return hasattr(model, "fit") and not isinstance(model, type)
+
+
+def procedure(model: Any, classes: tuple[Hashable, ...], weighted: bool) -> Procedure:
+    """The procedure of a model, refused in one sentence where it cannot be refitted."""
+    if isinstance(model, type):
+        raise TypeError(f"model is the class {model.__name__}: pass an object of it, {model.__name__}(...)")
+    if is_estimator(model):
+        if not hasattr(model, "predict_proba"):
+            raise TypeError(f"{type(model).__name__} has no predict_proba: validation needs probabilities")
+        unfitted(model)
+    elif not callable(model):
+        raise TypeError(
+            f"model is {in_sentence(model)}: pass a classifier with fit and predict_proba, or a function (X, y) that "
+            "returns a function of X"
+        )
+    return Procedure(model, classes, _weight_name(model) if weighted else "")
+
+
+def unfitted(model: Any) -> Any:
+    """A copy of the model that has learned nothing."""
+    name = type(model).__name__
+    if not hasattr(model, "get_params"):
+        raise TypeError(
+            f"{name} cannot be cloned, because it has no get_params: derive it from sklearn.base.BaseEstimator, or "
+            "pass a function (X, y) that fits a new one and returns its probabilities as a function of X"
+        )
+    from calibrary.base.errors import extra
+
+    with extra("sklearn", "refitting a model"):
+        from sklearn.base import clone
+    try:
+        return clone(model)
+    except Exception as error:
+        raise TypeError(
+            f"{name} cannot be cloned ({one_line(error)}): pass a function (X, y) that fits a new one and returns its "
+            "probabilities as a function of X"
+        ) from error
+
+
+def _weight_name(model: Any) -> str:
+    """What the model's ``fit`` calls the weights of the rows."""
+    steps = getattr(model, "steps", None)
+    if steps:  # a pipeline gives them to its last step
+        return f"{steps[-1][0]}__{_weight_name(steps[-1][1])}"
+    call = model.fit if is_estimator(model) else model
+    names = inspect.signature(call).parameters
+    inner = getattr(model, "estimator", None)  # a search hands them on
+    if "sample_weight" in names or (inner is not None and any(p.kind is p.VAR_KEYWORD for p in names.values())):
+        return "sample_weight" if inner is None or "sample_weight" in names else _weight_name(inner)
+    what = type(model).__name__ if is_estimator(model) else "the function model"
+    raise ValueError(f"{what} takes no sample_weight: leave sample_weight out, or let its fit take it")
+
+
+def rows_of(X: Any, rows: Indices) -> Any:
+    """Some rows of a table, an array or a sparse matrix."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[rows]
+    return X[rows]
+
+
+def as_rows(X: Any) -> Any:
+    """Something whose rows can be taken by their positions."""
+    if hasattr(X, "iloc") or hasattr(X, "tocsr") or hasattr(X, "__array_interface__"):
+        return X
+    if type(X).__module__.partition(".")[0] == "polars":
+        return X
+    return np.asarray(X)
+
+
+def count_of(X: Any) -> int:
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    return int(shape[0]) if len(shape) else 0
+
+
+def features_of(X: Any) -> int | None:
+    """How many predictors there are; None where X is no table."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else None
+
+
+def one_line(error: BaseException) -> str:
+    """The first line of an error, for a sentence about it."""
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return plain(f"{type(error).__name__}: {first}" if first else type(error).__name__, 300)

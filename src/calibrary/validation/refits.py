@@ -1,0 +1,97 @@
+"""All refits of a validation: run one after the other or in several processes, with a bar, and failures counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.base.errors import extra, warn
+from calibrary.base.numbers import counted, percent
+from calibrary.data.checks import Array, Indices
+from calibrary.inference.draw.resampling import ProgressBar
+from calibrary.validation.procedure import Procedure, Refit
+
+#: The rows to fit to with their weights, and the rows to predict (None: all of them).
+Task = tuple[tuple[Indices, Array | None], Indices | None]
+#: A larger share of failed refits is worth a warning.
+_MANY_FAILED = 0.05
+
+
+@dataclass
+class Tally:
+    """How many refits were made, how many failed and why the first did, and the seconds of CPU they took."""
+
+    n: int = 0
+    n_failed: int = 0
+    failure: str = ""
+    seconds: float = 0.0
+
+    def add(self, made: Refit) -> Refit:
+        self.n += 1
+        self.seconds += made.seconds
+        if made.probability is None:
+            self.n_failed += 1
+            self.failure = self.failure or made.failure
+        return made
+
+    @property
+    def sentence(self) -> str:
+        """How many refits failed, and why; empty where none did."""
+        if not self.n_failed:
+            return ""
+        return (
+            f"{self.n_failed:,} of {counted(self.n, 'refit')} failed ({percent(self.n_failed / self.n)}) and were left "
+            f"out; the first: {self.failure}"
+        )
+
+    def refuse_or_warn(self) -> None:
+        """An error where every refit failed, a warning where many did."""
+        if self.n and self.n_failed == self.n:
+            raise ValueError(f"every one of {counted(self.n, 'refit')} failed; the first: {self.failure}")
+        if self.n_failed > _MANY_FAILED * self.n:
+            warn(self.sentence)
+
+
+@dataclass
+class Runner:
+    """Refits a procedure to many parts of the rows."""
+
+    procedure: Procedure
+    X: Any
+    y: NDArray[Any]
+    n_jobs: int | None = None
+    progress: bool | Callable[[int, int], Any] | None = None
+    tally: Tally = field(default_factory=Tally)
+
+    def __call__(self, tasks: Iterable[Task], total: int, what: str) -> Iterator[Refit]:
+        """The refits in the order of the tasks."""
+        bar = ProgressBar(total, what, shown=None if callable(self.progress) else self.progress)
+        try:
+            for done, made in enumerate(self._made(tasks), start=1):
+                bar.done(True)
+                if callable(self.progress):
+                    self.progress(done, total)
+                yield self.tally.add(made)
+        finally:
+            bar.close()
+
+    def _made(self, tasks: Iterable[Task]) -> Iterator[Refit]:
+        if self.n_jobs in (None, 1):
+            for fit, target in tasks:
+                yield self.procedure.refit(self.X, self.y, fit, target)
+            return
+        with extra("sklearn", "refitting in several processes"):
+            from joblib import Parallel, delayed
+        refit = delayed(self.procedure.refit)
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        yield from parallel(refit(self.X, self.y, fit, target) for fit, target in tasks)
+
+
+def check_jobs(n_jobs: Any) -> int | None:
+    if n_jobs is None or (isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool) and n_jobs != 0):
+        return None if n_jobs is None else int(n_jobs)
+    raise ValueError(f"n_jobs={n_jobs!r}: pass a number of processes, -1 for all cores, or None for one")

@@ -1,0 +1,127 @@
+"""Which rows a model is refitted to: bootstrap samples, folds, and a part that is held out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary.base.errors import whole
+from calibrary.data.checks import Array, Indices, as_array
+from calibrary.numerics.draw import generator, row_counts, shuffled
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a validation, as they are drawn.
+
+    Attributes
+    ----------
+    label : the class of each row as a number
+    weight : its weight; None where each row counts once
+    unit : its patient, site or prompt as a number; None where each row is drawn by itself
+    """
+
+    label: Indices
+    weight: Array | None
+    unit: Indices | None
+
+    @property
+    def n(self) -> int:
+        return len(self.label)
+
+    @property
+    def n_units(self) -> int:
+        return self.n if self.unit is None else int(self.unit.max()) + 1
+
+    @property
+    def copies(self) -> bool:
+        """Are weights whole numbers, which count copies of rows?"""
+        return self.weight is not None and bool((self.weight == np.rint(self.weight)).all())
+
+    # -- bootstrap ------------------------------------------------------------------------------
+
+    def bootstrap(self, n_resamples: int, rng: Any) -> Array:
+        """What each row weighs in each bootstrap sample; 0 for those that were not drawn."""
+        source = generator(rng, "bootstrap samples")
+        if self.unit is not None:
+            drawn = row_counts(np.ones(self.n_units, dtype=np.int64), n_resamples, source)[:, self.unit]
+        elif self.copies and self.weight is not None:
+            return row_counts(self.weight.astype(np.int64), n_resamples, source).astype(np.float64)
+        else:
+            drawn = row_counts(np.ones(self.n, dtype=np.int64), n_resamples, source)
+        return drawn.astype(np.float64) if self.weight is None else drawn * self.weight
+
+    def to_fit(self, drawn: Array) -> tuple[Indices, Array | None]:
+        """The rows of a bootstrap sample as a model takes them: repeated, or with weights where rows have some."""
+        if self.weight is None:
+            return np.repeat(np.arange(self.n), drawn.astype(np.intp)), None
+        rows = np.flatnonzero(drawn)
+        return rows, drawn[rows]
+
+    def all_but(self, held: Indices) -> tuple[Indices, Array | None]:
+        """All rows but these, as a model takes them."""
+        rows = np.setdiff1d(np.arange(self.n), held, assume_unique=True)
+        return rows, None if self.weight is None else self.weight[rows]
+
+    @property
+    def everything(self) -> tuple[Indices, Array | None]:
+        return np.arange(self.n), self.weight
+
+    # -- folds ----------------------------------------------------------------------------------
+
+    def folds(self, folds: int, repeats: int, rng: Any) -> Iterator[list[Indices]]:
+        """For each repeat the rows of each fold; classes are spread evenly, and units stay whole."""
+        k = whole("folds", folds, 2)
+        if k > self.n_units:
+            what = "rows" if self.unit is None else "units"
+            raise ValueError(f"folds={k} needs at least as many {what}, and there are {self.n_units}: use fewer folds")
+        source = generator(rng, "folds of validation")
+        stratum = self.label if self.unit is None else self._largest_label()
+        for _ in range(whole("repeats", repeats)):
+            order = shuffled(self.n_units, source, "folds of validation")
+            order = order[np.argsort(stratum[order], kind="stable")]
+            fold = np.empty(self.n_units, dtype=np.intp)
+            fold[order] = np.arange(self.n_units) % k
+            mine = fold if self.unit is None else fold[self.unit]
+            yield [np.flatnonzero(mine == f) for f in range(k)]
+
+    def _largest_label(self) -> Indices:
+        largest = np.zeros(self.n_units, dtype=np.intp)
+        np.maximum.at(largest, np.arange(self.n) if self.unit is None else self.unit, self.label)
+        return largest
+
+    # -- held out -------------------------------------------------------------------------------
+
+    def held_out(self, holdout: Any, rng: Any) -> Indices:
+        """The rows that are held out: as marked, or a share of the rows (or units), spread evenly over the classes."""
+        if np.ndim(holdout) > 0:
+            return self._marked(as_array(holdout, "holdout"))
+        if isinstance(holdout, bool) or not isinstance(holdout, float) or not 0.0 < holdout < 1.0:
+            raise ValueError(
+                f"holdout={holdout!r} must be a share above 0 and below 1, or an array that is True where a row is "
+                "held out"
+            )
+        stratum = self.label if self.unit is None else self._largest_label()
+        order = shuffled(self.n_units, rng, "rows held out")
+        order = order[np.argsort(stratum[order], kind="stable")]
+        # evenly spaced places along the classes: each gives its share
+        place = np.arange(self.n_units)
+        taken = np.floor((place + 1) * holdout) > np.floor(place * holdout)
+        held = np.zeros(self.n_units, dtype=bool)
+        held[order[taken]] = True
+        return np.flatnonzero(held if self.unit is None else held[self.unit])
+
+    def _marked(self, marks: Any) -> Indices:
+        if marks.dtype.kind != "b" or marks.shape != (self.n,):
+            raise ValueError(
+                f"holdout has shape {marks.shape} and type {marks.dtype}: mark each of {self.n} rows True or False"
+            )
+        held = np.flatnonzero(marks)
+        if not 0 < len(held) < self.n:
+            raise ValueError(f"holdout marks {len(held)} of {self.n} rows: rows must be on both sides")
+        if self.unit is not None and len(np.intersect1d(self.unit[held], self.unit[~marks])):
+            raise ValueError("holdout parts the rows of a unit: hold out whole units")
+        return held

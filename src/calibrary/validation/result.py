@@ -1,0 +1,286 @@
+"""What a validation found: the table, the corrected curve, the instability of the predictions, and the words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrary.base.errors import UnknownMetricError, suggest
+from calibrary.base.markup import each, html_table, markup
+from calibrary.base.numbers import counted, ends, number, percent, with_interval
+from calibrary.base.once import once
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.inference.draw.resampling import means, quantiles
+from calibrary.lookup import catalogue
+from calibrary.maps.lowess import Lowess
+from calibrary.validation import file
+from calibrary.validation.corrections import logistic_emax
+from calibrary.validation.measures import SPOKEN
+from calibrary.validation.shown import Instability, ValidationCurve
+
+#: Places of the curve.
+_PLACES = 50
+#: So many of the lowest and of the highest predictions lie outside of the curve, as in R's ``rms::calibrate``.
+_OUTSIDE = 5
+#: The row that is computed from the intercept and the slope.
+EMAX_LOGISTIC = "emax_logistic"
+
+
+@dataclass(frozen=True)
+class ValidationRow:
+    """One number of a validation.
+
+    Attributes
+    ----------
+    metric, method : the metric's name in the catalogue; how it was corrected
+    apparent : the value on the rows the model was fitted to
+    training, test : means over the refits, on their own rows and on others
+    optimism, corrected : what the apparent value shows too well; what new rows would show
+    low, high : interval of the value on new rows; NaN where there is none
+    name : what a sentence calls the metric
+    """
+
+    metric: str
+    method: str
+    apparent: float
+    training: float
+    test: float
+    optimism: float
+    corrected: float
+    low: float = math.nan
+    high: float = math.nan
+    name: str = ""
+
+
+def table_rows(rows: list[ValidationRow]) -> tuple[ValidationRow, ...]:
+    """The rows, and the largest distance of the logistic recalibration where intercept and slope are among them."""
+    found = {row.metric: row for row in rows}
+    slope, intercept = found.get("calibration slope"), found.get("calibration intercept")
+    if slope is None or intercept is None or slope.method != intercept.method:
+        return tuple(rows)
+    apparent, corrected = (
+        logistic_emax(getattr(intercept, column), getattr(slope, column)) for column in ("apparent", "corrected")
+    )
+    last = ValidationRow(
+        EMAX_LOGISTIC, "from intercept and slope", apparent, math.nan, math.nan, apparent - corrected, corrected,
+        name="largest error of the logistic recalibration",
+    )  # fmt: skip
+    return (*rows, last)
+
+
+@dataclass(frozen=True)
+class Refits:
+    """Predictions of the refits for all rows, and what each row weighed in each sample."""
+
+    probability: Array
+    drawn: Array
+    n: int
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What :func:`calibrary.validate` returns. Print it, or ask ``sentence``; index by metric for a row.
+
+    Attributes
+    ----------
+    table : one :class:`ValidationRow` for each number
+    method, model : how it was validated, and what the model is called
+    n, n_units, n_features : rows, units (None: each row by itself), predictors
+    classes, n_of_class : the classes, and how many rows each has
+    n_resamples, folds, repeats, n_held_out : of the resampling; 0 where not used
+    n_refits, n_failed, failure : refits, those that failed, and the first reason
+    seconds_refitting, seconds_measuring : seconds of CPU
+    predictions : the model's predictions of its own rows (with "holdout": of the rows held out)
+    """
+
+    table: tuple[ValidationRow, ...]
+    method: str
+    model: str
+    n: int
+    classes: tuple[str, ...]
+    n_of_class: tuple[int, ...]
+    n_units: int | None = None
+    n_features: int | None = None
+    n_resamples: int = 0
+    folds: int = 0
+    repeats: int = 0
+    n_held_out: int = 0
+    n_refits: int = 0
+    n_failed: int = 0
+    failure: str = ""
+    confidence_level: float = 0.95
+    seconds_refitting: float = field(default=0.0, compare=False)
+    seconds_measuring: float = field(default=0.0, compare=False)
+    predictions: Predictions | None = field(default=None, repr=False, compare=False)
+    refits: Refits | None = field(default=None, repr=False, compare=False)
+
+    # -- the table --------------------------------------------------------------------------------
+
+    def __getitem__(self, metric: str) -> ValidationRow:
+        for row in self.table:
+            if row.metric == metric:
+                return row
+        known = [row.metric for row in self.table]
+        key = catalogue[metric].key if metric in catalogue else metric
+        if key in known and key != metric:
+            return self[key]
+        raise UnknownMetricError(f"{metric} was not validated: {suggest(metric, known)}")
+
+    def __iter__(self) -> Iterator[ValidationRow]:
+        return iter(self.table)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame, one row per number."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(row) for row in self.table])
+
+    # -- what the refits say ----------------------------------------------------------------------
+
+    @once
+    def curve(self) -> ValidationCurve:
+        """The calibration curve, apparent and corrected for optimism at each place, as R's ``rms::calibrate``."""
+        p, refits = self._refitted("a corrected curve")
+        rows = np.sort(p.c)
+        skip = min(_OUTSIDE, (len(rows) - 1) // 2)
+        grid = np.linspace(rows[skip], rows[len(rows) - 1 - skip], _PLACES)
+        apparent = _smooth(p, grid)
+        on_rows, excess = np.full((2, len(refits.probability), len(grid)), np.nan)
+        for b, (q, drawn) in enumerate(zip(refits.probability, refits.drawn, strict=True)):
+            view = p.view(p.y, q)
+            on_rows[b] = _smooth(view, grid)
+            excess[b] = _smooth(_repeated(view, drawn), grid) - on_rows[b]
+        optimism = means(excess)
+        return ValidationCurve(grid, apparent, optimism, apparent - optimism, on_rows)
+
+    @once
+    def instability(self) -> Instability:
+        """How much the predictions change from refit to refit."""
+        p, refits = self._refitted("instability")
+        away = np.abs(refits.probability - p.c).mean(axis=0)
+        limits = np.array([quantiles(column, [0.025, 0.975]) for column in refits.probability.T])
+        return Instability(p.c, refits.probability, away, float(p.mean(away)), limits[:, 0], limits[:, 1])
+
+    def _refitted(self, what: str) -> tuple[Predictions, Refits]:
+        if self.refits is None or self.predictions is None:
+            raise ValueError(
+                f"{what} comes from bootstrap refits: use method='optimism' with a metric that it corrects"
+            )
+        if not self.predictions.binary:
+            raise ValueError(f"{what} is shown for two classes, and there are {len(self.classes)}")
+        return self.predictions, self.refits
+
+    @property
+    def unstable(self) -> bool:
+        """Are there bootstrap refits of two classes, which a curve and instability are made of?"""
+        made = self.refits is not None and self.predictions is not None and self.predictions.binary
+        return made or "instability" in self.__dict__  # which a saved file holds
+
+    # -- words --------------------------------------------------------------------------------------
+
+    @property
+    def how(self) -> str:
+        """How the values were corrected, in words."""
+        if self.method == "holdout":
+            return f"measured on {counted(self.n_held_out, 'row')} held out, of {self.n:,}"
+        ways = []
+        if self.n_resamples:
+            named = {"optimism": "bootstrap", "632": ".632 bootstrap", "632+": ".632+ bootstrap"}[self.method]
+            ways.append(f"{self.n_resamples:,} {named} refits")
+        if self.folds:
+            ways.append(f"{counted(self.repeats, 'repeat')} of {self.folds}-fold cross-validation")
+        return "corrected for optimism by " + " and ".join(ways)
+
+    @property
+    def sentence(self) -> str:
+        """The result in words."""
+        shown = [row for name in SPOKEN for row in self.table if row.metric == name] or list(self.table[:3])
+        said = [
+            f"the {row.name} is {with_interval(row.corrected, row.low, row.high)} (apparent {number(row.apparent)})"
+            for row in shown
+        ]
+        words = f"{_first(self.how)}, {', '.join(said[:-1])}{' and ' if len(said) > 1 else ''}{said[-1]}."
+        if any(not math.isnan(row.low) for row in shown):
+            words += f" Intervals have the level {percent(self.confidence_level)}."
+        if self.unstable:
+            words += f" A refit changes a predicted probability by {number(self.instability.overall)} on average."
+        return words
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else one should know."""
+        said = [
+            "Every refit repeats the whole modelling procedure that was passed, selection and tuning included; what "
+            "was chosen on these data before is not corrected for."
+        ]
+        if any(row.method == "cross-validation" for row in self.table) and self.method == "optimism":
+            said.append(
+                "Metrics that count bins or smooth are corrected by cross-validation: repeated rows of a bootstrap "
+                "sample would add a bias of their own."
+            )
+        if self.n_failed:
+            said.append(
+                f"{self.n_failed:,} of {counted(self.n_refits, 'refit')} failed and were left out; the first: "
+                f"{self.failure}"
+            )
+        return tuple(said)
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """Head and cells of the table that is printed."""
+        head = ["metric", "method", "apparent", "training", "test", "optimism", "corrected", "interval"]
+        body = [
+            [row.metric, row.method]
+            + ["" if math.isnan(x) else number(x) for x in (row.apparent, row.training, row.test)]
+            + [number(row.optimism), number(row.corrected), ends(row.low, row.high)]
+            for row in self.table
+        ]
+        return head, body
+
+    def __repr__(self) -> str:
+        head, body = self.cells()
+        widths = [max(len(line[j]) for line in [head, *body]) for j in range(len(head))]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in [head, *body]]
+        return "\n".join([self.sentence, *self.notes, "", *lines])
+
+    def _repr_html_(self) -> str:
+        return markup(each("p", (self.sentence, *self.notes)), html_table(*self.cells()))
+
+    # -- keeping ------------------------------------------------------------------------------------
+
+    def without_rows(self) -> Validation:
+        """The same result without the rows and the refits, which a saved file does not hold."""
+        return replace(self, predictions=None, refits=None)
+
+    def save(self, path: str | Path) -> None:
+        """Write the result to a JSON file: the table, the curve and the instability, without X and y."""
+        file.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Validation:
+        """Read what :meth:`save` wrote."""
+        return file.load(cls, path)
+
+
+def _first(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _repeated(p: Predictions, drawn: Array) -> Predictions:
+    """The rows of a bootstrap sample one by one, because a smoother counts rows; weights that are no counts stay."""
+    if (drawn == np.rint(drawn)).all():
+        return Predictions(*(np.repeat(x, drawn.astype(np.intp)) for x in (p.y, p.c)), classes=p._classes)
+    return p.reweighted(drawn.astype(np.float64))
+
+
+def _smooth(p: Predictions, grid: Array) -> Array:
+    """The calibration curve of predictions; NaN beyond the lowest and the highest of them."""
+    return Lowess().fit(p).predict(grid)

@@ -1,0 +1,75 @@
+"""What the refits of a model show together: the corrected curve, and how unstable its predictions are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from calibrary.base.numbers import number, percent
+from calibrary.data.checks import Array
+
+
+@dataclass(frozen=True)
+class ValidationCurve:
+    """The calibration curve of the model, and corrected for optimism, on a grid of predicted probabilities.
+
+    Attributes
+    ----------
+    grid : predicted probabilities
+    apparent, corrected : frequency of the event there, on the model's own rows and corrected
+    optimism : their difference
+    refits : the curve of every refit on the original rows, one a row; NaN where it predicted nothing
+    """
+
+    grid: Array
+    apparent: Array
+    optimism: Array
+    corrected: Array
+    refits: Array = field(repr=False)
+
+    @property
+    def mean_absolute_error(self) -> float:
+        """The mean distance between the corrected curve and the diagonal, over the grid."""
+        return float(np.nanmean(np.abs(self.corrected - self.grid)))
+
+
+@dataclass(frozen=True)
+class Instability:
+    """How much predictions of the same rows change when the model is fitted to other rows of the same kind.
+
+    Attributes
+    ----------
+    apparent : the model's prediction for each row
+    predictions : those of the refits, one refit a row
+    by_row : mean absolute difference of the refits from the model, for each row
+    overall : its mean over the rows
+    low, high : limits between which 95% of the refits predict, for each row
+    """
+
+    apparent: Array
+    predictions: Array = field(repr=False)
+    by_row: Array
+    overall: float
+    low: Array
+    high: Array
+
+    def changed(self, threshold: float) -> Array:
+        """For each row, the share of refits that put it on the other side of a threshold.
+
+        A saved file keeps the refits' predictions for some rows; the share of the others is then NaN.
+        """
+        if not (isinstance(threshold, int | float | np.number) and 0.0 <= threshold <= 1.0):
+            raise ValueError(f"threshold={threshold!r} must be a probability: a number from 0 to 1")
+        share: Array = ((self.predictions >= threshold) != (self.apparent >= threshold)).mean(axis=0)
+        return np.where(np.isnan(self.predictions).all(axis=0), np.nan, share)
+
+    def sentence_at(self, threshold: float) -> str:
+        """How many rows change sides of a threshold, in words."""
+        share = self.changed(threshold)
+        share = share[~np.isnan(share)]
+        return (
+            f"At the threshold {number(threshold)}, a refit puts {percent(float(share.mean()))} of the rows on the "
+            f"other side; {percent(float((share > 0.1).mean()))} of the rows change sides in more than 10% of the "
+            "refits."
+        )

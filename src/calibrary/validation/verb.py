@@ -1,0 +1,374 @@
+"""``validate``: fit the whole modelling procedure again and again, and say what it would do on new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from time import process_time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.base.errors import bounded, heard, one_of, whole
+from calibrary.data.checks import Array, Indices, as_array, checked_weights
+from calibrary.data.predictions import Predictions
+from calibrary.inference.draw.resampling import check_level, means
+from calibrary.inference.verbs.interval import interval
+from calibrary.numerics.draw import generator
+from calibrary.validation import corrections
+from calibrary.validation.corrections import Corrected
+from calibrary.validation.intervals import IntervalEnds, no_ends, of_errors
+from calibrary.validation.measures import Measured, Measures, chosen
+from calibrary.validation.procedure import Procedure, as_rows, count_of, features_of, one_line, procedure, rows_of
+from calibrary.validation.refits import Runner, check_jobs
+from calibrary.validation.resamples import Rows
+from calibrary.validation.result import Refits, Validation, ValidationRow, table_rows
+
+METHODS = ("optimism", "632", "632+", "cv", "holdout")
+#: Predictions of refits that are kept in memory, in all: for the curve and the instability.
+_KEPT = 20_000_000
+
+
+def validate(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    metrics: Any = None,
+    method: str = "optimism",
+    n_resamples: int = 200,
+    folds: int = 10,
+    repeats: int = 10,
+    holdout: Any = 0.3,
+    units: Any = None,
+    sample_weight: Any = None,
+    confidence_level: float = 0.95,
+    rng: Any = None,
+    n_jobs: int | None = None,
+    progress: bool | Callable[[int, int], Any] | None = None,
+) -> Validation:
+    """How a model would do on new data of the same kind: its own measures, corrected for optimism.
+
+    A model looks better on the rows it was fitted to than on others; a logistic regression fitted by maximum
+    likelihood has a calibration slope of exactly 1 there. The whole procedure is fitted again to resamples, and what
+    each refit shows too well on its own sample is subtracted.
+
+    Parameters
+    ----------
+    model : classifier, or function
+        Anything with scikit-learn's ``fit`` and ``predict_proba``; a pipeline or a search is refitted whole, its
+        selection included. Or a function ``(X, y)`` (with ``sample_weight`` where weights are given) that returns a
+        function of X, which gives probabilities. The model given is never changed.
+    X, y
+        The predictors (a data frame, an array or a sparse matrix) and the outcome of each row.
+    metrics : str, list of str, or mapping of names to options, optional
+        Any metrics of the catalogue. Default: calibration slope and intercept, O/E, ECE, smECE, ICI, Emax, Brier score,
+        scaled Brier score, AUROC and log loss.
+    method : "optimism", "632", "632+", "cv" or "holdout"
+        Harrell's optimism bootstrap (default); Efron's .632 and Efron and Tibshirani's .632+ (Brier score, log loss,
+        AUROC and slope); repeated cross-validation, pooled within a repeat; one part of the rows held out. With
+        "optimism", metrics that count bins or smooth (ECE, smECE, ICI, Emax) are corrected by cross-validation, because
+        the repeated rows of a bootstrap sample add a bias of their own. Each row of the table says its method.
+    n_resamples, folds, repeats : int
+        Bootstrap samples; folds of a cross-validation (classes spread evenly), and how often it is repeated.
+    holdout : float or array of bool
+        Of ``method="holdout"``: the share of the rows held out, or True for each row held out (the last years, say).
+    units : array-like of shape (N,), optional
+        The patient or site of each row: whole units are drawn, and stay in one fold.
+    sample_weight : array-like of shape (N,), optional
+        Given to ``fit`` and to the metrics. Whole numbers are copies of rows; others are factors, as those of
+        :func:`calibrary.horizon`, and rows of weight zero are left out.
+    confidence_level : float
+        Of the intervals.
+    rng : int, Generator or None
+        Seed of the resamples; give the model a ``random_state`` of its own where it is random itself.
+    n_jobs : int, optional
+        Processes for the refits, as in scikit-learn (-1: all cores). The result does not depend on it.
+    progress : bool or function, optional
+        Show a bar (default: on a terminal), or a function of how many refits are done and how many there are.
+
+    Returns
+    -------
+    Validation
+        ``table``, ``curve``, ``instability``, ``sentence``, ``tripod()``, ``save(path)``; prints as a table.
+
+    References
+    ----------
+    Harrell, Lee, Mark (1996), Multivariable prognostic models. Efron, Tibshirani (1997), Improvements on
+    cross-validation: the .632+ bootstrap method. Noma et al. (2021), Confidence intervals of prediction accuracy
+    measures for multivariable prediction models based on the bootstrap-based optimism correction methods. Riley,
+    Collins (2023), Stability of clinical prediction models developed using statistical or machine learning methods.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> found = cal.validate(GaussianNB(), X, y, metrics=["bs", "auroc"], n_resamples=20, rng=0)
+    >>> round(found["bs"].apparent, 3), found["bs"].corrected > found["bs"].apparent
+    (0.057, True)
+    """
+    one_of("method", method, METHODS)
+    measures = chosen(metrics, method)
+    check_level(confidence_level)
+    given = _given(model, X, y, units, sample_weight)
+    runner = Runner(given.procedure, given.X, given.y, check_jobs(n_jobs), progress)
+    if method == "holdout":
+        return _held_out(given, measures, holdout, confidence_level, rng)
+    whole_fit = _fit_to_all(given)
+    measures = measures.named(whole_fit)
+    study = _Study(given, measures, runner, whole_fit, confidence_level, generator(rng, "validation"))
+    rows: list[ValidationRow] = []
+    refits: Refits | None = None
+    by_bootstrap = measures if method.startswith("632") else measures.those(smooth=True)
+    if method != "cv" and by_bootstrap.asked:
+        made, refits = study.bootstrapped(by_bootstrap, method, whole("n_resamples", n_resamples, 2))
+        rows += made
+    by_folds = (
+        measures if method == "cv" else Measures(()) if method.startswith("632") else measures.those(smooth=False)
+    )
+    if by_folds.asked:
+        rows += study.folded(by_folds, folds, repeats)
+    runner.tally.refuse_or_warn()
+    order = [name.key for name in measures.names]
+    rows.sort(key=lambda row: order.index(row.metric))
+    return Validation(
+        table=table_rows(rows),
+        method=method,
+        model=given.procedure.name,
+        n=given.rows.n,
+        n_units=None if given.rows.unit is None else given.rows.n_units,
+        classes=tuple(map(str, given.procedure.classes)),
+        n_of_class=tuple(np.bincount(given.rows.label, minlength=len(given.procedure.classes)).tolist()),
+        n_features=features_of(given.X),
+        n_resamples=n_resamples if refits is not None else 0,
+        folds=folds if by_folds.asked else 0,
+        repeats=repeats if by_folds.asked else 0,
+        n_refits=runner.tally.n,
+        n_failed=runner.tally.n_failed,
+        failure=runner.tally.failure,
+        confidence_level=confidence_level,
+        seconds_refitting=runner.tally.seconds,
+        seconds_measuring=study.seconds,
+        predictions=whole_fit,
+        refits=refits,
+    )
+
+
+# -- what comes in ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The checked input: the procedure, the rows of X that count, their labels, and how they are drawn."""
+
+    procedure: Procedure
+    X: Any
+    y: NDArray[Any]
+    rows: Rows
+
+    def predictions(self, probability: Array, rows: Indices | None = None) -> Predictions:
+        """Predictions of all rows, or of some, with the names of the classes."""
+        label, weight = self.rows.label, self.rows.weight
+        if rows is not None:
+            label, weight = label[rows], None if weight is None else weight[rows]
+        return Predictions(label, probability, weight, classes=self.procedure.classes)
+
+
+def _given(model: Any, X: Any, y: Any, units: Any, sample_weight: Any) -> _Given:
+    X, labels = as_rows(X), as_array(y, "y")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    n = count_of(X)
+    if labels.ndim != 1 or len(labels) != n:
+        raise ValueError(f"y has shape {labels.shape} and X has {n} rows: give one outcome for each")
+    unit = None if units is None else as_array(units, "units")
+    if unit is not None and unit.shape != (n,):
+        raise ValueError(f"units has shape {unit.shape} and X has {n} rows: name the unit of each")
+    weight = None if sample_weight is None else checked_weights(sample_weight, n)
+    if weight is not None and (weight == 0.0).any():
+        kept = np.flatnonzero(weight)
+        X, labels, weight = rows_of(X, kept), labels[kept], weight[kept]
+        unit = None if unit is None else unit[kept]
+    classes, label = _classes(labels)
+    place = None if unit is None else np.unique(unit, return_inverse=True)[1].ravel().astype(np.intp)
+    return _Given(procedure(model, classes, weight is not None), X, labels, Rows(label, weight, place))
+
+
+def _classes(labels: NDArray[Any]) -> tuple[tuple[Hashable, ...], Indices]:
+    """The classes in order, and the place of each row's class among them."""
+    if labels.dtype.kind == "O" and any(v is None or v != v for v in labels.tolist()):
+        raise ValueError("y holds missing outcomes: drop the rows without one")
+    if labels.dtype.kind == "f" and not (np.isfinite(labels).all() and (labels == np.rint(labels)).all()):
+        raise ValueError("y holds fractions or missing numbers: it must hold the class that occurred in every row")
+    found, label = np.unique(labels, return_inverse=True)
+    if len(found) < 2:
+        raise ValueError(
+            f"every row of y is of class {found.tolist()[0]!r}: a model needs rows of at least two classes"
+        )
+    return tuple(found.tolist()), label.ravel().astype(np.intp)
+
+
+def _fit_to_all(given: _Given) -> Predictions:
+    """The model fitted to all rows; what it raises is one sentence."""
+    fit = given.rows.everything
+    try:
+        predict = given.procedure.fitted(given.X, given.y, fit[1])
+    except Exception as error:
+        raise ValueError(f"the model cannot be fitted to all rows: {one_line(error)}") from error
+    return given.predictions(given.procedure.probabilities(predict, given.X, given.rows.n))
+
+
+# -- the methods ------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Study:
+    """One validation at work: refits are drawn, measured and summed up."""
+
+    given: _Given
+    measures: Measures
+    runner: Runner
+    whole: Predictions
+    level: float
+    rng: np.random.Generator
+    seconds: float = 0.0
+
+    def measured(self, measures: Measures, p: Predictions) -> Array:
+        began = process_time()
+        found = measures.of(p)
+        self.seconds += process_time() - began
+        return found
+
+    def bootstrapped(self, measures: Measures, method: str, n_resamples: int) -> tuple[list[ValidationRow], Refits]:
+        rows, n = self.given.rows, self.given.rows.n
+        drawn = rows.bootstrap(bounded("n_resamples", n_resamples), self.rng)
+        tasks = ((rows.to_fit(one), None) for one in drawn)
+        training, test = np.full((2, n_resamples, len(measures.names)), np.nan)
+        most = max(1, min(n_resamples, _KEPT // max(1, self.whole.probability.size)))
+        kept: list[Array] = []
+        kept_drawn: list[Array] = []
+        for b, made in enumerate(self.runner(tasks, n_resamples, "refitting to bootstrap samples")):
+            if made.probability is None:
+                continue
+            p = self.given.predictions(made.probability)
+            training[b] = self.measured(measures, p.reweighted(drawn[b]))
+            if method == "optimism":
+                test[b] = self.measured(measures, p)
+            else:
+                outside = np.flatnonzero(drawn[b] == 0.0)
+                test[b] = self.measured(measures, p.part(outside)) if len(outside) else np.nan
+            if len(kept) < most:
+                kept.append(made.probability)
+                kept_drawn.append(drawn[b].astype(np.float32))
+        self.runner.tally.refuse_or_warn()
+        apparent = self.measured(measures, self.whole)
+        found, ends = self._summed(measures, method, apparent, training, test)
+        refits = Refits(np.array(kept), np.array(kept_drawn), n)
+        return _rows(measures, _WORDS[method], apparent, found, ends), refits
+
+    def _summed(
+        self, measures: Measures, method: str, apparent: Array, training: Array, test: Array
+    ) -> tuple[Corrected, IntervalEnds]:
+        if method == "optimism":
+            found = corrections.optimism(apparent, training, test)
+            return found, of_errors(apparent, training, test, self.level)
+        if method == "632":
+            return corrections.point_632(apparent, training, test), no_ends(len(apparent))
+        without = self.measured(measures, corrections.uninformed(self.whole))
+        return corrections.point_632_plus(apparent, training, test, without), no_ends(len(apparent))
+
+    def folded(self, measures: Measures, folds: int, repeats: int) -> list[ValidationRow]:
+        rows = self.given.rows
+        splits = list(rows.folds(folds, repeats, self.rng))
+        tasks = [(rows.all_but(held), held) for split in splits for held in split]
+        made = self.runner(tasks, len(tasks), "refitting without each fold")
+        pooled = np.full((len(splits), len(measures.names)), np.nan)
+        for r, split in enumerate(splits):
+            parts = [(held, next(made).probability) for held in split]
+            known = [(held, p) for held, p in parts if p is not None]
+            if not known:
+                continue
+            held, p = np.concatenate([h for h, _ in known]), np.concatenate([q for _, q in known])
+            order = np.argsort(held)
+            pooled[r] = self.measured(measures, self.given.predictions(p[order], held[order]))
+        next(made, None)  # lets the bar end
+        self.runner.tally.refuse_or_warn()
+        apparent, test = self.measured(measures, self.whole), means(pooled)
+        found = Corrected(np.full(len(test), np.nan), test, apparent - test, test)
+        return _rows(measures, _WORDS["cv"], apparent, found, no_ends(len(test)))
+
+
+_WORDS = {
+    "optimism": "bootstrap",
+    "632": ".632",
+    "632+": ".632+",
+    "cv": "cross-validation",
+    "holdout": "holdout",
+}
+
+
+def _rows(
+    measures: Measures, method: str, apparent: Array, found: Corrected, ends: IntervalEnds
+) -> list[ValidationRow]:
+    columns = np.column_stack([apparent, *found, ends.low, ends.high])
+    return [
+        ValidationRow(name.key, method, *numbers[:5], low=numbers[5], high=numbers[6], name=_spoken(name))
+        for name, numbers in zip(measures.names, columns.tolist(), strict=True)
+    ]
+
+
+def _spoken(name: Measured) -> str:
+    """What a sentence calls a number: the name that it was asked by, where that name carries settings."""
+    entry = name.entry
+    words = entry.key if entry.called is not None else entry.spoken or entry.name
+    return f"{words} ({name.part})" if name.part else words
+
+
+def _held_out(given: _Given, measures: Measures, holdout: Any, level: float, rng: Any) -> Validation:
+    """One model fitted to a part of the rows, measured there and on the rest, where the interval is one of rows."""
+    held = given.rows.held_out(holdout, rng)
+    fit = given.rows.all_but(held)
+    made = given.procedure.refit(given.X, given.y, fit, None)
+    if made.probability is None:
+        raise ValueError(f"the model cannot be fitted to the rows that are not held out: {made.failure}")
+    began = process_time()
+    inside = given.predictions(made.probability[fit[0]], fit[0])
+    outside = given.predictions(made.probability[held], held)
+    if given.rows.unit is not None:
+        outside = outside.in_units(given.rows.unit[held])
+    measures = measures.named(inside)
+    apparent, test = measures.of(inside), measures.of(outside)
+    low, high = np.full((2, len(test)), np.nan)
+    whole_weights = outside.w is None or bool((outside.w == np.rint(outside.w)).all())
+    with heard():
+        for j, name in enumerate(measures.names):
+            question = next(q for e, q in measures.asked if e is name.entry)
+            if name.part:
+                continue
+            weight_type = "frequency" if whole_weights else "importance"
+            found = interval(
+                name.entry.key, outside, confidence_level=level, n_resamples=399, weight_type=weight_type,
+                rng=generator(rng, "interval of rows held out"), **question.options,
+            )  # fmt: skip
+            low[j], high[j] = found.low, found.high
+    found_columns = Corrected(apparent, test, apparent - test, test)
+    rows = _rows(measures, _WORDS["holdout"], apparent, found_columns, IntervalEnds(low, high))
+    return Validation(
+        table=table_rows(rows),
+        method="holdout",
+        model=given.procedure.name,
+        n=given.rows.n,
+        n_units=None if given.rows.unit is None else given.rows.n_units,
+        classes=tuple(map(str, given.procedure.classes)),
+        n_of_class=tuple(np.bincount(given.rows.label, minlength=len(given.procedure.classes)).tolist()),
+        n_features=features_of(given.X),
+        n_held_out=len(held),
+        n_refits=1,
+        confidence_level=level,
+        seconds_refitting=made.seconds,
+        seconds_measuring=process_time() - began,
+        predictions=outside,
+    )
