@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrary as cal
-from calibrary.data.sample import Replicate, sample_of
+from calibrary.data.sample import Block, Replicate, sample_of
 from calibrary.inference.draw import fast
 from calibrary.inference.draw.resampling import replicate
 from calibrary.inference.draw.statistic import as_statistic, read_call, together
 from calibrary.metrics.machinery.entry import ENTRIES
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
+from calibrary.metrics.machinery.forms import ReplicateForm
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.draw import generator
 from calibrary.question import Question
@@ -71,8 +71,11 @@ def held(id: str, options: dict, lens: str, seed: int, n: int, k: int, relabels:
             return False
         replicate = Replicate(scheme.base, order=scheme.order, w=lambda: new)
         data = cal.predictions(y, p, sample_weight=new)
-    expected = np.atleast_1d(measure(entry, data, statistic.question))
+    expected = statistic.flat(measure(entry, data, statistic.question))
     np.testing.assert_allclose(path(replicate), expected, rtol=1e-9, atol=1e-12)
+    if isinstance(path, fast.BlockPath) and np.isfinite(expected).all():
+        of_both = path.block(Block([replicate, replicate]))
+        np.testing.assert_allclose(of_both, [expected, expected], rtol=1e-9, atol=1e-12)
     return True
 
 
@@ -107,7 +110,7 @@ def test_a_mean_of_rows_is_the_metric(id, seed, n, k, relabels, weighted, lens):
 @pytest.mark.parametrize("relabels", [False, True])
 def test_the_path_is_there_for_plain_predictions(id, relabels):
     vectors = labels_only(id)
-    assert held(id, {}, "auto", 1, 50, 4 if vectors else 2, relabels, False) == (relabels or not vectors)
+    assert held(id, {}, "auto", 5, 50, 4 if vectors else 2, relabels, False) == (relabels or not vectors)
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -131,9 +134,9 @@ def test_replicates_read_in_blocks_are_those_read_one_by_one(id, options, weight
     statistic = as_statistic(id, sample, question, redrawn=True)
     scheme = sample.null(None, {statistic.link})
     _, value = together([statistic], scheme)
-    assert isinstance(value, InBlocks)
+    assert value.many is not None
     in_blocks = replicate(scheme, value, 1, 1200, np.random.default_rng(5))  # more than one block
-    one_by_one = replicate(scheme, value.one, 1, 1200, np.random.default_rng(5))
+    one_by_one = replicate(scheme, lambda one: value(one), 1, 1200, np.random.default_rng(5))
     np.testing.assert_allclose(in_blocks.values, one_by_one.values, rtol=1e-13, atol=1e-15)
 
 

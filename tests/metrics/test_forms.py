@@ -109,15 +109,24 @@ def hold_replicate(id, options, seed, n, decimals, certain=False, ascending=Fals
     value = form.prepare(view, **options)
     if value is None:
         return False
+
+    def expected(y, p, w):
+        found = list(numbers(value_of(id, y, p, w, **options), ENTRIES[id].fields).values())
+        return found if ENTRIES[id].fields else found[0]
+
     labels = rng.integers(0, p.shape[1] if p.ndim == 2 else 2, (3, n))
     for new in labels:
-        same(value(None, new), value_of(id, new, p, w, **options))
-    if isinstance(value, InBlocks):
-        same(value.many(labels), [value(None, new) for new in labels])
-    new = rng.integers(0, 3, n) * view.weight
-    if not form.labels_only and new.any():
-        kept = new > 0
-        same(value(new, None), value_of(id, y[kept], p[kept], new[kept], **options))
+        same(value(None, new), expected(new, p, w))
+    in_blocks = isinstance(value, InBlocks)
+    if in_blocks and value.many is not None:
+        same(value.many(labels), [expected(new, p, w) for new in labels])
+    weights = rng.integers(0, 3, (3, n)) * view.weight
+    if not form.labels_only and weights.any(axis=1).all():
+        of_each = [expected(y[new > 0], p[new > 0], new[new > 0]) for new in weights]
+        for new, value_there in zip(weights, of_each, strict=True):
+            same(value(new, None), value_there)
+        if in_blocks and value.weighted is not None:
+            same(value.weighted(weights), of_each)
     return True
 
 

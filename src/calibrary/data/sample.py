@@ -109,6 +109,29 @@ class ImageReplicate(Replicate):
         return found.repeated() if listed else found
 
 
+class Block:
+    """Several replicates that are read together: their weights and labels, one row for each replicate."""
+
+    def __init__(self, replicates: list[Replicate]) -> None:
+        self.replicates = replicates
+
+    @once
+    def row_weights(self) -> Array:
+        return np.stack([one.base.weight if one.row_weights is None else one.row_weights for one in self.replicates])
+
+    @once
+    def weights(self) -> Array:
+        return np.stack([one.weights for one in self.replicates])
+
+    @once
+    def row_labels(self) -> NDArray[Any]:
+        return np.stack([one.row_labels for one in self.replicates])  # type: ignore[misc]
+
+    @once
+    def labels(self) -> NDArray[Any]:
+        return np.stack([one.labels for one in self.replicates])
+
+
 @dataclass(frozen=True)
 class Scheme:
     """A way of making replicates: what one of them takes from the stream, and what is made of it.

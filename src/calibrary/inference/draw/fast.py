@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import Replicate, Scheme
+from calibrary.data.sample import Block, Replicate, Scheme
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.entry import Entry
 from calibrary.metrics.machinery.forms import InBlocks
@@ -24,6 +25,30 @@ from calibrary.metrics.machinery.measure import combined, measure, views_of
 from calibrary.question import Question
 
 Path = Callable[[Replicate], Array]
+
+
+@dataclass(frozen=True)
+class BlockPath:
+    """A path that also reads several replicates at once.
+
+    ``block`` gives one row of numbers for each replicate of a block, or None where one of them fails and they have to
+    be read one by one; ``many`` reads labels alone, as rows came, and is None where there is no such form.
+    """
+
+    one: Path
+    together: Callable[[Block], Array]
+    many: Callable[[Any], Array] | None = None
+
+    def __call__(self, replicate: Replicate) -> Array:
+        return self.one(replicate)
+
+    def block(self, block: Block) -> Array | None:
+        try:
+            return self.together(block)
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError):  # the one that is at fault says so by itself
+            return None
+
+
 #: Row losses are tabulated for every possible label up to this many classes.
 _MOST_LABELS = 12
 
@@ -82,12 +107,23 @@ def _weighted_mean(losses: Array, rows: Predictions) -> Path:
         w: Any = replicate.row_weights
         return np.array([np.einsum("n,n", w, losses) / w.sum()])
 
-    return mean
+    def means(block: Block) -> Array:
+        w = block.row_weights
+        return (np.einsum("rn,n->r", w, losses) / w.sum(axis=1))[:, None]
+
+    return BlockPath(mean, means)
 
 
 def _mean_by_label(table: Array, rows: Predictions) -> Path:
     if rows.k == 2:
-        return lambda replicate: np.array([rows.mean(np.where(replicate.row_labels == 1, table[1], table[0]))])
+        share = rows.weight / rows.total
+
+        def means(block: Block) -> Array:
+            return np.einsum("rn,n->r", np.where(block.row_labels == 1, table[1], table[0]), share)[:, None]
+
+        return BlockPath(
+            lambda replicate: np.array([rows.mean(np.where(replicate.row_labels == 1, table[1], table[0]))]), means
+        )
     every = np.arange(rows.n)
     return lambda replicate: np.array([rows.mean(table[replicate.row_labels, every])])
 
@@ -116,21 +152,30 @@ def _prepared(
     seen: Callable[[Any], Any] = (lambda y: y) if as_drawn else functools.partial(np.equal, rows.top)
 
     def one(replicate: Replicate) -> Array:
-        return np.array([value(None, seen(drawn(replicate)))])
+        return np.atleast_1d(value(None, seen(drawn(replicate))))
 
-    if isinstance(value, InBlocks) and rows is scheme.rows:
-        many = value.many
-        return InBlocks(one, lambda y: many(seen(y)))
-    return one
+    if not isinstance(value, InBlocks) or value.many is None:
+        return one
+    many = value.many
+    return BlockPath(
+        one,
+        lambda block: _as_rows(many(seen(drawn(block)))),
+        (lambda y: many(seen(y))) if rows is scheme.rows else None,
+    )
+
+
+def _as_rows(numbers: Array) -> Array:
+    """One row of numbers for each replicate."""
+    return numbers[:, None] if numbers.ndim == 1 else numbers
 
 
 def _class_by_class(
-    entry: Entry, question: Question, views: Views, labels: Callable[[Replicate], Any], as_they_came: bool
+    entry: Entry, question: Question, views: Views, labels: Callable[[Any], Any], as_they_came: bool
 ) -> Path | None:
     form = entry.replicate
     assert form is not None
-    if form.labels_only or _by_prevalence(question):
-        return None  # one kernel for all classes, or weights that change with the labels
+    if form.labels_only or _by_prevalence(question) or entry.fields:
+        return None  # one kernel for all classes, weights that change with the labels, or a result for each class
     each = [form.prepare(view, **question.options) for view in views.views]
     if any(value is None for value in each):
         return None
@@ -144,21 +189,23 @@ def _class_by_class(
         return together([value(None, y == k) for k, value in classes if value])
 
     def many(y: Any) -> Array:
-        columns = [value.many(y == k) for k, value in classes if isinstance(value, InBlocks)]
+        columns = [value.many(y == k) for k, value in classes if isinstance(value, InBlocks) and value.many]
         return np.array([together(list(row))[0] for row in np.transpose(columns)])
 
-    one_number = question.average is not None
-    return InBlocks(one, many) if as_they_came and one_number and isinstance(each[0], InBlocks) else one
+    in_blocks = isinstance(each[0], InBlocks) and each[0].many is not None
+    if question.average is None or not in_blocks:
+        return one
+    return BlockPath(one, lambda block: _as_rows(many(labels(block))), many if as_they_came else None)
 
 
 def _by_prevalence(question: Question) -> bool:
     return isinstance(question.average, str) and question.average in ("prevalence", "weighted")
 
 
-def _with_weights(entry: Entry, question: Question, views: Views, weights: Callable[[Replicate], Array]) -> Path | None:
+def _with_weights(entry: Entry, question: Question, views: Views, weights: Callable[[Any], Array]) -> Path | None:
     form = entry.replicate
     assert form is not None
-    if form.labels_only:
+    if form.labels_only or (entry.fields and views.several):
         return None
     each = [form.prepare(view, **question.options) for view in views.views]
     if any(value is None for value in each):
@@ -170,4 +217,12 @@ def _with_weights(entry: Entry, question: Question, views: Views, weights: Calla
         w = weights(replicate)
         return np.atleast_1d(combined(entry, [one(w, None) for one in each if one], views, question))
 
-    return value
+    def block(replicates: Block) -> Array:
+        w = weights(replicates)
+        columns = [one.weighted(w) for one in each if isinstance(one, InBlocks) and one.weighted]
+        if not views.several:
+            return _as_rows(columns[0])
+        return np.stack([np.atleast_1d(combined(entry, list(row), views, question)) for row in np.transpose(columns)])
+
+    in_blocks = all(isinstance(one, InBlocks) and one.weighted is not None for one in each)
+    return BlockPath(value, block) if in_blocks else value

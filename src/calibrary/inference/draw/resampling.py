@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import islice
 from time import monotonic
 from typing import Any
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import FAULT, bounded, heard, warn
 from calibrary.data.checks import Array
-from calibrary.data.sample import Scheme
+from calibrary.data.sample import Block, Scheme
 
 #: Fewer units than this are not worth a second thread: Python itself, which runs on one core, dominates.
 _THREADS_FROM = 20_000
@@ -111,19 +112,31 @@ def replicate(
     left = iter(range(n_resamples))
     progress = ProgressBar(n_resamples, "redrawing labels" if scheme.relabels else "resampling", n_numbers)
 
+    at_once = getattr(value, "block", None)
+    size = 1 if at_once is None else max(1, _IN_BLOCKS // max(scheme.base.n, 1))
+
+    def one_by_one(block: Block, places: list[int]) -> None:
+        for b, one in zip(places, block.replicates, strict=True):
+            try:
+                result.values[b] = value(one)
+            except Exception as error:
+                result.failure = result.failure or f"{type(error).__name__}: {error}"
+
     def work(report: bool) -> None:
         with heard(), np.errstate(all="ignore"):  # of this thread: what a metric says of a replicate is no news
             while not stop.is_set():
                 with turn:
-                    b = next(left, None)
-                    if b is None:
-                        return
-                    drawn = scheme.draw(rng)
-                try:
-                    result.values[b] = value(scheme.make(drawn))
-                except Exception as error:
-                    result.failure = result.failure or f"{type(error).__name__}: {error}"
-                progress.done(report)
+                    places = list(islice(left, size))
+                    drawn = [scheme.draw(rng) for _ in places]
+                if not places:
+                    return
+                block = Block([scheme.make(each) for each in drawn])
+                found = None if at_once is None or len(places) == 1 else at_once(block)
+                if found is None:
+                    one_by_one(block, places)
+                else:
+                    result.values[places] = found
+                progress.done(report, len(places))
 
     helpers = [
         threading.Thread(target=work, args=(False,), daemon=True) for _ in range(_workers(workers, scheme.base.n) - 1)
@@ -181,10 +194,10 @@ class ProgressBar:
         self.bar: Any = None
         self.wanted = (sys.stderr.isatty() if shown is None else shown) and self.watch is None
 
-    def done(self, report: bool) -> None:
-        self.count += 1
+    def done(self, report: bool, replicates: int = 1) -> None:
+        self.count += replicates
         if self.watch is not None and self.numbers > 1:  # what is inverted by itself is a small part of many draws
-            self.watch.drew(self.numbers)
+            self.watch.drew(self.numbers * replicates)
         if not (report and self.wanted):
             return
         elapsed = monotonic() - self.began

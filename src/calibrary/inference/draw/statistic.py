@@ -14,9 +14,9 @@ from calibrary.base.once import once
 from calibrary.data import as_data
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import Replicate, Sample, Scheme, sample_of
+from calibrary.data.sample import Block, Replicate, Sample, Scheme, sample_of
 from calibrary.data.views import Views
-from calibrary.inference.draw.fast import fast
+from calibrary.inference.draw.fast import BlockPath, fast
 from calibrary.inference.ranges import ANYWHERE, range_of
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry
@@ -304,8 +304,19 @@ def together(statistics: list[Statistic], scheme: Scheme) -> tuple[Array, Callab
     def value(replicate: Replicate) -> Array:
         return np.concatenate([value_or_nan(path, replicate, len(o), s.name, faults) for s, path, o in named])
 
-    value.faults = faults  # type: ignore[attr-defined]
+    def block(replicates: Block) -> Array:
+        return np.hstack([_of_block(path, replicates, len(o), s.name, faults) for s, path, o in named])
+
+    value.faults, value.block = faults, block  # type: ignore[attr-defined]
     return np.concatenate(observed), value
+
+
+def _of_block(path: Callable[[Replicate], Array], block: Block, n: int, name: str, faults: dict[str, str]) -> Array:
+    """The numbers on every replicate of a block, at once where the path can; one by one where a replicate refuses."""
+    found = path.block(block) if isinstance(path, BlockPath) else None
+    if found is not None:
+        return found
+    return np.stack([value_or_nan(path, replicate, n, name, faults) for replicate in block.replicates])
 
 
 def safe_workers(statistics: list[Statistic], workers: int | None) -> int | None:
@@ -325,7 +336,7 @@ def _watched(
     statistic: Statistic, path: Callable[[Replicate], Array], faults: dict[str, str]
 ) -> Callable[[Replicate], Array]:
     """The path of a single metric, which may raise; what is a fault of ours is kept, so that it can be shown."""
-    if statistic.entry is None or hasattr(path, "many"):
+    if statistic.entry is None:
         return path
 
     def value(replicate: Replicate) -> Array:
@@ -336,6 +347,8 @@ def _watched(
             raise
 
     value.faults = faults  # type: ignore[attr-defined]
+    if isinstance(path, BlockPath):
+        value.block, value.many = path.block, path.many  # type: ignore[attr-defined]
     return value
 
 

@@ -255,7 +255,7 @@ def _too_dear(statistic: Statistic, of_many: bool) -> str:
         return ""
     if entry is None:
         return "" if n <= _FEW_ROWS else f"draws of a function of your own are dear on {n:,} rows"
-    if entry.replicate is not None and entry.draws_in_a_pass:
+    if entry.replicate is not None and entry.replicate.cheap and entry.draws_in_a_pass:
         return "" if n <= _MANY_ROWS else f"draws are dear on {n:,} rows"
     if not entry.draws_in_a_pass:
         return "each draw is expensive"

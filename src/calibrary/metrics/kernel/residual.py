@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, Unpack
 
 import numpy as np
@@ -14,10 +15,10 @@ from calibrary.data.predictions import Predictions
 from calibrary.kernels import KERNELS, positive_width
 from calibrary.maps.logits import BLUR, Logits, logits
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.forms import ReplicateForm, Value
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.draw import generator
-from calibrary.numerics.sums.diffusion import Diffusion
+from calibrary.numerics.sums.diffusion import Diffusion, Diffusions
 from calibrary.numerics.sums.gaussian import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
 
 #: Smaller widths than this change nothing that rounding would not.
@@ -27,6 +28,8 @@ _NOTHING = 1e-8
 _FIRST = 0.05
 #: How exactly the width is looked for on a replicate.
 _ENOUGH = 1e-10
+#: Rows up to which the widths of many replicates are looked for side by side.
+_MOST_TOGETHER = 5000
 
 
 def _smoothed_residuals() -> ReplicateForm:
@@ -40,15 +43,31 @@ def _smoothed_residuals() -> ReplicateForm:
         w, gap, start = view.w, view.residual, view.ties.start
         flow = Diffusion(view.c, gap, ascending=True)
 
-        def value(new_w: Array | None, new_y: Any) -> float:
+        width = bandwidth if sigma is None else sigma
+
+        def masses(new_w: Array | None, new_y: Any) -> Array:
             weight = w if new_w is None else new_w
             step = gap if new_y is None else new_y - view.c
-            r = (step if weight is None else weight * step) / (view.total if new_w is None else new_w.sum())
-            width = bandwidth if sigma is None else sigma
+            total = view.total if new_w is None else new_w.sum(axis=-1, keepdims=True)
+            return (step if weight is None else weight * step) / total
+
+        def value(new_w: Array | None, new_y: Any) -> float:
+            r = masses(new_w, new_y)
             unsmoothed = lambda: float(np.abs(np.add.reduceat(r, start)).sum())  # noqa: E731
             return smoothed_size(flow.carrying(r), width, grid, unsmoothed, _ENOUGH if grid is None else 1e-14)
 
-        return value
+        def side_by_side(r: Array) -> Array:
+            limits = np.abs(np.add.reduceat(r, start, axis=1)).sum(axis=1).tolist()
+            flows = flow.carrying_many(r)
+            searches = [
+                _own_width(each, functools.partial(limits.__getitem__, k), True, _ENOUGH)
+                for k, each in enumerate(flows.each)
+            ]
+            return np.array(_found_together(flows, searches))
+
+        if grid is not None or width is not None or view.n > _MOST_TOGETHER:
+            return value
+        return InBlocks(value, lambda y: side_by_side(masses(None, y)), lambda new: side_by_side(masses(new, None)))
 
     return ReplicateForm(prepare)
 
@@ -140,33 +159,69 @@ def smoothed_size(
 
     if sigma is not None:
         return min(size(max(positive_width(sigma, (), "sigma") or 0.0, _SMALLEST)), 1.0)
-    if grid is None and flow.gap > 0.0 and 0.0 < (limit := unsmoothed()) < flow.gap / 16.0:
+    search = _own_width(flow, unsmoothed, grid is None, tolerance)
+    try:
+        s = next(search)
+        while True:
+            s = search.send(size(s))
+    except StopIteration as end:
+        return float(end.value)
+
+
+def _found_together(flows: Diffusions, searches: list[Search]) -> list[float]:
+    """What each search finds, every width of all of them looked at in one pass over the grid."""
+    found = [0.0] * len(searches)
+    asked: dict[int, float] = {}
+
+    def go_on(k: int, size: float | None) -> None:
+        try:
+            asked[k] = next(searches[k]) if size is None else searches[k].send(size)
+        except StopIteration as end:
+            found[k] = float(end.value)
+
+    for k in range(len(searches)):
+        go_on(k, None)
+    while asked:
+        open_, widths = list(asked), list(asked.values())
+        asked.clear()
+        for k, size in zip(open_, flows.absolute_masses(open_, widths), strict=True):
+            go_on(k, size)
+    return found
+
+
+#: A search for a width: it asks for the size at a width, is sent the answer, and returns the size that it looked for.
+Search = Generator[float, float, float]
+
+
+def _own_width(flow: Diffusion, unsmoothed: Callable[[], float], exact: bool, tolerance: float) -> Search:
+    """The size at the width that equals it; ``exact`` says that sizes are integrals, not means over a grid."""
+    if exact and flow.gap > 0.0 and 0.0 < (limit := unsmoothed()) < flow.gap / 16.0:
         return limit  # at that width no two points reach each other, so that nothing cancels
-    least, most = (abs(float(flow.a.sum())), float(np.abs(flow.a).sum())) if grid is None else (0.0, 1.0)
+    least, most = (abs(float(flow.a.sum())), float(np.abs(flow.a).sum())) if exact else (0.0, 1.0)
     if most - least <= 1e-14:
         return min(least, 1.0)  # all residuals have one sign: nothing cancels at any width
-    found = _fixed_point(size, flow.scales, least, min(_FIRST, most), grid is None, tolerance)
+    found = yield from _fixed_point(flow.scales, least, min(_FIRST, most), exact, tolerance)
     if found is not None:
         return found
     limit = unsmoothed()
     if limit <= _NOTHING:
         return limit
-    return _fixed_point(size, [_SMALLEST], 0.0, flow.scales[-1], grid is None, tolerance) or _SMALLEST
+    return (yield from _fixed_point([_SMALLEST], 0.0, flow.scales[-1], exact, tolerance)) or _SMALLEST
 
 
 def _fixed_point(
-    size: Callable[[float], float], scales: list[float], least: float, first: float, falls: bool, tolerance: float
-) -> float | None:
+    scales: list[float], least: float, first: float, falls: bool, tolerance: float
+) -> Generator[float, float, float | None]:
     """The s with size(s) = s, if it is above the last of the scales, looked for from ``first`` on.
 
-    An integral never grows with s and never falls below ``least``, so the answer lies between s and size(s) for every
-    s (``falls``). A mean over a grid may do both: then it only lies on the side of s where size(s) lies. Scales are
-    the widths below which a size costs more.
+    It asks for sizes as a :data:`Search` does. An integral never grows with s and never falls below ``least``, so the
+    answer lies between s and size(s) for every s (``falls``). A mean over a grid may do both: then it only lies on the
+    side of s where size(s) lies. Scales are the widths below which a size costs more.
     """
     low, high = max(least, 0.0), 1.0
     s, before = min(max(first, scales[0], low), high), None
     for _ in range(200):
-        found = size(s)
+        found = yield s
         if abs(found - s) <= tolerance * max(s, 1.0) or (s == high == 1.0 and found >= 1.0):
             return min(found, 1.0)
         if falls:

@@ -40,10 +40,15 @@ Prepare = Callable[..., Value | None]
 
 @dataclass(frozen=True)
 class InBlocks:
-    """A Value that also reads new labels of many replicates at once: ``many`` of (replicates, rows)."""
+    """A Value that also reads many replicates at once.
+
+    ``many`` takes new labels (replicates, rows), ``weighted`` new weights; either gives one number for each replicate,
+    or one row of numbers, and is None where replicates are read one by one.
+    """
 
     one: Callable[..., Any]
-    many: Callable[[Any], Array]
+    many: Callable[[Any], Array] | None = None
+    weighted: Callable[[Array], Array] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
         return self.one(*arguments)
@@ -58,10 +63,12 @@ class ReplicateForm:
     prepare : ``prepare(view, **options)`` finds what does not change (order, groups, distances) and gives ``value(w,
         y)``; None where these options or rows have no such form
     labels_only : does it read new labels alone, because what is prepared changes with the weights
+    cheap : does one replicate cost so little that intervals are inverted in a table of many metrics
     """
 
     prepare: Prepare
     labels_only: bool = False
+    cheap: bool = True
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,10 @@ class Diffusion:
         other._gap = self.gap
         return other
 
+    def carrying_many(self, a: Array) -> Diffusions:
+        """Many masses at the same points, one row each, which diffuse side by side."""
+        return Diffusions(self, a)
+
     @property
     def gap(self) -> float:
         """Smallest distance of two different points where they are few; 0 where there are many."""
@@ -104,19 +108,15 @@ class Diffusion:
 
         cells = next((size for size in self._sizes if size >= PER_WIDTH / s), _FINEST)
         if len(self._cosines) < cells + 1:
-            if cells not in self._grids:
-                self._grids[cells] = Cells(
-                    self.x, PER_WIDTH / cells, origin=0.0, n_cells=cells, ascending=self.ascending
-                )
-            grid = self._grids[cells]
+            grid = self._grid(cells)
             nodes = grid.spread @ self.a if self._often else grid.node_weights(self.a)
-            folded = nodes[_LEFT : _LEFT + cells + 1]
-            folded[1 : _LEFT + 1] += nodes[_LEFT - 1 :: -1]
-            beyond = nodes[_LEFT + cells + 1 :]
-            folded[-2 : -2 - len(beyond) : -1] += beyond
-            folded[1:-1] /= 2.0
-            self._cosines = dct(folded, type=1)
+            self._cosines = dct(_folded(nodes, cells), type=1)
         return self._cosines
+
+    def _grid(self, cells: int) -> Cells:
+        if cells not in self._grids:
+            self._grids[cells] = Cells(self.x, PER_WIDTH / cells, origin=0.0, n_cells=cells, ascending=self.ascending)
+        return self._grids[cells]
 
     def _locally(self, s: float) -> float:
         """Widths that cosines cannot resolve: Gaussian sums on an axis with the empty stretches cut out."""
@@ -132,6 +132,78 @@ class Diffusion:
         number = cells.index + round(first / width)
         inside = (number >= 0) & (number < round(1.0 / width))
         return float(absolute_integral(density, width)[inside].sum())
+
+
+class Diffusions:
+    """Many masses at the same points; ``each`` of them diffuses by itself too.
+
+    Widths that the first transform resolves are looked at together, for the Python that this saves; their grid is
+    that of the smallest of them. Others are looked at one by one.
+    """
+
+    def __init__(self, points: Diffusion, a: Array) -> None:
+        self.each = [points.carrying(one) for one in a]
+        self._a = a
+        self._points = points.carrying(a[0])
+        self._cosines = np.zeros((0, 0))
+
+    def absolute_masses(self, which: list[int], widths: list[float]) -> list[float]:
+        """Integrals over [0, 1] of the absolute densities of these masses, each after diffusion of its width."""
+        least = self._points.scales[0]
+        found = {k: self.each[k].absolute_mass(s) for k, s in zip(which, widths, strict=True) if s < least}
+        wide = [(k, s) for k, s in zip(which, widths, strict=True) if s >= least]
+        for some in _alike(wide):
+            found.update(zip([k for k, _ in some], self._together(some), strict=True))
+        return [found[k] for k in which]
+
+    def _together(self, some: list[tuple[int, float]]) -> list[float]:
+        from scipy.fft import dct
+
+        which, widths = [k for k, _ in some], np.array([s for _, s in some])
+        smallest = float(widths.min())
+        cells = _fast(max(int(np.ceil(PER_WIDTH / smallest)), 64))
+        k = np.arange(Diffusion._needed(smallest))
+        faded = self._transformed()[which, : len(k)] * np.exp(-0.5 * (np.pi * widths[:, None] * k) ** 2)
+        times = -(-len(k) // cells)
+        padded = np.zeros((len(some), times * cells + 1))
+        padded[:, : len(k)] = faded
+        density = dct(padded, type=1, axis=1)[:, ::times]
+        nodes = np.concatenate((density[:, _LEFT:0:-1], density, density[:, -2 : -ORDER // 2 - 2 : -1]), axis=1)
+        # one after the other on one axis: the cells between two of them mean nothing
+        area = np.zeros(nodes.size)
+        area[: 1 - ORDER] = absolute_integral(nodes.ravel(), 1.0 / cells)
+        sums: list[float] = area.reshape(nodes.shape)[:, :cells].sum(axis=1).tolist()
+        return sums
+
+    def _transformed(self) -> Array:
+        from scipy.fft import dct
+
+        if not len(self._cosines):
+            first = self._points._sizes[0]
+            nodes = (self._points._grid(first).spread @ self._a.T).T
+            self._cosines = dct(_folded(nodes, first), type=1, axis=1)
+        return self._cosines
+
+
+def _alike(asked: list[tuple[int, float]]) -> list[list[tuple[int, float]]]:
+    """Widths in groups of which the largest is at most twice the smallest: they share a grid without waste."""
+    groups: list[list[tuple[int, float]]] = []
+    for pair in sorted(asked, key=lambda pair: pair[1]):
+        if groups and pair[1] <= 2.0 * groups[-1][0][1]:
+            groups[-1].append(pair)
+        else:
+            groups.append([pair])
+    return groups
+
+
+def _folded(nodes: Array, cells: int) -> Array:
+    """Node weights beyond the ends put back inside, as reflecting ends do, halved for the transform."""
+    folded = nodes[..., _LEFT : _LEFT + cells + 1].copy()
+    folded[..., 1 : _LEFT + 1] += nodes[..., _LEFT - 1 :: -1]
+    beyond = nodes[..., _LEFT + cells + 1 :]
+    folded[..., -2 : -2 - beyond.shape[-1] : -1] += beyond
+    folded[..., 1:-1] /= 2.0
+    return folded
 
 
 def _fast(cells: int) -> int:
