@@ -2124,9 +2124,73 @@ def pl3(y, c, w, **options):
     return piecewise(pl3_fit, y, c, w, **options)
 
 
+def cumulative_spline(y, c, w, n_knots=6):
+    """Slope of the natural cubic spline of the cumulative difference, by values at its knots."""
+    from scipy.interpolate import CubicSpline
+
+    at = sorted(set(c[w > 0]))
+    mass = [sum(w[i] for i in range(len(c)) if c[i] == a) for a in at]
+    t = [sum(w[i] for i in range(len(c)) if c[i] <= a) / w.sum() for a in at]
+    difference = [sum(w[i] * (y[i] - c[i]) for i in range(len(c)) if c[i] <= a) / w.sum() for a in at]
+    knots = np.linspace(0, 1, n_knots)
+    cards = CubicSpline(knots, np.eye(n_knots), bc_type="natural") if n_knots > 2 else None
+    basis = cards(t) if cards else np.column_stack([1 - np.array(t), t])
+    root = np.sqrt(mass)
+    values = np.linalg.lstsq(basis * root[:, None], difference * root, rcond=None)[0]
+    slope = cards(t, 1) @ values if cards else np.full(len(t), values[1] - values[0])
+    q = [min(max(a + s, 0.0), 1.0) for a, s in zip(at, slope, strict=True)]
+    return lambda x: float(np.interp(x, at, q))
+
+
+def order_preserving(y, c, w, segments=6, invariant=True):
+    """An increasing polygon of the log odds through 0, odd unless told otherwise; its slopes by maximum likelihood."""
+    from scipy.optimize import minimize
+
+    z = logit(c)
+
+    def edges(side):
+        ahead = sorted(
+            (abs(a), b) for a, b in zip(z, w, strict=True) if b > 0 and a != 0 and (side == 0 or side * a > 0)
+        )
+        total, found = sum(b for _, b in ahead), [0.0]
+        for j in range(1, segments):
+            upto = 0.0
+            for a, b in ahead:
+                upto += b
+                if upto >= total * j / segments - 1e-9 * total:
+                    found.append(a)
+                    break
+        return sorted(set(found))
+
+    def column(x):
+        sides = [0] if invariant else [1, -1]
+        parts = []
+        for side in sides:
+            starts = edges_of[side]
+            for a, b in zip(starts, [*starts[1:], np.inf], strict=True):
+                size = min(max(abs(x) - a, 0.0), b - a) if side * x >= 0 else 0.0
+                parts.append(np.sign(x) * size)
+        return parts
+
+    edges_of = {side: edges(side) for side in (0, 1, -1)}
+    x, share = np.array([column(a) for a in z]), w / w.sum()
+
+    def surprise(s):
+        eta = x @ s
+        loss = share @ (np.logaddexp(0, eta) - y * eta) + 5e-11 * sum((s - 1) ** 2)
+        return loss, x.T @ (share * (logistic(eta) - y)) + 1e-10 * (s - 1)
+
+    s = np.ones(x.shape[1])
+    for _ in range(5):  # again from where it stopped
+        s = minimize(surprise, s, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(s),
+                     options={"ftol": 1e-16, "gtol": 1e-13, "maxiter": 5000, "maxcor": 30}).x  # fmt: skip
+    return lambda t: float(logistic(np.array(column(logit(np.array([t]))[0])) @ s))
+
+
 MAPS: dict[str, Callable[..., Any]] = {
     "loess": loess, "lowess": lowess, "local_linear": local_linear, "isotonic": isotonic, "parabola": parabola,
     "beta": beta, "platt": platt, "temperature": temperature, "rcs": rcs, "pl": pl, "pl3": pl3,
+    "cumulative_spline": cumulative_spline, "order_preserving": order_preserving,
 }  # fmt: skip
 
 _FITTED: dict[str, Any] = {

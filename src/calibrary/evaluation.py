@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from calibrary.base.errors import FAULT, UnknownMetricError, fault, heard, refused, suggest
+from calibrary.base.errors import FAULT, RefusedCallError, RefusedError, UnknownMetricError, fault, heard, suggest
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import EXACT, ends, number, pvalue_cell
 from calibrary.data import Data, as_data
@@ -320,7 +320,7 @@ def _own_sample(entry: Entry, sample: Sample, question: Question) -> tuple[Sampl
         return sample_of(matched, sample.weight_type), _APART
     try:
         drawn = sample.data.drawn_by(entry.lens_for(sample.data, question.of(entry.options)))
-    except ValueError as error:
+    except RefusedError as error:
         return sample, f"no interval and no test: {error}"
     return (sample if drawn is sample.data else sample_of(drawn, sample.weight_type)), ""
 
@@ -334,8 +334,10 @@ def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row],
             statistic = as_statistic(entry, sample, own)
             named = statistic.named
             known = sample.data.note_for(entry, own)
+    except RefusedError as error:
+        return str(error)
     except Exception as error:
-        return str(error) if refused(error) else fault(entry.id, error)
+        return fault(entry.id, error)
     facts: dict[str, Any] = {
         "id": entry.key, "name": entry.title, "family": entry.family, "range": statistic.range, "better": entry.better,
     }  # fmt: skip
@@ -393,8 +395,10 @@ def _surviving(
         for statistic in taken:
             try:
                 infer_many([statistic], question, **wanted, primary=None)
+            except RefusedError as error:
+                failed[statistic.name] = str(error)
             except Exception as error:
-                failed[statistic.name] = str(error) if refused(error) else fault(statistic.name, error)
+                failed[statistic.name] = fault(statistic.name, error)
         rest = [statistic for statistic in taken if statistic.name not in failed]
         if not rest or not failed:  # it is not one metric's fault: an option, or what was asked
             raise
@@ -451,7 +455,7 @@ def _refuse_unused(options: Mapping[str, Any], chosen: list[Entry]) -> None:
     known = {name for entry in chosen for name in entry.options}
     for name, value in options.items():
         if name not in known:
-            raise TypeError(f"no metric here takes {name!r}: {suggest(name, known)}")
+            raise RefusedCallError(f"no metric here takes {name!r}: {suggest(name, known)}")
         _refuse_everywhere(name, value, [entry for entry in chosen if name in entry.options])
 
 
@@ -461,7 +465,7 @@ def _refuse_everywhere(name: str, value: Any, takers: list[Entry]) -> None:
     for entry in takers:
         try:
             entry.check({name: value} if name != "points_per_bin" else {name: value, "binning": "points"})
-        except ValueError as error:
+        except RefusedError as error:
             refusals.append(error)
     if len(refusals) == len(takers):
         raise refusals[0]
@@ -474,7 +478,7 @@ def _not_applicable(entry: Entry, data: Data, question: Question, ordinal: bool,
     try:
         seen = entry.seen(data)
         entry.lens_for(seen, entry.settled(question.of(entry.options)))
-    except ValueError as error:
+    except RefusedError as error:
         return str(error)
     if entry.weights == "none" and seen.weighted:
         return "does not take sample_weight"

@@ -178,6 +178,7 @@ _TABLE = {
     # what people construct, and the errors and warnings they catch
     "noun": """
         0.1 base.errors CalibrationWarning UnknownMetricError
+        0.3 base.errors RefusedCallError RefusedError
         0.1 data.boxes Boxes
         0.1 data.lens Lens
         0.1 data.matches Matches

@@ -147,6 +147,7 @@ def test_an_error_of_numpy_is_a_fault_and_a_sentence_of_ours_is_none(monkeypatch
     monkeypatch.setitem(entry.__dict__, "formula", lambda view, **o: float(np.zeros(2) + np.zeros(3)))
     with pytest.warns(cal.CalibrationWarning, match="fault of calibrary, please report it: ValueError"):
         assert "mce" in cal.evaluate(y, p, metrics=["mce", "bs"]).faults
+    monkeypatch.undo()
     refused = cal.evaluate(*(a[:100] for a in cal.datasets.digits()[:2]), metrics=["bs", "eo"], lens="binary")
     assert refused.skipped
     assert not refused.faults
@@ -164,8 +165,29 @@ def test_a_fault_on_resamples_is_kept_and_shown_and_a_refusal_is_not():
         return path
 
     faults = {}
-    for path in (raising(IndexError("out of range")), raising(ZeroDivisionError()), lambda _: whole("n", -1)):
+    for path in (raising(IndexError("out of range")), lambda _: whole("n", -1)):
         assert np.isnan(value_or_nan(path, None, 2, "ece", faults)).all()
     assert faults == {"ece": "IndexError: out of range"}
+    for error in (ZeroDivisionError("by zero"), np.linalg.LinAlgError("singular"), ValueError("shapes")):
+        found = {}
+        value_or_nan(raising(error), None, 2, "ece", found)
+        assert found == {"ece": f"{type(error).__name__}: {error}"}  # where it was raised does not excuse it
     with pytest.warns(cal.CalibrationWarning, match="ece failed on some resamples.*fault of calibrary"):
         say_faults(faults)
+
+
+def test_what_does_not_apply_is_known_by_its_type_alone(monkeypatch):
+    """The same words are a refusal or a fault, by the type of the error and not by the place where it was raised."""
+    y, p, _ = cal.datasets.breast_cancer()
+    entry = cal.catalogue["mce"]
+
+    def formula(view, **options):
+        raise raised
+
+    monkeypatch.setitem(entry.__dict__, "formula", formula)
+    raised = cal.RefusedError("mce needs the moon")
+    result = cal.evaluate(y, p, metrics=["mce", "bs"])
+    assert (result.skipped["mce"], result.faults) == ("mce needs the moon", {})
+    raised = ValueError("mce needs the moon")
+    with pytest.warns(cal.CalibrationWarning, match="mce failed: fault of calibrary"):
+        assert set(cal.evaluate(y, p, metrics=["mce", "bs"]).faults) == {"mce"}

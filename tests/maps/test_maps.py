@@ -20,7 +20,7 @@ from golden import arrays, weights_of
 Y, C, _ = arrays("binary500")
 NAMES = (
     "loess", "lowess", "local_linear", "beta", "platt", "temperature", "rcs", "pl", "pl3", "parabola", "isotonic",
-    "bins",
+    "bins", "cumulative_spline", "order_preserving",
 )  # fmt: skip
 GRID = np.linspace(C.min(), C.max(), 25)
 
@@ -56,7 +56,10 @@ def test_rows_of_weight_zero_count_in_nothing(name):
     np.testing.assert_allclose(as_map(name).fit(Y, C, w)(inside), without(inside), rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["beta", "platt", "temperature", "isotonic", "parabola", "local_linear"])
+@pytest.mark.parametrize(
+    "name",
+    ["beta", "platt", "temperature", "isotonic", "parabola", "local_linear", "cumulative_spline", "order_preserving"],
+)
 def test_weight_two_is_the_row_written_twice(name):
     w = weights_of("1+i%3", len(Y))
     i = np.repeat(np.arange(len(Y)), w.astype(int))
@@ -85,11 +88,11 @@ def test_degenerate_data_give_finite_values_or_a_sentence(name, case):
         try:
             value = as_map(name).fit(y, c)(np.asarray(c))
         except ValueError as error:
-            assert name in ("loess", "bins")
-            assert "rows" in str(error)  # noqa: PT017
+            assert name in ("loess", "bins", "cumulative_spline")
+            assert "rows" in str(error) or "different confidences" in str(error)  # noqa: PT017
             return
     assert np.isfinite(value).all()
-    if case == "one value" and name not in ("temperature", "pl", "bins", "rcs"):
+    if case == "one value" and name not in ("temperature", "pl", "bins", "rcs", "order_preserving"):
         np.testing.assert_allclose(value, 2 / 3, atol=1e-6)
 
 
@@ -376,3 +379,55 @@ def test_piecewise_fits_end_where_no_small_move_lowers_the_loss(name, options, d
 
     slopes = [(loss(at + d) - loss(at - d)) / 2e-5 for d in 1e-5 * np.eye(len(at))]
     np.testing.assert_allclose(slopes, 0.0, atol=2e-9)
+
+
+# -- the families of fit-on-the-test that section 5.10 names ------------------------------------------------------
+
+
+def of_the_authors(y, c, n_knots=6):
+    """Gupta et al.: a natural spline of the cumulative difference over ranks from 0 to 1, fitted at its knots."""
+    from scipy.interpolate import CubicSpline
+
+    order = np.argsort(c)
+    y, c = y[order], c[order]
+    rank = np.linspace(0.0, 1.0, len(c))
+    cards = CubicSpline(np.linspace(0.0, 1.0, n_knots), np.eye(n_knots), bc_type="natural")
+    values = np.linalg.lstsq(cards(rank), np.cumsum(y - c) / len(c), rcond=None)[0]
+    return c, np.clip(c + cards(rank, 1) @ values, 0.0, 1.0)
+
+
+def test_the_spline_of_the_cumulative_difference_is_the_authors():
+    rng = np.random.default_rng(4)
+    c = rng.uniform(0.02, 0.98, 20_000)
+    truth = 1.0 / (1.0 + ((1.0 - c) / c) ** 0.5)
+    y = (rng.random(len(c)) < truth).astype(int)
+    at, theirs = of_the_authors(y, c)
+    ours = as_map("cumulative_spline").fit(y, c)
+    np.testing.assert_allclose(ours(at), theirs, atol=2e-5)  # their ranks are (i - 1) / (N - 1), ours are i / N
+    assert np.abs(ours(c) - truth).mean() < 0.01
+    error = cal.calibration_map_error(y, c, map="cumulative_spline")
+    assert error == pytest.approx(np.abs(theirs - at).mean(), abs=2e-5)
+
+
+@pytest.mark.parametrize("invariant", [True, False])
+def test_the_order_preserving_map_keeps_the_order_of_two_classes(invariant):
+    rng = np.random.default_rng(5)
+    c = rng.uniform(0.02, 0.98, 3000)
+    truth = np.where(c > 0.5, 0.5 + (c - 0.5) ** 2, 0.5 - (0.5 - c) ** 2 if invariant else c)
+    y = (rng.random(len(c)) < truth).astype(int)
+    curve = as_map("order_preserving", invariant=invariant).fit(y, c)
+    grid = np.linspace(0.02, 0.98, 97)
+    q = curve(grid)
+    assert curve(0.5) == 0.5
+    assert (np.diff(q) >= 0.0).all()
+    assert ((q - 0.5) * (grid - 0.5) >= 0.0).all()
+    if invariant:
+        np.testing.assert_allclose(q + curve(1.0 - grid), 1.0, atol=1e-12)
+    assert np.abs(curve(c) - truth).mean() < 0.02
+    other = as_map("order_preserving", invariant=invariant).fit(1 - y, c)  # against the order nothing is left but 1/2
+    assert ((other(grid) - 0.5) * (grid - 0.5) >= 0.0).all()
+
+
+def test_one_segment_is_temperature_scaling():
+    one = as_map("order_preserving", segments=1).fit(Y, C)
+    np.testing.assert_allclose(one(GRID), as_map("temperature").fit(Y, C)(GRID), atol=1e-8)

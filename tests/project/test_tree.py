@@ -66,12 +66,28 @@ def _asks_the_kind(node: ast.AST) -> bool:
     return called and bool(KINDS.search(ast.unparse(node.args[1])))
 
 
+#: Rooms whose refusals may reach a table of metrics, which knows them by their type.
+MUST_REFUSE = (
+    "data/", "diagnostics/", "evaluation.py", "grouping/", "inference/", "kernels/", "lookup/", "maps/", "metrics/",
+    "models/", "numerics/", "question.py", "recalibrate/",
+)  # fmt: skip
+
+
+def _refuses_without_the_type(node: ast.AST) -> bool:
+    raised = node.exc if isinstance(node, ast.Raise) else None
+    return isinstance(raised, ast.Call) and ast.unparse(raised.func) in ("ValueError", "TypeError")
+
+
 RULES = {
     "a table of metric ids": (("metrics/", *CHOICES), lambda node: bool(_ids(node))),
     "a question which kind of data this is": (MAY_ASK, _asks_the_kind),
     "a generator made outside numerics/draw.py": (
         MAY_DRAW,
         lambda node: isinstance(node, ast.Attribute) and node.attr in ("default_rng", "RandomState", "SeedSequence"),
+    ),
+    "a refusal that is not a RefusedError": (
+        tuple(name for name in TREES if not name.startswith(MUST_REFUSE)),
+        _refuses_without_the_type,
     ),
     "import *": ((), lambda node: isinstance(node, ast.ImportFrom) and node.names[0].name == "*"),
     "a tag written by hand": (("base/markup.py", *PICTURES), _begins_a_tag),

@@ -21,6 +21,8 @@ _MOST_CHOICES = 200
 
 __all__ = [
     "CalibrationWarning",
+    "RefusedCallError",
+    "RefusedError",
     "UnknownMetricError",
 ]
 
@@ -36,6 +38,18 @@ class UnknownMetricError(KeyError, ValueError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class RefusedError(ValueError):
+    """These data or settings are refused: what was asked does not apply to them. The text says why and what to do.
+
+    A metric of your own raises it where it does not apply: a table then leaves the metric out and says why. Any other
+    error is shown as a fault.
+    """
+
+
+class RefusedCallError(RefusedError, TypeError):
+    """A call is refused: an argument is missing, unknown, or excludes another one."""
 
 
 #: Where warnings of this thread go while somebody listens; None: to the user.
@@ -68,20 +82,6 @@ def warn(message: str) -> None:
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, CalibrationWarning, stacklevel=level + 1)
-
-
-def refused(error: BaseException) -> bool:
-    """Did our own code refuse these data or settings, in words of its own? Anything else is a fault.
-
-    A refusal is a ValueError or TypeError that a ``raise`` of this package made; one that numpy or scipy made, and
-    every other type of error, is a fault of ours.
-    """
-    if not isinstance(error, ValueError | TypeError) or isinstance(error, UnicodeError):
-        return False
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    return place is not None and place.tb_frame.f_code.co_filename.startswith(_PACKAGE)
 
 
 #: How the text of a fault begins, so that it is never taken for something that does not apply.
@@ -158,7 +158,7 @@ def whole(argument: str, value: Any, least: int = 1) -> int:
     if type(value) is int and value >= least:
         return value
     if isinstance(value, bool) or not isinstance(value, SupportsIndex) or value.__index__() < least:
-        raise ValueError(f"{argument}={value!r} must be a whole number of at least {least}")
+        raise RefusedError(f"{argument}={value!r} must be a whole number of at least {least}")
     return value.__index__()
 
 
@@ -169,11 +169,11 @@ MOST_DRAWS = 1_000_000
 def bounded(argument: str, value: int, most: int = MOST_DRAWS) -> int:
     """The number, refused where the work or the memory for it would have no end."""
     if value > most:
-        raise ValueError(f"{argument}={in_sentence(value)} is too large: at most {most:,} is possible")
+        raise RefusedError(f"{argument}={in_sentence(value)} is too large: at most {most:,} is possible")
     return value
 
 
 def one_of(argument: str, value: object, choices: Collection[str]) -> None:
     """Refuse an option value that is not among the choices."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{argument}={value!r} is not known: {suggest(value, choices)}")
+        raise RefusedError(f"{argument}={value!r} is not known: {suggest(value, choices)}")

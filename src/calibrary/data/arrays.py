@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.boxes import checked_boxes, checked_scores, numbers
 from calibrary.data.checks import Array, Indices, as_array, as_floats, outside, refuse_negative
 from calibrary.data.geometry import as_xywh
@@ -100,7 +101,7 @@ def _one_each(values: Any, name: str, n: int | None) -> Array:
     given = as_array(values, name)
     if given.ndim != 1 or (n is not None and len(given) != n):
         wanted = "one value per detection" if n is None else f"one value for each of {n} detections"
-        raise ValueError(f"{name} has shape {given.shape}: pass {wanted}")
+        raise RefusedError(f"{name} has shape {given.shape}: pass {wanted}")
     return numbers(given, f"{name}[{{}}]".format)
 
 
@@ -110,7 +111,7 @@ def _flags(correct: Any, score: Array) -> Flags:
     if len(bad):
         swapped = len(score) and np.isin(score, (0.0, 1.0)).all()
         cause = "the two arguments look swapped; call metric(correct, score)" if swapped else "pass True or False"
-        raise ValueError(f"correct[{bad[0]}] = {values[bad[0]]:g} is neither 0 nor 1: {cause}")
+        raise RefusedError(f"correct[{bad[0]}] = {values[bad[0]]:g} is neither 0 nor 1: {cause}")
     hit: Flags = values == 1.0
     return hit
 
@@ -119,7 +120,7 @@ def _overlaps(iou: Any, n: int) -> Array:
     values = _one_each(iou, "iou", n)
     found = outside(values)
     if found is not None:
-        raise ValueError(
+        raise RefusedError(
             f"iou[{found.where[0]}] = {found.value:g} is outside [0, 1]: an overlap is a share of the union"
         )
     return values
@@ -128,7 +129,7 @@ def _overlaps(iou: Any, n: int) -> Array:
 def _weights(values: Any, name: str, n: int) -> Array:
     given = as_array(values, name)
     if given.shape != (n,):
-        raise ValueError(f"{name} has shape {given.shape}: give {n} weights")
+        raise RefusedError(f"{name} has shape {given.shape}: give {n} weights")
     weight = numbers(given, f"{name}[{{}}]".format)
     refuse_negative(weight, f"{name}[{{}}]".format)
     return weight
@@ -140,13 +141,13 @@ def _categories(category: Any, n: int, n_missed: Any) -> tuple[Indices, Indices,
     for id, count in counts.items():
         if not isinstance(count, int | np.integer) or count < 0:
             name = "n_missed" if id is None else f"n_missed[{id!r}]"
-            raise ValueError(f"{name} = {count!r}: the number of missed objects is a whole number, 0 or more")
+            raise RefusedError(f"{name} = {count!r}: the number of missed objects is a whole number, 0 or more")
     if category is None:
         total = int(sum(counts.values()))
         return np.zeros(n, dtype=np.intp), np.zeros(total, dtype=np.intp), ("all",)
     given = as_array(category, "category")
     if given.shape != (n,):
-        raise ValueError(f"category has shape {given.shape}: pass one value for each of {n} detections")
+        raise RefusedError(f"category has shape {given.shape}: pass one value for each of {n} detections")
     ids = sorted({*given.tolist(), *(id for id in counts if id is not None)}, key=lambda id: (str(type(id)), id))
     position = {id: k for k, id in enumerate(ids)}
     kind = np.array([position[id] for id in given.tolist()], dtype=np.intp)
@@ -161,14 +162,14 @@ def _images(image: Any, n: int, missed_image: Any, n_missed: int) -> tuple[Indic
         return np.arange(n), np.arange(n, n + n_missed), (*range(n), *missing) if missing else range(n)
     given: NDArray[Any] = np.arange(n) if image is None else as_array(image, "image")
     if given.shape != (n,):
-        raise ValueError(f"image has shape {given.shape}: pass one value for each of {n} detections")
+        raise RefusedError(f"image has shape {given.shape}: pass one value for each of {n} detections")
     names = given.tolist()
     if missed_image is None:
         names += [("missed", i) for i in range(n_missed)]
     else:
         missed = as_array(missed_image, "missed_image")
         if missed.shape != (n_missed,):
-            raise ValueError(f"missed_image has shape {missed.shape}: give the image of each of {n_missed} objects")
+            raise RefusedError(f"missed_image has shape {missed.shape}: give the image of each of {n_missed} objects")
         names += missed.tolist()
     position: dict[Hashable, int] = {}
     index = np.array([position.setdefault(id, len(position)) for id in names], dtype=np.intp)
@@ -178,14 +179,14 @@ def _images(image: Any, n: int, missed_image: Any, n_missed: int) -> tuple[Indic
 def _boxes(box: Any, box_format: str, n: int) -> Array:
     corners = numbers(as_array(box, "box"), "box[{}]".format, columns=4)
     if len(corners) != n:
-        raise ValueError(f"box has {len(corners)} rows: pass one for each of {n} detections")
+        raise RefusedError(f"box has {len(corners)} rows: pass one for each of {n} detections")
     return checked_boxes(as_xywh(corners, box_format), "box[{}]".format)
 
 
 def _sizes(image_size: Any, image: Indices, n_images: int) -> Array:
     given = as_floats(image_size, "image_size")
     if given.shape not in ((2,), (len(image), 2)):
-        raise ValueError(f"image_size has shape {given.shape}: pass (width, height), or one row per detection")
+        raise RefusedError(f"image_size has shape {given.shape}: pass (width, height), or one row per detection")
     if given.shape == (2,):
         return np.broadcast_to(given, (n_images, 2))
     table = np.full((n_images, 2), np.nan)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import whole
+from calibrary.base.errors import RefusedCallError, RefusedError, whole
 from calibrary.data.checks import Indices
 
 
@@ -34,14 +34,14 @@ def together_by(units: Any, blocks: Any, rows: Indices | None, n_input: int, ali
     if units is None and blocks is None:
         return None
     if units is not None and blocks is not None:
-        raise TypeError("units and blocks both say which rows belong together: pass one of them")
+        raise RefusedCallError("units and blocks both say which rows belong together: pass one of them")
     n, block = n_input if rows is None else len(rows), None
     if units is not None:
         unit = np.unique(aligned(units, "units"), return_inverse=True)[1].ravel()
     else:
         block = round(n ** (1 / 3)) if blocks is True else whole("blocks", blocks)
         if 2 * block > n:
-            raise ValueError(f"blocks={block} is too long for {n} rows: at least two blocks must fit")
+            raise RefusedError(f"blocks={block} is too long for {n} rows: at least two blocks must fit")
         unit = np.arange(n) // block
     if rows is None:
         return Belonging(unit, block)
@@ -56,13 +56,13 @@ def together_by(units: Any, blocks: Any, rows: Indices | None, n_input: int, ali
 def as_times(values: NDArray[Any]) -> NDArray[Any]:
     """Times as dates to the microsecond or as numbers; a sentence names what is neither."""
     if values.ndim != 1:
-        raise ValueError(f"time has {values.ndim} dimensions: give one date or number per row")
+        raise RefusedError(f"time has {values.ndim} dimensions: give one date or number per row")
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]")
     if values.dtype.kind in "fiu":
         return values.astype(np.float64)
     if values.dtype.kind == "b":
-        raise ValueError("time holds True and False: give dates, text such as 2026-11-15, or numbers")
+        raise RefusedError("time holds True and False: give dates, text such as 2026-11-15, or numbers")
     listed = values.tolist()
     kept = [v for v in listed if not _gap(v)]
     if kept and all(isinstance(v, int | float) for v in kept):
@@ -80,7 +80,7 @@ def _date(value: Any, row: int) -> np.datetime64:
         try:
             value = datetime.datetime.fromisoformat(value.strip())
         except ValueError:
-            raise ValueError(
+            raise RefusedError(
                 f"time[{row}] = {value!r} is no date in ISO form: write 2026-11-15 or 2026-11-15T08:30"
             ) from None
     if isinstance(value, datetime.datetime):
@@ -89,4 +89,4 @@ def _date(value: Any, row: int) -> np.datetime64:
         return np.datetime64(value, "us")
     if isinstance(value, datetime.date):
         return np.datetime64(value, "us")
-    raise ValueError(f"time[{row}] = {value!r} is no date: give dates, text such as 2026-11-15, or numbers")
+    raise RefusedError(f"time[{row}] = {value!r} is no date: give dates, text such as 2026-11-15, or numbers")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array, Indices, as_array, missing, outside
 from calibrary.data.geometry import area as box_area
@@ -134,12 +134,12 @@ def joined(truth: Boxes, found: Boxes, unknown_images: str = "error") -> Pair:
     """Two sides as one pair; refuses (or drops) boxes of images that are not listed."""
     one_of("unknown_images", unknown_images, ("error", "drop"))
     if found.score is None:
-        raise ValueError("results have no scores: pass boxes(..., score=...)")
+        raise RefusedError("results have no scores: pass boxes(..., score=...)")
     for side in (truth, found):
         for ids, place in ((side.image, side.image_place), (side.category, side.category_place)):
             gone = missing(ids)
             if gone is not None:
-                raise ValueError(f"{place(gone)} is missing: every box needs its image and its class")
+                raise RefusedError(f"{place(gone)} is missing: every box needs its image and its class")
     images = _listed(truth.images, truth.image, found.image)
     named = truth.categories or found.categories
     kinds = _listed(None if named is None else tuple(named), truth.category, found.category)
@@ -195,7 +195,7 @@ def _positions(
         remedy = "; unknown_images='drop' leaves such boxes out" if kind == "images" else ""
         text = isinstance(ids[i], str) != any(isinstance(k, str) for k in list(known)[:1])
         cause = "text and numbers are different identifiers" if text else "do the two inputs belong together?"
-        raise ValueError(f"{place(i)} = {ids[i]!r} is not among the {len(known)} {kind} ({cause}){remedy}")
+        raise RefusedError(f"{place(i)} = {ids[i]!r} is not among the {len(known)} {kind} ({cause}){remedy}")
     return index
 
 
@@ -220,8 +220,8 @@ def numbers(values: Sequence[Any] | NDArray[Any], place: Place, columns: int | N
                 continue
         except (ValueError, TypeError, OverflowError):
             pass
-        raise ValueError(f"{place(i)} = {in_sentence(value)} is not {wanted}")
-    raise ValueError(f"{place(0)}: expected {wanted}")
+        raise RefusedError(f"{place(i)} = {in_sentence(value)} is not {wanted}")
+    raise RefusedError(f"{place(0)}: expected {wanted}")
 
 
 #: Corners and sizes lie within this, and sizes above its inverse, so that areas are numbers.
@@ -232,17 +232,17 @@ def checked_boxes(box: Array, place: Place) -> Array:
     """Boxes with finite corners and sizes that are not negative, none so large or small that it has no area."""
     if not np.isfinite(box).all():
         i = int(np.flatnonzero(~np.isfinite(box).all(axis=1))[0])
-        raise ValueError(f"{place(i)} = {box[i].tolist()} is not finite: drop boxes without coordinates")
+        raise RefusedError(f"{place(i)} = {box[i].tolist()} is not finite: drop boxes without coordinates")
     if (box[:, 2:] < 0.0).any():
         i = int(np.flatnonzero((box[:, 2:] < 0.0).any(axis=1))[0])
-        raise ValueError(
+        raise RefusedError(
             f"{place(i)} has width {box[i, 2]:g} and height {box[i, 3]:g}: sizes cannot be "
             "negative; are these two corners? (box_format='xyxy' of calibrary.boxes)"
         )
     odd = (np.abs(box) > _LARGEST).any(axis=1) | ((box[:, 2:] > 0.0) & (box[:, 2:] < 1.0 / _LARGEST)).any(axis=1)
     if odd.any():
         i = int(np.flatnonzero(odd)[0])
-        raise ValueError(
+        raise RefusedError(
             f"{place(i)} = {box[i].tolist()} is beyond what areas can be computed of: sizes lie between "
             f"{1.0 / _LARGEST:g} and {_LARGEST:g}"
         )
@@ -256,9 +256,9 @@ def checked_scores(score: Array, place: Place) -> Array:
         return score
     here = place(found.where[0])
     if found.missing:
-        raise ValueError(f"{here} is NaN: every detection needs a score")
+        raise RefusedError(f"{here} is NaN: every detection needs a score")
     remedy = "pass scores in [0, 1]; divide percentages by 100, put logits through calibrary.sigmoid(...)"
-    raise ValueError(f"{here} = {found.value:g} is {found.side}: {remedy}")
+    raise RefusedError(f"{here} = {found.value:g} is {found.side}: {remedy}")
 
 
 def checked_sizes(image_size: Any) -> Sizes | None:
@@ -273,7 +273,7 @@ def checked_sizes(image_size: Any) -> Sizes | None:
 def _size(size: Any, name: str) -> tuple[float, float]:
     width, height = numbers([as_array(size, name)], lambda i: name, columns=2)[0].tolist()
     if not (width > 0 and height > 0 and np.isfinite([width, height]).all()):
-        raise ValueError(f"{name} = ({width:g}, {height:g}): width and height must be positive")
+        raise RefusedError(f"{name} = ({width:g}, {height:g}): width and height must be positive")
     return width, height
 
 
@@ -297,5 +297,5 @@ def category_names(categories: Any) -> dict[Hashable, str] | None:
 
 def _long_enough(values: NDArray[Any], name: str, n: int) -> NDArray[Any]:
     if values.ndim != 1 or len(values) != n:
-        raise ValueError(f"{name} has shape {values.shape} while box has {n} rows: give one value per box")
+        raise RefusedError(f"{name} has shape {values.shape} while box has {n} rows: give one value per box")
     return values

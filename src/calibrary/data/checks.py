@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import warn
+from calibrary.base.errors import RefusedError, warn
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -59,7 +59,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         return _unmasked(values, name)
     if hasattr(values, "tocoo") or getattr(values, "is_sparse", False):
         dense = "to_dense" if hasattr(values, "to_dense") else "toarray"
-        raise ValueError(
+        raise RefusedError(
             f"{name} is sparse, and its zeros count here too: pass the dense array ({name}.{dense}) instead"
         )
     try:
@@ -71,7 +71,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         return np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:  # RuntimeError is what torch raises
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"{name} cannot be read as an array ({reason}): pass one number per row") from error
+        raise RefusedError(f"{name} cannot be read as an array ({reason}): pass one number per row") from error
 
 
 def _unmasked(values: NDArray[Any], name: str) -> NDArray[Any]:
@@ -80,7 +80,7 @@ def _unmasked(values: NDArray[Any], name: str) -> NDArray[Any]:
         hidden = np.argwhere(np.ma.getmaskarray(values))
         if len(hidden):
             where = ", ".join(map(str, hidden[0].tolist()))
-            raise ValueError(f"{name}[{where}] is masked: leave such rows out with {name}[~mask] before measuring")
+            raise RefusedError(f"{name}[{where}] is masked: leave such rows out with {name}[~mask] before measuring")
         return np.asarray(values.data)
     return np.asarray(values)
 
@@ -93,14 +93,14 @@ def as_numbers(values: Any, name: str) -> NDArray[Any]:
         return given
     if kind in "cmMV":
         what = {"c": "complex numbers", "m": "durations", "M": "dates"}.get(kind, f"{given.dtype} records")
-        raise ValueError(f"{name} holds {what}: pass real numbers")
+        raise RefusedError(f"{name} holds {what}: pass real numbers")
     gone = missing(given.ravel().tolist())
     if gone is not None:
-        raise ValueError(f"{name}[{gone}] is missing: drop or fill missing values first")
+        raise RefusedError(f"{name}[{gone}] is missing: drop or fill missing values first")
     try:
         return given.astype(np.float64)
     except (ValueError, TypeError, OverflowError) as error:
-        raise ValueError(f"{name} holds {given.dtype} values, not numbers ({error})") from error
+        raise RefusedError(f"{name} holds {given.dtype} values, not numbers ({error})") from error
 
 
 def as_floats(values: Any, name: str) -> Array:
@@ -128,12 +128,12 @@ def checked_probabilities(y_prob: Any, percent: bool = False) -> Array:
     """Probabilities as float64: one for each row, or rows of one for each class that sum to one."""
     given = as_numbers(y_prob, "y_prob")
     if given.ndim not in (1, 2):
-        raise ValueError(
+        raise RefusedError(
             f"y_prob has {given.ndim} dimensions: pass (N,) with P(class 1), or (N, K) with one column per class; "
             "images go through calibrary.segmentation(...)"
         )
     if given.shape[0] == 0:
-        raise ValueError("y_prob is empty: a metric needs at least one prediction")
+        raise RefusedError("y_prob is empty: a metric needs at least one prediction")
     p = np.ascontiguousarray(given, dtype=np.float64)
     if percent:
         p = _from_percent(p)
@@ -142,7 +142,7 @@ def checked_probabilities(y_prob: Any, percent: bool = False) -> Array:
             _refuse_probabilities(p)
         return p
     if p.shape[1] < 2:
-        raise ValueError("y_prob has one column: pass y_prob[:, 0] if it is P(class 1), or one column per class")
+        raise RefusedError("y_prob has one column: pass y_prob[:, 0] if it is P(class 1), or one column per class")
     ones = np.ones(p.shape[1])
     for rows in slices(len(p), p.shape[1]):
         if _may_leave_unit_interval(p[rows].ravel()):
@@ -154,7 +154,7 @@ def checked_probabilities(y_prob: Any, percent: bool = False) -> Array:
             remedy = "pass probabilities (for logits use calibrary.softmax(...))"
             if gap[worst] < _NEAR_ONE:
                 remedy = "if that is rounding, pass y_prob / y_prob.sum(axis=1, keepdims=True)"
-            raise ValueError(
+            raise RefusedError(
                 f"y_prob[{row}] sums to {p[row].sum():.9g}, not 1: {remedy}; rows are never rescaled silently"
             )
     return p
@@ -247,12 +247,12 @@ def _refuse_probabilities(p: Array) -> None:
         return
     place = f"y_prob{shown_place(found.where)} = {found.value:.10g}"
     if found.missing:
-        raise ValueError(f"{place}: drop or fill missing predictions before measuring them")
+        raise RefusedError(f"{place}: drop or fill missing predictions before measuring them")
     if found.percentages:
-        raise ValueError(f"{place} is {found.side} and none is above 100: pass percent=True if these are percentages")
+        raise RefusedError(f"{place} is {found.side} and none is above 100: pass percent=True if these are percentages")
     if found.rounding:
-        raise ValueError(f"{place} is {found.side} by rounding: pass np.clip(y_prob, 0, 1)")
-    raise ValueError(
+        raise RefusedError(f"{place} is {found.side} by rounding: pass np.clip(y_prob, 0, 1)")
+    raise RefusedError(
         f"{place} is {found.side}: pass probabilities; for logits use calibrary.softmax(...) or "
         "calibrary.sigmoid(...), for percentages percent=True"
     )
@@ -262,7 +262,7 @@ def _from_percent(p: Array) -> Array:
     """Percentages as probabilities, because the user said that they are: nothing is divided unasked."""
     found = outside(p, 100.0)
     if found is not None:
-        raise ValueError(
+        raise RefusedError(
             f"y_prob{shown_place(found.where)} = {found.value:.10g} is no percentage: they go from 0 to 100"
         )
     if p.max() <= 1.0:
@@ -296,27 +296,27 @@ def refuse_negative(w: NDArray[Any], place: Callable[[int], str]) -> None:
     """Refuse weights that are negative, infinite or missing; ``place`` names the i-th."""
     if w.size and not (w.min() >= 0.0 and w.max() < np.inf):
         i = int(np.flatnonzero(~((w >= 0.0) & (w < np.inf)))[0])
-        raise ValueError(f"{place(i)} = {w[i]}: weights must be finite and not negative")
+        raise RefusedError(f"{place(i)} = {w[i]}: weights must be finite and not negative")
 
 
 def checked_weights(sample_weight: Any, n: int, name: str = "sample_weight", rows: str = "y_true has {} rows") -> Array:
     """One weight for each of n rows: finite, not negative, not all zero, of a size that can be added up."""
     given = as_array(sample_weight, name)
     if given.ndim != 1 or len(given) != n:
-        raise ValueError(f"{name} has shape {given.shape}, {rows.format(n)}: give one weight per row")
+        raise RefusedError(f"{name} has shape {given.shape}, {rows.format(n)}: give one weight per row")
     w = as_floats(given, name)
     refuse_negative(w, f"{name}[{{}}]".format)
     least, most = w.min(), w.max()
     if most == 0.0:
-        raise ValueError(f"every {name} is zero: at least one row must count")
+        raise RefusedError(f"every {name} is zero: at least one row must count")
     if not 1.0 / LARGEST_WEIGHT <= most <= LARGEST_WEIGHT / n:
-        raise ValueError(
+        raise RefusedError(
             f"{name} goes up to {most:g}, and sums of such weights leave the numbers: divide all by their mean"
         )
     if least * LARGEST_WEIGHT_RATIO < most:
         least = w[w > 0.0].min()
         if least * LARGEST_WEIGHT_RATIO < most:
-            raise ValueError(
+            raise RefusedError(
                 f"{name} goes from {least:g} to {most:g}: weights may differ by a factor of at most "
                 f"{LARGEST_WEIGHT_RATIO:g}, beyond which small ones are lost in rounding; leave those rows out"
             )

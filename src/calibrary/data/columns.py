@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, as_array
 from calibrary.data.labels import plain_labels
 
@@ -21,7 +22,7 @@ def refuse_misaligned(**given: Any) -> None:
     for name, index in known[1:]:
         first, expected = known[0]
         if len(index) == len(expected) and not index.equals(expected):
-            raise ValueError(
+            raise RefusedError(
                 f"{name} and {first} have different indexes: align them ({name}.loc[{first}.index]), or pass "
                 f"{name}.to_numpy() if the rows are in the same order"
             )
@@ -56,7 +57,7 @@ def by_name(columns: list[str], p: Array, y_true: Any, labels: Any) -> tuple[Arr
     if all(isinstance(value, str) for value in distinct):
         names = matched_names(columns, distinct)
         if names is None:
-            raise ValueError(
+            raise RefusedError(
                 f"the columns of y_prob ({_some(columns)}) do not name the classes in y_true "
                 f"({_some(sorted(distinct))}): rename them, or pass labels=[...] in column order"
             )
@@ -72,7 +73,7 @@ def _ordered_as(columns: list[str], p: Array, labels: Any) -> Array:
         return np.ascontiguousarray(p[:, [names.index(word) for word in words]])
     both = set(words) & set(columns)
     if both and columns != [str(k) for k in range(len(columns))]:
-        raise ValueError(
+        raise RefusedError(
             f"labels={list(words)!r} and the columns of y_prob ({_some(columns)}) share {_some(sorted(both))} but not "
             "all: name every column after its class, or pass y_prob.to_numpy()"
         )
@@ -96,7 +97,7 @@ def _numbered(columns: list[str], p: Array, words: set[str]) -> tuple[Array, Any
     if from_one is not None and str(k) in words and words <= set(from_one):
         order = sorted(range(k), key=lambda i: int(from_one[i]))
         return np.ascontiguousarray(p[:, order]), [i + 1 for i in range(k)]
-    raise ValueError(
+    raise RefusedError(
         f"y_true holds {_some(sorted(words))} and never 0, and the columns of y_prob ({_some(columns)}) do not say "
         f"whether classes count from 0 or 1: pass labels={list(range(k))!r} or labels={list(range(1, k + 1))!r}"
     )
@@ -115,7 +116,9 @@ def matched_names(columns: Sequence[str], words: set[str]) -> list[str] | None:
     }
     fitting = [list(names) for names in found if words <= set(names) and len(set(names)) == len(columns)]
     if len(fitting) > 1:
-        raise ValueError(f"the columns {_some(columns)} can be read as {_some(fitting[0])} and as {_some(fitting[1])}")
+        raise RefusedError(
+            f"the columns {_some(columns)} can be read as {_some(fitting[0])} and as {_some(fitting[1])}"
+        )
     return fitting[0] if fitting else None
 
 
@@ -129,7 +132,7 @@ def _shared(words: Sequence[str]) -> int:
 
 def _refuse_other_order(of_labels: list[str] | None, columns: list[str]) -> None:
     if of_labels is not None and of_labels != columns and set(of_labels) & set(columns):
-        raise ValueError(
+        raise RefusedError(
             f"the columns of y_true ({_some(of_labels)}) and of y_prob ({_some(columns)}) are not the same: bring them "
             "in one order"
         )

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import ROW_SUM_TOLERANCE, Array, are_probabilities, as_array, refuse_outside
 
 
@@ -41,11 +42,11 @@ def rows_given(y: NDArray[Any], y_prob: Any, names: Sequence[Hashable] | None) -
     whole = bool(np.isin(rows, (0.0, 1.0)).all())
     if not whole and sum_to_one(rows) and not sum_to_one(p):
         i = int(np.abs(p.sum(axis=1) - 1.0).argmax())
-        raise ValueError(
+        raise RefusedError(
             f"y_prob[{i}] sums to {p[i].sum():.9g} while the rows of y_true sum to 1: pass probabilities that do too"
         )
     if names is not None and (len(set(names)) != len(names) or len(names) != p.shape[1]):
-        raise ValueError(f"labels={list(names)!r} must name each of the {p.shape[1]} columns once")
+        raise RefusedError(f"labels={list(names)!r} must name each of the {p.shape[1]} columns once")
     return LabelRows(rows.astype(np.intp) if whole else rows, p, None if names is None else tuple(names))
 
 
@@ -62,11 +63,11 @@ def _checked(y: NDArray[Any]) -> Array:
     try:
         rows = y.astype(np.float64)
     except (ValueError, TypeError) as error:
-        raise ValueError(
+        raise RefusedError(
             f"y_true has 2 dimensions and holds {y.dtype} values: pass shares, or zeros and ones"
         ) from error
     bad = np.argwhere(~are_probabilities(rows))
     if len(bad):
         i, k = (int(at) for at in bad[0])
-        raise ValueError(f"y_true[{i}, {k}] = {rows[i, k]:g} is not a share: rows of labels hold numbers from 0 to 1")
+        raise RefusedError(f"y_true[{i}, {k}] = {rows[i, k]:g} is not a share: rows of labels hold numbers from 0 to 1")
     return rows

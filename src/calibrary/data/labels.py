@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, as_array, missing
 
 #: Largest whole number among labels that is told from its neighbours.
@@ -28,7 +29,7 @@ def checked_labels(
     if y.ndim != 1:
         y = _flat_labels(y, p)
     if len(y) == 0:
-        raise ValueError("y_true is empty: a metric needs at least one label")
+        raise RefusedError("y_true is empty: a metric needs at least one label")
     y = plain_labels(y)
     k = 2 if p.ndim == 1 else p.shape[1]
     if labels is not None or pos_label is not None:
@@ -56,7 +57,7 @@ def _flat_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
         return y[:, 0]
     if y.ndim == 2 and y.shape == p.shape and np.isin(y, (0, 1)).all() and (y.sum(axis=1) == 1).all():
         return np.asarray(y.argmax(axis=1))
-    raise ValueError(f"y_true has {y.ndim} dimensions: pass one label per row")
+    raise RefusedError(f"y_true has {y.ndim} dimensions: pass one label per row")
 
 
 # -- labels in containers of anything ---------------------------------------------------------------
@@ -67,15 +68,15 @@ def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
     if y.dtype.kind in "biufUS":
         return y
     if y.dtype.kind in "cmMV":
-        raise ValueError(f"y_true holds {y.dtype} values: pass the class that occurred, as a number or a name")
+        raise RefusedError(f"y_true holds {y.dtype} values: pass the class that occurred, as a number or a name")
     values = y.tolist()
     gone = missing(values)
     if gone is not None:
-        raise ValueError(f"y_true[{gone}] is missing: every row needs a label; drop the rows without one")
+        raise RefusedError(f"y_true[{gone}] is missing: every row needs a label; drop the rows without one")
     for i, value in enumerate(values):
         odd = isinstance(value, datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64)
         if odd or not isinstance(value, Hashable) or (isinstance(value, Number) and not isinstance(value, Real)):
-            raise ValueError(
+            raise RefusedError(
                 f"y_true[{i}] = {value!r} is no label: pass the class that occurred, as a number or a name"
             )
     numeric = [isinstance(value, Real | np.bool_) for value in values]
@@ -87,7 +88,7 @@ def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
         return np.array([_as_float(value) for value in values])
     if any(numeric):
         i, j = numeric.index(True), numeric.index(False)
-        raise ValueError(
+        raise RefusedError(
             f"y_true mixes numbers and names (y_true[{i}] = {values[i]!r}, y_true[{j}] = {values[j]!r}): "
             "give every class one kind of label"
         )
@@ -114,17 +115,17 @@ def _whole_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
     gone = np.flatnonzero(~np.isfinite(y))
     if len(gone):
         i = int(gone[0])
-        raise ValueError(f"y_true[{i}] = {y[i]}: every row needs a label; drop the rows without one")
+        raise RefusedError(f"y_true[{i}] = {y[i]}: every row needs a label; drop the rows without one")
     i = int(bad[0])
     if p.ndim == 1 and len(p) == len(y) and np.isin(p, (0.0, 1.0)).all() and (y >= 0).all() and (y <= 1).all():
-        raise ValueError(
+        raise RefusedError(
             f"y_true[{i}] = {y[i]:g} is not a label while y_prob holds only 0 and 1: the two arguments look "
             "swapped; call metric(y_true, y_prob)"
         )
     share = share_of_each(y, p)
     if share is not None:
         return share
-    raise ValueError(f"y_true[{i}] = {y[i]:g} is not a label: pass the class that occurred (0, 1, ...), not a score")
+    raise RefusedError(f"y_true[{i}] = {y[i]:g} is not a label: pass the class that occurred (0, 1, ...), not a score")
 
 
 def share_of_each(y: NDArray[Any], p: Array) -> Array | None:
@@ -134,7 +135,9 @@ def share_of_each(y: NDArray[Any], p: Array) -> Array | None:
     outside = np.flatnonzero((y < 0.0) | (y > 1.0))
     if len(outside):
         i = int(outside[0])
-        raise ValueError(f"y_true[{i}] = {y[i]:g} is neither a class nor a share between 0 and 1, as other labels are")
+        raise RefusedError(
+            f"y_true[{i}] = {y[i]:g} is neither a class nor a share between 0 and 1, as other labels are"
+        )
     share = y.astype(np.float64)
     return share if p.ndim == 1 else np.column_stack([1.0 - share, share])
 
@@ -142,7 +145,7 @@ def share_of_each(y: NDArray[Any], p: Array) -> Array | None:
 def _refuse_labels(index: NDArray[np.intp], k: int, y: NDArray[Any]) -> None:
     i = int(np.flatnonzero((index < 0) | (index >= k))[0])
     shown = y[i] if y.dtype.kind == "u" else index[i]  # huge unsigned numbers have wrapped around in the index
-    raise ValueError(
+    raise RefusedError(
         f"y_true[{i}] = {shown} is outside the {k} classes 0..{k - 1}: pass labels=[...] in column order, "
         "or pos_label= with one column of probabilities"
     )
@@ -183,20 +186,20 @@ def _sorted_names(y: NDArray[Any], p: Array) -> tuple[NDArray[np.intp], tuple[Ha
         remedy = f"y_true holds {len(names)} of them and y_prob has {k} columns: pass labels=[...] in column order"
     else:
         return _named_labels(y, p, names, None)
-    raise ValueError(f"y_true holds class names such as {names[0]!r}: {remedy}")
+    raise RefusedError(f"y_true holds class names such as {names[0]!r}: {remedy}")
 
 
 def _checked_names(labels: Any, k: int) -> list[Hashable] | None:
     if labels is None:
         return None
     if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
-        raise ValueError(f"labels={labels!r} is no list: name each of the {k} classes once, in column order")
+        raise RefusedError(f"labels={labels!r} is no list: name each of the {k} classes once, in column order")
     names = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     gone = missing(names)
     if gone is not None or not all(isinstance(name, Hashable) for name in names):
-        raise ValueError(f"labels={names!r} holds a missing value or one that is no name: name each class once")
+        raise RefusedError(f"labels={names!r} holds a missing value or one that is no name: name each class once")
     if len(set(names)) != len(names) or len(names) != k:
-        raise ValueError(f"labels={names!r} must name each of the {k} classes once")
+        raise RefusedError(f"labels={names!r} must name each of the {k} classes once")
     return names
 
 
@@ -206,7 +209,7 @@ def _named_labels(
     values = y.tolist()
     if y.dtype.kind == "f" and np.isnan(y).any():
         i = int(np.flatnonzero(np.isnan(y))[0])
-        raise ValueError(f"y_true[{i}] is missing: every row needs a label; drop the rows without one")
+        raise RefusedError(f"y_true[{i}] is missing: every row needs a label; drop the rows without one")
     if pos_label is not None:
         names = _with_positive(values, p, names, pos_label)
     assert names is not None
@@ -215,7 +218,7 @@ def _named_labels(
         index = np.fromiter((position[v] for v in values), dtype=np.intp, count=len(values))
     except KeyError as error:
         i = next(i for i, v in enumerate(values) if v not in position)
-        raise ValueError(f"y_true[{i}] = {values[i]!r} is not among labels={list(names)!r}") from error
+        raise RefusedError(f"y_true[{i}] = {values[i]!r} is not among labels={list(names)!r}") from error
     return index, tuple(names)
 
 
@@ -224,19 +227,19 @@ def _with_positive(
 ) -> Sequence[Hashable]:
     """Names of the two classes, the positive one last."""
     if p.ndim == 2:
-        raise ValueError(
+        raise RefusedError(
             f"pos_label={pos_label!r} is for one column of probabilities, and y_prob has {p.shape[1]}: pass "
             "labels=[...] in column order, or the column of that class alone"
         )
     if not isinstance(pos_label, Hashable) or missing([pos_label]) is not None:
-        raise ValueError(f"pos_label={pos_label!r} is no label: pass the one value of y_true that counts as class 1")
+        raise RefusedError(f"pos_label={pos_label!r} is no label: pass the one value of y_true that counts as class 1")
     if names is not None:
         if pos_label not in names:
-            raise ValueError(f"pos_label={pos_label!r} is not among labels={list(names)!r}")
+            raise RefusedError(f"pos_label={pos_label!r} is not among labels={list(names)!r}")
         return [next(name for name in names if name != pos_label), pos_label]
     others = in_order(set(values) - {pos_label})
     if len(others) > 1:
-        raise ValueError(
+        raise RefusedError(
             f"y_true holds {len(others)} labels besides pos_label={pos_label!r}: "
             f"{others[:4]}; pass labels=[negative, positive] and keep only those rows"
         )

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of, suggest, whole
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of, suggest, whole
 from calibrary.data.checks import Array, Indices, as_array, picked
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
@@ -113,7 +113,7 @@ def as_lens(lens: str | Lens, r: int | None = None) -> Lens:
     if isinstance(lens, Lens):
         return lens
     if not isinstance(lens, str):
-        raise TypeError(f"lens={lens!r}: pass a name, or a lens made by calibrary.lens")
+        raise RefusedCallError(f"lens={lens!r}: pass a name, or a lens made by calibrary.lens")
     return _named(lens, None if r is None else whole("r", r))
 
 
@@ -129,13 +129,13 @@ def lens_name(lens: str | Lens) -> str:
 def _named(lens: str, r: int | None) -> Lens:
     name = lens_name(lens)
     if name not in _LOOKS:
-        raise ValueError(f"lens={lens!r} is not known: {suggest(name, [*_LOOKS, *_SYNONYMS])}")
+        raise RefusedError(f"lens={lens!r} is not known: {suggest(name, [*_LOOKS, *_SYNONYMS])}")
     if name in ("rth", "within-top-r", "ranked"):
         if r is None:
-            raise ValueError(f"lens={lens!r} needs r=, the rank or the number of ranks (1 is the top label)")
+            raise RefusedError(f"lens={lens!r} needs r=, the rank or the number of ranks (1 is the top label)")
         return Lens(name, r=r)
     if name in ("partition", "code"):
-        raise ValueError(f"lens={lens!r} needs its groups or matrix: pass lens=calibrary.lens.{name}(...)")
+        raise RefusedError(f"lens={lens!r} needs its groups or matrix: pass lens=calibrary.lens.{name}(...)")
     return Lens(name)
 
 
@@ -159,10 +159,10 @@ def pairwise(a: int | None = None, b: int | None = None) -> Lens:
     if a is None and b is None:
         return Lens("pairwise")
     if a is None or b is None:
-        raise ValueError(f"pairwise({a!r}, {b!r}) names one class: give two, or none for every pair")
+        raise RefusedError(f"pairwise({a!r}, {b!r}) names one class: give two, or none for every pair")
     pair = whole("a", a, least=0), whole("b", b, least=0)
     if pair[0] == pair[1]:
-        raise ValueError(f"pairwise({a!r}, {b!r}) names one class twice: give two different ones")
+        raise RefusedError(f"pairwise({a!r}, {b!r}) names one class twice: give two different ones")
     return Lens("pairwise", pair=pair)
 
 
@@ -177,10 +177,10 @@ def code(matrix: Any) -> Lens:
     if m.ndim == 1:
         m = m[:, None]
     if m.ndim != 2 or not np.isin(m, (-1, 0, 1)).all():
-        raise ValueError("matrix must be two-dimensional with entries -1, 0 and 1")
+        raise RefusedError("matrix must be two-dimensional with entries -1, 0 and 1")
     for j in range(m.shape[1]):
         if not ((m[:, j] == 1).any() and (m[:, j] == -1).any()):
-            raise ValueError(f"matrix column {j} needs both a +1 and a -1")
+            raise RefusedError(f"matrix column {j} needs both a +1 and a -1")
     return Lens("code", matrix=tuple(tuple(int(v) for v in row) for row in m))
 
 
@@ -228,12 +228,12 @@ def _as_rows(p: Predictions, lens: Lens) -> Predictions:
     if lens.name == "binary" and p.binary:
         return p
     if lens.name not in _OF_ROWS:
-        raise ValueError(
+        raise RefusedError(
             f"lens={lens.name!r} asks which class occurred, and y_true holds shares or several classes: use "
             + ", ".join(repr(name) for name in _OF_ROWS)
         )
     if _OF_ROWS[lens.name] and not p.exclusive:
-        raise ValueError(
+        raise RefusedError(
             f"lens={lens.name!r} needs classes that exclude each other, and these rows do not sum to one: "
             "use lens='class-wise' (or 'multilabel'), 'top-label' or 'pooled'"
         )
@@ -261,7 +261,7 @@ def _binary(p: Predictions, lens: Lens) -> Views:
     if p.binary:
         return Views((p,))
     if p.k != 2:
-        raise ValueError(
+        raise RefusedError(
             f"lens='binary' needs one probability or two columns and y_prob has {p.k}: "
             "use lens='top-label' or lens='class-wise'"
         )
@@ -351,7 +351,7 @@ def _pairs_seen(rows_of: list[Indices]) -> Iterator[tuple[int, int]]:
 def _pairwise(p: Predictions, lens: Lens) -> Views:
     views, keys = [], []
     if lens.pair is not None and max(lens.pair) >= p.k:
-        raise ValueError(f"pairwise{lens.pair} names class {max(lens.pair)}, and classes are 0..{p.k - 1}")
+        raise RefusedError(f"pairwise{lens.pair} names class {max(lens.pair)}, and classes are 0..{p.k - 1}")
     rows_of = _rows_of_classes(p)
     for a, b in _pairs_seen(rows_of) if lens.pair is None else [lens.pair]:
         rows = np.sort(np.concatenate((rows_of[a], rows_of[b])))
@@ -363,13 +363,13 @@ def _pairwise(p: Predictions, lens: Lens) -> Views:
             views.append(p.subset(rows, (p.y[rows] == a).astype(np.intp), first / both))
             keys.append((a, b))
     if not views:
-        raise ValueError("lens='pairwise': no pair of classes has a row")
+        raise RefusedError("lens='pairwise': no pair of classes has a row")
     return Views(tuple(views), tuple(keys), np.array([v.total for v in views]), lens.pair is None, len(keys))
 
 
 def _rank_order(p: Predictions, r: int) -> Indices:
     if not 1 <= r <= p.k:
-        raise ValueError(f"r={r} is outside 1..{p.k}, the number of classes")
+        raise RefusedError(f"r={r} is outside 1..{p.k}, the number of classes")
     # stable on -probability: equal probabilities rank by class index
     return np.argsort(-p.p, axis=1, kind="stable")
 
@@ -404,9 +404,9 @@ def _ranked(p: Predictions, lens: Lens) -> Views:
 def _partition(p: Predictions, lens: Lens) -> Views:
     groups = lens.groups or ()
     if sorted(k for g in groups for k in g) != list(range(p.k)):
-        raise ValueError(f"groups={list(map(list, groups))} must hold every class 0..{p.k - 1} exactly once")
+        raise RefusedError(f"groups={list(map(list, groups))} must hold every class 0..{p.k - 1} exactly once")
     if len(groups) < 2:
-        raise ValueError("groups must hold at least two groups of classes")
+        raise RefusedError("groups must hold at least two groups of classes")
     sums = np.minimum(np.column_stack([p.p[:, list(g)].sum(axis=1) for g in groups]), 1.0)
     member = np.empty(p.k, dtype=np.intp)
     for j, group in enumerate(groups):
@@ -419,7 +419,7 @@ def _partition(p: Predictions, lens: Lens) -> Views:
 def _code(p: Predictions, lens: Lens) -> Views:
     matrix = np.array(lens.matrix)
     if len(matrix) != p.k:
-        raise ValueError(f"matrix has {len(matrix)} rows and there are {p.k} classes: one row per class")
+        raise RefusedError(f"matrix has {len(matrix)} rows and there are {p.k} classes: one row per class")
     views, keys = [], []
     for j in range(matrix.shape[1]):
         column = matrix[:, j]
@@ -432,7 +432,7 @@ def _code(p: Predictions, lens: Lens) -> Views:
             views.append(p.subset(rows, (side[rows] == 1).astype(np.intp), confidence))
             keys.append(j)
     if not views:
-        raise ValueError("lens='code': no column of the matrix has a row")
+        raise RefusedError("lens='code': no column of the matrix has a row")
     several = matrix.shape[1] > 1
     return Views(tuple(views), tuple(keys), np.array([v.total for v in views]), several, matrix.shape[1])
 

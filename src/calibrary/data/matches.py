@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.once import once
 from calibrary.data.belonging import as_times
 from calibrary.data.checks import Array, Indices, as_array, as_floats, refuse_negative
@@ -188,7 +188,7 @@ class Matches:
     def located(self) -> Array:
         """The overlap of every detection with its object, refused where it is not known."""
         if np.isnan(self.iou[self.correct]).any():
-            raise ValueError("these detections have no overlaps: pass iou= for localisation-aware metrics")
+            raise RefusedError("these detections have no overlaps: pass iou= for localisation-aware metrics")
         return self.iou
 
     # -- where the boxes are --------------------------------------------------------------------
@@ -196,14 +196,14 @@ class Matches:
     def _along(self, axis: int) -> tuple[Array, Array, Array]:
         """Where every box begins, its extent and that of its image, along x (0) or y (1)."""
         if self.box is None:
-            raise ValueError("these detections have no boxes: location and shape features need box= and image_size=")
+            raise RefusedError("these detections have no boxes: location and shape features need box= and image_size=")
         if self.image_size is None:
-            raise ValueError("these detections have no image sizes: location and shape features need image_size=")
+            raise RefusedError("these detections have no image sizes: location and shape features need image_size=")
         if not (self.image_size > 0.0).all():
             known: Flags = np.all(self.image_size > 0.0, axis=1)
             bad = np.flatnonzero(~known[self.image])
             if len(bad):
-                raise ValueError(
+                raise RefusedError(
                     f"image {self.images[self.image[bad[0]]]!r} has no width and height: "
                     "location and shape features are relative to the image size"
                 )
@@ -256,7 +256,7 @@ class Matches:
         """
         factor = self._image_factor(image_weight)
         if factor.shape != (self.n_images,):
-            raise ValueError(
+            raise RefusedError(
                 f"image_weight has shape {factor.shape}: give one weight for each of {self.n_images} images"
             )
         refuse_negative(factor, "image_weight[{}]".format)
@@ -280,7 +280,7 @@ class Matches:
         factor = np.ones(self.n_images)
         for image, value in given.items():
             if image not in position:
-                raise ValueError(f"image_weight names {image!r}, which is not among the {self.n_images} images")
+                raise RefusedError(f"image_weight names {image!r}, which is not among the {self.n_images} images")
             factor[position[image]] = value
         return factor
 
@@ -290,7 +290,7 @@ class Matches:
             return self
         counts = self.as_predictions().counts("redrawing which detections are correct")
         if counts.sum() > _MOST_COPIES:
-            raise ValueError(
+            raise RefusedError(
                 f"weights stand for {counts.sum():,} copies of detections, and redrawing needs each by itself: "
                 f"use weights that sum to {_MOST_COPIES:,} at most"
             )
@@ -300,7 +300,7 @@ class Matches:
         """The same boxes matched with other options (those of :func:`calibrary.match_detections`)."""
         if self.again is None:
             name = next(iter(options))
-            raise ValueError(f"{name}={options[name]!r} needs boxes to match: these detections came as arrays")
+            raise RefusedError(f"{name}={options[name]!r} needs boxes to match: these detections came as arrays")
         return self.again(**options)
 
     def by_category(self) -> dict[Hashable, Matches]:
@@ -407,7 +407,7 @@ class Matches:
         if units is None and blocks is None:
             return self
         name = "units" if blocks is None else "blocks"
-        raise ValueError(f"{name}= is for predictions: detections are drawn with their whole image already")
+        raise RefusedError(f"{name}= is for predictions: detections are drawn with their whole image already")
 
     def at_times(self, time: Any = None) -> Self:
         """The same detections with the date of each image, or a number such as a year or a batch."""
@@ -438,7 +438,7 @@ class Matches:
         """A column with one value for each image, refused where it is not."""
         array = as_array(values, name)
         if array.shape != (self.n_images,):
-            raise ValueError(
+            raise RefusedError(
                 f"{name} has shape {array.shape}: for detections give one value for each of the {self.n_images} "
                 "images, in their order"
             )
@@ -532,7 +532,7 @@ class Matches:
     def as_predictions(self) -> Predictions:
         """The detections as predictions, for every classifier metric; ``lens="class-wise"`` is per category."""
         if not len(self):
-            raise ValueError("there are no detections: only metrics of missed objects are defined")
+            raise RefusedError("there are no detections: only metrics of missed objects are defined")
         return self._predictions
 
     @once

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.boxes import Pair
 from calibrary.data.checks import Array, Indices
 from calibrary.data.geometry import area as box_area
@@ -145,7 +145,7 @@ def _overlapping(pair: Pair, rows: Indices) -> Callable[[float], Overlaps]:
 
 def _checked_threshold(value: Any) -> float:
     if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= float(value) <= 1.0:
-        raise ValueError(f"iou_threshold={value!r} is outside [0, 1]: an overlap is a share of the union")
+        raise RefusedError(f"iou_threshold={value!r} is outside [0, 1]: an overlap is a share of the union")
     return float(value)
 
 
@@ -153,15 +153,17 @@ def _checked_area_range(area_range: Any, matching: str, relative: bool) -> tuple
     if area_range is None:
         return 0.0, np.inf
     if matching != "coco":
-        raise ValueError(f"area_range={area_range!r} is defined for matching='coco' only, not {matching!r}")
+        raise RefusedError(f"area_range={area_range!r} is defined for matching='coco' only, not {matching!r}")
     if relative:
-        raise ValueError("area_range is in square pixels and these boxes are relative: read_yolo(..., image_size=...)")
+        raise RefusedError(
+            "area_range is in square pixels and these boxes are relative: read_yolo(..., image_size=...)"
+        )
     if isinstance(area_range, str):
         one_of("area_range", area_range, AREA_RANGES)
         return AREA_RANGES[area_range]
     low, high = (float(end) for end in area_range)
     if not low <= high:
-        raise ValueError(f"area_range=({low:g}, {high:g}): the lower end must come first")
+        raise RefusedError(f"area_range=({low:g}, {high:g}): the lower end must come first")
     return low, high
 
 
@@ -171,7 +173,7 @@ def _kept(pair: Pair, score_threshold: Any, max_detections: int | None) -> Indic
     if isinstance(score_threshold, Mapping):
         unknown = next((k for k in score_threshold if k not in pair.categories), None)
         if unknown is not None:
-            raise ValueError(f"score_threshold names {unknown!r}, which is not among the categories")
+            raise RefusedError(f"score_threshold names {unknown!r}, which is not among the categories")
         cut = np.array([score_threshold.get(kind, -np.inf) for kind in pair.categories], dtype=np.float64)
         rows = rows[pair.score >= cut[pair.category]]
     elif score_threshold is not None:
@@ -179,7 +181,7 @@ def _kept(pair: Pair, score_threshold: Any, max_detections: int | None) -> Indic
     if max_detections is None:
         return rows
     if max_detections < 1:
-        raise ValueError(f"max_detections={max_detections}: keep at least 1, or None for all")
+        raise RefusedError(f"max_detections={max_detections}: keep at least 1, or None for all")
     return np.sort(rows[_rank(pair, rows) < max_detections])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Indices, as_array
 
 
@@ -22,7 +23,7 @@ def split_rows(by: Any, align: Callable[[Any, str], NDArray[Any]]) -> list[tuple
     else:
         columns = {"": align(by, "by")}
     if not columns:
-        raise ValueError("by has no columns: pass one value per row, or named columns of them")
+        raise RefusedError("by has no columns: pass one value per row, or named columns of them")
     coded = [_codes(values, name) for name, values in columns.items()]
     return _cells([names for names, _ in coded], [index for _, index in coded])
 
@@ -35,10 +36,10 @@ def _codes(values: NDArray[Any], name: str) -> tuple[list[Hashable], Indices]:
     """The distinct values of a column and the position of each row among them."""
     place = f"by[{name!r}]" if name else "by"
     if values.ndim != 1:
-        raise ValueError(f"{place} has {values.ndim} dimensions: give one value per row")
+        raise RefusedError(f"{place} has {values.ndim} dimensions: give one value per row")
     missing = np.flatnonzero([v is None or v != v for v in values.tolist()])
     if len(missing):
-        raise ValueError(f"{place}[{missing[0]}] is missing: every row needs a part, or leave the row out")
+        raise RefusedError(f"{place}[{missing[0]}] is missing: every row needs a part, or leave the row out")
     if values.dtype.kind == "O":
         distinct: list[Hashable] = sorted(set(values.tolist()), key=lambda v: (str(type(v)), str(v)))
         position = {v: i for i, v in enumerate(distinct)}
@@ -65,16 +66,16 @@ def part_of_each(by: Any, units: Any, name: str) -> NDArray[Any]:
     """One value for each of named units (images): as they are listed, by their names, or ``name`` for themselves."""
     if isinstance(by, str):
         if by != name:
-            raise ValueError(f"by={by!r}: pass by={name!r}, or one value for each {name}")
+            raise RefusedError(f"by={by!r}: pass by={name!r}, or one value for each {name}")
         return _objects(list(units))
     if isinstance(by, Mapping):
         unknown = next((unit for unit in units if unit not in by), None)
         if unknown is not None:
-            raise ValueError(f"by has no value for {name} {unknown!r}: every {name} needs a part")
+            raise RefusedError(f"by has no value for {name} {unknown!r}: every {name} needs a part")
         return _objects([by[unit] for unit in units])
     values = as_array(by, "by")
     if values.shape != (len(units),):
-        raise ValueError(f"by has shape {values.shape}: give one value for each of {len(units)} {name}s, in order")
+        raise RefusedError(f"by has shape {values.shape}: give one value for each of {len(units)} {name}s, in order")
     return values
 
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import deprecated, one_of
+from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, one_of
 from calibrary.base.once import once
 from calibrary.data.belonging import Belonging, as_times, together_by
 from calibrary.data.checks import (
@@ -204,7 +204,7 @@ class Predictions:
     def c(self) -> Array:
         """Confidence: P(label = 1) of each row of a binary view."""
         if self.probability.ndim != 1:
-            raise TypeError("this view has whole probability vectors: look through a binary lens first")
+            raise RefusedCallError("this view has whole probability vectors: look through a binary lens first")
         return self.probability
 
     @once
@@ -338,7 +338,7 @@ class Predictions:
         array = as_array(values, name)
         if array.ndim == 0 or len(array) != self.n_input:
             got = "a scalar" if array.ndim == 0 else f"{len(array)} rows"
-            raise ValueError(f"{name} has {got} but y_true has {self.n_input}: give one row per prediction")
+            raise RefusedError(f"{name} has {got} but y_true has {self.n_input}: give one row per prediction")
         return array if self.rows is None else array[self.rows]
 
     def subset(self, keep: NDArray[Any], y: NDArray[Any], probability: Array, **extra: Any) -> Predictions:
@@ -385,7 +385,7 @@ class Predictions:
         kept = w > 0
         whole = bool(kept.all())
         if not whole and not kept.any():
-            raise ValueError("every weight is zero: at least one row must count")
+            raise RefusedError("every weight is zero: at least one row must count")
         origin = self.origin if origin is None else origin
         if whole:
             child = Predictions(
@@ -436,7 +436,7 @@ class Predictions:
     def read_as(self, kind: str, reader: str) -> Predictions:
         """These predictions; refused by metrics that read matched detections."""
         if kind != "predictions":
-            raise ValueError(f"{reader} needs matched detections: pass a Matches object")
+            raise RefusedError(f"{reader} needs matched detections: pass a Matches object")
         return self
 
     def usual_lens(self, facts: Any, average: Any) -> str:
@@ -467,7 +467,7 @@ class Predictions:
         """The same rows with other probabilities: in the same columns, or of two classes that of the second."""
         alone = self.k == 2 and probability.shape == (self.n,)
         if probability.shape != self.probability.shape and not alone:
-            raise ValueError(
+            raise RefusedError(
                 f"probability has shape {probability.shape} and these predictions {self.probability.shape}: give one "
                 "for each"
             )
@@ -596,12 +596,12 @@ class Predictions:
         if self.fractional and facts.fractional == "no":
             where = np.argwhere((self.y > 0.0) & (self.y < 1.0))
             first = tuple(int(i) for i in where[0]) if len(where) else (0,) * self.y.ndim
-            raise ValueError(
+            raise RefusedError(
                 f"y_true[{', '.join(map(str, first))}] = {self.y[first]:g} is not a label: {facts.id} needs the class "
                 "that occurred (0, 1, ...); shares between 0 and 1 are for metrics of y - c, such as 'ece' and 'bs'"
             )
         if (self.fractional or self.y.ndim == 2) and facts.fractional != "rows" and lens.whole_rows:
-            raise ValueError(
+            raise RefusedError(
                 f"y_true holds rows of labels, and {facts.id} through whole probability vectors needs the class that "
                 "occurred: use lens='class-wise' or lens='top-label'"
             )
@@ -611,7 +611,7 @@ class Predictions:
         if self.fractional:
             self.check_redrawing()
         if lens.name == "pooled":
-            raise ValueError(
+            raise RefusedError(
                 "lens='pooled' writes every class of a row as a pair of its own, and they are not independent: "
                 "use method='monte-carlo'"
             )
@@ -619,12 +619,12 @@ class Predictions:
     def check_redrawing(self) -> None:
         """Labels drawn from the predictions are single classes: refuse others, which are not drawn that way."""
         if self.fractional:
-            raise ValueError(
+            raise RefusedError(
                 "y_true holds shares between 0 and 1, and a test draws labels of 0 and 1: there is no p-value; use an "
                 "interval, or labels that are classes"
             )
         if self.y.ndim == 2:
-            raise ValueError(
+            raise RefusedError(
                 "y_true holds several labels a row, and nobody knows how they hang together: test each by itself, "
                 "test(id, y_true[:, k], y_prob[:, k])"
             )
@@ -632,7 +632,7 @@ class Predictions:
     def refuse_shares(self, what: str) -> None:
         """Refuse labels between 0 and 1 where a formula needs those at the ends."""
         if self.fractional:
-            raise ValueError(f"{what} needs labels of 0 and 1, and y_true holds shares between them: leave it out")
+            raise RefusedError(f"{what} needs labels of 0 and 1, and y_true holds shares between them: leave it out")
 
     def drawn_by(self, lens: Looks) -> Predictions:
         """All rows, whatever is looked at."""
@@ -672,12 +672,12 @@ class Predictions:
         whole = np.rint(self.w)
         bad = np.flatnonzero(whole != self.w)
         if len(bad):
-            raise ValueError(
+            raise RefusedError(
                 f"sample_weight holds {self.w[bad[0]]:g}, which is not a whole number: {purpose} with "
                 "weight_type='frequency' counts copies of rows; pass counts, or weight_type='importance'"
             )
         if self.total > MOST_COPIES:
-            raise ValueError(
+            raise RefusedError(
                 f"sample_weight sums to {self.total:g}, more copies than can be counted ({MOST_COPIES:g}): divide the "
                 "weights, or pass weight_type='importance'"
             )
@@ -759,16 +759,16 @@ def predictions(
             y_true = y_true.as_predictions()
         if isinstance(y_true, Predictions):
             if y_prob is not None:
-                raise TypeError("y_true is already a Predictions object: leave y_prob out")
+                raise RefusedCallError("y_true is already a Predictions object: leave y_prob out")
             if labels is not None or pos_label is not None or percent:
-                raise TypeError(
+                raise RefusedCallError(
                     "y_true is already a Predictions object: give labels, pos_label and percent where it is made"
                 )
             return y_true if sample_weight is None else _given_other_weights(y_true, sample_weight)
     if y_prob is None:
-        raise TypeError("y_prob is missing: pass the predicted probabilities as the second argument")
+        raise RefusedCallError("y_prob is missing: pass the predicted probabilities as the second argument")
     if percent is not False and percent is not True:
-        raise ValueError(f"percent={percent!r} must be True (y_prob holds percentages) or False")
+        raise RefusedError(f"percent={percent!r} must be True (y_prob holds percentages) or False")
     given = y_true if type(y_true) is np.ndarray else as_array(y_true, "y_true")
     if given.ndim == 2 and given.shape[1] > 1:
         rows = rows_given(given, y_prob, labels)
@@ -783,7 +783,7 @@ def predictions(
             probability, labels = by_name(columns, probability, y_true, labels)
     y, classes = checked_labels(y_true, probability, labels, pos_label)
     if len(y) != len(probability):
-        raise ValueError(f"y_true has {len(y)} rows and y_prob has {len(probability)}: they must be as long")
+        raise RefusedError(f"y_true has {len(y)} rows and y_prob has {len(probability)}: they must be as long")
     checked = Predictions(y, probability, classes=classes)
     if getattr(y_prob, "is_cuda", False):
         checked._device = y_prob.device
@@ -795,7 +795,7 @@ def _given_other_weights(p: Predictions, sample_weight: Any) -> Predictions:
     if p.rows is not None:
         w = w[p.rows]
         if not w.any():
-            raise ValueError("every sample_weight is zero: at least one row must count")
+            raise RefusedError("every sample_weight is zero: at least one row must count")
     if (w == 1.0).all() and p.w is None:
         return p
     return p.reweighted(w)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import RefusedCallError, RefusedError
 from calibrary.data.boxes import (
     Boxes,
     Pair,
@@ -28,9 +29,9 @@ from calibrary.data.geometry import as_xywh
 def read_pair(ground_truth: Any, results: Any, unknown_images: str = "error") -> Pair:
     """Objects and detections from COCO dictionaries or files, YOLO folders, or two :func:`calibrary.boxes`."""
     if results is None:
-        raise TypeError("results is missing: pass the detections as the second argument")
+        raise RefusedCallError("results is missing: pass the detections as the second argument")
     if isinstance(ground_truth, Boxes) != isinstance(results, Boxes):
-        raise TypeError("ground_truth and results must both be calibrary.boxes(...), or both COCO or YOLO input")
+        raise RefusedCallError("ground_truth and results must both be calibrary.boxes(...), or both COCO or YOLO input")
     if isinstance(ground_truth, Boxes):
         sides = ground_truth, results
     elif isinstance(ground_truth, str | os.PathLike) and Path(ground_truth).is_dir():
@@ -47,12 +48,14 @@ def read_coco(ground_truth: Any, results: Any) -> tuple[Boxes, Boxes]:
     """Both sides of a COCO pair: dictionaries, JSON files, or pycocotools' COCO objects."""
     truth, truth_name = _loaded(ground_truth, "ground_truth")
     if not isinstance(truth, Mapping):
-        raise ValueError(f"{truth_name} is a {type(truth).__name__}: COCO ground truth is an object with 'annotations'")
+        raise RefusedError(
+            f"{truth_name} is a {type(truth).__name__}: COCO ground truth is an object with 'annotations'"
+        )
     found, name = _loaded(results, "results")
     if isinstance(found, Mapping):
         found = _part(found, "annotations", name)
     if not isinstance(found, Sequence) or isinstance(found, str):
-        raise ValueError(f"{name} is a {type(found).__name__}: COCO results are a list of detections")
+        raise RefusedError(f"{name} is a {type(found).__name__}: COCO results are a list of detections")
     return _coco_objects(truth, truth_name), _coco_detections(found, name)
 
 
@@ -109,7 +112,7 @@ def _flags(records: Sequence[Any], key: str, where: str) -> Any:
     flags = [words.get(str(flag).lower()) for flag in _field(records, key, where, 0)]
     if None in flags:
         i = flags.index(None)
-        raise ValueError(f"{where}[{i}].{key} = {records[i][key]!r} is neither 0 nor 1")
+        raise RefusedError(f"{where}[{i}].{key} = {records[i][key]!r} is neither 0 nor 1")
     return np.array(flags, dtype=bool)
 
 
@@ -124,19 +127,21 @@ def _loaded(source: Any, argument: str) -> tuple[Any, str]:
         raise FileNotFoundError(f"{argument}: there is no file {str(path)!r}") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise ValueError(f"{path.name} is not valid JSON: {error.msg} at {where}") from error
+        raise RefusedError(f"{path.name} is not valid JSON: {error.msg} at {where}") from error
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path.name} is not a JSON text file: {error.reason} at byte {error.start}") from error
+        raise RefusedError(f"{path.name} is not a JSON text file: {error.reason} at byte {error.start}") from error
     except (RecursionError, ValueError) as error:  # brackets within brackets; numbers of thousands of digits
-        raise ValueError(f"{path.name} is nested too deeply, or holds a number too long, to be COCO's JSON") from error
+        raise RefusedError(
+            f"{path.name} is nested too deeply, or holds a number too long, to be COCO's JSON"
+        ) from error
 
 
 def _part(content: Mapping[str, Any], key: str, name: str) -> Sequence[Any]:
     if key not in content:
-        raise ValueError(f"{name} has no {key!r}: it holds {', '.join(map(repr, list(content)[:6])) or 'nothing'}")
+        raise RefusedError(f"{name} has no {key!r}: it holds {', '.join(map(repr, list(content)[:6])) or 'nothing'}")
     records = content[key]
     if not isinstance(records, Sequence) or isinstance(records, str):
-        raise ValueError(f"{name} {key!r} is a {type(records).__name__}: it must be a list")
+        raise RefusedError(f"{name} {key!r} is a {type(records).__name__}: it must be a list")
     return records
 
 
@@ -151,10 +156,10 @@ def _field(records: Sequence[Any], key: str, where: str, default: Any = _REQUIRE
     except (KeyError, TypeError, AttributeError, IndexError):
         for i, record in enumerate(records):
             if not isinstance(record, Mapping):
-                raise ValueError(f"{where}[{i}] is a {type(record).__name__}: it must be an object") from None
+                raise RefusedError(f"{where}[{i}] is a {type(record).__name__}: it must be an object") from None
             if key not in record:
                 held = ", ".join(map(repr, list(record)[:8])) or "nothing"
-                raise ValueError(f"{where}[{i}] has no {key!r}: it holds {held}") from None
+                raise RefusedError(f"{where}[{i}] has no {key!r}: it holds {held}") from None
         raise
 
 
@@ -162,11 +167,11 @@ def _unique(ids: list[Any], where: str) -> list[Hashable]:
     seen: set[Hashable] = set()
     for i, id in enumerate(ids):
         if not isinstance(id, Hashable):
-            raise ValueError(f"{where}[{i}].id = {id!r} is not an identifier: use a number or a text")
+            raise RefusedError(f"{where}[{i}].id = {id!r} is not an identifier: use a number or a text")
         if id is None or id != id:
-            raise ValueError(f"{where}[{i}].id = {id!r} is missing: use a number or a text")
+            raise RefusedError(f"{where}[{i}].id = {id!r} is missing: use a number or a text")
         if id in seen:
-            raise ValueError(f"{where}[{i}].id = {id!r} occurs twice: identifiers must be unique")
+            raise RefusedError(f"{where}[{i}].id = {id!r} occurs twice: identifiers must be unique")
         seen.add(id)
     return ids
 
@@ -193,7 +198,7 @@ def read_yolo(labels: Any, results: Any, *, names: Any = None, image_size: Any =
     truth, found = _text_files(labels, "labels"), _text_files(results, "results")
     images = tuple(sorted({*truth, *found}))
     if not images:
-        raise ValueError(f"{os.fspath(labels)!r} holds no .txt files: YOLO has one per image")
+        raise RefusedError(f"{os.fspath(labels)!r} holds no .txt files: YOLO has one per image")
     sizes = checked_sizes(image_size)
     listed = category_names(dict(enumerate(names)) if isinstance(names, list | tuple) else names)
     return (
@@ -204,7 +209,7 @@ def read_yolo(labels: Any, results: Any, *, names: Any = None, image_size: Any =
 
 def _text_files(folder: Any, argument: str) -> dict[str, Path]:
     if not Path(folder).is_dir():
-        raise ValueError(f"{argument}: {os.fspath(folder)!r} is not a folder of YOLO text files")
+        raise RefusedError(f"{argument}: {os.fspath(folder)!r} is not a folder of YOLO text files")
     return {path.stem: path for path in sorted(Path(folder).glob("*.txt"))}
 
 
@@ -239,7 +244,9 @@ def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path.name} is not a text file of numbers: {error.reason} at byte {error.start}") from error
+        raise RefusedError(
+            f"{path.name} is not a text file of numbers: {error.reason} at byte {error.start}"
+        ) from error
 
 
 #: Class numbers beyond this are told from their neighbours no more.
@@ -255,11 +262,11 @@ def _yolo_line(line: str, place: str, scored: bool) -> list[float]:
         values = []
     n = len(values) - scored  # without the score
     if n < 5 or not values[0].is_integer() or not 0 <= values[0] < _LARGEST_CLASS:
-        raise ValueError(f"{place} is {_cut(line)!r}: YOLO lines are the numbers '{wanted}'")
+        raise RefusedError(f"{place} is {_cut(line)!r}: YOLO lines are the numbers '{wanted}'")
     if n == 5 or (n == 6 and values[-1].is_integer() and (values[-1] > 1 or not scored)):  # perhaps with a track's id
         return values[: 5 + scored]
     if n < 7 or n % 2 == 0:
-        raise ValueError(
+        raise RefusedError(
             f"{place} is {_cut(line)!r}, {len(values)} numbers: YOLO lines are '{wanted}', or an outline "
             f"'class x1 y1 x2 y2 x3 y3 ...{' score' if scored else ''}' of three points or more"
         )
@@ -278,5 +285,5 @@ def _sizes_of(image: list[Hashable], sizes: Sizes) -> Any:
         return np.tile(np.array(sizes), (len(image), 1))
     missing = next((stem for stem in image if stem not in sizes), None)
     if missing is not None:
-        raise ValueError(f"image_size has no entry for {missing!r}: give width and height of every image")
+        raise RefusedError(f"image_size has no entry for {missing!r}: give width and height of every image")
     return np.array([sizes[stem] for stem in image]).reshape(-1, 2)

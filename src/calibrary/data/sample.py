@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of
 from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices, are_probabilities
 from calibrary.data.matches import Matches
@@ -233,7 +233,7 @@ class Sample(Protocol):
 @functools.singledispatch
 def sample_of(data: Any, weight_type: str = "frequency") -> Sample:
     """Data ready to be drawn from."""
-    raise TypeError(f"{type(data).__name__} is no data: pass predictions or matched detections")
+    raise RefusedCallError(f"{type(data).__name__} is no data: pass predictions or matched detections")
 
 
 @dataclass(frozen=True)
@@ -307,7 +307,7 @@ class RowSample:
         return None if self.copies is None or self.counted else np.repeat(np.arange(self.p.n), self.copies)
 
     def _refuse_listing(self) -> Any:
-        raise ValueError(
+        raise RefusedError(
             f"sample_weight stands for {self.n_units:,} copies, which are counted and never written out, and this "
             "needs each by itself: use smaller counts, or weight_type='importance'"
         )
@@ -315,7 +315,7 @@ class RowSample:
     def refuse_other_units(self, other: Any, own_outcomes: bool = False) -> None:
         same = self.p.n == other.p.n if own_outcomes else np.array_equal(self.p.y, other.p.y)
         if not same:
-            raise ValueError("y_prob_a and y_prob_b belong to different rows: compare models on the same ones")
+            raise RefusedError("y_prob_a and y_prob_b belong to different rows: compare models on the same ones")
 
     def each_copy(self) -> Predictions:
         if self.counted:
@@ -448,7 +448,7 @@ class UnitSample(RowSample):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_units < 2:
-            raise ValueError("units has one value only: at least two units are needed to see how they differ")
+            raise RefusedError("units has one value only: at least two units are needed to see how they differ")
 
     @property
     def grouped(self) -> bool:
@@ -484,16 +484,16 @@ class UnitSample(RowSample):
     def refuse_other_units(self, other: Any, own_outcomes: bool = False) -> None:
         super().refuse_other_units(other, own_outcomes)
         if other.unit is None or not np.array_equal(self.unit, other.unit):
-            raise ValueError("the two models have different units: compare them on the same ones")
+            raise RefusedError("the two models have different units: compare them on the same ones")
 
     def each_copy(self) -> Predictions:
-        raise ValueError("method='swap' exchanges single rows: with units or blocks use the bootstrap")
+        raise RefusedError("method='swap' exchanges single rows: with units or blocks use the bootstrap")
 
     def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
-        raise ValueError(_LABELS_APART)
+        raise RefusedError(_LABELS_APART)
 
     def consistency(self, truth: Array | None = None) -> Scheme:
-        raise ValueError(_LABELS_APART)
+        raise RefusedError(_LABELS_APART)
 
     @once
     def _copies(self) -> NDArray[np.int64]:
@@ -603,10 +603,10 @@ class ImageSample:
 
     def refuse_other_units(self, other: ImageSample, own_outcomes: bool = False) -> None:
         if self.n_units != other.n_units:
-            raise ValueError("the two sets of detections are of different images: compare models on the same ones")
+            raise RefusedError("the two sets of detections are of different images: compare models on the same ones")
 
     def each_copy(self) -> Predictions:
-        raise ValueError("method='swap' exchanges predictions of the same row, and detections are not paired")
+        raise RefusedError("method='swap' exchanges predictions of the same row, and detections are not paired")
 
     def bootstrap(self) -> Scheme:
         n = self.n_units
@@ -624,7 +624,7 @@ class ImageSample:
     def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
         """Which detections are correct, redrawn from their scores; ``links`` say what calibrated may mean."""
         if not set(links) <= {"threshold", "identity"}:
-            raise ValueError(
+            raise RefusedError(
                 "link is a function of your own, which does not say how a calibrated detection comes out: outcomes can "
                 "be redrawn for link='threshold' and link='identity' only (an interval needs method='bca' then)"
             )
@@ -651,7 +651,7 @@ class ImageSample:
     def _of_truth(self, chance: Array, p: Predictions) -> Scheme:
         """Which detections are correct, drawn from other chances than their scores, by the same random numbers."""
         if not self.takes_truths:
-            raise ValueError("detections with weights cannot be drawn from other probabilities than their scores")
+            raise RefusedError("detections with weights cannot be drawn from other probabilities than their scores")
 
         def make(u: Array) -> Replicate:
             return Replicate(p, y=(u < chance).astype(np.intp))
@@ -659,7 +659,7 @@ class ImageSample:
         return Scheme(lambda rng: rng.random(p.n), make, p, relabels=True)
 
     def consistency(self, truth: Array | None = None) -> Scheme:
-        raise ValueError("method='consistency' is for predictions; detections have method='monte-carlo'")
+        raise RefusedError("method='consistency' is for predictions; detections have method='monte-carlo'")
 
 
 @sample_of.register
@@ -686,7 +686,7 @@ def _chance(p: Predictions, truth: Array | None, rows: Indices | None) -> Array:
         return p.probability
     chance = truth if rows is None else truth[rows]
     if chance.shape != p.probability.shape or not are_probabilities(chance).all():
-        raise ValueError(
+        raise RefusedError(
             f"calibration_map gave shape {chance.shape} for predictions of shape {p.probability.shape}: it must "
             "return one probability in [0, 1] for each"
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.predictions import Predictions, predictions
 
@@ -59,17 +60,19 @@ def segmentation(y_true: Any, y_prob: Any, *, void: Any = None, class_axis: int 
     """
     label, probability = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
     if label.ndim < 2:
-        raise ValueError(f"y_true has {label.ndim} dimensions: images are (N, H, W); plain rows need no segmentation()")
+        raise RefusedError(
+            f"y_true has {label.ndim} dimensions: images are (N, H, W); plain rows need no segmentation()"
+        )
     if probability.ndim == label.ndim + 1:
         probability = np.moveaxis(probability, class_axis, -1)
     if probability.shape[: label.ndim] != label.shape:
-        raise ValueError(
+        raise RefusedError(
             f"y_prob has shape {as_array(y_prob, 'y_prob').shape} and y_true {label.shape}: pass (N, K, H, W) with "
             "(N, H, W) labels (class_axis=-1 for channels last), or P(class 1) in the shape of the labels"
         )
     counts = np.ones(label.shape, dtype=bool) if void is None else ~np.isin(label, as_array(void, "void"))
     if not counts.any():
-        raise ValueError(f"void={void!r} covers every pixel: nothing is left to measure")
+        raise RefusedError(f"void={void!r} covers every pixel: nothing is left to measure")
     k = 2 if probability.ndim == label.ndim else probability.shape[-1]
     if labels is None:
         _refuse_unknown(label, counts, k)
@@ -86,7 +89,7 @@ def _refuse_unknown(label: NDArray[Any], counts: NDArray[np.bool_], k: int) -> N
     strange = np.argwhere(counts & ((label < 0) | (label >= k)))
     if len(strange):
         at = tuple(int(i) for i in strange[0])
-        raise ValueError(
+        raise RefusedError(
             f"y_true[{', '.join(map(str, at))}] = {label[at]} is outside the {k} classes 0..{k - 1}: "
             f"pass void={label[at]} if such pixels do not count"
         )

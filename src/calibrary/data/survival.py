@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, as_array
 
 
@@ -65,7 +66,7 @@ def horizon(time: Any, event: Any, t: float, *, sample_weight: Any = None) -> Ho
     """
     times, happened, given = _checked(time, event, sample_weight)
     if not np.isfinite(t):
-        raise ValueError(f"t={t!r} must be a finite time, that of the predicted risks")
+        raise RefusedError(f"t={t!r} must be a finite time, that of the predicted risks")
     free = (times > t) | ((times == t) & ~happened)
     y = happened & (times <= t)
     known = y | free
@@ -73,7 +74,7 @@ def horizon(time: Any, event: Any, t: float, *, sample_weight: Any = None) -> Ho
     weight[known] /= _not_censored(times, happened, given, np.minimum(times, t)[known])
     if weight.sum() < given.sum() * (1.0 - 1e-9):
         last = float(times.max())
-        raise ValueError(
+        raise RefusedError(
             f"t={t:g} is beyond the follow-up: the last case was censored at {last:g}, so nobody is known to be free "
             f"of the event at t; choose a horizon of at most {last:g}"
         )
@@ -95,16 +96,18 @@ def _not_censored(times: Array, happened: NDArray[np.bool_], w: Array, at: Array
 def _checked(time: Any, event: Any, sample_weight: Any) -> tuple[Array, NDArray[np.bool_], Array]:
     times, flags = as_array(time, "time").astype(np.float64), as_array(event, "event")
     if times.ndim != 1 or flags.shape != times.shape or len(times) == 0:
-        raise ValueError(f"time has shape {times.shape} and event {flags.shape}: give one of each for every case")
+        raise RefusedError(f"time has shape {times.shape} and event {flags.shape}: give one of each for every case")
     bad = np.flatnonzero(~(np.isfinite(times) & (times >= 0.0)))
     if len(bad):
-        raise ValueError(f"time[{bad[0]}] = {times[bad[0]]:g}: times must be finite and not negative")
+        raise RefusedError(f"time[{bad[0]}] = {times[bad[0]]:g}: times must be finite and not negative")
     wrong = np.flatnonzero(~np.isin(flags, (0, 1)))
     if len(wrong):
-        raise ValueError(f"event[{wrong[0]}] = {flags[wrong[0]]!r} is neither 0 (censored) nor 1 (the event happened)")
+        raise RefusedError(
+            f"event[{wrong[0]}] = {flags[wrong[0]]!r} is neither 0 (censored) nor 1 (the event happened)"
+        )
     w = np.ones(len(times)) if sample_weight is None else as_array(sample_weight, "sample_weight").astype(np.float64)
     if w.shape != times.shape:
-        raise ValueError(f"sample_weight has shape {w.shape}, time has {len(times)} rows: give one weight per case")
+        raise RefusedError(f"sample_weight has shape {w.shape}, time has {len(times)} rows: give one weight per case")
     if not (w.min() >= 0.0 and w.max() < np.inf and w.any()):
-        raise ValueError("sample_weight must hold finite numbers that are not negative, at least one above 0")
+        raise RefusedError("sample_weight must hold finite numbers that are not negative, at least one above 0")
     return times, flags.astype(bool), w

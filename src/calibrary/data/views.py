@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of, undefined
+from calibrary.base.errors import RefusedError, one_of, undefined
 from calibrary.data.checks import Array, as_floats
 
 
@@ -61,9 +61,9 @@ class Views:
             if given.shape == (self.n_classes,) and len(self.views) != self.n_classes:
                 given = given[list(self.keys)]
             if given.shape != (len(self.views),):
-                raise ValueError(f"average has shape {given.shape}: give one weight for each of {len(self.views)}")
+                raise RefusedError(f"average has shape {given.shape}: give one weight for each of {len(self.views)}")
             if not ((given >= 0).all() and 0.0 < given.max(initial=0.0) < 1e300):
-                raise ValueError("average holds weights that are negative, infinite or all zero")
+                raise RefusedError("average holds weights that are negative, infinite or all zero")
             given = given / given.max()
         total: Array = given / (given.sum() or 1.0)  # no detection at all: no class counts
         return total

@@ -8,6 +8,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic, only_view
@@ -58,7 +59,7 @@ def multiple_binomial_test(
 
     view = only_view(views, "this test")
     if not view.binary:
-        raise ValueError("lens='full' has no single probability to test: use 'binary' or 'top-label'")
+        raise RefusedError("lens='full' has no single probability to test: use 'binary' or 'top-label'")
     view.counts("multiple_binomial_test")
     ties = view.ties
     n, k = ties.w.astype(np.int64), ties.wy.astype(np.int64)

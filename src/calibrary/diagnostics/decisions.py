@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 import scipy
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
@@ -131,12 +132,12 @@ def decision_curve(
     ([0.3571, 0.3333], [0.2857, 0.0])
     """
     if not 0.0 < confidence_level < 1.0:
-        raise ValueError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
+        raise RefusedError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
     view = only_view(views, "a decision curve")
     t = checked_thresholds(thresholds)
     prevalence = float(view.mean(view.y))
     if standardized and not prevalence:
-        raise ValueError("standardized=True divides by the prevalence, and no row has the event: leave it out")
+        raise RefusedError("standardized=True divides by the prevalence, and no row has the event: leave it out")
     true, false = _acted_on(view, t)
     rate = t / (1.0 - t)
     value, everybody = true - rate * false, prevalence - rate * (1.0 - prevalence)
@@ -215,7 +216,7 @@ def checked_thresholds(thresholds: Any) -> Array:
     bad = t[~((t > 0.0) & (t < 1.0))]
     if not len(t) or len(bad):
         what = f"thresholds holds {bad[0]:g}" if len(bad) else "thresholds is empty"
-        raise ValueError(f"{what}: pass numbers between 0 and 1, both excluded")
+        raise RefusedError(f"{what}: pass numbers between 0 and 1, both excluded")
     return t
 
 

@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.declare import Metric
 from calibrary.metrics.machinery.declare import public as public_function
@@ -50,7 +51,7 @@ def diagnostic(
 def only_view(views: Views, what: str) -> Any:
     """The one view of a lens that has one; a lens with several is refused."""
     if len(views.views) != 1:
-        raise ValueError(
+        raise RefusedError(
             f"the lens gives {len(views.views)} views and {what} is of one: pass one class as (y == k, p[:, k]), or "
             "one pair with lens=calibrary.lens.pairwise(a, b)"
         )

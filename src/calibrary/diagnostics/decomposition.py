@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of, undefined
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of, undefined
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
@@ -165,7 +165,7 @@ def _refuse_without_effect(method: str, **given: Any) -> None:
         if value is not None and method != _OF_METHOD[name]:
             shown = f"{value!r}" if isinstance(value, bool | int | str) else ""
             what = f"{name}={shown} has no effect with method={method!r}"
-            raise ValueError(f"{what}: it belongs to method={_OF_METHOD[name]!r}")
+            raise RefusedError(f"{what}: it belongs to method={_OF_METHOD[name]!r}")
 
 
 # -- the four splits --------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def _isotonic(view: Predictions, score: ProperScore) -> CorpDecomposition:
     from calibrary.maps.isotonic import pooled_frequencies
 
     if not view.binary:
-        raise ValueError("method='isotonic' orders rows by one confidence: use lens='class-wise' or 'top-label'")
+        raise RefusedError("method='isotonic' orders rows by one confidence: use lens='class-wise' or 'top-label'")
     ties = view.ties
     weight = ties.w / ties.w.sum()
     seen = _two_columns(ties.wy / ties.w)
@@ -212,7 +212,7 @@ def _unbiased(
     terms: MurphyDecomposition, view: Predictions, score: ProperScore, size: Array, rate: Array
 ) -> MurphyDecomposition:
     if score.name != "brier" or not view.binary:
-        raise ValueError("bias_correction=True is for the Brier score of two classes (or a binary lens)")
+        raise RefusedError("bias_correction=True is for the Brier score of two classes (or a binary lens)")
     total = float(size.sum())
     if (size <= 1).any():
         nan = undefined("bias_correction needs at least two rows of every forecast: round with decimals=")
@@ -232,7 +232,7 @@ def _bins(view: Predictions, score: ProperScore, binning: Any, **options: Any) -
     from calibrary.grouping import group
 
     if score.name != "brier" or not view.binary:
-        raise ValueError("method='bins' is for the Brier score through a binary lens; use 'unique' or 'isotonic'")
+        raise RefusedError("method='bins' is for the Brier score through a binary lens; use 'unique' or 'isotonic'")
     groups = group(view, binning, **options)
     base = float(view.mean(view.y))
     offset = view.c - groups.confidence[groups.index]
@@ -250,7 +250,7 @@ def _bins(view: Predictions, score: ProperScore, binning: Any, **options: Any) -
 
 def _true(view: Predictions, score: ProperScore, true_prob: Any) -> TrueDecomposition:
     if true_prob is None:
-        raise TypeError("method='true' needs true_prob=, the true probabilities (known in simulations only)")
+        raise RefusedCallError("method='true' needs true_prob=, the true probabilities (known in simulations only)")
     truth = soft(view, true_prob)
     q = _two_columns(truth) if view.binary else truth
     epistemic = float(view.mean(score.divergence(view.p, q)))

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import deprecated, warn
+from calibrary.base.errors import RefusedCallError, deprecated, warn
 from calibrary.data.checks import Array
 from calibrary.grouping.edges import whole
 from calibrary.metrics.detection.binned import DetectionCells, feature_names, grid_of
@@ -73,7 +73,7 @@ def d_ece_map(
         min_count = min_samples
     matches = read_matches(ground_truth, results, keywords)
     if keywords:
-        raise TypeError(f"d_ece_map has no option {next(iter(keywords))!r}")
+        raise RefusedCallError(f"d_ece_map has no option {next(iter(keywords))!r}")
     code, shape = grid_of(matches, features, n_bins if bins is None else bins, closed)
     inner = shape[1:]
     size = int(np.prod(inner))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of
 from calibrary.data import Matches, as_matches
 from calibrary.data.checks import Array
 from calibrary.metrics.machinery.declare import Result
@@ -64,7 +64,9 @@ def detection_thresholds(matches: Matches, *, objective: str = "lrp") -> Detecti
     one_of("objective", objective, ("lrp", "f1"))
     given = as_matches(matches)
     if given is None:
-        raise TypeError("detection_thresholds takes matched detections: make them with calibrary.match_detections")
+        raise RefusedCallError(
+            "detection_thresholds takes matched detections: make them with calibrary.match_detections"
+        )
     matches = given
     tau = 0.5 if matches.iou_threshold is None else matches.iou_threshold
     thresholds: dict[Hashable, float] = {}
@@ -116,7 +118,7 @@ def above_thresholds(matches: Matches, thresholds: DetectionThresholds | dict[Ha
     if isinstance(thresholds, dict):
         unknown = [c for c in matches.categories if c not in thresholds]
         if unknown:
-            raise ValueError(
+            raise RefusedError(
                 f"thresholds lack the class {unknown[0]!r}: give one for each of {list(matches.categories)}"
             )
         least = np.array([float(thresholds[c]) for c in matches.categories])[matches.category]

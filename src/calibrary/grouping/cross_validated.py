@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary.base.errors import one_of, whole
+from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, Intervals
@@ -73,14 +73,14 @@ class CrossValidated(Grouping):
         one_of("empty", empty, ("zero", "identity"))
         one_of("folds", folds, ("shuffle", "rank"))
         if not tolerance >= 0:
-            raise ValueError(f"tolerance={tolerance!r} must not be negative")
+            raise RefusedError(f"tolerance={tolerance!r} must not be negative")
         self.base, self.roof, self.empty, self.folds = base, roof, empty, folds
         self.max_bins, self.cv = whole("max_bins", max_bins), whole("cv", cv, least=2)
         self.tolerance, self.rng = tolerance, rng
 
     def fit_view(self, view: Predictions) -> Self:
         if view.n < self.cv:
-            raise ValueError(f"cv={self.cv} folds need at least as many rows, and there are {view.n}: lower cv")
+            raise RefusedError(f"cv={self.cv} folds need at least as many rows, and there are {view.n}: lower cv")
         everything, folds = view.sorted, self._folds(view)
         edges = [self._edges(everything.c, held.c) for held in folds]
         below = np.split(_sums_below(everything, np.concatenate(edges)), self.cv, axis=1)

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.errors import whole as whole
 from calibrary.data.checks import Array, Indices, as_array, as_floats
 from calibrary.data.predictions import Predictions, predictions
@@ -113,7 +113,7 @@ class EqualWidth(Intervals):
         self.closed = closed
         low, high = float(range[0]), float(range[1])
         if not 0.0 <= low < high <= 1.0:
-            raise ValueError(f"range={range!r} must be (low, high) with 0 <= low < high <= 1")
+            raise RefusedError(f"range={range!r} must be (low, high) with 0 <= low < high <= 1")
         self.range = (low, high)
         self._exact: bool | None = None
         if self.range == (0.0, 1.0):  # known without data
@@ -185,11 +185,11 @@ class Edges(Intervals):
         self.closed = closed
         e = as_floats(edges, "edges")
         if e.ndim != 1 or len(e) < 2:
-            raise ValueError(f"edges has shape {e.shape}: pass at least two increasing numbers")
+            raise RefusedError(f"edges has shape {e.shape}: pass at least two increasing numbers")
         bad = np.flatnonzero(~(np.diff(e) > 0))
         if len(bad):
             i = int(bad[0])
-            raise ValueError(f"edges[{i}] = {e[i]:g} and edges[{i + 1}] = {e[i + 1]:g} do not increase: sort them")
+            raise RefusedError(f"edges[{i}] = {e[i]:g} and edges[{i + 1}] = {e[i + 1]:g} do not increase: sort them")
         self.edges = e
 
     def _cuts(self, view: Predictions) -> Array:
@@ -253,7 +253,7 @@ class PointsPerBin(Intervals):
 
     def __init__(self, points_per_bin: float = 100) -> None:
         if not points_per_bin > 0:
-            raise ValueError(f"points_per_bin={points_per_bin!r} must be above 0")
+            raise RefusedError(f"points_per_bin={points_per_bin!r} must be above 0")
         self.points_per_bin = points_per_bin
 
     def _cuts(self, view: Predictions) -> Array:
@@ -309,7 +309,7 @@ class RandomIntervals(Intervals):
 
     def __init__(self, width: float, shift: float = 0.0) -> None:
         if not 0.0 < width <= 1.0:
-            raise ValueError(f"width={width!r} must be above 0 and at most 1")
+            raise RefusedError(f"width={width!r} must be above 0 and at most 1")
         self.width = float(width)
         self.shift = float(shift)
 
@@ -323,7 +323,7 @@ def _refuse_outside(c: Array, low: float, high: float, what: str) -> None:
     outside = np.flatnonzero((c < low) | (c > high))
     if len(outside):
         i = int(outside[0])
-        raise ValueError(f"confidence {c[i]:.10g} (row {i}) is outside {what}, [{low:g}, {high:g}]: widen it")
+        raise RefusedError(f"confidence {c[i]:.10g} (row {i}) is outside {what}, [{low:g}, {high:g}]: widen it")
 
 
 def _reached(view: Predictions, targets: NDArray[np.floating[Any]]) -> Array:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import Grouping
@@ -26,10 +27,10 @@ class UserGroups(Grouping):
     def __init__(self, groups: Any) -> None:
         self.given = as_array(groups, "groups")
         if self.given.ndim != 1:
-            raise ValueError(f"groups has {self.given.ndim} dimensions: give one group per row")
+            raise RefusedError(f"groups has {self.given.ndim} dimensions: give one group per row")
         missing = np.flatnonzero(_missing(self.given))
         if len(missing):
-            raise ValueError(f"groups[{missing[0]}] is missing: the groups must cover every row")
+            raise RefusedError(f"groups[{missing[0]}] is missing: the groups must cover every row")
 
     def fit_view(self, view: Predictions) -> Self:
         names, index = np.unique(view.align(self.given, "groups"), return_inverse=True)
@@ -40,7 +41,9 @@ class UserGroups(Grouping):
 
     def assign(self, c: Any) -> Indices:
         if len(c) != len(self.index_):
-            raise ValueError(f"groups are known for {len(self.index_)} rows, not for {len(c)}: give one group per row")
+            raise RefusedError(
+                f"groups are known for {len(self.index_)} rows, not for {len(c)}: give one group per row"
+            )
         return self.index_
 
     def _split(self, view: Predictions) -> Groups:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.once import once
 from calibrary.data.checks import CHUNK, Array, Indices, slices
 from calibrary.data.predictions import Predictions
@@ -26,7 +26,7 @@ def norm_order(norm: float | str) -> float:
         one_of("norm", norm, NORM_WORDS)
         return NORM_WORDS[norm]
     if not norm >= 1:
-        raise ValueError(f"norm={norm!r} is not a norm: pass 1, 2, any number >= 1, or numpy.inf")
+        raise RefusedError(f"norm={norm!r} is not a norm: pass 1, 2, any number >= 1, or numpy.inf")
     return float(norm)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import one_of, suggest
+from calibrary.base.errors import RefusedError, one_of, suggest
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import (
     Edges,
@@ -62,7 +62,7 @@ def as_grouping(
         return MeanSplit()
     if binning == "pava-bc":
         return BlockPAVA()
-    raise ValueError(f"binning={binning!r} is not known: {suggest(binning, BINNINGS)}, or pass a grouping object")
+    raise RefusedError(f"binning={binning!r} is not known: {suggest(binning, BINNINGS)}, or pass a grouping object")
 
 
 def group(view: Predictions, binning: str | Grouping = "width", **options: Any) -> Groups:

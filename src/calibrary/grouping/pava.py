@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import Intervals
@@ -42,9 +42,9 @@ class BlockPAVA(Intervals):
     def __init__(self, n_min: int = 10, n_max: float = 1000, last_bin: str = "atom") -> None:
         one_of("last_bin", last_bin, ("atom", "released", "strict"))
         if not (n_min >= 0 and n_min == math.floor(n_min)):
-            raise ValueError(f"n_min={n_min!r} must be a whole number, 0 or more")
+            raise RefusedError(f"n_min={n_min!r} must be a whole number, 0 or more")
         if not n_max >= 1:
-            raise ValueError(f"n_max={n_max!r} must be at least 1")
+            raise RefusedError(f"n_max={n_max!r} must be at least 1")
         self.n_min = int(n_min)
         self.n_max = n_max
         self.last_bin = last_bin

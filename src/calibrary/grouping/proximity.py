@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, Indices, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, whole
@@ -42,7 +42,7 @@ def log_proximity(features: Any, *, n_neighbors: int = 10, reference: Any = None
         return -_sum_of_smallest(x, x, k + 1) / k if k else np.zeros(len(x))
     others = _matrix(reference, "reference")
     if others.shape[1] != x.shape[1]:
-        raise ValueError(f"reference has {others.shape[1]} columns and features {x.shape[1]}: they must be the same")
+        raise RefusedError(f"reference has {others.shape[1]} columns and features {x.shape[1]}: they must be the same")
     k = min(k, len(others))
     return -_sum_of_smallest(x, others, k) / k
 
@@ -70,7 +70,7 @@ class ProximityCells(Grouping):
         bad = np.flatnonzero(~np.isfinite(self.proximity))
         if self.proximity.ndim != 1 or len(bad):
             what = f"has shape {self.proximity.shape}" if self.proximity.ndim != 1 else f"[{bad[0]}] is not finite"
-            raise ValueError(f"proximity {what}: give one finite number per row")
+            raise RefusedError(f"proximity {what}: give one finite number per row")
 
     def fit_view(self, view: Predictions) -> Self:
         near = view.align(self.proximity, "proximity")
@@ -81,7 +81,7 @@ class ProximityCells(Grouping):
 
     def assign(self, c: Any) -> Indices:
         if len(c) != len(self.index_):
-            raise ValueError(f"proximity is known for {len(self.index_)} rows, not for {len(c)}")
+            raise RefusedError(f"proximity is known for {len(self.index_)} rows, not for {len(c)}")
         return self.index_
 
     def groups(self, view: Predictions) -> Groups:
@@ -119,10 +119,10 @@ def _matrix(values: Any, name: str) -> Array:
     x = as_floats(values, name)
     x = x[:, None] if x.ndim == 1 else x
     if x.ndim != 2 or not x.size:
-        raise ValueError(f"{name} has shape {x.shape}: pass one row per case and one column per feature")
+        raise RefusedError(f"{name} has shape {x.shape}: pass one row per case and one column per feature")
     bad = np.flatnonzero(~np.isfinite(x).all(axis=1))
     if len(bad):
-        raise ValueError(f"{name}[{bad[0]}] holds a value that is not finite: fill or drop it")
+        raise RefusedError(f"{name}[{bad[0]}] holds a value that is not finite: fill or drop it")
     return x
 
 

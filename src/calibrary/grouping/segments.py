@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import whole
+from calibrary.base.errors import RefusedError, whole
 from calibrary.base.numbers import told_apart
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.predictions import Predictions
@@ -44,10 +44,10 @@ def columns_of(by: Any, view: Predictions, n_cuts: int = 3) -> list[Column]:
     """The columns of a mapping, a table or an array, with numbers cut at quantiles."""
     n_cuts = whole("n_cuts", n_cuts, least=2)
     if by is None:
-        raise ValueError("by is missing: pass the columns that split the rows, such as by={'site': site, 'age': age}")
+        raise RefusedError("by is missing: pass the columns that split the rows, such as by={'site': site, 'age': age}")
     made = [_column(name, view.align(values, f"by[{name!r}]"), view, n_cuts) for name, values in _named(by)]
     if not made:
-        raise ValueError("by holds no column: pass a mapping or a table of columns, one value per row each")
+        raise RefusedError("by holds no column: pass a mapping or a table of columns, one value per row each")
     return made
 
 
@@ -104,7 +104,7 @@ def _named(by: Any) -> list[tuple[str, Any]]:
 
 def _column(name: str, values: NDArray[Any], view: Predictions, n_cuts: int) -> Column:
     if values.ndim != 1:
-        raise ValueError(f"by[{name!r}] has {values.ndim} dimensions: pass one value per row")
+        raise RefusedError(f"by[{name!r}] has {values.ndim} dimensions: pass one value per row")
     _refuse_missing(name, values, view)
     if values.dtype.kind == "O":
         values = np.array([str(v) for v in values])
@@ -139,7 +139,7 @@ def _refuse_missing(name: str, values: NDArray[Any], view: Predictions) -> None:
     if missing.any():
         i = int(np.flatnonzero(missing)[0])
         row = i if view.rows is None else int(view.rows[i])
-        raise ValueError(
+        raise RefusedError(
             f"by[{name!r}] has no value in row {row}, so that its segments do not cover every row: fill missing values "
             "with a name of their own, such as 'missing', or leave those rows out"
         )

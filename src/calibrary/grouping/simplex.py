@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import Grouping, whole
@@ -40,7 +41,7 @@ class SimplexCells(Grouping):
 
     def assign(self, c: Any) -> Indices:
         if len(c) != len(self.index_):
-            raise ValueError(f"cells are known for {len(self.index_)} rows, not for {len(c)}")
+            raise RefusedError(f"cells are known for {len(self.index_)} rows, not for {len(c)}")
         return self.index_
 
     def _split(self, view: Predictions) -> Groups:

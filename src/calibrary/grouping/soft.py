@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, slices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import whole
@@ -45,7 +46,7 @@ class SoftBins:
     def __post_init__(self) -> None:
         whole("n_bins", self.n_bins)
         if not self.tau > 0:
-            raise ValueError(f"tau={self.tau!r} must be above 0: it is the width over which bins overlap")
+            raise RefusedError(f"tau={self.tau!r} must be above 0: it is the width over which bins overlap")
 
     @classmethod
     def ordered(cls, n_bins: int, tau: float, floor: float = 0.0) -> SoftBins:

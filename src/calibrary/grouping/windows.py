@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
@@ -177,7 +178,7 @@ def sliding_windows(view: Predictions, size: int | None = None) -> Windows | Cop
     n = int(ties.w.sum()) if copies else view.n
     size = max(1, n // 10) if size is None else size
     if not 1 <= size <= n:
-        raise ValueError(f"window={size} must be between 1 and the number of rows, {n}")
+        raise RefusedError(f"window={size} must be between 1 and the number of rows, {n}")
     if copies:
         # beyond 2^53 one copy more is no other number: count them in larger units
         unit = 2.0 ** max(0, n.bit_length() - 50)

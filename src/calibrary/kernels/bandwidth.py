@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import one_of, suggest, warn
+from calibrary.base.errors import RefusedError, one_of, suggest, warn
 from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.kernels.density import Kernel
@@ -32,14 +32,14 @@ def positive_width(bandwidth: Any, rules: Sequence[str], name: str = "bandwidth"
     if isinstance(bandwidth, str):
         if bandwidth not in rules:
             allowed = suggest(bandwidth, rules) if rules else "pass a positive number"
-            raise ValueError(f"{name}={bandwidth!r} is not a rule for this metric: {allowed}")
+            raise RefusedError(f"{name}={bandwidth!r} is not a rule for this metric: {allowed}")
         return None
     try:
         h = float(bandwidth)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}={bandwidth!r} is not a width: pass a positive number") from error
+        raise RefusedError(f"{name}={bandwidth!r} is not a width: pass a positive number") from error
     if not (h >= _SMALLEST and math.isfinite(h)):
-        raise ValueError(f"{name}={bandwidth!r} must be a positive number")
+        raise RefusedError(f"{name}={bandwidth!r} must be a positive number")
     return h
 
 
@@ -48,7 +48,7 @@ def copies(view: Predictions, weight_type: str, purpose: str) -> None:
     one_of("weight_type", weight_type, WEIGHT_TYPES)
     if weight_type == "frequency" and view.w is not None and view.w.min() < 1.0:
         row = int(view.w.argmin())
-        raise ValueError(
+        raise RefusedError(
             f"sample_weight holds {view.w[row]:g}: {purpose} leaves out one copy of a row, so frequency weights must "
             "be at least 1; pass weight_type='importance'"
         )
@@ -274,7 +274,7 @@ def cv_bandwidth(
     copies(view, weight_type, "cross-validation")
     widths = np.sort(CV_GRID if grid is None else np.asarray(grid, dtype=np.float64))
     if not (len(widths) and widths[0] > 0.0):
-        raise ValueError(f"grid={grid!r} must hold positive widths")
+        raise RefusedError(f"grid={grid!r} must hold positive widths")
     if folds is None:
         errors = [_leave_one_out_error(view, kernel, float(h), weight_type) for h in widths]
     else:
@@ -303,7 +303,7 @@ def _leave_one_out_error(view: Predictions, kernel: Kernel, h: float, weight_typ
 
 def _fold_errors(view: Predictions, kernel: Kernel, widths: Array, folds: int, rng: Any) -> list[float]:
     if not 2 <= folds <= view.n:
-        raise ValueError(f"cv={folds!r} must be between 2 and the number of rows, {view.n}")
+        raise RefusedError(f"cv={folds!r} must be between 2 and the number of rows, {view.n}")
     fold = shuffled(view.n, rng, "folds") % folds
     s = view.sorted
     w = _weights(s)

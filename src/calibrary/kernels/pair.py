@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 
 
@@ -37,12 +37,12 @@ def pair_values(kernel: PairShape, d: Array, h: float) -> Array:
         return PAIR_KERNELS[kernel](d, h)
     values = np.asarray(kernel(d, h), dtype=np.float64)
     if values.shape != d.shape:
-        raise ValueError(
+        raise RefusedError(
             f"kernel gave shape {values.shape} for distances of shape {d.shape}: return one number for each"
         )
     if not np.isfinite(values).all():
         where = float(d[~np.isfinite(values)][0])
-        raise ValueError(f"kernel is not finite at distance {where:g} with width {h:g}: return finite numbers")
+        raise RefusedError(f"kernel is not finite at distance {where:g} with width {h:g}: return finite numbers")
     return values
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import warn, whole
+from calibrary.base.errors import RefusedError, warn, whole
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.base.once import once
@@ -175,7 +175,7 @@ def sampled_answers(
     (0.3333, 0.6667, 3)
     """
     if stopped_early:
-        raise ValueError(
+        raise RefusedError(
             "stopped_early=True is not served: where the number of samples depended on the answers, the share of "
             "agreeing samples is biased; sample every question a number of times that was fixed before"
         )
@@ -189,7 +189,7 @@ def sampled_answers(
 def _units(units: Any, n: int) -> Counts:
     array = np.asarray(units)
     if array.shape != (n,):
-        raise ValueError(f"units has shape {array.shape} and there are {n:,} questions: pass one unit per question")
+        raise RefusedError(f"units has shape {array.shape} and there are {n:,} questions: pass one unit per question")
     names, member = np.unique(array, return_inverse=True)
     if len(names) < _FEW_UNITS:
         warn(f"there are {len(names)} units only: below {_FEW_UNITS} tests and intervals are rough")

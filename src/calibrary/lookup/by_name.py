@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from calibrary.base.errors import UnknownMetricError, deprecated, suggest, warn
+from calibrary.base.errors import RefusedCallError, UnknownMetricError, deprecated, suggest, warn
 from calibrary.base.markup import html_table
 from calibrary.base.text import squeezed
 from calibrary.lookup.curve_names import curve_named
@@ -179,7 +179,7 @@ def of_metric(verb: Callable[..., Any]) -> Callable[..., Any]:
             deprecated(f"id= of {verb.__name__}", "metric=")
             options["metric"] = options.pop("id")
         if "metric" not in options:
-            raise TypeError(f"{verb.__name__} needs a metric: {verb.__name__}('ece', y_true, y_prob)")
+            raise RefusedCallError(f"{verb.__name__} needs a metric: {verb.__name__}('ece', y_true, y_prob)")
         return verb(options.pop("metric"), **options)
 
     first, *others = inspect.signature(verb).parameters.values()

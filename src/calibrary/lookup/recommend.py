@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from calibrary.base.errors import one_of, whole
+from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import number, percent
 from calibrary.lookup.by_name import catalogue
@@ -191,7 +191,7 @@ def recommend(
     if n_classes is not None:
         whole("n_classes", n_classes, least=2)
     if not (isinstance(rare, int | float) and 0.0 <= rare <= 1.0):
-        raise ValueError(f"rare={rare!r} is no share: give a number from 0 to 1")
+        raise RefusedError(f"rare={rare!r} is no share: give a number from 0 to 1")
     need = Need(
         task, goal, n, rare, test or goal == "test", direction or goal == "explain", ties, safety, assurance,
         label_noise, n_classes, features, top_label_only,

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import suggest
+from calibrary.base.errors import RefusedCallError, RefusedError, suggest
 from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
@@ -41,11 +41,14 @@ _MAPS = {
     "isotonic": "isotonic.Isotonic",
     "bins": "binned.Binned",
     "nadaraya_watson": "nadaraya_watson.NadarayaWatson",
+    "cumulative_spline": "cumulative_spline.CumulativeSpline",
+    "order_preserving": "order_preserving.OrderPreserving",
 }
 #: The classes themselves by name, also imported when first asked for.
 _CLASSES = {where.partition(".")[2]: name for name, where in _MAPS.items()}
 _SYNONYMS = {
     "logistic": "platt", "spline": "rcs", "binned": "bins", "epanechnikov": "local_linear", "bcts": "bias_temperature",
+    "intra_order_preserving": "order_preserving",
 }  # fmt: skip
 
 
@@ -55,7 +58,7 @@ def map_class(name: str) -> Any:
     key = name.lower().replace("-", "_").replace(" ", "_")
     key = _SYNONYMS.get(key, key)
     if key not in _MAPS:
-        raise ValueError(f"map={name!r} is not known: {suggest(name, [*_MAPS, *_SYNONYMS])}")
+        raise RefusedError(f"map={name!r} is not known: {suggest(name, [*_MAPS, *_SYNONYMS])}")
     module, _, attribute = _MAPS[key].partition(".")
     return getattr(import_module(f"calibrary.maps.{module}"), attribute)
 
@@ -83,16 +86,16 @@ def as_map(map: Any, **options: Any) -> Any:
         known = _options_of(cls)
         for name in given:
             if name not in known:
-                raise TypeError(f"map={map!r} has no option {name!r}: {suggest(name, known)}")
+                raise RefusedCallError(f"map={map!r} has no option {name!r}: {suggest(name, known)}")
         return cls(**given)
     fits = hasattr(map, "fit") and hasattr(map, "predict")
     if not fits and not callable(map):
-        raise TypeError(
+        raise RefusedCallError(
             f"map={map!r}: pass a map's name, a function of the confidences, or an object with "
             "fit(y, c, sample_weight) and predict(c)"
         )
     if given:
-        raise TypeError(f"map is an object, so {next(iter(given))!r} must be set on it, not passed beside it")
+        raise RefusedCallError(f"map is an object, so {next(iter(given))!r} must be set on it, not passed beside it")
     return map if fits else Given(map)
 
 

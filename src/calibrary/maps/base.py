@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, are_probabilities, as_floats
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
@@ -35,12 +36,12 @@ class CalibrationMap:
     def predict(self, c: Any) -> Array:
         """The map at these confidences, in their shape."""
         if not self.fitted_:
-            raise ValueError(f"this {type(self).__name__} is not fitted: call fit(y, c) first")
+            raise RefusedError(f"this {type(self).__name__} is not fitted: call fit(y, c) first")
         given = as_floats(c, "c")
         flat = np.atleast_1d(given)
         if flat.size and not (flat.min() >= 0.0 and flat.max() <= 1.0):
             where = int(np.flatnonzero(~are_probabilities(flat).ravel())[0])
-            raise ValueError(f"c[{where}] = {flat.ravel()[where]:g} is not a probability: pass numbers from 0 to 1")
+            raise RefusedError(f"c[{where}] = {flat.ravel()[where]:g} is not a probability: pass numbers from 0 to 1")
         if not self.takes_vectors:
             flat = flat.ravel()
         result: Array = self._evaluate(flat).reshape(given.shape)

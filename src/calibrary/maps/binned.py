@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary.base.errors import one_of, whole
+from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import ROOFS, CrossValidated, bins_of_map, roof_of
@@ -63,7 +63,9 @@ class Binned(CalibrationMap):
         n = self.n_bins
         if isinstance(n, str):
             if view.counted:
-                raise ValueError("n_bins='cv' puts rows in folds, and these stand for many each: give a number of bins")
+                raise RefusedError(
+                    "n_bins='cv' puts rows in folds, and these stand for many each: give a number of bins"
+                )
             n = CrossValidated(self.base, roof=self.roof, empty=self.empty, **self.choice).fit_view(view).n_bins_
         self.chosen_ = n
         self.bins_ = bins_of_map(self.base, n).fit_view(view)

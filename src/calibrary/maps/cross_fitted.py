@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import whole
+from calibrary.base.errors import RefusedError, whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.maps import as_map, fit_map
@@ -34,12 +34,14 @@ def dealt(view: Predictions, folds: Any, rng: Any) -> Indices:
     if np.ndim(folds) == 0:
         n_folds = whole("folds", folds, least=2)
         if view.n < n_folds:
-            raise ValueError(f"folds={n_folds} need as many rows, and there are {view.n}: use fewer folds or more rows")
+            raise RefusedError(
+                f"folds={n_folds} need as many rows, and there are {view.n}: use fewer folds or more rows"
+            )
         return np.asarray(view.align(dealt_once(view, folds, rng), "folds"))
     given = view.align(folds, "folds")
     names, fold = np.unique(given, return_inverse=True)
     if given.ndim != 1 or len(names) < 2:
-        raise ValueError("folds must name at least two folds, one for each row: pass an array such as arange(N) % 5")
+        raise RefusedError("folds must name at least two folds, one for each row: pass an array such as arange(N) % 5")
     return fold.ravel()
 
 
@@ -70,7 +72,7 @@ def rows_of(view: Predictions, rows: Indices, where: str) -> Predictions:
     y = view.y[rows]
     if not len(rows) or (y == y[0]).all():
         what = f"every label is {view.classes[y[0]]!r}" if len(rows) else "there is no row"
-        raise ValueError(f"{where} {what}, so that no map can be fitted there: use fewer folds or more rows")
+        raise RefusedError(f"{where} {what}, so that no map can be fitted there: use fewer folds or more rows")
     return view.subset(rows, y, view.probability[rows], classes=view._classes)
 
 
@@ -94,7 +96,7 @@ def _checked(mapped: Any, map: Any) -> Array:
     """Probabilities, as a map should give; a local curve may be undefined beyond the rows it was fitted to."""
     q = np.asarray(mapped, dtype=np.float64)
     if not np.isfinite(q).all():
-        raise ValueError(
+        raise RefusedError(
             f"map={map!r} has no value at some of the rows held out, beyond those it was fitted to: "
             "use a map defined everywhere, such as 'isotonic', 'beta' or 'platt'"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap
@@ -24,5 +25,7 @@ class Given(CalibrationMap):
     def _evaluate(self, c: Array) -> Array:
         value = as_floats(self.function(c), "map")
         if value.shape != c.shape:
-            raise ValueError(f"map gave shape {value.shape} for confidences of shape {c.shape}: it must keep the shape")
+            raise RefusedError(
+                f"map gave shape {value.shape} for confidences of shape {c.shape}: it must keep the shape"
+            )
         return value

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, softmax
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
@@ -208,7 +208,7 @@ class Temperature(CalibrationMap):
         if c.ndim == 2:
             return softmax(self.inverse_ * np.log(np.clip(c, EPS, 1.0 - EPS)))
         if self.n_classes_ != 2:
-            raise ValueError(f"this Temperature was fitted to {self.n_classes_} classes: pass one column for each")
+            raise RefusedError(f"this Temperature was fitted to {self.n_classes_} classes: pass one column for each")
         result: Array = scipy.special.expit(self.inverse_ * logit(c))
         return result
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap
@@ -26,7 +27,7 @@ class LocalLinear(CalibrationMap):
 
     def _learn(self, view: Predictions) -> None:
         if not self.bandwidth > 0.0:
-            raise ValueError(f"bandwidth={self.bandwidth!r} must be positive")
+            raise RefusedError(f"bandwidth={self.bandwidth!r} must be positive")
         groups = view.ties
         self.x_, self.y_, self.w_ = groups.c, groups.wy / groups.w, groups.w
 

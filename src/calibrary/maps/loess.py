@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit
@@ -58,7 +58,7 @@ class Loess(CalibrationMap):
         n = view.n if self.upto_ is None else int(self.upto_[-1])
         self.q_ = min(n, int(np.floor(n * self.span + 1e-5)))
         if self.q_ < self.degree + 2:
-            raise ValueError(
+            raise RefusedError(
                 f"span={self.span:g} of {n} rows is {self.q_} and degree {self.degree} needs {self.degree + 2}: "
                 "use more rows, a larger span or a lower degree"
             )
@@ -72,9 +72,9 @@ class Loess(CalibrationMap):
         if self.transform is not None:
             one_of("transform", self.transform, ("logit", "identity"))
         if self.degree not in (0, 1, 2):
-            raise ValueError(f"degree={self.degree!r} must be 0, 1 or 2")
+            raise RefusedError(f"degree={self.degree!r} must be 0, 1 or 2")
         if not self.span > 0 or not self.cell > 0:
-            raise ValueError(f"span={self.span!r} and cell={self.cell!r} must be positive")
+            raise RefusedError(f"span={self.span!r} and cell={self.cell!r} must be positive")
 
     def _axis(self, c: Array) -> Array:
         return logit(c) if self.transform == "logit" else c

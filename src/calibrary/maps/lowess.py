@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap
@@ -32,11 +33,11 @@ class Lowess(CalibrationMap):
 
     def _learn(self, view: Predictions) -> None:
         if not 0.0 < self.span <= 1.0:
-            raise ValueError(f"span={self.span!r} must be above 0 and at most 1")
+            raise RefusedError(f"span={self.span!r} must be above 0 and at most 1")
         if not self.delta >= 0.0:
-            raise ValueError(f"delta={self.delta!r} must not be negative")
+            raise RefusedError(f"delta={self.delta!r} must not be negative")
         if view.counted:
-            raise ValueError("map='lowess' counts rows, and these stand for many predictions each: use map='loess'")
+            raise RefusedError("map='lowess' counts rows, and these stand for many predictions each: use map='loess'")
         rows = view.sorted
         self.support_ = (float(rows.c[0]), float(rows.c[-1]))
         self.x_, self.value_ = lowess(rows.c, rows.y, rows.w, self.span, self.delta * (rows.c[-1] - rows.c[0]))

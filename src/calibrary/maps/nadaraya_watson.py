@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions, Sorted, predictions
 from calibrary.kernels import (
@@ -156,7 +156,7 @@ def smooth_calibration_curve(
     if not leave_one_out:
         return curve.predict(view.c if at is None else as_array(at, "at"))
     if at is not None or kernel == _REFLECTED:
-        raise ValueError("leave_one_out=True is defined at the predictions only, for kernels without reflection")
+        raise RefusedError("leave_one_out=True is defined at the predictions only, for kernels without reflection")
     copies(view, weight_type, "leave-one-out")
     order = view.order
     w = None if view.w is None else view.w[order]

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 import scipy
 
-from calibrary.base.errors import one_of, warn
+from calibrary.base.errors import RefusedError, one_of, warn
 from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
@@ -147,9 +147,9 @@ class _Piecewise(CalibrationMap):
     def _check(self) -> None:
         for name, value in (("segments", self.segments), ("max_segments", self.max_segments)):
             if value is not None and value < 1:
-                raise ValueError(f"{name}={value!r} must be at least 1")
+                raise RefusedError(f"{name}={value!r} must be at least 1")
         if self.cv < 2:
-            raise ValueError(f"cv={self.cv!r} must be at least 2 folds")
+            raise RefusedError(f"cv={self.cv!r} must be at least 2 folds")
 
     def _most_segments(self, n: int) -> int:
         # one segment cannot show under-confidence, so two are tried as soon as there are a few rows

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary.base.errors import one_of, undefined
+from calibrary.base.errors import RefusedError, one_of, undefined
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.maps.local_linear import LIMIT, LocalLinear, smooth_line
@@ -59,9 +59,9 @@ class ReliabilityMap:
     ) -> None:
         one_of("calibration", calibration, ("map", "identity"))
         if not bandwidth > 0.0 or (map_bandwidth is not None and not map_bandwidth > 0.0):
-            raise ValueError(f"bandwidth={bandwidth!r} and map_bandwidth={map_bandwidth!r} must be positive")
+            raise RefusedError(f"bandwidth={bandwidth!r} and map_bandwidth={map_bandwidth!r} must be positive")
         if cluster_size < 2:
-            raise ValueError(f"cluster_size={cluster_size!r} must be at least 2")
+            raise RefusedError(f"cluster_size={cluster_size!r} must be at least 2")
         self.bandwidth = bandwidth
         self.map_bandwidth = 10.0 * bandwidth if map_bandwidth is None else map_bandwidth
         self.cluster_size = cluster_size
@@ -131,7 +131,7 @@ def _cells(x: Array, smallest: int) -> Indices:
     """Balanced k-d cells of ``smallest`` to twice as many rows: halved along the widest standardised coordinate."""
     if not np.isfinite(x).all():
         row = int(np.flatnonzero(~np.isfinite(x).all(axis=1))[0])
-        raise ValueError(f"features[{row}] holds a value that is not finite: fill or drop missing features")
+        raise RefusedError(f"features[{row}] holds a value that is not finite: fill or drop missing features")
     spread = x.std(axis=0)
     x = x / np.where(spread > 0.0, spread, 1.0)
     member = np.empty(len(x), dtype=np.intp)

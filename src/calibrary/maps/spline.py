@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, softmax
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, CalibrationMap, logit
@@ -57,7 +58,7 @@ def spline_knots(
     ``copies`` says how often each value is there.
     """
     if n_knots not in _QUANTILES:
-        raise ValueError(f"n_knots={n_knots!r} is not known: choose from {', '.join(map(str, _QUANTILES))}")
+        raise RefusedError(f"n_knots={n_knots!r} is not known: choose from {', '.join(map(str, _QUANTILES))}")
     upto = None if copies is None else np.cumsum(copies)
     n = len(ordered) if upto is None else int(upto[-1])
     if n < 5:
@@ -128,7 +129,7 @@ class MultinomialSpline(CalibrationMap):
     def _learn(self, view: Predictions) -> None:
         self.n_classes_ = view.k
         if not 0 <= self.reference < view.k:
-            raise ValueError(f"reference={self.reference!r} is not a class: choose from 0..{view.k - 1}")
+            raise RefusedError(f"reference={self.reference!r} is not a class: choose from 0..{view.k - 1}")
         self.two_ = None
         if view.binary:
             self.two_ = RestrictedCubicSpline(self.n_knots).fit(view)
@@ -153,7 +154,7 @@ class MultinomialSpline(CalibrationMap):
             return self.two_.predict(c)
         p = np.column_stack([1.0 - c, c]) if c.ndim == 1 else c
         if p.shape[1] != self.n_classes_:
-            raise ValueError(f"c has {p.shape[1]} columns and the map was fitted to {self.n_classes_} classes")
+            raise RefusedError(f"c has {p.shape[1]} columns and the map was fitted to {self.n_classes_} classes")
         if self.two_ is not None:
             one = scipy.special.expit(self.two_._log_odds(log_ratios(p, 0)[:, 0]))
             return np.column_stack([1.0 - one, one])

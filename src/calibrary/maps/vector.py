@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, softmax
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
@@ -55,7 +56,7 @@ class BiasTemperature(CalibrationMap):
     def _evaluate(self, c: Array) -> Array:
         p = np.column_stack([1.0 - c, c]) if c.ndim == 1 else c
         if p.shape[1] != self.n_classes_:
-            raise ValueError(f"c has {p.shape[1]} columns and the map was fitted to {self.n_classes_} classes")
+            raise RefusedError(f"c has {p.shape[1]} columns and the map was fitted to {self.n_classes_} classes")
         q = softmax(self.inverse_ * _logs(p) + self.bias_)
         return q[:, 1] if c.ndim == 1 else q
 
@@ -130,7 +131,7 @@ class ClassWise(CalibrationMap):
     def _evaluate(self, c: Array) -> Array:
         if c.ndim != 2 or c.shape[1] != self.n_classes_:
             got = "one" if c.ndim == 1 else str(c.shape[1])
-            raise ValueError(f"c has {got} columns and the map was fitted to {self.n_classes_} classes")
+            raise RefusedError(f"c has {got} columns and the map was fitted to {self.n_classes_} classes")
         q = np.column_stack([curve.predict(column) for curve, column in zip(self.maps_, c.T, strict=True)])
         total = q.sum(axis=1, keepdims=True)
         # where every curve says 0 nothing is known
@@ -155,7 +156,7 @@ def refuse_absent_classes(view: Predictions, what: str) -> None:
     absent = np.flatnonzero(view.class_share == 0.0)
     if len(absent):
         name = view.classes[absent[0]]
-        raise ValueError(
+        raise RefusedError(
             f"class {name!r} never occurs in the rows the map is fitted to, and {what} needs to see it: use "
             "map='temperature', or more rows"
         )

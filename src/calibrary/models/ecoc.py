@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, as_array
 from calibrary.data.lens import code_matrix
 from calibrary.maps.reliability import ReliabilityMap
@@ -39,7 +40,7 @@ def ls_ecoc(p: Any, matrix: Any, weights: Any = None) -> Array:
     given = np.atleast_2d(as_array(p, "p").astype(np.float64))
     m = as_array(matrix, "matrix")
     if m.ndim != 2 or m.shape[1] != given.shape[1]:
-        raise ValueError(f"matrix has shape {m.shape} and p has {given.shape[1]} columns: one column per sub-problem")
+        raise RefusedError(f"matrix has shape {m.shape} and p has {given.shape[1]} columns: one column per sub-problem")
     w = np.ones(given.shape) if weights is None else np.broadcast_to(as_array(weights, "weights"), given.shape)
     part, plus = (m != 0).T.astype(np.float64), (m == 1).T.astype(np.float64)
     result = np.empty((len(given), len(m)))
@@ -77,7 +78,7 @@ def ls_ecoc_r(p: Any, matrix: Any, maps: Sequence[ReliabilityMap]) -> Array:
     """
     given = np.atleast_2d(as_array(p, "p").astype(np.float64))
     if len(maps) != given.shape[1]:
-        raise ValueError(f"there are {len(maps)} maps and p has {given.shape[1]} columns: one map per sub-problem")
+        raise RefusedError(f"there are {len(maps)} maps and p has {given.shape[1]} columns: one map per sub-problem")
     columns = range(given.shape[1])
     calibrated = np.column_stack([maps[j].calibration_map_(given[:, j]) for j in columns])
     reliable = np.column_stack([maps[j](given[:, j]) for j in columns])

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of
 from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices, as_array, as_floats, softmax
 from calibrary.metrics.point.individual import interval_middles
@@ -120,9 +120,11 @@ def jackknife_predictions(
     one_of("method", method, ("influence", "newton", "refit"))
     one_of("lens", lens, ("auto", "binary", "top-label"))
     if X_train is None or y_train is None or X_eval is None:
-        raise TypeError("pass X_train, y_train (the rows the model was fitted on) and X_eval (the rows to predict)")
+        raise RefusedCallError(
+            "pass X_train, y_train (the rows the model was fitted on) and X_eval (the rows to predict)"
+        )
     if model is None and predict_fn is None:
-        raise TypeError("pass a fitted model, or predict_fn with theta, grads and hessian")
+        raise RefusedCallError("pass a fitted model, or predict_fn with theta, grads and hessian")
     models: LeftOut
     if predict_fn is not None:
         models = _given(predict_fn, theta, grads, hessian, X_train, y_train, method, damp)
@@ -158,7 +160,7 @@ class LeftOut(Protocol):
 def _assembled(models: LeftOut, X_train: Any, X_eval: Any, lens: str) -> JackknifePredictions:
     prob = models.full(X_eval)
     if lens == "binary" and models.n_classes != 2:
-        raise ValueError(f"lens='binary' needs two classes and the model has {models.n_classes}: use 'top-label'")
+        raise RefusedError(f"lens='binary' needs two classes and the model has {models.n_classes}: use 'top-label'")
     if lens == "top-label" or models.n_classes != 2:
         shown, own = _top(prob), _top(models.full(X_train))
     else:
@@ -260,17 +262,17 @@ def _logistic(model: Any, X_train: Any, y_train: Any, method: str, damp: float |
 def _refuse_other_models(model: Any) -> None:
     names = {cls.__name__ for cls in type(model).__mro__}
     if "LogisticRegression" not in names or "LogisticRegressionCV" in names:
-        raise TypeError(
+        raise RefusedCallError(
             f"influence and Newton steps are known for LogisticRegression and torch modules, not "
             f"{type(model).__name__}: use method='refit', or give predict_fn, theta, grads and hessian"
         )
     if not hasattr(model, "coef_"):
-        raise ValueError("model is not fitted: call model.fit(X_train, y_train) first")
+        raise RefusedError("model is not fitted: call model.fit(X_train, y_train) first")
     one_vs_rest = len(model.classes_) > 2 and (
         getattr(model, "multi_class", "auto") == "ovr" or model.solver == "liblinear"
     )
     if one_vs_rest or getattr(model, "penalty", None) in ("l1", "elasticnet") or getattr(model, "l1_ratio", 0):
-        raise ValueError("influence and Newton steps need a smooth joint likelihood (l2 penalty): use method='refit'")
+        raise RefusedError("influence and Newton steps need a smooth joint likelihood (l2 penalty): use method='refit'")
 
 
 def _ridge(model: Any, D: int) -> Array:
@@ -296,7 +298,7 @@ def _refitted(model: Any, X_train: Any, y_train: Any) -> _Evaluated:
     from sklearn.base import clone
 
     if not hasattr(model, "classes_"):
-        raise ValueError("model is not a fitted classifier: call model.fit(X_train, y_train) first")
+        raise RefusedError("model is not a fitted classifier: call model.fit(X_train, y_train) first")
     y = as_array(y_train, "y_train")
     classes, n = model.classes_, len(y)
 
@@ -304,7 +306,7 @@ def _refitted(model: Any, X_train: Any, y_train: Any) -> _Evaluated:
         rows = np.delete(np.arange(n), k)
         fitted = clone(model).fit(_take(X_train, rows), y[rows])
         if len(fitted.classes_) != len(classes):
-            raise ValueError(
+            raise RefusedError(
                 f"y_train[{k}] = {y[k]!r} is the only row of its class: the model without it lacks that class"
             )
         return fitted
@@ -317,14 +319,14 @@ def _given(
     predict_fn: Any, theta: Any, grads: Any, hessian: Any, X_train: Any, y_train: Any, method: str, damp: float | None
 ) -> _Evaluated:
     if theta is None or grads is None or hessian is None:
-        raise TypeError("predict_fn needs theta (P,), grads (n, P) and hessian (P, P) beside it")
+        raise RefusedCallError("predict_fn needs theta (P,), grads (n, P) and hessian (P, P) beside it")
     if method != "influence":
-        raise ValueError(f"method={method!r} needs the model itself: predict_fn goes with method='influence'")
+        raise RefusedError(f"method={method!r} needs the model itself: predict_fn goes with method='influence'")
     center = as_floats(theta, "theta")
     g, H = as_floats(grads, "grads"), as_floats(hessian, "hessian")
     n, P = len(as_array(y_train, "y_train")), center.size
     if center.ndim != 1 or g.shape != (n, P) or H.shape != (P, P):
-        raise ValueError(f"theta {center.shape}, grads {g.shape}, hessian {H.shape}: need (P,), ({n}, P) and (P, P)")
+        raise RefusedError(f"theta {center.shape}, grads {g.shape}, hessian {H.shape}: need (P,), ({n}, P) and (P, P)")
 
     def predict(one: Array, X: Any) -> Array:
         p = as_floats(predict_fn(one, X), "predict_fn(theta, X)")
@@ -343,7 +345,7 @@ def _network(model: Any, X_train: Any, y_train: Any, loss_fn: Any, method: str, 
     from torch.func import functional_call, grad, vmap
 
     if method != "influence":
-        raise ValueError(f"method={method!r} is not for torch modules: use method='influence'")
+        raise RefusedError(f"method={method!r} is not for torch modules: use method='influence'")
     training = model.training
     names = [name for name, _ in model.named_parameters()]
     shapes = [value.shape for _, value in model.named_parameters()]
@@ -428,7 +430,7 @@ def _network_solve(loss: Any, theta: Any, g: Array, damp: float) -> Array:
     for row in g:
         step, failed = cg(H_times, row, rtol=1e-8, maxiter=10 * P)
         if failed:
-            raise ValueError(f"conjugate gradients did not converge in {10 * P} steps: raise damp (now {damp:g})")
+            raise RefusedError(f"conjugate gradients did not converge in {10 * P} steps: raise damp (now {damp:g})")
         steps.append(step)
     return np.array(steps)
 
@@ -474,7 +476,7 @@ def _positions(y: Any, classes: NDArray[Any]) -> Indices:
     values = as_array(y, "y_train").tolist()
     for k, value in enumerate(values):
         if value not in position:
-            raise ValueError(f"y_train[{k}] = {value!r} is not among the model's classes {classes.tolist()}")
+            raise RefusedError(f"y_train[{k}] = {value!r} is not among the model's classes {classes.tolist()}")
     return np.array([position[value] for value in values], dtype=np.intp)
 
 

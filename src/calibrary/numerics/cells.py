@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
+
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
 
@@ -55,7 +57,7 @@ class Grid:
         g = self.resolution
         # a multiple of 16, so that cells of neighboring levels meet at an edge
         if isinstance(g, bool) or not isinstance(g, int | np.integer) or not 0 < g <= _MOST_RESOLUTION or g % 16:
-            raise ValueError(
+            raise RefusedError(
                 f"resolution={g!r} must be a multiple of 16 up to {_MOST_RESOLUTION:,}: "
                 "240, 960, 4800, 19200 and 76800 hold the edges of the usual bins"
             )
@@ -154,7 +156,7 @@ class Grid:
         of its values lies.
         """
         if self.resolution % to.resolution:
-            raise ValueError(
+            raise RefusedError(
                 f"resolution={to.resolution} does not divide {self.resolution}: cells can only be put together whole"
             )
         new, share = to._located(self.place(cell, np.asarray(s / n, dtype=np.float64)))

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedCallError, RefusedError
+
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
@@ -56,7 +58,7 @@ def shuffled_as_published(n: int, rng: Any) -> NDArray[np.intp]:
         return order
     seed = _checked(rng)
     if seed > _LARGEST_LEGACY_SEED:
-        raise ValueError(f"rng={rng!r} is too large for a shuffle as scikit-learn's: pass a whole number below 2**32")
+        raise RefusedError(f"rng={rng!r} is too large for a shuffle as scikit-learn's: pass a whole number below 2**32")
     np.random.RandomState(seed).shuffle(order)
     return order
 
@@ -169,8 +171,8 @@ def _checked(rng: Any) -> int:
         return int(rng)
     remedy = "pass a whole number from 0 on or a numpy Generator"
     if isinstance(rng, int | float | np.number):
-        raise ValueError(f"rng={rng!r} is not a seed: {remedy}")
-    raise TypeError(f"rng={rng!r} is not a seed: {remedy}")
+        raise RefusedError(f"rng={rng!r} is not a seed: {remedy}")
+    raise RefusedCallError(f"rng={rng!r} is not a seed: {remedy}")
 
 
 def _salt(purpose: str) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.predictions import predictions
 from calibrary.plots import style
 from calibrary.plots.corp import plot_corp
@@ -77,7 +78,7 @@ def _place(matches: Any, ax: Any, theme: str) -> None:
     k = int(np.clip(np.sqrt(len(matches) / 40), 2, 8))
     try:
         plot_d_ece_map(matches, ax=ax, theme=theme, n_bins=[5, k, k])
-    except ValueError as why:
+    except RefusedError as why:
         ax, look = style.new_axes(ax, theme)
         ax.axis("off")
         style.finish(ax, look, "Where scores and precision part", f"No map of places: {why}", "")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import with_interval
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
@@ -207,7 +208,7 @@ def _or_nothing(fitted: Callable[[Array], Array], w: Array, n: int) -> Array:
     # a resample may hold one class only, to which some maps cannot be fitted
     try:
         return fitted(w)
-    except (ValueError, ArithmeticError):
+    except RefusedError:
         return np.full(n, np.nan)
 
 

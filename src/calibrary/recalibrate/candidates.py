@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from calibrary.base.errors import suggest
+from calibrary.base.errors import RefusedError, suggest
 from calibrary.maps import _SYNONYMS, as_map
 from calibrary.maps.base import CalibrationMap
 from calibrary.maps.isotonic import Isotonic
@@ -65,11 +65,11 @@ def candidates(maps: Any, n_classes: int) -> list[CandidateMap]:
         maps = [maps]
     found = [candidate(map, n_classes) for map in maps]
     if not found:
-        raise ValueError("maps is empty: name at least one map, or leave it at 'auto'")
+        raise RefusedError("maps is empty: name at least one map, or leave it at 'auto'")
     words = [c.word for c in found]
     if len(set(words)) < len(words):
         twice = next(w for w in words if words.count(w) > 1)
-        raise ValueError(f"maps names {twice!r} twice: each map is tried once")
+        raise RefusedError(f"maps names {twice!r} twice: each map is tried once")
     order = list(NAMES)
     return sorted(found, key=lambda c: order.index(c.word) if c.word in order else len(order))
 
@@ -79,7 +79,7 @@ def map_name(map: str) -> str:
     word = map.lower().replace("-", "_").replace(" ", "_")
     word = _SYNONYMS.get(word, word)
     if word not in NAMES:
-        raise ValueError(f"map={map!r} is not a map to recalibrate with: {suggest(word, NAMES)}")
+        raise RefusedError(f"map={map!r} is not a map to recalibrate with: {suggest(word, NAMES)}")
     return word
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.base.files import write_atomically
 from calibrary.base.saved import SavedFileError, opened, read_json, sealed, value_of
 from calibrary.base.text import in_sentence
@@ -83,17 +84,17 @@ _MAY_BE_MISSING = {"name", "columns"}
 
 def _checked(given: dict[str, Any]) -> Kept:
     for name in sorted(_FIELDS.keys() - _MAY_BE_MISSING - given.keys()):
-        raise ValueError(f"{name} is missing")
+        raise RefusedError(f"{name} is missing")
     for name in sorted(given.keys() - _FIELDS.keys() - {"format", "version"}):
-        raise ValueError(f"a map has no field {name[:40]!r}")
+        raise RefusedError(f"a map has no field {name[:40]!r}")
     found = {name: value_of(_FIELDS[name], value, name) for name, value in given.items() if name in _FIELDS}
     classes, n_columns, k = found["classes"], found["n_columns"], len(found["classes"])
     if k < 2:
-        raise ValueError(f"classes = {classes!r} must name at least two classes")
+        raise RefusedError(f"classes = {classes!r} must name at least two classes")
     if len(set(classes)) < k:
-        raise ValueError(f"classes = {in_sentence(classes)} names a class twice")
+        raise RefusedError(f"classes = {in_sentence(classes)} names a class twice")
     if n_columns not in ((1, 2) if k == 2 else (k,)):
-        raise ValueError(f"n_columns = {n_columns!r} does not fit {k} classes")
+        raise RefusedError(f"n_columns = {n_columns!r} does not fit {k} classes")
     columns = found.get("columns")
     rows = FittedRows.from_dict(found["rows"])
     return Kept(_fitted(found, k), classes, n_columns, found["logits"], rows, columns)
@@ -105,7 +106,7 @@ def _fitted(given: dict[str, Any], n_classes: int) -> FittedMap:
     for name in ("end", "limit"):
         value = given[name]
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 0.5:
-            raise ValueError(f"{name} = {value!r} must be above 0 and below 0.5")
+            raise RefusedError(f"{name} = {value!r} must be above 0 and below 0.5")
     map = map_of(given["kind"], given["numbers"], n_classes)
     fitted = FittedMap(given["kind"], map, float(given["end"]), float(given["limit"]))
     grid = np.linspace(0.0, 1.0, 21)
@@ -116,7 +117,7 @@ def _fitted(given: dict[str, Any], n_classes: int) -> FittedMap:
     except FloatingPointError:
         result = np.full(1, np.nan)
     if not np.isfinite(result).all():
-        raise ValueError(f"{given['kind']} with these numbers gives no probabilities")
+        raise RefusedError(f"{given['kind']} with these numbers gives no probabilities")
     return fitted
 
 
@@ -126,7 +127,7 @@ def _plain_class(name: Any) -> Any:
         return int(value)
     if isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    raise ValueError(f"class {name!r} cannot be saved: classes are words or numbers in a file")
+    raise RefusedError(f"class {name!r} cannot be saved: classes are words or numbers in a file")
 
 
 def save(kept: Kept, path: str | Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
@@ -39,7 +39,7 @@ class FittedMap:
             return p
         q = np.asarray(self.map.predict(inside(p, self.end)), dtype=np.float64)
         if q.shape != p.shape:
-            raise ValueError(f"map {self.word!r} gave the shape {q.shape} for {p.shape}: predict(c) must keep it")
+            raise RefusedError(f"map {self.word!r} gave the shape {q.shape} for {p.shape}: predict(c) must keep it")
         return inside(q, self.limit)
 
 
@@ -70,7 +70,7 @@ def end_of(p: Predictions, ends: Any) -> float:
         one_of("ends", ends, ("half", "eps"))
         return max(half_end(p), EPS) if ends == "half" else EPS
     if isinstance(ends, bool) or not isinstance(ends, int | float | np.number) or not 0.0 < ends < 0.5:
-        raise ValueError(f"ends={ends!r} must be 'half', 'eps', or a number above 0 and below 0.5")
+        raise RefusedError(f"ends={ends!r} must be 'half', 'eps', or a number above 0 and below 0.5")
     return float(ends)
 
 
@@ -83,4 +83,4 @@ def refuse_one_class(p: Predictions, rows: str) -> None:
     """A map learns from differences: rows of one class say nothing about it."""
     if len(p.y) and (p.y == p.y[0]).all():
         name = p.classes[int(p.y[0])]
-        raise ValueError(f"{rows} hold class {name!r} alone: a map needs rows of at least two classes to be fitted")
+        raise RefusedError(f"{rows} hold class {name!r} alone: a map needs rows of at least two classes to be fitted")

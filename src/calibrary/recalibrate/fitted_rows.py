@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.numerics.splitmix import STEP, Hashes, finalized
 
@@ -61,9 +62,9 @@ class FittedRows:
             n, total, text = given["n"], int(given["total"], 16), given["smallest"]
             kept = np.frombuffer(base64.b64decode(text, validate=True), dtype="<u8")
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError("rows, the memory of the fitted rows, is not readable") from error
+            raise RefusedError("rows, the memory of the fitted rows, is not readable") from error
         if not isinstance(n, int) or n < 1 or not 0 <= total < 2**64 or (np.diff(kept.astype(object)) <= 0).any():
-            raise ValueError("rows, the memory of the fitted rows, holds wrong numbers")
+            raise RefusedError("rows, the memory of the fitted rows, holds wrong numbers")
         return cls(n, total, tuple(kept.tolist()))
 
 

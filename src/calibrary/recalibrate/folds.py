@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import whole
+from calibrary.base.errors import RefusedError, whole
 from calibrary.data.checks import Indices
 from calibrary.data.predictions import Predictions
 from calibrary.numerics.draw import shuffled
@@ -23,7 +23,7 @@ def fold_numbers(p: Predictions, folds: Any = 10, rng: Any = 0) -> Indices:
     k = whole("folds", folds, 2)
     n, what = (p.n, "rows") if unit is None else (int(unit.max()) + 1, "units")
     if k > n:
-        raise ValueError(f"folds={k} needs at least as many {what}, and there are {n}: use fewer folds")
+        raise RefusedError(f"folds={k} needs at least as many {what}, and there are {n}: use fewer folds")
     fold = np.empty(n, dtype=np.intp)
     fold[shuffled(n, rng, "folds")] = np.arange(n) * k // n
     return fold if unit is None else fold[unit]
@@ -33,13 +33,13 @@ def _given(p: Predictions, folds: Any, unit: Indices | None) -> Indices:
     names, fold = np.unique(p.align(folds, "folds"), return_inverse=True)
     fold = fold.ravel()
     if len(names) < 2:
-        raise ValueError(f"folds holds the one value {names[0]!r}: rows of at least two folds are needed")
+        raise RefusedError(f"folds holds the one value {names[0]!r}: rows of at least two folds are needed")
     if unit is not None:
         first = np.zeros(int(unit.max()) + 1, dtype=np.intp)
         first[unit] = fold
         torn = np.flatnonzero(first[unit] != fold)
         if len(torn):
-            raise ValueError(
+            raise RefusedError(
                 f"folds puts rows of one unit in different folds (row {torn[0]} is one): give each unit one fold"
             )
     return fold

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.maps.base import EPS
@@ -99,7 +100,7 @@ def recalibration_gain(
     refuse_one_class_left(p, fold)
     mapped, skipped = cross_fitted(p, tried, fold, ends)
     if not mapped:
-        raise ValueError("no map could be fitted: " + "; ".join(f"{k}: {v}" for k, v in skipped.items()))
+        raise RefusedError("no map could be fitted: " + "; ".join(f"{k}: {v}" for k, v in skipped.items()))
     end = end_of(p, ends)
     before = Before.of(p, entry, end, n_bins, weight_type)
     losses = {word: row_scores(entry, p, q) for word, q in mapped.items()}
@@ -207,7 +208,7 @@ def cross_fitted(
                 continue
             try:
                 mapped[chosen.word][order[held]] = fit_candidate(chosen, learning, ends)(rows.probability[held])
-            except ValueError as error:
+            except RefusedError as error:
                 if len(tried) == 1:
                     raise
                 skipped[chosen.word] = str(error)
@@ -228,13 +229,13 @@ def refuse_one_class_left(p: Predictions, fold: Indices) -> None:
     present = np.flatnonzero(count.sum(axis=0))
     if len(present) < 2:
         name = p.classes[int(present[0])]
-        raise ValueError(f"every row is of class {name!r}: a map needs rows of at least two classes to be fitted")
+        raise RefusedError(f"every row is of class {name!r}: a map needs rows of at least two classes to be fitted")
     left = ((count.sum(axis=0) - count) > 0.0).sum(axis=1)
     alone = np.flatnonzero(left < 2)
     if len(alone):
         f = int(alone[0])
         name = p.classes[int(np.argmax(count.sum(axis=0) - count[f]))]
-        raise ValueError(
+        raise RefusedError(
             f"without fold {f} only class {name!r} is left, and no map can be fitted to one class: pass more rows, or "
             "folds= that spread the other classes"
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data import is_data
 from calibrary.data.checks import Array, as_array, checked_probabilities, outside, shown_place, sigmoid, softmax
 from calibrary.data.predictions import Predictions
@@ -16,12 +17,12 @@ from calibrary.data.predictions import Predictions
 def probabilities(p: Any, *, logits: bool = False) -> Array:
     """(N,) of P(class 1) or (N, K), checked; a single column becomes (N,)."""
     if hasattr(p, "tocsr"):
-        raise ValueError("p is a sparse matrix: probabilities are dense, pass p.toarray()")
+        raise RefusedError("p is a sparse matrix: probabilities are dense, pass p.toarray()")
     given = as_array(p, "p")
     if given.dtype.kind == "c":
-        raise ValueError("p holds complex numbers (Complex data not supported): pass probabilities")
+        raise RefusedError("p holds complex numbers (Complex data not supported): pass probabilities")
     if given.ndim == 2 and 0 in given.shape:
-        raise ValueError(
+        raise RefusedError(
             f"p has {given.shape[0]} sample(s) and {given.shape[1]} feature(s) (shape={given.shape}) while a minimum "
             "of 1 is required: pass one row per prediction, one column per class"
         )
@@ -29,7 +30,7 @@ def probabilities(p: Any, *, logits: bool = False) -> Array:
         try:
             given = given.astype(np.float64)
         except (ValueError, TypeError) as error:
-            raise ValueError(f"p holds {given.dtype} values, not numbers ({error})") from error
+            raise RefusedError(f"p holds {given.dtype} values, not numbers ({error})") from error
     if given.ndim == 2 and given.shape[1] == 1:
         given = given[:, 0]
     if logits:
@@ -38,15 +39,15 @@ def probabilities(p: Any, *, logits: bool = False) -> Array:
     try:
         return checked_probabilities(given)
     except ValueError as error:
-        raise ValueError(str(error).replace("y_prob", "p")) from None
+        raise RefusedError(str(error).replace("y_prob", "p")) from None
 
 
 def _from_logits(z: NDArray[Any]) -> Array:
     if z.ndim not in (1, 2) or not len(z):
-        raise ValueError(f"p has shape {z.shape}: pass logits of shape (N,) or (N, K)")
+        raise RefusedError(f"p has shape {z.shape}: pass logits of shape (N,) or (N, K)")
     wrong = np.argwhere(np.isnan(z))
     if len(wrong):
-        raise ValueError(f"p[{', '.join(map(str, wrong[0]))}] is missing: drop or fill missing logits first")
+        raise RefusedError(f"p[{', '.join(map(str, wrong[0]))}] is missing: drop or fill missing logits first")
     return sigmoid(z) if z.ndim == 1 else softmax(z)
 
 
@@ -57,11 +58,11 @@ def refuse_mixed_scales(p: NDArray[Any]) -> None:
         return
     place = f"p{shown_place(found.where)} = {found.value:g} looks like a percentage"
     if found.fraction is not None:
-        raise ValueError(
+        raise RefusedError(
             f"{place} and p{shown_place(found.fraction)} = {p[found.fraction]:g} like a fraction: bring all to one "
             "scale, numbers from 0 to 1"
         )
-    raise ValueError(f"{place}: divide by 100")
+    raise RefusedError(f"{place}: divide by 100")
 
 
 def refuse_swapped(p: Any, y: Any) -> None:
@@ -71,16 +72,16 @@ def refuse_swapped(p: Any, y: Any) -> None:
         return
     within = second.size and np.nanmin(second) >= 0.0 and np.nanmax(second) <= 1.0
     if within and (second != np.rint(second)).any() and np.isin(first, (0, 1)).all():
-        raise ValueError("p holds only 0 and 1 and y holds fractions: the two look swapped; call fit(p, y)")
+        raise RefusedError("p holds only 0 and 1 and y holds fractions: the two look swapped; call fit(p, y)")
 
 
 def class_names(y: NDArray[Any], p: Array, columns: Sequence[Any] | None) -> tuple[Hashable, ...]:
     """The classes in the order of the columns, as scikit-learn orders them unless the columns have their names."""
     k = 2 if p.ndim == 1 else p.shape[1]
     if y.dtype.kind == "O" and any(v is None or v != v for v in y.tolist()):
-        raise ValueError("y holds missing labels: drop the rows without one")
+        raise RefusedError("y holds missing labels: drop the rows without one")
     if y.dtype.kind == "f" and not (np.isfinite(y).all() and (y == np.rint(y)).all()):
-        raise ValueError("Unknown label type: continuous; y must hold the class that occurred in every row, no score")
+        raise RefusedError("Unknown label type: continuous; y must hold the class that occurred in every row, no score")
     present = sorted(set(y.tolist()), key=lambda v: (str(type(v)), v) if not isinstance(v, int | float) else ("", v))
     numeric = all(isinstance(v, int | float) for v in present)
     if p.ndim == 1:
@@ -89,8 +90,8 @@ def class_names(y: NDArray[Any], p: Array, columns: Sequence[Any] | None) -> tup
                 return pair
         shown = ", ".join(repr(v) for v in present[:3])
         if len(present) > 2:
-            raise ValueError(f"y holds {len(present)} labels ({shown} ...) and p is one column: pass one per class")
-        raise ValueError(
+            raise RefusedError(f"y holds {len(present)} labels ({shown} ...) and p is one column: pass one per class")
+        raise RefusedError(
             f"y holds the labels {shown} and p is one column, of one of them: say which with "
             f"classes=[negative, positive], e.g. Recalibrator(classes={present!r})"
         )
@@ -101,7 +102,7 @@ def class_names(y: NDArray[Any], p: Array, columns: Sequence[Any] | None) -> tup
         return tuple(present)
     if numeric and all(float(v).is_integer() and 0 <= v < k for v in present):
         return tuple(range(k))
-    raise ValueError(
+    raise RefusedError(
         f"y holds {len(present)} classes and p has {k} columns: pass classes=[...], the class of each column in order"
     )
 

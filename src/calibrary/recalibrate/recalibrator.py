@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data import Data, is_data
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions, predictions
@@ -140,7 +141,7 @@ class Recalibrator:
             self.n_features_in_ = 1 if made.binary else made.k
             return made
         if y is None:
-            raise ValueError("Recalibrator requires y to be passed, but the target y is None: call fit(p, y)")
+            raise RefusedError("Recalibrator requires y to be passed, but the target y is None: call fit(p, y)")
         refuse_swapped(X, y)
         p = probabilities(X, logits=self.logits)
         columns = column_names(X)
@@ -148,7 +149,7 @@ class Recalibrator:
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels[:, 0]
         if labels.ndim != 1 or len(labels) != len(p):
-            raise ValueError(f"y has shape {labels.shape} and p has {len(p)} rows: give one label for each")
+            raise RefusedError(f"y has shape {labels.shape} and p has {len(p)} rows: give one label for each")
         classes = tuple(self.classes) if self.classes is not None else class_names(labels, p, columns)
         checked = _labeled(labels, p, classes, sample_weight)
         self.classes_ = np.array(classes)
@@ -209,7 +210,7 @@ class Recalibrator:
         self._require_fit()
         n = len(self.classes_)
         if k != n and not (n == 2 and k == 1):
-            raise ValueError(
+            raise RefusedError(
                 f"p has {k} column{'s' * (k > 1)}, and this map was fitted to the {n} classes "
                 f"{', '.join(map(str, self.classes_[:5]))}{' ...' if n > 5 else ''}: X has {k} features, but "
                 f"Recalibrator is expecting {self.n_features_in_} features as input"
@@ -223,7 +224,7 @@ class Recalibrator:
         same = sorted(map(str, columns)) == sorted(map(str, expected))
         if [str(c) for c in columns] != [str(c) for c in expected] and (same or known is not None):
             how = "in another order" if same else "under other names"
-            raise ValueError(
+            raise RefusedError(
                 f"the columns of p are {', '.join(map(str, columns[:5]))} and the map was fitted to "
                 f"{', '.join(map(str, expected[:5]))}: the same columns {how}; the feature names should match those "
                 "that were passed during fit"
@@ -263,7 +264,7 @@ class Recalibrator:
         share = self.rows_.compare().add(p.probability).share
         if share:
             part = "the rows" if share == 1.0 else f"rows of which about {share:.0%} are those"
-            raise ValueError(
+            raise RefusedError(
                 f"these are {part} the map was fitted to, on which every map looks good: judge it on other rows, or "
                 "cross-fitted with recalibration_gain"
             )
@@ -329,7 +330,7 @@ class Recalibrator:
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
-                raise ValueError(f"Recalibrator has no option {name!r}: its options are {', '.join(known)}")
+                raise RefusedError(f"Recalibrator has no option {name!r}: its options are {', '.join(known)}")
             setattr(self, name, value)
         return self
 
@@ -359,7 +360,7 @@ def _labeled(y: NDArray[Any], p: Array, classes: tuple[Hashable, ...], sample_we
         text = str(error)
         for theirs, ours in words.items():
             text = text.replace(theirs, ours)
-        raise ValueError(text) from None
+        raise RefusedError(text) from None
 
 
 def _weight_type(p: Predictions) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
@@ -23,7 +24,7 @@ def row_score(score: str) -> Entry:
     """The entry of a proper score that gives one number per row."""
     entry = catalogue[SCORES.get(score, score)]
     if "reduction" not in entry.options or entry.proper != "strictly":
-        raise ValueError(
+        raise RefusedError(
             f"score={score!r} is not a strictly proper score of single rows: choose from {', '.join(SCORES)}"
         )
     return entry

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array
 from calibrary.grouping.edges import Intervals
@@ -27,7 +28,7 @@ def numbers_of(word: str, map: Any) -> Any:
     if isinstance(map, ClassWise):
         return [numbers_of(word, one) for one in map.maps_]
     if word not in _KEPT or not isinstance(map, CalibrationMap):
-        raise ValueError(
+        raise RefusedError(
             f"a map of the class {type(map).__name__} cannot be saved: only calibrary's own maps are known to a file "
             f"({', '.join(_KEPT)})"
         )
@@ -37,19 +38,19 @@ def numbers_of(word: str, map: Any) -> Any:
 def map_of(word: str, numbers: Any, n_classes: int) -> Any:
     """The fitted map with these numbers; ValueError says which of them is wrong."""
     if word not in _KEPT:
-        raise ValueError(f"kind {word!r} is not a map this version knows: {', '.join(_KEPT)}")
+        raise RefusedError(f"kind {word!r} is not a map this version knows: {', '.join(_KEPT)}")
     if isinstance(numbers, list):
         if len(numbers) != n_classes or n_classes < 3:
-            raise ValueError(f"numbers has {len(numbers)} curves and there are {n_classes} classes")
+            raise RefusedError(f"numbers has {len(numbers)} curves and there are {n_classes} classes")
         whole = ClassWise(None)
         whole.maps_ = [map_of(word, one, 2) for one in numbers]
         whole.n_classes_ = n_classes
         return _ready(whole)
     if not isinstance(numbers, dict):
-        raise ValueError(f"numbers must hold the map's numbers by name, not {in_sentence(numbers, 40)}")
+        raise RefusedError(f"numbers must hold the map's numbers by name, not {in_sentence(numbers, 40)}")
     made = _ready(_KEPT[word][1](_Reader(numbers), n_classes))
     if n_classes > 2 and not made.takes_vectors:
-        raise ValueError(f"kind {word!r} has one curve and there are {n_classes} classes")
+        raise RefusedError(f"kind {word!r} has one curve and there are {n_classes} classes")
     return made
 
 
@@ -67,9 +68,9 @@ class _Reader:
     def one(self, name: str, *, least: float = -math.inf) -> float:
         value = self._get(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ValueError(f"{name} = {value!r} must be a finite number")
+            raise RefusedError(f"{name} = {value!r} must be a finite number")
         if value < least:
-            raise ValueError(f"{name} = {value!r} must be at least {least:g}")
+            raise RefusedError(f"{name} = {value!r} must be at least {least:g}")
         return float(value)
 
     def many(
@@ -78,33 +79,33 @@ class _Reader:
         """A list of numbers: so many, rising ("strictly" or "weakly"), within [0, 1], or above a bound."""
         value = self._get(name)
         if not isinstance(value, list):
-            raise ValueError(f"{name} must be a list of numbers, not {value!r}")
+            raise RefusedError(f"{name} must be a list of numbers, not {value!r}")
         if n is not None and len(value) != n:
-            raise ValueError(f"{name} holds {len(value)} numbers and must hold {n}")
+            raise RefusedError(f"{name} holds {len(value)} numbers and must hold {n}")
         for i, x in enumerate(value):
             if isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x):
-                raise ValueError(f"{name}[{i}] = {x!r} must be a finite number")
+                raise RefusedError(f"{name}[{i}] = {x!r} must be a finite number")
             if unit and not 0.0 <= x <= 1.0:
-                raise ValueError(f"{name}[{i}] = {x!r} must be from 0 to 1")
+                raise RefusedError(f"{name}[{i}] = {x!r} must be from 0 to 1")
             if not x > above:
-                raise ValueError(f"{name}[{i}] = {x!r} must be above {above:g}")
+                raise RefusedError(f"{name}[{i}] = {x!r} must be above {above:g}")
         array = np.array(value, dtype=np.float64)
         if rising:
             step = np.diff(array)
             wrong = np.flatnonzero(step <= 0.0 if rising == "strictly" else step < 0.0)
             if len(wrong):
-                raise ValueError(f"{name}[{wrong[0]}] and the number after it do not rise: {name} must")
+                raise RefusedError(f"{name}[{wrong[0]}] and the number after it do not rise: {name} must")
         return array
 
     def parts(self, name: str) -> list[_Reader]:
         value = self._get(name)
         if not isinstance(value, list) or not value or not all(isinstance(part, dict) for part in value):
-            raise ValueError(f"{name} must be a list of sets of numbers")
+            raise RefusedError(f"{name} must be a list of sets of numbers")
         return [_Reader(part) for part in value]
 
     def _get(self, name: str) -> Any:
         if name not in self.given:
-            raise ValueError(f"{name} is missing")
+            raise RefusedError(f"{name} is missing")
         return self.given[name]
 
 
@@ -117,7 +118,7 @@ def _with(map: Any, **attributes: Any) -> Any:
 def _basis(r: _Reader) -> Basis:
     knots = r.many("knots", rising="strictly")
     if len(knots) in (1, 2):
-        raise ValueError(f"knots holds {len(knots)} numbers: a spline has none (a line) or at least 3")
+        raise RefusedError(f"knots holds {len(knots)} numbers: a spline has none (a line) or at least 3")
     return Basis.of(knots, r.many("scale", max(len(knots) - 1, 1), above=0.0))
 
 
@@ -139,7 +140,7 @@ def _spline(r: _Reader, k: int) -> Any:
 def _isotonic(r: _Reader, k: int) -> Any:
     knots = r.many("knots", rising="strictly", unit=True)
     if not len(knots):
-        raise ValueError("knots is empty: a curve has at least one")
+        raise RefusedError("knots is empty: a curve has at least one")
     return _with(ShrunkIsotonic(), knots_=knots, values_=r.many("values", len(knots), rising="weakly", unit=True))
 
 
@@ -158,7 +159,7 @@ class _KeptEdges(Intervals):
 def _bins(r: _Reader, k: int) -> Any:
     edges = r.many("edges", rising="weakly")
     if len(edges) < 2:
-        raise ValueError(f"edges holds {len(edges)} numbers: bins have at least 2")
+        raise RefusedError(f"edges holds {len(edges)} numbers: bins have at least 2")
     n = len(edges) - 1
     return _with(
         Binned(n), bins_=_KeptEdges(edges), n_bins_=n, offset_=r.many("offset", n), slope_=r.many("slope", n, unit=True)
@@ -168,7 +169,7 @@ def _bins(r: _Reader, k: int) -> Any:
 def _polygon(r: _Reader) -> Polygon:
     knots = r.many("knots", rising="strictly", unit=True)
     if len(knots) < 2 or knots[0] != 0.0 or knots[-1] != 1.0:
-        raise ValueError("knots must begin with 0 and end with 1")
+        raise RefusedError("knots must begin with 0 and end with 1")
     return Polygon(knots, r.many("values", len(knots), unit=True))
 
 
@@ -187,13 +188,13 @@ def _multinomial_numbers(map: MultinomialSpline) -> Numbers:
 def _multinomial(r: _Reader, k: int) -> Any:
     reference = int(r.one("reference", least=0.0))
     if reference >= k:
-        raise ValueError(f"reference = {reference} is not one of {k} classes")
+        raise RefusedError(f"reference = {reference} is not one of {k} classes")
     made = _with(MultinomialSpline(reference=reference), n_classes_=k, two_=None)
     if k == 2:
         return _with(made, two_=_ready(_spline(r, k)))
     bases = [_basis(part) for part in r.parts("bases")]
     if len(bases) != k - 1:
-        raise ValueError(f"bases holds {len(bases)} splines and must hold {k - 1}")
+        raise RefusedError(f"bases holds {len(bases)} splines and must hold {k - 1}")
     n = 1 + sum(len(basis.scale) for basis in bases)
     return _with(made, bases_=bases, coef_=r.many("coef", (k - 1) * n).reshape(k - 1, n))
 

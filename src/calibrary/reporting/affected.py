@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import heard
+from calibrary.base.errors import RefusedError, heard
 from calibrary.base.numbers import counted, ends, number, percent, pvalue, told_apart
 from calibrary.base.plain import known
 from calibrary.data import Data
@@ -207,7 +207,7 @@ def _worst(columns: dict[str, Levels], context: Context) -> tuple[SegmentsTestRe
                 context.view, by=by, depth=2, min_rows=LEAST_ROWS, n_resamples=draws, rng=context.question.rng,
                 lens="binary",
             )  # fmt: skip
-    except ValueError as error:
+    except RefusedError as error:
         return None, str(error)
     return (None, f"no segment holds {LEAST_ROWS} rows.") if test.n_segments == 1 else (test, "")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import heard
+from calibrary.base.errors import RefusedError, heard
 from calibrary.base.numbers import pvalue
 from calibrary.data.checks import Indices
 from calibrary.data.sample import sample_of
@@ -151,7 +151,7 @@ def _tested(made: Part, part: Any, id: str, question: Question, draws: int, n: i
             if not takes_cells(statistic):  # cells cost the same whatever the rows
                 draws = min(draws, max(_MOST_LABELS // n, 19))
             test = MonteCarlo(n_resamples=draws, rng=question.rng).test(catalogue[id], part, question)
-    except ValueError as error:  # labels that cannot be drawn: shares, weights that are no counts
+    except RefusedError as error:  # labels that cannot be drawn: shares, weights that are no counts
         return replace(made, note=made.note or f"no test: {error}")
     high = float(test.null.quantile(0.95))
     return replace(

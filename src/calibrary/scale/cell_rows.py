@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
@@ -127,7 +128,7 @@ def refuse_coarse(view: Any, entry: Any, options: Mapping[str, Any]) -> None:
     inside = view.cell % 2 == 1
     fullest = np.bincount(view.cell[inside], view.weight[inside]).max(initial=0.0)
     if isinstance(least, int | float) and fullest >= least:
-        raise ValueError(
+        raise RefusedError(
             f"{entry.id} cannot be computed from this state: it would split a cell of {fullest:,.0f} predictions, "
             f"down to {name}={least}; raise {name} above that, or keep a state of a higher resolution"
         )
@@ -137,7 +138,7 @@ def refuse_without_classes(view: Predictions, entry: Any, options: Mapping[str, 
     """A top-label state by itself does not know how frequent the classes are."""
     name = fact_of(entry, options).class_shares_unless
     if name and name not in options and view.seen_through == "top-label" and view.origin is None:
-        raise ValueError(
+        raise RefusedError(
             f"{entry.id} weighs bins by the shares of the classes, which a top-label state does not keep: pass "
             f"{name}=, or use calibrary.scale.VectorState"
         )

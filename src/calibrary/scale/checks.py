@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import ROW_SUM_TOLERANCE, are_probabilities, refuse_negative
 from calibrary.data.predictions import Predictions, predictions
 
@@ -111,7 +112,7 @@ def whole_weights(given: NDArray[Any], place: Any) -> NDArray[np.int64]:
         bad = np.flatnonzero(~(np.isfinite(number) & (np.rint(number) == number) & (np.abs(number) < 2.0**62)))
         if len(bad):
             i = int(bad[0])
-            raise ValueError(
+            raise RefusedError(
                 f"{place(i)} = {number[i]:g} is not a whole number: a state counts copies of rows; "
                 "multiply all weights by 1000 and round, or leave them out"
             )

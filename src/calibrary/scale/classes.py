@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import extra, whole
+from calibrary.base.errors import RefusedCallError, RefusedError, extra, whole
 from calibrary.data.checks import as_array
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions
@@ -100,9 +100,9 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
     ) -> None:
         self.n_classes = whole("n_classes", n_classes, 2)
         if labels is not None and len(labels) != n_classes:
-            raise ValueError(f"labels={list(labels)!r} must name each of the {n_classes} classes once")
+            raise RefusedError(f"labels={list(labels)!r} must name each of the {n_classes} classes once")
         if whole("sample", sample, 0) * n_classes > MOST_NUMBERS:
-            raise ValueError(
+            raise RefusedError(
                 f"sample={sample} rows of {n_classes} probabilities are more than {MOST_NUMBERS:,} numbers: "
                 f"use at most sample={MOST_NUMBERS // n_classes}"
             )
@@ -132,11 +132,13 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         """
         y, prob = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
         if prob.ndim != 2 or prob.shape[1] != self.n_classes:
-            raise ValueError(f"y_prob has shape {prob.shape}: the state has {self.n_classes} classes, one column each")
+            raise RefusedError(
+                f"y_prob has shape {prob.shape}: the state has {self.n_classes} classes, one column each"
+            )
         kept = np.ones(len(y), dtype=bool)
         given = None if sample_weight is None else as_array(sample_weight, "sample_weight")
         if given is not None and given.shape != (len(y),):
-            raise ValueError(
+            raise RefusedError(
                 f"sample_weight has shape {given.shape}, y_true has {len(y)} rows: give one weight per row"
             )
         dropped: dict[str, int] = {}
@@ -214,7 +216,7 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
     def loss(self, id: str) -> tuple[float, float]:
         """The mean of a row loss and its standard error."""
         if id not in self.losses:
-            raise ValueError(f"the state has no sums of {id!r}: it was made with losses={list(self.losses)}")
+            raise RefusedError(f"the state has no sums of {id!r}: it was made with losses={list(self.losses)}")
         return self.losses[id].mean(self.n), self.losses[id].standard_error(self.n)
 
     def loss_interval(self, id: str, confidence_level: float = 0.95) -> tuple[float, float]:
@@ -229,7 +231,7 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         True
         """
         if not 0.0 < confidence_level < 1.0:
-            raise ValueError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
+            raise RefusedError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
         mean, error = self.loss(id)
         away = NormalDist().inv_cdf(0.5 + confidence_level / 2.0) * error
         return mean - away, mean + away
@@ -238,7 +240,7 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         """The state as predictions: each lens shows what was kept for it."""
         if self._rows is None:
             if not self.n:
-                raise ValueError("the state is empty: a metric needs at least one prediction")
+                raise RefusedError("the state is empty: a metric needs at least one prediction")
             classes = [part.as_predictions() for part in self.classes.by("class").values()]
             values = {id: self.loss(id)[0] for id in self.losses}
             self._rows = VectorRows.of(self.sample, self.top.as_predictions(), classes, values, self.labels)
@@ -281,12 +283,12 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
 
     def _same_kind(self, other: VectorState) -> None:
         if not isinstance(other, VectorState):
-            raise TypeError(f"a state is merged with a state, not with {type(other).__name__}")
+            raise RefusedCallError(f"a state is merged with a state, not with {type(other).__name__}")
         ours, theirs = ((s.n_classes, tuple(s.losses), s.sample.size, s._named()) for s in (self, other))
         for name, a, b in zip(("n_classes", "losses", "sample", "labels"), ours, theirs, strict=True):
             if a != b:
                 a, b = (self.labels, other.labels) if name == "labels" else (a, b)
-                raise ValueError(f"one state has {name}={a!r} and the other {b!r}: make both the same way")
+                raise RefusedError(f"one state has {name}={a!r} and the other {b!r}: make both the same way")
 
     def copy(self) -> Self:
         """Another state with the same rows."""
@@ -359,10 +361,10 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         made.top = State.of_table(parts["top"].select(columns), resolution=made.top.resolution, lens="top-label")
         made.classes = State.of_table(parts["class"].select(["class", *columns]), resolution=made.classes.resolution)
         if not set(about["losses"]) <= set(table.column("id").to_pylist() if about["losses"] else []):
-            raise ValueError("it lacks the sums of a loss that it names")
+            raise RefusedError("it lacks the sums of a loss that it names")
         for row in parts["loss"].to_pylist() if about["losses"] else []:
             if row["id"] not in made.losses:
-                raise ValueError(f"it holds sums of {row['id']!r}, which it does not name")
+                raise RefusedError(f"it holds sums of {row['id']!r}, which it does not name")
             made.losses[row["id"]] = LossSum(
                 int(row["total"]), int(row["square"]), row["infinite"], row["minus_infinite"]
             )

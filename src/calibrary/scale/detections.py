@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import extra, one_of, whole
+from calibrary.base.errors import RefusedCallError, RefusedError, extra, one_of, whole
 from calibrary.data import Matches, as_matches, matched_detections
 from calibrary.data.checks import Array, Indices
 from calibrary.data.matches import Objects
@@ -105,9 +105,9 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         one_of("closed", closed, ("left", "right"))
         self.categories = tuple(_identifier(category) for category in categories)
         if not self.categories or len(set(self.categories)) != len(self.categories):
-            raise ValueError(f"categories={list(categories)!r} must name each category once")
+            raise RefusedError(f"categories={list(categories)!r} must name each category once")
         if names is not None and len(names) != len(self.categories):
-            raise ValueError(f"names={list(names)!r} must give a name for each of {len(self.categories)} categories")
+            raise RefusedError(f"names={list(names)!r} must give a name for each of {len(self.categories)} categories")
         self.names = tuple(map(str, self.categories if names is None else names))
         self.grid = Grid(resolution)
         self.features = feature_names(features)
@@ -115,7 +115,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         self.closed = closed
         self.blocks = whole("blocks", blocks, 0)
         if max(1, self.blocks) * len(self.categories) * self._places * self.grid.size * 4 >= 2**63:
-            raise ValueError(
+            raise RefusedError(
                 f"feature_bins={feature_bins} of {len(self.features)} features, {len(self.categories)} categories and "
                 f"{self.blocks} blocks make more cells than can be numbered: use fewer feature_bins"
             )
@@ -141,7 +141,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         """
         given = as_matches(found)
         if given is not None and (score is not None or arrays):
-            raise TypeError("found is a Matches object already: leave the arrays out")
+            raise RefusedCallError("found is a Matches object already: leave the arrays out")
         found = matched_detections(found, score, **arrays) if given is None else given
         self._agree(found)
         position = self._positions(found)
@@ -163,7 +163,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
             self._agree_on(name, theirs)
         hit = found.object[found.correct]
         if len(np.unique(hit)) < len(hit):
-            raise ValueError(
+            raise RefusedError(
                 f"matching={found.matching!r} lets several detections find one object, which sums cannot tell apart: "
                 "match with 'coco' or 'gt-best'"
             )
@@ -172,7 +172,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         ours = getattr(self, name)
         if ours is not None and theirs is not None and ours != theirs:
             shown = "overlaps (iou=)" if name == "has_overlaps" else name
-            raise ValueError(
+            raise RefusedError(
                 f"the state holds detections with {shown} {ours!r}, and these have {theirs!r}: keep them in states of "
                 "their own"
             )
@@ -186,12 +186,12 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         used[found.objects.category[found.missed() & (found.objects.category >= 0)]] = True
         for k in np.flatnonzero(used):
             if found.categories[k] not in known:
-                raise ValueError(
+                raise RefusedError(
                     f"category {found.categories[k]!r} is not among the {len(known)} of the state: give all in "
                     "categories= when you make it"
                 )
         if (found.objects.category[found.missed()] < 0).any():
-            raise ValueError("a state counts missed objects by category: pass n_missed as {category: count}")
+            raise RefusedError("a state counts missed objects by category: pass n_missed as {category: count}")
         return np.array([known.get(category, -1) for category in found.categories], dtype=np.intp)
 
     def _blocks_of(self, images: Sequence[Hashable]) -> Indices:
@@ -309,11 +309,11 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
 
     def _same_kind(self, other: DetectionState) -> None:
         if not isinstance(other, DetectionState):
-            raise TypeError(f"a state of detections is merged with another, not with {type(other).__name__}")
+            raise RefusedCallError(f"a state of detections is merged with another, not with {type(other).__name__}")
         for name in ("categories", "names", "resolution", "features", "feature_bins", "closed", "blocks"):
             ours, theirs = getattr(self, name), getattr(other, name)
             if ours != theirs:
-                raise ValueError(f"one state has {name}={ours!r} and the other {theirs!r}: make them alike")
+                raise RefusedError(f"one state has {name}={ours!r} and the other {theirs!r}: make them alike")
         for name in ("iou_threshold", "matching", "has_overlaps"):
             self._agree_on(name, getattr(other, name))
 
@@ -348,7 +348,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
 
     def _made(self) -> CellMatches:
         if not len(self):
-            raise ValueError("the state is empty: add detections with update() first")
+            raise RefusedError("the state is empty: add detections with update() first")
         table = self._read()
         seen = table["outcome"] != _MISSED
         rows, missed = ({name: x[which] for name, x in table.items()} for which in (seen, ~seen))
@@ -416,11 +416,11 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         block, category, place, cell, outcome, n, s, u = columns
         ends = (max(made.blocks, 1), len(made.categories), made._places, made.grid.size, 4)
         if any(((column < 0) | (column >= end)).any() for column, end in zip(columns, ends, strict=False)):
-            raise ValueError("the table holds categories, cells or outcomes that the state does not have")
+            raise RefusedError("the table holds categories, cells or outcomes that the state does not have")
         code = made._code(block, category, place, cell, outcome)
         made._scores, made._overlaps = added(code, n, s), added(code, n, u)
         if (n <= 0).any() or (s < 0).any() or (s > n * (POSITIONS - 1)).any() or len(made) != len(n):
-            raise ValueError("the table holds sums that no detections can give: save the state again")
+            raise RefusedError("the table holds sums that no detections can give: save the state again")
         return made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -431,5 +431,5 @@ def _identifier(category: Any) -> Any:
     """A text or a number, as a file can hold it."""
     plain = category.item() if isinstance(category, np.generic) else category
     if not isinstance(plain, str | int | float):
-        raise ValueError(f"categories holds {category!r}: identify categories by texts or numbers")
+        raise RefusedError(f"categories holds {category!r}: identify categories by texts or numbers")
     return plain

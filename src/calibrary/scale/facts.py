@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from calibrary.base.errors import RefusedError
 from calibrary.metrics.machinery.entry import ENTRIES, Entry
 from calibrary.metrics.machinery.facts import CellFacts
 
@@ -72,6 +73,6 @@ def reading(entry: Entry, options: Mapping[str, Any]) -> str:
     """How the metric reads the rows of a state: "split" (each label at its mean) or "tied" (both at the cell's)."""
     reason = refusal(entry, options)
     if reason is not None:
-        raise ValueError(reason)
+        raise RefusedError(reason)
     fact = fact_of(entry, options)
     return "tied" if fact.kind == "order" and not fact.split else "split"

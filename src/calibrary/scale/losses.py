@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import suggest
+from calibrary.base.errors import RefusedError, suggest
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.lookup import catalogue
@@ -66,7 +66,7 @@ def loss_sum(losses: Array, w: Integers) -> LossSum:
     """The sums of one batch; ``w`` is empty when every row counts once."""
     copies = w if len(w) else np.ones(len(losses), dtype=np.int64)
     if np.isnan(losses).any():
-        raise ValueError(f"the loss of row {int(np.isnan(losses).argmax())} is not a number")
+        raise RefusedError(f"the loss of row {int(np.isnan(losses).argmax())} is not a number")
     finite = np.isfinite(losses)
     with np.errstate(over="ignore"):
         square = np.where(finite, losses, 0.0) ** 2
@@ -109,9 +109,9 @@ def checked_losses(ids: str | Iterable[str]) -> tuple[str, ...]:
         entry = catalogue[name]
         id = entry.id
         if entry.called is not None:
-            raise ValueError(f"losses has {name!r}, which means {id} with {entry.called.words}: use an id, {id!r}")
+            raise RefusedError(f"losses has {name!r}, which means {id} with {entry.called.words}: use an id, {id!r}")
         if id not in known:
-            raise ValueError(f"losses has {name!r}, which is not a mean of row losses: {suggest(name, known)}")
+            raise RefusedError(f"losses has {name!r}, which is not a mean of row losses: {suggest(name, known)}")
         chosen.append(id)
     return tuple(dict.fromkeys(chosen))
 

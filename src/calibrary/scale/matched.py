@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.matches import Matches
@@ -45,7 +46,7 @@ class CellMatches(Matches):
     def rematched(self, **options: Any) -> Matches:
         for name, value in options.items():
             if value != getattr(self, name, None):
-                raise ValueError(
+                raise RefusedError(
                     f"{name}={value!r}: a state keeps detections as they were matched ({name}="
                     f"{getattr(self, name, None)!r}); make a state for each way of matching"
                 )
@@ -56,7 +57,7 @@ class CellMatches(Matches):
 
     def null_draw(self, rng: np.random.Generator, link: str = "threshold") -> Matches:
         if link == "identity":
-            raise ValueError(
+            raise RefusedError(
                 "a state keeps the mean overlap in each cell, and outcomes cannot be redrawn from it: there is no "
                 "test, and an interval needs method='bca'"
             )
@@ -126,7 +127,7 @@ class BlockSample(ImageSample):
 
     def _refuse_without_blocks(self) -> None:
         if self.n_units < 2:
-            raise ValueError(
+            raise RefusedError(
                 "an interval draws images, and this state added all of them up: make it with blocks=100, and give "
                 "image= with the detections"
             )
@@ -142,7 +143,7 @@ def _refused(view: CellMatches, entry: Any, options: Mapping[str, Any]) -> CellM
     """The view, if the metric is a function of sums by category and bin."""
     kind = fact_of(entry, options).kind
     if kind == "boxes" or (kind != "detection" and entry.weights != "repetition"):
-        raise ValueError(
+        raise RefusedError(
             f"{entry.id} cannot be computed from a state of detections: it looks at every box by itself; compute it on "
             "some of the images"
         )
@@ -150,7 +151,7 @@ def _refused(view: CellMatches, entry: Any, options: Mapping[str, Any]) -> CellM
     names = feature_names(options.get("features", "confidence"))
     bins = _bins(entry, names, options)
     if bins and view.grid.resolution % bins[0]:
-        raise ValueError(
+        raise RefusedError(
             f"n_bins={bins[0]}: the edges of so many bins of score are not edges of cells at resolution "
             f"{view.grid.resolution}; use a number of bins that divides it, such as 10, 15 or 20"
         )
@@ -158,7 +159,7 @@ def _refused(view: CellMatches, entry: Any, options: Mapping[str, Any]) -> CellM
         _refuse_other_features(view, names, bins[1:], options)
     least = options.get("confidence_threshold", default(entry, "confidence_threshold"))
     if least is not None and view.grid.locate(np.array([float(least)]))[0][0] % 2:
-        raise ValueError(
+        raise RefusedError(
             f"confidence_threshold={least!r} lies inside a cell at resolution {view.grid.resolution}: use a threshold "
             "of two decimals, such as 0.1"
         )
@@ -181,14 +182,14 @@ def _refuse_other_features(
     missing = [name for name in names if name not in view.features]
     if missing:
         kept = f"features={list(view.features)!r}" if view.features else "the scores alone"
-        raise ValueError(
+        raise RefusedError(
             f"features={options['features']!r}: the state was made with {kept}; make it with features= that hold "
             f"{missing[0]!r}"
         )
     other = [n for n in bins if view.feature_bins % n]
     if other or options.get("closed", "left") != view.closed:
         said = f"n_bins={other[0]}" if other else f"closed={options.get('closed', 'left')!r}"
-        raise ValueError(
+        raise RefusedError(
             f"{said}: the state keeps places and sizes of boxes in {view.feature_bins} bins, closed={view.closed!r}; "
             "use these, or a number that divides it"
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, as_array
 from calibrary.numerics.splitmix import STEP, Hashes, finalized
 
@@ -77,7 +78,7 @@ def row_hashes(y: NDArray[Any], p: Array, ids: Any, seen: int) -> Hashes:
         return _mixed(hash ^ _mixed(place))
     given = as_array(ids, "ids")
     if given.shape != (len(y),):
-        raise ValueError(f"ids has shape {given.shape}: give one identifier for each of {len(y)} rows")
+        raise RefusedError(f"ids has shape {given.shape}: give one identifier for each of {len(y)} rows")
     if given.dtype.kind in "iu":
         return _mixed(given.astype(np.int64).view(np.uint64))
     return np.array([name_hash(str(v)) for v in given.tolist()], dtype=np.uint64)

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import extra, one_of, suggest
+from calibrary.base.errors import RefusedCallError, RefusedError, extra, one_of, suggest
 from calibrary.data.checks import as_array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
@@ -150,7 +150,7 @@ class State(Saved, kind="cells", written=SavedCells):
         n, kept = len(y), None
         w = None if sample_weight is None else as_array(sample_weight, "sample_weight")
         if w is not None and w.shape != (n,):
-            raise ValueError(f"sample_weight has shape {w.shape}, y_true has {n} rows: give one weight per row")
+            raise RefusedError(f"sample_weight has shape {w.shape}, y_true has {n} rows: give one weight per row")
         dropped: dict[str, int] = {}
         if drop_invalid and n == len(prob):
             kept, dropped = valid_rows(y, prob, self.labels, self.pos_label, w)
@@ -182,10 +182,10 @@ class State(Saved, kind="cells", written=SavedCells):
         given = dict(by or {})
         for name in given:
             if name not in self.key_names:
-                raise ValueError(f"by has {name!r}, not a column of the state: {suggest(name, self.key_names)}")
+                raise RefusedError(f"by has {name!r}, not a column of the state: {suggest(name, self.key_names)}")
         missing = [name for name in self.key_names if name not in given]
         if missing:
-            raise ValueError(f"by={{...}} must give {missing[0]!r}, which the state keeps apart")
+            raise RefusedError(f"by={{...}} must give {missing[0]!r}, which the state keeps apart")
         return [given[name] for name in self.key_names]
 
     def add(self, batch: Batch) -> None:
@@ -341,7 +341,7 @@ class State(Saved, kind="cells", written=SavedCells):
     def _like_ours(self, other: State) -> State:
         """The other state, if it holds what this one does; of two keyed states the finer one is made coarser."""
         if not isinstance(other, State):
-            raise TypeError(f"a state is merged with a state, not with {type(other).__name__}")
+            raise RefusedCallError(f"a state is merged with a state, not with {type(other).__name__}")
         if self.key_names == other.key_names != () and other.resolution % self.resolution == 0:
             other = other if other.resolution == self.resolution else other.coarser(self.resolution)
         for name in ("resolution", "lens", "key_names"):
@@ -349,7 +349,7 @@ class State(Saved, kind="cells", written=SavedCells):
             if ours != theirs:
                 remedy = "; use coarser() to make them the same" if name == "resolution" else ""
                 shown = "by" if name == "key_names" else name
-                raise ValueError(f"one state has {shown}={ours!r} and the other {theirs!r}{remedy}")
+                raise RefusedError(f"one state has {shown}={ours!r} and the other {theirs!r}{remedy}")
         self._same_event(other)
         return other
 
@@ -371,12 +371,12 @@ class State(Saved, kind="cells", written=SavedCells):
             return
         events = [1 if state.event is None else state.event for state in (self, other)]
         if events[0] != events[1]:
-            raise ValueError(
+            raise RefusedError(
                 f"one state counts label {events[0]!r} as the event and the other {events[1]!r}: make both with the "
                 "same labels= or pos_label="
             )
         if self.labels and other.labels and self.labels != other.labels:
-            raise ValueError(f"one state has labels={list(self.labels)!r} and the other {list(other.labels)!r}")
+            raise RefusedError(f"one state has labels={list(self.labels)!r} and the other {list(other.labels)!r}")
 
     @property
     def event(self) -> Hashable | None:
@@ -434,11 +434,13 @@ class State(Saved, kind="cells", written=SavedCells):
 
     def _places(self, names: Sequence[str]) -> list[int]:
         if not names:
-            raise ValueError(f"by() needs the name of a column: {suggest('', self.key_names) or 'this state has none'}")
+            raise RefusedError(
+                f"by() needs the name of a column: {suggest('', self.key_names) or 'this state has none'}"
+            )
         for name in names:
             if name not in self.key_names:
                 hint = suggest(name, self.key_names) or "this state was made without by="
-                raise ValueError(f"the state has no column {name!r}: {hint}")
+                raise RefusedError(f"the state has no column {name!r}: {hint}")
         return [self.key_names.index(name) for name in names]
 
     def _slice(self, key: int) -> CountTable:
@@ -476,7 +478,7 @@ class State(Saved, kind="cells", written=SavedCells):
         """The state as weighted predictions, keys taken together: one row for each cell and label."""
         if self._rows is None:
             if not len(self.table):
-                raise ValueError("the state is empty: a metric needs at least one prediction")
+                raise RefusedError("the state is empty: a metric needs at least one prediction")
             flat = self.table.recoded(self.table.code % (2 * self.grid.size)) if self.key_names else self.table
             names = self.labels or ((f"not {self.pos_label}", self.pos_label) if self.pos_label is not None else None)
             self._rows = CellRows.of(self.grid, flat, names if self.lens == "binary" else None)
@@ -491,7 +493,7 @@ class State(Saved, kind="cells", written=SavedCells):
         """
         self._places([name])
         if not len(self.table):
-            raise ValueError("the state is empty: a metric needs at least one prediction")
+            raise RefusedError("the state is empty: a metric needs at least one prediction")
         others = {other: None for other in self.key_names if other != name}
         merged = self.regrouped(**others) if others else self
         key, cell, y = merged._read()

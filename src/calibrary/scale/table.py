@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
+
 Integers = NDArray[np.int64]
 
 #: What fits 64 bits. Compared as doubles, hence a little less.
@@ -40,7 +42,9 @@ class CountTable:
         n[place[known]] -= other.n[known]
         s[place[known]] -= other.s[known]
         if not known.all() or (n < 0).any() or (s < 0).any() or (s[n == 0] != 0).any():
-            raise ValueError("the state taken away holds rows that the other does not: take away only what was merged")
+            raise RefusedError(
+                "the state taken away holds rows that the other does not: take away only what was merged"
+            )
         return CountTable(self.code[n > 0], n[n > 0], narrow(s[n > 0]))
 
     @property

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.base.once import once
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
@@ -88,7 +89,7 @@ class VectorRows(Predictions):
             return self.top_alone
         if self.k == 2 and lens.name == "binary":
             return self.classes_alone[1]
-        raise ValueError(_ONE_PART)
+        raise RefusedError(_ONE_PART)
 
     def note_for(self, entry: Any, question: Any) -> str:
         lens = entry.lens_for(self, question)
@@ -104,14 +105,14 @@ class VectorRows(Predictions):
     # -- what a sample cannot do ----------------------------------------------------------------
 
     def reweighted(self, w: Array, origin: Predictions | None = None) -> Predictions:
-        raise ValueError(_ONE_PART)
+        raise RefusedError(_ONE_PART)
 
     def relabeled(self, y: NDArray[Any]) -> Predictions:
-        raise ValueError(_ONE_PART)
+        raise RefusedError(_ONE_PART)
 
     def subset(self, keep: NDArray[Any], y: NDArray[Any], probability: Array, **extra: Any) -> Predictions:
         if len(y) == len(self.y) and probability.shape == self.probability.shape:  # drawn again, or in another order
-            raise ValueError(_ONE_PART)
+            raise RefusedError(_ONE_PART)
         return super().subset(keep, y, probability, **extra)
 
 
@@ -119,7 +120,7 @@ def _needs_rows(view: Any, entry: Any, options: Mapping[str, Any]) -> Any:
     """Nothing but what is known already can be had without whole rows."""
     if entry.id in view.losses and not options:
         return view
-    raise ValueError(
+    raise RefusedError(
         f"{entry.id} needs whole rows, and the state keeps sums: make it with sample=100_000, or use lens='top-label' "
         "or lens='class-wise'"
     )

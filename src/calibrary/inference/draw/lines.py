@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.base.errors import heard
+from calibrary.base.errors import RefusedError, heard
 from calibrary.data.checks import Array, softmax
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Edges, EqualMass, EqualWidth, Grouping, as_grouping
@@ -276,7 +276,7 @@ def _logistic(view: Predictions) -> Array | None:
                 fitted = Predictions(view.y, view.c, view.w)
                 return Platt().fit(fitted)(view.c) - view.c
             return _softmax_map(view) - view.p
-    except (ValueError, np.linalg.LinAlgError, FloatingPointError):
+    except RefusedError:
         return None
 
 

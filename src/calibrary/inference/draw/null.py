@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of
 from calibrary.base.numbers import in_repr
 from calibrary.base.plain import float_or_array
 from calibrary.data import Data, is_data
@@ -172,7 +172,7 @@ class MonteCarlo:
             entry = statistic.entry
             if entry is not None and not entry.null:
                 why = entry.null_note or "labels cannot be redrawn"
-                raise ValueError(f"{entry.id} has no null distribution: {why}")
+                raise RefusedError(f"{entry.id} has no null distribution: {why}")
         sample = statistics[0].sample
         truth = None if self.calibration_map is None else _mapped(self.calibration_map, sample)
         scheme = self._scheme(sample, truth, {s.link for s in statistics})
@@ -260,7 +260,7 @@ def null_distribution(
     else:
         y = np.zeros(len(as_array(y_prob, "y_prob")), dtype=np.intp)
         if calibration_map is not None and not callable(calibration_map):
-            raise TypeError(
+            raise RefusedCallError(
                 f"calibration_map={calibration_map!r} must be fitted to labels, and y_prob has none: pass "
                 "calibrary.predictions(y, p) in its place, or a function of the predictions"
             )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import FAULT, bounded, heard, warn
+from calibrary.base.errors import FAULT, RefusedError, bounded, heard, warn
 from calibrary.data.checks import Array
 from calibrary.data.sample import Block, Scheme
 
@@ -153,7 +153,7 @@ def replicate(
             helper.join()
         progress.close()
     if result.failure and np.isnan(result.values).all():
-        raise ValueError(f"every replicate failed; the first: {result.failure}")
+        raise RefusedError(f"every replicate failed; the first: {result.failure}")
     say_faults(getattr(value, "faults", {}))
     return result
 
@@ -179,7 +179,7 @@ def _workers(workers: int | None, n_units: int) -> int:
     if workers is None:
         return min(2, os.cpu_count() or 1) if n_units >= _THREADS_FROM else 1
     if workers < 1:
-        raise ValueError(f"workers={workers}: pass at least 1, or None to choose")
+        raise RefusedError(f"workers={workers}: pass at least 1, or None to choose")
     return int(workers)
 
 
@@ -277,7 +277,7 @@ def difference(a: Array, b: Array) -> Array:
 
 def check_resamples(n_resamples: int) -> int:
     if not (isinstance(n_resamples, int | np.integer) and n_resamples >= 1):
-        raise ValueError(f"n_resamples={n_resamples!r}: pass a whole number of at least 1 (999 is usual)")
+        raise RefusedError(f"n_resamples={n_resamples!r}: pass a whole number of at least 1 (999 is usual)")
     return bounded("n_resamples", int(n_resamples))
 
 
@@ -291,7 +291,7 @@ def check_draws(n_resamples: int, alpha: float) -> int:
     n = check_resamples(n_resamples)
     least = least_draws(alpha)
     if n < least:
-        raise ValueError(
+        raise RefusedError(
             f"n_resamples={n} is too few for the level {1.0 - alpha:g}: no p-value could be below {alpha:g}; "
             f"use at least {least} (999 is usual)"
         )
@@ -300,7 +300,7 @@ def check_draws(n_resamples: int, alpha: float) -> int:
 
 def check_level(confidence_level: float) -> float:
     if not (isinstance(confidence_level, int | float | np.number) and 0.0 < confidence_level < 1.0):
-        raise ValueError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
+        raise RefusedError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
     return float(confidence_level)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import refused
+from calibrary.base.errors import RefusedCallError, RefusedError
 from calibrary.base.once import once
 from calibrary.data import as_data
 from calibrary.data.checks import Array, as_array
@@ -107,7 +107,7 @@ class Statistic:
         """The same where it is known to exist."""
         value = self.perfect_value
         if value is None:
-            raise ValueError(f"{self.name} has no perfect value")
+            raise RefusedError(f"{self.name} has no perfect value")
         return value
 
     @property
@@ -131,7 +131,7 @@ class Statistic:
         """Why the labels of these data cannot be drawn from the predictions, or nothing."""
         try:
             self.sample.p.check_redrawing()
-        except ValueError as error:
+        except RefusedError as error:
             return str(error)
         return ""
 
@@ -155,7 +155,9 @@ def entry_of(metric: Any) -> Entry | None:
     if isinstance(entry, Entry):
         return entry
     if not callable(metric):
-        raise TypeError(f"metric={metric!r}: pass a metric's id, a function of calibrary, or a callable metric(y, p)")
+        raise RefusedCallError(
+            f"metric={metric!r}: pass a metric's id, a function of calibrary, or a callable metric(y, p)"
+        )
     return None
 
 
@@ -192,7 +194,7 @@ def as_statistic(
     if entry is None:
         return replace(_of_callable(metric, sample, question), given_perfect=perfect)
     if perfect is not None:
-        raise TypeError(f"perfect={perfect!r} is for functions of your own: {entry.id} knows its own")
+        raise RefusedCallError(f"perfect={perfect!r} is for functions of your own: {entry.id} knows its own")
     name, question = entry.key, entry.settled(question)
     entry, options = entry.specialized(question.options)
     question = question.changed(options=options)
@@ -253,7 +255,9 @@ def _of_callable(metric: Callable[..., Any], sample: Sample, question: Question)
     constant = {name: value for name, value in options.items() if name not in following}
     weighted = _takes_weights(metric)
     if p.w is not None and not weighted:
-        raise ValueError("sample_weight was given but the metric has no sample_weight argument: add it, or repeat rows")
+        raise RefusedError(
+            "sample_weight was given but the metric has no sample_weight argument: add it, or repeat rows"
+        )
     names = None if p._classes is None else np.array(p.classes)
 
     def of(data: Any) -> Any:
@@ -280,7 +284,7 @@ def _per_row(name: str, value: Any, p: Predictions) -> bool:
     array = as_array(value, name)
     rows = len(array) if array.ndim else 0
     if name in ("features", "groups") and rows != p.n_input:
-        raise ValueError(f"{name} has {rows} rows but y_true has {p.n_input}: give one row per prediction")
+        raise RefusedError(f"{name} has {rows} rows but y_true has {p.n_input}: give one row per prediction")
     return rows == p.n_input
 
 
@@ -353,14 +357,14 @@ def _watched(
 
 
 def _keep(error: Exception, name: str, faults: dict[str, str]) -> None:
-    if not refused(error) and not isinstance(error, np.linalg.LinAlgError | ArithmeticError):
+    if not isinstance(error, RefusedError):
         faults.setdefault(name, f"{type(error).__name__}: {error}")
 
 
 def value_or_nan(
     path: Callable[[Replicate], Array], replicate: Replicate, n: int, name: str, faults: dict[str, str]
 ) -> Array:
-    """The numbers on a replicate, NaN where the metric has none there: it refuses the rows, or its fit is singular.
+    """The numbers on a replicate, NaN where the metric has none there because it refuses the rows.
 
     Any other error is a fault of ours, which is kept in ``faults`` and shown as one when all is drawn.
     """

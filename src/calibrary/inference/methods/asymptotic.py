@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from calibrary.base.errors import heard, warn
+from calibrary.base.errors import RefusedError, heard, warn
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups
@@ -58,7 +58,7 @@ class Asymptotic:
         """The interval of one metric."""
         why = why_not(statistic)
         if why:
-            raise ValueError(f"method='asymptotic' does not work for {statistic.name}: {why}")
+            raise RefusedError(f"method='asymptotic' does not work for {statistic.name}: {why}")
         found = ends_of(statistic, confidence_level)
         observed = statistic.observed
         low, high = found.low, found.high
@@ -123,9 +123,10 @@ def own_pvalue(statistic: Statistic) -> float:
     question = statistic.question.of(known).changed(fixed={})
     try:
         with heard():  # whether the law can be trusted is said by ``test``
-            return float(own.run(entry, statistic.sample.data, question).pvalue)
-    except (ValueError, TypeError, AttributeError, np.linalg.LinAlgError):
-        return math.nan  # one test for each class, or a law that these weights do not have
+            pvalue = getattr(own.run(entry, statistic.sample.data, question), "pvalue", math.nan)
+    except RefusedError:
+        return math.nan  # a law that these weights do not have
+    return float(pvalue) if np.ndim(pvalue) == 0 else math.nan  # one test for each class
 
 
 # -- means of rows -----------------------------------------------------------------------------------

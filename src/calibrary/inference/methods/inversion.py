@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import warn
+from calibrary.base.errors import RefusedError, warn
 from calibrary.data.checks import Array
 from calibrary.inference.draw.cells import cell_problem
 from calibrary.inference.draw.lines import Line, lines_of, rare_truths
@@ -305,7 +305,7 @@ class Inversion:
         """The interval of one metric."""
         why = why_not(statistic)
         if why:
-            raise ValueError(f"method='inversion' does not work for {statistic.name}: {why}")
+            raise RefusedError(f"method='inversion' does not work for {statistic.name}: {why}")
         stream = self.rng if isinstance(self.rng, Stream) else Stream(self.rng)
         found = self.invert(statistic, alpha_of(confidence_level), stream)
         found.null.say_failures()

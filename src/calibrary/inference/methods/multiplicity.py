@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import one_of, warn
+from calibrary.base.errors import RefusedError, one_of, warn
 from calibrary.data.checks import Array, as_floats
 from calibrary.inference.draw.resampling import slack
 
@@ -35,10 +35,10 @@ def adjust_pvalues(pvalues: Any, method: str = "holm") -> Array:
     one_of("method", method, ADJUSTMENTS)
     p = as_floats(pvalues, "pvalues")
     if p.ndim != 1:
-        raise ValueError(f"pvalues has {p.ndim} dimensions: pass a list of p-values")
+        raise RefusedError(f"pvalues has {p.ndim} dimensions: pass a list of p-values")
     bad = np.flatnonzero((p < 0.0) | (p > 1.0))
     if len(bad):
-        raise ValueError(f"pvalues[{bad[0]}] = {p[bad[0]]:g} is outside [0, 1]")
+        raise RefusedError(f"pvalues[{bad[0]}] = {p[bad[0]]:g} is outside [0, 1]")
     known = np.flatnonzero(~np.isnan(p))
     m = len(known)
     order = known[np.argsort(p[known], kind="stable")]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.inference.draw.population import NoPopulationError, population
 from calibrary.inference.draw.resampling import alpha_of, as_given
@@ -95,7 +96,7 @@ class Studentized:
         """The interval of one metric."""
         why = why_not(statistic)
         if why:
-            raise ValueError(f"method='studentized' does not work for {statistic.name}: {why}")
+            raise RefusedError(f"method='studentized' does not work for {statistic.name}: {why}")
         estimate, scores = statistic.observed, scores_of(statistic)
         low, high = scores.ends(estimate, confidence_level)
         low, high = _with_few_surprises(statistic, low, high, alpha_of(confidence_level))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.inference.draw.lines import rare_truths
 from calibrary.inference.draw.null import MonteCarlo, pvalues
@@ -58,7 +59,7 @@ class Triangle:
         """The interval of one metric."""
         why = why_not(statistic)
         if why:
-            raise ValueError(f"method='triangle' does not work for {statistic.name}: {why}")
+            raise RefusedError(f"method='triangle' does not work for {statistic.name}: {why}")
         check_draws(self.n_resamples, alpha_of(confidence_level))
         observed, null = MonteCarlo(self.n_resamples, self.rng, workers=self.workers).redraw([statistic.when_redrawn()])
         _, drawn = Bootstrap("normal", self.n_resamples, self.rng, self.workers).resample([statistic])

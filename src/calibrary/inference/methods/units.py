@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
@@ -43,7 +43,7 @@ def flips(statistic: Statistic, n_resamples: int, rng: Any) -> Replicated:
     sample, entry = statistic.sample, statistic.entry
     if entry is None or not entry.residual_only:
         known = ", ".join(e.id for e in ENTRIES.values() if e.residual_only and e.familiar)
-        raise ValueError(
+        raise RefusedError(
             f"{statistic.name} has no test with units: the signs of a unit's residuals are drawn, and it is not a "
             f"function of residuals; use one of {known}"
         )
@@ -60,7 +60,9 @@ def _with_residuals(statistic: Statistic, stretch: list[float] | None = None) ->
     assert entry is not None
     views = views_of(entry, p, question)
     if any(view.n != p.n or not view.binary for view in views.views):
-        raise ValueError(f"{entry.id} through this lens has no residual for each row: with units use lens='top-label'")
+        raise RefusedError(
+            f"{entry.id} through this lens has no residual for each row: with units use lens='top-label'"
+        )
     sorted_views = [_ascending(view) for view in views.views]
     form = entry.replicate
     paths = [None if form is None else form.prepare(view, **question.options) for view, _ in sorted_views]

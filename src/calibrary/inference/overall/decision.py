@@ -30,6 +30,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedCallError
 from calibrary.base.numbers import pvalue as pvalue_words
 from calibrary.data import Data
 from calibrary.data.checks import Array, Indices
@@ -167,7 +168,9 @@ def decide(
     ('Not calibrated', 'p < 0.005')
     """
     if not isinstance(question, Question):
-        raise TypeError("decide needs data and a question: decide(calibrary.predictions(y, p), calibrary.Question())")
+        raise RefusedCallError(
+            "decide needs data and a question: decide(calibrary.predictions(y, p), calibrary.Question())"
+        )
     level = check_level(question.confidence_level)
     n_resamples = check_draws(max(int(question.n_resamples), LEAST_DRAWS), alpha_of(level))
     look = look_at(data.in_units(units, blocks), question)

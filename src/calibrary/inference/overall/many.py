@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import heard, one_of
+from calibrary.base.errors import RefusedError, heard, one_of
 from calibrary.data.checks import Array
 from calibrary.inference.draw.cells import CellSample, grids_for, on_cells, reads_alike, very_large
 from calibrary.inference.draw.null import MonteCarlo
@@ -203,7 +203,7 @@ class _Drawn:
         for s in statistics:
             try:
                 found[s.name] = (s.observed, flips(s, self.draws["n_resamples"], stream()))
-            except ValueError as error:
+            except RefusedError as error:
                 self.notes[s.name] = str(error).partition(";")[0]
                 self.ways.update({s.name: "basic"} if self.ways.get(s.name) == "triangle" else {})
         return found

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self, Unpack
 import numpy as np
 import scipy
 
-from calibrary.base.errors import whole
+from calibrary.base.errors import RefusedCallError, RefusedError, whole
 from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
@@ -119,7 +119,7 @@ def log_mean(log_values: Array) -> float:
 def _mean_e(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> float:
     """The mean of e-values is one, whatever they have in common; their largest is not."""
     if isinstance(average, str) and average == "max":
-        raise ValueError("average='max' of e-values is no e-value: use 'uniform', 'prevalence' or weights")
+        raise RefusedError("average='max' of e-values is no e-value: use 'uniform', 'prevalence' or weights")
     weights = views.weights(average)
     logs = np.array(values) if options.get("log") else _log(np.array(values))
     log_e = float(scipy.special.logsumexp(logs, b=weights))
@@ -279,7 +279,7 @@ class CalibrationMonitor:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.alpha < 1.0:
-            raise ValueError(f"alpha={self.alpha!r} is outside (0, 1): 0.05 is usual")
+            raise RefusedError(f"alpha={self.alpha!r} is outside (0, 1): 0.05 is usual")
 
     def update(
         self, y_true: Any, y_prob: Any = None, *, sample_weight: Any = None, labels: Any = None, pos_label: Any = None
@@ -292,7 +292,7 @@ class CalibrationMonitor:
         lens = ("binary" if p.k == 2 else "top-label") if self.lens == "auto" else self.lens
         views = p.through(as_lens(lens))
         if views.several or not views.views[0].binary:
-            raise ValueError(f"lens={self.lens!r} gives several views: watch one class with a monitor of its own")
+            raise RefusedError(f"lens={self.lens!r} gives several views: watch one class with a monitor of its own")
         view = views.views[0]
         rows = int(view.counts("a monitor").sum())
         return self._add(log_ratios(view), rows)
@@ -304,7 +304,7 @@ class CalibrationMonitor:
         together say; the other's path does not enter, because looking at both would be looking at two streams.
         """
         if not isinstance(other, CalibrationMonitor):
-            raise TypeError(f"other={other!r} is no monitor: pass what calibrary.calibration_monitor() made")
+            raise RefusedCallError(f"other={other!r} is no monitor: pass what calibrary.calibration_monitor() made")
         return self._add(other.log_ratios, other.n)
 
     def _add(self, ratios: Array, rows: int) -> Self:
@@ -383,7 +383,7 @@ class CalibrationMonitor:
         """The monitor that :meth:`to_dict` described."""
         ratios = np.array(state["log_ratios"], dtype=np.float64)
         if ratios.shape != (len(ALTERNATIVES),):
-            raise ValueError(f"state has {ratios.size} log_ratios: a monitor has {len(ALTERNATIVES)}")
+            raise RefusedError(f"state has {ratios.size} log_ratios: a monitor has {len(ALTERNATIVES)}")
         path = [(int(n), float(e)) for n, e in state["path"]]
         return cls(
             state["alpha"], state["lens"], state["n"], ratios, state["peak"], state["alarm_at"], path, state["every"],
@@ -527,12 +527,12 @@ def _halves(view: Predictions, n_splits: int, rng: Any, train: Any) -> list[Any]
     if train is not None:
         given = view.align(train, "train").astype(bool)
         if given.all() or not given.any():
-            raise ValueError(
+            raise RefusedError(
                 "train holds all rows or none: the curve needs some to learn from, and others to be judged"
             )
         return [given]
     if view.n < 2:
-        raise ValueError("eHL needs at least two rows: one half to learn from, the other to judge")
+        raise RefusedError("eHL needs at least two rows: one half to learn from, the other to judge")
     source = generator(rng, "halves")
     halves = []
     for _ in range(n_splits):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary.base.errors import one_of, warn
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of, warn
 from calibrary.data import is_data
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
@@ -161,7 +161,7 @@ def compare(
     if interval is not None:
         one_of("interval", interval, KINDS)
         if method not in ("auto", "bootstrap"):
-            raise TypeError(f"interval={interval!r} and method={method!r} both say how: pass one of them")
+            raise RefusedCallError(f"interval={interval!r} and method={method!r} both say how: pass one of them")
         method = "bootstrap"
     if method in KINDS:
         method, interval = "bootstrap", method
@@ -173,19 +173,21 @@ def compare(
         "rng": rng, "weight_type": weight_type, "workers": workers,
     }  # fmt: skip
     if paired and method == "swap":
-        raise ValueError("method='swap' exchanges two predictions of one outcome: with paired=True use 'auto'")
+        raise RefusedError("method='swap' exchanges two predictions of one outcome: with paired=True use 'auto'")
     if isinstance(y_prob_a, Mapping):
         if y_prob_b is not None or y_true_b is not None or paired:
-            raise TypeError("several models are given by one mapping of names to predictions: leave y_prob_b out")
+            raise RefusedCallError(
+                "several models are given by one mapping of names to predictions: leave y_prob_b out"
+            )
         return _all_pairs(metric, y_true, y_prob_a, settings, options)
     if y_prob_b is None and is_data(y_true):  # two sets of data, each complete
         same_units = True
         pair = _pair(metric, (y_true, None), (y_prob_a, None), options, options, weight_type)
     elif y_prob_b is None:
-        raise TypeError("y_prob_b is missing: pass the second model's predictions, or a mapping of several")
+        raise RefusedCallError("y_prob_b is missing: pass the second model's predictions, or a mapping of several")
     else:
         if paired and (y_true_b is None or sample_weight_b is not None):
-            raise TypeError("paired=True needs y_true_b, the second model's own labels, and no sample_weight_b")
+            raise RefusedCallError("paired=True needs y_true_b, the second model's own labels, and no sample_weight_b")
         same_units = (y_true_b is None or paired) and sample_weight_b is None
         other = options if same_units else {**options, "sample_weight": sample_weight_b}
         second = y_true if y_true_b is None else y_true_b
@@ -242,7 +244,7 @@ class _Pair:
     def values(self) -> tuple[float, float]:
         a, b = self.on_first.observed, self.on_second.observed
         if len(a) != 1 or len(b) != 1:
-            raise ValueError(
+            raise RefusedError(
                 f"{self.on_first.name} has {len(a)} numbers here: compare models by one of them, as a function "
                 "metric(y, p) of your own, or through a lens with one view"
             )
@@ -286,7 +288,7 @@ def _all_pairs(
     metric: Any, y_true: Any, models: Mapping[str, Any], settings: dict[str, Any], options: dict[str, Any]
 ) -> tuple[Comparison, ...]:
     if len(models) < 2:
-        raise ValueError(f"{len(models)} model was given: a comparison needs at least two")
+        raise RefusedError(f"{len(models)} model was given: a comparison needs at least two")
     rng = settings.pop("rng")
     # every pair sees the same rows drawn, so the comparisons fit together
     seed = seed_of(rng)
@@ -314,7 +316,7 @@ def _paired_bootstrap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
 
 def _unpaired(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     if settings["method"] != "bootstrap":
-        raise ValueError(f"method={settings['method']!r} pairs rows: with other rows for b only 'bootstrap' works")
+        raise RefusedError(f"method={settings['method']!r} pairs rows: with other rows for b only 'bootstrap' works")
     source = generator(settings["rng"], "rows")
     values = []
     way = bootstrap.Bootstrap(n_resamples=settings["n_resamples"], rng=source, workers=settings["workers"])
@@ -408,11 +410,11 @@ def _ends_of(statistic: Statistic, kind: str, n: int, stream: Stream, workers: i
     if kind == "inversion":
         why = inversion.why_not(statistic)
         if why:
-            raise ValueError(f"method='inversion' does not work for {statistic.name}: {why}")
+            raise RefusedError(f"method='inversion' does not work for {statistic.name}: {why}")
         return Inversion(n, stream, workers).curve(statistic)
     why = triangle.why_not(statistic)
     if why:
-        raise ValueError(f"method='triangle' does not work for {statistic.name}: {why}")
+        raise RefusedError(f"method='triangle' does not work for {statistic.name}: {why}")
     if statistic.sample.grouped:
         return _of_units(statistic, n, stream, workers)
     source = stream()
@@ -503,7 +505,7 @@ def _paired_t(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     for statistic in (pair.on_first, pair.on_second):
         entry = statistic.entry
         if entry is None or "reduction" not in entry.options:
-            raise ValueError(
+            raise RefusedError(
                 f"method='paired-t' needs a mean of row losses and {statistic.name} is none: use 'bootstrap'"
             )
         asked = statistic.question.with_options(reduction="none")
@@ -511,18 +513,18 @@ def _paired_t(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     p = pair.first.p
     for losses_of, name in zip(losses, "ab", strict=True):
         if not np.isfinite(losses_of).all():
-            raise ValueError(
+            raise RefusedError(
                 f"{pair.on_first.name} of y_prob_{name} is infinite on some row: method='paired-t' needs finite "
                 "losses, use 'swap' or a bounded score"
             )
     gap = losses[0] - losses[1]
     d = float(p.mean(gap))
     if not np.isclose(d, a - b, rtol=1e-9, atol=1e-12):
-        raise ValueError(f"{pair.on_first.name} is not a plain mean of row losses here: use method='bootstrap'")
+        raise RefusedError(f"{pair.on_first.name} is not a plain mean of row losses here: use method='bootstrap'")
     variance = p.variance_weight(settings["weight_type"], "a standard error")
     n = p.total if settings["weight_type"] == "frequency" else float(p.n)
     if n < 2:
-        raise ValueError("method='paired-t' needs at least two rows")
+        raise RefusedError("method='paired-t' needs at least two rows")
     error = float(np.sqrt(np.sum(variance * (gap - d) ** 2) * n / (n - 1.0)) / p.total)
     t = d / error if error > 0 else np.inf * np.sign(d) if d else 0.0
     half = float(scipy.special.stdtrit(n - 1.0, 0.5 + settings["confidence_level"] / 2.0)) * error

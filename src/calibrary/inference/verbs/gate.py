@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.inference.verbs.verdict import Verdict, verdict
 
 
@@ -48,7 +48,7 @@ def assert_calibrated(
     """
     one_of("undecided", undecided, ("pass", "fail"))
     if not conditions or not all(isinstance(text, str) for text in conditions):
-        raise ValueError('assert_calibrated needs what must hold: assert_calibrated(y, p, "ece<0.05")')
+        raise RefusedError('assert_calibrated needs what must hold: assert_calibrated(y, p, "ece<0.05")')
     answers = tuple(verdict(text, y_true, y_prob, undecided=undecided, **options) for text in conditions)
     lines = [answer.sentence for answer in answers if not answer.passed]
     if lines:

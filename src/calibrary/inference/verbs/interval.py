@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.sample import RowSample
 from calibrary.inference.draw.cells import celled, takes_cells
 from calibrary.inference.draw.resampling import check_level
@@ -151,7 +151,7 @@ def interval(
     sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type, confidence_level=level)
     statistic = as_statistic(metric, sample, question, perfect=perfect)
     if statistic.entry is not None and statistic.entry.no_interval:
-        raise ValueError(f"an interval around {statistic.name} means nothing: {statistic.entry.no_interval}")
+        raise RefusedError(f"an interval around {statistic.name} means nothing: {statistic.entry.no_interval}")
     statistic = in_single_labels(statistic)
     cells = celled(statistic) if statistic.one_sided and method in ("auto", "inversion", "triangle") else None
     way, note = as_way(method, cells or statistic, **settings)
@@ -165,7 +165,7 @@ def interval(
 
 def _not_of_readings(method: str) -> None:
     if method.replace("_", "-") in ("consistency", "monte-carlo"):
-        raise ValueError(
+        raise RefusedError(
             f"method={method!r} draws readings of a model whose truth is known, and says nothing of where the truth "
             "lies: use calibrary.reading_band for the band of such readings, or method='auto' for an interval"
         )
@@ -188,7 +188,7 @@ def in_single_labels(statistic: Statistic) -> Statistic:
     try:
         again = as_statistic(statistic.entry, RowSample(single, "importance"), statistic.question)
         same = np.allclose(again.observed, statistic.observed, rtol=1e-6, atol=1e-9)
-    except ValueError:  # a metric that takes no weights
+    except RefusedError:  # a metric that takes no weights
         return statistic
     return again if same else statistic
 
@@ -198,14 +198,16 @@ def as_way(method: Any, statistic: Statistic, **settings: Any) -> tuple[Way, str
     grouped = statistic.sample.grouped
     if hasattr(method, "interval"):
         if grouped and not isinstance(method, Bootstrap | Units):
-            raise ValueError(f"{type(method).__name__} draws single rows: with units or blocks use method='auto'")
+            raise RefusedError(f"{type(method).__name__} draws single rows: with units or blocks use method='auto'")
         return method, ""
     one_of("method", method, METHODS)
     if grouped:
         if method == "inversion":
-            raise ValueError("method='inversion' redraws single labels: with units or blocks use 'auto' or 'triangle'")
+            raise RefusedError(
+                "method='inversion' redraws single labels: with units or blocks use 'auto' or 'triangle'"
+            )
         if method == "asymptotic":
-            raise ValueError("method='asymptotic' takes rows to be independent: with units or blocks use 'auto'")
+            raise RefusedError("method='asymptotic' takes rows to be independent: with units or blocks use 'auto'")
         return Units(kind=method, **settings), ""
     note = ""
     if method == "auto":

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary.base.errors import one_of, whole
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of, whole
 from calibrary.data.checks import Array, as_array, checked_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample
@@ -99,10 +99,10 @@ def power(
     entry = catalogue[metric]
     whole("n", n, 2)
     if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha={alpha!r} is outside (0, 1): 0.05 is usual")
+        raise RefusedError(f"alpha={alpha!r} is outside (0, 1): 0.05 is usual")
     check_draws(n_resamples, alpha)
     if not entry.null:
-        raise ValueError(f"{entry.id} has no null distribution: {entry.null_note or 'labels cannot be redrawn'}")
+        raise RefusedError(f"{entry.id} has no null distribution: {entry.null_note or 'labels cannot be redrawn'}")
     c = _confidences(n, y_prob, law)
     truth = _truth(c, error, line)
     source = generator(rng, "power")
@@ -169,7 +169,7 @@ def sample_size(metric: str, error: float, *, power: float = 0.8, rng: Any = 0, 
     True
     """
     if not 0.0 < power < 1.0:
-        raise ValueError(f"power={power!r} is outside (0, 1): 0.8 is usual")
+        raise RefusedError(f"power={power!r} is outside (0, 1): 0.8 is usual")
     seed = seed_of(rng)
     tried: dict[int, Power] = {}
 
@@ -182,7 +182,7 @@ def sample_size(metric: str, error: float, *, power: float = 0.8, rng: Any = 0, 
     while at(high) < power:
         low, high = high, 2 * high
         if high > _MOST_ROWS:
-            raise ValueError(f"{metric} does not reach power {power:g} for an error of {error:g} with {low:,} rows")
+            raise RefusedError(f"{metric} does not reach power {power:g} for an error of {error:g} with {low:,} rows")
     while high - low > max(1, low // 20):
         middle = (low + high) // 2
         low, high = (low, middle) if at(middle) >= power else (middle, high)
@@ -238,16 +238,16 @@ def neighbor_power(
     p = _vector("query", query)
     whole("k", k, 1)
     if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha={alpha!r} is outside (0, 1): 0.05 is usual")
+        raise RefusedError(f"alpha={alpha!r} is outside (0, 1): 0.05 is usual")
     if (truth is None) == (concentration is None):
-        raise TypeError("pass truth=, or concentration= for the expected power over truths around the query")
+        raise RefusedCallError("pass truth=, or concentration= for the expected power over truths around the query")
     if truth is not None:
         truths = _vector("truth", truth)[None]
         if truths.shape[1] != len(p):
-            raise ValueError(f"truth has {truths.shape[1]} classes and query {len(p)}: give one probability for each")
+            raise RefusedError(f"truth has {truths.shape[1]} classes and query {len(p)}: give one probability for each")
     else:
         if not (concentration is not None and concentration > 0.0):
-            raise ValueError(f"concentration={concentration!r} must be above 0")
+            raise RefusedError(f"concentration={concentration!r} must be above 0")
         truths = dirichlet_vectors(concentration * p, check_resamples(n_resamples), rng)
     away = k * np.sum((truths - p) ** 2 / p, axis=1)
     bound = float(scipy.special.chdtri(len(p) - 1, alpha))
@@ -273,12 +273,14 @@ def neighbor_sample_size(query: Any, *, power: float = 0.8, **options: Any) -> i
     32
     """
     if not 0.0 < power < 1.0:
-        raise ValueError(f"power={power!r} is outside (0, 1): 0.8 is usual")
+        raise RefusedError(f"power={power!r} is outside (0, 1): 0.8 is usual")
     high = 1
     while neighbor_power(query, high, **options) < power:
         high *= 2
         if high > _MOST_ROWS:
-            raise ValueError(f"{_MOST_ROWS:,} neighbors do not reach power {power:g}: the truth is too near the query")
+            raise RefusedError(
+                f"{_MOST_ROWS:,} neighbors do not reach power {power:g}: the truth is too near the query"
+            )
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -292,7 +294,7 @@ def _vector(name: str, value: Any) -> Array:
         p = np.array([1.0 - p[0], p[0]])
     least = 0.0 if name == "truth" else np.nextafter(0.0, 1.0)
     if p.ndim != 1 or not (p >= least).all() or abs(float(p.sum()) - 1.0) > 1e-6:
-        raise ValueError(f"{name}={value!r} must be probabilities {'above 0 ' if least else ''}that sum to 1")
+        raise RefusedError(f"{name}={value!r} must be probabilities {'above 0 ' if least else ''}that sum to 1")
     return p
 
 
@@ -305,12 +307,12 @@ def _confidences(n: int, y_prob: Any, law: tuple[float, float]) -> Array:
     if y_prob is not None:
         given = as_array(y_prob, "y_prob").astype(np.float64)
         if given.ndim != 1:
-            raise ValueError("y_prob has several columns: plan for one confidence each, such as the largest of a row")
+            raise RefusedError("y_prob has several columns: plan for one confidence each, such as the largest of a row")
         checked_probabilities(given)
         return np.quantile(given, ranks)
     a, b = law
     if not (a > 0.0 and b > 0.0):
-        raise ValueError(f"law={law!r}: both numbers of Beta(a, b) must be positive")
+        raise RefusedError(f"law={law!r}: both numbers of Beta(a, b) must be positive")
     quantiles: Array = scipy.special.betaincinv(a, b, ranks)
     return quantiles
 
@@ -327,7 +329,7 @@ def _truth(c: Array, error: float, line: str) -> Array:
     while size(high) < error and high < 2.0**30:
         high *= 2.0
     if not 0.0 <= error <= size(high):
-        raise ValueError(f"error={error!r} is out of reach: these confidences are {size(high):.3g} off at most")
+        raise RefusedError(f"error={error!r} is out of reach: these confidences are {size(high):.3g} off at most")
     for _ in range(60):
         middle = (low + high) / 2.0
         low, high = (middle, high) if size(middle) < error else (low, middle)

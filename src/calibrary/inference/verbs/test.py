@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import suggest, warn
+from calibrary.base.errors import RefusedCallError, RefusedError, suggest, warn
 from calibrary.data import Data, is_data
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods.units import unit_test
@@ -79,7 +79,7 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
         known = {*entry.options, *entry.front.common, *REDRAWING, "weight_type"}
         for name in options:
             if name not in known:
-                raise TypeError(f"{entry.id} has no option {name!r}: {suggest(name, known)}")
+                raise RefusedCallError(f"{entry.id} has no option {name!r}: {suggest(name, known)}")
         given = {name: value for name, value in options.items() if name != "method" or not _is_auto(value)}
         return run_test(entry, y_true, y_prob, {"method": "monte-carlo", **given})
     options = _closed_form(own, options)
@@ -123,7 +123,7 @@ def _of_units(entry: Entry, y_true: Any, y_prob: Any, options: dict[str, Any]) -
     """The test where rows belong together."""
     method = options.pop("method", "auto")
     if method not in ("auto", "flips"):
-        raise ValueError(f"method={method!r} takes rows one by one: with units or blocks leave it out")
+        raise RefusedError(f"method={method!r} takes rows one by one: with units or blocks leave it out")
     settings = {name: options.pop(name) for name in ("n_resamples", "rng", "alternative") if name in options}
     options.pop("workers", None)
     weight_type = options.pop("weight_type", "frequency")

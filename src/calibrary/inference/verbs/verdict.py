@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary.base.errors import deprecated, one_of, suggest, warn
+from calibrary.base.errors import RefusedError, deprecated, one_of, suggest, warn
 from calibrary.base.numbers import number
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.verbs.interval import interval
@@ -73,11 +73,11 @@ def condition(text: str) -> Condition:
     """
     found = _CONDITION.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise ValueError(f"condition={text!r} is not read: write a metric, < <= > or >=, and a number, as 'ece<0.05'")
+        raise RefusedError(f"condition={text!r} is not read: write a metric, < <= > or >=, and a number, as 'ece<0.05'")
     try:
         bound = float(found["bound"]) / (100.0 if found["percent"] else 1.0)
     except ValueError:
-        raise ValueError(f"condition={text!r}: {found['bound']!r} is no number") from None
+        raise RefusedError(f"condition={text!r}: {found['bound']!r} is no number") from None
     metric, part, field = found["metric"], "", ""
     if metric not in catalogue:
         metric, _, rest = metric.partition(".")
@@ -179,13 +179,13 @@ def _place(wanted: Condition, result: IntervalResult) -> int:
     """Which of several numbers is meant."""
     if not np.ndim(result.estimate):
         if wanted.part:
-            raise ValueError(f"{wanted.metric} has no part {wanted.part!r}: it is one number")
+            raise RefusedError(f"{wanted.metric} has no part {wanted.part!r}: it is one number")
         return 0
     if not wanted.part:
         named = f": name one of {', '.join(result.parts)}" if result.parts else ""
-        raise ValueError(f"{wanted.metric} has {np.size(result.estimate)} numbers here: a bound needs one{named}")
+        raise RefusedError(f"{wanted.metric} has {np.size(result.estimate)} numbers here: a bound needs one{named}")
     if wanted.part not in result.parts:
-        raise ValueError(f"{wanted.metric} has no part {wanted.part!r}: {suggest(wanted.part, result.parts)}")
+        raise RefusedError(f"{wanted.metric} has no part {wanted.part!r}: {suggest(wanted.part, result.parts)}")
     return result.parts.index(wanted.part)
 
 
@@ -207,9 +207,9 @@ def judged(
     fields = {"value": estimate, "low": low, "high": high, "pvalue": pvalue, "pvalue_adjusted": pvalue_adjusted}
     alone = fields[wanted.field] if wanted.field else None
     if alone is not None and math.isnan(alone):
-        raise ValueError(f"{wanted.name} has no value on these data: {wanted} cannot be decided")
+        raise RefusedError(f"{wanted.name} has no value on these data: {wanted} cannot be decided")
     if alone is None and math.isnan(estimate):
-        raise ValueError(f"{wanted.name} is not defined on these data: {wanted} cannot be decided")
+        raise RefusedError(f"{wanted.name} is not defined on these data: {wanted} cannot be decided")
     status = _status(wanted, estimate, [low, high] if alone is None else [alone])
     truth = _most_plausible(estimate, low, high, bias, method)
     needed = _rows_needed(wanted, truth, low, high, n, confidence_level) if status == "undecided" else math.nan

@@ -7,6 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.lens import VECTOR_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
@@ -59,7 +60,7 @@ def harmonic_calibration_score(
     0.7241
     """
     if not beta >= 0:
-        raise ValueError(f"beta={beta!r} is negative: it is the weight of calibration, 0 or more")
+        raise RefusedError(f"beta={beta!r} is negative: it is the weight of calibration, 0 or more")
     calibration = 1.0 - group(view, "width", n_bins=n_bins).gap_norm(1)
     right = view.y if view.seen_through == "top-label" else (view.c > 0.5) == view.y
     accuracy = float(view.mean(right))

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of, undefined, warn, whole
+from calibrary.base.errors import RefusedError, one_of, undefined, warn, whole
 from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
@@ -319,7 +319,7 @@ def thresholded_adaptive_calibration_error(
     0.2667
     """
     if not 0.0 <= threshold < 1.0:
-        raise ValueError(f"threshold={threshold!r} must be at least 0 and below 1")
+        raise RefusedError(f"threshold={threshold!r} must be at least 0 and below 1")
     kept = view.c > threshold
     if not kept.any():
         warn(f"no confidence is above threshold={threshold:g}: 0 says that nothing was looked at, not that it is right")
@@ -582,7 +582,7 @@ def averaged_calibration_error(
     0.225
     """
     if not len(widths):
-        raise ValueError("widths is empty: give at least one bin width")
+        raise RefusedError("widths is empty: give at least one bin width")
     one_of("closed", closed, ("right", "left"))
     c, below = view.sorted.c, cumulative_residual(view)
     errors = []
@@ -594,7 +594,7 @@ def averaged_calibration_error(
 
 def _cuts_of_width(h: float) -> Array:
     if not 0.0 < h <= 1.0:
-        raise ValueError(f"widths holds {h!r}: a bin width is above 0 and at most 1")
+        raise RefusedError(f"widths holds {h!r}: a bin width is above 0 and at most 1")
     n = round(1.0 / h)
     if abs(1.0 / h - n) <= 1e-9:
         return EqualWidth(n).inner_edges()

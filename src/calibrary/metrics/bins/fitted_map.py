@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import ROOFS, CrossValidated, Grouping, bins_of_map, roof_of
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
@@ -96,7 +96,7 @@ def fit_on_the_test_calibration_error(
     0.225
     """
     if not norm > 0:
-        raise ValueError(f"norm={norm!r} must be above 0")
+        raise RefusedError(f"norm={norm!r} must be above 0")
     base = base if binning is None else binning
     one_of("roof", roof, ROOFS)
     one_of("empty", empty, ("zero", "identity"))

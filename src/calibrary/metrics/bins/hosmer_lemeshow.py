@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of, undefined, warn
+from calibrary.base.errors import RefusedError, one_of, undefined, warn
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
@@ -300,7 +300,7 @@ def _tolerance(margin: float | str, df: int) -> float:
         one_of("margin", margin, ("million",))
         return math.sqrt((float(scipy.special.chdtri(df, 0.05)) - df) / 1e6)
     if not (0.0 <= margin < math.inf):
-        raise ValueError(
+        raise RefusedError(
             f"margin={margin!r} must not be negative: pass the misfit to tolerate, such as 0.1, or 'million'"
         )
     return float(margin)
@@ -337,7 +337,7 @@ def _chi_squared(
     if view.binary:
         return _binary(group(view, binning, n_bins=n_bins, **options), variance, fitted, weight_type)
     if whole("reference_class", reference_class, 0) >= view.k:
-        raise ValueError(f"reference_class={reference_class} is outside the {view.k} classes 0..{view.k - 1}")
+        raise RefusedError(f"reference_class={reference_class} is outside the {view.k} classes 0..{view.k - 1}")
     found = group(_not_class(view, reference_class), binning, n_bins=n_bins, **options)
     return _multinomial(VectorGroups(view, len(found), found.index), variance, fitted, weight_type)
 

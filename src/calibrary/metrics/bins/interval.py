@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of, whole
+from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.windows import prefix_sums
@@ -114,7 +114,7 @@ def surrogate_interval_calibration_error(
     """
     if k_max is None:
         if not 0.0 < eps <= 2.0:
-            raise ValueError(f"eps={eps!r} must be above 0 and at most 2")
+            raise RefusedError(f"eps={eps!r} must be above 0 and at most 2")
         k_max = int(np.floor(-np.log2(eps / 2)))
     source = generator(rng, "shifts")
     below = cumulative_residual(view)
@@ -184,7 +184,7 @@ def random_interval_calibration_error(
     0.165
     """
     if not 0.0 < width <= 1.0:
-        raise ValueError(f"width={width!r} must be above 0 and at most 1")
+        raise RefusedError(f"width={width!r} must be above 0 and at most 1")
     below = cumulative_residual(view)
     return _random_interval_error(view, below, float(width), method, n_resamples, generator(rng, "shifts"))
 

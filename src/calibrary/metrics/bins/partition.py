@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of, undefined, warn
+from calibrary.base.errors import RefusedError, one_of, undefined, warn
 from calibrary.data.checks import Array, Indices, as_array, as_floats
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions
@@ -150,7 +150,7 @@ def proximity_bias_index(
     1.0
     """
     if not 0.0 < share <= 0.5:
-        raise ValueError(f"share={share!r} must be above 0 and at most 0.5")
+        raise RefusedError(f"share={share!r} must be above 0 and at most 0.5")
     near = view.align(_proximity(view, features, proximity, reference, n_neighbors), "proximity")
     ordered = np.sort(near)
     size = int(share * view.n)
@@ -166,7 +166,7 @@ def _proximity(view: Predictions, features: Any, proximity: Any, reference: Any,
     if proximity is not None:
         return as_floats(proximity, "proximity")
     if features is None:
-        raise ValueError("features is missing: pass one row of numbers per prediction, or a ready proximity=")
+        raise RefusedError("features is missing: pass one row of numbers per prediction, or a ready proximity=")
     near = log_proximity(view.align(features, "features"), n_neighbors=n_neighbors, reference=reference)
     if view.rows is None:
         return near
@@ -264,7 +264,7 @@ def partitioned_calibration_error(
     if not callable(statistic):
         one_of("statistic", statistic, ("mean",))
     if groups is None:
-        raise ValueError("groups is missing: pass the group of every row")
+        raise RefusedError("groups is missing: pass the group of every row")
     partitions = _partitions(view, groups, features)
     if view.seen_through == "class-wise":
         return _partition_error(view, _own_partition(view, partitions, partition_weights), loss, statistic)
@@ -278,9 +278,11 @@ def _own_partition(view: Predictions, partitions: list[Indices], weights: Any) -
     assert view.origin is not None
     classes = view.origin.through(Lens("class-wise")).views
     if weights is not None:
-        raise ValueError("partition_weights: with lens='class-wise' partitions weigh as their classes do; use average=")
+        raise RefusedError(
+            "partition_weights: with lens='class-wise' partitions weigh as their classes do; use average="
+        )
     if len(partitions) != len(classes):
-        raise ValueError(
+        raise RefusedError(
             f"groups has {len(partitions)} partitions: lens='class-wise' needs one for each of {len(classes)} classes"
         )
     return next(partition for partition, seen in zip(partitions, classes, strict=True) if seen is view)
@@ -308,7 +310,7 @@ def _numbered(view: Predictions, column: Any, features: Any) -> Indices:
         aligned = None if features is None else view.align(features, "features")
         column = column(view.probability, aligned)
         if len(column) != view.n:
-            raise ValueError(f"groups: the callable gave {len(column)} groups for {view.n} rows: one per row")
+            raise RefusedError(f"groups: the callable gave {len(column)} groups for {view.n} rows: one per row")
         return _by_value(column)
     return _by_value(view.align(_as_labels(column), "groups"))
 
@@ -329,7 +331,7 @@ def _by_value(labels: Any) -> Indices:
     number: dict[Hashable, int] = {}
     missing = [i for i, g in enumerate(labels) if g is None or g != g]
     if missing:
-        raise ValueError(f"groups[{missing[0]}] is missing: the groups must cover every row")
+        raise RefusedError(f"groups[{missing[0]}] is missing: the groups must cover every row")
     return np.array([number.setdefault(g, len(number)) for g in labels.tolist()], dtype=np.intp)
 
 
@@ -338,7 +340,7 @@ def _partition_weights(given: Any, n: int) -> Array:
         return np.full(n, 1.0 / n)
     weights = as_floats(given, "partition_weights")
     if weights.shape != (n,) or not (weights >= 0).all() or not weights.sum() > 0:
-        raise ValueError(f"partition_weights={given!r} must be {n} weights, none negative and not all zero")
+        raise RefusedError(f"partition_weights={given!r} must be {n} weights, none negative and not all zero")
     scaled: Array = weights / weights.sum()
     return scaled
 

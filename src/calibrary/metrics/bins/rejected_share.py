@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Edges, EqualWidth, Grouping, Groups
@@ -103,7 +103,7 @@ def rejected_share(groups: Groups, alpha: float) -> Array:
     from calibrary.numerics.laws.binomial import rejected
 
     if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha={alpha!r} must be between 0 and 1")
+        raise RefusedError(f"alpha={alpha!r} must be between 0 and 1")
     view = groups.view
     if view.w is not None:
         view.counts("a binomial test")
@@ -158,7 +158,7 @@ def _bins(
     if strategy is None:
         strategy = "pava-bc" if binning is None else _STRATEGIES.get(binning, binning)
     elif binning is not None:
-        raise ValueError(f"strategy={strategy!r} and binning={binning!r} mean the same: pass one of them")
+        raise RefusedError(f"strategy={strategy!r} and binning={binning!r} mean the same: pass one of them")
     one_of("strategy", strategy, ("pava-bc", "pava", "quantile", "uniform"))
     if strategy == "uniform":
         return EqualWidth(n_bins, "left").groups(view)

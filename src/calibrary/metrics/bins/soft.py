@@ -7,7 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import norm_order, power_mean
@@ -79,7 +79,7 @@ def soft_binned_calibration_error(
     """
     if decay_factor is not None:
         if not decay_factor > 1:
-            raise ValueError(f"decay_factor={decay_factor!r} must be above 1")
+            raise RefusedError(f"decay_factor={decay_factor!r} must be above 1")
         tau = 1.0 / (math.log(decay_factor) * whole("n_bins", n_bins) ** 2)
     bins, p = SoftBins(n_bins, tau), norm_order(norm)
     return _label_binned_error(bins, view, p) if label_binned else _soft_error(bins, view, p)
@@ -162,7 +162,7 @@ def differentiable_calibration_error(
     one_of("accuracy", accuracy, ("hard", "soft"))
     one_of("confidence", confidence, ("max", "logsumexp"))
     if not eps >= 0:
-        raise ValueError(f"eps={eps!r} must be 0 or more")
+        raise RefusedError(f"eps={eps!r} must be 0 or more")
     bins, p = SoftBins.ordered(n_bins, tau, eps), norm_order(norm)
     if accuracy == "hard" and confidence == "max":
         return _soft_error(bins, view, p)
@@ -198,7 +198,7 @@ def _label_binned_error(bins: SoftBins, view: Predictions, p: float) -> float:
 def _rows(view: Predictions, what: str) -> Predictions:
     """The whole probability vectors behind a top-label view."""
     if view.seen_through != "top-label" or view.origin is None:
-        raise ValueError(f"{what} needs every class's probability: use lens='top-label'")
+        raise RefusedError(f"{what} needs every class's probability: use lens='top-label'")
     return view.origin
 
 
@@ -214,5 +214,5 @@ def _log_sum_exp(p: Array, sharpness: float) -> Array:
     from scipy.special import logsumexp
 
     if not sharpness > 0:
-        raise ValueError(f"sharpness={sharpness!r} must be above 0")
+        raise RefusedError(f"sharpness={sharpness!r} must be above 0")
     return np.asarray(np.minimum(1.0, logsumexp(sharpness * p, axis=1) / sharpness))

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups, group
@@ -171,11 +171,11 @@ def t_cal_test(
     """
     one_of("null", null, ("consistency", "labels"))
     if view.noise_by_row(weight_type, "T-Cal"):
-        raise ValueError("weight_type='importance' has no copies of rows to draw: use method='monte-carlo'")
+        raise RefusedError("weight_type='importance' has no copies of rows to draw: use method='monte-carlo'")
     atoms = _Atoms(view)
     scales = _scales(atoms.total, view.k, n_bins, smoothness)
     if n_resamples + 1 < len(scales) / alpha * (1 - 1e-12):
-        raise ValueError(
+        raise RefusedError(
             f"n_resamples={n_resamples} is too few to reject at alpha={alpha} over {len(scales)} scales: "
             f"take at least {math.ceil(len(scales) / alpha) - 1}"
         )
@@ -204,14 +204,14 @@ def t_cal_test(
 
 def _scales(n: int, k: int, n_bins: int | None, smoothness: float | None) -> list[int]:
     if n < 3:
-        raise ValueError(f"T-Cal needs at least 3 rows and there are {n}")
+        raise RefusedError(f"T-Cal needs at least 3 rows and there are {n}")
     if n_bins is not None and smoothness is not None:
-        raise ValueError("n_bins and smoothness both fix the scale: pass one of them")
+        raise RefusedError("n_bins and smoothness both fix the scale: pass one of them")
     if n_bins is not None:
         return [whole("n_bins", n_bins)]
     if smoothness is not None:
         if not smoothness > 0:
-            raise ValueError(f"smoothness={smoothness!r} must be above 0")
+            raise RefusedError(f"smoothness={smoothness!r} must be above 0")
         return [max(1, math.floor(n ** (2.0 / (4.0 * smoothness + k - 1)) * (1 + 1e-12)))]
     levels = max(1, math.floor(2.0 / (k - 1) * math.log2(n / math.sqrt(math.log(n)))))
     return [2**b for b in range(1, levels + 1)]

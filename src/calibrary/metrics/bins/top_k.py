@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import whole
+from calibrary.base.errors import RefusedError, whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import EqualWidth
@@ -119,7 +119,7 @@ def average_top_k_calibration_error(
     step = whole("step", step)
     last = view.n // 5 if l is None else whole("l", l)
     if last < step:
-        raise ValueError(f"l={last} is below step={step}: there is no k to average over; lower step or raise l")
+        raise RefusedError(f"l={last} is below step={step}: there is no k to average over; lower step or raise l")
     ks = np.minimum(np.arange(step, last + 1, step), view.n)
     if rank_by is None:
         return float(np.mean(_highest(view).errors(ks, n_bins)))
@@ -130,10 +130,10 @@ def average_top_k_calibration_error(
 def _number_of_rows(k: float, n: int) -> int:
     if isinstance(k, float | np.floating):
         if not 0.0 < k < 1.0:
-            raise ValueError(f"k={k!r}: a whole number of rows, or a share between 0 and 1")
+            raise RefusedError(f"k={k!r}: a whole number of rows, or a share between 0 and 1")
         k = int(k * n + 1e-9)  # 0.29 * 100 is 28.999999999999996
         if k < 1:
-            raise ValueError(f"k is less than one of {n} rows: raise it")
+            raise RefusedError(f"k is less than one of {n} rows: raise it")
     return min(whole("k", k), n)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
@@ -99,9 +100,9 @@ def averaged_two_bin_error(
     (0.01325, 0.1151)
     """
     if not (norm >= 1.0 and math.isfinite(norm)):
-        raise ValueError(f"norm={norm!r} must be a finite number of at least 1")
+        raise RefusedError(f"norm={norm!r} must be a finite number of at least 1")
     if debias and norm != 2:
-        raise ValueError(f"debias=True is for norm=2, and norm={norm!r}: leave one of them out")
+        raise RefusedError(f"debias=True is for norm=2, and norm={norm!r}: leave one of them out")
     ties = view.ties
     value = area_of(ties.wy - ties.w * ties.c, stretches(ties.c), view.total, norm)
     if debias:

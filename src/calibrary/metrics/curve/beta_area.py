@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 import scipy
 
-from calibrary.base.errors import bounded, one_of, warn
+from calibrary.base.errors import RefusedError, bounded, one_of, warn
 from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
@@ -136,9 +136,9 @@ def statistical_beta_calibration_test(
 
 def _gamma_pvalue(view: Predictions, statistic: float, shape: float, measure: str, copies: Array) -> float:
     if measure != "uniform":
-        raise ValueError("null='gamma' is the distribution of the area: use measure='uniform', or null='monte_carlo'")
+        raise RefusedError("null='gamma' is the distribution of the area: use measure='uniform', or null='monte_carlo'")
     if not shape > 0.0:
-        raise ValueError(f"shape={shape!r} must be positive")
+        raise RefusedError(f"shape={shape!r} must be positive")
     groups = view.ties
     reached = np.cumsum(groups.w) / view.total
     before = np.concatenate(([0.0], reached[:-1]))
@@ -156,7 +156,7 @@ def _monte_carlo_pvalue(
     view: Predictions, statistic: float, measure: str, weight_type: str, n_resamples: int, rng: Any
 ) -> float:
     if n_resamples < 1:
-        raise ValueError(f"n_resamples={n_resamples!r} must be at least 1")
+        raise RefusedError(f"n_resamples={n_resamples!r} must be at least 1")
     bounded("n_resamples", n_resamples)
     if weight_type == "frequency":
         groups = view.ties  # copies and ties of one confidence are redrawn together

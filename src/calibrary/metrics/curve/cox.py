@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of, warn
+from calibrary.base.errors import RefusedError, one_of, warn
 from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
@@ -263,7 +263,7 @@ def cox_intercept_slope(
     one_of("boundary", boundary, ("drop", "clip"))
     one_of("weight_type", weight_type, ("frequency", "importance"))
     if not view.binary and not 0 <= reference < view.k:
-        raise ValueError(f"reference={reference!r} is not a class: choose from 0..{view.k - 1}")
+        raise RefusedError(f"reference={reference!r} is not a class: choose from 0..{view.k - 1}")
     used = _inside(view, boundary)
     if used is None:
         return CoxResult()

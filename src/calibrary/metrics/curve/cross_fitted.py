@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import scipy
 
-from calibrary.base.errors import one_of, whole
+from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.data.checks import Array, slices
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
@@ -207,7 +207,7 @@ def variational_error(
     if direction is not None:
         one_of("direction", direction, ("over", "under"))
         if not view.binary:
-            raise ValueError(f"direction={direction!r} is for one probability: use a binary lens such as 'top-label'")
+            raise RefusedError(f"direction={direction!r} is for one probability: use a binary lens such as 'top-label'")
     g = cross_fitted(view, _judge(map, view), dealt(view, folds, rng))
     terms = variational_terms(view.y, view.probability, g, norm)
     if direction is not None:
@@ -291,9 +291,11 @@ def variational_error_test(
     """
     _check_norm(norm)
     if not 0.0 <= margin < 2.0:
-        raise ValueError(f"margin={margin!r} must not be negative: pass the smallest error that matters, such as 0.02")
+        raise RefusedError(
+            f"margin={margin!r} must not be negative: pass the smallest error that matters, such as 0.02"
+        )
     if not 0.0 < confidence_level < 1.0:
-        raise ValueError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
+        raise RefusedError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
     spread = view.variance_weight(weight_type, "the variational test")
     rows, terms = forward_terms(view, _judge(map, view), n_blocks, rng, norm)
     w = view.weight[rows]
@@ -315,7 +317,7 @@ def forward_terms(
     """Rows that are judged by the blocks before theirs, in random order, and what each says about the error."""
     n_blocks = whole("n_blocks", n_blocks, least=2)
     if view.n < n_blocks:
-        raise ValueError(
+        raise RefusedError(
             f"n_blocks={n_blocks} need as many rows, and there are {view.n}: use fewer blocks or more rows"
         )
     order = shuffled(view.n, rng, "blocks")
@@ -328,7 +330,9 @@ def forward_terms(
             g = mapped_by(map, seen, view, block)
             judged.append((block, variational_terms(view.y[block], view.probability[block], g, norm)))
     if not judged:
-        raise ValueError("every label but those of the last block is the same, so that no map can be fitted: add rows")
+        raise RefusedError(
+            "every label but those of the last block is the same, so that no map can be fitted: add rows"
+        )
     rows, terms = (np.concatenate(parts) for parts in zip(*judged, strict=True))
     return rows, terms
 
@@ -369,7 +373,7 @@ def _gradient(away: Array, norm: float) -> Array:
 
 def _check_norm(norm: float) -> None:
     if not norm >= 1.0:
-        raise ValueError(f"norm={norm!r} must be a number from 1 to inf")
+        raise RefusedError(f"norm={norm!r} must be a number from 1 to inf")
 
 
 def _recalibrator(map: Any, view: Predictions, score: str) -> Any:

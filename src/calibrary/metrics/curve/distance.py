@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import undefined, warn
+from calibrary.base.errors import RefusedError, undefined, warn
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map
@@ -72,7 +72,7 @@ def lower_distance(view: Predictions, *, grid: int = 101, **common: Unpack[Commo
     """
     points = int(grid)
     if points != grid or points < 2:
-        raise ValueError(f"grid={grid!r} must be a whole number of points, 2 or more")
+        raise RefusedError(f"grid={grid!r} must be a whole number of points, 2 or more")
     return _transport(view, np.linspace(0.0, 1.0, points))
 
 
@@ -159,7 +159,7 @@ def calibration_error_at_level(
     0.0167
     """
     if not (isinstance(at, int | float) and 0.0 <= at <= 1.0):
-        raise ValueError(f"at={at!r} must be a confidence between 0 and 1")
+        raise RefusedError(f"at={at!r} must be a confidence between 0 and 1")
     gap = float(np.clip(fit_map(map, view, **options).predict(np.array([float(at)]))[0], 0.0, 1.0) - at)
     return undefined(f"no prediction is near at={at:g}, so the curve says nothing there") if math.isnan(gap) else gap
 
@@ -187,7 +187,7 @@ def calibration_curve_gap(map: Callable[[Any], Any], c: Any) -> Array:
     """
     at = as_floats(c, "c")
     if at.size and not (at.min() >= 0.0 and at.max() <= 1.0):
-        raise ValueError("c holds values outside [0, 1]: pass confidences")
+        raise RefusedError("c holds values outside [0, 1]: pass confidences")
     gap: Array = np.asarray(map(at), dtype=np.float64) - at
     return gap
 

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
@@ -51,7 +51,7 @@ _FOTT_LOSS = Correction(
     aliases=("fit-on-the-test error",),
     cells=CellFacts("copies", (6e-7, 6e-7)),
     equation="(40)",
-    references=cited("kangsepp2022"),
+    references=cited("kangsepp2022", "gupta2021", "rahimi2020"),
     use="Measure calibration error with the calibration map you believe in, built in or your own.",
     avoid="A flexible map on few rows fits noise, and the error is then too large.",
     corrections=(_FOTT_LOSS,),
@@ -73,7 +73,8 @@ def calibration_map_error(
     ----------
     map : str or object
         "loess", "lowess", "local_linear", "nadaraya_watson", "rcs", "pl", "pl3", "beta", "platt", "temperature",
-        "isotonic", "parabola", "bins", or an object with ``fit(y, c, sample_weight)`` and ``predict(c)``.
+        "isotonic", "parabola", "bins", "cumulative_spline", "order_preserving", or an object with
+        ``fit(y, c, sample_weight)`` and ``predict(c)``.
     norm : float
         The power alpha; no root is taken.
     measure : "sample" or "uniform"
@@ -82,9 +83,9 @@ def calibration_map_error(
 
     Notes
     -----
-    Two families that section 5.10 names are not built in, because others do their work: splines on the cumulative
-    (Gupta et al.) are close to "rcs", and intra-order-preserving functions are networks to be trained elsewhere. Pass
-    either as an object.
+    Every family that section 5.10 names is here: "bins" with ``base="mass"`` (ECE-EM), "platt", "beta", "isotonic",
+    "pl", "pl3", splines ("cumulative_spline": a natural cubic spline of the cumulative difference) and
+    intra-order-preserving functions ("order_preserving": a curve of the log odds that never falls and is 0 at 0).
 
     Examples
     --------
@@ -99,7 +100,7 @@ def calibration_map_error(
 def _map_error(view: Predictions, map: Any, norm: float, measure: str, options: Any) -> float:
     one_of("measure", measure, ("sample", "uniform"))
     if not norm > 0:
-        raise ValueError(f"norm={norm!r} must be positive")
+        raise RefusedError(f"norm={norm!r} must be positive")
     if measure == "uniform":
         curve = fit_map(map, view, **options)
         c, weight = _panels(*getattr(curve, "support_", (0.0, 1.0)))
@@ -322,7 +323,7 @@ def _percentile(view: Predictions, **options: Any) -> float:
 def _error_percentile(view: Predictions, percentile: float, map: Any, measure: str, options: Any) -> float:
     one_of("measure", measure, ("sample", "uniform"))
     if not 0.0 <= percentile <= 100.0:
-        raise ValueError(f"percentile={percentile!r} must be from 0 to 100")
+        raise RefusedError(f"percentile={percentile!r} must be from 0 to 100")
     if measure == "sample":
         return weighted_percentile(_sample_gap(view, map, options), _copies(view), percentile)
     curve = fit_map(map, view, **options)

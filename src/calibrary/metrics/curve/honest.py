@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import whole
+from calibrary.base.errors import RefusedError, whole
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
@@ -34,12 +34,12 @@ class HonestError(NamedTuple):
 def honest_bounds(view: Predictions, confidence_level: float, digits: int | str | None) -> tuple[Array, Array]:
     """The band at the distinct confidences of a binary view."""
     if not 0.0 < confidence_level < 1.0:
-        raise ValueError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
+        raise RefusedError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
     view.counts("an honest band")
     alpha, ties = 1.0 - confidence_level, view.ties
     if isinstance(digits, str):
         if digits != "auto":
-            raise ValueError(f"digits={digits!r} is not known: pass a whole number, None or 'auto'")
+            raise RefusedError(f"digits={digits!r} is not known: pass a whole number, None or 'auto'")
         digits = None if len(ties.c) <= MOST_PLACES else 2
     if digits is None:
         return rising_lower_bound(ties.w, ties.wy, alpha), rising_upper_bound(ties.w, ties.wy, alpha)

@@ -16,7 +16,9 @@ span, degree, surface, cell, transform, clip : optional
 bandwidth, kernel : optional
     Of "local_linear" and "nadaraya_watson".
 n_knots : int, optional
-    Of "rcs": number of knots, 3 to 7.
+    Of "rcs": number of knots, 3 to 7 (5). Of "cumulative_spline": number of knots, 2 or more (6).
+invariant : bool, optional
+    Of "order_preserving", as ``segments`` (6): whether both sides of 1/2 share one curve (True).
 parameters, target_smoothing : optional
     Of "beta" ("abm", "am", "ab", "a") and of "platt".
 segments, max_segments, loss, cv, tolerance, ensemble, rng : optional
@@ -33,6 +35,7 @@ n_bins, base, roof, empty, max_bins, folds : optional
     bandwidth=None,
     kernel=None,
     n_knots=None,
+    invariant=None,
     parameters=None,
     target_smoothing=None,
     segments=None,
@@ -64,6 +67,7 @@ class MapOptions(Common, total=False):
     bandwidth: Any
     kernel: str | None
     n_knots: int | None
+    invariant: bool | None
     parameters: str | None
     target_smoothing: bool | None
     segments: int | None

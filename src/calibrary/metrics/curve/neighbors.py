@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 import scipy
 
-from calibrary.base.errors import one_of, undefined
+from calibrary.base.errors import RefusedError, one_of, undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, TestResult, calibration_test, metric
@@ -112,7 +112,7 @@ def _compare(view: Predictions, query: Any, k: int | None, expected: str) -> Nei
     one_of("expected", expected, ("neighbours", "query"))
     center = _center(view, query)
     if k is None or k != int(k) or not 1 <= k <= view.total:
-        raise ValueError(f"k={k!r} must be a whole number from 1 to the {view.total:g} rows, chosen beforehand")
+        raise RefusedError(f"k={k!r} must be a whole number from 1 to the {view.total:g} rows, chosen beforehand")
     distance = np.sqrt(np.sum((view.p - center) ** 2, axis=1))
     order = np.argsort(distance, kind="stable")
     # copies of a row are neighbours one by one, so the last row may count in part
@@ -139,7 +139,7 @@ def _center(view: Predictions, query: Any) -> Array:
         if center.shape == (1,) and view.k == 2:
             center = np.array([1.0 - center[0], center[0]])
     if center.shape != (view.k,) or abs(float(center.sum()) - 1.0) > 1e-6 or not (center > 0.0).all():
-        raise ValueError(f"query={query!r} must be {view.k} probabilities above 0 that sum to 1")
+        raise RefusedError(f"query={query!r} must be {view.k} probabilities above 0 that sum to 1")
     return center
 
 

@@ -8,7 +8,7 @@ from typing import Unpack
 import numpy as np
 import scipy
 
-from calibrary.base.errors import one_of, undefined
+from calibrary.base.errors import RefusedError, one_of, undefined
 from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
@@ -166,9 +166,17 @@ def _residual(view: Predictions, x: Array) -> Array:
     return result
 
 
+def _solved(gram: Array, x: Array) -> Array:
+    try:
+        found: Array = np.linalg.solve(gram, x).astype(np.float64, copy=False)
+    except np.linalg.LinAlgError as error:
+        raise RefusedError("covariance='HC3' needs three different confidences: these rows have fewer") from error
+    return found
+
+
 def _white(view: Predictions, x: Array, e: Array, weight: Array, covariance: str, weight_type: str) -> Array:
     if covariance == "HC3":
-        leverage = np.einsum("in,in->n", x, np.linalg.solve(_gram(x, view.weight), x))
+        leverage = np.einsum("in,in->n", x, _solved(_gram(x, view.weight), x))
         if weight_type == "importance":
             leverage *= view.weight
         # a row the parabola must pass through has residual 0 and says nothing
@@ -182,11 +190,11 @@ def _white(view: Predictions, x: Array, e: Array, weight: Array, covariance: str
 
 def _newey_west(view: Predictions, x: Array, e: Array, lags: int | None) -> Array:
     if view.w is not None:
-        raise ValueError("covariance='hac' takes no sample_weight: forecasts in the order of time are single rows")
+        raise RefusedError("covariance='hac' takes no sample_weight: forecasts in the order of time are single rows")
     n = view.n
     depth = int(4.0 * (n / 100.0) ** (2.0 / 9.0)) if lags is None else int(lags)
     if not 0 <= depth < n:
-        raise ValueError(f"lags={depth} must be from 0 to {n - 1}")
+        raise RefusedError(f"lags={depth} must be from 0 to {n - 1}")
     u = x * e
     meat = u @ u.T
     for lag in range(1, depth + 1):

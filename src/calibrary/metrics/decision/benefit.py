@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import undefined
+from calibrary.base.errors import RefusedError, undefined
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
@@ -74,7 +74,7 @@ _NOBODY = "the standardized net benefit is undefined: no row has the event, so t
 def checked_threshold(threshold: Any) -> float:
     """One threshold inside (0, 1), or a sentence."""
     if not (np.ndim(threshold) == 0 and 0.0 < float(threshold) < 1.0):
-        raise ValueError(
+        raise RefusedError(
             f"threshold={threshold!r} must be one number between 0 and 1, both excluded; for a curve over several use "
             "calibrary.decision_curve"
         )

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
@@ -125,5 +126,5 @@ def bounded_log(
 
 def _checked(low: Any, high: Any) -> tuple[float, float]:
     if not (np.ndim(low) == 0 and np.ndim(high) == 0 and 0.0 <= float(low) < float(high) <= 1.0):
-        raise ValueError(f"low={low!r} and high={high!r} must be thresholds with 0 <= low < high <= 1")
+        raise RefusedError(f"low={low!r} and high={high!r} must be thresholds with 0 <= low < high <= 1")
     return float(low), float(high)

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of, undefined, warn
+from calibrary.base.errors import RefusedError, one_of, undefined, warn
 from calibrary.data import Matches
 from calibrary.data.checks import Array, Indices
 from calibrary.data.views import Views
@@ -385,7 +385,7 @@ def feature_names(features: str | Sequence[str]) -> tuple[str, ...]:
     for name in names:
         one_of("features", name, (*FEATURES["full"], *FEATURES) if isinstance(features, str) else FEATURES["full"])
     if len(set(names)) != len(names):
-        raise ValueError(f"features={features!r} names a feature twice")
+        raise RefusedError(f"features={features!r} names a feature twice")
     return names
 
 
@@ -404,7 +404,9 @@ def grid_of(
     if isinstance(n_bins, int | np.integer):
         n_bins = [int(n_bins)] * (1 + len(names))
     if len(n_bins) != 1 + len(names):
-        raise ValueError(f"n_bins={n_bins!r} needs {1 + len(names)} numbers: the score, then {', '.join(names) or '-'}")
+        raise RefusedError(
+            f"n_bins={n_bins!r} needs {1 + len(names)} numbers: the score, then {', '.join(names) or '-'}"
+        )
     shape = tuple(whole("n_bins", n) for n in n_bins)
     code = bins_of(matches.score, shape[0], closed)
     for name, n in zip(names, shape[1:], strict=True):

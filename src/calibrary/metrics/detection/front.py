@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
-from calibrary.base.errors import undefined
+from calibrary.base.errors import RefusedCallError, RefusedError, undefined
 from calibrary.data import Boxes, Matches, as_matches, is_data, match_detections, matched_detections
 from calibrary.metrics.machinery.declare import Entry, Front, metric
 
@@ -148,11 +148,11 @@ def read_matches(ground_truth: Any, results: Any, keywords: dict[str, Any], *, i
     given = as_matches(ground_truth)
     if given is not None:
         if results is not None:
-            raise TypeError("ground_truth is a Matches object already: leave results out")
+            raise RefusedCallError("ground_truth is a Matches object already: leave results out")
         _refuse(by_array, "is for detections given as arrays, and these are matched already")
         matches = given.rematched(**by_box) if by_box else given
     elif hasattr(ground_truth, "as_predictions") or is_data(ground_truth):
-        raise ValueError("ground_truth holds predictions, not detections: pass a Matches object, boxes or arrays")
+        raise RefusedError("ground_truth holds predictions, not detections: pass a Matches object, boxes or arrays")
     elif _are_arrays(ground_truth):
         _refuse(by_box, "needs boxes to match, and these detections came as arrays")
         matches = matched_detections(ground_truth, results, **by_array)
@@ -169,7 +169,7 @@ def _one_name_for_bins(keywords: dict[str, Any]) -> None:
     bins = keywords.pop("bins", None)
     if bins is not None:
         if keywords.get("n_bins") is not None:
-            raise TypeError("bins is another name of n_bins: give one of them")
+            raise RefusedCallError("bins is another name of n_bins: give one of them")
         keywords["n_bins"] = bins
 
 
@@ -180,4 +180,4 @@ def _are_arrays(ground_truth: Any) -> bool:
 
 def _refuse(options: dict[str, Any], reason: str) -> None:
     for name in options:
-        raise ValueError(f"{name}= {reason}")
+        raise RefusedError(f"{name}= {reason}")

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data import Matches
 from calibrary.data.checks import Array
 from calibrary.data.matches import Flags
@@ -90,7 +90,7 @@ def expected_global_calibration_error(
     0.5
     """
     if not 0.0 <= confidence_threshold <= 1.0:
-        raise ValueError(f"confidence_threshold={confidence_threshold!r} is outside [0, 1]")
+        raise RefusedError(f"confidence_threshold={confidence_threshold!r} is outside [0, 1]")
     kept = matches.score >= confidence_threshold
     missed = _missed(matches, kept)
     score = np.concatenate([matches.score[kept], np.ones(len(missed))])
@@ -177,7 +177,7 @@ def spherical_global_calibration(matches: Matches, *, reduction: str = "mean", *
 def _missed(matches: Matches, kept: Flags | None = None) -> Array:
     """The weight of every missed object."""
     if matches.only is not None and (matches.objects.category < 0).any():
-        raise ValueError("one value per class needs the class of missed objects: pass n_missed as {category: count}")
+        raise RefusedError("one value per class needs the class of missed objects: pass n_missed as {category: count}")
     return matches.object_weights[matches.missed(kept)]
 
 

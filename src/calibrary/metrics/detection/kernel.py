@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of, warn
+from calibrary.base.errors import RefusedError, one_of, warn
 from calibrary.data import Matches
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.kernels import positive_width
@@ -104,7 +104,7 @@ def _linked(matches: Matches, link: str | Callable[..., Any]) -> Array:
     if callable(link):
         psi = np.asarray(link(matches.located), dtype=np.float64)
         if psi.shape != (len(matches),) or not are_probabilities(psi).all():
-            raise ValueError("link must give one number from 0 to 1 for each overlap: check the function you passed")
+            raise RefusedError("link must give one number from 0 to 1 for each overlap: check the function you passed")
         return psi
     one_of("link", link, ("threshold", "identity"))
     return matches.located if link == "identity" else matches.correct.astype(np.float64)

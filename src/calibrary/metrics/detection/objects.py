@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data import Matches
 from calibrary.data.checks import Array, Indices, are_probabilities, as_array
 from calibrary.data.matches import Overlaps
@@ -88,7 +88,7 @@ def _checked(iou_thresholds: Any) -> list[float]:
     bad = given[~are_probabilities(given)]
     if given.ndim != 1 or not len(given) or len(bad):
         wrong = bad[0] if len(bad) else iou_thresholds
-        raise ValueError(f"iou_thresholds holds {wrong}, outside [0, 1]: an overlap is a share of the union")
+        raise RefusedError(f"iou_thresholds holds {wrong}, outside [0, 1]: an overlap is a share of the union")
     return [float(t) for t in given]
 
 
@@ -139,13 +139,13 @@ def _of_vectors(matches: Matches, pairs: Overlaps, share: Array, probabilities: 
     p = as_array(probabilities, "probabilities").astype(np.float64)
     k = len(matches.categories)
     if p.ndim != 2 or p.shape[1] != k or p.shape[0] <= pairs.row.max(initial=-1):
-        raise ValueError(
+        raise RefusedError(
             f"probabilities has shape {p.shape}: give one row per result, one column for each of {k} classes"
         )
     bad = np.argwhere(~are_probabilities(p))
     if len(bad):
         i, j = (int(at) for at in bad[0])
-        raise ValueError(f"probabilities[{i}, {j}] = {p[i, j]:g} is not a probability: pass numbers from 0 to 1")
+        raise RefusedError(f"probabilities[{i}, {j}] = {p[i, j]:g} is not a probability: pass numbers from 0 to 1")
     from scipy.sparse import csr_array
 
     n = len(matches.objects)

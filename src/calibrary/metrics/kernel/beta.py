@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of, undefined
+from calibrary.base.errors import RefusedError, one_of, undefined
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.kernels import beta_bandwidth, copies
@@ -121,9 +121,9 @@ def beta_kernel_calibration_error(
     power = checked_power(norm)
     unbiased = norm == 2 if debias is None else bool(debias)
     if unbiased and norm not in (1, 2):
-        raise ValueError(f"debias=True needs norm=1 or norm=2, not {norm!r}: other powers have no de-biased form")
+        raise RefusedError(f"debias=True needs norm=1 or norm=2, not {norm!r}: other powers have no de-biased form")
     if cross_term == "label" and not (unbiased and norm == 2):
-        raise ValueError("cross_term='label' belongs to the de-biased form: leave debias and norm at their defaults")
+        raise RefusedError("cross_term='label' belongs to the de-biased form: leave debias and norm at their defaults")
     copies(view, weight_type, "leave-one-out")
     size = view.total if weight_type == "frequency" else view.n
     if size < (3 if unbiased else 2):
@@ -142,7 +142,7 @@ def checked_power(norm: Any) -> float:
     """The power of a difference, which must be a number of 1 or more."""
     power = float(norm) if isinstance(norm, int | float) and not isinstance(norm, bool) else math.nan
     if not 1.0 <= power < math.inf:
-        raise ValueError(f"norm={norm!r} must be a finite number, 1 or more")
+        raise RefusedError(f"norm={norm!r} must be a finite number, 1 or more")
     return power
 
 

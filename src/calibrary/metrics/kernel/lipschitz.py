@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Unpack
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
@@ -58,6 +59,6 @@ def lipschitz_calibration_error(view: Predictions, *, lipschitz: float = 1.0, **
     0.095
     """
     if not (isinstance(lipschitz, int | float) and lipschitz > 0.0 and math.isfinite(lipschitz)):
-        raise ValueError(f"lipschitz={lipschitz!r} must be a positive number")
+        raise RefusedError(f"lipschitz={lipschitz!r} must be a positive number")
     ties = view.ties
     return lipschitz_maximum(ties.c, ties.wy - ties.w * ties.c, float(lipschitz)) / view.total

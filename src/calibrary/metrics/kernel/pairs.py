@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrary.base.errors import bounded, one_of
+from calibrary.base.errors import RefusedError, bounded, one_of
 from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES, as_lens
 from calibrary.data.predictions import Predictions
@@ -146,7 +146,7 @@ def pair_kernel(
     metric = ("euclidean" if kernel == "gaussian" else "tv") if metric is None else metric
     one_of("metric", metric, ("tv", "euclidean"))
     if kernel == "gaussian" and metric == "tv" and view.k > 2:
-        raise ValueError(
+        raise RefusedError(
             "kernel='gaussian' with metric='tv' is not positive definite for more than two classes: "
             "use metric='euclidean' or kernel='laplace'"
         )
@@ -210,11 +210,11 @@ def need_pairs(view: Predictions, weight_type: str, metric: str, least: int = 2)
     if weight_type == "frequency" and view.w is not None and view.n >= least:
         if n > 1.0 and least == 2:
             return
-        raise ValueError(
+        raise RefusedError(
             f"sample_weight sums to {n:g}: {metric} counts pairs of copies of rows, so frequency weights must sum to "
             f"{least} or more; pass weight_type='importance' for weights on another scale"
         )
-    raise ValueError(f"{metric} needs at least {least} rows, y_true has {view.n}")
+    raise RefusedError(f"{metric} needs at least {least} rows, y_true has {view.n}")
 
 
 def _distinct_pairs(view: Predictions, weight_type: str) -> float:
@@ -244,7 +244,7 @@ def u_test(
         return PairTestResult(statistic, *pearson_law(statistic, h, copies))
     n = n_resamples if n_bootstrap is None else n_bootstrap
     if int(n) != n or n < 1:
-        raise ValueError(f"n_resamples={n!r} must be a whole number, 1 or more")
+        raise RefusedError(f"n_resamples={n!r} must be a whole number, 1 or more")
     bounded("n_resamples", int(n))
     return PairTestResult(statistic, resample(statistic, h, copies, int(n), rng, plus_one), method, n_resamples=int(n))
 

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import KERNELS, positive_width
@@ -135,7 +135,7 @@ def smooth_calibration_error_residual(
     0.1978
     """
     if grid is not None and not (isinstance(grid, int) and grid > 0):
-        raise ValueError(f"grid={grid!r} must be a positive whole number of points")
+        raise RefusedError(f"grid={grid!r} must be a positive whole number of points")
     r = view.residual / view.total if view.w is None else view.w * view.residual / view.total
 
     def unsmoothed() -> float:

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import undefined
+from calibrary.base.errors import RefusedError, undefined
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import CURVE_RULES, Kernel, copies, curve_bandwidth, density_kernel, smoothed_labels
@@ -251,7 +251,7 @@ def kernel_density_calibration_error(
     0.3
     """
     if not (isinstance(norm, int | float) and norm > 0):
-        raise ValueError(f"norm={norm!r} must be a positive number")
+        raise RefusedError(f"norm={norm!r} must be a positive number")
     k = density_kernel(kernel)
     h = curve_bandwidth(
         bandwidth, view, k, ("mix-n-match", *CURVE_RULES), weight_type=weight_type, grid=grid, folds=cv, rng=rng

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of, warn
+from calibrary.base.errors import RefusedError, one_of, warn
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape, pair_values
@@ -355,7 +355,7 @@ def squared_kernel_calibration_error(
         terms, weight = _block_terms(view, kernel, matrix, block_size, shuffle, rng, options)
         return float(np.dot(weight, terms))
     if block_size != 2 or shuffle or rng is not None:
-        raise ValueError(
+        raise RefusedError(
             f"block_size, shuffle and rng are for estimator='ul', which pairs consecutive rows, not {estimator!r}: "
             "leave them out"
         )
@@ -528,7 +528,9 @@ def squared_kernel_calibration_error_ul_test(
         _refuse_bound(views[0], matrix)
         return PairTestResult(statistic, _pair_bound(statistic, n * (block_size // 2)), method)
     if n < 2:
-        raise ValueError(f"the normal test needs at least 2 blocks of {block_size} rows, y_true has {views[0].n} rows")
+        raise RefusedError(
+            f"the normal test needs at least 2 blocks of {block_size} rows, y_true has {views[0].n} rows"
+        )
     variance = n / (n - 1) * float(np.sum(weight**2 * (terms - statistic) ** 2))
     if variance == 0.0:
         return PairTestResult(statistic, 0.0 if statistic > 0.0 else 1.0, method)
@@ -565,9 +567,9 @@ def _pair_bound(statistic: float, n_pairs: int) -> float:
 
 def _refuse_bound(view: Predictions, matrix: Any) -> None:
     if view.w is not None:
-        raise ValueError("method='distribution-free' takes no sample_weight: its bound holds for plain rows")
+        raise RefusedError("method='distribution-free' takes no sample_weight: its bound holds for plain rows")
     if matrix is not None:
-        raise ValueError("method='distribution-free' takes no matrix: its bound is that of the identity")
+        raise RefusedError("method='distribution-free' takes no matrix: its bound is that of the identity")
 
 
 #: Fewer pairs of rows that tell something than this: the normal law of skce_ul fails.
@@ -617,9 +619,9 @@ def _residuals(view: Predictions, matrix: Any) -> Array:
 def _checked_matrix(matrix: Any, k: int) -> Array:
     m = as_floats(matrix, "matrix")
     if m.shape != (k, k):
-        raise ValueError(f"matrix has shape {m.shape}: it compares residuals of {k} classes, so pass ({k}, {k})")
+        raise RefusedError(f"matrix has shape {m.shape}: it compares residuals of {k} classes, so pass ({k}, {k})")
     if not np.allclose(m, m.T) or np.linalg.eigvalsh(m).min() < -1e-10 * np.abs(m).max():
-        raise ValueError("matrix must be symmetric and positive semi-definite")
+        raise RefusedError("matrix must be symmetric and positive semi-definite")
     return m
 
 
@@ -628,9 +630,9 @@ def _block_terms(
 ) -> tuple[Array, Array]:
     """Mean of h over the pairs within each block of consecutive rows, and the blocks' weights (summing to one)."""
     if int(block_size) != block_size or block_size < 2:
-        raise ValueError(f"block_size={block_size!r} must be a whole number, 2 or more")
+        raise RefusedError(f"block_size={block_size!r} must be a whole number, 2 or more")
     if view.n < block_size:
-        raise ValueError(f"skce_ul needs at least {block_size} rows, y_true has {view.n}")
+        raise RefusedError(f"skce_ul needs at least {block_size} rows, y_true has {view.n}")
     view = on_a_line(view)
     compare = pair_kernel(view, kernel, **options_of_pairs(options))
     rows = shuffled(view.n, rng, "order of rows") if shuffle else slice(None)

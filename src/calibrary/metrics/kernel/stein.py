@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape
@@ -212,7 +212,7 @@ def _difference_features(view: Predictions) -> Array:
     p, y, own = view.p, view.y.astype(np.intp), view.p_true
     if (own == 0.0).any():
         row = int(np.flatnonzero(own == 0.0)[0])
-        raise ValueError(
+        raise RefusedError(
             f"operator='difference' divides by the probability of the class that occurred, which is 0 in row {row}: "
             "use operator='barker'"
         )

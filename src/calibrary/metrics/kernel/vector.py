@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import warn
+from calibrary.base.errors import RefusedError, warn
 from calibrary.data.checks import Array, Indices
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
@@ -141,7 +141,7 @@ def dirichlet_kernel_calibration_error(
     """
     power = checked_power(norm)
     if debias and norm not in (1, 2):
-        raise ValueError(f"debias=True needs norm=1 or norm=2, not {norm!r}: other powers have no de-biased form")
+        raise RefusedError(f"debias=True needs norm=1 or norm=2, not {norm!r}: other powers have no de-biased form")
     need_pairs(view, weight_type, "dkde")
     copies(view, weight_type, "dkde")
     view = on_a_line(view)

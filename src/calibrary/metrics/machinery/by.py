@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import heard, warn
+from calibrary.base.errors import RefusedError, heard, warn
 from calibrary.base.plain import float_or_array
 
 Array = NDArray[np.float64]
@@ -74,7 +74,7 @@ class Parts:
     def worst(self) -> tuple[Hashable, float]:
         """The part that is furthest from what one would like, and its value: the largest error, the lowest score."""
         if self.names:
-            raise ValueError(f"{self.id} has several numbers, {', '.join(self.names)}: choose a column of values")
+            raise RefusedError(f"{self.id} has several numbers, {', '.join(self.names)}: choose a column of values")
         if self.better == "higher":
             badness = -self.values
         elif self.better == "perfect" and self.ideal is not None:
@@ -110,7 +110,7 @@ def over_parts(facts: Any, data: Any, by: Any, value: Callable[[Any], dict[str, 
         with heard() as said:
             try:
                 found.append(value(part))
-            except ValueError as error:  # too few rows for this metric
+            except RefusedError as error:  # too few rows for this metric
                 said.insert(0, str(error))
                 found.append({})
         known = found[-1] and not np.isnan(list(found[-1].values())).any()
@@ -119,7 +119,7 @@ def over_parts(facts: Any, data: Any, by: Any, value: Callable[[Any], dict[str, 
     values = np.array([[each.get(name, np.nan) for name in names] for each in found])
     none = np.isnan(values).any(axis=1) if names else np.ones(len(parts), dtype=bool)
     if none.all():
-        raise ValueError(f"{facts.id} has no value in any of {len(parts)} parts; the first: {[*undefined, 'nan'][0]}")
+        raise RefusedError(f"{facts.id} has no value in any of {len(parts)} parts; the first: {[*undefined, 'nan'][0]}")
     if none.any():
         why = f": {undefined[0]}" if undefined else ""
         warn(f"{int(none.sum())} of {len(parts)} parts have no value and are left out of the summaries{why}")

@@ -16,7 +16,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
-from calibrary.base.errors import suggest
+from calibrary.base.errors import RefusedCallError, RefusedError, suggest
 from calibrary.base.markup import html_table, markup
 from calibrary.data import Data, as_data
 from calibrary.data.predictions import predictions
@@ -91,7 +91,7 @@ def metric(
 
     def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
         if id in ENTRIES:
-            raise ValueError(f"the catalogue already has a metric {id!r}")
+            raise RefusedError(f"the catalogue already has a metric {id!r}")
         entry = Entry(id=id, family=family, formula=formula, front=front, **_named(formula, facts))
         ENTRIES[id] = entry
         function = FUNCTIONS[id] = public(formula, entry, _computing(entry), front)
@@ -351,7 +351,9 @@ def _redrawing(entry: Entry, keywords: dict[str, Any]) -> Method | None:
         del keywords["method"]
         loose = [name for name in REDRAWING if name in keywords]
         if loose:
-            raise TypeError(f"{loose[0]}= is a setting of the method object: pass {type(method).__name__}(...) with it")
+            raise RefusedCallError(
+                f"{loose[0]}= is a setting of the method object: pass {type(method).__name__}(...) with it"
+            )
         return method  # type: ignore[no-any-return]
     name = str(method).replace("_", "-")
     if name in METHODS:
@@ -360,7 +362,7 @@ def _redrawing(entry: Entry, keywords: dict[str, Any]) -> Method | None:
         keywords.pop("method", None)
         return METHODS[name](**{"n_resamples": usual, **settings})
     if own is None:
-        raise ValueError(
+        raise RefusedError(
             f"method={method!r}: {entry.id} has no test of its own; use {' or '.join(repr(m) for m in METHODS)}"
         )
     taken = own_options(own.formula)
@@ -368,7 +370,7 @@ def _redrawing(entry: Entry, keywords: dict[str, Any]) -> Method | None:
         keywords.pop("method", None)
     for word in keywords:
         if word in REDRAWING and word not in taken:
-            raise ValueError(f"{word}={keywords[word]!r} needs method='monte-carlo' or 'consistency'")
+            raise RefusedError(f"{word}={keywords[word]!r} needs method='monte-carlo' or 'consistency'")
     return None
 
 
@@ -378,7 +380,7 @@ def _redrawn_question(entry: Entry, keywords: dict[str, Any], method: Method) ->
     for name in keywords:
         if own is not None and name in own_options(own.formula) and name not in entry.options:
             word = getattr(method, "name", type(method).__name__)
-            raise ValueError(f"{name}={keywords[name]!r} has no effect with method={word!r}: leave it out")
+            raise RefusedError(f"{name}={keywords[name]!r} has no effect with method={word!r}: leave it out")
     return entry.asked(keywords).changed(weight_type=weight_type)
 
 
@@ -406,7 +408,9 @@ def public(
             keywords = entry.renewed(keywords)
         for name in keywords:
             if name not in known:
-                raise TypeError(f"{formula.__name__} has no option {name!r}: {suggest(name, known - {first, second})}")
+                raise RefusedCallError(
+                    f"{formula.__name__} has no option {name!r}: {suggest(name, known - {first, second})}"
+                )
         if len(data) == 1 and first not in keywords and second not in keywords:
             return call(data[0], None, keywords)
         if len(data) != 2 or first in keywords or second in keywords:

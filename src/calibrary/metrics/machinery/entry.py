@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypedDict
 
 import numpy as np
 
-from calibrary.base.errors import deprecated, suggest
+from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import Lens, as_lens
 from calibrary.grouping import Groups
@@ -199,9 +199,9 @@ class Entry(Facts):
             # classes are merged first, then looked at as this metric always does
             return replace(chosen, then=self.binary_lens if len(chosen.groups) == 2 else self.default_lens)
         if chosen.name not in self.lenses:
-            raise ValueError(f"{self.id} is not defined through lens={chosen.name!r}: use {listed(self.lenses)}")
+            raise RefusedError(f"{self.id} is not defined through lens={chosen.name!r}: use {listed(self.lenses)}")
         if chosen.name == "binary" and getattr(data, "k", 2) > 2:
-            raise ValueError(self._not_two_classes(data.k))
+            raise RefusedError(self._not_two_classes(data.k))
         return chosen
 
     def _not_two_classes(self, k: int) -> str:
@@ -260,7 +260,7 @@ class Entry(Facts):
                 given = carried
             if not same_setting(name, given, carried):
                 assert self.called is not None
-                raise ValueError(
+                raise RefusedError(
                     f"{name}={given!r} contradicts the name {str(self.called)!r}, which means {self.id} with "
                     f"{self.called.words}: leave {name} out, or ask for {self.id!r}"
                 )
@@ -297,7 +297,7 @@ class Entry(Facts):
                 continue
             name, values = new if isinstance(new, tuple) else (new, {})
             if name in current:
-                raise TypeError(f"{old} is the old name of {name}: give one of them")
+                raise RefusedCallError(f"{old} is the old name of {name}: give one of them")
             value = current.pop(old)
             key = value if isinstance(value, bool | str | int | float) else None
             current[name] = values.get(key, value)
@@ -319,7 +319,7 @@ class Entry(Facts):
         for name in keywords:
             if name not in self.options and name not in self.front.common:
                 known = [*self.options, *self.front.common]
-                raise TypeError(f"{self.id} has no option {name!r}: {suggest(name, known)}")
+                raise RefusedCallError(f"{self.id} has no option {name!r}: {suggest(name, known)}")
         self.check(keywords)
         return self.settled(asked(keywords, self.options))
 

@@ -124,6 +124,7 @@ park2026 | Park, Sobolewski, Azizan | 2026 | Uncertainty quantification in detec
 pigeon1999 | Pigeon, Heyse | 1999 | An improved goodness of fit statistic for probability prediction models | Biometrical Journal 41(1), 71-82 | doi:10.1002/(SICI)1521-4036(199903)41:1<71::AID-BIMJ71>3.0.CO;2-O
 popordanoska2022 | Popordanoska, Sayer, Blaschko | 2022 | A consistent and differentiable Lp canonical calibration error estimator | NeurIPS 35 | arXiv:2210.07810
 popordanoska2024 | Popordanoska, Tiulpin, Blaschko | 2024 | Beyond classification: definition and density-based estimation of calibration in object detection | WACV | arXiv:2312.06645
+rahimi2020 | Rahimi, Shaban, Cheng, Hartley, Boots | 2020 | Intra order-preserving functions for calibration of multi-class neural networks | NeurIPS 33, 13456-13467 | arXiv:2003.06820
 roelofs2022 | Roelofs, Cain, Shlens, Mozer | 2022 | Mitigating bias in calibration error estimation | AISTATS, PMLR 151, 4036-4054 | arXiv:2012.08668
 ?romano2020 | Romano, Sesia, Candès | 2020 | Classification with valid and adaptive coverage | NeurIPS 33 | arXiv:2006.02544
 roulston2002 | Roulston, Smith | 2002 | Evaluating probabilistic forecasts using information theory | Monthly Weather Review 130(6), 1653-1660 | doi:10.1175/1520-0493(2002)130<1653:EPFUIT>2.0.CO;2

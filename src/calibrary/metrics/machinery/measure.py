@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data import Data
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.by import Parts, over_parts
@@ -56,10 +57,10 @@ def shows_itself(entry: Entry, data: Data, question: Question) -> bool:
 def views_of(entry: Entry, data: Data, question: Question) -> Views:
     """What the metric is shown: the data in the form it reads, through the lens it is asked to use."""
     if question.by is not None:
-        raise ValueError("by= splits the rows for a metric; for a test or a table pass the rows of one part")
+        raise RefusedError("by= splits the rows for a metric; for a test or a table pass the rows of one part")
     seen, question = entry.seen(data), entry.settled(question)
     if entry.weights == "none" and seen.weighted:
-        raise ValueError(f"{entry.id} does not take sample_weight: {entry.weights_note or 'leave it out'}")
+        raise RefusedError(f"{entry.id} does not take sample_weight: {entry.weights_note or 'leave it out'}")
     lens = entry.lens_for(seen, question)
     seen.check_labels(entry, lens)
     views: Views = seen.through(lens)

@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.grouping import ROOFS
 from calibrary.grouping.named import BINNINGS
 from calibrary.kernels import WEIGHT_TYPES
@@ -103,7 +103,7 @@ class Option:
         """Refuse a value that the option cannot have, with one sentence that names it."""
         if value is None:
             if not self.kinds & {"None", "any"}:
-                raise ValueError(f"{self.name}=None: leave it out for its default, or pass {self._wanted}")
+                raise RefusedError(f"{self.name}=None: leave it out for its default, or pass {self._wanted}")
         elif isinstance(value, str):
             self._check_word(value)
         elif self.finite:
@@ -111,34 +111,34 @@ class Option:
         elif isinstance(value, Real | np.bool_):
             self._check_number(value)
         elif not self.kinds & {"other", "any"}:
-            raise ValueError(f"{self.name}={value!r} must be {self._wanted}")
+            raise RefusedError(f"{self.name}={value!r} must be {self._wanted}")
 
     def _check_word(self, value: str) -> None:
         if self.choices and "str" in self.kinds:
             one_of(self.name, value, self.choices)
         elif not self.kinds & {"str", "any"}:
-            raise ValueError(f"{self.name}={value!r} must be {self._wanted}")
+            raise RefusedError(f"{self.name}={value!r} must be {self._wanted}")
 
     def _check_number(self, value: Any) -> None:
         if isinstance(value, bool | np.bool_):
             if not self.kinds & {"bool", "any", "other"}:
-                raise ValueError(f"{self.name}={value!r} must be {self._wanted}")
+                raise RefusedError(f"{self.name}={value!r} must be {self._wanted}")
             return
         if self.kinds & {"any"}:
             return
         if "float" in self.kinds:
             if math.isnan(value) or (math.isinf(value) and not self.endless):
-                raise ValueError(f"{self.name}={value!r} must be a finite number")
+                raise RefusedError(f"{self.name}={value!r} must be a finite number")
         elif "int" not in self.kinds:
-            raise ValueError(f"{self.name}={value!r} must be {self._wanted}")
+            raise RefusedError(f"{self.name}={value!r} must be {self._wanted}")
         elif not isinstance(value, SupportsIndex):
             least = f" of at least {self.low:g}" if math.isfinite(self.low) else ""
-            raise ValueError(f"{self.name}={value!r} must be a whole number{least}")
+            raise RefusedError(f"{self.name}={value!r} must be a whole number{least}")
         if value < self.low:
             exact = "a whole number of at least" if "int" in self.kinds and "float" not in self.kinds else "at least"
-            raise ValueError(f"{self.name}={value!r} must be {exact} {self.low:g}")
+            raise RefusedError(f"{self.name}={value!r} must be {exact} {self.low:g}")
         if value > self.high:
-            raise ValueError(f"{self.name}={value!r} is too large: at most {self.high:,.15g} is possible")
+            raise RefusedError(f"{self.name}={value!r} is too large: at most {self.high:,.15g} is possible")
 
     def _check_finite(self, value: Any) -> None:
         from calibrary.data.checks import as_floats
@@ -150,7 +150,7 @@ class Option:
         numbers = as_floats(value, self.name)
         if not np.isfinite(numbers).all():
             where = ", ".join(map(str, np.argwhere(~np.isfinite(numbers))[0].tolist()))
-            raise ValueError(f"{self.name}[{where}] is not finite: every number must be")
+            raise RefusedError(f"{self.name}[{where}] is not finite: every number must be")
 
     @property
     def _wanted(self) -> str:
@@ -185,7 +185,7 @@ def _refuse_idle(given: Mapping[str, Any], formula: Any, extra: Any) -> None:
     usual = own.default if own is not None else extra["binning"]
     binning = given.get("binning", usual)
     if binning != "points" or given.get("edges") is not None or given.get("strategy") is not None:
-        raise ValueError(
+        raise RefusedError(
             f"points_per_bin={given['points_per_bin']!r} has no effect on these bins: pass binning='points' with it"
         )
 

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 import scipy
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of
 from calibrary.data import Data, as_data
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.predictions import Predictions
@@ -103,7 +103,7 @@ def consistency_error(
     """
     if consistency is None:
         if eps is None:
-            raise TypeError("pass consistency=, the shares of perturbed copies, or eps= for noise on the logits")
+            raise RefusedCallError("pass consistency=, the shares of perturbed copies, or eps= for noise on the logits")
         consistency = consistency_confidence_logits(view.probability, eps=eps, noise=noise)
     else:
         consistency = soft(view, consistency)
@@ -114,9 +114,9 @@ def _point_metric(id: str) -> Entry:
     entry = ENTRIES.get(id)
     points = [e.id for e in ENTRIES.values() if e.family == "point" and e.id not in _NO_SHARES]
     if entry is None or entry.family != "point":
-        raise ValueError(f"metric={id!r} is not a point metric: use one of {', '.join(points)}")
+        raise RefusedError(f"metric={id!r} is not a point metric: use one of {', '.join(points)}")
     if id in _NO_SHARES:
-        raise ValueError(f"metric={id!r} {_NO_SHARES[id]}: use one of {', '.join(points)}")
+        raise RefusedError(f"metric={id!r} {_NO_SHARES[id]}: use one of {', '.join(points)}")
     return entry
 
 
@@ -174,7 +174,7 @@ def consistency_confidence(
     """
     _check_noise(eps, noise)
     if n_draws < 1:
-        raise ValueError(f"n_draws={n_draws!r} must be at least 1")
+        raise RefusedError(f"n_draws={n_draws!r} must be at least 1")
     rows = as_floats(X, "X")
     source = generator(rng, "noise")
     counts = np.zeros((len(rows), n_classes or 1))
@@ -182,7 +182,7 @@ def consistency_confidence(
         shift = source.uniform(-eps, eps, rows.shape) if noise == "uniform" else source.normal(0, eps, rows.shape)
         label = as_array(predict(rows + shift), "predict(X)").astype(np.intp)
         if label.shape != (len(rows),) or label.min() < 0 or (n_classes and label.max() >= n_classes):
-            raise ValueError(f"predict must return one label 0..K-1 for each of {len(rows)} rows")
+            raise RefusedError(f"predict must return one label 0..K-1 for each of {len(rows)} rows")
         if label.max() >= counts.shape[1]:
             counts = np.pad(counts, ((0, 0), (0, int(label.max()) + 1 - counts.shape[1])))
         counts[np.arange(len(rows)), label] += 1.0
@@ -216,17 +216,17 @@ def consistency_confidence_logits(
     """
     _check_noise(eps, noise)
     if (y_prob is None) == (logits is None):
-        raise TypeError("pass either y_prob or logits=")
+        raise RefusedCallError("pass either y_prob or logits=")
     if logits is None:
         c = as_floats(y_prob, "y_prob")
         if not (c.min() >= 0 and c.max() <= 1):
-            raise ValueError("y_prob must hold probabilities from 0 to 1: pass logits=... for logits")
+            raise RefusedError("y_prob must hold probabilities from 0 to 1: pass logits=... for logits")
         with np.errstate(divide="ignore"):
             z = np.column_stack([np.log1p(-c), np.log(c)]) if c.ndim == 1 else np.log(c)
     else:
         c = z = as_floats(logits, "logits")
     if z.ndim != 2 or np.isnan(z).any():
-        raise ValueError(f"logits must be an (N, K) array of numbers, one column per class; got shape {z.shape}")
+        raise RefusedError(f"logits must be an (N, K) array of numbers, one column per class; got shape {z.shape}")
     win = _gaussian if noise == "gaussian" else _uniform
     shares = np.concatenate([win(z[rows] / eps) for rows in _chunks(z, noise)])
     return shares[:, 1] if c.ndim == 1 else shares
@@ -282,4 +282,4 @@ def _chunks(z: Array, noise: str) -> list[slice]:
 def _check_noise(eps: float, noise: str) -> None:
     one_of("noise", noise, _NOISE)
     if not 0 < eps < math.inf:
-        raise ValueError(f"eps={eps!r} must be a finite number above 0")
+        raise RefusedError(f"eps={eps!r} must be a finite number above 0")

@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from calibrary.base.errors import RefusedCallError, RefusedError
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
@@ -88,20 +89,22 @@ def expected_individual_calibration_error(
     """
     if individual is not None:
         if loo is not None or loo_residuals is not None:
-            raise TypeError("individual is the estimate that loo and loo_residuals would give: pass one or the other")
+            raise RefusedCallError(
+                "individual is the estimate that loo and loo_residuals would give: pass one or the other"
+            )
         estimate = _finite(view.align(individual, "individual"), "individual")
         if estimate.ndim != 1:
-            raise ValueError(f"individual has {estimate.ndim} dimensions: give one estimate per row")
+            raise RefusedError(f"individual has {estimate.ndim} dimensions: give one estimate per row")
     elif loo is not None and loo_residuals is not None:
         left_out = _finite(as_array(loo, "loo"), "loo")
         if left_out.ndim != 2 or left_out.shape[1] != view.n_input:
-            raise ValueError(f"loo has shape {left_out.shape}: give (n left-out models, {view.n_input} rows)")
+            raise RefusedError(f"loo has shape {left_out.shape}: give (n left-out models, {view.n_input} rows)")
         used = left_out if view.rows is None else left_out[:, view.rows]
         estimate = interval_middles(
             used, _finite(as_array(loo_residuals, "loo_residuals"), "loo_residuals"), coverage, clip
         )
     else:
-        raise TypeError(
+        raise RefusedCallError(
             "EICE needs estimates from left-out models: pass individual=, or loo= and loo_residuals= "
             "(calibrary.jackknife_predictions(model, X_train, y_train, X_eval) makes them)"
         )
@@ -111,9 +114,11 @@ def expected_individual_calibration_error(
 def interval_middles(loo: Array, residuals: Array, coverage: float, clip: bool) -> Array:
     """Middle of the jackknife interval of every column of loo."""
     if residuals.shape != (len(loo),):
-        raise ValueError(f"loo_residuals has shape {residuals.shape}: give one for each of {len(loo)} left-out models")
+        raise RefusedError(
+            f"loo_residuals has shape {residuals.shape}: give one for each of {len(loo)} left-out models"
+        )
     if not 0 < coverage < 1:
-        raise ValueError(f"coverage={coverage!r} must lie between 0 and 1")
+        raise RefusedError(f"coverage={coverage!r} must lie between 0 and 1")
     tail = (1.0 - coverage) / 2.0
     middle = np.empty(loo.shape[1])
     step = max(1, _CHUNK // len(loo))
@@ -131,5 +136,5 @@ def _finite(values: Any, name: str) -> Array:
     array: Array = np.asarray(values, dtype=np.float64)
     if not np.isfinite(array).all():
         where = ", ".join(str(int(i)) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{name}[{where}] is not a finite number: every left-out prediction is needed")
+        raise RefusedError(f"{name}[{where}] is not a finite number: every left-out prediction is needed")
     return array

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import scipy
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Common, metric
@@ -108,7 +109,7 @@ def entropy_calibration_error(view: Predictions, *, base: float = np.e, **common
     0.2037
     """
     if not base > 0 or base == 1:
-        raise ValueError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
+        raise RefusedError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
     difference = (_entropy(view.p) - _entropy(_shares(view))) / np.log(base)
     return EntropyDifference(float(view.mean(difference)), float(view.mean(np.abs(difference))))
 

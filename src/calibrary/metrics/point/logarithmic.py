@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 import scipy
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import ROW_SUM_TOLERANCE, Array, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
@@ -118,7 +118,7 @@ def negative_log_likelihood(
     0.2284
     """
     if not base > 0 or base == 1:
-        raise ValueError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
+        raise RefusedError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
     if skill:
         options = {"scale": scale, "base": base, "eps": eps, "soft_target": soft_target}
         return skill_of(negative_log_likelihood, view, reduction, **options)
@@ -431,7 +431,7 @@ def _focal_rows(view: Predictions, gamma: Any, alpha: Any, eps: float) -> Array:
     if factor.ndim == 0 and view.k == 2:
         factor = np.array([1.0 - factor, factor])
     if factor.shape != (view.k,) or not (factor >= 0).all():
-        raise ValueError(f"alpha={alpha!r} must be {view.k} factors, one per class (or one number for two classes)")
+        raise RefusedError(f"alpha={alpha!r} must be {view.k} factors, one per class (or one number for two classes)")
     return _times(factor[view.y], rows)
 
 
@@ -461,12 +461,12 @@ def _focusing(view: Predictions, gamma: Any, c: Array) -> Any:
         return _not_negative("gamma", gamma)
     per_row = view.align(as_array(gamma, "gamma"), "gamma").astype(np.float64)
     if not per_row.min() >= 0:
-        raise ValueError(f"gamma holds {per_row.min():g}: exponents must not be negative")
+        raise RefusedError(f"gamma holds {per_row.min():g}: exponents must not be negative")
     return per_row
 
 
 def _not_negative(name: str, value: Any) -> float:
     number = float(value)
     if not 0 <= number < math.inf:
-        raise ValueError(f"{name}={value!r} must be a finite number that is not negative")
+        raise RefusedError(f"{name}={value!r} must be a finite number that is not negative")
     return number

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
@@ -118,7 +118,7 @@ def pointwise_lp_error(
     """
     power = math.inf if norm == "inf" else norm
     if isinstance(power, str) or not power > 0:
-        raise ValueError(f"norm={norm!r} must be a number above 0 (infinity for the largest difference)")
+        raise RefusedError(f"norm={norm!r} must be a number above 0 (infinity for the largest difference)")
     if power == 1:
         return float(view.mean(class_mean(view, np.abs, soft_target)))
     if power == 2:
@@ -182,7 +182,7 @@ def l1eps_error(
     0.2003
     """
     if not 0 <= eps < math.inf:
-        raise ValueError(f"eps={eps!r} must be a finite number that is not negative")
+        raise RefusedError(f"eps={eps!r} must be a finite number that is not negative")
     return reduced(view, class_mean(view, lambda e: np.sqrt(e * e + eps), soft_target), reduction)
 
 
@@ -268,9 +268,9 @@ def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, red
     """
     y, s = as_array(y_true, "y_true"), as_floats(score, "score")
     if y.ndim != 1 or y.shape != s.shape or len(y) == 0:
-        raise ValueError(f"y_true has shape {y.shape} and score {s.shape}: pass one label and one score per row")
+        raise RefusedError(f"y_true has shape {y.shape} and score {s.shape}: pass one label and one score per row")
     if not np.isin(y, (0, 1)).all() or not np.isfinite(s).all():
-        raise ValueError("y_true must hold 0 and 1, and score finite numbers")
+        raise RefusedError("y_true must hold 0 and 1, and score finite numbers")
     return mean_of_rows(np.maximum(0.0, 1.0 - (2.0 * y - 1.0) * s), sample_weight, reduction)
 
 
@@ -419,7 +419,7 @@ def asymmetric_squared_error(
     """
     for name, price in (("under", under), ("over", over)):
         if not 0 <= price < math.inf:
-            raise ValueError(f"{name}={price!r} must be a finite number that is not negative")
+            raise RefusedError(f"{name}={price!r} must be a finite number that is not negative")
     return reduced(view, class_mean(view, lambda e: np.where(e > 0, under, over) * e * e, soft_target), reduction)
 
 
@@ -467,11 +467,11 @@ def generalized_squared_error(view: Predictions, *, W: Any = None, **common: Unp
     if W is None:
         return float(view.mean(e * e))
     if view.w is not None:
-        raise ValueError("sample_weight and W both weigh the rows: pass one of them")
+        raise RefusedError("sample_weight and W both weigh the rows: pass one of them")
     if not hasattr(W, "tocsr"):  # anything but a scipy sparse matrix
         W = as_floats(W, "W")
     if W.shape not in ((view.n,), (view.n, view.n)):
-        raise ValueError(f"W has shape {W.shape}: give ({view.n}, {view.n}), or ({view.n},) for a diagonal")
+        raise RefusedError(f"W has shape {W.shape}: give ({view.n}, {view.n}), or ({view.n},) for a diagonal")
     return float(e @ (W * e if W.ndim == 1 else W @ e))
 
 
@@ -496,6 +496,6 @@ def _silf(e: Array, eps: float, beta: float) -> Array:
 
 def _check_silf(eps: float, beta: float) -> None:
     if not 0 < eps < math.inf:
-        raise ValueError(f"eps={eps!r} must be a finite number above 0")
+        raise RefusedError(f"eps={eps!r} must be a finite number above 0")
     if not 0 < beta <= 1:
-        raise ValueError(f"beta={beta!r} must be above 0 and at most 1")
+        raise RefusedError(f"beta={beta!r} must be above 0 and at most 1")

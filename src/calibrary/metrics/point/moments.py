@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import undefined
+from calibrary.base.errors import RefusedCallError, RefusedError, undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
@@ -159,7 +159,7 @@ def dawid_sebastiani_score_moments(
     try:
         root = np.linalg.cholesky(S)
     except np.linalg.LinAlgError as error:
-        raise ValueError("covariance holds a matrix that is not positive definite") from error
+        raise RefusedError("covariance holds a matrix that is not positive definite") from error
     white = np.linalg.solve(root, (y - mean)[..., None])[..., 0]
     log_determinant = 2.0 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
     return mean_of_rows((white**2).sum(axis=1) + log_determinant, sample_weight, reduction)
@@ -184,7 +184,7 @@ def normalized_squared_error_score_moments(
     """
     y, mean = _outcome_and_mean(y, mean)
     if y.ndim != 1:
-        raise ValueError(f"y has {y.ndim} dimensions: pass one number per row")
+        raise RefusedError(f"y has {y.ndim} dimensions: pass one number per row")
     return mean_of_rows(((y - mean) / _spread(std, len(y))) ** 2, sample_weight, reduction)
 
 
@@ -228,25 +228,25 @@ def _log_determinant(view: Predictions, eps: float) -> Array:
 
 def _real(values: Any, name: str) -> Array:
     if values is None:
-        raise TypeError(f"{name} is missing: numbers need std=, vectors need covariance=")
+        raise RefusedCallError(f"{name} is missing: numbers need std=, vectors need covariance=")
     array = as_floats(values, name)
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{name}[{', '.join(map(str, where))}] = {array[where]}: pass finite numbers")
+        raise RefusedError(f"{name}[{', '.join(map(str, where))}] = {array[where]}: pass finite numbers")
     return array
 
 
 def _outcome_and_mean(y: Any, mean: Any) -> tuple[Array, Array]:
     outcome, center = _real(y, "y"), _real(mean, "mean")
     if outcome.ndim not in (1, 2) or len(outcome) == 0 or outcome.shape != center.shape:
-        raise ValueError(f"y has shape {outcome.shape} and mean {center.shape}: pass (N,) or (N, D) for both")
+        raise RefusedError(f"y has shape {outcome.shape} and mean {center.shape}: pass (N,) or (N, D) for both")
     return outcome, center
 
 
 def _spread(std: Any, n: int) -> Array:
     sd = _real(std, "std")
     if sd.ndim > 1 or (sd.ndim == 1 and len(sd) != n):
-        raise ValueError(f"std has shape {sd.shape}: give one standard deviation, or one for each of {n} rows")
+        raise RefusedError(f"std has shape {sd.shape}: give one standard deviation, or one for each of {n} rows")
     if not (sd > 0).all():
-        raise ValueError(f"std holds {sd.min():g}: standard deviations must be above 0")
+        raise RefusedError(f"std holds {sd.min():g}: standard deviations must be above 0")
     return sd

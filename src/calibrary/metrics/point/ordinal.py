@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
@@ -189,18 +189,18 @@ def count_ranked_probability_score(
     """
     y = as_floats(counts, "counts")
     if y.ndim != 1 or not len(y) or (y < 0).any() or (y % 1 != 0).any():
-        raise ValueError("counts must be whole numbers from 0, one for each row")
+        raise RefusedError("counts must be whole numbers from 0, one for each row")
     cdf = getattr(distribution, "cdf", distribution)
     if not callable(cdf):
-        raise ValueError(f"distribution={distribution!r} needs a method cdf(k), or pass that function")
+        raise RefusedError(f"distribution={distribution!r} needs a method cdf(k), or pass that function")
     rows, start, step = np.zeros(len(y)), 0, max(1, min(256, (1 << 20) // len(y)))
     while start < _MOST:
         k = np.arange(start, start + step)[:, None]
         below = np.broadcast_to(np.asarray(cdf(k), dtype=np.float64), (step, len(y)))
         if not ((below >= -1e-12) & (below <= 1.0 + 1e-12)).all():
-            raise ValueError(f"distribution gives values outside [0, 1] for counts from {start}: pass a cdf")
+            raise RefusedError(f"distribution gives values outside [0, 1] for counts from {start}: pass a cdf")
         rows += ((below - (y <= k)) ** 2).sum(axis=0)
         start += step
         if (1.0 - below[-1]).max() < _TAIL and start > y.max():
             return mean_of_rows(rows, sample_weight, reduction)
-    raise ValueError(f"distribution still has more than {_TAIL:g} above {_MOST:,}: its tail is too heavy to sum")
+    raise RefusedError(f"distribution still has more than {_TAIL:g} above {_MOST:,}: its tail is too heavy to sum")

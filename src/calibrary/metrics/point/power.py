@@ -7,7 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
@@ -249,4 +249,4 @@ def log_norm(view: Predictions, alpha: float) -> Array:
 
 def _check_alpha(alpha: float) -> None:
     if not 1 < alpha < np.inf:
-        raise ValueError(f"alpha={alpha!r} must be a finite number above 1")
+        raise RefusedError(f"alpha={alpha!r} must be a finite number above 1")

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, are_probabilities, as_array, slices
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions, predictions
@@ -39,7 +39,7 @@ def combine_rows(values: list[Any], views: Views, average: Any, options: dict[st
         return views.average(np.array(values), average)
     seen = [np.arange(view.n) if view.rows is None else view.rows for view in views.views]
     if not all(np.array_equal(rows, seen[0]) for rows in seen):
-        raise ValueError("reduction='none' needs a lens that keeps every row in every view, such as 'class-wise'")
+        raise RefusedError("reduction='none' needs a lens that keeps every row in every view, such as 'class-wise'")
     stacked = np.array(values)
     if isinstance(average, str) and average == "max":
         return stacked.max(axis=0)
@@ -72,7 +72,7 @@ def limited(c: Array, eps: float) -> Array:
     if eps == 0.0:
         return c
     if not 0.0 <= eps < 0.5:
-        raise ValueError(f"eps={eps!r} must lie in [0, 0.5): probabilities are limited to [eps, 1 - eps]")
+        raise RefusedError(f"eps={eps!r} must lie in [0, 0.5): probabilities are limited to [eps, 1 - eps]")
     return np.clip(c, eps, 1.0 - eps)
 
 
@@ -147,18 +147,18 @@ def class_mean(view: Predictions, loss: Callable[[Array], Array], soft_target: A
 def soft(view: Predictions, soft_target: Any) -> Array:
     """Probabilities that take the place of labels, in the shape of the view's own probabilities."""
     if not _is_the_problem_itself(view):
-        raise ValueError("soft_target replaces the labels as given: use lens='full', or 'binary' for two classes")
+        raise RefusedError("soft_target replaces the labels as given: use lens='full', or 'binary' for two classes")
     target = view.align(as_array(soft_target, "soft_target"), "soft_target").astype(np.float64)
     if view.binary and target.ndim == 2 and target.shape[1] == 2:
         target = target[:, 1]
     elif not view.binary and view.k == 2 and target.ndim == 1:
         target = np.column_stack([1.0 - target, target])
     if target.shape != view.probability.shape:
-        raise ValueError(f"soft_target has shape {target.shape}: give {view.probability.shape}, as the probabilities")
+        raise RefusedError(f"soft_target has shape {target.shape}: give {view.probability.shape}, as the probabilities")
     if not (target.min() >= 0.0 and target.max() <= 1.0):
         where = tuple(int(i) for i in np.argwhere(~are_probabilities(target))[0])
         place = ", ".join(map(str, where))
-        raise ValueError(f"soft_target[{place}] = {target[where]:g} is not a probability: pass numbers from 0 to 1")
+        raise RefusedError(f"soft_target[{place}] = {target[where]:g} is not a probability: pass numbers from 0 to 1")
     return target
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of, suggest
+from calibrary.base.errors import RefusedError, one_of, suggest
 from calibrary.data.checks import Array, as_floats
 from calibrary.metrics.machinery.declare import ENTRIES, Entry, Result
 from calibrary.numerics.draw import dirichlet_vectors
@@ -38,7 +38,7 @@ class ProperScore:
         one_of("score", self.name, _SCORES)
         one_of("scale", self.scale, ("1/K", "sum", "half"))
         if self.name in ("spherical", "power") and not 1 < self.alpha < np.inf:
-            raise ValueError(f"alpha={self.alpha!r} must be a finite number above 1")
+            raise RefusedError(f"alpha={self.alpha!r} must be a finite number above 1")
 
     def expected(self, p: Array, q: Array) -> Array:
         """s(p, q): mean score of p when q is true."""
@@ -110,7 +110,7 @@ class ScoringFunction:
         forecast, one = _rows(c, "c")
         truth, also_one = _rows(q, "q")
         if forecast.shape[1] != truth.shape[1]:
-            raise ValueError(f"c has {forecast.shape[1]} classes and q has {truth.shape[1]}: give as many")
+            raise RefusedError(f"c has {forecast.shape[1]} classes and q has {truth.shape[1]}: give as many")
         forecast, truth = np.broadcast_arrays(forecast, truth)
         value = _expected(self.losses(forecast), truth)
         return float(value[0]) if one and also_one else value
@@ -131,11 +131,11 @@ class ScoringFunction:
         for k in range(classes):
             got = np.asarray(self.rule(forecast, np.full(n, k, dtype=np.intp)), dtype=np.float64)
             if got.shape != (n,):
-                raise ValueError(
+                raise RefusedError(
                     f"the score {self.name} gave shape {got.shape} for {n} rows: return one number per row"
                 )
             if np.isnan(got).any():
-                raise ValueError(
+                raise RefusedError(
                     f"the score {self.name} is NaN for c = {forecast[np.isnan(got)][0].tolist()} and class {k}"
                 )
             table[:, k] = got
@@ -174,7 +174,7 @@ def scoring_function(score: str | Callable[..., Any] | ScoringFunction, **option
 
     def rule(c: Array, k: NDArray[np.intp]) -> Any:
         if c.shape[1] > 2 and "full" not in entry.lenses:
-            raise ValueError(
+            raise RefusedError(
                 f"score={entry.id!r} is a score of two classes, and there are {c.shape[1]}: use n_classes=2"
             )
         return sign * entry.function(k, c, reduction="none", **options)
@@ -241,14 +241,16 @@ def check_propriety(
     """
     k = int(n_classes)
     if k != n_classes or k < 2:
-        raise ValueError(f"n_classes={n_classes!r} must be a whole number, 2 or more")
+        raise RefusedError(f"n_classes={n_classes!r} must be a whole number, 2 or more")
     made = scoring_function(score, **options)
     points = _simplex_points(k, rng)
     losses = made.losses(points)
     expected = _expected(losses[:, None, :], points[None, :, :])  # forecast, truth
     own = np.diagonal(expected)
     if not np.isfinite(own).all():
-        raise ValueError(f"the score {made.name} is not finite at a forecast inside the simplex: it cannot be checked")
+        raise RefusedError(
+            f"the score {made.name} is not finite at a forecast inside the simplex: it cannot be checked"
+        )
     with np.errstate(invalid="ignore"):
         gain = own[None, :] - expected
     rounding = _ROUNDING * max(1.0, float(np.abs(own).max()))
@@ -265,7 +267,7 @@ def _row_score(name: str) -> Entry:
     plain = [e for e in ENTRIES.values() if "reduction" in e.options and e.reads == "predictions"]
     scores = {e.id: e for e in plain if set(e.needs) <= {"order"}}
     if name not in scores:
-        raise ValueError(f"score={name!r} is not a mean of row scores: {suggest(str(name), scores)}")
+        raise RefusedError(f"score={name!r} is not a mean of row scores: {suggest(str(name), scores)}")
     return scores[name]
 
 
@@ -278,11 +280,11 @@ def _rows(x: Any, name: str) -> tuple[Array, bool]:
     elif one:
         p = p[None, :]
     if p.ndim != 2 or p.shape[1] < 2:
-        raise ValueError(
+        raise RefusedError(
             f"{name} has shape {np.shape(x)}: give a number, a vector of class probabilities, or rows of them"
         )
     if not (p.min() >= 0.0 and np.abs(p.sum(axis=1) - 1.0).max() <= 1e-6):
-        raise ValueError(f"{name} holds a row that is no probability vector: numbers from 0 that sum to 1")
+        raise RefusedError(f"{name} holds a row that is no probability vector: numbers from 0 that sum to 1")
     return p, one
 
 

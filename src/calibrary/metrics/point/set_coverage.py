@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
@@ -87,7 +88,7 @@ def set_coverage(view: Predictions, *, level: float = 0.9, **common: Unpack[Comm
 
 def checked_level(level: Any) -> float:
     if not 0.0 < level <= 1.0:
-        raise ValueError(f"level={level!r} must lie above 0 and at most at 1: it is the probability a set must claim")
+        raise RefusedError(f"level={level!r} must lie above 0 and at most at 1: it is the probability a set must claim")
     return float(level)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import undefined
+from calibrary.base.errors import RefusedError, undefined
 from calibrary.data.predictions import Predictions
 
 
@@ -17,9 +17,11 @@ def skill_of(score: Any, view: Predictions, reduction: str, **options: Any) -> f
     normalized entropy (logarithm).
     """
     if reduction != "mean":
-        raise ValueError(f"skill=True compares means, and reduction={reduction!r} gives none: leave one of them out")
+        raise RefusedError(f"skill=True compares means, and reduction={reduction!r} gives none: leave one of them out")
     if options.get("soft_target") is not None:
-        raise ValueError("skill=True has a base rate of its own labels: pass the shares as y_true, not as soft_target")
+        raise RefusedError(
+            "skill=True has a base rate of its own labels: pass the shares as y_true, not as soft_target"
+        )
     formula = score.entry.formula
     given, base, best = (float(formula(v, **options)) for v in (view, _at_base_rate(view), _certain(view)))
     if base == best:

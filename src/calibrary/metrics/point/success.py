@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import undefined
+from calibrary.base.errors import RefusedCallError, RefusedError, undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
@@ -187,9 +187,9 @@ def _success_rows(view: Predictions, cost: Any, cost_proportion: float | None) -
     if cost_proportion is None:
         return 1.0 - _cost_rows(view, cost)
     if cost is not None:
-        raise TypeError("cost and cost_proportion both say what errors cost: pass one of them")
+        raise RefusedCallError("cost and cost_proportion both say what errors cost: pass one of them")
     if view.k != 2 or not 0 <= cost_proportion <= 1:
-        raise ValueError(f"cost_proportion={cost_proportion!r} must lie in [0, 1], and is for two classes")
+        raise RefusedError(f"cost_proportion={cost_proportion!r} must lie in [0, 1], and is for two classes")
     t = float(cost_proportion)
     return 1.0 - _cost_rows(view, [[0.0, 2 * t], [2 * (1 - t), 0.0]])
 
@@ -210,7 +210,7 @@ def _hits(view: Predictions) -> Array:
 def _cost_rows(view: Predictions, cost: Any) -> Array:
     price = as_floats(cost, "cost")
     if price.ndim != 2 or len(price) != view.k or price.shape[1] == 0 or not np.isfinite(price).all():
-        raise ValueError(
+        raise RefusedError(
             f"cost has shape {price.shape}: give {view.k} rows (true classes) of finite costs, a column per act"
         )
     expected = view.p @ price

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import undefined, warn
+from calibrary.base.errors import RefusedError, undefined, warn
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import UserGroups
 from calibrary.metrics.machinery.declare import Common, metric
@@ -50,7 +50,7 @@ def field_relative_calibration_error(view: Predictions, *, groups: Any = None, *
     0.25
     """
     if groups is None:
-        raise ValueError("groups is missing: pass the field of every row")
+        raise RefusedError("groups is missing: pass the field of every row")
     fields = UserGroups(groups).groups(view)
     some = fields.label > 0.0
     if not some.any():

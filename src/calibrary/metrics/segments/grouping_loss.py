@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import undefined, whole
+from calibrary.base.errors import RefusedError, undefined, whole
 from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import UserGroups, group, nearest_windows
@@ -94,7 +94,7 @@ def grouping_loss(
     0.32
     """
     if (groups is None) == (features is None):
-        raise ValueError("pass either groups=, the cell of every row, or features=, from which cells are learned")
+        raise RefusedError("pass either groups=, the cell of every row, or features=, from which cells are learned")
     bins = group(view, **options)
     if features is None:
         cells = UserGroups(groups).groups(view).index

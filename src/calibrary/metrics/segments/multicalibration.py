@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import bounded, warn
+from calibrary.base.errors import RefusedError, bounded, warn
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.segments import Partition, columns_of, partitions
@@ -382,7 +382,7 @@ class Walks:
     def redrawn(self, n_resamples: int, rng: Any, size: Callable[[Array, Array], Array]) -> Array:
         """The largest size over the segments on each draw of labels from the confidences, ascending."""
         if not (isinstance(n_resamples, int | np.integer) and n_resamples >= 1):
-            raise ValueError(f"n_resamples={n_resamples!r}: pass a whole number of at least 1 (999 is usual)")
+            raise RefusedError(f"n_resamples={n_resamples!r}: pass a whole number of at least 1 (999 is usual)")
         bounded("n_resamples", int(n_resamples))
         c = self.view.c[self.view.order]
         copies = None if self.view.w is None else self.view.counts("redrawing labels")[self.view.order]
@@ -393,7 +393,7 @@ class Walks:
 
 def _walks(view: Predictions, by: Any, depth: int, n_cuts: int, min_rows: float) -> Walks:
     if not min_rows >= 0:
-        raise ValueError(f"min_rows={min_rows!r} must not be negative")
+        raise RefusedError(f"min_rows={min_rows!r} must not be negative")
     columns = columns_of(by, view, n_cuts)
     order, tied = view.order, len(view.ties.c) < view.n
     ascending = view.c[order]

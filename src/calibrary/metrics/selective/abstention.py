@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 from scipy.special import digamma
 
-from calibrary.base.errors import one_of, undefined, whole
+from calibrary.base.errors import RefusedError, one_of, undefined, whole
 from calibrary.data.checks import Array, slices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
@@ -282,7 +282,7 @@ def _pooled_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
 
 def _cut_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
     if view.w is not None:
-        raise ValueError("ties='cut' cuts equal confidences by row order and takes no sample_weight: use ties='pool'")
+        raise RefusedError("ties='cut' cuts equal confidences by row order and takes no sample_weight: use ties='pool'")
     size = whole("bin_size", bin_size)
     start = size * np.arange(max(view.n // size, 1))
     order = np.argsort(view.c)  # not stable: the very call of the scripts
