@@ -62,6 +62,7 @@ from calibrary.plots.style import embedded
 from calibrary.plots.theory import TheoryData, plot_theory, theory_data
 from calibrary.plots.tree import TreeData, plot_tree, tree_data
 from calibrary.plots.uncertainty import DotData, NullData, dot_data, null_data, plot_metrics, plot_null
+from calibrary.plots.validation import ValidationData, plot_validation, validation_data
 
 __all__ = [
     "BrierCurveData",
@@ -91,6 +92,7 @@ __all__ = [
     "SmoothReliabilityDisplay",
     "TheoryData",
     "TreeData",
+    "ValidationData",
     "brier_curve",
     "class_data",
     "corp_data",
@@ -132,6 +134,7 @@ __all__ = [
     "plot_smooth_reliability",
     "plot_theory",
     "plot_tree",
+    "plot_validation",
     "recalibration_data",
     "reliability_data",
     "reliability_map_data",
@@ -143,6 +146,7 @@ __all__ = [
     "smooth_data",
     "theory_data",
     "tree_data",
+    "validation_data",
 ]
 
 #: Figures of predictions by the word the command line uses.

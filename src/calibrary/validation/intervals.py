@@ -30,12 +30,17 @@ def of_errors(apparent: Array, training: Array, test: Array, level: float) -> In
     as the slope, intercept and O/E of a maximum likelihood fit.
     """
     tail = alpha_of(level) / 2.0
-    error = training - test
-    low, high = np.full((2, len(apparent)), np.nan)
-    for j in range(len(apparent)):
-        cut = quantiles(error[:, j], [tail, 1.0 - tail])
-        low[j], high[j] = apparent[j] - cut[1], apparent[j] - cut[0]
-    return IntervalEnds(low, high)
+    cut = np.array([_tails(column, tail) for column in (training - test).T]).reshape(-1, 2)
+    return IntervalEnds(apparent - cut[:, 1], apparent - cut[:, 0])
+
+
+def _tails(errors: Array, tail: float) -> Array:
+    """The two quantiles at the ranks tail (B + 1), beyond which lies just this share; the extremes where B is small."""
+    known = errors[~np.isnan(errors)]
+    if len(known) < 2:
+        return np.full(2, np.nan)
+    rank = max(tail * (len(known) + 1) - 1.0, 0.0) / (len(known) - 1)
+    return quantiles(known, [rank, 1.0 - rank])
 
 
 def shifted(apparent: Array, training: Array, test: Array, level: float) -> IntervalEnds:

@@ -1,0 +1,207 @@
+"""Figures of a validation: the corrected calibration curve, and how unstable predictions, curves and decisions are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrary.base.errors import one_of
+from calibrary.base.numbers import counted, number, percent
+from calibrary.data.checks import Array
+from calibrary.plots import style
+from calibrary.plots.data import FigureData
+from calibrary.validation import Validation
+
+KINDS = ("curve", "prediction", "calibration", "classification")
+#: Points and lines beyond these numbers hide each other.
+_POINTS, _LINES = 20_000, 100
+
+
+@dataclass(frozen=True)
+class ValidationData(FigureData):
+    """What a figure of a validation shows.
+
+    Attributes
+    ----------
+    kind : "curve", "prediction", "calibration" or "classification"
+    grid, apparent, corrected, refits : calibration curves; those of the refits one a row
+    predicted : the model's predictions, ascending
+    low, high : limits between which 95% of the refits predict the same row
+    again_x, again_y : predictions of the model and of a refit for the same row, a sample of all pairs
+    changed : the share of refits that put each row on the other side of the threshold
+    """
+
+    kind: str
+    grid: Array
+    apparent: Array
+    corrected: Array
+    refits: Array
+    predicted: Array
+    low: Array
+    high: Array
+    again_x: Array
+    again_y: Array
+    changed: Array
+    threshold: float
+    overall: float
+    n: int
+    n_refits: int
+    how: str
+
+
+def validation_data(validation: Validation, kind: str = "curve", *, threshold: float = 0.5) -> ValidationData:
+    """What :func:`plot_validation` shows.
+
+    Parameters
+    ----------
+    validation : what :func:`calibrary.validate` returned for two classes, by bootstrap refits
+    kind : "curve", "prediction", "calibration" or "classification"
+    threshold : float
+        The probability from which one acts, of "classification".
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from calibrary.plots import validation_data
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> found = cal.validate(GaussianNB(), X, y, metrics="bs", n_resamples=10, rng=0)
+    >>> validation_data(found, "prediction").n_refits
+    10
+    """
+    one_of("kind", kind, KINDS)
+    curve, found = validation.curve, validation.instability
+    order = np.argsort(found.apparent, kind="stable")
+    known = np.flatnonzero(~np.isnan(found.predictions).all(axis=0))
+    pairs = style.thinned(len(found.predictions) * len(known), _POINTS)
+    refit, row = np.divmod(pairs, max(len(known), 1))
+    return ValidationData(
+        kind=kind,
+        grid=curve.grid,
+        apparent=curve.apparent,
+        corrected=curve.corrected,
+        refits=curve.refits[style.thinned(len(curve.refits), _LINES)],
+        predicted=found.apparent[order],
+        low=found.low[order],
+        high=found.high[order],
+        again_x=found.apparent[known[row]],
+        again_y=found.predictions[refit, known[row]],
+        changed=found.changed(threshold)[order],
+        threshold=float(threshold),
+        overall=found.overall,
+        n=len(found.apparent),
+        n_refits=len(curve.refits),
+        how=validation.how,
+    )
+
+
+def plot_validation(
+    validation: Validation | ValidationData,
+    kind: str = "curve",
+    *,
+    threshold: float = 0.5,
+    ax: Any = None,
+    caption: bool = True,
+    theme: str = "light",
+) -> Any:
+    """The corrected calibration curve of a validation, or one of three figures of instability.
+
+    Parameters
+    ----------
+    validation : what :func:`calibrary.validate` returned, or its :class:`ValidationData`
+    kind : str
+        "curve": the calibration curve of the model on its own rows and corrected for optimism. "prediction": what
+        refits predict for the same rows. "calibration": the calibration curves of the refits on the original rows.
+        "classification": how often a refit puts a row on the other side of the threshold.
+    threshold : float
+        The probability from which one acts, of "classification".
+    ax : matplotlib axes, optional
+    caption : bool
+        State what was done and how to read it.
+    theme : "light" or "dark"
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    given = isinstance(validation, ValidationData)
+    data = validation if given else validation_data(validation, kind, threshold=threshold)  # type: ignore[arg-type]
+    assert isinstance(data, ValidationData)
+    ax, look = style.new_axes(ax, theme)
+    title, reading = _DRAWN[data.kind](ax, look, data)
+    numbers = f"N = {data.n:,} · {counted(data.n_refits, 'bootstrap refit')}"
+    style.finish(ax, look, title, numbers, reading, caption=caption, legend="above")
+    return ax
+
+
+def _curve(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str, str]:
+    style.unit_square(ax, look)
+    ax.plot(data.grid, data.apparent, color=look.gap, lw=1.6, ls=style.DASHED, label="on the model's own rows")
+    ax.plot(data.grid, data.corrected, color=look.model, lw=2.0, label="corrected for optimism")
+    _rug(ax, look, data)
+    return "Calibration, corrected for optimism", (
+        "Local regression of the outcome on the predicted probability. What each refit's curve shows too well on its "
+        "own sample is subtracted. Ticks at the lower edge: predictions."
+    )
+
+
+def _prediction(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str, str]:
+    style.unit_square(ax, look, "Predicted by the model", "Predicted by a refit")
+    ax.plot(
+        data.again_x, data.again_y, ".", ms=1.6, color=look.model, alpha=0.15, mew=0, rasterized=True, label="_points"
+    )
+    for limit, name in ((data.low, "95% of the refits"), (data.high, "_high")):
+        x, y = _running(data.predicted, limit)
+        ax.plot(x, y, color=look.gap, lw=1.5, ls=style.DASHED, label=name)
+    return "Instability of predictions", (
+        f"Each row is predicted by every refit; the mean absolute change is {number(data.overall)}. The points of a "
+        "stable model lie close to the diagonal."
+    )
+
+
+def _calibration(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str, str]:
+    style.unit_square(ax, look)
+    for j, line in enumerate(data.refits):
+        ax.plot(data.grid, line, color=look.gray, lw=0.6, alpha=0.35, label="a refit" if j == 0 else "_refit")
+    ax.plot(data.grid, data.apparent, color=look.model, lw=2.0, label="the model")
+    _rug(ax, look, data)
+    return "Instability of calibration", (
+        "The calibration curve of every refit on the original rows. A wide bundle means that the curve depends "
+        "on which rows the model was fitted to."
+    )
+
+
+def _classification(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str, str]:
+    known = ~np.isnan(data.changed)
+    ax.axvline(data.threshold, color=look.gray, lw=1.0, ls=style.DASHED, label=f"threshold {number(data.threshold)}")
+    ax.plot(data.predicted[known], data.changed[known], ".", ms=4, color=look.model, alpha=0.5, mew=0, label="a row")
+    ax.set(
+        xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="Predicted by the model", ylabel="Share of refits that disagree"
+    )
+    mean = float(data.changed[known].mean())
+    return "Instability of decisions", (
+        f"How often a refit puts a row on the other side of the threshold {number(data.threshold)}; on average "
+        f"{percent(mean)} of the refits do. Above 0.5 most refits disagree with the model."
+    )
+
+
+_DRAWN = {
+    "curve": _curve,
+    "prediction": _prediction,
+    "calibration": _calibration,
+    "classification": _classification,
+}
+
+
+def _rug(ax: Any, look: style.Palette, data: ValidationData) -> None:
+    shown = data.predicted[style.thinned(len(data.predicted), 500)]
+    ax.plot(shown, np.full(len(shown), -0.012), "|", color=look.gray, ms=4, mew=0.5, alpha=0.5, label="_rows")
+
+
+def _running(x: Array, limit: Array, parts: int = 25) -> tuple[Array, Array]:
+    """The mean limit of neighboring rows, so that the line is one to look at."""
+    pieces = np.array_split(np.arange(len(x)), min(parts, len(x)))
+    return np.array([x[i].mean() for i in pieces]), np.array([limit[i].mean() for i in pieces])

@@ -1,0 +1,69 @@
+"""The figures of a validation, and the benchmark of its intervals at a small size."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+from test_validate import X, Y, newton
+
+import calibrary as cal
+from calibrary import plots
+from calibrary.validation.intervals import of_errors, shifted
+from paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def found():
+    return cal.validate(newton, X, Y, metrics=["bs", "calibration slope"], n_resamples=20, rng=0)
+
+
+@pytest.mark.parametrize("kind", ["curve", "prediction", "calibration", "classification"])
+def test_a_figure_shows_what_the_refits_say(found, kind, tmp_path):
+    pytest.importorskip("matplotlib")
+    data = plots.validation_data(found, kind, threshold=0.4)
+    np.testing.assert_array_equal(data.predicted, np.sort(found.predictions.c))
+    np.testing.assert_array_equal(np.sort(data.changed), np.sort(found.instability.changed(0.4)))
+    assert (data.low <= data.high).all()
+    ax = plots.plot_validation(found, kind, threshold=0.4)
+    title = {
+        "curve": "corrected for optimism",
+        "prediction": "of predictions",
+        "calibration": "of calibration",
+        "classification": "of decisions",
+    }
+    assert title[kind] in ax.get_title(loc="left")
+    assert plots.plot_validation(data, theme="dark").get_title(loc="left") == ax.get_title(loc="left")
+    path = tmp_path / "validation.json"
+    found.save(path)
+    again = plots.validation_data(cal.results.Validation.load(path), kind, threshold=0.4)
+    np.testing.assert_allclose(again.corrected, data.corrected)
+
+
+def test_figures_need_bootstrap_refits_of_two_classes():
+    found = cal.validate(newton, X, Y, metrics="bs", method="cv", folds=3, repeats=1, rng=0)
+    with pytest.raises(ValueError, match="comes from bootstrap refits"):
+        plots.validation_data(found)
+    with pytest.raises(ValueError, match="kind='pie' is not known"):
+        plots.plot_validation(found, "pie")
+
+
+def test_the_interval_subtracts_the_quantiles_of_the_errors():
+    """Of 39 errors at the level 0.95 the ends are the extremes: beyond each lies one in forty."""
+    error = np.arange(39.0)[:, None]
+    ends = of_errors(np.array([100.0]), error + 5.0, np.full((39, 1), 5.0), 0.95)
+    assert (ends.low[0], ends.high[0]) == (62.0, 100.0)
+    moved = shifted(np.array([100.0]), error + 5.0, np.full((39, 1), 5.0), 0.95)
+    assert moved.low[0] == pytest.approx(5.95 - 19.0)
+
+
+def test_intervals_hold_the_true_value_of_the_model():
+    """A small run of the benchmark; its stored counts are of a thousand samples for each size."""
+    spec = importlib.util.spec_from_file_location("validate_benchmark", ROOT / "benchmarks" / "validate.py")
+    bench = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bench)
+    rows = bench.coverage(40, 60, 2, "cpu", cells=((200, 3),))
+    held = {row["measure"]: row["held"] for row in rows if row["method"] == "of errors"}
+    assert all(n >= 31 for n in held.values()), held
+    assert {row["held"] for row in rows if row["method"] == "shifted" and row["measure"] == "calibration slope"} == {0}
