@@ -32,6 +32,7 @@ REASONS = {
     "cuda": (r"no CUDA device", "make test-torch on a machine with a CUDA device"),
     "browser": (r"no browser: .+", "install chromium and chromedriver"),
     "build": (r"this build lacks: .+", "a newer build of the library that is named"),
+    "disk": (r"no small disk: .+", "run as root, who may mount one"),
     "root": (r"not as root: .+", "run as another user"),
     "checkout": (r"not a checkout", "run in a checkout of the repository"),
 }

@@ -11,6 +11,7 @@ import pytest
 
 import calibrary as cal
 import doors
+from calibrary.public import PUBLIC
 from paths import ROOT
 
 pytest.importorskip("matplotlib").use("agg")
@@ -63,9 +64,21 @@ def test_the_oracle_of_sentences_sees_raw_errors():
 def test_the_oracle_of_threads_sees_a_filter_that_stays(monkeypatch, tmp_path):
     leaves = {"one": lambda: warnings.simplefilter("ignore", DeprecationWarning)}
     monkeypatch.setattr(doors, "_calls", lambda: leaves)
-    monkeypatch.setattr(doors, "_expected", lambda: {"one": "None"})
+    monkeypatch.setattr(doors, "_expected", lambda name: [None])
     with pytest.raises(doors.Violation, match="left changed"):
         doors.turn("threads", 0, tmp_path)
+
+
+def test_the_oracle_of_threads_sees_another_answer(monkeypatch, tmp_path):
+    monkeypatch.setattr(doors, "_calls", lambda: {"one": lambda: [1.0, "a"]})
+    monkeypatch.setattr(doors, "_expected", lambda name: [1.0 + 1e-6, "a"])
+    with pytest.raises(doors.Violation, match="alone"):
+        doors.turn("threads", 0, tmp_path)
+
+
+def test_every_public_function_is_called_in_threads():
+    functions = {name for name, one in PUBLIC.items() if one.kind in doors.CALLED and name != "catalogue"}
+    assert functions - set(doors._calls()) == set()
 
 
 def test_an_error_that_nobody_expected_is_a_violation(monkeypatch, tmp_path):

@@ -67,6 +67,24 @@ def test_intervals_from_many_threads_are_those_of_one():
         assert list(pool.map(told, [0, 1, 2, 3] * 2)) == alone * 2
 
 
+def test_pictures_from_many_threads_leave_the_settings_of_matplotlib():
+    mpl = pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    from calibrary.reporting.figures import _svg
+
+    def drawn(width: int) -> str:
+        figure = Figure(figsize=(2 + width, 2))
+        figure.subplots().plot([0, 1], [0, width])
+        return _svg(figure)
+
+    before = dict(mpl.rcParams)
+    with ThreadPoolExecutor(6) as pool:
+        together = list(pool.map(drawn, range(18)))
+    assert dict(mpl.rcParams) == before
+    assert together == [drawn(width) for width in range(18)]
+
+
 # -- processes --------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ keeps pointing where it did, and a pipe is written to.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -16,6 +17,8 @@ from pathlib import Path
 
 #: How the names of temporary files begin; the number of the process follows.
 _TEMPORARY = ".calibrary-"
+#: How a system says that a file has no room: the disk, the user's share of it, the size of a file.
+_NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
 
 
 def check_writable(path: str | Path) -> None:
@@ -44,7 +47,12 @@ def beside(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise _unwritable(path, error) from error
     try:
-        yield temporary
+        try:
+            yield temporary
+        except OSError as error:
+            if error.errno not in _NO_ROOM:  # whoever writes may read other files too
+                raise
+            raise _unwritable(path, error) from error
         try:
             _move(temporary, place, special)
         except OSError as error:
@@ -132,4 +140,6 @@ def _sync(path: Path) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> ValueError:
-    return ValueError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}")
+    # the system's words: those who write for us have their own
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return ValueError(f"{path} cannot be written: {reason.lower()}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import re
+import threading
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -26,6 +27,7 @@ from calibrary.reporting.sections import Figure
 
 #: Figures that were drawn already, so that a page and its JSON draw each once.
 _DRAWN: WeakKeyDictionary[Callable[[], Any], Markup] = WeakKeyDictionary()
+_SETTINGS = threading.Lock()
 #: More classes than this are read in the table of classes, not in small diagrams.
 _MOST_DIAGRAMS = 36
 
@@ -232,7 +234,8 @@ def _svg(made: Any) -> Markup:
     if figure.get_suptitle():
         figure.suptitle("")
     out = io.StringIO()
-    with rc_context({"svg.hashsalt": "calibrary", "svg.fonttype": "none"}):
+    # settings of Matplotlib belong to the whole process: two threads that set and restore them would leave one's behind
+    with _SETTINGS, rc_context({"svg.hashsalt": "calibrary", "svg.fonttype": "none"}):
         figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
     svg = out.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.S)
