@@ -68,6 +68,8 @@ from calibrary.diagnostics.detection_threshold import above_thresholds as above_
 from calibrary.diagnostics.detection_threshold import detection_thresholds as detection_thresholds
 from calibrary.diagnostics.direction import ConfidenceDirection as ConfidenceDirection
 from calibrary.diagnostics.direction import confidence_direction as confidence_direction
+from calibrary.diagnostics.grades import GradeTests as GradeTests
+from calibrary.diagnostics.grades import grade_tests as grade_tests
 from calibrary.diagnostics.honest_band import HonestBand as HonestBand
 from calibrary.diagnostics.honest_band import honest_band as honest_band
 from calibrary.diagnostics.neighbors import NeighborCurve as NeighborCurve

@@ -68,6 +68,7 @@ _TABLE = {
         0.1 diagnostics.detection_map d_ece_map
         0.2 diagnostics.detection_threshold detection_thresholds
         0.2 diagnostics.direction confidence_direction
+        0.3 diagnostics.grades grade_tests
         0.2 diagnostics.honest_band honest_band
         0.1 diagnostics.neighbors ece_knn_curve
         0.1 diagnostics.ratio observed_expected_interval
@@ -243,6 +244,7 @@ _TABLE = {
         0.1 diagnostics.detection_map DetectionMap
         0.2 diagnostics.detection_threshold DetectionThresholds
         0.2 diagnostics.direction ConfidenceDirection
+        0.3 diagnostics.grades GradeTests
         0.2 diagnostics.honest_band HonestBand
         0.1 diagnostics.neighbors NeighborCurve
         0.1 diagnostics.ratio RatioInterval

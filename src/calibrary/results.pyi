@@ -14,6 +14,7 @@ from calibrary.diagnostics.decomposition import TrueDecomposition as TrueDecompo
 from calibrary.diagnostics.detection_map import DetectionMap as DetectionMap
 from calibrary.diagnostics.detection_threshold import DetectionThresholds as DetectionThresholds
 from calibrary.diagnostics.direction import ConfidenceDirection as ConfidenceDirection
+from calibrary.diagnostics.grades import GradeTests as GradeTests
 from calibrary.diagnostics.honest_band import HonestBand as HonestBand
 from calibrary.diagnostics.neighbors import NeighborCurve as NeighborCurve
 from calibrary.diagnostics.ratio import RatioInterval as RatioInterval

@@ -100,7 +100,9 @@ def get_scorer_names() -> list[str]:
 
 
 def scorers(*names: str) -> dict[str, CalibrationScorer]:
-    """Several scorers at once, for ``cross_validate`` and ``GridSearchCV(refit=...)``.
+    """Several scorers at once, for ``cross_validate`` and ``GridSearchCV(refit=...)``; without names, all of them.
+
+    A metric of several numbers has a scorer for each of them by name: ``scorers("cis.slope", "cis.intercept")``.
 
     Examples
     --------
@@ -108,7 +110,7 @@ def scorers(*names: str) -> dict[str, CalibrationScorer]:
     >>> list(scorers("bs", "ece"))
     ['bs', 'ece']
     """
-    return {name: get_scorer(name) for name in names}
+    return {name: get_scorer(name) for name in names or get_scorer_names()}
 
 
 def _entry_and_part(metric: str) -> tuple[Entry, str]:

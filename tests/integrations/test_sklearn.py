@@ -95,3 +95,10 @@ def test_every_display_draws_an_estimator_as_its_predictions(kind):
     with pytest.raises(TypeError, match="no predict_proba"):
         display.from_estimator(object(), X, y)
     plt.close("all")
+
+
+def test_all_scorers_at_once():
+    from calibrary.sklearn import get_scorer_names, scorers
+
+    assert sorted(scorers()) == get_scorer_names()
+    assert len(scorers()) > 80

@@ -1,0 +1,147 @@
+"""Risk grades tested one by one: does each grade's event rate agree with its predicted probability?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.base.errors import one_of
+from calibrary.base.markup import html_table
+from calibrary.base.numbers import number, pvalue_cell
+from calibrary.data.checks import Array, as_array
+from calibrary.data.lens import as_lens
+from calibrary.data.predictions import predictions
+from calibrary.inference.methods.multiplicity import adjust_pvalues
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+
+
+@dataclass(frozen=True)
+class GradeTests:
+    """One row for each risk grade.
+
+    Attributes
+    ----------
+    grade : the grades, in their order
+    n, events : rows and events of each grade
+    predicted, observed : mean predicted probability and share of events
+    jeffreys : p-value of Jeffreys' test
+    binomial : p-value of the exact binomial test
+    jeffreys_adjusted, binomial_adjusted : the same, adjusted for the number of grades (Holm)
+    alternative : the side that was tested
+    """
+
+    grade: tuple[Any, ...]
+    n: NDArray[np.int64]
+    events: NDArray[np.int64]
+    predicted: Array
+    observed: Array
+    jeffreys: Array
+    binomial: Array
+    jeffreys_adjusted: Array
+    binomial_adjusted: Array
+    alternative: str = field(default="two-sided")
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """Head and cells of the table that is printed."""
+        head = ["grade", "rows", "events", "predicted", "observed", "Jeffreys p", "adjusted", "binomial p", "adjusted"]
+        columns = zip(
+            self.grade, self.n.tolist(), self.events.tolist(), self.predicted, self.observed, self.jeffreys,
+            self.jeffreys_adjusted, self.binomial, self.binomial_adjusted, strict=True,
+        )  # fmt: skip
+        body = [
+            [str(g), f"{n:,}", f"{k:,}", number(p), number(o), *map(pvalue_cell, tests)]
+            for g, n, k, p, o, *tests in columns
+        ]
+        return head, body
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame, one row per grade."""
+        import pandas as pd
+
+        names = ("grade", "n", "events", "predicted", "observed", "jeffreys", "jeffreys_adjusted", "binomial")
+        return pd.DataFrame({name: getattr(self, name) for name in (*names, "binomial_adjusted")})
+
+    def __repr__(self) -> str:
+        head, body = self.cells()
+        widths = [max(len(line[j]) for line in [head, *body]) for j in range(len(head))]
+        return "\n".join(
+            "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in [head, *body]
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(*self.cells())
+
+
+def grade_tests(
+    y_true: Any, y_prob: Any = None, grades: Any = None, *, alternative: str = "two-sided", **checked: Any
+) -> GradeTests:
+    """Test each risk grade by itself: Jeffreys' test and the exact binomial test, with Holm's adjustment.
+
+    The predicted probability of a grade is the mean over its rows. Jeffreys' p-value is the tail of
+    Beta(k + 1/2, n - k + 1/2) at that probability; validators of credit ratings use it with the alternative "greater",
+    which is a grade whose events are more frequent than predicted.
+
+    Parameters
+    ----------
+    y_true, y_prob : as in :func:`calibrary.predictions`, of two classes
+    grades : array-like of shape (N,)
+        The grade of each row; without them every distinct probability is a grade.
+    alternative : "two-sided", "greater" or "less"
+        "greater": events are more frequent than predicted.
+    **checked : ``sample_weight`` (counts of rows), ``labels``, ``pos_label``, ``percent``
+
+    Returns
+    -------
+    GradeTests
+        Prints as a table.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y = [0] * 95 + [1] * 5 + [0] * 80 + [1] * 20
+    >>> found = cal.grade_tests(y, [0.02] * 100 + [0.2] * 100, ["A"] * 100 + ["B"] * 100, alternative="greater")
+    >>> found.jeffreys.round(4), found.binomial.round(4)
+    (array([0.0286, 0.49  ]), array([0.0508, 0.5398]))
+    """
+    one_of("alternative", alternative, ALTERNATIVES)
+    given = predictions(y_true, y_prob, **checked)
+    p = given if given.binary else given.through(as_lens("binary")).views[0]
+    p.counts("grade_tests")
+    names = p.c if grades is None else p.align(as_array(grades, "grades"), "grades")
+    found, place = np.unique(names, return_inverse=True)
+    place = place.ravel()
+    n, events = (np.bincount(place, weights=x) for x in (p.weight, p.weight * p.y))
+    predicted = np.bincount(place, weights=p.weight * p.c) / n
+    jeffreys = _jeffreys(events, n, predicted, alternative)
+    binomial = _binomial(events, n, predicted, alternative)
+    adjusted = [np.asarray(adjust_pvalues(x, "holm")) for x in (jeffreys, binomial)]
+    return GradeTests(
+        tuple(found.tolist()), n.astype(np.int64), events.astype(np.int64), predicted, events / n, jeffreys, binomial,
+        adjusted[0], adjusted[1], alternative,
+    )  # fmt: skip
+
+
+def _jeffreys(k: Array, n: Array, p: Array, alternative: str) -> Array:
+    from scipy.special import betainc
+
+    below: Array = betainc(k + 0.5, n - k + 0.5, p)  # small where events are more frequent than predicted
+    if alternative == "greater":
+        return below
+    return 1.0 - below if alternative == "less" else np.minimum(1.0, 2.0 * np.minimum(below, 1.0 - below))
+
+
+def _binomial(k: Array, n: Array, p: Array, alternative: str) -> Array:
+    from scipy.special import bdtr, bdtrc
+
+    from calibrary.numerics.laws.binomial import two_sided_pvalue
+
+    counts, sizes = k.astype(np.int64), n.astype(np.int64)
+    if alternative == "two-sided":
+        return np.asarray(two_sided_pvalue(counts, sizes, p), dtype=np.float64)
+    if alternative == "less":
+        return np.asarray(bdtr(counts, sizes, p), dtype=np.float64)
+    return np.where(counts == 0, 1.0, bdtrc(np.maximum(counts - 1, 0), sizes, p))
