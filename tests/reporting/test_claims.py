@@ -7,6 +7,7 @@ thousand data sets, as ``make claims`` and ``make release-check`` do; otherwise 
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import Counter, defaultdict
 
@@ -21,7 +22,7 @@ from calibrary.data import as_data
 from calibrary.evaluation import evaluate_data
 from calibrary.inference.overall.decision import decide
 from calibrary.lookup.study_findings import claims as study_claims
-from calibrary.lookup.study_findings import stored
+from calibrary.lookup.study_findings import finding, lines, stored
 from calibrary.question import Question
 from calibrary.reporting import words
 from calibrary.reporting.agreement import one_truth
@@ -198,6 +199,107 @@ def test_what_the_study_says_of_every_metric_is_a_fact():
     ]
     assert len(told) > 400
     assert all(holds(claim, nothing) for claim in told)
+
+
+# -- what explain and recommend say --------------------------------------------------------------------------
+
+
+@functools.cache
+def shown_when_calibrated(id, n):
+    """The mean value on calibrated samples of the kinds that the study draws."""
+    values = []
+    for i in range(12):
+        rng = np.random.default_rng([11, i])
+        c = np.clip(rng.beta(*((1.0, 1.0), (0.5, 0.5), (1.0, 12.0))[i % 3], n), 1e-3, 1 - 1e-3)
+        values.append(float(cal.compute(id, (rng.random(n) < c).astype(int), c)))
+    return float(np.mean(values))
+
+
+class OfMetric(dict):
+    """What is so of a metric: declared facts by their names, and what is computed when a rule asks for it."""
+
+    def __init__(self, id):
+        entry = cal.catalogue[id]
+        super().__init__({"id": id, "range": entry.range, "calibrated": functools.partial(shown_when_calibrated, id)})
+        self["sections"] = {text.partition(":")[0] for text in entry.advised.values()}
+        self.entry = entry
+
+    def get(self, name, default=None):
+        if name == "strictly proper":
+            if self.entry.reads == "matches":  # no score of rows: Table 2 says it of the detectors' scores
+                return self.entry.table2.proper == "yes"
+            return cal.check_propriety(self.entry.id, n_classes=3).verdict == "strictly proper"
+        if name == "calibrated means":
+            at = {n: finding(self.entry.id, n).reads for n in (1000, 100_000)}
+            return {n: value for n, value in at.items() if value is not None} or {0: 0.0}
+        if name == "shares":
+            known = [finding(self.entry.id, n, k) for n in NUMBERS for k in (2, 10, 200, 1000)]
+            every = (x for f in known for x in (f.power, f.rare, f.orders, f.across, f.test_power, f.test_level))
+            return {x for x in every if x is not None}
+        return self[name] if name in self else getattr(self.entry, name, default)
+
+
+NUMBERS = (100, 150, 200, 300, 1000, 5000, 10_000, 100_000)
+ASKED = [
+    {"task": task, "goal": goal, "n": n}
+    for task in ("binary", "multiclass", "ordinal", "detection")
+    for goal in ("measure", "compare", "test", "train", "explain", "rank")
+    for n in (200, 1000)
+] + [
+    {"rare": 0.01}, {"safety": True}, {"assurance": True}, {"label_noise": True}, {"features": True}, {"ties": True},
+    {"direction": True}, {"test": True}, {"task": "multiclass", "n_classes": 200},
+    {"task": "multiclass", "top_label_only": True}, {"n": 100_000}, {"n": 150},
+]  # fmt: skip
+
+
+def test_every_reason_of_the_advice_is_a_claim_that_holds():
+    made, false = Counter(), []
+    for need in ASKED:
+        for found in cal.recommend(**need, most=6):
+            truth = KnownTruth.about(OfMetric(found.id))
+            for reason in found.reasons:
+                assert isinstance(reason, Claim)
+                made[reason.rule] += 1
+                if not holds(reason, truth):
+                    false.append((need, found.id, reason.rule, str(reason)))
+    assert false == []
+    assert {"declared", "strictly proper", "two-sided", "vanishes", "shares", "of the review"} <= set(made)
+    assert "small when calibrated" in made
+
+
+def test_a_reason_given_to_another_metric_is_caught():
+    reason = next(each for r in cal.recommend("binary", "compare") for each in r.reasons if "strictly proper" in each)
+    assert not holds(reason, KnownTruth.about(OfMetric("mae")))
+    way = next(each for r in cal.recommend("binary", "explain") for each in r.reasons if each.rule == "two-sided")
+    assert not holds(way, KnownTruth.about(OfMetric("ece")))
+    for rule in ("declared", "shares", "of the review", "vanishes", "small when calibrated", "strictly proper"):
+        assert not holds(Claim("said of nothing", rule, metric="ece", n=1, most=0.1), KnownTruth.about({})), rule
+
+
+def test_the_praise_of_0_2_0_for_few_rows_is_caught():
+    """0.2.0 recommended dss, pss, ps and pls because each "reads near 0 on few rows of a calibrated model"."""
+    for id in ("dss", "pss", "ps", "pls"):
+        old = Claim("near 0 on few rows of a calibrated model", "small when calibrated", metric=id, n=200, most=0.07)
+        assert not holds(old, KnownTruth.about(OfMetric(id)))
+
+
+def test_the_sign_of_0_2_0_is_caught():
+    """0.2.0 said of ratios, which are never negative, that "its sign says which way"."""
+    for id in ("eo", "nses"):
+        old = Claim("its sign says which way", "two-sided", metric=id, ideals=(0.0,))
+        assert not holds(old, KnownTruth.about(OfMetric(id)))
+
+
+def test_what_explain_says_of_every_metric_is_a_claim_that_holds():
+    told = 0
+    for id in cal.catalogue:
+        for text in lines(id).values():
+            assert isinstance(text, Claim), id
+            assert holds(text, KnownTruth.about({"range": cal.catalogue[id].range})), (id, text)
+            told += 1
+    assert told > 250
+    old = Claim("calibrated models show -0.84", "values in the range", values=(-0.84,), range=cal.catalogue["sr"].range)
+    assert not holds(old, KnownTruth.about({}))
 
 
 # -- the sentences of 0.2.0 are caught -------------------------------------------------------------------

@@ -7,7 +7,7 @@ test draws data of known truth and holds every claim to its rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -48,12 +48,20 @@ class KnownTruth:
     ----------
     c, q : stated and true probability of what the view asks for, row by row
     stated, true : the same of all classes, where there are several
+    of_metric : what is so of the metric that a claim speaks of, found without the sentence
     """
 
     c: _Array
     q: _Array
     stated: _Array | None = None
     true: _Array | None = None
+    of_metric: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def about(cls, facts: Mapping[str, Any]) -> KnownTruth:
+        """What is so of a metric, where a claim speaks of no data."""
+        half = np.array([0.5])
+        return cls(half, half, of_metric=facts)
 
     @property
     def calibrated(self) -> bool:
@@ -180,3 +188,52 @@ def _parts(values: Mapping[str, Any], truth: KnownTruth) -> bool:
 @_rule("is the value", "fact", "the number that is told is the value on these rows")
 def _value(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(np.isclose(values["told"], values["computed"], rtol=1e-9, equal_nan=True))
+
+
+# -- about metrics: what explain and recommend say --------------------------------------------------------
+
+
+@_rule("declared", "fact", "the metric is what its entry declares")
+def _declared(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    said = {"id": values.get("metric"), **values.get("declared", {})}
+    return "id" in truth.of_metric and all(truth.of_metric.get(name) == value for name, value in said.items())
+
+
+@_rule("strictly proper", "fact", "no model gains by misstating its probabilities")
+def _strictly_proper(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    return bool(truth.of_metric.get("strictly proper", False))
+
+
+@_rule("small when calibrated", "fact", "on so few rows a calibrated model shows a value near 0")
+def _small(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    return "calibrated" in truth.of_metric and abs(truth.of_metric["calibrated"](values["n"])) <= values["most"]
+
+
+@_rule("vanishes", "fact", "the value of calibrated models falls to 0 as rows are added")
+def _vanishes(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    at = truth.of_metric.get("calibrated means", {})
+    sizes = sorted(at)
+    return len(sizes) > 0 and (len(sizes) == 1 or at[sizes[-1]] <= max(0.75 * at[sizes[0]], 1e-3))
+
+
+@_rule("two-sided", "fact", "the side of the perfect value on which the number lies is a direction")
+def _two_sided(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    low, high = truth.of_metric.get("range", (0.0, 0.0))
+    return all(low < ideal < high for ideal in values.get("ideals", (0.0,)))
+
+
+@_rule("shares", "fact", "shares of the study lie between 0 and 1 and are the study's own")
+def _shares(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    told = [share for share in values.get("shares", (-1.0,)) if share is not None]
+    return all(0.0 <= share <= 1.0 for share in told) and set(told) <= set(truth.of_metric.get("shares", told))
+
+
+@_rule("of the review", "fact", "the review says so in this place")
+def _of_the_review(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    return values.get("section") in truth.of_metric.get("sections", ())
+
+
+@_rule("values in the range", "fact", "every value that is told lies in the range of the metric")
+def _values_in_range(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    low, high = values.get("range", (0.0, 0.0))
+    return all(low <= value <= high for value in values.get("values", (1.0,)) if value is not None)

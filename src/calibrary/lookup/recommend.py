@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from calibrary.base.claims import Claim
 from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import number, percent
@@ -76,24 +78,34 @@ class Need:
         return tuple(name for name, applies in found.items() if applies)
 
 
-class Reason(str):
-    """A reason, which is text, and whose it is: ``source`` is "review", "study" or "calibrary", with its ``place``."""
+class Reason(Claim):
+    """A reason and whose it is: ``source`` is "review", "study" or "calibrary", with its ``place``.
+
+    It is a claim about the metric: ``rule`` says when it is true, and ``values`` are what it was made of.
+    """
 
     source: str
     place: str
 
-    def __new__(cls, text: str, source: str = "calibrary", place: str = "") -> Reason:
-        reason = super().__new__(cls, text)
+    def __new__(
+        cls, text: str, source: str = "calibrary", place: str = "", rule: str = "declared", **values: Any
+    ) -> Reason:
+        reason = super().__new__(cls, text, rule, **values)
+        assert isinstance(reason, Reason)
         reason.source, reason.place = source, place
         return reason
 
-    def __reduce__(self) -> tuple[type[Reason], tuple[str, str, str]]:
-        return Reason, (str(self), self.source, self.place)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reason, (str(self), self.source, self.place, self.rule, dict(self.values))
 
     @property
     def with_source(self) -> str:
         """The reason, and in brackets whose it is."""
         return f"{self} [{self.source}{f', {self.place}' if self.place else ''}]"
+
+
+def _reason(text: str, source: str, place: str, rule: str, values: dict[str, Any]) -> Reason:
+    return Reason(text, source, place, rule, **values)
 
 
 @dataclass(frozen=True)
@@ -233,13 +245,14 @@ def _signed(entry: Entry) -> bool:
     return entry.better == "perfect" and entry.judges
 
 
-def _which_way(entry: Entry) -> str:
+def _which_way(entry: Entry) -> Reason:
     """How a two-sided number shows the direction: by its sign, or by the side of its perfect value."""
     ideals = {entry.perfect} if not entry.fields else {value for _, value in entry.fields if value is not None}
+    told = {"rule": "two-sided", "metric": entry.id, "ideals": tuple(v for v in ideals if v is not None)}
     if ideals <= {0.0, None}:
-        return "its sign shows which way the predictions err"
+        return Reason("its sign shows which way the predictions err", **told)
     sides = " and ".join(f"{value:g}" for value in sorted(value for value in ideals if value is not None))
-    return f"the side of {sides} on which it lies shows which way the predictions err"
+    return Reason(f"the side of {sides} on which it lies shows which way the predictions err", **told)
 
 
 #: How well a metric suits, and why.
@@ -248,50 +261,71 @@ Suits = tuple[float, str] | None
 _BESIDE = 0.97
 
 
+_OWN_TEST = "has a hypothesis test of its own"
+
+
+def _declares(entry: Entry, text: str, **declared: Any) -> Reason:
+    """A reason that rests on what the entry declares."""
+    return Reason(text, metric=entry.id, declared=declared)
+
+
 def _measures(entry: Entry) -> Suits:
     vanishes = entry.perfect is not None or (not entry.has_test and (finding(entry.id).across or 0.0) >= _ORDERS)
     if entry.measures != "calibration" or entry.better != "lower" or entry.fields or not vanishes:
         return None
-    return 1, "0 for a calibrated model as data grow" if entry.perfect == 0 else "a size of the error"
+    if entry.perfect == 0:
+        return 1, Reason("0 for a calibrated model as data grow", rule="vanishes", metric=entry.id)
+    return 1, _declares(entry, "a size of the error", better="lower")
 
 
 def _compares(entry: Entry) -> Suits:
     if entry.proper == "strictly":
-        return 2, "strictly proper: no model gains by misstating its probabilities"
+        said = "strictly proper: no model gains by misstating its probabilities"
+        return 2, Reason(said, rule="strictly proper", metric=entry.id)
     if entry.unbiased and entry.square == "yes":
-        return 1, "an unbiased square: its differences between models are unbiased too"
-    return (0, "a size of the error, biased alike for models on the same rows") if _measures(entry) else None
+        said = "an unbiased square: its differences between models are unbiased too"
+        return 1, _declares(entry, said, unbiased=True, square="yes")
+    said = "a size of the error, biased alike for models on the same rows"
+    return (0, _declares(entry, said, better="lower")) if _measures(entry) else None
 
 
 def _tests(entry: Entry) -> Suits:
     if not entry.has_test:
-        return (0, "tested by redrawing labels") if entry.null and entry.measures == "calibration" else None
-    return 1, "has a hypothesis test of its own"
+        drawn = entry.null and entry.measures == "calibration"
+        return (0, _declares(entry, "tested by redrawing labels", null=True)) if drawn else None
+    return 1, _declares(entry, _OWN_TEST, has_test=True)
 
 
 def _trains(entry: Entry) -> Suits:
     if not entry.differentiable:
         return None
-    return (2 if entry.proper == "strictly" else 1), "differentiable: usable as a training loss or penalty"
+    said = _declares(entry, "differentiable: usable as a training loss or penalty", differentiable=True)
+    return (2 if entry.proper == "strictly" else 1), said
 
 
 def _explains(entry: Entry) -> Suits:
     if _signed(entry):
         return 1, _which_way(entry)
-    return (0, "can be shown over the image") if "features" in entry.options and entry.reads == "matches" else None
+    shown = "features" in entry.options and entry.reads == "matches"
+    return (0, _declares(entry, "can be shown over the image", reads="matches")) if shown else None
 
 
 def _suits(entry: Entry, need: Need) -> Suits:
     """Does it suit the goal; or, where direction must show, has it a sign?"""
     wanted = need.direction and need.goal == "measure" and _signed(entry)
-    found = (1, "a size of the error that shows its direction") if wanted else _SUITS[need.goal](entry)
+    said = _declares(entry, "a size of the error that shows its direction", better="perfect") if wanted else ""
+    found = (1, said) if wanted else _SUITS[need.goal](entry)
     return (_BESIDE, "") if found is None and _advice(entry, need) else found
 
 
 def _advice(entry: Entry, need: Need) -> list[Reason]:
     """What the review says for the metric in this situation."""
     told = [entry.advised[name] for name in need.situations if name in entry.advised]
-    return [Reason(f"recommended: {text.partition(': ')[2]}", "review", text.partition(": ")[0]) for text in told]
+    parts = [text.partition(": ") for text in told]
+    return [
+        Reason(f"recommended: {says}", "review", place, "of the review", metric=entry.id, section=place)
+        for place, _, says in parts
+    ]
 
 
 _SUITS: dict[str, Callable[[Entry], Suits]] = {
@@ -313,33 +347,39 @@ _WHEN_RARE = {"made": "made for unequal classes", "keeps": "keeps its meaning wh
 
 def _of_task(entry: Entry, need: Need) -> Iterator[Said]:
     if need.task == "ordinal" and "order" in entry.needs:
-        yield MADE, "knows that the classes are ordered"
+        yield MADE, _declares(entry, "knows that the classes are ordered", needs=entry.needs)
     if need.task == "multiclass" and entry.default_lens == "full" and not need.top_label_only:
-        yield FOR, "covers the whole probability vector"
+        yield FOR, _declares(entry, "covers the whole probability vector", default_lens="full")
     if need.top_label_only and entry.default_lens == "top-label":
-        yield FOR, "needs the probability of the predicted class alone"
+        yield FOR, _declares(entry, "needs the probability of the predicted class alone", default_lens="top-label")
     if need.task == "detection" and entry.misses:
-        yield MADE, "counts missed objects"
+        yield MADE, _declares(entry, "counts missed objects", misses=True)
     if need.features and entry.needs:
-        yield MADE, f"uses {_INPUTS[entry.needs[0]]}: errors of different groups do not cancel"
+        said = f"uses {_INPUTS[entry.needs[0]]}: errors of different groups do not cancel"
+        yield MADE, _declares(entry, said, needs=entry.needs)
 
 
 def _of_goal(entry: Entry, need: Need) -> Iterator[Said]:
     if need.goal == "measure" and entry.consistent:
-        yield FOR, "small exactly when the predictions are close to calibrated ones"
+        said = "small exactly when the predictions are close to calibrated ones"
+        yield FOR, _declares(entry, said, consistent=True)
     if need.goal == "explain" and entry.fields:
-        yield FOR, "tells more than one side of the error"
+        yield FOR, _declares(entry, "tells more than one side of the error", fields=entry.fields)
     if need.test and need.goal != "test":
-        yield (FOR, "has a hypothesis test of its own") if entry.has_test else (AGAINST, "has no test of its own")
+        own, none = _declares(entry, _OWN_TEST, has_test=True), "has no test of its own"
+        yield (FOR, own) if entry.has_test else (AGAINST, none)
     if need.direction and need.goal != "explain" and _signed(entry):
-        yield MADE, "signed: shows over- or under-confidence"
+        yield MADE, _declares(entry, "signed: shows over- or under-confidence", better="perfect")
 
 
 def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
     reading = _found(entry, need).reads
     near = entry.perfect == 0.0 and entry.better == "lower" and reading is not None and reading <= _LITTLE
     if need.n < _FEW_ROWS and (entry.unbiased or near):
-        yield FOR, Reason("near 0 on few rows of a calibrated model", "study" if near else "calibrary")
+        yield FOR, Reason(
+            "near 0 on few rows of a calibrated model", "study" if near else "calibrary",
+            rule="small when calibrated", metric=entry.id, n=need.n, most=2.0 * _LITTLE,
+        )  # fmt: skip
     if need.n < _ROWS_THAT_READ_HIGH and entry.at_its_end and (reading is None or reading > _LITTLE):
         about = "" if reading is None else f" (about {number(reading)} when calibrated)"
         yield (
@@ -356,11 +396,13 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
 def _of_classes(entry: Entry, need: Need) -> Iterator[Said]:
     if need.rare < _RARE:
         if entry.imbalance:
-            yield _GRADES[entry.imbalance], _WHEN_RARE[entry.imbalance]
+            said = _declares(entry, _WHEN_RARE[entry.imbalance], imbalance=entry.imbalance)
+            yield _GRADES[entry.imbalance], said
         elif _bins_by_width(entry):
             yield AGAINST, "most predictions fall in one bin when a class is rare"
     if (need.n_classes or 0) > _MANY_CLASSES and entry.many_classes:
-        yield _GRADES[entry.many_classes], "holds for very many classes"
+        said = _declares(entry, "holds for very many classes", many_classes=entry.many_classes)
+        yield _GRADES[entry.many_classes], said
 
 
 def _bins_by_width(entry: Entry) -> bool:
@@ -369,22 +411,23 @@ def _bins_by_width(entry: Entry) -> bool:
 
 def _of_trust(entry: Entry, need: Need) -> Iterator[Said]:
     if need.safety and entry.worst_case:
-        yield MADE, "tells the worst error, not the usual one"
+        yield MADE, _declares(entry, "tells the worst error, not the usual one", worst_case=True)
     if need.assurance:
         if entry.parameter_free:
-            yield FOR, "nothing to choose: everybody gets the same number"
+            yield FOR, _declares(entry, "nothing to choose: everybody gets the same number", parameter_free=True)
         if entry.costly or not entry.order_free:
             yield AGAINST, entry.order_note or "depends on folds, widths or draws that somebody must choose"
     if need.label_noise and entry.label_noise:
         robust = entry.label_noise == "robust"
-        yield (FOR, "a few wrong labels hardly move it") if robust else (AGAINST, "single wrong labels move it far")
+        said = _declares(entry, "a few wrong labels hardly move it", label_noise="robust")
+        yield (FOR, said) if robust else (AGAINST, "single wrong labels move it far")
 
 
 def _of_ties(entry: Entry, need: Need) -> Iterator[Said]:
     if need.ties and entry.family in ("kernel", "curve"):
         yield AGAINST, "smooths over the few distinct scores"
     elif need.ties and entry.family in ("bin", "cumulative"):
-        yield FOR, "natural for few distinct scores"
+        yield FOR, _declares(entry, "natural for few distinct scores", family=entry.family)
 
 
 _RULES = (_of_task, _of_goal, _of_size, _of_classes, _of_trust, _of_ties)
@@ -398,12 +441,16 @@ def _judged(entry: Entry, need: Need) -> Recommendation:
     measured, how = _measured(entry, need)
     step = _STEP * round(measured / _STEP)
     points = round(100 * suits[0] + 10 * count[MADE] + count[FOR] - count[AGAINST] + step, 2)
-    reasons = [Reason(suits[1]), *(_of(entry, text) for grade, text in said if grade != AGAINST), Reason(how, "study")]
+    reasons = [suits[1], *(_of(entry, text) for grade, text in said if grade != AGAINST), how]
     if entry.familiar:
-        reasons.append(_of(entry, "widely known, so readers can compare"))
+        reasons.append(_of(entry, _declares(entry, "widely known, so readers can compare", familiar=True)))
     cautions = [text for grade, text in said if grade == AGAINST]
     return Recommendation(
-        entry.id, entry.name, points, tuple(filter(None, reasons)), "; ".join(cautions) or entry.avoid
+        entry.id,
+        entry.name,
+        points,
+        tuple(_of(entry, text) for text in reasons if text),
+        "; ".join(cautions) or entry.avoid,
     )
 
 
@@ -425,32 +472,40 @@ _IN_TABLE_2 = {
 
 def _of(entry: Entry, text: str) -> Reason:
     """A reason with whose it is: the review's where Table 2 says so too, else ours."""
-    if isinstance(text, Reason):
-        return text
+    reason = text if isinstance(text, Reason) else _declares(entry, text)
     pros = () if entry.table2 is None else entry.table2.pros
-    return Reason(text, "review", "Table 2") if set(_IN_TABLE_2.get(text, ())) & set(pros) else Reason(text)
+    if reason.source == "calibrary" and set(_IN_TABLE_2.get(str(text), ())) & set(pros):
+        return Reason(text, "review", "Table 2", reason.rule, **reason.values)
+    return reason
 
 
 def _measured(entry: Entry, need: Need) -> tuple[float, str]:
     """What the study found of the metric for this goal, from 0 to 1, and in words."""
     found = _found(entry, need)
     if need.goal == "test":
-        return _tested(found, need, own=entry.has_test)
+        return _tested(entry, found, need)
     if need.safety:
         return 0.0, ""  # the usual order of models is not what is asked
     if need.goal in ("measure", "compare", "rank") and entry.proper != "strictly" and found.across is not None:
-        return found.across, f"puts {percent(found.across)} of the study's pairs of models in the right order"
+        said = f"puts {percent(found.across)} of the study's pairs of models in the right order"
+        return found.across, _share(entry, said, found.across)
     return 0.0, ""
 
 
-def _tested(found: Finding, need: Need, own: bool) -> tuple[float, str]:
+def _tested(entry: Entry, found: Finding, need: Need) -> tuple[float, str]:
     """How often its own test finds an error, less where it does not keep its level; for others what redrawing finds."""
-    power, level = (found.test_power, found.test_level) if own and need.task == "binary" else (found.power, None)
+    own = entry.has_test and need.task == "binary"
+    power, level = (found.test_power, found.test_level) if own else (found.power, None)
     if power is None:
         return 0.0, ""
     if level is not None and level > _KEEPS:
-        return 0.0, f"its own test rejects {percent(level)} of calibrated samples instead of 5%"
-    return power, f"detects {percent(power)} of the study's errors"
+        said = f"its own test rejects {percent(level)} of calibrated samples instead of 5%"
+        return 0.0, _share(entry, said, level)
+    return power, _share(entry, f"detects {percent(power)} of the study's errors", power)
+
+
+def _share(entry: Entry, text: str, share: float) -> Reason:
+    return Reason(text, "study", rule="shares", metric=entry.id, shares=(share,))
 
 
 def _found(entry: Entry, need: Need) -> Finding:

@@ -201,17 +201,35 @@ def lines(metric: str) -> dict[str, str]:
     if not known or name not in study["numbers"]:
         return {}
     sizes = " / ".join(f"{n:,}" for n, _ in known)
-    said = {"study, calibrated": f"{_of_calibrated(known)} at N = {sizes}"}
+    said: dict[str, str] = {
+        "study, calibrated": _calibrated_claim(metric, known, f"{_of_calibrated(known)} at N = {sizes}")
+    }
     if known[-1][1].power is not None:
         rare = finding(metric, 1000).rare
         more = "" if rare is None else f"; {percent(rare)} at N = 1,000 where 5% are positive"
-        said["study, detects"] = f"detects {_each(known, 'power')} of the study's errors at N = {sizes}{more}"
+        text = f"detects {_each(known, 'power')} of the study's errors at N = {sizes}{more}"
+        said["study, detects"] = _shares_claim(metric, text, [*(found.power for _, found in known), rare])
     if known[-1][1].across is not None:
-        said["study, orders"] = (
+        text = (
             f"puts {_each(known, 'orders')} of pairs of models with the same confidences in the right order, and "
             f"{_each(known, 'across')} of others{_false_report(study['numbers'][name].get('lie'))}"
         )
+        told = [share for _, found in known for share in (found.orders, found.across)]
+        said["study, orders"] = _shares_claim(metric, text, told)
     return said
+
+
+def _calibrated_claim(metric: str, known: list[tuple[int, Finding]], text: str) -> Claim:
+    """What calibrated models show, in the range of the metric; a distance from the perfect value is never negative."""
+    if known[0][1].strays is None:
+        values, range = [found.reads for _, found in known], ENTRIES[metric].range
+    else:
+        values, range = [found.strays for _, found in known], (0.0, np.inf)
+    return Claim(text, "values in the range", metric=metric, values=tuple(values), range=range)
+
+
+def _shares_claim(metric: str, text: str, shares: list[float | None]) -> Claim:
+    return Claim(text, "shares", metric=metric, shares=tuple(shares))
 
 
 def _of_calibrated(known: list[tuple[int, Finding]]) -> str:
