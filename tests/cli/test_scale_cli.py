@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -138,6 +139,73 @@ def test_a_state_of_several_classes(tmp_path: Path) -> None:
     assert float(run("metric", "ece", state, "-q").split()[1]) == pytest.approx(cal.compute("ece", y, p), abs=1e-10)
     run("scan", tmp_path / "p.parquet", "--label", "y", "--prob", "p", "--top-label", "-o", state)
     assert cal.scale.State.load(state).lens == "top-label"
+
+
+def commands_that_read_files() -> list[str]:
+    """Every command with an option for the column of labels, by its words; those of COCO files have none."""
+    import click
+    import typer.main
+
+    found = []
+
+    def walk(command: Any, words: tuple[str, ...]) -> None:
+        if isinstance(command, click.Group) or hasattr(command, "commands"):
+            for name, inner in command.commands.items():
+                walk(inner, (*words, name))
+        elif any("--label" in option.opts for option in command.params):
+            found.append(" ".join(words))
+
+    walk(typer.main.get_command(app), ())
+    return found
+
+
+def test_every_command_that_reads_labels_takes_their_names() -> None:
+    found = commands_that_read_files()
+    assert {"report", "metric", "compare", "plot", "plan", "scan", "sql", "study mine", "recalibrate fit"} <= set(found)
+    for words in found:
+        assert "--labels" in run(*words.split(), "--help").replace("\n", " "), words
+
+
+def test_labels_name_the_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    y, p = rows(300)
+    table = pa.table({"y": np.where(y == 1, "ill", "well"), "p": p})
+    pq.write_table(table, tmp_path / "two.parquet")
+    words = ("metric", "bs", tmp_path / "two.parquet", "--label", "y", "--prob", "p", "-q", "--labels")
+    for names, event in (("well,ill", y), ("ill, well", 1 - y)):
+        true = cal.compute("bs", event, p)
+        assert float(run(*words, names).split()[1]) == pytest.approx(true, rel=1e-9)
+        with monkeypatch.context() as patch:  # as if it were too large to be read whole
+            patch.setattr(reading, "_large", lambda path: "parquet")
+            assert float(run(*words, names).split()[1]) == pytest.approx(true, rel=1e-6)
+    for names, said in (
+        ("ill", "name each class once"),
+        ("ill,ill", "name each class once"),
+        ("well,sick", "holds ill, which --labels does not name: well, sick"),
+        ("a,b,c", "names 3 classes .* and there is one probability column, of two classes"),
+    ):
+        with pytest.raises(InputError, match=said):
+            run(*words, names)
+    with pytest.raises(InputError, match="--positive and --labels say the same"):
+        run(*words, "well,ill", "--positive", "ill")
+    prob = np.random.default_rng(0).dirichlet(np.ones(3), 90)
+    label = np.random.default_rng(1).integers(0, 3, 90)
+    columns = {"y": np.array(["x", "z", "m"])[label], **{f"q{k}": prob[:, k] for k in range(3)}}
+    pq.write_table(pa.table(columns), tmp_path / "three.parquet")
+    words = ("metric", "bs", tmp_path / "three.parquet", "--label", "y", "--prob", "q", "-q", "--labels")
+    assert float(run(*words, "x,z,m").split()[1]) == pytest.approx(cal.compute("bs", label, prob), rel=1e-9)
+    with pytest.raises(InputError, match="there are 3 probability columns"):
+        run(*words, "x,z")
+
+
+def test_a_file_that_is_scanned_twice_is_refused(folder: Path, tmp_path: Path) -> None:
+    part, state = folder / "part-0.parquet", tmp_path / "state.parquet"
+    words = ("--label", "y", "--prob", "p", "-o", state)
+    for files in ((part, part), (part, f"{folder}/*.parquet"), (folder, part)):
+        with pytest.raises(InputError, match="is listed twice, and its rows would count twice"):
+            run("scan", *files, *words)
+    run("scan", part, folder / "part-1.parquet", *words)
+    with pytest.raises(InputError, match="is listed twice"):
+        run("scan", state, state, "-o", tmp_path / "more.parquet")
 
 
 def test_what_scan_refuses(folder: Path, tmp_path: Path) -> None:

@@ -261,6 +261,33 @@ def test_a_table_has_intervals_of_the_top_label_and_says_why_others_have_none() 
     assert found["ice"] == pytest.approx(cal.compute("ice", y, p), abs=1e-10)
 
 
+def test_a_report_of_several_classes_is_that_of_the_rows(tmp_path: Path) -> None:
+    """The page of a state: answer, table, classes and figures from sums; what needs rows is said to be left out."""
+    y, p = some(600, 3)
+    options: dict[str, Any] = {"metrics": ["ece", "cece", "bs"], "n_resamples": 39, "rng": 0}
+    true = cal.report(y, p, **options)
+    for sample in (0, 100, 1000):
+        found = cal.report(made(y, p, sample=sample), **options)
+        assert found.data["rows"] == 600
+        assert found.decision is not None
+        assert found.decision.rejected == true.decision.rejected
+        for id in ("ece", "cece", "bs"):
+            assert found.evaluation[id] == pytest.approx(true.evaluation[id], abs=1e-10)
+        for one, other in zip(found.classes, true.classes, strict=True):
+            assert (one.name, one.n, one.clear) == (other.name, other.n, other.clear)
+            assert one.mean_prediction == pytest.approx(other.mean_prediction, abs=1e-9)
+            assert one.frequency == pytest.approx(other.frequency, abs=1e-12)
+        areas = [next(k.value for k in page.short_list if k.id == "auc") for page in (found, true)]
+        assert areas[0] == pytest.approx(areas[1], abs=2e-3)
+        helps = next(section for section in found.sections if section.key == "help")
+        assert helps.sentences == (
+            "Whether recalibration would help was not judged: a state keeps sums of many predictions; recalibrate "
+            "with a sample of the rows.",
+        )
+    found.save(tmp_path / "page.html")
+    assert "Reliability by class" in (tmp_path / "page.html").read_text()
+
+
 # -- files and bad rows -------------------------------------------------------------------------------
 
 

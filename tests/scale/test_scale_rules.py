@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import calibrary as cal
 from calibrary.base.saved import SavedFileError
 from calibrary.scale import DetectionState, State, VectorState, merged, scan, sql, sums
+from calibrary.scale import table as tables
 
 RNG = np.random.default_rng
 
@@ -240,10 +241,12 @@ def test_any_files_engines_and_orders_give_one_state(data: st.DataObject, tmp_pa
 
 @pytest.mark.parametrize("compiled_from", [0, 10**9])
 def test_keyed_sums_are_those_of_every_key_alone(monkeypatch: pytest.MonkeyPatch, compiled_from: int) -> None:
-    """Hashed slots that fill up, spill and grow, or sorted runs: the same numbers."""
+    """Packed rows, sorted and merged by compiled loops, or sorted runs: the same numbers."""
     monkeypatch.setattr(sums, "COMPILED_FROM", compiled_from)
+    monkeypatch.setattr(tables, "COMPILED_FROM", compiled_from)
+    monkeypatch.setattr(sums, "_MOST_PACKED", 7000)  # so that there are many tables to be merged
     rng, n = RNG(0), 150_000
-    p = np.where(rng.random(n) < 0.5, 0.300001, rng.beta(0.5, 0.5, n))  # an atom that fills its slot
+    p = np.where(rng.random(n) < 0.5, 0.300001, rng.beta(0.5, 0.5, n))  # an atom of many rows
     y, g = (rng.random(n) < p).astype(int), np.where(rng.random(n) < 0.9, 0, rng.integers(1, 300, n))
     w = rng.integers(0, 3, n)
     w[5] = 10**12
@@ -257,6 +260,30 @@ def test_keyed_sums_are_those_of_every_key_alone(monkeypatch: pytest.MonkeyPatch
             alone = State(240).update(y[rows], p[rows], sample_weight=None if weight is None else weight[rows])
             assert parts[key] == alone
     assert state.n == int(w.sum())
+
+
+def test_sums_that_may_not_fit_are_merged_without_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiled merge adds numbers of 64 bits, and leaves tables whose sums may be larger to Python's numbers."""
+    monkeypatch.setattr(tables, "COMPILED_FROM", 0)
+    code = np.arange(5, dtype=np.int64)
+    large = tables.CountTable(code, np.full(5, 2**40), np.full(5, 2**62))
+    small = tables.CountTable(code[1:] * 2, np.full(4, 3), np.full(4, 5))
+    both = tables.together([large, large, small])
+    assert both.code.tolist() == [0, 1, 2, 3, 4, 6, 8]
+    assert both.s.tolist() == [2**63, 2**63, 2**63 + 5, 2**63, 2**63 + 5, 5, 5]
+    assert both.n.tolist() == [2**41, 2**41, 2**41 + 3, 2**41, 2**41 + 3, 3, 3]
+    assert tables.together([small, small]).s.tolist() == [10, 10, 10, 10]
+
+
+@pytest.mark.parametrize("number", [[0, 1, 2], [2, 0, 1], [1, 3, 7]])
+def test_renumbered_keys_keep_their_sums(number: list[int]) -> None:
+    code = np.array([0, 3, 10, 14, 29], dtype=np.int64)  # ten codes a key
+    given = tables.CountTable(code, np.arange(1, 6), np.arange(5) * 7)
+    found = given.renumbered(np.array(number), 10)
+    expected = tables.added(code + (np.array(number)[code // 10] - code // 10) * 10, given.n, given.s)
+    assert [column.tolist() for column in (found.code, found.n, found.s)] == [
+        column.tolist() for column in (expected.code, expected.n, expected.s)
+    ]
 
 
 def test_keyed_states_meet_at_the_coarser_grid() -> None:

@@ -628,6 +628,45 @@ def days(n: int = 4) -> State:
     return state
 
 
+def test_a_statistic_without_a_limit_claims_no_size_of_its_error() -> None:
+    """An error that was seen in trials of a chi-squared statistic says nothing of one that is much larger."""
+    p = np.concatenate([RNG(0).random(2000), np.full(300, 1e-9)])
+    y = np.concatenate([RNG(1).random(2000) < p[:2000], np.ones(300)]).astype(int)
+    state = State().update(y, p)
+    found = cal.scale.accuracy("hl", state)
+    assert found.kind == "close"
+    assert found.measured is None
+    assert "in trials" not in str(found)
+    assert "it has no upper limit" in str(found)
+    true = cal.compute("hl", y, p)
+    assert true > 1e9
+    assert cal.compute("hl", state) == pytest.approx(true, rel=1e-3)
+    assert "in trials" in str(cal.scale.accuracy("decision_loss", state))
+    assert cal.scale.accuracy("oce", state).kind == "refused"
+    assert cal.scale.accuracy("mvms", state).kind == "close"
+    assert cal.compute("mvms", state) == pytest.approx(cal.compute("mvms", y, p), abs=1e-6)
+
+
+def test_units_may_be_a_column_that_a_state_keeps_apart() -> None:
+    rng, n = RNG(3), 1500
+    site = rng.integers(0, 40, n)
+    p = rng.beta(0.8, 0.8, n)
+    truth = 1 / (1 + np.exp(-(np.log(p / (1 - p)) + rng.normal(0, 1, 40)[site])))
+    y = (rng.random(n) < truth).astype(int)
+    keyed = State(19200, by=["site", "day"]).update(y, p, by={"site": site, "day": rng.integers(0, 3, n)})
+    found, true = cal.interval("bs", keyed, units="site", rng=0), cal.interval("bs", y, p, units=site, rng=0)
+    assert (found.low, found.high) == pytest.approx((true.low, true.high), abs=1e-6)
+    assert found.high - found.low > cal.interval("bs", keyed, rng=0).high - cal.interval("bs", keyed, rng=0).low
+    pages = [cal.report(keyed, units="site", metrics=["ece"], n_resamples=39, rng=0)]
+    pages.append(cal.report(y, p, units=site, metrics=["ece"], n_resamples=39, rng=0))
+    assert pages[0].headline == pages[1].headline
+    with pytest.raises(ValueError, match="the state has no column 'sit': did you mean 'site'"):
+        cal.interval("bs", keyed, units="sit")
+    for plain in (cal.predictions(y, p), State().update(y, p)):
+        with pytest.raises(ValueError, match="units='site' is a name: pass the column itself"):
+            cal.interval("bs", plain, units="site")
+
+
 def test_the_alarm_on_states_by_day_is_that_of_the_rows() -> None:
     rng, by_rows = np.random.default_rng(0), cal.calibration_monitor()
     by_states = cal.calibration_monitor()

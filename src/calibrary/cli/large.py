@@ -85,7 +85,12 @@ def scanned(source: Any, **options: Any) -> ScannedFile | None:
         )
     resolution = _ENOUGH if by else None
     state, columns, notes = state_of(
-        [str(one)], by=by, kind=kind, resolution=resolution, **{n: options.get(n) for n in _SCANNED}
+        [str(one)],
+        by=by,
+        kind=kind,
+        resolution=resolution,
+        **{n: options.get(n) for n in _SCANNED},
+        labels=whole_names(options.get("labels")),
     )
     notes = [f"more than {MOST_ROWS:,} rows: scanned into a state, where every number says how exact it is", *notes]
     return _of_state(str(one), state, options, columns, notes)
@@ -209,26 +214,46 @@ def state_of(
     **more: Any,
 ) -> tuple[Any, dict[str, Any], list[str]]:
     """The state of files, what its columns were, and what was guessed about them."""
-    from calibrary.scale import merged, scan
+    from calibrary.scale import scan
 
-    if positive is not None and more.get("labels"):
-        raise InputError("--positive and --labels say the same: leave one of them out")
     notes: list[str] = []
     known = _columns_of(files[0], kind)
     label = _label_column(known, label, notes)
     columns = _model_columns(known, label, prob, None, {*by, *([weight] if weight else [])}, notes)
     model, probs = next(iter(columns.items()))
     try:
-        states = [
-            scan(
-                file, label=label, prob=probs[0] if len(probs) == 1 else probs, by=by, weight=weight,
-                pos_label=positive, drop_invalid=bool(drop_invalid), format=kind, **more,
-            )
-            for file in files
-        ]  # fmt: skip
-        return merged(states), {"model": model}, notes  # type: ignore[type-var]
+        state = scan(
+            list(files), label=label, prob=probs[0] if len(probs) == 1 else probs, by=by, weight=weight,
+            pos_label=positive, drop_invalid=bool(drop_invalid), format=kind, **more,
+        )  # fmt: skip
+        return state, {"model": model}, notes
     except ValueError as error:
         raise InputError(_in_words_of_the_command_line(str(error))) from error
+
+
+def class_names(labels: str | None, positive: str | None = None) -> list[str] | None:
+    """The names of the classes that --labels gives, in its order."""
+    if labels is None:
+        return None
+    if positive is not None:
+        raise InputError("--positive and --labels say the same: leave one of them out")
+    names = [name.strip() for name in labels.split(",")]
+    if len(names) < 2 or "" in names or len(set(names)) < len(names):
+        raise InputError(f"--labels {labels!r}: name each class once, with commas between the names")
+    return names
+
+
+def whole_names(names: list[str] | None) -> list[str | int] | None:
+    """The names as a database has them: whole numbers where all of them are."""
+    if names is None:
+        return None
+    numbers = [whole_name(name) for name in names]
+    return numbers if all(isinstance(number, int) for number in numbers) else list(names)
+
+
+def whole_name(word: str) -> str | int:
+    """A whole number where the word is one."""
+    return int(word) if word.removeprefix("-").isdecimal() and str(int(word)) == word else word
 
 
 def _columns_of(file: str, kind: str | None) -> list[str]:
@@ -269,7 +294,10 @@ def read_result(path: Path) -> Any:
 def _in_words_of_the_command_line(sentence: str) -> str:
     for of_python, here in (
         ("drop_invalid=True leaves", "--drop-invalid leaves"),
-        ("pass labels=[...], or pos_label= for two", "say which of two the probabilities are of with --positive"),
+        (
+            "pass labels=[...], or pos_label= for two",
+            "name them with --labels, or say which of two the probabilities are of with --positive",
+        ),
         ("pass lens='top-label', or scan part by part", "add --top-label, or scan part by part"),
     ):
         sentence = sentence.replace(of_python, here)

@@ -9,7 +9,7 @@ import typer
 import calibrary as cal
 from calibrary.base.numbers import number, percent
 from calibrary.cli.files import InputError
-from calibrary.cli.shared import Drop, Label, Logits, Positive, Prob, Quiet, Seed, load, out, plain, say
+from calibrary.cli.shared import Drop, Label, Labels, Logits, Positive, Prob, Quiet, Seed, load, out, plain, say
 from calibrary.inference.verbs.power import LINES
 from calibrary.lookup import catalogue
 
@@ -30,6 +30,7 @@ def plan(
     label: Label = None,
     prob: Prob = None,
     positive: Positive = None,
+    labels: Labels = None,
     logits: Logits = False,
     drop_missing: Drop = False,
     quiet: Quiet = False,
@@ -46,7 +47,16 @@ def plan(
     if file is None:
         settings["law"], whose = _law(law), f"confidences like Beta({law.replace(',', ', ')})"
     else:
-        found = load(file, quiet, label=label, prob=prob, positive=positive, logits=logits, drop_missing=drop_missing)
+        found = load(
+            file,
+            quiet,
+            label=label,
+            prob=prob,
+            positive=positive,
+            labels=labels,
+            logits=logits,
+            drop_missing=drop_missing,
+        )
         p = found.predictions()
         settings["y_prob"] = p.probability if p.binary else p.probability.max(axis=1)
         whose = f"confidences like those of {file} ({p.n:,} rows)"

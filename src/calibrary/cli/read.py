@@ -72,6 +72,7 @@ class FileLayout:
     weight: str | None = None
     group: str | None = None
     positive: str | None = None
+    labels: Names | None = None
     logits: bool = False
     percent: bool = False
     drop_missing: bool = False
@@ -103,6 +104,8 @@ def read_predictions(source: str | Path | Sequence[str | Path], **options: Any) 
         Several models to compare: one column or prefix each. Replaces ``prob``.
     positive : str
         The label that counts as class 1 when the labels are two names.
+    labels : names of classes
+        All of them, in the order of the columns; of two classes the second is the one that the probabilities are of.
     logits, percent : bool
         The columns hold logits, or percentages (also written 85%), not probabilities.
     drop_missing : bool
@@ -163,7 +166,10 @@ def _read(table: FileTable, how: FileLayout, source: str) -> PredictionFile:
     n_columns = {1 if p.ndim == 1 else p.shape[1] for p in probabilities.values()}
     if len(n_columns) > 1:
         raise InputError(f"the models have different numbers of probability columns: {sorted(n_columns)}")
-    y, classes = _class_labels(values[label], label, columns, n_columns.pop(), how.positive, notes)
+    if how.labels is None:
+        y, classes = _class_labels(values[label], label, columns, n_columns.pop(), how.positive, notes)
+    else:
+        y, classes = _named_labels(values[label], label, n_columns.pop(), tuple(how.labels))
     return PredictionFile(
         source,
         y,
@@ -508,6 +514,22 @@ def _class_labels(
     chosen = _positive_label(distinct, positive, label, notes)
     negative = next((d for d in distinct if d != chosen), f"not {chosen}")
     return _positions(distinct, member, [negative, chosen]), (negative, chosen)
+
+
+def _named_labels(
+    values: NDArray[Any], label: str, n_columns: int, names: tuple[str, ...]
+) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    """Labels as numbers of the classes that were named in column order."""
+    if len(names) != max(n_columns, 2):
+        there = (
+            "is one probability column, of two classes" if n_columns == 1 else f"are {n_columns} probability columns"
+        )
+        raise InputError(f"--labels names {len(names)} classes ({_some(list(names), 4)}) and there {there}")
+    distinct, member = _factor(values)
+    others = [word for word in distinct if word not in names]
+    if others:
+        raise InputError(f"column {label!r} holds {_some(others, 4)}, which --labels does not name: {', '.join(names)}")
+    return _positions(distinct, member, names), names
 
 
 def _factor(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:

@@ -17,6 +17,7 @@ from calibrary.cli.files import InputError
 from calibrary.cli.shared import (
     Drop,
     Label,
+    Labels,
     Percent,
     Positive,
     Prob,
@@ -49,6 +50,7 @@ def fit(
     weight: Weight = None,
     unit: Annotated[str | None, typer.Option(help="Column of patients, images or prompts that stay together.")] = None,
     positive: Positive = None,
+    labels: Labels = None,
     results: Annotated[
         Path | None, typer.Option(help="COCO results of a detector: the map is then one of their scores.")
     ] = None,
@@ -72,8 +74,8 @@ def fit(
         data: Any = match_detections(file, results, iou_threshold=iou_threshold)
     else:
         found = load(
-            file, quiet, label=label, prob=prob, weight=weight, group=unit, positive=positive, logits=logits,
-            percent=percent, drop_missing=drop_missing,
+            file, quiet, label=label, prob=prob, weight=weight, group=unit, positive=positive, labels=labels,
+            logits=logits, percent=percent, drop_missing=drop_missing,
         )  # fmt: skip
         data, units = found.predictions(), found.group
         columns = next(iter(found.columns["models"].values()))

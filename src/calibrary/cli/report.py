@@ -28,6 +28,7 @@ from calibrary.cli.shared import (
     Id,
     Iou,
     Label,
+    Labels,
     Lens,
     Logits,
     Metrics,
@@ -91,6 +92,7 @@ class ReportCommand:
     ] = None
     group: Annotated[str | None, typer.Option(help="Column of subgroups; the older spelling of --by.")] = None
     positive: Positive = None
+    labels: Labels = None
     lens: Lens = "auto"
     metrics: Metrics = None
     family: Annotated[list[str] | None, typer.Option(help=f"Only these families: {', '.join(FAMILIES)}.")] = None
@@ -175,7 +177,7 @@ class ReportCommand:
         others = list(dict.fromkeys(name for name in (self.unit, self.time, *self.split) if name))
         return load(
             source, self.quiet, label=self.label, prob=self.prob, models=self.model, weight=self.weight,
-            group=self.group, positive=self.positive, logits=self.logits, percent=self.percent,
+            group=self.group, positive=self.positive, labels=self.labels, logits=self.logits, percent=self.percent,
             drop_missing=self.drop_missing or self.judge is not None, drop_invalid=self.drop_invalid, id=self.id_column,
             model_column=self.model_column, class_column=self.class_column, others=others, scorer=self.scorer,
             normalize=self.normalize,

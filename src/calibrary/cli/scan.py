@@ -8,10 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from calibrary.cli.files import InputError
-from calibrary.cli.large import is_state, load_state, read_result, state_of
-from calibrary.cli.shared import err, out, plain, written
+from calibrary.cli.large import class_names, is_state, load_state, read_result, state_of, whole_name, whole_names
+from calibrary.cli.shared import Labels, err, out, plain, written
 
-_LABELS = "Names of the classes with commas between them, in the order of the columns: no,yes."
 _RESOLUTION = "Cells of width 1/resolution: 240, 960, 4800, 19200, 76800. Default 19200, and 1200 with --by."
 
 
@@ -22,7 +21,7 @@ def scan(
     prob: Annotated[list[str] | None, typer.Option("--prob", help="Column of P(class 1), or one per class.")] = None,
     weight: Annotated[str | None, typer.Option(help="Column of whole weights: 2 is the row written twice.")] = None,
     positive: Annotated[str | None, typer.Option(help="The label the probabilities are of, of two names.")] = None,
-    labels: Annotated[str | None, typer.Option(help=_LABELS)] = None,
+    labels: Labels = None,
     by: Annotated[list[str] | None, typer.Option("--by", help="Column to keep apart (day, site). Repeatable.")] = None,
     top_label: Annotated[bool, typer.Option("--top-label", help="Several classes: keep the top label alone.")] = False,
     resolution: Annotated[int | None, typer.Option(help=_RESOLUTION)] = None,
@@ -43,11 +42,12 @@ def scan(
     for file in files:
         if "://" not in file and not Path(file).exists():
             raise InputError(f"no such file: {file}")
+    _refuse_twice(files)
     rows = [file for file in files if not is_state(Path(file))]
     states = [load_state(Path(file)) for file in files if file not in rows]
     if rows:
         more: dict[str, Any] = {"lens": "top-label"} if top_label else {"sample": sample}
-        more |= {} if labels is None else {"labels": _names(labels)}
+        more["labels"] = whole_names(class_names(labels, positive))
         found, _, notes = state_of(
             rows, label=label, prob=prob, weight=weight, positive=positive, by=by or [], drop_invalid=drop_invalid,
             resolution=resolution, **more,
@@ -63,7 +63,7 @@ def state(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the state goes: a .parquet file.")],
     by: Annotated[list[str] | None, typer.Option("--by", help="Column that was kept apart. Repeatable.")] = None,
     positive: Annotated[str | None, typer.Option(help="The label the probabilities are of, of two names.")] = None,
-    labels: Annotated[str | None, typer.Option(help=_LABELS)] = None,
+    labels: Labels = None,
     top_label: Annotated[bool, typer.Option("--top-label", help="The query had one probability per class.")] = False,
     resolution: Annotated[int | None, typer.Option(help=_RESOLUTION)] = None,
     drop_invalid: Annotated[
@@ -80,7 +80,8 @@ def state(
     try:
         made = State.of_table(
             read_result(table), by=by, lens="top-label" if top_label else "binary", resolution=resolution,
-            labels=None if labels is None else _names(labels), pos_label=None if positive is None else _name(positive),
+            labels=whole_names(class_names(labels, positive)),
+            pos_label=None if positive is None else whole_name(positive),
             drop_invalid=drop_invalid,
         )  # fmt: skip
     except (ValueError, OverflowError) as error:
@@ -106,6 +107,15 @@ def _refuse_output(output: Path) -> None:
         raise InputError(f"{output}: the folder {output.parent} does not exist")
 
 
+def _refuse_twice(files: list[str]) -> None:
+    from calibrary.scale.pieces import refuse_twice
+
+    try:
+        refuse_twice(files)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
 def _matching(file: str) -> list[str]:
     from calibrary.scale.pieces import matching
 
@@ -115,17 +125,6 @@ def _matching(file: str) -> list[str]:
         raise InputError(f"no such file: {file}") from error
 
 
-def _names(labels: str) -> list[str | int]:
-    """The names of the classes: whole numbers where all of them are."""
-    words = [word.strip() for word in labels.split(",")]
-    numbers = [_name(word) for word in words]
-    return numbers if all(isinstance(number, int) for number in numbers) else list(words)
-
-
-def _name(word: str) -> str | int:
-    return int(word) if word.removeprefix("-").isdecimal() and str(int(word)) == word else word
-
-
 def sql(
     table: Annotated[str, typer.Option("--table", help="The table, or what FROM takes in your database.")],
     label: Annotated[str, typer.Option("--label", help="Column of the label.")] = "y",
@@ -133,7 +132,7 @@ def sql(
     by: Annotated[list[str] | None, typer.Option("--by", help="Column to keep apart. Repeatable.")] = None,
     weight: Annotated[str | None, typer.Option(help="Column of whole weights.")] = None,
     positive: Annotated[str | None, typer.Option(help="The label the probabilities are of, of two names.")] = None,
-    labels: Annotated[str | None, typer.Option(help=_LABELS)] = None,
+    labels: Labels = None,
     resolution: Annotated[int | None, typer.Option(help=_RESOLUTION)] = None,
     dialect: Annotated[
         str, typer.Option(help="duckdb, postgres, redshift, sqlite, clickhouse, bigquery, snowflake, spark, trino, ...")
@@ -146,7 +145,8 @@ def sql(
     try:
         query = text(
             table, label=label, prob=probs[0] if len(probs) == 1 else probs, by=by or (), weight=weight,
-            labels=None if labels is None else _names(labels), pos_label=None if positive is None else _name(positive),
+            labels=whole_names(class_names(labels, positive)),
+            pos_label=None if positive is None else whole_name(positive),
             resolution=resolution, dialect=dialect,
         )  # fmt: skip
     except ValueError as error:

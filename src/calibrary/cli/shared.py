@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from calibrary.base.text import for_terminal as plain
-from calibrary.cli.large import scanned
+from calibrary.cli.large import class_names, scanned
 from calibrary.cli.read import PredictionFile, read_predictions
 
 #: No colon becomes a picture and no number a color: what is printed is what was said.
@@ -49,6 +49,12 @@ Blocks = Annotated[
     typer.Option(help="Rows are in time order: length of the runs drawn together, or auto for the cube root of N."),
 ]
 Positive = Annotated[str | None, typer.Option(help="The label the probabilities are of, when labels are two names.")]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        "--labels", help="Names of the classes with commas between them, in the order of the columns; of two: no,yes."
+    ),
+]
 Lens = Annotated[str, typer.Option(help="auto, binary, top-label, class-wise, pairwise, full, ...")]
 Bins = Annotated[
     int | None,
@@ -101,7 +107,8 @@ def taking(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callabl
 
 
 def load(file: str | list[str], quiet: bool, **options: Any) -> PredictionFile:
-    """Read the file (or one file per model) and say what was guessed."""
+    """Read the file (or one file per model) and say what was guessed; ``labels`` is the text of --labels."""
+    options["labels"] = class_names(options.get("labels"), options.get("positive"))
     found: Any = scanned(file, **options) or read_predictions(file, **options)
     if not quiet:
         for note in found.notes:

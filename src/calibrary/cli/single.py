@@ -26,6 +26,7 @@ from calibrary.cli.shared import (
     Id,
     Iou,
     Label,
+    Labels,
     Lens,
     Logits,
     Metrics,
@@ -63,6 +64,7 @@ def metric(
     weight_type: WeightType = "frequency",
     unit: Unit = None,
     positive: Positive = None,
+    labels: Labels = None,
     lens: Lens = "auto",
     interval: Annotated[bool, typer.Option("--interval", help="Add an interval.")] = False,
     test: Annotated[bool, typer.Option("--test", help="Add a test of perfect calibration.")] = False,
@@ -104,6 +106,7 @@ def metric(
         prob=prob,
         weight=weight,
         positive=positive,
+        labels=labels,
         logits=logits,
         percent=percent,
         drop_missing=drop_missing,
@@ -174,6 +177,7 @@ def compare(
     weight: Weight = None,
     weight_type: WeightType = "frequency",
     positive: Positive = None,
+    labels: Labels = None,
     metrics: Metrics = None,
     resamples: Resamples = None,
     seed: Seed = 0,
@@ -191,8 +195,8 @@ def compare(
 
     beside = len(files) > 1 or model_column is not None  # the models are in files or rows, not in columns
     found = load(
-        files, quiet, label=label, weight=weight, positive=positive, logits=logits, percent=percent, id=id_column,
-        drop_missing=drop_missing, model_column=model_column, scorer=scorer, normalize=normalize,
+        files, quiet, label=label, weight=weight, positive=positive, labels=labels, logits=logits, percent=percent,
+        id=id_column, drop_missing=drop_missing, model_column=model_column, scorer=scorer, normalize=normalize,
         **{"prob" if beside else "models": prob},
     )  # fmt: skip
     if len(found.models) < 2:
@@ -227,6 +231,7 @@ def plot(
     prob: Prob = None,
     weight: Weight = None,
     positive: Positive = None,
+    labels: Labels = None,
     bins: Bins = None,
     logits: Logits = False,
     percent: Percent = False,
@@ -253,6 +258,7 @@ def plot(
         prob=prob,
         weight=weight,
         positive=positive,
+        labels=labels,
         logits=logits,
         percent=percent,
         scorer=scorer,

@@ -18,6 +18,7 @@ from calibrary.cli.files import InputError
 from calibrary.cli.shared import (
     Drop,
     Label,
+    Labels,
     Lens,
     Logits,
     Metrics,
@@ -134,6 +135,7 @@ def mine(
     prob: Prob = None,
     weight: Weight = None,
     positive: Positive = None,
+    labels: Labels = None,
     lens: Lens = "auto",
     logits: Logits = False,
     percent: Percent = False,
@@ -145,8 +147,8 @@ def mine(
     from calibrary import study
 
     loaded = load(
-        file, quiet, label=label, prob=prob, weight=weight, positive=positive, logits=logits, percent=percent,
-        drop_missing=drop_missing,
+        file, quiet, label=label, prob=prob, weight=weight, positive=positive, labels=labels, logits=logits,
+        percent=percent, drop_missing=drop_missing,
     )  # fmt: skip
     with _bar("mine", quiet) as watch:
         found = study.mine(

@@ -35,6 +35,11 @@ def together_by(units: Any, blocks: Any, rows: Indices | None, n_input: int, ali
         return None
     if units is not None and blocks is not None:
         raise RefusedCallError("units and blocks both say which rows belong together: pass one of them")
+    if isinstance(units, str):
+        raise RefusedError(
+            f"units={units!r} is a name: pass the column itself, with one value for each row; a state takes the name "
+            "of a column that it keeps apart with by="
+        )
     n, block = n_input if rows is None else len(rows), None
     if units is not None:
         unit = np.unique(aligned(units, "units"), return_inverse=True)[1].ravel()

@@ -272,6 +272,17 @@ class Predictions:
             return share
         return np.bincount(self.y, weights=self.w, minlength=self.k)[: self.k] / self.total
 
+    @property
+    def class_counts(self) -> Array:
+        """Weighted number of labels of every class."""
+        return self.class_share * self.total
+
+    @property
+    def class_means(self) -> Array:
+        """Weighted mean of the probabilities of every class."""
+        means: Array = self.mean(self.p)
+        return means
+
     @once
     def top(self) -> Indices:
         """The predicted class: the first column that holds the row's largest probability."""

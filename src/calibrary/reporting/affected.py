@@ -362,9 +362,10 @@ def class_rows(p: Predictions, question: Question, decision: Decision | None = N
     entry = catalogue["ece"]
     with heard():
         ece = measure(entry, p, question.of(entry.options).changed(lens="class-wise", average=None))
-    mean, share, off = p.mean(p.p), p.class_share, off_classes(p, question, decision)
+    mean, share, off = p.class_means, p.class_share, off_classes(p, question, decision)
+    count = p.class_counts
     return tuple(
-        ClassRow(str(name), round(float(share[k] * p.total), 6), float(mean[k]), float(share[k]),
+        ClassRow(str(name), round(float(count[k]), 6), float(mean[k]), float(share[k]),
                  float(np.atleast_1d(ece)[k]), off is not None and bool(off[k]))
         for k, name in enumerate(p.classes)
     )  # fmt: skip

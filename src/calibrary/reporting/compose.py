@@ -159,7 +159,7 @@ def _summary(p: Predictions, view: Predictions) -> dict[str, Any]:
     summary: dict[str, Any] = {
         "rows": p.n_predictions,
         "classes": p.k,
-        "total weight": p.total,
+        "total weight": float(p.class_counts.sum()),
         "mean confidence": words.mean_confidence(view),
         "observed frequency" if p.k == 2 else "accuracy": words.seen(view),
         "distinct confidences": len(view.ties.c),

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrary.data.checks import Array
+from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
+from calibrary.lookup import catalogue
 
 
 @dataclass(frozen=True)
@@ -19,8 +21,8 @@ class Discrimination:
     """
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     calibrated: float
 
 
@@ -29,6 +31,8 @@ def discrimination(p: Predictions, level: float) -> Discrimination | None:
 
     The interval is DeLong's (from the influence of every row on the mean), on the scale of the log odds.
     """
+    if not p.exchangeable and p.k > 2:
+        return _of_classes_apart(p)
     columns = [(p.p[:, k], _outcome(p, k)) for k in ((1,) if p.k == 2 else range(p.k))]
     w = p.weight / p.total
     areas, expected = [], []
@@ -46,6 +50,16 @@ def discrimination(p: Predictions, level: float) -> Discrimination | None:
     error = float(np.sqrt(np.sum(p.weight * (influence / len(areas)) ** 2)) / p.total)
     low, high = _ends(area, error, level)
     return Discrimination(area, low, high, float(np.mean(expected)))
+
+
+def _of_classes_apart(p: Predictions) -> Discrimination | None:
+    """The mean area over classes that were not kept together, which leaves its interval open."""
+    views = p.through(as_lens("class-wise")).read_by(catalogue["auroc"], {}).views
+    both = [(one.c, one.y.astype(np.float64), one.weight / one.total) for one in views if 0 < one.mean(one.y) < 1]
+    if not both:
+        return None
+    area = float(np.mean([_area(c, y, w)[0] for c, y, w in both]))
+    return Discrimination(area, None, None, float(np.mean([_area(c, c, w)[0] for c, _, w in both])))
 
 
 def _outcome(p: Predictions, k: int) -> Array:

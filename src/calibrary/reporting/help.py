@@ -62,8 +62,8 @@ def too_little(p: Predictions, weight_type: str = "frequency") -> str:
     """Why no map can be judged on these predictions; empty where one can."""
     if p.fractional or p.y.ndim == 2:
         return "the labels are shares or several a row, and a map is fitted to single outcomes"
-    if p.counted:
-        return "the rows are cells that stand for many predictions each; recalibrate with a sample of the rows"
+    if p.counted or not p.exchangeable:
+        return "a state keeps sums of many predictions; recalibrate with a sample of the rows"
     if weight_type == "frequency" and p.w is not None and np.any(p.w != np.rint(p.w)):
         return "the weights are no counts of rows; with weight_type='importance' they are read as importance"
     if p.n < LEAST_ROWS:

@@ -97,7 +97,7 @@ def _candidates(data: Data, p: Predictions, evaluation: Evaluation, primary: str
     rare = float(p.class_share.min())
     for goal, several in ROLES:
         taken = {catalogue[primary].family} if goal == "measure" else set()
-        for id in _recommended(_tasks(data, p), goal, p.n, rare):
+        for id in _recommended(_tasks(data, p), goal, p.n_predictions, rare):
             entry = catalogue[id]
             if len(taken) >= several + (goal == "measure"):
                 break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from calibrary.data.views import Looks, Views
 from calibrary.numerics.cells import Grid
 from calibrary.scale.accuracy import accuracy_of, worst
 from calibrary.scale.facts import default, fact_of, reading
+from calibrary.scale.keys import in_order
 from calibrary.scale.table import CountTable
 
 
@@ -35,6 +36,8 @@ class CellRows(Predictions):
     grid: Grid
     #: Which row of the table each row is, where it was made of one.
     place: Indices
+    #: The rows of a keyed state with the values of one column kept apart, and that column.
+    rows_by: Callable[[str], tuple[CellRows, list[Any]]] | None = None
 
     @classmethod
     def of(cls, grid: Grid, table: CountTable, classes: tuple[Hashable, ...] | None = None) -> Self:
@@ -78,6 +81,15 @@ class CellRows(Predictions):
 
     def relabeled(self, y: NDArray[Any]) -> Predictions:
         return self._in_cells(super().relabeled(y), self.cell)
+
+    def in_units(self, units: Any = None, blocks: Any = None) -> Self:
+        """The same rows, of which some belong together; ``units`` may name a column that the state keeps apart."""
+        if not isinstance(units, str) or self.rows_by is None:
+            return super().in_units(units, blocks)
+        rows, values = self.rows_by(units)
+        number = {value: i for i, (value,) in enumerate(in_order({(value,) for value in values}))}
+        together: Self = rows.in_units(np.array([number[value] for value in values]), blocks)
+        return together
 
     # -- two readings ---------------------------------------------------------------------------
 

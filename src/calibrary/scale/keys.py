@@ -121,8 +121,9 @@ def kind_of(value: Any) -> str | None:
 def one_kind(name: str, values: Iterable[Any], kind: str | None = None) -> str | None:
     """The kind that all values share, ``kind`` included; two kinds are refused."""
     given = list(values)
+    of_type = dict(zip(map(type, given), given, strict=True))
     # of each type one value, but of times all: they may have a zone or not
-    each = given if any(isinstance(v, datetime.datetime) for v in given) else {type(v): v for v in given}.values()
+    each = given if any(issubclass(kind, datetime.datetime) for kind in of_type) else of_type.values()
     for value in each:
         found = kind_of(value)
         if found is not None and kind is not None and found != kind:
@@ -179,13 +180,13 @@ class KeyColumn:
 
     def _of_new(self, values: list[Any]) -> Integers:
         """The numbers of values that were not seen in this type before."""
-        forms = [canonical(value, self.name) for value in values]
+        plain = set(map(type, values)) <= {str, type(None)}  # texts are their own canonical form
+        forms = values if plain else [canonical(value, self.name) for value in values]
         self.kind = one_kind(self.name, forms, self.kind)
-        for value in forms:
-            if value not in self._number:
-                self._number[value] = len(self.values)
-                self.values.append(value)
-        return np.array([self._number[value] for value in forms], dtype=np.int64)
+        known = self._number
+        number = [known.setdefault(value, len(known)) for value in forms]
+        self.values += list(known)[len(self.values) :]
+        return np.array(number, dtype=np.int64)
 
     def _looked_up(self, values: Any) -> Integers:
         import pyarrow as pa
@@ -209,6 +210,8 @@ class Keyring:
     def __init__(self, names: Sequence[str]) -> None:
         self.columns = [KeyColumn(name) for name in names]
         self._number: dict[tuple[int, ...], int] = {}
+        #: With one column, the numbers of combinations by the numbers of its values; -1 where one is not known.
+        self._of_value = np.empty(0, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._number) if self.columns else 1
@@ -235,12 +238,22 @@ class Keyring:
         for values, place in found[1:]:
             row = row * len(values) + place
         used, row = _distinct(row, int(np.prod([len(values) for values, _ in found], dtype=object)))
+        if len(found) == 1:
+            return self._of_one_column(found[0][0][used])[row]
         at = []
         for values, _ in reversed(found):
             used, i = np.divmod(used, max(len(values), 1))
             at.append(values[i].tolist())
         combined = zip(*reversed(at), strict=True)
         return np.array([self._number.setdefault(c, len(self._number)) for c in combined], dtype=np.int64)[row]
+
+    def _of_one_column(self, at: Integers) -> Integers:
+        """The numbers of combinations of one value each, which has the number ``at``."""
+        more = len(self.columns[0].values) - len(self._of_value)
+        self._of_value = np.concatenate([self._of_value, np.full(more, -1)])
+        for i in at[self._of_value[at] < 0].tolist():
+            self._of_value[i] = self._number.setdefault((i,), len(self._number))
+        return self._of_value[at]
 
 
 def _distinct(row: Integers, size: int) -> tuple[Integers, Integers]:

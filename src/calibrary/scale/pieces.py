@@ -108,9 +108,9 @@ def _of_frame(source: Any, columns: Columns) -> Any:
         _named(columns, names, "the frame")
         used = source.select(list(columns.all))
         return used.collect(engine="streaming").to_arrow() if hasattr(used, "collect") else used.to_arrow()
-    if hasattr(source, "to_pyarrow_batches"):  # Ibis: the database makes the rows, batch after batch
+    if hasattr(source, "to_pyarrow_batches"):  # Ibis, whose batches fail with DuckDB 2: the columns at once
         _named(columns, list(source.columns), "the table")
-        return source.select(*columns.all).to_pyarrow_batches()
+        return source.select(*columns.all).to_pyarrow()
     if hasattr(source, "__arrow_c_stream__") and not isinstance(source, pa.Table | pa.RecordBatchReader):
         return pa.RecordBatchReader.from_stream(source)
     return source
@@ -124,14 +124,20 @@ def _named(columns: Columns, names: Sequence[Any], where: str) -> None:
 
 def _of_paths(paths: Sequence[Any], columns: Columns, format: str | None, batch_rows: int) -> Iterator[Piece]:
     found = [path for given in paths for path in matching(os.fspath(given))]
+    opened = [_opened(path, columns, format) for path in found]
+    refuse_twice(file for dataset, _ in opened for file in dataset.files)
+    for dataset, root in opened:
+        yield from _of_dataset(dataset, columns, batch_rows, root)
+
+
+def refuse_twice(files: Iterable[str]) -> None:
+    """Refuse a file that is named twice, by itself, by a pattern or by its folder: its rows would count twice."""
     seen: set[str] = set()
-    for path in found:
+    for path in files:
         where = os.path.realpath(path) if "://" not in path else path
         if where in seen:
             raise ValueError(f"{path} is listed twice, and its rows would count twice: list every file once")
         seen.add(where)
-    for path in found:
-        yield from _of_files(path, columns, format, batch_rows)
 
 
 def matching(path: str) -> list[str]:
@@ -167,7 +173,8 @@ def _of_batches(batches: Iterable[Any], columns: Columns, name: str = "") -> Ite
             first += len(part)
 
 
-def _of_files(path: str, columns: Columns, format: str | None, batch_rows: int) -> Iterator[Piece]:
+def _opened(path: str, columns: Columns, format: str | None) -> tuple[Any, str]:
+    """The dataset of a file or a folder, and where the names of its files begin."""
     import pyarrow as pa
     import pyarrow.dataset as ds
 
@@ -183,7 +190,7 @@ def _of_files(path: str, columns: Columns, format: str | None, batch_rows: int) 
     if not dataset.files:
         raise ValueError(f"{path} holds no files")
     root = str(here.resolve()) if here is not None and here.is_dir() else os.path.dirname(path)
-    yield from _of_dataset(dataset, columns, batch_rows, root)
+    return dataset, root
 
 
 def _of_dataset(dataset: Any, columns: Columns, batch_rows: int, root: str) -> Iterator[Piece]:
@@ -199,8 +206,9 @@ def _of_dataset(dataset: Any, columns: Columns, batch_rows: int, root: str) -> I
             schema = fragment.physical_schema
             wanted = _present(schema, columns, path or "the dataset", shared)
             scanner = fragment.scanner(
-                schema=schema, columns=wanted, batch_size=batch_rows, batch_readahead=2, fragment_readahead=1
-            )
+                schema=schema, columns=wanted, batch_size=batch_rows, batch_readahead=2, fragment_readahead=1,
+                fragment_scan_options=_reading(fragment),
+            )  # fmt: skip
             first, blank = 0, isinstance(getattr(fragment, "format", None), ds.CsvFileFormat)
             raw = isinstance(getattr(fragment, "format", None), ds.IpcFileFormat)
             for batch in scanner.to_batches():
@@ -210,6 +218,17 @@ def _of_dataset(dataset: Any, columns: Columns, batch_rows: int, root: str) -> I
                 first += len(batch)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
             raise ValueError(f"{path or 'the dataset'} cannot be read: {_first_line(error)}") from error
+
+
+def _reading(fragment: Any) -> Any:
+    """How a file is read: of a Parquet file on a local disk no bytes ahead, which would be kept until its end."""
+    import pyarrow.dataset as ds
+    import pyarrow.fs
+
+    local = isinstance(getattr(fragment, "filesystem", None), pyarrow.fs.LocalFileSystem)
+    if local and isinstance(fragment.format, ds.ParquetFileFormat):
+        return ds.ParquetFragmentScanOptions(pre_buffer=False)
+    return None
 
 
 def _present(schema: Any, columns: Columns, where: str, shared: dict[str, Any] | None = None) -> list[str]:

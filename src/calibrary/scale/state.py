@@ -26,7 +26,7 @@ from calibrary.scale.checks import checked_rows, valid_rows, whole_weights
 from calibrary.scale.files import Label, Saved, as_arrow, checked_columns, known_columns, split_sums, without_invalid
 from calibrary.scale.keys import Key, Keyring, Keys, as_column, in_order, key_columns, one_kind
 from calibrary.scale.sums import Batch, Sums
-from calibrary.scale.table import EMPTY, CountTable, Integers, added, together
+from calibrary.scale.table import EMPTY, CountTable, Integers, added, together, whole_sum
 
 __all__ = ["State"]
 
@@ -248,7 +248,7 @@ class State(Saved, kind="cells", written=SavedCells):
     @property
     def n(self) -> int:
         """How many predictions it holds, copies counted."""
-        return int(self.table.n.sum(dtype=object)) if len(self.table) else 0
+        return whole_sum(self.table.n)
 
     def __len__(self) -> int:
         """Rows of the table."""
@@ -480,16 +480,23 @@ class State(Saved, kind="cells", written=SavedCells):
             if not len(self.table):
                 raise RefusedError("the state is empty: a metric needs at least one prediction")
             flat = self.table.recoded(self.table.code % (2 * self.grid.size)) if self.key_names else self.table
-            names = self.labels or ((f"not {self.pos_label}", self.pos_label) if self.pos_label is not None else None)
-            self._rows = CellRows.of(self.grid, flat, names if self.lens == "binary" else None)
-            self._rows.seen_through = None if self.lens == "binary" else self.lens
+            self._rows = self._as_rows(flat)
+            if self.key_names:  # of a copy: rows that knew the state itself would be kept as long as it is
+                self._rows.rows_by = self.copy().rows_by
         return self._rows
+
+    def _as_rows(self, table: CountTable) -> CellRows:
+        names = self.labels or ((f"not {self.pos_label}", self.pos_label) if self.pos_label is not None else None)
+        rows = CellRows.of(self.grid, table, names if self.lens == "binary" else None)
+        rows.seen_through = None if self.lens == "binary" else self.lens
+        return rows
 
     def rows_by(self, name: str) -> tuple[CellRows, list[Any]]:
         """Weighted predictions with the values of a ``by`` column kept apart, and that column: one value a row.
 
         For metrics that take groups: ``rows, site = state.rows_by("site")``, then
-        ``cal.compute("pce", rows, groups=site)``.
+        ``cal.compute("pce", rows, groups=site)``. Where sites are units that are drawn together, their name is enough:
+        ``cal.interval("ece", state, units="site")``.
         """
         self._places([name])
         if not len(self.table):
@@ -497,7 +504,7 @@ class State(Saved, kind="cells", written=SavedCells):
         others = {other: None for other in self.key_names if other != name}
         merged = self.regrouped(**others) if others else self
         key, cell, y = merged._read()
-        rows = CellRows.of(self.grid, CountTable(2 * cell + y, merged.table.n, merged.table.s))
+        rows = self._as_rows(CountTable(2 * cell + y, merged.table.n, merged.table.s))
         values = [k[0] for k in merged.keys]
         return rows, [values[int(i)] for i in key[rows.place]]
 

@@ -1,35 +1,32 @@
 """Rows in, sums out: how a state takes in predictions.
 
-Small batches wait until there are enough of them. Long streams are added by a compiled loop: without keys to a full
-array with a place for every cell, with keys to slots found by a hash, as many as there are keys and cells that occur.
-Short streams are sorted and added up. Tables that were added up before are merged with others of about their size, so
-that n of them take n log n steps.
+Small batches wait until there are enough of them. Long streams are added by compiled loops: without keys to a full
+array with a place for every cell; with keys every row is written as one number, and two million of them are sorted and
+added up at a time. Short streams are sorted and added up too. Tables that were added up before are merged with others
+of about their size, so that n of them take n log n steps, and memory follows the keys and cells that occur.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.numerics import compiled
 from calibrary.numerics.cells import Grid
-from calibrary.scale.table import CountTable, Integers, added, products, together
+from calibrary.scale.table import COMPILED_FROM, CountTable, Integers, added, as_fixed, products, together, whole_sum
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.uint8]
-T = TypeVar("T", bound=np.generic)
 
 #: Small batches wait until there are this many rows.
 BUFFER = 1 << 16
-#: From so many rows on, starting the compiler pays.
-COMPILED_FROM = 400_000
 #: Copies the full array may hold before it is brought into the table: 2^34 positions below 2^28 fit 63 bits.
 _MOST_COPIES = 1 << 34
-#: Copies of one row that a slot can take.
-_MOST_IN_SLOT = 1 << 15
+#: Rows with keys that are sorted at a time: 16 MB.
+_MOST_PACKED = 1 << 21
 
 #: Places of the largest full array: 768 MB, of which the system hands out only what is touched.
 _MOST_PLACES = 1 << 25
@@ -52,7 +49,7 @@ class Batch:
     @property
     def copies(self) -> int:
         """Rows, copies counted."""
-        return int(self.w.sum(dtype=object)) if len(self.w) else len(self)
+        return whole_sum(self.w) if len(self.w) else len(self)
 
     def of_key(self, key: int) -> Batch:
         """The same rows, all of one key."""
@@ -76,14 +73,14 @@ class Sums:
         self._runs: list[CountTable] = []
         self._full: NDArray[np.int64] | None = None
         self._packed: NDArray[np.int64] | None = None
-        self._slots: Slots | None = None
+        self._packed_rows: PackedRows | None = None
         self._copies = 0
         self._seen = 0
 
     @property
     def empty(self) -> bool:
         """Is there nothing to be taken?"""
-        return not self._waiting and not self._runs and self._full is None and self._slots is None
+        return not self._waiting and not self._runs and self._full is None and self._packed_rows is None
 
     def take(self, number: Integers | None = None) -> CountTable:
         """Sums by code, (key * number of cells + cell) * 2 + label, of all rows that came; they are gone from here.
@@ -91,15 +88,8 @@ class Sums:
         Key k gets the number ``number[k]``.
         """
         self._fold()
-        parts = self._settled()
-        if number is not None:
-            parts = [self._renumbered(table, number) for table in parts]
-        return together([table if _ascends(table) else added(table.code, table.n, table.s) for table in parts])
-
-    def _renumbered(self, table: CountTable, number: Integers) -> CountTable:
-        each = 2 * self.grid.size
-        key = table.code // each
-        return CountTable(table.code + (number[key] - key) * each, table.n, table.s)
+        table = together(self._settled())
+        return table if number is None else table.renumbered(number, 2 * self.grid.size)
 
     def add(self, batch: Batch) -> None:
         """Take in checked rows."""
@@ -136,9 +126,9 @@ class Sums:
             copies = batch.copies
             if not compiles(self._seen):
                 self.add_table(self._summed(batch))
-            elif self.keyed:
-                self._add_to_slots(batch)
-            elif copies <= _MOST_COPIES:
+            elif self.keyed and self._can_be_packed(batch):
+                self._add_packed(batch)
+            elif copies <= _MOST_COPIES and not self.keyed:
                 self._add_in_place(batch, copies, 0, 1)
             else:
                 self.add_table(self._summed(batch))
@@ -163,18 +153,19 @@ class Sums:
             add_packed(*rows, g, levels, tables, self._packed[places], self._full[places])
         self._copies += copies
 
-    def _add_to_slots(self, batch: Batch) -> None:
-        many = batch.w >= _MOST_IN_SLOT
-        if many.any():
-            self.add_table(self._summed(batch.rows(many)))
-            batch = batch.rows(~many)
-        if self._slots is None:
-            self._slots = Slots(self.grid)
-        for spilled in self._slots.add(batch):
-            self.add_table(spilled)
+    def _add_packed(self, batch: Batch) -> None:
+        if self._packed_rows is None:
+            self._packed_rows = PackedRows(self.grid)
+        for full in self._packed_rows.add(batch):
+            self.add_table(full)
+
+    def _can_be_packed(self, batch: Batch) -> bool:
+        """Does every row stand for itself, and do a code and a position fit 63 bits together?"""
+        most = int(batch.key.max(initial=0)) + 1
+        return not len(batch.w) and most * 2 * self.grid.size <= 1 << 35
 
     def _settled(self) -> list[CountTable]:
-        """Everything as tables, those of the slots in no order; nothing is left here."""
+        """Everything as tables; nothing is left here."""
         if self._full is not None:
             assert self._packed is not None
             place = np.flatnonzero((self._full[:, 0] != 0) | (self._packed != 0))
@@ -182,8 +173,9 @@ class Sums:
             n, s = self._full[place, 0] + (both >> 44), self._full[place, 1] + (both & ((1 << 44) - 1))
             self._full = self._packed = None
             self.add_table(added(self._code_at(place), n, s))
-        tables = self._runs if self._slots is None else [*self._runs, *self._slots.tables()]
-        self._runs, self._slots = [], None
+        if self._packed_rows is not None:
+            self.add_table(self._packed_rows.summed())
+        tables, self._runs, self._packed_rows = self._runs, [], None
         return tables
 
     @property
@@ -220,69 +212,44 @@ class Sums:
         return cell, position
 
 
-class Slots:
-    """Sums by code in a hash table: memory in proportion to the codes that occur."""
+class PackedRows:
+    """Rows of one copy each that wait to be sorted: the code of each above bit 28, its position below."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
-        self._slots = np.zeros((1 << 18, 2), dtype=np.int64)
-        self._spill = np.empty((1 << 14, 3), dtype=np.int64)
-        self._used = self._spilled = 0
+        self._rows = np.empty(_MOST_PACKED, dtype=np.int64)  # memory that is not written to is not handed out
+        self._used = 0
 
-    def add(self, batch: Batch) -> list[CountTable]:
-        """Take in rows with few copies each; returned is what did not fit its slot."""
-        from calibrary.numerics.compiled.cells import add_hashed, layout, rehash
+    def add(self, batch: Batch) -> Iterator[CountTable]:
+        """Take in rows; yielded are the sums of those that had to make place."""
+        from calibrary.numerics.compiled.cells import layout, pack
 
         g, levels = self.grid.resolution, self.grid.levels_at_one
-        rows = [as_fixed(column) for column in (batch.c, batch.y, batch.w, batch.key)]
+        c, y, key = (as_fixed(column) for column in (batch.c, batch.y, batch.key))
         done = 0
-        out: list[CountTable] = []
-        while True:
-            done, self._used, self._spilled = add_hashed(
-                *rows, 2 * self.grid.size, g, levels, layout(g, levels), self._slots, self._spill, done, self._used,
-                self._spilled,
-            )  # fmt: skip
-            if done == len(batch):
-                return out
-            if self._spilled + 1024 > len(self._spill):
-                out.append(self._spills())
-            else:
-                times = 4 if len(self._slots) < 1 << 21 else 2
-                more = np.zeros((times * len(self._slots), 2), dtype=np.int64)
-                rehash(self._slots, more)
-                self._slots = more
+        while done < len(c):
+            if self._used == len(self._rows):
+                yield self.summed()
+            rows = slice(done, done + len(self._rows) - self._used)
+            n = len(c[rows])
+            place = self._rows[self._used : self._used + n]
+            pack(c[rows], y[rows], key[rows], 2 * self.grid.size, g, levels, layout(g, levels), place)
+            self._used, done = self._used + n, done + n
 
-    def tables(self) -> list[CountTable]:
-        """Everything, in two tables, the first in no order."""
-        filled = self._slots[self._slots[:, 1] != 0]
-        self._slots = np.empty((0, 2), dtype=np.int64)  # its memory is needed for sorting
-        code, both = filled[:, 0] - 1, filled[:, 1].copy()
-        del filled
-        return [CountTable(code, both >> 44, both & ((1 << 44) - 1)), self._spills()]
+    def summed(self) -> CountTable:
+        """The sums of the rows that wait; none wait any more."""
+        from calibrary.numerics.compiled.cells import add_up
 
-    def _spills(self) -> CountTable:
-        code, n, s = self._spill[: self._spilled].T
-        self._spilled = 0
-        return added(code.copy(), n.copy(), s.copy())
-
-
-def _ascends(table: CountTable) -> bool:
-    return bool((table.code[1:] > table.code[:-1]).all())
+        rows = self._rows[: self._used]
+        self._used = 0
+        rows.sort()
+        made = np.empty((3, len(rows)), dtype=np.int64)
+        return CountTable(*made[:, : add_up(rows, *made)])
 
 
 def compiles(rows: int) -> bool:
     """Are there rows enough for compiled loops, and is there a compiler?"""
     return rows >= COMPILED_FROM and compiled.available()
-
-
-def as_fixed(array: NDArray[T]) -> NDArray[T]:
-    """The same numbers, contiguous and not to be written to.
-
-    Arrow's are so, and compiled loops take a second or more to be compiled again for arrays of another kind.
-    """
-    seen = np.ascontiguousarray(array).view()
-    seen.flags.writeable = False
-    return seen
 
 
 def _joined(batches: list[Batch]) -> list[Batch]:

@@ -6,17 +6,22 @@ makes it overflow; the column is then an array of objects, and one of 64 bits as
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
+from calibrary.numerics import compiled
 
 Integers = NDArray[np.int64]
+T = TypeVar("T", bound=np.generic)
 
+#: From so many rows on, starting the compiler pays.
+COMPILED_FROM = 400_000
 #: What fits 64 bits. Compared as doubles, hence a little less.
 _MOST = 2.0**63 * (1 - 2.0**-40)
 
@@ -64,6 +69,22 @@ class CountTable:
         """The same numbers under new codes; those that share one are added up."""
         return added(code, self.n, self.s)
 
+    def renumbered(self, number: Integers, each: int) -> CountTable:
+        """The same numbers, those of key k (codes from k * each on) under key ``number[k]``; no two keys become one."""
+        first = np.searchsorted(self.code, np.arange(len(number) + 1, dtype=np.int64) * each)
+        if (np.diff(number) > 0).all():
+            return self.moved(np.repeat((number - np.arange(len(number))) * each, np.diff(first)))
+        order = np.argsort(number)
+        length = np.diff(first)[order]
+        place = np.repeat(first[:-1][order] - (np.cumsum(length) - length), length)
+        place += np.arange(len(self))
+        made = CountTable(self.code[place], self.n[place], self.s[place])
+        return made.moved(np.repeat((number[order] - order) * each, length))
+
+    def moved(self, by: Integers) -> CountTable:
+        """The same numbers under codes that are so much larger, and ascend as before."""
+        return CountTable(self.code + by, self.n, self.s)
+
 
 Table = CountTable  # its name in 0.2, which pickles and imports may have
 
@@ -76,10 +97,38 @@ def together(tables: Sequence[CountTable]) -> CountTable:
     filled = [table for table in tables if len(table)]
     if len(filled) < 2:
         return filled[0] if filled else EMPTY
+    if sum(map(len, filled)) >= COMPILED_FROM and compiled.available() and _fits(filled):
+        return functools.reduce(_merged, sorted(filled, key=len))
     return added(
         np.concatenate([t.code for t in filled]), np.concatenate([t.n for t in filled]),
         np.concatenate([t.s for t in filled]),
     )  # fmt: skip
+
+
+def _fits(tables: Sequence[CountTable]) -> bool:
+    """Do all sums fit 64 bits, even if one code has the largest of every table?"""
+    if any(_wide(table.s) for table in tables):
+        return False
+    return sum(float(t.n.max()) for t in tables) < _MOST and sum(float(t.s.max()) for t in tables) < _MOST
+
+
+def _merged(one: CountTable, other: CountTable) -> CountTable:
+    """Two tables in one by a compiled loop, which reads and writes every row once and in order."""
+    from calibrary.numerics.compiled.cells import merge
+
+    made = np.empty((3, len(one) + len(other)), dtype=np.int64)  # memory that is not written to is not handed out
+    size = merge(*map(as_fixed, (one.code, one.n, one.s, other.code, other.n, other.s)), *made)
+    return CountTable(*made[:, :size])
+
+
+def as_fixed(array: NDArray[T]) -> NDArray[T]:
+    """The same numbers, contiguous and not to be written to.
+
+    Arrow's are so, and compiled loops take a second or more to be compiled again for arrays of another kind.
+    """
+    seen = np.ascontiguousarray(array).view()
+    seen.flags.writeable = False
+    return seen
 
 
 def added(code: Integers, n: Integers, s: NDArray[Any]) -> CountTable:
@@ -116,6 +165,11 @@ def products(w: Integers, position: Integers) -> NDArray[Any]:
     if len(w) and float(w.max()) * float(position.max()) > _MOST:
         return narrow(w.astype(object) * position.astype(object))
     return w * position
+
+
+def whole_sum(n: Integers) -> int:
+    """The sum, which may not fit 64 bits."""
+    return int(n.sum(dtype=object) if float(n.sum(dtype=float)) > _MOST else n.sum()) if len(n) else 0
 
 
 def narrow(s: NDArray[Any]) -> NDArray[Any]:

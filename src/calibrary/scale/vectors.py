@@ -60,6 +60,19 @@ class VectorRows(Predictions):
     def class_share(self) -> Array:
         return np.array([rows.class_share[1] for rows in self.class_rows])
 
+    @property
+    def class_counts(self) -> Array:
+        return self.class_share * self.n_all
+
+    @property
+    def class_means(self) -> Array:
+        return np.array([rows.mean(rows.c) for rows in self.class_rows])
+
+    @property
+    def exchangeable(self) -> bool:
+        """No: sums of all predictions were kept, whole rows of the sample at most."""
+        return False
+
     def __repr__(self) -> str:
         return f"VectorRows({self.n_all:,} predictions, {self.k} classes, {self.n:,} whole rows)"
 

@@ -170,72 +170,74 @@ def add_packed(
 
 
 @jit
-def add_hashed(
+def pack(
     values: Array,
     labels: Labels,
-    weights: Integers,
     keys: Integers,
     each: int,
     g: int,
     levels_at_one: int,
     tables: Layout,
-    slots: Any,
-    spill: Any,
-    start: int,
-    used: int,
-    spilled: int,
-) -> tuple[int, int, int]:  # pragma: no cover - compiled
-    """Add each value to the slot of its key, cell and label; slots are found by a hash of that code.
-
-    A slot holds the code plus one (0: it is free), and its count above bit 44 with the sum of positions below. A slot
-    that is full is emptied into ``spill``: code, count, sum. Returned are the rows done, the slots used and the rows of
-    ``spill``; not all rows are done when there may not be enough slots for the next block.
-    """
+    packed: Integers,
+) -> None:  # pragma: no cover - compiled
+    """Write each row as one number: its code, key * each + 2 * cell + label, above bit 28 and its position below."""
     codes, positions, x = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64), np.empty(_BLOCK)
-    bits, mask = x.view(np.int64), np.uint64(len(slots) - 1)
-    limit, shift = len(slots) * 5 // 8, np.uint64(64)
-    while (1 << (64 - np.int64(shift))) < len(slots):
-        shift -= np.uint64(1)
-    for first in range(start, len(values), _BLOCK):
-        if used + _BLOCK > limit or spilled + _BLOCK > len(spill):
-            return first, used, spilled
+    bits = x.view(np.int64)
+    for first in range(0, len(values), _BLOCK):
         block = values[first : first + _BLOCK]
         _locate_block(block, g, levels_at_one, tables, x, bits, codes, positions)
         for i in range(len(block)):
-            times = weights[first + i] if len(weights) else 1
-            if times == 0:
-                continue
-            code = keys[first + i] * each + codes[i] + labels[first + i] + 1
-            place = (np.uint64(code) * np.uint64(0x9E3779B97F4A7C15)) >> shift
-            while slots[place, 0] != code and slots[place, 0] != 0:
-                place = (place + np.uint64(1)) & mask
-            if slots[place, 0] == 0:
-                slots[place, 0] = code
-                used += 1
-            both = slots[place, 1] + times * ((1 << 44) + positions[i])
-            if both >= 32768 << 44:
-                spill[spilled, 0] = code - 1
-                spill[spilled, 1] = both >> 44
-                spill[spilled, 2] = both & ((1 << 44) - 1)
-                spilled += 1
-                both = 0
-            slots[place, 1] = both
-    return len(values), used, spilled
+            code = keys[first + i] * each + codes[i] + labels[first + i]
+            packed[first + i] = (code << 28) | positions[i]
 
 
 @jit
-def rehash(old: Any, slots: Any) -> None:  # pragma: no cover - compiled
-    """Move what is in the slots to more slots."""
-    mask, shift = np.uint64(len(slots) - 1), np.uint64(64)
-    while (1 << (64 - np.int64(shift))) < len(slots):
-        shift -= np.uint64(1)
-    for i in range(len(old)):
-        if old[i, 0] != 0:
-            place = (np.uint64(old[i, 0]) * np.uint64(0x9E3779B97F4A7C15)) >> shift
-            while slots[place, 0] != 0:
-                place = (place + np.uint64(1)) & mask
-            slots[place, 0] = old[i, 0]
-            slots[place, 1] = old[i, 1]
+def add_up(packed: Integers, codes: Integers, counts: Integers, sums: Integers) -> int:  # pragma: no cover - compiled
+    """Counts and sums of positions by code, of packed rows in ascending order; returned is how many codes there are."""
+    last, found = np.int64(-1), -1
+    for i in range(len(packed)):
+        code, position = packed[i] >> 28, packed[i] & ((1 << 28) - 1)
+        if code != last:
+            found += 1
+            codes[found], counts[found], sums[found] = code, 0, 0
+            last = code
+        counts[found] += 1
+        sums[found] += position
+    return found + 1
+
+
+@jit
+def merge(
+    code: Integers,
+    n: Integers,
+    s: Integers,
+    other: Integers,
+    other_n: Integers,
+    other_s: Integers,
+    codes: Integers,
+    counts: Integers,
+    sums: Integers,
+) -> int:  # pragma: no cover - compiled
+    """Two tables of ascending codes in one, what they share added up; returned is how many codes there are."""
+    i, j, k = 0, 0, 0
+    while i < len(code) and j < len(other):
+        a, b = code[i], other[j]
+        first, second = a <= b, b <= a  # no branch, which could be guessed half of the time only
+        codes[k] = a if first else b
+        counts[k] = (n[i] if first else 0) + (other_n[j] if second else 0)
+        sums[k] = (s[i] if first else 0) + (other_s[j] if second else 0)
+        i += first
+        j += second
+        k += 1
+    while i < len(code):
+        codes[k], counts[k], sums[k] = code[i], n[i], s[i]
+        i += 1
+        k += 1
+    while j < len(other):
+        codes[k], counts[k], sums[k] = other[j], other_n[j], other_s[j]
+        j += 1
+        k += 1
+    return k
 
 
 @jit
