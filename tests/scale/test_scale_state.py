@@ -643,8 +643,18 @@ def test_a_statistic_without_a_limit_claims_no_size_of_its_error() -> None:
     assert cal.compute("hl", state) == pytest.approx(true, rel=1e-3)
     assert "in trials" in str(cal.scale.accuracy("decision_loss", state))
     assert cal.scale.accuracy("oce", state).kind == "refused"
-    assert cal.scale.accuracy("mvms", state).kind == "close"
-    assert cal.compute("mvms", state) == pytest.approx(cal.compute("mvms", y, p), abs=1e-6)
+
+
+def test_what_is_called_close_is_not_refused_afterwards() -> None:
+    y, p = RNG(0).integers(0, 2, 400), np.concatenate([np.full(150, 0.300001), RNG(1).random(250)])
+    coarse = State(240).update(y, p)
+    for id in ("mvms", "oce"):
+        assert cal.scale.accuracy(id, coarse).kind == "refused"
+        with pytest.raises(ValueError, match=r"needs|split a cell of|not detections"):
+            cal.compute(id, coarse)
+    assert "raise min_count above that" in cal.scale.accuracy("mvms", coarse).reason
+    assert cal.scale.accuracy("mvms", coarse, min_count=200).kind == "close"
+    cal.compute("mvms", coarse, min_count=200)
 
 
 def test_units_may_be_a_column_that_a_state_keeps_apart() -> None:

@@ -94,7 +94,7 @@ def worst(found: Sequence[Accuracy]) -> Accuracy:
 
 def accuracy_of(rows: Any, entry: Entry, options: Mapping[str, Any]) -> Accuracy:
     """What is known about a metric of these rows of a state."""
-    reason = refusal(entry, options)
+    reason = refusal(entry, options) or refusal_of(rows, entry, options)
     if reason is not None:
         return Accuracy("refused", reason=reason)
     fact = fact_of(entry, options)
@@ -111,6 +111,33 @@ def accuracy_of(rows: Any, entry: Entry, options: Mapping[str, Any]) -> Accuracy
     if fact.kind == "order" and math.isinf(entry.range[1]):  # what was off in trials grows with the rows, as it does
         return Accuracy("close", reason=_NO_LIMIT)
     return Accuracy("close", measured=_measured(fact.measured, rows.grid.resolution, fact.kind))
+
+
+def refusal_of(rows: Any, entry: Entry, options: Mapping[str, Any]) -> str | None:
+    """Why just these rows of a state cannot give the metric, or None.
+
+    Leaves that a metric would cut inside a cell cannot be found, since a cell is one place unless it is an edge; and a
+    top-label state by itself does not know how frequent the classes are.
+    """
+    fact = fact_of(entry, options)
+    shares = fact.class_shares_unless
+    if shares and shares not in options and rows.seen_through == "top-label" and rows.origin is None:
+        return (
+            f"{entry.id} weighs bins by the shares of the classes, which a top-label state does not keep: pass "
+            f"{shares}=, or use calibrary.scale.VectorState"
+        )
+    name = fact.smallest_leaf
+    if not name or not hasattr(rows, "cell"):
+        return None
+    least = options.get(name, default(entry, name))
+    inside = rows.cell % 2 == 1
+    fullest = np.bincount(rows.cell[inside], rows.weight[inside]).max(initial=0.0)
+    if not isinstance(least, int | float) or fullest < least:
+        return None
+    return (
+        f"{entry.id} cannot be computed from this state: it would split a cell of {fullest:,.0f} predictions, "
+        f"down to {name}={least}; raise {name} above that, or keep a state of a higher resolution"
+    )
 
 
 def _measured(seen: tuple[float, float] | None, resolution: int, kind: str) -> float | None:

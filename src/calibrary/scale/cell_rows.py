@@ -15,8 +15,8 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
 from calibrary.numerics.cells import Grid
-from calibrary.scale.accuracy import accuracy_of, worst
-from calibrary.scale.facts import default, fact_of, reading
+from calibrary.scale.accuracy import accuracy_of, refusal_of, worst
+from calibrary.scale.facts import reading
 from calibrary.scale.keys import in_order
 from calibrary.scale.table import CountTable
 
@@ -126,31 +126,7 @@ class CellRows(Predictions):
 
 def _reading(view: Any, entry: Any, options: Mapping[str, Any]) -> Any:
     """The view as the metric should read it."""
-    refuse_without_classes(view, entry, options)
-    refuse_coarse(view, entry, options)
+    reason = refusal_of(view, entry, options)
+    if reason is not None:
+        raise RefusedError(reason)
     return view.tied if reading(entry, options) == "tied" and isinstance(view, CellRows) else view
-
-
-def refuse_coarse(view: Any, entry: Any, options: Mapping[str, Any]) -> None:
-    """Leaves that a metric would cut inside a cell cannot be found: a cell is one place, unless it is an edge."""
-    name = fact_of(entry, options).smallest_leaf
-    if not name or not isinstance(view, CellRows):
-        return
-    least = options.get(name, default(entry, name))
-    inside = view.cell % 2 == 1
-    fullest = np.bincount(view.cell[inside], view.weight[inside]).max(initial=0.0)
-    if isinstance(least, int | float) and fullest >= least:
-        raise RefusedError(
-            f"{entry.id} cannot be computed from this state: it would split a cell of {fullest:,.0f} predictions, "
-            f"down to {name}={least}; raise {name} above that, or keep a state of a higher resolution"
-        )
-
-
-def refuse_without_classes(view: Predictions, entry: Any, options: Mapping[str, Any]) -> None:
-    """A top-label state by itself does not know how frequent the classes are."""
-    name = fact_of(entry, options).class_shares_unless
-    if name and name not in options and view.seen_through == "top-label" and view.origin is None:
-        raise RefusedError(
-            f"{entry.id} weighs bins by the shares of the classes, which a top-label state does not keep: pass "
-            f"{name}=, or use calibrary.scale.VectorState"
-        )
