@@ -57,6 +57,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--spinners", type=int, default=3)
     parser.add_argument("--together", type=int, default=2, help="commands at a time")
+    parser.add_argument("--minutes", type=float, default=60.0, help="no command begins later")
     arguments = parser.parse_args()
     spinners = [subprocess.Popen(SPIN) for _ in range(arguments.spinners)]
     try:
@@ -64,13 +65,17 @@ def main() -> None:
             folder = Path(made)
             expected = files(folder)
             start, before = time.time(), os.getloadavg()[0]
-            ended = collections.Counter(pool.map(lambda run: one(folder, expected, run), range(arguments.runs)))
+            until = start + 60.0 * arguments.minutes
+            told = pool.map(
+                lambda run: one(folder, expected, run) if time.time() < until else "", range(arguments.runs)
+            )
+            ended = collections.Counter(filter(None, told))
     finally:
         for spinner in spinners:
             spinner.kill()
             spinner.wait()
     found = {
-        "runs": arguments.runs,
+        "runs": sum(ended.values()),
         "ended": dict(ended),
         "spinners": arguments.spinners,
         "together": arguments.together,

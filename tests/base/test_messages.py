@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.base.errors import RefusedError, UnknownMetricError
 from calibrary.maps import as_map
 
 RNG = np.random.default_rng(0)
@@ -119,3 +121,39 @@ def test_a_map_of_several_classes_is_fitted_class_by_class():
     np.testing.assert_allclose(mapped("platt", p), each / each.sum(axis=1, keepdims=True))
     values = cal.null_distribution("bs", p, calibration_map="platt", n_resamples=39, rng=0).values
     assert np.isfinite(values).all()
+
+
+# -- what somebody gave fills no page ---------------------------------------------------------------
+
+LONG, HUGE = "x" * 100_000, 10**5000
+UNBOUNDED = {
+    "n_bins": lambda y, p: cal.compute("ece", y, p, n_bins=HUGE),
+    "norm": lambda y, p: cal.compute("ece", y, p, norm=HUGE),
+    "labels": lambda y, p: cal.compute("ece", y, p, labels=list(range(100_000))),
+    "lens": lambda y, p: cal.compute("ece", y, p, lens=LONG),
+    "binning": lambda y, p: cal.compute("ece", y, p, binning=LONG),
+    "pos_label": lambda y, p: cal.compute("ece", y, p, pos_label=LONG),
+    "classes": lambda y, p: cal.compute("ece", [LONG, "y"] * 20, p),
+    "option": lambda y, p: cal.compute("ece", y, p, **{LONG: 1}),
+    "metric": lambda y, p: cal.evaluate(y, p, metrics=[LONG]),
+    "method": lambda y, p: cal.interval("bs", y, p, method=LONG),
+    "level": lambda y, p: cal.interval("bs", y, p, confidence_level=HUGE),
+    "blocks": lambda y, p: cal.interval("bs", y, p, blocks=HUGE),
+    "n_resamples": lambda y, p: cal.interval("ece", y, p, n_resamples=HUGE),
+    "rng": lambda y, p: cal.interval("bs", y, p, rng=-HUGE),
+}
+
+
+@pytest.mark.parametrize("argument", UNBOUNDED)
+def test_a_sentence_about_a_huge_value_is_short(argument):
+    with pytest.raises((RefusedError, UnknownMetricError)) as caught:
+        UNBOUNDED[argument]([0, 1] * 20, [0.2, 0.7] * 20)
+    assert 20 < len(str(caught.value)) <= 1_600
+
+
+def test_the_middle_of_a_sentence_is_left_out_and_its_advice_stays():
+    listed = RefusedError(f"labels={list(range(9_999))} must name each class once")
+    assert str(listed).startswith("labels=[0, 1, 2")
+    assert str(listed).endswith("9998] must name each class once")
+    assert str(RefusedError(f"lens={LONG!r}: choose another")) == f"lens='{'x' * 74}...{'x' * 18}': choose another"
+    assert str(pickle.loads(pickle.dumps(listed))) == str(listed)

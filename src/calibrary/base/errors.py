@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, SupportsIndex
 
-from calibrary.base.text import LONGEST, in_sentence
+from calibrary.base.text import LONGEST, in_sentence, shortened
 
 #: More choices than this are no help.
 _MOST_CHOICES = 200
@@ -36,6 +36,9 @@ class CalibrationWarning(UserWarning):
 class UnknownMetricError(KeyError, ValueError):
     """No metric has that name, or several do."""
 
+    def __init__(self, said: str) -> None:
+        super().__init__(shortened(said))
+
     def __str__(self) -> str:
         return str(self.args[0])
 
@@ -46,6 +49,9 @@ class RefusedError(ValueError):
     A metric of your own raises it where it does not apply: a table then leaves the metric out and says why. Any other
     error is shown as a fault.
     """
+
+    def __init__(self, *said: object) -> None:
+        super().__init__(*(shortened(part) if isinstance(part, str) else part for part in said))
 
 
 class RefusedCallError(RefusedError, TypeError):
@@ -158,7 +164,7 @@ def whole(argument: str, value: Any, least: int = 1) -> int:
     if type(value) is int and value >= least:
         return value
     if isinstance(value, bool) or not isinstance(value, SupportsIndex) or value.__index__() < least:
-        raise RefusedError(f"{argument}={value!r} must be a whole number of at least {least}")
+        raise RefusedError(f"{argument}={in_sentence(value)} must be a whole number of at least {least}")
     return value.__index__()
 
 

@@ -16,6 +16,8 @@ LONGEST = 80
 #: A sentence that quotes a file may be this long.
 LONGEST_SENTENCE = 800
 
+_LONG_WORD = re.compile(r"\S{201,}")
+
 #: What begins a formula in a spreadsheet; tabs and line ends before it are skipped there.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -74,6 +76,13 @@ def in_sentence(value: object, longest: int = LONGEST) -> str:
         return f"a whole number of {value.bit_length()} bits"
     text = repr(value)
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def shortened(sentence: str) -> str:
+    """A sentence that quotes what somebody gave, without the middle of a word or of a list that would fill the page."""
+    cut = _LONG_WORD.sub(lambda word: f"{word[0][:LONGEST]}...{word[0][-20:]}", sentence)
+    most = LONGEST_SENTENCE
+    return cut if len(cut) <= 2 * most else f"{cut[: most - 5]} ... {cut[-most:]}"
 
 
 def squeezed(name: str) -> str:

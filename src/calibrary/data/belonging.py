@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, whole
+from calibrary.base.text import in_sentence
 from calibrary.data.checks import Indices
 
 
@@ -46,7 +47,7 @@ def together_by(units: Any, blocks: Any, rows: Indices | None, n_input: int, ali
     else:
         block = round(n ** (1 / 3)) if blocks is True else whole("blocks", blocks)
         if 2 * block > n:
-            raise RefusedError(f"blocks={block} is too long for {n} rows: at least two blocks must fit")
+            raise RefusedError(f"blocks={in_sentence(block)} is too long for {n} rows: at least two blocks must fit")
         unit = np.arange(n) // block
     if rows is None:
         return Belonging(unit, block)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError
+from calibrary.base.text import in_sentence
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -171,8 +172,8 @@ def _checked(rng: Any) -> int:
         return int(rng)
     remedy = "pass a whole number from 0 on or a numpy Generator"
     if isinstance(rng, int | float | np.number):
-        raise RefusedError(f"rng={rng!r} is not a seed: {remedy}")
-    raise RefusedCallError(f"rng={rng!r} is not a seed: {remedy}")
+        raise RefusedError(f"rng={in_sentence(rng)} is not a seed: {remedy}")
+    raise RefusedCallError(f"rng={in_sentence(rng)} is not a seed: {remedy}")
 
 
 def _salt(purpose: str) -> tuple[int, int]:

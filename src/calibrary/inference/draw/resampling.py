@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import FAULT, RefusedError, bounded, heard, warn
+from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array
 from calibrary.data.sample import Block, Scheme
 
@@ -300,7 +301,7 @@ def check_draws(n_resamples: int, alpha: float) -> int:
 
 def check_level(confidence_level: float) -> float:
     if not (isinstance(confidence_level, int | float | np.number) and 0.0 < confidence_level < 1.0):
-        raise RefusedError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
+        raise RefusedError(f"confidence_level={in_sentence(confidence_level)} is outside (0, 1): 0.95 is usual")
     return float(confidence_level)
 
 

@@ -16,6 +16,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.text import in_sentence
 from calibrary.grouping import ROOFS
 from calibrary.grouping.named import BINNINGS
 from calibrary.kernels import WEIGHT_TYPES
@@ -126,6 +127,9 @@ class Option:
             return
         if self.kinds & {"any"}:
             return
+        if isinstance(value, int) and abs(value) > 1e300:
+            most = f": at most {self.high:,.15g} is possible" if math.isfinite(self.high) else ""
+            raise RefusedError(f"{self.name}={in_sentence(value)} is too large{most}")
         if "float" in self.kinds:
             if math.isnan(value) or (math.isinf(value) and not self.endless):
                 raise RefusedError(f"{self.name}={value!r} must be a finite number")
