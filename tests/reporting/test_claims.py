@@ -8,6 +8,7 @@ thousand data sets, as ``make claims`` and ``make release-check`` do; otherwise 
 from __future__ import annotations
 
 import functools
+import json
 import os
 from collections import Counter, defaultdict
 
@@ -26,6 +27,7 @@ from calibrary.lookup.study_findings import finding, lines, stored
 from calibrary.question import Question
 from calibrary.reporting import words
 from calibrary.reporting.agreement import one_truth
+from paths import ROOT
 
 DATA_SETS = int(os.environ.get("CALIBRARY_CLAIMS", "30"))
 DRAWS = 99
@@ -199,6 +201,16 @@ def test_what_the_study_says_of_every_metric_is_a_fact():
     ]
     assert len(told) > 400
     assert all(holds(claim, nothing) for claim in told)
+
+
+def test_the_stored_run_of_many_data_sets_is_within_the_level():
+    """``python benchmarks/claims.py 12288 --workers 16`` made it: about a thousand samples of every world."""
+    stored_run = json.loads((ROOT / "benchmarks" / "claims.json").read_text(encoding="utf-8"))
+    assert stored_run["data sets"] >= 1000
+    assert stored_run["false facts"] == []
+    assert set(stored_run["worlds"]) == set(WORLDS)
+    for world, found in stored_run["worlds"].items():
+        assert not [rule for rule, k in found["false"].items() if too_many(k, found["samples"])], world
 
 
 # -- what explain and recommend say --------------------------------------------------------------------------
