@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,6 +29,7 @@ from calibrary.cli.shared import (
     GroundTruth,
     Id,
     Iou,
+    Jobs,
     Label,
     Labels,
     Lens,
@@ -61,6 +64,7 @@ from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
 
 if TYPE_CHECKING:
+    from calibrary.inference.draw.resampling import WorkDone
     from calibrary.reporting import ReportSettings
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON, for the next program of a pipe.")]
@@ -100,6 +104,7 @@ class ReportCommand:
     bins: Bins = None
     resamples: Resamples = None
     seed: Seed = 0
+    jobs: Jobs = None
     ordinal: Annotated[bool, typer.Option("--ordinal", help="The classes are in order.")] = False
     logits: Logits = False
     percent: Percent = False
@@ -151,7 +156,7 @@ class ReportCommand:
         return ReportSettings(
             thresholds=self.threshold, command=_command(), metrics=chosen, primary=self.primary, lens=self.lens,
             weight_type=self.weight_type, ordinal=self.ordinal, n_bins=self.bins, n_resamples=self.resamples,
-            rng=self.seed, blocks=_runs(self.blocks),
+            rng=self.seed, jobs=self.jobs, blocks=_runs(self.blocks),
         )  # fmt: skip
 
     def settings_of(self, found: PredictionFile, model: str) -> ReportSettings:
@@ -223,7 +228,12 @@ class ReportCommand:
         judge = self._with_judge(source)
         found, draws = self.read(source), self.settings.draws
         reports: list[Any] = []
-        with waiting("computing every metric that applies", found, draws, self.quiet) as work:
+        # a bar has a thread of its own, and a process with threads is not copied
+        no_bar = self.quiet or (self.jobs or 1) > 1
+        with (
+            waiting("computing every metric that applies", found, draws, no_bar) as work,
+            self._told_at_once(work, len(found.models)),
+        ):
             for name in found.models:
                 settings = replace(self.settings_of(found, name), judge=judge)
                 reports.append(cal.report(found.predictions(name), settings=settings))
@@ -234,6 +244,25 @@ class ReportCommand:
             return reports, ()
         with waiting("comparing", found, draws, self.quiet, pieces=1):
             return reports, self._compared(found, reports)
+
+    @contextmanager
+    def _told_at_once(self, work: WorkDone, models: int) -> Iterator[None]:
+        """Print the answer of a single model as soon as it is known: sections, figures and files come after it."""
+        if models != 1 or self.as_json or self.folder is not None:
+            yield
+            return
+        from calibrary.reporting.compose import ANSWERED
+
+        def tell(found: Any) -> None:
+            work.hide()
+            show_answer(found, self.quiet, brief=False)
+            out.file.flush()
+
+        told = ANSWERED.set(tell)
+        try:
+            yield
+        finally:
+            ANSWERED.reset(told)
 
     def _compared(self, found: PredictionFile, reports: list[Any]) -> Any:
         """Every model against the first, on the same draws of what belongs together."""
@@ -274,20 +303,22 @@ def report(asked: ReportCommand) -> None:
         gates.apply(batch(asked.files, asked.folder, forms, asked.answered, asked.quiet))
         return
     reports, comparisons = asked.answered(asked.files)
-    _given_out(reports, comparisons, asked)
+    _given_out(reports, comparisons, asked, told=len(reports) == 1 and not asked.sampled)
     gates.apply(reports)
 
 
-def _given_out(reports: list[Any], comparisons: Any, asked: ReportCommand | DetectionReportCommand) -> None:
-    """The reports as files and on the terminal."""
+def _given_out(
+    reports: list[Any], comparisons: Any, asked: ReportCommand | DetectionReportCommand, told: bool = False
+) -> None:
+    """The reports on the terminal and as files; the answer of one may have been ``told`` before."""
     from calibrary.reporting.write import save
 
     outputs = asked.output or []
+    if not asked.as_json:
+        show(reports, comparisons, asked.quiet, asked.everything, told)
     save(reports, outputs, comparisons)
     if asked.as_json:
         show_json(reports, comparisons)
-    else:
-        show(reports, comparisons, asked.quiet, asked.everything)
     for path in outputs:
         written(path)
 
@@ -414,8 +445,19 @@ def _show_saved(path: Path, output: list[Path], gates: Gates, quiet: bool, every
 _SHORT = (("metric", 14), ("value", None), ("interval", None), ("calibrated", None), ("verdict", 24))
 
 
-def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = False) -> None:
-    """The answer in the terminal: sentences and the short list; every metric only when asked."""
+def show_answer(r: Any, quiet: bool, brief: bool) -> None:
+    """The headline, the statements and the short list."""
+    out.print(f"\n[bold]{plain(r.title)}[/]")
+    out.print(plain(r.headline))
+    if quiet:
+        return
+    for finding in () if brief else r.statements:
+        out.print(_item(finding))
+    out.print(_short_table(r))
+
+
+def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = False, told: bool = False) -> None:
+    """The answer in the terminal, where it was not ``told`` before, and what follows it; every metric when asked."""
     from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 
     brief = len(reports) > 2 and not everything  # a page, not a scroll
@@ -423,13 +465,10 @@ def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = F
         _show_many(reports, comparisons)
         return
     for r in reports:
-        out.print(f"\n[bold]{plain(r.title)}[/]")
-        out.print(plain(r.headline))
+        if not told:
+            show_answer(r, quiet, brief)
         if quiet:
             continue
-        for finding in () if brief else r.statements:
-            out.print(_item(finding))
-        out.print(_short_table(r))
         for section in (s for s in r.sections if s.key != "provenance" and not (brief and s.key != "help")):
             for sentence in section.sentences[:1]:
                 out.print(_item(f"{section.title}: {sentence}"))

@@ -76,6 +76,9 @@ Normalize = Annotated[
 ]
 Resamples = Annotated[int | None, typer.Option(min=0, help="Bootstrap and Monte Carlo draws; 0 for point values only.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="Processes that evaluate the draws; the numbers are the same for any number.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the answer.")]
 Outputs = Annotated[
     list[Path] | None, typer.Option("--output", "-o", help="Write .html, .pdf, .md, .json or .csv. Repeatable.")

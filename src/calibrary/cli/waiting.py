@@ -77,8 +77,10 @@ def waiting(what: str, found: PredictionFile, draws: int, quiet: bool, pieces: i
     watched = WATCHED.set(work)
     try:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), _Done(work), _Left(work, expected))
-        with Progress(*columns, console=err, transient=True) as bar:
+        # what is printed meanwhile goes where it belongs, also where standard output is no terminal
+        with Progress(*columns, console=err, transient=True, redirect_stdout=False) as bar:
             bar.add_task(what, total=1.0)
+            work.hide = bar.stop
             yield work
     finally:
         WATCHED.reset(watched)

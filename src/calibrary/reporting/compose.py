@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
@@ -81,6 +82,8 @@ def report(
         Bootstrap and Monte Carlo draws; 0 gives point values only. Default: 199.
     rng : int
         Seed; the same seed gives the same report.
+    jobs : int, optional
+        Processes that evaluate the draws, on so many cores; the numbers are the same for any number of them.
     sampled : SampledResult, optional
         What :func:`calibrary.sampled_answers` says: it is the answer of the page, whose rows are the shares.
     judge : JudgedResult, optional
@@ -115,8 +118,7 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     headline, statements = answer.headline, answer.statements
     if settings.sampled is not None:
         headline, statements = sampled_headline(settings.sampled), (CAUTION,)
-    sections = made(Context(data, question, evaluation, draws, settings.asked(primary, decision)))
-    return Report(
+    found = Report(
         title=settings.title,
         headline=headline,
         statements=statements,
@@ -127,15 +129,25 @@ def composed(data: Data, settings: ReportSettings) -> Report:
         settings=_settings(primary, question, draws, settings.metrics),
         predictions=data,
         question=question,
+        notes=(*settings.notes, _UNITS) if data.in_groups else settings.notes,
+        short_list=short_list(data, question, evaluation, primary),
+    )
+    tell = ANSWERED.get()
+    if tell is not None:
+        tell(found)
+    sections = made(Context(data, question, evaluation, draws, settings.asked(primary, decision)))
+    return replace(
+        found,
         classes=class_rows_of(sections),
         groups=() if settings.groups is None else group_rows_of(sections, "group"),
-        notes=(*settings.notes, _UNITS) if data.in_groups else settings.notes,
         sections=sections,
-        short_list=short_list(data, question, evaluation, primary),
         figures=figures_of(data.one_by_one(), question, evaluation),
         curve=curve_of(view),
     )
 
+
+#: Who is told the headline and the short list as soon as they are known, before the rest of the report is made.
+ANSWERED: ContextVar[Callable[[Report], None] | None] = ContextVar("ANSWERED", default=None)
 
 #: No p-value is taken further than this beyond its draws: so far out no law is known.
 _SMALLEST = 1e-6

@@ -55,6 +55,8 @@ class ReportSettings:
         Nominal coverage of the intervals.
     rng : int
         Seed; the same seed gives the same report.
+    jobs : int, optional
+        Processes that evaluate the draws, on so many cores; the numbers are the same for any number of them.
     sampled : SampledResult, optional
         What :func:`calibrary.sampled_answers` says: it is the answer of the page, whose rows are the shares.
     judge : JudgedResult, optional
@@ -92,6 +94,7 @@ class ReportSettings:
     n_resamples: int | None = None
     confidence_level: float = 0.95
     rng: int | None = 0
+    jobs: int | None = None
     title: str = "Calibration report"
     notes: tuple[str, ...] = ()
     sampled: Any = None
@@ -122,7 +125,7 @@ class ReportSettings:
         return Question(
             options={**self.options, **bins}, lens=self.lens, average=self.average, r=self.r,
             weight_type=self.weight_type, confidence_level=self.confidence_level, n_resamples=self.draws or 1,
-            rng=self.rng,
+            rng=self.rng, workers=self.jobs,
         )  # fmt: skip
 
     def asked(self, primary: str, decision: Decision | None) -> Asked:

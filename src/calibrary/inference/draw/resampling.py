@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from itertools import islice
 from time import monotonic
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +30,14 @@ _IN_BLOCKS = 1 << 16
 class WorkDone:
     """How much of a long computation is done, from 0 to 1, for whoever shows it.
 
-    A computation has ``pieces`` (one a model), each made of parts with their shares of it.
+    A computation has ``pieces`` (one a model), each made of parts with their shares of it. ``hide`` takes away what is
+    shown of it, so that something can be printed.
     """
 
     def __init__(self, pieces: int = 1) -> None:
         self.done = 0.0
         self.pieces = max(pieces, 1)
+        self.hide: Callable[[], None] = lambda: None
         self._ended, self._share, self._drawn, self._expected = 0.0, 0.0, 0.0, 0.0
 
     def part(self, share: float, draws: float = 0.0) -> None:
@@ -100,48 +102,71 @@ def replicate(
     rng: np.random.Generator,
     workers: int | None = None,
 ) -> Replicated:
-    """Draw ``n_resamples`` times from one stream and evaluate each replicate, on several threads if that helps.
+    """Draw ``n_resamples`` times from one stream and evaluate each replicate, on several cores if that helps.
 
-    Drawing is done in turn, under a lock, so that replicate b sees the same random numbers whatever the number
-    of workers; evaluating runs side by side. A replicate that raises counts as failed.
+    Replicates are drawn in turn, so that replicate b sees the same random numbers whatever the number of workers;
+    evaluating runs side by side. A replicate that raises counts as failed.
     """
     many = getattr(value, "many", None)
     if many is not None and scheme.labels is not None and scheme.rows.n <= _IN_BLOCKS:
         return _in_blocks(scheme, many, n_resamples, rng)
     result = Replicated(np.full((n_resamples, n_numbers), np.nan))
-    turn, stop = threading.Lock(), threading.Event()
-    left = iter(range(n_resamples))
-    progress = ProgressBar(n_resamples, "redrawing labels" if scheme.relabels else "resampling", n_numbers)
-
     at_once = getattr(value, "block", None)
     size = 1 if at_once is None else max(1, _IN_BLOCKS // max(scheme.base.n, 1))
+    size = min(size, -(-n_resamples // (workers or 1)))  # every worker has a share
+    blocks = [list(range(b, min(b + size, n_resamples))) for b in range(0, n_resamples, size)]
+    progress = ProgressBar(n_resamples, "redrawing labels" if scheme.relabels else "resampling", n_numbers)
 
-    def one_by_one(block: Block, places: list[int]) -> None:
+    def evaluate(places: list[int], drawn: list[Any]) -> bool:
+        block = Block([scheme.make(each) for each in drawn])
+        found = None if at_once is None or len(places) == 1 else at_once(block)
+        if found is not None:
+            result.values[places] = found
+            return True
         for b, one in zip(places, block.replicates, strict=True):
             try:
                 result.values[b] = value(one)
             except Exception as error:
                 result.failure = result.failure or f"{type(error).__name__}: {error}"
+        return False
+
+    processes = _processes(workers, value, len(blocks))
+    try:
+        if processes > 1:
+            _in_processes(processes, blocks, lambda: scheme.draw(rng), evaluate, result, value, progress)
+        else:
+            threads = _workers(workers, scheme.base.n)
+            _on_threads(threads, blocks, lambda: scheme.draw(rng), evaluate, progress)
+    finally:
+        progress.close()
+    if result.failure and np.isnan(result.values).all():
+        raise RefusedError(f"every replicate failed; the first: {result.failure}")
+    say_faults(getattr(value, "faults", {}))
+    return result
+
+
+#: Evaluate the replicates at these places; True where whoever watches was told by the metrics themselves.
+Evaluate = Callable[[list[int], list[Any]], bool]
+
+
+def _on_threads(
+    threads: int, blocks: list[list[int]], draw: Callable[[], Any], evaluate: Evaluate, progress: ProgressBar
+) -> None:
+    """Draw the blocks in turn and evaluate them side by side, on threads."""
+    turn, stop = threading.Lock(), threading.Event()
+    left = iter(blocks)
 
     def work(report: bool) -> None:
         with heard(), np.errstate(all="ignore"):  # of this thread: what a metric says of a replicate is no news
             while not stop.is_set():
                 with turn:
-                    places = list(islice(left, size))
-                    drawn = [scheme.draw(rng) for _ in places]
+                    places = next(left, [])
+                    drawn = [draw() for _ in places]
                 if not places:
                     return
-                block = Block([scheme.make(each) for each in drawn])
-                found = None if at_once is None or len(places) == 1 else at_once(block)
-                if found is None:
-                    one_by_one(block, places)
-                else:
-                    result.values[places] = found
-                progress.done(report, len(places))
+                progress.done(report, len(places), told=evaluate(places, drawn))
 
-    helpers = [
-        threading.Thread(target=work, args=(False,), daemon=True) for _ in range(_workers(workers, scheme.base.n) - 1)
-    ]
+    helpers = [threading.Thread(target=work, args=(False,), daemon=True) for _ in range(threads - 1)]
     try:
         for helper in helpers:
             helper.start()
@@ -152,11 +177,75 @@ def replicate(
     finally:
         for helper in helpers:
             helper.join()
-        progress.close()
-    if result.failure and np.isnan(result.values).all():
-        raise RefusedError(f"every replicate failed; the first: {result.failure}")
-    say_faults(getattr(value, "faults", {}))
-    return result
+
+
+def _processes(workers: int | None, value: Any, blocks: int) -> int:
+    """How many processes are worth starting: those that the user asked for, for metrics of ours.
+
+    A process that has threads of its own cannot be copied safely, and a function of the user's may not bear it: there
+    the workers are threads.
+    """
+    if workers is None or workers < 2 or not getattr(value, "ours", False):
+        return 1
+    copyable = hasattr(os, "fork") and threading.active_count() == 1
+    return min(int(workers), blocks) if copyable else 1
+
+
+def _in_processes(
+    processes: int,
+    blocks: list[list[int]],
+    draw: Callable[[], Any],
+    evaluate: Evaluate,
+    result: Replicated,
+    value: Any,
+    progress: ProgressBar,
+) -> None:
+    """Every process draws all blocks, so that each sees the same random numbers, and evaluates its share of them."""
+    faults: dict[str, str] = getattr(value, "faults", {})
+
+    def share(number: int) -> list[int]:
+        mine: list[int] = []
+        with heard(), np.errstate(all="ignore"):
+            for k, places in enumerate(blocks):
+                drawn = [draw() for _ in places]
+                told = k % processes == number and evaluate(places, drawn)
+                mine += places if k % processes == number else []
+                if number == 0:
+                    progress.done(True, len(places), told)
+        return mine
+
+    children: list[tuple[int, int]] = []
+    for number in range(1, processes):
+        out, into = os.pipe()
+        child = os.fork()
+        if child == 0:
+            _answer(into, lambda number=number: (mine := share(number), result.values[mine], result.failure, faults))
+        os.close(into)
+        children.append((child, out))
+    try:
+        share(0)
+        for _, out in children:
+            with open(out, "rb", closefd=False) as answer:
+                said = answer.read()
+            if not said:
+                raise RuntimeError("a process that evaluates resamples ended early: there may be too little memory")
+            mine, values, failure, theirs = pickle.loads(said)
+            result.values[mine] = values
+            result.failure = result.failure or failure
+            faults.update({name: error for name, error in theirs.items() if name not in faults})
+    finally:
+        for child, out in children:
+            os.close(out)  # one that still writes ends by it
+            os.waitpid(child, 0)
+
+
+def _answer(into: int, work: Callable[[], Any]) -> NoReturn:
+    """The whole life of a child process: work, write the answer, end; an answer that is missing says that it failed."""
+    try:
+        with open(into, "wb") as answer:
+            pickle.dump(work(), answer)
+    finally:
+        os._exit(0)
 
 
 def say_faults(faults: Mapping[str, str]) -> None:
@@ -195,9 +284,11 @@ class ProgressBar:
         self.bar: Any = None
         self.wanted = (sys.stderr.isatty() if shown is None else shown) and self.watch is None
 
-    def done(self, report: bool, replicates: int = 1) -> None:
+    def done(self, report: bool, replicates: int = 1, told: bool = False) -> None:
         self.count += replicates
-        if self.watch is not None and self.numbers > 1:  # what is inverted by itself is a small part of many draws
+        if (
+            self.watch is not None and self.numbers > 1 and not told
+        ):  # what is inverted by itself is a small part of many draws
             self.watch.drew(self.numbers * replicates)
         if not (report and self.wanted):
             return

@@ -17,6 +17,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Block, Replicate, Sample, Scheme, sample_of
 from calibrary.data.views import Views
 from calibrary.inference.draw.fast import BlockPath, fast
+from calibrary.inference.draw.resampling import WATCHED
 from calibrary.inference.ranges import ANYWHERE, range_of
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry
@@ -309,9 +310,15 @@ def together(statistics: list[Statistic], scheme: Scheme) -> tuple[Array, Callab
         return np.concatenate([value_or_nan(path, replicate, len(o), s.name, faults) for s, path, o in named])
 
     def block(replicates: Block) -> Array:
-        return np.hstack([_of_block(path, replicates, len(o), s.name, faults) for s, path, o in named])
+        watch, columns = WATCHED.get(), []
+        for s, path, o in named:
+            columns.append(_of_block(path, replicates, len(o), s.name, faults))
+            if watch is not None:
+                watch.drew(columns[-1].size)
+        return np.hstack(columns)
 
     value.faults, value.block = faults, block  # type: ignore[attr-defined]
+    value.ours = all(s.entry is not None for s in statistics)  # type: ignore[attr-defined]
     return np.concatenate(observed), value
 
 
@@ -350,7 +357,7 @@ def _watched(
             _keep(error, statistic.name, faults)
             raise
 
-    value.faults = faults  # type: ignore[attr-defined]
+    value.faults, value.ours = faults, True  # type: ignore[attr-defined]
     if isinstance(path, BlockPath):
         value.block, value.many = path.block, path.many  # type: ignore[attr-defined]
     return value
