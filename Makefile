@@ -30,7 +30,7 @@ help:
 	@echo "make oldest        run the common tests on the oldest numpy, scipy and numba declared"
 	@echo "make fuzz          attack it with awkward data and files for a quarter of an hour; goes on where it ended"
 	@echo "make engines       run the query of a state on Postgres, ClickHouse, DataFusion and Spark (needs Java, Postgres)"
-	@echo "make integrations  run the tests against Lightning, torchmetrics, evaluate and MLflow"
+	@echo "make integrations  run the tests against Lightning, torchmetrics, evaluate, MLflow, Inspect and lm-eval"
 	@echo "make tutorials     run the tutorials again and store their outputs in docs/tutorials/"
 	@echo "make wheel         build the archives, install them in empty environments, use them"
 	@echo "make bench         compare with other packages and write benchmarks/RESULTS.md"
@@ -136,7 +136,7 @@ tutorials: $(VENV)-docs/.installed
 # The real packages are large and have opinions about versions.
 integrations: $(VENV)-integrations/.installed
 	$(VENV)-integrations/bin/python -m pip install --quiet "pytest>=8"
-	$(PYTEST) CALIBRARY_INTEGRATIONS=1 CALIBRARY_MUST_RUN=integrations,torch $(VENV)-integrations/bin/python -m pytest $(shell find tests -name test_integrations.py)
+	$(PYTEST) CALIBRARY_INTEGRATIONS=1 CALIBRARY_MUST_RUN=integrations,mcp,torch $(VENV)-integrations/bin/python -m pytest $(shell find tests -name test_integrations.py -o -name test_fresh_logs.py -o -name test_mcp.py)
 
 wheel:
 	$(PYTHON) -m venv $(VENV)-wheel

@@ -20,7 +20,7 @@ REASONS = {
         "make test-torch",
     ),
     "integrations": (
-        r"(could not import '(mlflow|lightning|torchmetrics|evaluate|inspect_ai)|"
+        r"(could not import '(mlflow|lightning|torchmetrics|evaluate|inspect_ai|lm_eval)|"
         r"unable to import module .*(mlflow|inspect_ai)).*",
         "make integrations",
     ),

@@ -244,6 +244,7 @@ class Tools:
         models: Annotated[list[str] | None, Field(description="One file: a probability column for each model.")] = None,
         label: Label = None,
         prob: Prob = None,
+        unit: Unit = None,
         metrics: Annotated[list[str], Field(min_length=1, max_length=8)] = ["ece", "bs"],  # noqa: B006
         id_column: Annotated[
             str | None, Field(description="Column that says which rows of files are the same.")
@@ -255,14 +256,15 @@ class Tools:
         """Which model is better calibrated? On the same rows, or on the questions that two logs share."""
         files = [str(self.folders.find(path)) for path in paths]
         named = {"prob": prob} if len(files) > 1 else {"models": models}
-        data = read_predictions(files, label=label, id=id_column, scorer=scorer, **named)
+        others = [unit] if unit else []
+        data = read_predictions(files, label=label, id=id_column, scorer=scorer, others=others, **named)
         if len(data.models) < 2:
             raise InputError("compare needs two models: name two files, or the columns of one file in `models`")
-        ids = tuple(catalogue[m].key for m in metrics)
+        ids, column = tuple(catalogue[m].key for m in metrics), unit or data.unit
         with heard() as warned:
             pairs = compare_models(
                 data.y, data.models, metrics=ids, n_resamples=resamples, rng=seed, sample_weight=data.weight,
-                outcomes=data.outcomes, units=data.others[data.unit] if data.unit else None,
+                outcomes=data.outcomes, units=data.others[column] if column else None,
             )  # fmt: skip
         said = "\n".join(_comparison_sentence(id, c) for id, c in pairs)
         listed = [{"metric": id, **asdict(c)} for id, c in pairs]

@@ -1,0 +1,87 @@
+# %% [markdown]
+# # 300 human labels and a judge
+#
+# *Data: 3,000 simulated answers of an over-confident model.* A judge (another model) has labelled all of them as right or wrong; humans
+# looked at 300, drawn at random. The judge is right in 85% of the answers, and it leans to "right".
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+import calibrary as cal
+
+rng = np.random.default_rng(1)
+n, n_labels = 3000, 300
+c = rng.beta(4, 2, n)  # the confidences
+truth = (rng.random(n) < c**1.6).astype(float)
+judge = np.where(truth == 1, rng.random(n) < 0.95, rng.random(n) < 0.25).astype(float)
+human = np.full(n, np.nan)
+looked = rng.choice(n, n_labels, replace=False)
+human[looked] = truth[looked]
+print(f"right in truth {truth.mean():.1%}, by the judge {judge.mean():.1%}; mean confidence {c.mean():.1%}")
+
+# %% [markdown]
+# ## The judge taken as the truth
+#
+# 3,000 labels make a narrow interval around a wrong number: the judge forgives answers that are wrong.
+
+# %%
+alone = cal.interval("ece", judge, c, rng=0)
+print(f"judge as the truth: ECE {alone.estimate:.3f}, 95% interval {alone.low:.3f} to {alone.high:.3f}")
+exact = cal.expected_calibration_error(truth, c)
+print(f"all 3,000 in truth: ECE {exact:.3f}")
+
+# %% [markdown]
+# ## Both together
+#
+# `judged` rests on the humans. The judge lowers the noise of their labels and cannot bias them; a worthless judge leaves the humans as
+# they are.
+
+# %%
+found = cal.judged("ece", human, c, judge=judge, rng=0)
+print(found)
+
+# %%
+rows = [
+    ("judge as the truth", alone.estimate, alone.low, alone.high, "#b3402a"),
+    (f"{n_labels} human labels", found.humans_estimate, *found.humans_only, "#9a9a9a"),
+    ("humans and judge", found.estimate, found.low, found.high, "#2a5fa5"),
+]
+figure, ax = plt.subplots(figsize=(6.4, 2.4))
+for place, (_, value, low, high, color) in enumerate(rows):
+    ax.plot([low, high], [place, place], color=color, lw=5, solid_capstyle="butt", alpha=0.45)
+    ax.plot(value, place, "o", color=color, ms=7)
+ax.axvline(exact, color="#222222", lw=1, ls="--")
+ax.annotate("all 3,000 labels", (exact, 2.5), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
+ax.set(yticks=range(3), yticklabels=[row[0] for row in rows], ylim=(-0.6, 2.8), xlim=(0, None))
+ax.set_xlabel("Expected calibration error, 95% interval")
+ax.spines[["top", "right", "left"]].set_visible(False)
+ax.tick_params(axis="y", length=0)
+ax.set_title("What each set of labels says", loc="left", fontsize=11)
+
+# %% [markdown]
+# `worth` is how many human labels would be as good without the judge, and `label_more` how many further rows to label for half the width.
+
+# %%
+for name, text in found.rows():
+    print(f"{name:35s} {text}")
+
+# %% [markdown]
+# ## Rows that were not drawn at random
+#
+# People like to look at the doubtful answers. That is allowed where the probabilities of being chosen are known: pass them as
+# `inclusion=`.
+
+# %%
+chance = np.clip(0.4 * np.minimum(c, 1 - c), 0.02, 1)
+chosen = rng.random(n) < chance
+found = cal.judged("ece", np.where(chosen, truth, np.nan), c, judge=judge, inclusion=chance, rng=0)
+print(f"{chosen.sum()} labels: ECE {found.estimate:.3f}, 95% interval {found.low:.3f} to {found.high:.3f}")
+
+# %% [markdown]
+# In a terminal, with a file that has a column for each of them and nothing where no human looked:
+#
+# ```
+# calibrary report answers.csv --label human --prob p --judge gpt -o page.html
+# calibrary metric ece answers.csv --label human --prob p --judge gpt --inclusion chance
+# ```
