@@ -32,7 +32,9 @@ with open("data/answers.csv", "w") as file:
 
 async def session(*calls):
     """Ask these tools in turn, and show what the client sends and gets."""
-    server = mcp.StdioServerParameters(command=sys.executable, args=["-m", "calibrary", "mcp", "data"], env=dict(os.environ))
+    server = mcp.StdioServerParameters(
+        command=sys.executable, args=["-m", "calibrary", "mcp", "data"], env=dict(os.environ)
+    )
     async with mcp.Client(mcp.stdio_client(server)) as client:
         tools = (await client.list_tools()).tools
         print("tools:", ", ".join(tool.name for tool in tools))

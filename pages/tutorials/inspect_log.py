@@ -37,12 +37,16 @@ def stated():
     async def score(state, target):
         answer, words = state.output.completion.split("\n")
         sure = float(verbal_confidence([words])[0])
-        return Score(value=CORRECT if answer == target.text else INCORRECT, answer=answer, metadata={"confidence": sure})
+        return Score(
+            value=CORRECT if answer == target.text else INCORRECT, answer=answer, metadata={"confidence": sure}
+        )
 
     return score
 
 
-samples = [Sample(id=f"q{i}", input=f"{i} + {i + 1}", target=str(2 * i + 1), metadata={"number": i}) for i in range(150)]
+samples = [
+    Sample(id=f"q{i}", input=f"{i} + {i + 1}", target=str(2 * i + 1), metadata={"number": i}) for i in range(150)
+]
 task = Task(dataset=samples, solver=answered(), scorer=stated(), name="sums")
 (log,) = eval(task, model="mockllm/model", log_dir="logs", display="none")
 for score in log.results.scores:

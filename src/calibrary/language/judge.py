@@ -104,11 +104,17 @@ class JudgedResult(Result):
         """For a notebook: the numbers, and the sentence in the head."""
         return html_table(("", self.sentence), self.rows())
 
+    def plot(self, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
+        """Draw the intervals of the humans alone and of both, beside the judge; returns the matplotlib Axes."""
+        from calibrary.plots.judged import plot_judged
+
+        return plot_judged(self, ax=ax, caption=caption, theme=theme)
+
     def rows(self) -> list[tuple[str, str]]:
         """The numbers by name, written for people."""
         told = [
             ("humans and judge", with_interval(self.estimate, self.low, self.high)),
-            ("humans alone", with_interval(self.humans_estimate, *self.humans_only)),
+            ("humans alone, same method", with_interval(self.humans_estimate, *self.humans_only)),
             ("judge taken as the truth", number(self.judge_only)),
             ("weight of the judge", number(self.tuning)),
             ("human labels", f"{self.n_labels:,} of {self.n:,}"),

@@ -40,6 +40,7 @@ from calibrary.plots.display import (
     SmoothReliabilityDisplay,
 )
 from calibrary.plots.grouping import GroupingData, grouping_data, plot_grouping
+from calibrary.plots.judged import plot_judged
 from calibrary.plots.monitor import MonitorData, monitor_data, plot_monitor
 from calibrary.plots.overview import overview
 from calibrary.plots.recalibration import RecalibrationData, plot_recalibration, recalibration_data
@@ -118,6 +119,7 @@ __all__ = [
     "plot_decision",
     "plot_detection_reliability",
     "plot_grouping",
+    "plot_judged",
     "plot_metrics",
     "plot_monitor",
     "plot_murphy",
