@@ -40,8 +40,8 @@ def plot_judged(result: Any, *, ax: Any = None, caption: bool = True, theme: str
         "What each set of labels says",
         f"humans and judge {number(result.estimate)} ({ends(result.low, result.high)}) · as good as "
         f"{counted(round(result.worth), 'human label')} · judge agrees with {percent(result.agreement)}",
-        "The judge taken as the truth has no interval: it may be biased, however many rows it labelled. The judge makes "
-        "the interval of the humans narrower and cannot bias it.",
+        "The judge taken as the truth has no interval: it may be biased, however many rows it labelled. The judge "
+        "makes the interval of the humans narrower and cannot bias it.",
         caption=caption,
     )
     return ax
