@@ -1,4 +1,38 @@
-"""What must hold of a state whatever made it: its event, its keys, its file, its sums and the rows that it refuses."""
+"""What must hold of a state whatever made it: its event, its keys, its file, its sums and the rows that it refuses.
+
+What a version before got wrong, and the tests that hold it now (here unless a file is named):
+
+K1, opposite labels are not added up
+    ``test_the_event_belongs_to_the_identity_of_a_state``
+K2, every dialect is read and gives the same state (``test_scale_dialects.py``)
+    ``test_the_text_is_of_its_dialect_and_gives_the_same_state_in_duckdb``,
+    ``test_an_engine_gives_the_state_of_the_rows``, ``test_postgres_gives_the_state_of_the_rows``,
+    ``test_spark_gives_the_state_of_the_rows``
+K3, keys cost what rows cost (figures in ``benchmarks/keyed.json``)
+    ``test_keyed_sums_are_those_of_every_key_alone``, ``test_renumbered_keys_keep_their_sums``
+K4, a damaged file is noticed
+    ``test_a_flipped_bit_never_goes_unnoticed``, ``test_a_damaged_file_is_one_sentence``
+K5, a key has one form
+    ``test_a_key_has_one_form``, ``test_a_column_holds_one_kind_of_key``
+K6, a missing key is a group of its own
+    ``test_a_missing_key_is_a_group_of_its_own``
+K7, sums do not depend on the order of the rows
+    ``test_sums_of_losses_do_not_depend_on_the_order_of_the_rows``
+K8, all engines keep and refuse the same rows
+    ``test_every_engine_asks_the_same_of_the_sum_of_a_row``, ``test_every_engine_drops_the_same_rows``
+K9, commands take labels and the result of a query (``test_scale_cli.py``), names may be in capitals
+    ``test_every_command_that_reads_labels_takes_their_names``, ``test_the_result_of_a_query_becomes_a_state``,
+    ``test_columns_in_capitals_come_back_under_their_own_names`` (``test_scale_inputs.py``)
+K10, sums do not overflow
+    ``test_sums_that_may_not_fit_are_merged_without_overflow``, ``test_a_sum_beyond_64_bits_is_exact``
+    (``test_scale_state.py``)
+K12, words (``test_scale_state.py``) and inputs (``test_scale_inputs.py``)
+    ``test_what_is_called_close_is_not_refused_afterwards``, ``test_units_may_be_a_column_that_a_state_keeps_apart``,
+    ``test_a_statistic_without_a_limit_claims_no_size_of_its_error``, ``test_a_file_that_is_named_twice_is_refused``,
+    ``test_patterns_lists_and_folders_are_the_same_files``, ``test_every_holder_of_rows_gives_their_state``
+
+``test_any_files_engines_and_orders_give_one_state`` draws rows, files, engines and orders at random for K4 to K8.
+"""
 
 from __future__ import annotations
 

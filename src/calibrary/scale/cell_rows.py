@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,8 +88,7 @@ class CellRows(Predictions):
             return super().in_units(units, blocks)
         rows, values = self.rows_by(units)
         number = {value: i for i, (value,) in enumerate(in_order({(value,) for value in values}))}
-        together: Self = rows.in_units(np.array([number[value] for value in values]), blocks)
-        return together
+        return cast(Self, rows.in_units(np.array([number[value] for value in values]), blocks))
 
     # -- two readings ---------------------------------------------------------------------------
 

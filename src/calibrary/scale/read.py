@@ -23,7 +23,8 @@ from calibrary.scale.losses import USUAL_LOSSES, checked_losses
 from calibrary.scale.pieces import Columns, Piece, pieces
 from calibrary.scale.sample import file_ids
 from calibrary.scale.state import State, usual_resolution
-from calibrary.scale.sums import BUFFER, COMPILED_FROM, Batch, as_fixed, compiles
+from calibrary.scale.sums import BUFFER, Batch, compiles
+from calibrary.scale.table import COMPILED_FROM, as_fixed
 
 __all__ = ["scan"]
 
