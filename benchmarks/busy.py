@@ -3,7 +3,8 @@
     python benchmarks/busy.py [--runs 200 --spinners 3 --together 2]
 
 A thread of Arrow's pool that lets go of a Python object while the interpreter ends once aborted one command in ten,
-after the right answer, on a machine that had more to do than cores. ``benchmarks/busy.json`` keeps what was counted.
+after the right answer, on a machine that had more to do than cores. ``benchmarks/busy.json`` keeps what was counted,
+and a run goes on where the last one ended (``--anew`` counts from 0).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import math
 import os
 import subprocess
 import sys
@@ -18,6 +20,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,37 +55,46 @@ def one(folder: Path, expected: float, run: int) -> str:
     return f"status {done.returncode}, {'right' if right else 'wrong'}"
 
 
+def kept() -> dict[str, Any]:
+    """What earlier runs counted."""
+    return dict(json.loads(FILE.read_text())) if FILE.exists() else {}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--spinners", type=int, default=3)
     parser.add_argument("--together", type=int, default=2, help="commands at a time")
+    parser.add_argument("--anew", action="store_true")
     parser.add_argument("--minutes", type=float, default=60.0, help="no command begins later")
     arguments = parser.parse_args()
+    before = kept() if not arguments.anew else {}
+    ended = collections.Counter(before.get("ended", {}))
     spinners = [subprocess.Popen(SPIN) for _ in range(arguments.spinners)]
     try:
         with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(arguments.together) as pool:
             folder = Path(made)
             expected = files(folder)
-            start, before = time.time(), os.getloadavg()[0]
+            start, load = time.time(), os.getloadavg()[0]
             until = start + 60.0 * arguments.minutes
             told = pool.map(
-                lambda run: one(folder, expected, run) if time.time() < until else "", range(arguments.runs)
+                lambda run: one(folder, expected, run) if time.time() < until else "",
+                range(ended.total(), arguments.runs),
             )
-            ended = collections.Counter(filter(None, told))
+            ended.update(filter(None, told))
     finally:
         for spinner in spinners:
             spinner.kill()
             spinner.wait()
     found = {
-        "runs": sum(ended.values()),
+        "runs": ended.total(),
         "ended": dict(ended),
         "spinners": arguments.spinners,
         "together": arguments.together,
         "cores": os.cpu_count(),
-        "load_before": round(before, 1),
-        "load_after": round(os.getloadavg()[0], 1),
-        "seconds": round(time.time() - start),
+        "load_least": min(round(load, 1), before.get("load_least", math.inf)),
+        "load_most": max(round(os.getloadavg()[0], 1), before.get("load_most", 0.0)),
+        "seconds": round(time.time() - start) + before.get("seconds", 0),
     }
     FILE.write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found))

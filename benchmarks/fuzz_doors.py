@@ -145,6 +145,25 @@ ABOUT = {
 }  # fmt: skip
 
 
+def surroundings(busy: dict[str, Any]) -> list[str]:
+    """Where commands and scripts run."""
+    ended = ", ".join(
+        f"{count} ended with {how.replace(', ', ' and the ')} number" for how, count in busy["ended"].items()
+    )
+    return [
+        "### Surroundings",
+        "",
+        f"Of {busy['runs']} commands on a machine of {busy['cores']} cores with a load of {busy['load_least']:g} to "
+        f"{busy['load_most']:g} (`python benchmarks/busy.py`), {ended}.",
+        "",
+        "`tests/project/test_surroundings.py` runs commands with `-OO`, in an ASCII locale with names in other "
+        "letters, without a home folder, a cache and a compiler, with closed streams and on a full disk (a tmpfs of "
+        "64 KiB), and scripts with `spawn` and `forkserver`. Python without its global lock is untested: no such "
+        "interpreter was at hand.",
+        "",
+    ]
+
+
 def write_page() -> None:
     """The second half of ATTACKS.md: kinds and counts, and single attacks."""
     import attacks
@@ -159,7 +178,9 @@ def write_page() -> None:
         what, must = ABOUT[kind]
         lines.append(f"| {kind} | {what} | {must} | {found['seed']:,} | {refused:,} | {len(found['violations'])} |")
     mended = sum(found["mended"] for found in kept()["kinds"].values())
-    lines += ["", f"{mended} cases showed a fault once and are mended.", "", "### Single attacks", ""]
+    lines += ["", f"{mended} cases showed a fault once and are mended.", ""]
+    lines += surroundings(json.loads((ROOT / "benchmarks" / "busy.json").read_text()))
+    lines += ["### Single attacks", ""]
     lines += [f"{len(forty.ATTACKS)} attacks (`tests/forty.py`), each held by `tests/project/test_attacks.py`:", ""]
     page = ROOT / "benchmarks" / "ATTACKS.md"
     before = page.read_text().partition(attacks.DOORS)[0]
