@@ -293,6 +293,7 @@ _TABLE = {
         0.2 reporting.model ClassRow
         0.3 validation.result Validation ValidationRow
         0.3 validation.shown Instability ValidationCurve
+        0.3 validation.tripod TripodTable
     """,
 }
 

@@ -75,3 +75,4 @@ from calibrary.validation.result import Validation as Validation
 from calibrary.validation.result import ValidationRow as ValidationRow
 from calibrary.validation.shown import Instability as Instability
 from calibrary.validation.shown import ValidationCurve as ValidationCurve
+from calibrary.validation.tripod import TripodTable as TripodTable

@@ -114,7 +114,7 @@ def grade_tests(
     names = p.c if grades is None else p.align(as_array(grades, "grades"), "grades")
     found, place = np.unique(names, return_inverse=True)
     place = place.ravel()
-    n, events = (np.bincount(place, weights=x) for x in (p.weight, p.weight * p.y))
+    n, events = (np.bincount(place, weights=x).astype(np.float64) for x in (p.weight, p.weight * p.y))
     predicted = np.bincount(place, weights=p.weight * p.c) / n
     jeffreys = _jeffreys(events, n, predicted, alternative)
     binomial = _binomial(events, n, predicted, alternative)

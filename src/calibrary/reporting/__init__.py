@@ -11,6 +11,7 @@ from calibrary.reporting import (  # each enters the sections, or the forms, tha
     provenance,
     stored,
     text,
+    tripod,
     write,
 )
 from calibrary.reporting.compose import compare_models, report

@@ -13,6 +13,7 @@ from calibrary.inference.overall.decision import Decision
 from calibrary.question import Question
 from calibrary.reporting.sections import Figure, Section
 from calibrary.reporting.short import KeyNumber
+from calibrary.validation.tripod import TripodTable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -110,6 +111,11 @@ class Report:
         """The old name of ``statements``."""
         deprecated("Report.findings", "Report.statements")
         return self.statements
+
+    def tripod(self) -> TripodTable:
+        """The items of the TRIPOD+AI checklist that this report answers; the others are "not given"."""
+        table: TripodTable = FORMS["tripod"](self)
+        return table
 
     def to_dict(self) -> dict[str, Any]:
         """Everything the page shows as plain dictionaries, figures as SVG: :meth:`from_dict` makes the page again."""

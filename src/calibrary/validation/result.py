@@ -23,6 +23,7 @@ from calibrary.validation import file
 from calibrary.validation.corrections import logistic_emax
 from calibrary.validation.measures import SPOKEN
 from calibrary.validation.shown import Instability, ValidationCurve
+from calibrary.validation.tripod import TripodTable
 
 #: Places of the curve.
 _PLACES = 50
@@ -233,6 +234,49 @@ class Validation:
                 f"{self.failure}"
             )
         return tuple(said)
+
+    @property
+    def size(self) -> str:
+        """Rows and the rows of each class, in words."""
+        classes = ", ".join(f"{n:,} of class {name}" for name, n in zip(self.classes, self.n_of_class, strict=True))
+        units = "" if self.n_units is None else f" of {counted(self.n_units, 'unit')}"
+        return f"{counted(self.n, 'row')}{units} ({classes})"
+
+    def tripod(self) -> TripodTable:
+        """The items of the TRIPOD+AI checklist that this validation answers; the others are "not given"."""
+        rarest = min(self.n_of_class)
+        shown = "; ".join(
+            f"{row.name} {with_interval(row.corrected, row.low, row.high)}, apparent {number(row.apparent)}"
+            for row in self.table
+        )
+        per = (
+            "" if not self.n_features else f"; {number(rarest / self.n_features)} rows of the rarest class a predictor"
+        )
+        held = f"{counted(self.n_held_out, 'row')} were held out for the evaluation"
+        use = (
+            held
+            if self.method == "holdout"
+            else "all rows were used to develop the model, and resampled to evaluate it"
+        )
+        failed = f"; {self.n_failed:,} refits failed" if self.n_failed else ""
+        unstable = (
+            f"; a refit changes a predicted probability by {number(self.instability.overall)} on average"
+            if self.unstable
+            else ""
+        )
+        return TripodTable.of(
+            {
+                "10": self.size + per,
+                "12a": use,
+                "12c": f"{self.model}; {self.how}{failed}",
+                "12e": ", ".join(row.name for row in self.table),
+                "12g": "by the model fitted to the rows that were not held out"
+                if self.method == "holdout"
+                else "by the model fitted to all rows, and by every refit",
+                "21": self.size,
+                "23a": f"{shown}{unstable} (intervals: {percent(self.confidence_level)})",
+            }
+        )
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """Head and cells of the table that is printed."""

@@ -1,0 +1,93 @@
+"""What a validation says to people: the command line and the TRIPOD+AI table."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+from test_validate import XS, YS, X, Y, newton
+from typer.testing import CliRunner
+
+import calibrary as cal
+from calibrary.cli.main import app
+from calibrary.cli.validate import ESTIMATORS, made
+from paths import REFERENCE, ROOT
+
+TABLE = str(REFERENCE / "validate" / "clinical300.csv")
+FEW = ["--resamples", "4", "--folds", "3", "--repeats", "1", "--metrics", "bs,ece"]
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["validate", *words])
+
+
+def test_a_table_is_validated_from_the_command_line(tmp_path):
+    path = tmp_path / "found.json"
+    done = run(TABLE, "--label", "y", *FEW, "--tripod", "-o", str(path))
+    assert done.exit_code == 0, done.output
+    assert "Corrected for optimism by 4 bootstrap refits and 1 repeat of 3-fold cross-validation" in done.output
+    assert "TRIPOD" not in done.output  # items are told by their numbers
+    assert "12c " in done.output
+    saved = cal.results.Validation.load(path)
+    by_hand = cal.validate(
+        made("logistic", 0), X, Y, metrics=["bs", "ece"], n_resamples=4, folds=3, repeats=1, rng=0
+    )  # fmt: skip
+    assert repr(saved.table) == repr(by_hand.table)
+    assert saved["bs"].apparent == pytest.approx(cal.brier_score(Y, newton(X, Y)(X)), abs=1e-6)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_estimator_has_probabilities(estimator):
+    found = cal.validate(made(estimator, 0), XS, YS, metrics="bs", n_resamples=2, rng=0)
+    assert 0 < found["bs"].corrected < 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((TABLE, "--label", "z"), "no column is called 'z'"),
+        ((TABLE, "--label", "y", "--features", "x1,q"), "no column is called 'q'"),
+        ((TABLE, "--label", "y", "--features", "x1,y"), "'y' is the outcome"),
+        ((TABLE, "--label", "y", "--estimator", "model.pkl"), "--estimator='model.pkl' is not known"),
+        ((TABLE, "--label", "y", "-o", "found.html"), "a validation is a JSON file"),
+        (("model.pkl", "--label", "y"), "a pickle, which could run any program"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_one_sentence(words, said):
+    done = run(*words)
+    assert done.exit_code != 0
+    assert said in str(done.exception)
+
+
+def test_text_in_a_predictor_is_named(tmp_path):
+    path = tmp_path / "words.csv"
+    path.write_text("a,b,y\n1,x,0\n2,z,1\n3,x,0\n")
+    assert "column 'b' holds text" in str(run(str(path), "--label", "y").exception)
+
+
+def test_the_tripod_table_of_a_validation_and_of_a_report():
+    found = cal.validate(newton, X, Y, metrics=["bs", "calibration slope"], n_resamples=5, rng=0)
+    table = found.tripod()
+    assert "300 rows (197 of class 0, 103 of class 1)" in table["21"]
+    assert "12.875 rows of the rarest class a predictor" in table["10"]
+    assert "calibration slope" in table["23a"]
+    assert table["23b"] == "not given"
+    assert table.to_markdown().splitlines()[1] == "| --- | --- | --- |"
+    assert "<table>" in table._repr_html_()
+    with pytest.raises(KeyError, match="not among those that numbers can answer"):
+        table["99"]
+    report = cal.report(Y, np.clip(newton(X, Y)(X), 0.01, 0.99), n_resamples=39, rng=0)
+    said = report.tripod()
+    assert said["21"] == "300 rows"
+    assert said["12c"] == "not given"
+    assert "95%" in said["23a"]
+
+
+def test_the_examples_run():
+    spec = importlib.util.spec_from_file_location("validate_models", ROOT / "examples" / "validate_models.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    survival, boosted = example.within_two_years(4), example.boosted(25)
+    assert survival["oe"].apparent == pytest.approx(1.0, abs=1e-3)
+    assert boosted["auroc"].corrected < boosted["auroc"].apparent
