@@ -109,7 +109,8 @@ def _weighted_mean(losses: Array, rows: Predictions) -> Path:
 
     def means(block: Block) -> Array:
         w = block.row_weights
-        return (np.einsum("rn,n->r", w, losses) / w.sum(axis=1))[:, None]
+        found: Array = np.einsum("rn,n->r", w, losses) / w.sum(axis=1)
+        return found[:, None]
 
     return BlockPath(mean, means)
 
@@ -119,7 +120,8 @@ def _mean_by_label(table: Array, rows: Predictions) -> Path:
         share = rows.weight / rows.total
 
         def means(block: Block) -> Array:
-            return np.einsum("rn,n->r", np.where(block.row_labels == 1, table[1], table[0]), share)[:, None]
+            found: Array = np.einsum("rn,n->r", np.where(block.row_labels == 1, table[1], table[0]), share)
+            return found[:, None]
 
         return BlockPath(
             lambda replicate: np.array([rows.mean(np.where(replicate.row_labels == 1, table[1], table[0]))]), means

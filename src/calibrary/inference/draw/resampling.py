@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import pickle
@@ -214,19 +215,23 @@ def _in_processes(
                     progress.done(True, len(places), told)
         return mine
 
+    def answer(number: int) -> tuple[list[int], Array, str, dict[str, str]]:
+        mine = share(number)
+        return mine, result.values[mine], result.failure, faults
+
     children: list[tuple[int, int]] = []
     for number in range(1, processes):
         out, into = os.pipe()
         child = os.fork()
         if child == 0:
-            _answer(into, lambda number=number: (mine := share(number), result.values[mine], result.failure, faults))
+            _answer(into, functools.partial(answer, number))
         os.close(into)
         children.append((child, out))
     try:
         share(0)
         for _, out in children:
-            with open(out, "rb", closefd=False) as answer:
-                said = answer.read()
+            with open(out, "rb", closefd=False) as pipe:
+                said = pipe.read()
             if not said:
                 raise RuntimeError("a process that evaluates resamples ended early: there may be too little memory")
             mine, values, failure, theirs = pickle.loads(said)
@@ -242,8 +247,8 @@ def _in_processes(
 def _answer(into: int, work: Callable[[], Any]) -> NoReturn:
     """The whole life of a child process: work, write the answer, end; an answer that is missing says that it failed."""
     try:
-        with open(into, "wb") as answer:
-            pickle.dump(work(), answer)
+        with open(into, "wb") as pipe:
+            pickle.dump(work(), pipe)
     finally:
         os._exit(0)
 
