@@ -814,3 +814,24 @@ def test_the_figure_shows_the_bins_and_numbers_of_the_table():
     calm = cal.predictions((np.random.default_rng(6).random(300) < good).astype(int), good)
     assert "nothing worth it" in draw("recalibration", calm).axes[0].get_title(loc="left")
     assert recalibration_data(MULTI_Y, MULTI_P, map="isotonic").lens == "top-label"
+
+
+@pytest.mark.parametrize("map", ["temperature", "platt", "beta", "isotonic"])
+def test_the_inverse_of_a_rising_map(map):
+    y, c = overconfident()
+    fitted = cal.Recalibrator(map).fit(c, y)
+    q = np.linspace(*fitted.transform([0.05, 0.95]), 9)[1:-1]
+    score = fitted.inverse(q)
+    if map == "isotonic":  # a step: the smallest score that reaches q
+        assert (fitted.transform(score) >= q - 1e-12).all()
+        assert (fitted.transform(score - 1e-9) < q + 1e-9).all()
+    else:
+        np.testing.assert_allclose(fitted.transform(score), q, atol=1e-9)
+    assert np.isnan(fitted.inverse([1.0])[0]) or fitted.transform([1.0])[0] == 1.0
+    with pytest.raises(ValueError, match="must hold probabilities"):
+        fitted.inverse([2.0])
+
+
+def test_a_map_of_several_classes_has_no_inverse():
+    with pytest.raises(ValueError, match="a map of 4 classes has no inverse"):
+        cal.Recalibrator("temperature").fit(MULTI_P, MULTI_Y).inverse([0.5])

@@ -178,6 +178,28 @@ class Recalibrator:
             return q[:, None] if given[1] == 1 else np.column_stack([1.0 - q, q])
         return q
 
+    def inverse(self, q: Any) -> Array:
+        """Which stated probability means the recalibrated probability q: "a risk below 2% is a score below ...".
+
+        The smallest score that the map sends to q or beyond, of two classes and of a map that rises; NaN where no
+        score reaches q.
+        """
+        self._require_fit()
+        if len(self.classes_) > 2:
+            raise ValueError(f"a map of {len(self.classes_)} classes has no inverse: it mixes their probabilities")
+        wanted = as_array(q, "q").astype(np.float64)
+        if not ((wanted >= 0.0) & (wanted <= 1.0)).all():
+            raise ValueError(f"q={q!r} must hold probabilities: numbers from 0 to 1")
+        grid = self._mapped(np.linspace(0.0, 1.0, 2001))
+        if (np.diff(grid) < -1e-12).any():
+            raise ValueError(f"the map {self.map_} falls somewhere, so that one probability may come from two scores")
+        low, high = np.zeros(wanted.shape), np.ones(wanted.shape)
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            reaches = self._mapped(middle.ravel()).reshape(wanted.shape) >= wanted
+            low, high = np.where(reaches, low, middle), np.where(reaches, middle, high)
+        return np.where(wanted > grid[-1], np.nan, high)
+
     def predict_proba(self, X: Any) -> Array:
         """The recalibrated probabilities, one column for each of ``classes_``."""
         q = self._mapped(self._stated(X) if is_data(X) else self._checked(X))
