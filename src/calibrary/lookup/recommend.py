@@ -248,7 +248,11 @@ def _signed(entry: Entry) -> bool:
 def _which_way(entry: Entry) -> Reason:
     """How a two-sided number shows the direction: by its sign, or by the side of its perfect value."""
     ideals = {entry.perfect} if not entry.fields else {value for _, value in entry.fields if value is not None}
-    told = {"rule": "two-sided", "metric": entry.id, "ideals": tuple(v for v in ideals if v is not None)}
+    told: dict[str, Any] = {
+        "rule": "two-sided",
+        "metric": entry.id,
+        "ideals": tuple(v for v in ideals if v is not None),
+    }
     if ideals <= {0.0, None}:
         return Reason("its sign shows which way the predictions err", **told)
     sides = " and ".join(f"{value:g}" for value in sorted(value for value in ideals if value is not None))
