@@ -22,7 +22,7 @@ _LENSES = ("binary", "top-label", "class-wise")
 #: Starts of intervals that are judged together.
 _BLOCK = 64
 #: Different confidences up to which replicates are searched side by side.
-_MOST_TOGETHER = 5000
+_MOST_TOGETHER = 2000
 
 
 def _least_width(options: Mapping[str, Any], k: int) -> tuple[float, float]:
