@@ -186,13 +186,13 @@ class Recalibrator:
         """
         self._require_fit()
         if len(self.classes_) > 2:
-            raise ValueError(f"a map of {len(self.classes_)} classes has no inverse: it mixes their probabilities")
+            raise RefusedError(f"a map of {len(self.classes_)} classes has no inverse: it mixes their probabilities")
         wanted = as_array(q, "q").astype(np.float64)
         if not ((wanted >= 0.0) & (wanted <= 1.0)).all():
-            raise ValueError(f"q={q!r} must hold probabilities: numbers from 0 to 1")
+            raise RefusedError(f"q={q!r} must hold probabilities: numbers from 0 to 1")
         grid = self._mapped(np.linspace(0.0, 1.0, 2001))
         if (np.diff(grid) < -1e-12).any():
-            raise ValueError(f"the map {self.map_} falls somewhere, so that one probability may come from two scores")
+            raise RefusedError(f"the map {self.map_} falls somewhere, so that one probability may come from two scores")
         low, high = np.zeros(wanted.shape), np.ones(wanted.shape)
         for _ in range(60):
             middle = 0.5 * (low + high)
