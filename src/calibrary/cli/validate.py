@@ -114,5 +114,5 @@ def _show(found: Validation, tripod: bool, quiet: bool) -> None:
             table.add_row(*map(plain, line))
         out.print(table)
     if tripod:
-        for line in str(found.tripod()).splitlines():
-            out.print(plain(line), soft_wrap=True)
+        for words in str(found.tripod()).splitlines():
+            out.print(plain(words), soft_wrap=True)

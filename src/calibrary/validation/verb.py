@@ -315,8 +315,10 @@ def _rows(
 ) -> list[ValidationRow]:
     columns = np.column_stack([apparent, *found, ends.low, ends.high])
     return [
-        ValidationRow(name.key, method, *numbers[:5], low=numbers[5], high=numbers[6], name=_spoken(name))
-        for name, numbers in zip(measures.names, columns.tolist(), strict=True)
+        ValidationRow(name.key, method, own, training, test, optimism, corrected, low, high, _spoken(name))
+        for name, (own, training, test, optimism, corrected, low, high) in zip(
+            measures.names, columns.tolist(), strict=True
+        )
     ]
 
 
