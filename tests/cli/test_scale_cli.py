@@ -142,7 +142,7 @@ def test_a_state_of_several_classes(tmp_path: Path) -> None:
 
 
 def commands_that_read_files() -> list[str]:
-    """Every command with an option for the column of labels, by its words; those of COCO files have none."""
+    """Every command with options for the columns of labels and probabilities, by its words."""
     import click
     import typer.main
 
@@ -152,7 +152,7 @@ def commands_that_read_files() -> list[str]:
         if isinstance(command, click.Group) or hasattr(command, "commands"):
             for name, inner in command.commands.items():
                 walk(inner, (*words, name))
-        elif any("--label" in option.opts for option in command.params):
+        elif {"--label", "--prob"} <= {name for option in command.params for name in option.opts}:
             found.append(" ".join(words))
 
     walk(typer.main.get_command(app), ())
