@@ -210,7 +210,8 @@ def _over_partitions() -> ReplicateForm:
             return cheapest_of_many(c, *sums(weight, residual if w is None else w * residual)) / view.total
 
         def weighted(new_w: Array) -> Array:
-            return cheapest_of_many(c, *sums(new_w, new_w * (y - view.c))) / new_w.sum(axis=1)
+            total: Array = new_w.sum(axis=1)
+            return cheapest_of_many(c, *sums(new_w, new_w * (y - view.c))) / total
 
         def value(new_w: Array | None, new_y: Any) -> float:
             return float((many(new_y[None]) if new_w is None else weighted(new_w[None]))[0])
