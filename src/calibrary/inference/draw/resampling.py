@@ -26,6 +26,8 @@ from calibrary.data.sample import Block, Scheme
 _THREADS_FROM = 20_000
 #: Numbers in a block of replicates that are read at once; with more rows than this they are read one by one.
 _IN_BLOCKS = 1 << 16
+#: At least so many blocks, whatever the number of workers: the last digit of a value may depend on the block it is in.
+_SHARES = 8
 
 
 class WorkDone:
@@ -114,7 +116,7 @@ def replicate(
     result = Replicated(np.full((n_resamples, n_numbers), np.nan))
     at_once = getattr(value, "block", None)
     size = 1 if at_once is None else max(1, _IN_BLOCKS // max(scheme.base.n, 1))
-    size = min(size, -(-n_resamples // (workers or 1)))  # every worker has a share
+    size = min(size, -(-n_resamples // _SHARES))
     blocks = [list(range(b, min(b + size, n_resamples))) for b in range(0, n_resamples, size)]
     progress = ProgressBar(n_resamples, "redrawing labels" if scheme.relabels else "resampling", n_numbers)
 
