@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import io
 import json
 import sys
@@ -334,7 +335,7 @@ def test_many_files_have_a_report_each_and_a_page_that_leads_to_them(tmp_path):
     assert page.count("<a href=") == 3
     assert 'href="%3Ci%3E.csv"' in page
     assert "<i>" not in page
-    assert "default-src 'none'" in page
+    assert "default-src 'none'" in html.unescape(page)
     status, _, err = run("report", *files[:1], tmp_path / "broken.csv", *FAST, "--folder", reports, "--form", "md")
     assert status == 2
     assert "1 of 2 files could not be reported" in err

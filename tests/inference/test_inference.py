@@ -433,7 +433,7 @@ class TestProgress:
         return stream.getvalue()
 
     def test_a_slow_run_on_a_terminal_shows_a_bar(self, monkeypatch):
-        assert "resampling" in self.run(monkeypatch, self.Terminal(), 0.2)
+        assert "resampling" in self.run(monkeypatch, self.Terminal(), 1.0)
 
     def test_a_quick_run_does_not(self, monkeypatch):
         assert self.run(monkeypatch, self.Terminal(), 0.001) == ""
