@@ -431,3 +431,8 @@ def test_the_order_preserving_map_keeps_the_order_of_two_classes(invariant):
 def test_one_segment_is_temperature_scaling():
     one = as_map("order_preserving", segments=1).fit(Y, C)
     np.testing.assert_allclose(one(GRID), as_map("temperature").fit(Y, C)(GRID), atol=1e-8)
+
+
+def test_a_flag_of_a_map_is_true_or_false():
+    with pytest.raises(ValueError, match="invariant='no' must be True or False"):
+        as_map("order_preserving", invariant="no").fit([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9])

@@ -498,6 +498,7 @@ def test_every_option_of_every_metric_refuses_what_it_cannot_be():
         "loo_residuals", "map", "matrix", "query", "rank_by", "reference", "rng", "soft_target", "bins", "clip",
         "transform", "kernel", "loss", "bandwidth", "metric", "target_smoothing", "include_self", "leave_one_out",
         "statistic", "binning", "widths", "proximity", "partition_weights", "cost", "W", "edges", "grid",
+        "invariant",
     }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrary.base.errors import whole
+from calibrary.base.errors import RefusedError, whole
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.maps.likelihood import RIDGE, LogitMap
@@ -39,6 +39,8 @@ class OrderPreserving(LogitMap):
     def _learn(self, view: Predictions) -> None:
         found = logits(view, clip=True)
         pieces = whole("segments", self.segments)
+        if not isinstance(self.invariant, bool | np.bool_):
+            raise RefusedError(f"invariant={self.invariant!r} must be True or False")
         if self.invariant:
             self.edges_ = [_edges(np.abs(found.z), found.w, pieces)]
             self.kinks_ = np.concatenate([-self.edges_[0], self.edges_[0]])

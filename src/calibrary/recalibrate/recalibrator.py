@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.data import Data, is_data
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, are_probabilities, as_array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.recalibrate import file
 from calibrary.recalibrate.candidates import NAMES, candidate
@@ -188,7 +188,7 @@ class Recalibrator:
         if len(self.classes_) > 2:
             raise RefusedError(f"a map of {len(self.classes_)} classes has no inverse: it mixes their probabilities")
         wanted = as_array(q, "q").astype(np.float64)
-        if not ((wanted >= 0.0) & (wanted <= 1.0)).all():
+        if not are_probabilities(wanted).all():
             raise RefusedError(f"q={q!r} must hold probabilities: numbers from 0 to 1")
         grid = self._mapped(np.linspace(0.0, 1.0, 2001))
         if (np.diff(grid) < -1e-12).any():
