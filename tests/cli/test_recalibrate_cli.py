@@ -239,6 +239,14 @@ def test_a_bad_file_is_one_sentence_and_leaves_nothing_behind(text, said, run, f
     assert leftovers(tmp_path) == []
 
 
+def test_which_score_means_two_percent_is_a_sentence(run, tmp_path):
+    cal.Recalibrator.for_prevalence(0.02, source=0.2).save(tmp_path / "map.json")
+    done = run("recalibrate", "inverse", tmp_path / "map.json", "0.02", "0.5")
+    assert done.status == 0
+    assert done.out.splitlines()[0] == "A probability below 2% means a stated probability below 20%."
+    assert run("recalibrate", "inverse", tmp_path / "map.json", "2").status == 2
+
+
 def test_missing_probabilities_may_stay_missing(run, fitted, tmp_path):
     (tmp_path / "new.csv").write_text("p,x\n0.2,1\n,2\n0.9,3\n")
     more = ["-o", tmp_path / "out.csv", "--keep-missing"]

@@ -39,6 +39,9 @@ KEPT = (
     "isotonic",
     "bins",
     "bias_temperature",
+    "venn_abers",
+    "cross_venn_abers",
+    "prevalence",
 )
 
 
@@ -311,9 +314,11 @@ def test_the_result_shows_itself_as_text_html_table_and_plain_numbers():
     text, html = repr(found), found._repr_html_()
     assert found.sentence in text
     assert "<- use this" in text
-    assert html.count("<tr>") == 7
+    assert html.count("<tr>") == 9
     plain = json.loads(json.dumps(found.to_dict()))
-    assert [row["map"] for row in plain["maps"]] == ["temperature", "platt", "beta", "rcs", "isotonic"]
+    assert [row["map"] for row in plain["maps"]] == [
+        "temperature", "prevalence", "platt", "beta", "rcs", "isotonic", "venn_abers"
+    ]  # fmt: skip
     assert plain["advice"] == found.advice
     assert list(found.to_pandas()["gain"]) == [row.gain for row in found.rows]
     with pytest.raises(KeyError, match="did you mean 'platt'"):
@@ -756,7 +761,10 @@ def test_it_pickles_copies_and_repeats_itself():
     np.testing.assert_array_equal(fitted.fit_transform(MULTI_P, MULTI_Y), first)
 
 
-@pytest.mark.parametrize("name", ["temperature", "bias_temperature", "platt", "beta", "isotonic"])
+@pytest.mark.parametrize(
+    "name",
+    ["temperature", "bias_temperature", "platt", "beta", "isotonic", "venn_abers", "cross_venn_abers", "prevalence"],
+)
 def test_weights_are_repeated_rows_in_a_fit(name):
     w = weights_of("1+i%3", len(MULTI_Y))
     i = np.repeat(np.arange(len(MULTI_Y)), w.astype(int))
@@ -816,13 +824,15 @@ def test_the_figure_shows_the_bins_and_numbers_of_the_table():
     assert recalibration_data(MULTI_Y, MULTI_P, map="isotonic").lens == "top-label"
 
 
-@pytest.mark.parametrize("map", ["temperature", "platt", "beta", "isotonic"])
+@pytest.mark.parametrize(
+    "map", ["temperature", "prevalence", "platt", "beta", "rcs", "isotonic", "venn_abers", "cross_venn_abers"]
+)
 def test_the_inverse_of_a_rising_map(map):
     y, c = overconfident()
     fitted = cal.Recalibrator(map).fit(c, y)
     q = np.linspace(*fitted.transform([0.05, 0.95]), 9)[1:-1]
     score = fitted.inverse(q)
-    if map == "isotonic":  # a step: the smallest score that reaches q
+    if map in ("isotonic", "venn_abers", "cross_venn_abers"):  # steps: the smallest score that reaches q
         assert (fitted.transform(score) >= q - 1e-12).all()
         assert (fitted.transform(score - 1e-9) < q + 1e-9).all()
     else:

@@ -164,6 +164,17 @@ def apply(
         err.print(f"written: {plain(output)} ({n:,} rows, {recalibrator.map_})", soft_wrap=True)
 
 
+@app.command()
+def inverse(
+    map: Annotated[Path, typer.Argument(help="A map made by recalibrate fit (.json).")],
+    probability: Annotated[list[float], typer.Argument(help="Recalibrated probabilities, from 0 to 1.")],
+) -> None:
+    """Which score means 2%: `calibrary recalibrate inverse map.json 0.02`."""
+    recalibrator = Recalibrator.load(map)
+    for q in probability:
+        out.print(plain(recalibrator.which_score(q)), soft_wrap=True)
+
+
 def _columns(names: list[str], prob: list[str] | None, recalibrator: Recalibrator, map: Path) -> list[str]:
     """The probability columns: as asked for, or as they were called when the map was fitted."""
     wanted = [c.strip() for v in prob or [] for c in v.split(",") if c.strip()]

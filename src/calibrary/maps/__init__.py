@@ -39,6 +39,9 @@ _MAPS = {
     "pl3": "piecewise.PiecewiseLinearLogit",
     "parabola": "parabola.Parabola",
     "isotonic": "isotonic.Isotonic",
+    "venn_abers": "venn_abers.VennAbers",
+    "cross_venn_abers": "venn_abers.CrossVennAbers",
+    "prevalence": "prevalence.PrevalenceOffset",
     "bins": "binned.Binned",
     "nadaraya_watson": "nadaraya_watson.NadarayaWatson",
     "cumulative_spline": "cumulative_spline.CumulativeSpline",
@@ -48,7 +51,8 @@ _MAPS = {
 _CLASSES = {where.partition(".")[2]: name for name, where in _MAPS.items()}
 _SYNONYMS = {
     "logistic": "platt", "spline": "rcs", "binned": "bins", "epanechnikov": "local_linear", "bcts": "bias_temperature",
-    "intra_order_preserving": "order_preserving",
+    "intra_order_preserving": "order_preserving", "ivap": "venn_abers", "cvap": "cross_venn_abers",
+    "prevalence_offset": "prevalence",
 }  # fmt: skip
 
 

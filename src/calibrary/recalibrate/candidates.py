@@ -15,6 +15,7 @@ from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 #: regressions, which end where the fitted data end) are for looking at, not for keeping.
 NAMES = {
     "temperature": "temperature scaling",
+    "prevalence": "a prevalence offset",
     "bias_temperature": "temperature scaling with class biases",
     "platt": "Platt scaling",
     "beta": "beta calibration",
@@ -23,13 +24,20 @@ NAMES = {
     "pl3": "a piecewise linear map of the log odds",
     "pl": "a piecewise linear map",
     "isotonic": "isotonic regression",
+    "venn_abers": "Venn-Abers calibration",
+    "cross_venn_abers": "cross Venn-Abers calibration",
     "bins": "histogram binning",
 }
-#: What "auto" tries on one probability, and on several classes.
-BINARY = ("temperature", "platt", "beta", "rcs", "isotonic")
+#: What "auto" tries on one probability, and on several classes. Beyond so many rows the two fits of Venn-Abers agree
+#: with each other and with isotonic regression, and it is left out.
+VENN_ABERS_ROWS = 5_000
+BINARY = ("temperature", "prevalence", "platt", "beta", "rcs", "isotonic", "venn_abers")
 SEVERAL = ("temperature", "bias_temperature", "platt", "beta", "isotonic")
 #: Maps whose curve never reaches 0 or 1.
-NEVER_CERTAIN = ("temperature", "bias_temperature", "platt", "beta", "rcs", "multinomial_spline", "pl3", "isotonic")
+NEVER_CERTAIN = (
+    "temperature", "prevalence", "bias_temperature", "platt", "beta", "rcs", "multinomial_spline", "pl3", "isotonic",
+    "venn_abers", "cross_venn_abers",
+)  # fmt: skip
 
 
 class CandidateMap(NamedTuple):
@@ -57,10 +65,10 @@ def candidate(map: Any, n_classes: int) -> CandidateMap:
     return CandidateMap(word, spoken, made)
 
 
-def candidates(maps: Any, n_classes: int) -> list[CandidateMap]:
-    """The maps asked for, simplest first; "auto" stands for five of them."""
+def candidates(maps: Any, n_classes: int, n_rows: int = 0) -> list[CandidateMap]:
+    """The maps asked for, simplest first; "auto" stands for several of them."""
     if isinstance(maps, str):
-        maps = [maps] if maps != "auto" else (BINARY if n_classes == 2 else SEVERAL)
+        maps = [maps] if maps != "auto" else _usual(n_classes, n_rows)
     elif not isinstance(maps, Iterable):
         maps = [maps]
     found = [candidate(map, n_classes) for map in maps]
@@ -72,6 +80,12 @@ def candidates(maps: Any, n_classes: int) -> list[CandidateMap]:
         raise RefusedError(f"maps names {twice!r} twice: each map is tried once")
     order = list(NAMES)
     return sorted(found, key=lambda c: order.index(c.word) if c.word in order else len(order))
+
+
+def _usual(n_classes: int, n_rows: int) -> tuple[str, ...]:
+    if n_classes > 2:
+        return SEVERAL
+    return BINARY if n_rows <= VENN_ABERS_ROWS else tuple(word for word in BINARY if word != "venn_abers")
 
 
 def map_name(map: str) -> str:

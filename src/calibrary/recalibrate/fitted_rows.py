@@ -32,7 +32,10 @@ def row_numbers(p: Array) -> Hashes:
 
 @dataclass(frozen=True)
 class FittedRows:
-    """The rows of a fit: how many, their sum as numbers, and the smallest of these numbers (none if rows repeat)."""
+    """The rows of a fit: how many, their sum as numbers, and the smallest of these numbers (none if rows repeat).
+
+    A map that was stated and not fitted has none.
+    """
 
     n: int
     total: int
@@ -63,7 +66,7 @@ class FittedRows:
             kept = np.frombuffer(base64.b64decode(text, validate=True), dtype="<u8")
         except (KeyError, TypeError, ValueError) as error:
             raise RefusedError("rows, the memory of the fitted rows, is not readable") from error
-        if not isinstance(n, int) or n < 1 or not 0 <= total < 2**64 or (np.diff(kept.astype(object)) <= 0).any():
+        if not isinstance(n, int) or n < 0 or not 0 <= total < 2**64 or (np.diff(kept.astype(object)) <= 0).any():
             raise RefusedError("rows, the memory of the fitted rows, holds wrong numbers")
         return cls(n, total, tuple(kept.tolist()))
 

@@ -51,9 +51,10 @@ def recalibration_gain(
         As in :func:`calibrary.predictions`. Matched detections come in as ``y_true`` alone: the map is then one of
         their confidence, and the detections of an image stay together.
     maps : "auto", a map's name, an object with ``fit`` and ``predict``, or several of them
-        "auto": temperature, Platt, beta, spline ("rcs") and isotonic for one probability. For several classes
+        "auto": temperature, prevalence offset, Platt, beta, spline ("rcs"), isotonic and (up to 5,000 rows)
+        Venn-Abers for one probability. For several classes
         temperature, temperature with class biases ("bias_temperature"), and Platt, beta and isotonic for each class,
-        divided by their sum. Others: "pl", "pl3", "bins", "multinomial_spline".
+        divided by their sum. Others: "pl", "pl3", "bins", "multinomial_spline", "cross_venn_abers".
     score : "log", "brier", "spherical", or the id of another strictly proper score of rows
     folds : int or array-like of shape (N,)
         Number of random folds, or the fold of every row. Never stratified by the label: that would show each map the
@@ -95,7 +96,7 @@ def recalibration_gain(
     given = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
     p = problem(in_units(given, y_true, units))
     entry = row_score(score)
-    tried = candidates(maps, p.k)
+    tried = candidates(maps, p.k, p.n)
     fold = fold_numbers(p, folds, rng)
     refuse_one_class_left(p, fold)
     mapped, skipped = cross_fitted(p, tried, fold, ends)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,14 +13,19 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.data import Data, is_data
-from calibrary.data.checks import Array, are_probabilities, as_array
+from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions, predictions
+from calibrary.maps.base import EPS
+from calibrary.maps.ends import inside
+from calibrary.maps.prevalence import PrevalenceOffset, prior_shift
+from calibrary.maps.venn_abers import VennAbersBounds
 from calibrary.recalibrate import file
 from calibrary.recalibrate.candidates import NAMES, candidate
 from calibrary.recalibrate.fitted import IDENTITY, FittedMap, end_of, fit_candidate, problem
 from calibrary.recalibrate.fitted_rows import FittedRows
 from calibrary.recalibrate.gain import Before, recalibration_gain
 from calibrary.recalibrate.inputs import class_names, column_names, in_units, probabilities, refuse_swapped
+from calibrary.recalibrate.inverse import inverse_of, score_words
 from calibrary.recalibrate.scores import row_score, row_scores
 from calibrary.recalibrate.table import MapGain, RecalibrationGain
 
@@ -37,9 +42,10 @@ class Recalibrator:
     map : str or object
         "auto" takes the advice of :func:`calibrary.recalibration_gain`: the simplest map that is about the best, or
         none (the predictions stay as they are) where there is nothing to gain. Else "temperature", "platt", "beta",
-        "rcs" (spline), "isotonic", "bins", "pl", "pl3"; for several classes these are fitted class by class and
-        divided by their sum, while "temperature", "bias_temperature" and "multinomial_spline" take whole rows. Or an
-        object of :mod:`calibrary.maps`, or any with ``fit(y, c, sample_weight)`` and ``predict(c)``.
+        "rcs" (spline), "isotonic", "venn_abers", "cross_venn_abers", "bins", "pl", "pl3", "prevalence"; for several
+        classes these are fitted class by class and divided by their sum, while "temperature", "bias_temperature" and
+        "multinomial_spline" take whole rows. Or an object of :mod:`calibrary.maps`, or any with
+        ``fit(y, c, sample_weight)`` and ``predict(c)``.
     ends : "half", "eps" or a number
         Scores of exactly 0 and 1 have no log odds: they are kept half as far from the end as the nearest other score
         of the fit, at 2.2e-16, or at this distance.
@@ -63,8 +69,8 @@ class Recalibrator:
     -----
     Fit it on other rows than the model was trained on, and judge it on others again: ``judge`` and ``score`` refuse
     the rows of the fit, also after the map was saved and loaded. What it does not do: train or wrap models
-    (``sklearn.calibration.CalibratedClassifierCV`` does), give sets instead of probabilities (conformal prediction,
-    Venn-Abers), or correct subgroups.
+    (``sklearn.calibration.CalibratedClassifierCV`` does), or give sets instead of probabilities (conformal
+    prediction).
 
     Examples
     --------
@@ -181,24 +187,33 @@ class Recalibrator:
     def inverse(self, q: Any) -> Array:
         """Which stated probability means the recalibrated probability q: "a risk below 2% is a score below ...".
 
-        The smallest score that the map sends to q or beyond, of two classes and of a map that rises; NaN where no
-        score reaches q.
+        The smallest score that the map sends to q or beyond, of two classes and of a map that rises (of one that
+        falls, the largest); NaN where no score reaches q.
         """
+        return inverse_of(self._one_column("no inverse"), q, self.map_)
+
+    def which_score(self, q: float) -> str:
+        """Which stated probability means the recalibrated probability q, as a sentence."""
+        return score_words(self._one_column("no inverse"), q, self.map_)
+
+    def bounds(self, X: Any) -> VennAbersBounds:
+        """``p0`` and ``p1`` of the Venn-Abers maps: isotonic fits as if each new row had no event, and as if it had.
+
+        Of two classes; with "cross_venn_abers" both have one column for each fold.
+        """
+        self._one_column("no bounds")
+        fitted = self.fitted_map_
+        if not hasattr(fitted.map, "bounds"):
+            raise RefusedError(f"the map {self.map_} has no bounds: 'venn_abers' and 'cross_venn_abers' have them")
+        found: VennAbersBounds = fitted.map.bounds(inside(self._checked(X), fitted.end))
+        return found
+
+    def _one_column(self, lacks: str) -> Callable[[Array], Array]:
+        """The map of two classes."""
         self._require_fit()
         if len(self.classes_) > 2:
-            raise RefusedError(f"a map of {len(self.classes_)} classes has no inverse: it mixes their probabilities")
-        wanted = as_array(q, "q").astype(np.float64)
-        if not are_probabilities(wanted).all():
-            raise RefusedError(f"q={q!r} must hold probabilities: numbers from 0 to 1")
-        grid = self._mapped(np.linspace(0.0, 1.0, 2001))
-        if (np.diff(grid) < -1e-12).any():
-            raise RefusedError(f"the map {self.map_} falls somewhere, so that one probability may come from two scores")
-        low, high = np.zeros(wanted.shape), np.ones(wanted.shape)
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            reaches = self._mapped(middle.ravel()).reshape(wanted.shape) >= wanted
-            low, high = np.where(reaches, low, middle), np.where(reaches, middle, high)
-        return np.where(wanted > grid[-1], np.nan, high)
+            raise RefusedError(f"a map of {len(self.classes_)} classes has {lacks}: it mixes their probabilities")
+        return self.fitted_map_
 
     def predict_proba(self, X: Any) -> Array:
         """The recalibrated probabilities, one column for each of ``classes_``."""
@@ -328,6 +343,23 @@ class Recalibrator:
         if kept.columns is not None:
             made.feature_names_in_ = np.array(kept.columns, dtype=object)
         return made
+
+    @classmethod
+    def for_prevalence(cls, prevalence: float, source: float, *, classes: Sequence[Hashable] = (0, 1)) -> Recalibrator:
+        """The map for a population with a stated prevalence, from that of the model's own data: no rows are needed.
+
+        Bayes' rule for a population in which the event is rarer or commoner and nothing else differs (prior shift).
+
+        Examples
+        --------
+        >>> import calibrary as cal
+        >>> cal.Recalibrator.for_prevalence(0.02, source=0.2).transform([0.2, 0.5]).round(3).tolist()
+        [0.02, 0.075]
+        """
+        map = PrevalenceOffset(prevalence, source)
+        map.offset_, map.fitted_ = prior_shift(prevalence, source), True
+        fitted = FittedMap("prevalence", map, EPS, EPS)
+        return cls._of(file.Kept(fitted, tuple(classes), 1, False, FittedRows(0, 0, ())))
 
     # -- scikit-learn's manners -----------------------------------------------------------------
 

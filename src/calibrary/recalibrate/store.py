@@ -16,9 +16,11 @@ from calibrary.maps.base import CalibrationMap
 from calibrary.maps.binned import Binned
 from calibrary.maps.likelihood import Beta, Platt, Temperature
 from calibrary.maps.piecewise import LogitPolygon, PiecewiseLinear, PiecewiseLinearLogit, Polygon
+from calibrary.maps.prevalence import PrevalenceOffset
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 from calibrary.maps.spline import Basis, MultinomialSpline, RestrictedCubicSpline
 from calibrary.maps.vector import BiasTemperature, ClassWise
+from calibrary.maps.venn_abers import CrossVennAbers, VennAbers, VennAbersSteps
 
 Numbers = dict[str, Any]
 
@@ -178,6 +180,18 @@ def _logit_polygon(r: _Reader) -> LogitPolygon:
     return LogitPolygon(knots, r.many("coef", len(knots) + 2))
 
 
+def _steps_numbers(steps: VennAbersSteps) -> Numbers:
+    return {name: values.tolist() for name, values in steps._asdict().items()}
+
+
+def _steps(r: _Reader) -> VennAbersSteps:
+    starts, stops = (r.many(name, rising="strictly", unit=True) for name in ("starts", "stops"))
+    if not len(starts) or not len(stops):
+        raise RefusedError("starts or stops is empty: a step function has at least one step")
+    p0 = r.many("p0", len(starts), rising="weakly", unit=True)
+    return VennAbersSteps(starts, p0, stops, r.many("p1", len(stops), rising="weakly", unit=True, above=0.0))
+
+
 def _multinomial_numbers(map: MultinomialSpline) -> Numbers:
     if map.two_ is not None:
         return {"reference": map.reference, **_KEPT["rcs"][0](map.two_)}
@@ -224,6 +238,12 @@ _KEPT: dict[str, tuple[Callable[[Any], Numbers], Callable[[_Reader, int], Any]]]
         lambda r, k: _with(PiecewiseLinear(), curves_=[_polygon(part) for part in r.parts("curves")]),
     ),
     "isotonic": (lambda m: {"knots": m.knots_.tolist(), "values": m.values_.tolist()}, _isotonic),
+    "venn_abers": (lambda m: _steps_numbers(m.steps_), lambda r, k: _with(VennAbers(), steps_=_steps(r))),
+    "cross_venn_abers": (
+        lambda m: {"folds": [_steps_numbers(steps) for steps in m.steps_]},
+        lambda r, k: _with(CrossVennAbers(), steps_=[_steps(part) for part in r.parts("folds")]),
+    ),
+    "prevalence": (lambda m: {"offset": m.offset_}, lambda r, k: _with(PrevalenceOffset(), offset_=r.one("offset"))),
     "bins": (
         lambda m: {"edges": m.bins_.edges_.tolist(), "offset": m.offset_.tolist(), "slope": m.slope_.tolist()},
         _bins,

@@ -1,0 +1,220 @@
+"""Venn-Abers maps: isotonic regression made twice, once as if the new row had the event and once as if it had not."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrary.base.errors import RefusedError, whole
+from calibrary.data.checks import Array, as_floats
+from calibrary.data.predictions import Predictions
+from calibrary.maps.base import CalibrationMap
+
+
+class VennAbersBounds(NamedTuple):
+    """The two probabilities of each score: of a new row without the event, and with it."""
+
+    p0: Array
+    p1: Array
+
+
+class VennAbersSteps(NamedTuple):
+    """Both step functions: ``p0`` rises at ``starts``, and ``p1`` rises beyond ``stops``.
+
+    ``p0`` is 0 below the first start; ``p1`` is 1 above the last stop.
+    """
+
+    starts: Array
+    p0: Array
+    stops: Array
+    p1: Array
+
+    def at(self, c: Array) -> VennAbersBounds:
+        """The bounds of these scores."""
+        without, event = np.append(0.0, self.p0), np.append(self.p1, 1.0)
+        return VennAbersBounds(
+            without[np.searchsorted(self.starts, c, side="right")], event[np.searchsorted(self.stops, c, side="left")]
+        )
+
+
+class VennAbers(CalibrationMap):
+    """The inductive Venn-Abers map: two isotonic fits for every new score, and one probability of both.
+
+    A new row is added to the fitted ones with its score and the outcome 0, and then with the outcome 1; isotonic
+    regression gives it ``p0`` and ``p1``. One of the two is perfectly calibrated, whatever the scores are, and the
+    distance between them says how little the rows near a score tell. The map's own value is ``p1 / (1 - p0 + p1)``,
+    which has the smallest log loss in the worse of the two cases. It is never 0 or 1.
+
+    References
+    ----------
+    Vovk, Petej, Fedorova (2015), Large-scale probabilistic predictors with and without guarantees of validity.
+
+    Examples
+    --------
+    >>> from calibrary.maps.venn_abers import VennAbers
+    >>> curve = VennAbers().fit([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8])
+    >>> [x.round(3).tolist() for x in curve.bounds([0.3, 0.7])]
+    [[0.0, 0.333], [0.667, 1.0]]
+    >>> curve([0.3, 0.7]).round(3).tolist()
+    [0.4, 0.6]
+    """
+
+    steps_: VennAbersSteps
+
+    def _learn(self, view: Predictions) -> None:
+        ties = view.ties
+        self.steps_ = steps_of(ties.c, ties.w, ties.wy)
+
+    def bounds(self, c: Any) -> VennAbersBounds:
+        """``p0`` and ``p1`` of these scores."""
+        return self.steps_.at(checked_scores(self, c))
+
+    def _evaluate(self, c: Array) -> Array:
+        return merged([self.steps_.at(c)])
+
+
+class CrossVennAbers(CalibrationMap):
+    """The cross Venn-Abers map: one inductive map for each fold of the rows, and one probability of all of them.
+
+    Scores of a cross-validation belong here: the rows of a fold have the scores of the model that was fitted to the
+    other folds, and a new row has one score from each of these models (``combined``). Where one model gave all scores,
+    the folds share them (``predict``).
+
+    Parameters
+    ----------
+    folds : int or array-like of shape (N,)
+        How many folds, which take the rows of each class in turn by their scores; or the fold of every row.
+
+    Examples
+    --------
+    >>> from calibrary.maps.venn_abers import CrossVennAbers
+    >>> curve = CrossVennAbers(folds=2).fit([0, 0, 1, 0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
+    >>> curve([0.3, 0.7]).round(3).tolist()
+    [0.414, 0.667]
+    """
+
+    steps_: list[VennAbersSteps]
+
+    def __init__(self, folds: Any = 5) -> None:
+        self.folds = folds
+
+    def _learn(self, view: Predictions) -> None:
+        if np.ndim(self.folds) > 0:
+            self.steps_ = _given_folds(view, self.folds)
+            return
+        k = whole("folds", self.folds, 2)
+        ties = view.ties
+        view.counts("folds of rows")  # refuses weights that are no counts
+        ones = np.rint(ties.wy)
+        least = int(min(ones.sum(), (ties.w - ones).sum()))
+        if least < k:
+            raise RefusedError(f"folds={k} needs at least as many rows of each class, and one has {least}")
+        taken = [_in_turn(x, k) for x in (ones, ties.w - ones)]
+        self.steps_ = [_steps_of_part(ties.c, one + none, one) for one, none in zip(*taken, strict=True)]
+
+    def bounds(self, c: Any) -> VennAbersBounds:
+        """``p0`` and ``p1`` of every fold: shape (N, K), for scores of shape (N,) or one column for each fold."""
+        scores = checked_scores(self, c)
+        k = len(self.steps_)
+        if scores.ndim == 2 and scores.shape[1] != k:
+            raise RefusedError(f"c has {scores.shape[1]} columns and there are {k} folds: give one score for each")
+        each = [steps.at(scores[:, j] if scores.ndim == 2 else scores) for j, steps in enumerate(self.steps_)]
+        return VennAbersBounds(*(np.stack(x, axis=-1) for x in zip(*each, strict=True)))
+
+    def combined(self, c: Any) -> Array:
+        """The probability from one score for each fold, shape (N, K), or from one score for all of them."""
+        low, high = self.bounds(c)
+        return merged([VennAbersBounds(p0, p1) for p0, p1 in zip(low.T, high.T, strict=True)])
+
+    def _evaluate(self, c: Array) -> Array:
+        return merged([steps.at(c) for steps in self.steps_])
+
+
+def merged(each: list[VennAbersBounds]) -> Array:
+    """One probability from the bounds of one map or several: geometric means, which minimize the worst log loss."""
+    event = np.exp(np.mean([np.log(b.p1) for b in each], axis=0))
+    none = np.exp(np.mean([np.log1p(-b.p0) for b in each], axis=0))
+    result: Array = event / (none + event)
+    return result
+
+
+def checked_scores(map: CalibrationMap, c: Any) -> Array:
+    """Scores from 0 to 1 for a map that is fitted."""
+    if not map.fitted_:
+        raise RefusedError(f"this {type(map).__name__} is not fitted: call fit(y, c) first")
+    scores = as_floats(c, "c")
+    if scores.size and not (scores.min() >= 0.0 and scores.max() <= 1.0):
+        raise RefusedError("c holds numbers that are no probabilities: pass numbers from 0 to 1")
+    return scores
+
+
+def _given_folds(view: Predictions, folds: Any) -> list[VennAbersSteps]:
+    names, fold = np.unique(view.align(folds, "folds"), return_inverse=True)
+    if len(names) < 2:
+        raise RefusedError(f"folds holds the one value {names[0]!r}: rows of at least two folds are needed")
+    made = []
+    for f, name in enumerate(names.tolist()):
+        part = view.part(np.flatnonzero(fold.ravel() == f)).ties
+        if not 0.0 < part.wy.sum() < part.w.sum():
+            raise RefusedError(f"the rows of fold {name!r} are all of one class: each fold needs both")
+        made.append(steps_of(part.c, part.w, part.wy))
+    return made
+
+
+def _in_turn(count: Array, k: int) -> list[Array]:
+    """How many of so many rows at each score fall to each of k folds that take them in turn."""
+    stop = np.cumsum(count)
+    return [(stop - f + k - 1) // k - (stop - count - f + k - 1) // k for f in range(k)]
+
+
+def _steps_of_part(c: Array, w: Array, wy: Array) -> VennAbersSteps:
+    kept = w > 0.0
+    return steps_of(c[kept], w[kept], wy[kept])
+
+
+def steps_of(c: Array, w: Array, wy: Array) -> VennAbersSteps:
+    """Both step functions of rows with the distinct scores c, their weights and their weighted events.
+
+    Outcomes and order reversed turn one function into the other.
+    """
+    event = with_event(w, wy)
+    without = 1.0 - with_event(w[::-1], (w - wy)[::-1])[::-1]
+    last = np.flatnonzero(np.diff(event, append=2.0))  # of scores with one value only the last is kept,
+    first = np.flatnonzero(np.diff(without, prepend=-1.0))  # or the first
+    return VennAbersSteps(c[first], without[first], c[last], event[last])
+
+
+def with_event(w: Array, wy: Array) -> Array:
+    """The isotonic fit at each score, were one more row with the event there.
+
+    The fit is the slope of the largest convex function below the sums of events over the sums of weights. A row with
+    the event at score i moves all earlier points down and left by one; the line that crosses score i then begins at
+    one of those points, the corner, and ends at a point of the hull of the later ones. Both only move to the right.
+    """
+    x, y = np.append(0.0, np.cumsum(w)).tolist(), np.append(0.0, np.cumsum(wy)).tolist()
+    n = len(w)
+    corner = (-1.0, -1.0)
+    hull: list[int] = []
+    for i in range(1, n + 1):
+        while hull and not _convex((x[hull[-2]], y[hull[-2]]) if len(hull) > 1 else corner, hull[-1], i, x, y):
+            hull.pop()
+        hull.append(i)
+    hull.reverse()
+    slope = np.empty(n)
+    for i in range(1, n + 1):
+        dx, dy = x[hull[-1]] - corner[0], y[hull[-1]] - corner[1]
+        slope[i - 1] = dy / dx
+        moved = (x[i] - 1.0, y[i] - 1.0)
+        if (moved[1] - corner[1]) * dx >= dy * (moved[0] - corner[0]):
+            continue
+        corner = moved
+        while len(hull) > 1 and not _convex(corner, hull[-1], hull[-2], x, y):
+            hull.pop()
+    return np.minimum(slope, 1.0)
+
+
+def _convex(start: tuple[float, float], middle: int, end: int, x: list[float], y: list[float]) -> bool:
+    """Does the way from the start over one point to another turn left?"""
+    ax, ay = x[middle] - start[0], y[middle] - start[1]
+    return ax * (y[end] - start[1]) > ay * (x[end] - start[0])
