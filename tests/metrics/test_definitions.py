@@ -451,7 +451,7 @@ def test_a_fast_path_is_the_definition_of_other_weights_and_labels(id, ascending
     labels_only = form.labels_only  # of several classes, where the kernel between all pairs is held
     if labels_only and ascending:
         pytest.skip("does not apply: vectors have no order")
-    y, c = DATA["four classes" if labels_only else "hundredths"]()
+    y, c = (x[: DEFINITIONS[id].most] for x in DATA["four classes" if labels_only else "hundredths"]())
     order = np.argsort(c, kind="stable") if ascending else slice(None)
     y, c = y[order], c[order]
     view = cal.predictions(y, c)
