@@ -174,6 +174,8 @@ from calibrary.models.leave_one_out import jackknife_predictions as jackknife_pr
 from calibrary.question import Question as Question
 from calibrary.recalibrate.gain import recalibration_gain as recalibration_gain
 from calibrary.recalibrate.recalibrator import Recalibrator as Recalibrator
+from calibrary.recalibrate.segment_gain import SegmentGain as SegmentGain
+from calibrary.recalibrate.segment_gain import SegmentRow as SegmentRow
 from calibrary.recalibrate.table import MapGain as MapGain
 from calibrary.recalibrate.table import RecalibrationGain as RecalibrationGain
 from calibrary.reporting.model import ClassRow as ClassRow

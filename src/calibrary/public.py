@@ -289,6 +289,7 @@ _TABLE = {
         0.2 metrics.segments.multicalibration SegmentsTestResult
         0.1 models.leave_one_out JackknifePredictions
         0.2 recalibrate.table MapGain RecalibrationGain
+        0.3 recalibrate.segment_gain SegmentGain SegmentRow
         0.1 reporting.model GroupRow
         0.2 reporting.model ClassRow
         0.3 validation.result Validation ValidationRow

@@ -67,6 +67,8 @@ from calibrary.metrics.point.set_coverage import SetCoverage as SetCoverage
 from calibrary.metrics.segments.grouping_loss import GroupingLoss as GroupingLoss
 from calibrary.metrics.segments.multicalibration import SegmentsTestResult as SegmentsTestResult
 from calibrary.models.leave_one_out import JackknifePredictions as JackknifePredictions
+from calibrary.recalibrate.segment_gain import SegmentGain as SegmentGain
+from calibrary.recalibrate.segment_gain import SegmentRow as SegmentRow
 from calibrary.recalibrate.table import MapGain as MapGain
 from calibrary.recalibrate.table import RecalibrationGain as RecalibrationGain
 from calibrary.reporting.model import ClassRow as ClassRow

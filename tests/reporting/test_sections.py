@@ -78,6 +78,23 @@ def texts(drawn):
 # -- the page ---------------------------------------------------------------------------------------------
 
 
+def test_who_is_affected_says_what_a_map_for_each_segment_would_do():
+    rng = np.random.default_rng(0)
+    c = rng.beta(2, 3, 1200)
+    site = np.array(["north", "south"])[rng.integers(0, 2, 1200)]
+    off = np.where(site == "south", 1.2, 0.0)
+    y = (rng.random(1200) < 1 / (1 + (1 - c) / c * np.exp(-off))).astype(int)
+    found = affected.affected(context(cal.predictions(y, c), draws=0, asked={"by": {"site": site}}))
+    said = [s for s in found.sentences if s.startswith("A map for each segment of site, shrunk")]
+    assert len(said) == 1
+    assert "2 with one map for all, 0 with a map for each" in said[0]
+    assert found.data["own_maps"][0]["worth"]
+    assert found.tables[-1].folded
+    calm = (rng.random(1200) < c).astype(int)
+    found = affected.affected(context(cal.predictions(calm, c), draws=0, asked={"by": {"site": site}}))
+    assert any(s.startswith("A map for each segment of site is not worth it") for s in found.sentences)
+
+
 def test_every_place_on_the_page_has_a_maker():
     assert set(SECTIONS) == set(ORDER)
 

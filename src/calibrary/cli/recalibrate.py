@@ -130,6 +130,10 @@ def apply(
 ) -> None:
     """Send a file of any length through a map: `calibrary recalibrate apply map.json new.csv -o out.csv`."""
     recalibrator = Recalibrator.load(map)
+    if recalibrator.by is not None:
+        raise InputError(
+            f"{map} has a map for each segment of {recalibrator.by}: apply it in Python, where they are known"
+        )
     if not file.is_file():
         raise InputError(f"no such file: {file}" if not file.exists() else f"{file} is a folder: name a file")
     if output.exists() and output.samefile(file):

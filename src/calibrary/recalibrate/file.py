@@ -17,6 +17,7 @@ from calibrary.base.text import in_sentence
 from calibrary.recalibrate.candidates import NAMES
 from calibrary.recalibrate.fitted import IDENTITY, FittedMap
 from calibrary.recalibrate.fitted_rows import FittedRows
+from calibrary.recalibrate.segments import SegmentMaps
 from calibrary.recalibrate.store import map_of, numbers_of
 
 FORMAT = "calibrary recalibration map"
@@ -32,11 +33,13 @@ class Kept(NamedTuple):
     logits: bool
     rows: FittedRows
     columns: tuple[str, ...] | None = None
+    segments: SegmentMaps | None = None
 
 
 def as_dict(kept: Kept) -> dict[str, Any]:
     """Plain words, numbers and lists."""
     fitted = kept.fitted
+    segments = {} if kept.segments is None else {"by": _segments_dict(kept.segments)}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -50,6 +53,7 @@ def as_dict(kept: Kept) -> dict[str, Any]:
         "columns": None if kept.columns is None else list(kept.columns),
         "logits": kept.logits,
         "rows": kept.rows.to_dict(),
+        **segments,
     }
 
 
@@ -78,8 +82,9 @@ _FIELDS: dict[str, Any] = {
     "columns": tuple[str, ...] | None,
     "logits": bool,
     "rows": dict[str, Any],
+    "by": dict[str, Any] | None,
 }
-_MAY_BE_MISSING = {"name", "columns"}
+_MAY_BE_MISSING = {"name", "columns", "by"}
 
 
 def _checked(given: dict[str, Any]) -> Kept:
@@ -97,7 +102,8 @@ def _checked(given: dict[str, Any]) -> Kept:
         raise RefusedError(f"n_columns = {n_columns!r} does not fit {k} classes")
     columns = found.get("columns")
     rows = FittedRows.from_dict(found["rows"])
-    return Kept(_fitted(found, k), classes, n_columns, found["logits"], rows, columns)
+    segments = None if found.get("by") is None else _segments(found["by"], k)
+    return Kept(_fitted(found, k), classes, n_columns, found["logits"], rows, columns, segments)
 
 
 def _fitted(given: dict[str, Any], n_classes: int) -> FittedMap:
@@ -119,6 +125,27 @@ def _fitted(given: dict[str, Any], n_classes: int) -> FittedMap:
     if not np.isfinite(result).all():
         raise RefusedError(f"{given['kind']} with these numbers gives no probabilities")
     return fitted
+
+
+def _segments_dict(segments: SegmentMaps) -> dict[str, Any]:
+    arrays = {name: getattr(segments, name).tolist() for name in ("offset", "slope")}
+    return {"name": segments.by, "levels": list(segments.levels), **arrays,
+            **{name: getattr(segments, name) for name in ("center", "scale", "spread")}}  # fmt: skip
+
+
+def _segments(given: dict[str, Any], n_classes: int) -> SegmentMaps:
+    known = {"name": str, "levels": tuple[str, ...], "offset": tuple[float, ...], "slope": tuple[float, ...],
+             "center": float, "scale": float, "spread": float}  # fmt: skip
+    if set(given) != set(known):
+        raise RefusedError(f"by must hold {', '.join(known)}")
+    found = {name: value_of(hint, given[name], f"by.{name}") for name, hint in known.items()}
+    levels, offset, slope = found["levels"], np.array(found["offset"]), np.array(found["slope"])
+    if n_classes > 2 or list(levels) != sorted(set(levels)) or not len(levels) == len(offset) == len(slope):
+        raise RefusedError("by must hold one offset and one slope for each of its levels, in order, of two classes")
+    numbers = (*offset, *slope, found["center"], found["scale"], found["spread"])
+    if not all(math.isfinite(x) for x in numbers) or found["scale"] <= 0.0:
+        raise RefusedError("by holds numbers that give no probabilities")
+    return SegmentMaps(found["name"], levels, offset, slope, found["center"], found["scale"], found["spread"])
 
 
 def _plain_class(name: Any) -> Any:

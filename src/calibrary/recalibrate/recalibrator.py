@@ -23,10 +23,13 @@ from calibrary.recalibrate import file
 from calibrary.recalibrate.candidates import NAMES, candidate
 from calibrary.recalibrate.fitted import IDENTITY, FittedMap, end_of, fit_candidate, problem
 from calibrary.recalibrate.fitted_rows import FittedRows
+from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.gain import Before, recalibration_gain
 from calibrary.recalibrate.inputs import class_names, column_names, in_units, probabilities, refuse_swapped
 from calibrary.recalibrate.inverse import inverse_of, score_words
 from calibrary.recalibrate.scores import row_score, row_scores
+from calibrary.recalibrate.segment_gain import SegmentGain, segment_gain
+from calibrary.recalibrate.segments import SegmentMaps, fit_segments, no_maps, segment_names
 from calibrary.recalibrate.table import MapGain, RecalibrationGain
 
 
@@ -57,12 +60,18 @@ class Recalibrator:
     scoring, folds, rng
         Of ``map="auto"``: ``score``, ``folds`` and ``rng`` of :func:`calibrary.recalibration_gain`. ``scoring`` is
         also what :meth:`score` and :meth:`judge` measure.
+    by : str, optional
+        What segments are called: a column of X where X is a table, else their values go to each method as ``by=``.
+        Each segment then has a map of its own, shrunk to the common one the more the fewer its rows are, if that gains
+        more than two standard errors on rows that it was not fitted to. Otherwise one map serves all.
 
     Attributes
     ----------
     map_ : word of the fitted map, "identity" where nothing is done
     classes_ : the classes, in column order
     gain_ : the :class:`calibrary.RecalibrationGain` behind "auto", else None
+    segment_gain_ : the :class:`calibrary.SegmentGain` behind ``by``, with its sentence; None without ``by``
+    segments_ : what each segment adds to the common map; without levels where one map serves all
     n_features_in_ : columns of the input
 
     Notes
@@ -95,6 +104,7 @@ class Recalibrator:
         scoring: str = "log",
         folds: Any = 10,
         rng: Any = 0,
+        by: str | None = None,
     ) -> None:
         self.map = map
         self.ends = ends
@@ -103,10 +113,11 @@ class Recalibrator:
         self.scoring = scoring
         self.folds = folds
         self.rng = rng
+        self.by = by
 
     # -- learning -------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, units: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, units: Any = None, by: Any = None) -> Self:
         """Learn the map from probabilities and what happened.
 
         Parameters
@@ -118,14 +129,17 @@ class Recalibrator:
         sample_weight : array-like of shape (N,), optional
             Weight 2 is the row written twice.
         units : array-like of shape (N,), optional
-            Rows of one patient, image or prompt, for ``map="auto"``.
+            Rows of one patient, image or prompt, for ``map="auto"`` and segments.
+        by : array-like of shape (N,), optional
+            The segment of each row, where X is no table that holds it.
         """
+        X, names = self._apart(X, by)
         whole = self._predictions(X, y, sample_weight)
-        p = problem(whole)
+        p = in_units(problem(whole), X, units)
         self.gain_: RecalibrationGain | None = None
         if isinstance(self.map, str) and self.map == "auto":
             self.gain_ = recalibration_gain(
-                in_units(p, X, units), score=self.scoring, folds=self.folds, ends=self.ends, rng=self.rng,
+                p, score=self.scoring, folds=self.folds, ends=self.ends, rng=self.rng,
                 weight_type=_weight_type(p),
             )  # fmt: skip
             chosen = self.gain_.advice
@@ -136,8 +150,45 @@ class Recalibrator:
             self.fitted_map_ = IDENTITY
         else:
             self.fitted_map_ = fit_candidate(candidate(chosen, p.k), p, self.ends)
+        self._fit_segments(p, None if names is None else p.align(names, "by"))
         self.rows_ = FittedRows.of(p.probability)
         return self
+
+    def _fit_segments(self, p: Predictions, names: NDArray[np.str_] | None) -> None:
+        """A map for each segment, where it helps on rows that it was not fitted to."""
+        self.segment_gain_, self.segments_ = None, None
+        if self.by is None or names is None:
+            return
+        word = self.fitted_map_.word
+        common = None if word == "identity" else candidate(word if isinstance(self.map, str) else self.map, p.k)
+        self.segment_gain_ = segment_gain(
+            p, self.by, names, common, fold_numbers(p, self.folds, self.rng), score=self.scoring, ends=self.ends,
+            weight_type=_weight_type(p),
+        )  # fmt: skip
+        helps = self.segment_gain_.worth
+        q = self.fitted_map_(p.probability)
+        self.segments_ = fit_segments(self.by, q, p.y, p.w, names) if helps else no_maps(self.by)
+
+    def _apart(self, X: Any, by: Any) -> tuple[Any, NDArray[np.str_] | None]:
+        """The probabilities, and the segment of each row."""
+        if self.by is None:
+            if by is not None:
+                raise RefusedError("by= names segments, and this map has none: make it with Recalibrator(by='site')")
+            return X, None
+        columns = column_names(X)
+        if by is None and columns is not None and self.by in columns:
+            by = X[self.by]
+            X = X[[name for name in columns if name != self.by]]
+        if by is None:
+            if hasattr(self, "fitted_map_") and not self._separate:
+                return X, None  # one map serves all, so that segments need not be known
+            raise RefusedError(f"the segments {self.by!r} are missing: pass by=, or a table with that column")
+        return X, segment_names(as_array(by, "by"))
+
+    @property
+    def _separate(self) -> bool:
+        """Do segments have maps of their own?"""
+        return self.segments_ is not None and bool(self.segments_.levels)
 
     def _predictions(self, X: Any, y: Any, sample_weight: Any) -> Predictions:
         """The checked rows of a fit; sets what is known about the columns."""
@@ -174,33 +225,36 @@ class Recalibrator:
         self._require_fit()
         return self.fitted_map_.word
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, *, by: Any = None) -> Any:
         """The recalibrated probabilities, in the shape of the input; matched detections with their new scores."""
+        X, names = self._apart(X, by)
         if is_data(X):
-            return X.with_probability(self._mapped(self._stated(X)))
+            return X.with_probability(self._mapped(self._stated(X), names))
         given = np.shape(X) if isinstance(X, list | tuple) else as_array(X, "p").shape
-        q = self._mapped(self._checked(X))
+        q = self._mapped(self._checked(X), names)
         if len(given) == 2 and q.ndim == 1:
             return q[:, None] if given[1] == 1 else np.column_stack([1.0 - q, q])
         return q
 
-    def inverse(self, q: Any) -> Array:
+    def inverse(self, q: Any, segment: str | None = None) -> Array:
         """Which stated probability means the recalibrated probability q: "a risk below 2% is a score below ...".
 
         The smallest score that the map sends to q or beyond, of two classes and of a map that rises (of one that
-        falls, the largest); NaN where no score reaches q.
+        falls, the largest); NaN where no score reaches q. Where segments have maps of their own, name one.
         """
-        return inverse_of(self._one_column("no inverse"), q, self.map_)
+        return inverse_of(self._one_column("no inverse", segment), q, self.map_)
 
-    def which_score(self, q: float) -> str:
+    def which_score(self, q: float, segment: str | None = None) -> str:
         """Which stated probability means the recalibrated probability q, as a sentence."""
-        return score_words(self._one_column("no inverse"), q, self.map_)
+        return score_words(self._one_column("no inverse", segment), q, self.map_)
 
     def bounds(self, X: Any) -> VennAbersBounds:
         """``p0`` and ``p1`` of the Venn-Abers maps: isotonic fits as if each new row had no event, and as if it had.
 
         Of two classes; with "cross_venn_abers" both have one column for each fold.
         """
+        if self._separate:
+            raise RefusedError("a map with segments has no bounds: fit one without by=")
         self._one_column("no bounds")
         fitted = self.fitted_map_
         if not hasattr(fitted.map, "bounds"):
@@ -208,27 +262,32 @@ class Recalibrator:
         found: VennAbersBounds = fitted.map.bounds(inside(self._checked(X), fitted.end))
         return found
 
-    def _one_column(self, lacks: str) -> Callable[[Array], Array]:
-        """The map of two classes."""
+    def _one_column(self, lacks: str, segment: str | None = None) -> Callable[[Array], Array]:
+        """The map of two classes, of one segment where these have maps of their own."""
         self._require_fit()
         if len(self.classes_) > 2:
             raise RefusedError(f"a map of {len(self.classes_)} classes has {lacks}: it mixes their probabilities")
-        return self.fitted_map_
+        if self.segments_ is None or not self._separate:
+            return self.fitted_map_
+        if segment is None:
+            raise RefusedError(f"each segment of {self.by} has a map of its own: name one with segment=")
+        return self.segments_.of(segment, self.fitted_map_)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, *, by: Any = None) -> Array:
         """The recalibrated probabilities, one column for each of ``classes_``."""
-        q = self._mapped(self._stated(X) if is_data(X) else self._checked(X))
+        X, names = self._apart(X, by)
+        q = self._mapped(self._stated(X) if is_data(X) else self._checked(X), names)
         return np.column_stack([1.0 - q, q]) if q.ndim == 1 else q
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, *, by: Any = None) -> NDArray[Any]:
         """The class with the largest recalibrated probability."""
-        best = self.predict_proba(X).argmax(axis=1)
+        best = self.predict_proba(X, by=by).argmax(axis=1)
         named: NDArray[Any] = self.classes_[best]
         return named
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None, *, by: Any = None) -> Any:
         """Fit, and recalibrate the same rows: for looking at, never for judging."""
-        return self.fit(X, y, sample_weight).transform(X)
+        return self.fit(X, y, sample_weight, by=by).transform(X, by=by)
 
     def _stated(self, X: Data) -> Array:
         """The probabilities of data that were checked before: one column where there are two classes."""
@@ -267,28 +326,43 @@ class Recalibrator:
                 "that were passed during fit"
             )
 
-    def _mapped(self, p: Array) -> Array:
+    def _mapped(self, p: Array, names: NDArray[np.str_] | None = None) -> Array:
         self._require_fit()
-        return self.fitted_map_(p)
+        q = self.fitted_map_(p)
+        if self.segments_ is None or names is None:
+            return q
+        if len(names) != len(q):
+            raise RefusedError(f"by has {len(names)} values and there are {len(q)} rows: give the segment of each")
+        return self.segments_(q, names)
 
     # -- judging --------------------------------------------------------------------------------
 
     def judge(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, units: Any = None, n_bins: int = 15
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        units: Any = None,
+        n_bins: int = 15,
+        by: Any = None,
     ) -> MapGain:
         """What the map does to rows it was not fitted to: score and ECE before and after, with standard error."""
+        X, names = self._apart(X, by)
         p = in_units(self._new_rows(X, y, sample_weight), X, units)
         word = self.map_
         end = self.fitted_map_.end or end_of(p, self.ends)
-        q = self.fitted_map_(p.probability)
+        q = self._mapped(p.probability, None if names is None else p.align(names, "by"))
         entry = row_score(self.scoring)
         before = Before.of(p, entry, end, n_bins, _weight_type(p))
         return before.against(word, NAMES.get(word, word), q, row_scores(entry, p, q))
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, by: Any = None) -> float:
         """Minus the mean score (log loss by default) of the recalibrated rows, so that higher is better."""
+        X, names = self._apart(X, by)
         p = self._new_rows(X, y, sample_weight)
-        return -float(p.mean(row_scores(row_score(self.scoring), p, self.fitted_map_(p.probability))))
+        q = self._mapped(p.probability, None if names is None else p.align(names, "by"))
+        return -float(p.mean(row_scores(row_score(self.scoring), p, q)))
 
     def _new_rows(self, X: Any, y: Any, sample_weight: Any) -> Predictions:
         """Checked rows with the classes of the fit; those of the fit itself are refused."""
@@ -332,14 +406,18 @@ class Recalibrator:
         names = getattr(self, "feature_names_in_", None)
         columns = None if names is None else tuple(map(str, names))
         classes = tuple(self.classes_.tolist())
-        return file.Kept(self.fitted_map_, classes, self.n_features_in_, bool(self.logits), self.rows_, columns)
+        return file.Kept(
+            self.fitted_map_, classes, self.n_features_in_, bool(self.logits), self.rows_, columns, self.segments_
+        )
 
     @classmethod
     def _of(cls, kept: file.Kept) -> Recalibrator:
-        made = cls(kept.fitted.word, logits=kept.logits)
+        by = None if kept.segments is None else kept.segments.by
+        made = cls(kept.fitted.word, logits=kept.logits, by=by)
         made.classes_ = np.array(kept.classes)
         made.n_features_in_ = kept.n_columns
         made.fitted_map_, made.rows_, made.gain_ = kept.fitted, kept.rows, None
+        made.segments_, made.segment_gain_ = kept.segments, None
         if kept.columns is not None:
             made.feature_names_in_ = np.array(kept.columns, dtype=object)
         return made
@@ -365,6 +443,9 @@ class Recalibrator:
 
     fitted_map_: FittedMap
     rows_: FittedRows
+    by: str | None = None  # maps of 0.2 have no segments
+    segments_: SegmentMaps | None = None
+    segment_gain_: SegmentGain | None = None
     classes_: NDArray[Any]
     feature_names_in_: NDArray[Any]
 

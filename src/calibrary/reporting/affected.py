@@ -28,6 +28,11 @@ from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
 from calibrary.metrics.segments.multicalibration import SegmentsTestResult, multicalibration_error_test
 from calibrary.question import Question
+from calibrary.recalibrate.candidates import candidate
+from calibrary.recalibrate.fitted import problem
+from calibrary.recalibrate.folds import fold_numbers
+from calibrary.recalibrate.segment_gain import SegmentGain, segment_gain
+from calibrary.reporting.help import too_little
 from calibrary.reporting.model import ClassRow, GroupRow
 from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, units_words
 from calibrary.reporting.phrases import metric_words, whole_number
@@ -43,6 +48,8 @@ NAMED = 3
 FIRST_CLASSES = 10
 #: Rows up to which the test of the worst segment can afford more draws than the page.
 _FEW_ROWS = 5_000
+#: Rows up to which a map for each segment is judged in ten folds; beyond, two halves teach enough.
+_TEN_FOLDS = 50_000
 #: Parts into which a column of many numbers is cut.
 N_CUTS = 3
 
@@ -57,11 +64,13 @@ def affected(context: Context) -> Section | None:
     chosen = _segments(columns, context)
     parts = each_part(context, [(s.name, context.data.part(s.rows)) for s in chosen.measured], metric)
     test, reason = _worst(columns, context)
+    own = own_maps(columns, context)
     name, alpha = metric_words(metric.id, metric.name), alpha_of(context.question.confidence_level)
     sentences = [
         *([] if test is None else [worst_words(test, context.data.nouns, alpha)]),
         *([] if not reason else [f"No test of the worst segment was made: {reason}"]),
         segments_words(parts, name, test is not None and bool(test.pvalue < alpha)),
+        *(gain.sentence for gain in own),
         *chosen.left_out,
         *units_words(context),
     ]
@@ -70,9 +79,13 @@ def affected(context: Context) -> Section | None:
         "affected",
         "Who is affected",
         tuple(sentences),
-        (_table(parts, name, context.data),),
+        (_table(parts, name, context.data), *map(_own_table, own)),
         figures,
-        {"segments": [p.to_dict() for p in parts], "worst": None if test is None else _segments_dict(test)},
+        {
+            "segments": [p.to_dict() for p in parts],
+            "worst": None if test is None else _segments_dict(test),
+            "own_maps": [gain.to_dict() for gain in own],
+        },
     )
 
 
@@ -210,6 +223,36 @@ def _worst(columns: dict[str, Levels], context: Context) -> tuple[SegmentsTestRe
     except RefusedError as error:
         return None, str(error)
     return (None, f"no segment holds {LEAST_ROWS} rows.") if test.n_segments == 1 else (test, "")
+
+
+def own_maps(columns: dict[str, Levels], context: Context) -> list[SegmentGain]:
+    """What a logistic map for each segment, shrunk to that of all rows, would gain: one result for each column."""
+    p = problem(context.p)
+    if not p.binary or too_little(p, context.question.weight_type):
+        return []
+    folds = 10 if p.n <= _TEN_FOLDS else 2
+    found = []
+    for name, c in list(columns.items())[:NAMED]:
+        names = p.align(context.data.rows_of(c.text), name)
+        if 2 <= len(np.unique(names)) <= MOST_VALUES:
+            found.append(_own_map(p, name, names, folds, context))
+    return found
+
+
+def _own_map(p: Predictions, name: str, names: NDArray[Any], folds: int, context: Context) -> SegmentGain:
+    question = context.question
+    with heard():
+        fold = fold_numbers(p, folds, question.rng)
+        return segment_gain(p, name, names, candidate("platt", p.k), fold, weight_type=question.weight_type)
+
+
+def _own_table(gain: SegmentGain) -> Table:
+    head, body = gain.table()
+    caption = (
+        f"A map for each segment of {gain.by}, on rows it was not fitted to: mean probabilities, the gain over one "
+        "logistic map for all, and p-values of calibration adjusted for the number of segments (Holm)."
+    )
+    return Table(tuple(head), tuple(map(tuple, body)), caption, folded=True)
 
 
 # -- what is said ----------------------------------------------------------------------------------------

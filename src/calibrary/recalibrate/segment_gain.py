@@ -1,0 +1,212 @@
+"""Would a map for each segment help beyond one map for all? Judged on rows that neither was fitted to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.base.errors import RefusedError
+from calibrary.base.markup import each, html_table, markup
+from calibrary.base.numbers import counted, number, percent, pvalue
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import Predictions
+from calibrary.inference.methods.multiplicity import adjust_pvalues
+from calibrary.recalibrate.candidates import CandidateMap
+from calibrary.recalibrate.fitted import IDENTITY, FittedMap, fit_candidate
+from calibrary.recalibrate.gain import refuse_one_class_left
+from calibrary.recalibrate.scores import MeanWithError, row_score, row_scores, spoken_score
+from calibrary.recalibrate.segments import MOST_SEGMENTS, fit_segments, segment_pvalue
+
+#: A segment with a smaller adjusted p-value counts as miscalibrated.
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class SegmentRow:
+    """One segment, on rows that the maps were not fitted to.
+
+    Attributes
+    ----------
+    segment, n : its name, and how many rows it has
+    frequency : how often the event happened
+    stated, common, own : mean probability as stated, after one map for all, after the segment's own
+    gain, se : what its own map gains over the common one, and the standard error
+    pvalue_before, pvalue_common, pvalue_after : adjusted p-values (Holm) of calibration as stated, after the common
+        map and after its own; NaN where it is too small to be tested
+    """
+
+    segment: str
+    n: int
+    frequency: float
+    stated: float
+    common: float
+    own: float
+    gain: float
+    se: float
+    pvalue_before: float
+    pvalue_common: float
+    pvalue_after: float
+
+
+@dataclass(frozen=True)
+class SegmentGain:
+    """What a map for each segment gains beyond one map for all. Print it, or ask ``sentence``.
+
+    Attributes
+    ----------
+    by : what the segments are called
+    rows : one :class:`SegmentRow` for each
+    gain, se : mean gain in the score over the common map, cross-fitted, and its standard error
+    spread : mean spread of the segments around the common map, in log odds
+    score, n_folds : id of the score, and folds
+    """
+
+    by: str
+    rows: tuple[SegmentRow, ...]
+    gain: float
+    se: float
+    spread: float
+    score: str
+    n_folds: int
+
+    @property
+    def worth(self) -> bool:
+        """Is the gain more than two standard errors?"""
+        return self.gain > 2.0 * self.se
+
+    def n_clear(self, when: str) -> int:
+        """How many segments are miscalibrated after adjustment: "before", "common" or "after"."""
+        return sum(getattr(row, f"pvalue_{when}") < LEVEL for row in self.rows)
+
+    @property
+    def sentence(self) -> str:
+        """Whether a map for each segment is worth it, and what it would do."""
+        spoken = spoken_score(self.score)
+        if not self.worth:
+            return (
+                f"A map for each segment of {self.by} is not worth it: beyond one map for all it changes the {spoken} "
+                f"by {number(-self.gain)} (se {number(self.se)})."
+            )
+        many = counted(len(self.rows), "segment")
+        return (
+            f"A map for each segment of {self.by}, shrunk to the common one, would lower the {spoken} by "
+            f"{number(self.gain)} (se {number(self.se)}) beyond one map for all. Of {many}, miscalibrated after "
+            f"adjustment (Holm): {self.n_clear('before')} as stated, {self.n_clear('common')} with one map for all, "
+            f"{self.n_clear('after')} with a map for each."
+        )
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Head and cells of the table that is printed."""
+        head = [self.by, "rows", "events", "stated", "one map", "own map", "gain", "se", "p before", "p one", "p own"]
+        body = [
+            [row.segment, f"{row.n:,}", *(percent(x) for x in (row.frequency, row.stated, row.common, row.own)),
+             number(row.gain), number(row.se),
+             *(_p(x) for x in (row.pvalue_before, row.pvalue_common, row.pvalue_after))]
+            for row in self.rows
+        ]  # fmt: skip
+        return head, body
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, words and lists, ready for JSON."""
+        rows = [{k: None if v != v else v for k, v in asdict(row).items()} for row in self.rows]
+        names = ("by", "gain", "se", "spread", "score", "n_folds", "worth", "sentence")
+        return {**{name: getattr(self, name) for name in names}, "segments": rows}
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame, one row per segment."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(row) for row in self.rows])
+
+    def __repr__(self) -> str:
+        head, body = self.table()
+        widths = [max(len(line[j]) for line in [head, *body]) for j in range(len(head))]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in [head, *body]]
+        return "\n".join([self.sentence, "", *lines])
+
+    def _repr_html_(self) -> str:
+        return markup(each("p", (self.sentence,)), html_table(*self.table()))
+
+
+def _p(value: float) -> str:
+    return "" if math.isnan(value) else pvalue(value).removeprefix("p = ").removeprefix("p ")
+
+
+def segment_gain(
+    p: Predictions,
+    by: str,
+    names: NDArray[np.str_],
+    common: CandidateMap | None,
+    fold: Indices,
+    *,
+    score: str = "log",
+    ends: Any = "half",
+    weight_type: str = "frequency",
+) -> SegmentGain:
+    """The gain of a map for each segment over the common map (None: as stated), each row judged by other folds."""
+    if not p.binary:
+        raise RefusedError(f"by={by!r} needs one probability of two classes, and there are {p.k} classes")
+    levels = np.unique(names)
+    if len(levels) < 2:
+        raise RefusedError(
+            f"every row has the one value {str(levels[0])!r} of {by}: a map for each segment needs several"
+        )
+    if len(levels) > MOST_SEGMENTS:
+        raise RefusedError(f"{by} has {len(levels):,} values: pass segments; cut numbers into a few ranges first")
+    refuse_one_class_left(p, fold)
+    one, own, spread = _cross_fitted(p, by, names, common, fold, ends)
+    entry, mean = row_score(score), MeanWithError(p, weight_type)
+    difference = row_scores(entry, p, one) - row_scores(entry, p, own)
+    gain, se = mean(difference)
+    rows = _rows(p, names, levels, (p.c, one, own), difference, weight_type)
+    return SegmentGain(by, rows, gain, se, spread, entry.id, int(fold.max()) + 1)
+
+
+def common_map(p: Predictions, common: CandidateMap | None, ends: Any) -> FittedMap:
+    return IDENTITY if common is None else fit_candidate(common, p, ends)
+
+
+def _cross_fitted(
+    p: Predictions, by: str, names: NDArray[np.str_], common: CandidateMap | None, fold: Indices, ends: Any
+) -> tuple[Array, Array, float]:
+    one, own, spreads = np.empty(p.n), np.empty(p.n), []
+    for f in range(int(fold.max()) + 1):
+        held, others = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
+        learning = p.part(others)
+        fitted = common_map(learning, common, ends)
+        segments = fit_segments(by, fitted(learning.c), learning.y, learning.w, names[others])
+        one[held] = fitted(p.c[held])
+        own[held] = segments(one[held], names[held])
+        spreads.append(segments.spread)
+    return one, own, float(np.mean(spreads))
+
+
+def _rows(
+    p: Predictions, names: NDArray[np.str_], levels: NDArray[np.str_], q: tuple[Array, Array, Array],
+    difference: Array, weight_type: str,
+) -> tuple[SegmentRow, ...]:  # fmt: skip
+    square = None if p.w is None else p.variance_weight(weight_type, "a standard error")
+    parts = [np.flatnonzero(names == level) for level in levels]
+
+    def tested(x: Array) -> Array:
+        each = [
+            segment_pvalue(x[i], p.y[i], None if square is None else square[i], None if p.w is None else p.w[i],
+                           None if p.units is None else p.units[i])
+            for i in parts
+        ]  # fmt: skip
+        return adjust_pvalues(each) if not np.isnan(each).all() else np.array(each)
+
+    pvalues = [tested(x) for x in q]
+    rows = []
+    for j, (level, i) in enumerate(zip(levels.tolist(), parts, strict=True)):
+        part = p.part(i)
+        gain, se = MeanWithError(part, weight_type)(difference[i])
+        stated, common, own = (float(part.mean(whole[i])) for whole in q)
+        before, between, after = (float(x[j]) for x in pvalues)
+        happened = float(part.mean(part.y))
+        rows.append(SegmentRow(level, len(i), happened, stated, common, own, gain, se, before, between, after))
+    return tuple(rows)

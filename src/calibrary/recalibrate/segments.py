@@ -1,0 +1,183 @@
+"""A map for each segment: the log odds of the common map moved and stretched, and shrunk to it where rows are few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc, expit, log_expit
+
+from calibrary.base.errors import RefusedError, suggest
+from calibrary.data.checks import Array, Indices
+from calibrary.maps.base import logit
+
+#: Standard deviations that segments may have around the common map, of which the likeliest is taken.
+SPREADS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+#: More segments are likely numbers that nobody cut.
+MOST_SEGMENTS = 500
+#: A segment's slope stays at least this share of the common map's, so that its map rises.
+_LEAST_SLOPE = 0.05
+#: Newton's steps: the largest, how many, and where they end.
+_LONGEST, _STEPS, _TOLERANCE = 1.0, 50, 1e-9
+#: A segment whose number of events varies less than this (its variance, were it calibrated) is too small to be tested.
+LEAST_VARIANCE = 3.0
+
+
+def segment_names(values: NDArray[Any]) -> NDArray[np.str_]:
+    """The segment of every row as a word; what is missing is a segment of its own."""
+    words = [_word(v) for v in values.tolist()]
+    return np.array(words, dtype=np.str_)
+
+
+def _word(value: Any) -> str:
+    if value is None or value != value:
+        return "missing"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class SegmentMaps:
+    """What each segment adds to the common map, in log odds.
+
+    Attributes
+    ----------
+    by : what the segments are called
+    levels : their names, in order
+    offset, slope : what is added to the log odds, and per standard deviation of them
+    center, scale : mean and standard deviation of the log odds
+    spread : how much segments differ, as the rows say it; 0: they share one map
+    """
+
+    by: str
+    levels: tuple[str, ...]
+    offset: Array
+    slope: Array
+    center: float
+    scale: float
+    spread: float
+
+    def __call__(self, q: Array, names: NDArray[np.str_]) -> Array:
+        """Probabilities of the common map, moved for the segment of each row; unknown segments stay with it."""
+        level = self.level_of(names)
+        z = logit(q)
+        offset, slope = np.append(self.offset, 0.0)[level], np.append(self.slope, 0.0)[level]
+        moved: Array = expit(z + offset + slope * (z - self.center) / self.scale)
+        return np.where((offset == 0.0) & (slope == 0.0), q, moved)
+
+    def level_of(self, names: NDArray[np.str_]) -> Indices:
+        """The place of each name among the levels; one beyond the last for a name that was not fitted."""
+        if not self.levels:
+            return np.zeros(len(names), dtype=np.intp)
+        known = np.array(self.levels, dtype=np.str_)
+        place = np.minimum(np.searchsorted(known, names), len(known) - 1)
+        return np.where(known[place] == names, place, len(known)).astype(np.intp)
+
+    def of(self, segment: str, common: Callable[[Array], Array]) -> Callable[[Array], Array]:
+        """The whole map of one segment."""
+        if segment not in self.levels:
+            raise RefusedError(f"no segment of {self.by} is called {segment!r}: {suggest(segment, self.levels)}")
+        return lambda c: self(common(c), np.full(len(c), segment, dtype=np.str_))
+
+
+def no_maps(by: str) -> SegmentMaps:
+    """Segments that share one map."""
+    return SegmentMaps(by, (), np.empty(0), np.empty(0), 0.0, 1.0, 0.0)
+
+
+def fit_segments(by: str, q: Array, y: NDArray[Any], w: Array | None, names: NDArray[np.str_]) -> SegmentMaps:
+    """Segments' maps around the common probabilities q: random offsets and slopes, their spread by the likelihood.
+
+    For each spread the offsets and slopes maximize the likelihood times their normal distribution around the common
+    map. The spread is the one with the largest likelihood after they are integrated out (Laplace's approximation).
+    """
+    levels, level = np.unique(names, return_inverse=True)
+    z = logit(q)
+    weight = np.ones(len(q)) if w is None else w
+    center = float(np.average(z, weights=weight))
+    scale = float(np.sqrt(np.average((z - center) ** 2, weights=weight))) or 1.0
+    rows = _Rows(z, (z - center) / scale, y.astype(np.float64), weight, level.ravel().astype(np.intp), len(levels))
+    best = (0.0, np.zeros((2, len(levels))), rows.log_likelihood(np.zeros((2, len(levels)))))
+    theta = best[1]
+    for spread in SPREADS:
+        theta = rows.penalized(spread, theta)
+        evidence = rows.evidence(spread, theta)
+        if evidence > best[2]:
+            best = spread, theta, evidence
+    offset, slope = best[1]
+    slope = np.maximum(slope, scale * (_LEAST_SLOPE - 1.0))
+    return SegmentMaps(by, tuple(levels.tolist()), offset, slope, center, scale, best[0])
+
+
+class _Rows(NamedTuple):
+    """Rows with their segments: log odds z, the same standardized, outcomes, weights, segment."""
+
+    z: Array
+    x: Array
+    y: Array
+    w: Array
+    level: Indices
+    n_levels: int
+
+    def _sums(self, values: Array) -> Array:
+        sums: Array = np.bincount(self.level, values, minlength=self.n_levels).astype(np.float64)
+        return sums
+
+    def _log_odds(self, theta: Array) -> Array:
+        moved: Array = self.z + theta[0][self.level] + theta[1][self.level] * self.x
+        return moved
+
+    def log_likelihood(self, theta: Array) -> float:
+        eta = self._log_odds(theta)
+        return float(self.w @ (self.y * log_expit(eta) + (1.0 - self.y) * log_expit(-eta)))
+
+    def _hessian(self, p: Array) -> tuple[Array, Array, Array]:
+        v = self.w * p * (1.0 - p)
+        return self._sums(v), self._sums(v * self.x), self._sums(v * self.x * self.x)
+
+    def penalized(self, spread: float, start: Array) -> Array:
+        """The best offsets and slopes under a normal distribution with this spread: Newton, all segments at once."""
+        theta, stiff = start.copy(), 1.0 / spread**2
+        for _ in range(_STEPS):
+            p = expit(self._log_odds(theta))
+            r = self.w * (self.y - p)
+            g0, g1 = self._sums(r) - stiff * theta[0], self._sums(r * self.x) - stiff * theta[1]
+            a, b, d = self._hessian(p)
+            a, d = a + stiff, d + stiff
+            det = a * d - b * b
+            step = np.clip(np.array([d * g0 - b * g1, a * g1 - b * g0]) / det, -_LONGEST, _LONGEST)
+            theta += step
+            if np.abs(step).max() < _TOLERANCE:
+                break
+        return theta
+
+    def evidence(self, spread: float, theta: Array) -> float:
+        """The log likelihood with offsets and slopes integrated out, approximately."""
+        a, b, d = self._hessian(expit(self._log_odds(theta)))
+        s = spread**2
+        det = (1.0 + s * a) * (1.0 + s * d) - s * s * b * b
+        return self.log_likelihood(theta) - float((theta**2).sum()) / (2.0 * s) - 0.5 * float(np.log(det).sum())
+
+
+def segment_pvalue(q: Array, y: NDArray[Any], v: Array | None, w: Array | None, unit: Indices | None) -> float:
+    """Score test of intercept and slope on the probabilities of one segment; NaN where it is too small.
+
+    ``w`` are weights and ``v`` those of variances; rows of one unit vary together.
+    """
+    weight = np.ones(len(q)) if w is None else w
+    z = logit(q)
+    x = np.stack([np.ones(len(q)), z - np.average(z, weights=weight)])
+    score = x @ (weight * (y - q))
+    if unit is None:
+        variance = (x * ((weight if v is None else v) * q * (1.0 - q))) @ x.T
+    else:
+        place = np.unique(unit, return_inverse=True)[1].ravel()
+        sums: Array = np.stack([np.bincount(place, weight * (y - q) * row) for row in x]).astype(np.float64)
+        variance = sums @ sums.T
+    if variance[0, 0] < LEAST_VARIANCE:
+        return float("nan")
+    if np.linalg.cond(variance / np.sqrt(np.outer(*[np.maximum(np.diag(variance), 1e-300)] * 2))) > 1e8:
+        return float(chdtrc(1.0, score[0] ** 2 / variance[0, 0]))
+    return float(chdtrc(2.0, score @ np.linalg.solve(variance, score)))
