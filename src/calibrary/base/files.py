@@ -70,6 +70,26 @@ def write_atomically(path: str | Path, content: bytes) -> None:
             raise _unwritable(Path(path), error) from error
 
 
+def create_atomically(path: str | Path, content: bytes) -> bool:
+    """Write a file whole if none is there, and say whether that was so: of several writers exactly one succeeds."""
+    path = Path(path)
+    try:
+        temporary = _new_file(path)
+        try:
+            temporary.write_bytes(content)
+            _sync(temporary)
+            os.link(temporary, path)  # the one step that fails where a file is there
+        except FileExistsError:
+            return False
+        finally:
+            temporary.unlink(missing_ok=True)
+        if os.name == "posix":
+            _sync(path.parent)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    return True
+
+
 def _place(path: Path) -> Path:
     """Where the bytes go: what a link points to, in a folder that exists."""
     place = Path(os.path.realpath(path)) if path.is_symlink() else path

@@ -18,11 +18,14 @@ from calibrary.scale.engines import dask, merged, spark
 from calibrary.scale.read import scan
 from calibrary.scale.sql import sql
 from calibrary.scale.state import State
+from calibrary.scale.store import Store
 
 if TYPE_CHECKING:
     from calibrary.scale import torch as torch
 
-__all__ = ["Accuracy", "DetectionState", "State", "VectorState", "accuracy", "dask", "merged", "scan", "spark", "sql"]
+__all__ = [
+    "Accuracy", "DetectionState", "State", "Store", "VectorState", "accuracy", "dask", "merged", "scan", "spark", "sql",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,574 @@
+"""A store: states of many days and segments as Parquet files, to which each source of rows counts once.
+
+The folder ``states`` holds one Parquet file for each day and source, ``log`` the commits that say which files count. An
+upsert writes its files and then commits them in one step: a job that is killed before leaves the store as it was, and
+doing it again changes nothing that was done.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from calibrary.base.errors import RefusedCallError, RefusedError, extra, suggest
+from calibrary.base.numbers import counted
+from calibrary.base.saved import SavedFileError
+from calibrary.base.text import in_sentence
+from calibrary.scale.keys import one_kind
+from calibrary.scale.state import State
+from calibrary.scale.store_files import folder_at
+from calibrary.scale.store_log import STATES, Change, Manifest, Snapshot, StoredFile, StoreKind, days_of
+
+__all__ = ["Store"]
+
+T = TypeVar("T")
+
+#: The name of the column that says which day rows are of.
+DAY = "day"
+#: Rows of a file that are read or skipped together, so that one segment of many is read quickly.
+_GROUP_ROWS = 1 << 16
+#: States that are read before they are added up.
+_TOGETHER = 8
+#: From so many predictions on, two sources of one day that hold exactly the same are taken for the same rows.
+_NO_CHANCE = 1_000
+#: Seconds after which a file that no commit names belongs to a job that was killed.
+_ABANDONED = 3_600.0
+#: How often files are read again that were put together or replaced meanwhile.
+_READS = 5
+_SPAN = re.compile(r"(\d+)\s*([dw])\Z")
+
+
+class Store:
+    """States by day and segment in a folder, which each source of rows enters once.
+
+    Parameters
+    ----------
+    path : str or path
+        A folder, or an address that fsspec knows (``"s3://bucket/calibration"``). It is made by the first upsert, whose
+        state fixes resolution, lens, labels and the columns that are kept apart.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import calibrary as cal
+    >>> store = cal.scale.Store(tempfile.mkdtemp())
+    >>> for day, p in (("2026-11-01", 0.6), ("2026-11-02", 0.7)):
+    ...     state = cal.scale.State(by="site").update([0, 1], [0.2, p], by={"site": ["A", "B"]})
+    ...     changed = store.upsert(state, source=f"{day}.parquet", day=day)
+    >>> store.upsert(state, source="2026-11-02.parquet", day="2026-11-02")  # the same file again
+    False
+    >>> store.window("28d", by="site").by("site")["B"].n
+    2
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._folder = folder_at(path)
+        self._log = Manifest(self._folder)
+        self._log.snapshot()  # refuses a folder that holds something else
+
+    def __repr__(self) -> str:
+        now = self._log.snapshot()
+        if not now.files:
+            return f"Store({self._folder.name!r}, empty)"
+        days = days_of(now.files.values())
+        rows = sum(file.n for file in now.files.values())
+        by = f", by {', '.join(now.kind.by)}" if now.kind is not None and now.kind.by else ""
+        span = f"{days[0]} to {days[-1]}" if len(days) > 1 else days[0]
+        return f"Store({self._folder.name!r}, {counted(rows, 'prediction')}, {counted(len(days), 'day')}, {span}{by})"
+
+    # -- what it holds --------------------------------------------------------------------------
+
+    @property
+    def path(self) -> str:
+        """The folder or address."""
+        return self._folder.name
+
+    @property
+    def kind(self) -> StoreKind:
+        """What all states of the store have in common: resolution, lens, by, labels, pos_label."""
+        kind = self._log.snapshot().kind
+        if kind is None:
+            raise RefusedError(f"{self.path} holds no store yet: upsert a state first")
+        return kind
+
+    @property
+    def days(self) -> list[datetime.date]:
+        """The days that have rows or sources, ascending."""
+        return [datetime.date.fromisoformat(day) for day in days_of(self._log.snapshot().files.values())]
+
+    def sources(self, day: Any = None) -> dict[str, list[datetime.date]]:
+        """For each source its days; those of one day where it is given. A job leaves out what is there already."""
+        wanted = None if day is None else as_day(day)
+        found: dict[str, list[datetime.date]] = {}
+        for file in sorted(self._log.snapshot().files.values(), key=lambda f: f.day):
+            if wanted is None or file.day == wanted:
+                for source in file.sources:
+                    found.setdefault(source, []).append(datetime.date.fromisoformat(file.day))
+        return found
+
+    def files(self, first: Any = None, last: Any = None) -> list[str]:
+        """The Parquet files that count, of all days or of those from ``first`` to ``last``, for any engine.
+
+        ``duckdb.read_parquet(store.files(), hive_partitioning=True)`` and
+        ``spark.read.option("basePath", store.path + "/states").parquet(*store.files())`` have the columns ``day``,
+        those that are kept apart, cell, y, n, s and s_high.
+        """
+        low, high = ("" if first is None else as_day(first)), ("9999-12-31" if last is None else as_day(last))
+        files = self._log.snapshot().files.values()
+        found = [file for file in files if file.rows and low <= file.day <= high]
+        return [self._folder.full(file.path) for file in sorted(found, key=lambda f: (f.day, f.id))]
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def upsert(self, state: State, *, source: str | os.PathLike[str], day: Any = None) -> bool:
+        """Put a source's rows in the store, in the place of what the same source gave before.
+
+        Parameters
+        ----------
+        state : State
+            The rows of the source, with the columns that the store keeps apart.
+        source : str or path
+            Where the rows come from: a file, a partition, a run of a job. The same source counts once for each day.
+        day : date or str, optional
+            The day of all rows. Without it the state keeps a column ``day`` apart, whose days are put in together, and
+            take the place of all that the source gave before. Days may be late and come in any order.
+
+        Returns
+        -------
+        bool
+            False where the store held exactly this already.
+        """
+        if not isinstance(state, State):
+            raise RefusedCallError(f"a store holds calibrary.scale.State, not {type(state).__name__}")
+        name = _source(source)
+        parts = _by_day(state, day)
+        digests = {d: part.digest for d, part in parts.items()}
+        written: dict[str, StoredFile] = {}
+
+        def left(of: str) -> bool:
+            return day is None and of not in parts
+
+        def change(now: Snapshot) -> Change | None:
+            kind = self._agreed(now.kind, parts)
+            new = {d: part for d, part in parts.items() if not _is_there(now, d, name, digests[d])}
+            gone = _replaced(now, name, new, left)
+            if not new and not gone:
+                return None
+            for d, part in new.items():
+                _refuse_overlap(now, d, name, part.n, digests[d])
+                if d not in written:  # where another writer was faster, the next try commits the same file
+                    written[d] = self._write(now, d, {name: digests[d]}, part)
+            return Change(kind, tuple(written[d] for d in new), tuple(file.id for file in gone))
+
+        return self._committed(change)
+
+    def remove(self, *, day: Any = None, source: str | os.PathLike[str] | None = None) -> int:
+        """Take out a day, a source, or a source's rows of a day; returns how many files went.
+
+        A day that was compacted can be taken out, but no single source of it.
+        """
+        if day is None and source is None:
+            raise RefusedCallError("remove() needs day= or source=")
+        wanted = None if day is None else as_day(day)
+        name = None if source is None else _source(source)
+
+        def chosen(file: StoredFile) -> bool:
+            return (wanted is None or file.day == wanted) and (name is None or name in file.sources)
+
+        return self._take_out(chosen, name)
+
+    def retain(self, span: str | int) -> int:
+        """Take out days that end before the span, which ends at the last day stored; returns how many files went."""
+        days = self.days
+        if not days:
+            return 0
+        first = (days[-1] - datetime.timedelta(days=_length(span) - 1)).isoformat()
+        return self._take_out(lambda file: file.day < first, None)
+
+    def compact(self, *, before: Any = None, abandoned: float = _ABANDONED) -> int:
+        """Put the files of each day together, one file a day, and return how many days were changed.
+
+        Sources of these days are remembered, so that they still count once, but can no longer be replaced by other
+        rows. Files that a killed job left behind are deleted.
+
+        Parameters
+        ----------
+        before : date or str, optional
+            Only days before this one. Default: all but the last seven days stored, which corrections may still reach.
+        abandoned : float
+            Seconds after which a file that no commit names is taken for one of a job that was killed.
+        """
+        days = self.days
+        if not days:
+            return 0
+        end = as_day(before) if before is not None else (days[-1] - datetime.timedelta(days=6)).isoformat()
+        changed = sum(self._put_together(day.isoformat()) for day in days if day.isoformat() < end)
+        self._sweep(abandoned)
+        return changed
+
+    def _put_together(self, day: str) -> bool:
+        def change(now: Snapshot) -> Change | None:
+            files = [file for file in now.files.values() if file.day == day]
+            if len(files) < 2 or now.kind is None:
+                return None
+            state = _merged([self._load(file, now.kind) for file in files if file.rows], now.kind)
+            state.dropped = _sum_of(file.dropped for file in files)
+            sources = {source: digest for file in files for source, digest in file.sources.items()}
+            return Change(now.kind, (self._write(now, day, sources, state),), tuple(file.id for file in files))
+
+        return self._committed(change)
+
+    def _take_out(self, chosen: Callable[[StoredFile], bool], source: str | None) -> int:
+        gone: list[str] = []
+
+        def change(now: Snapshot) -> Change | None:
+            found = [file for file in now.files.values() if chosen(file)]
+            for file in found:
+                if source is not None and len(file.sources) > 1:
+                    raise _compacted(file.day, source)
+            gone[:] = [file.id for file in found]
+            return Change(now.kind, (), tuple(gone)) if found and now.kind is not None else None
+
+        return len(gone) if self._committed(change) else 0
+
+    def _committed(self, change: Callable[[Snapshot], Change | None]) -> bool:
+        """Commit a change, then delete the files that no longer count."""
+        made = self._log.commit(change)
+        if made is None:
+            return False
+        before, done = made
+        for gone in done.removed:
+            self._folder.delete(before.files[gone].path)
+        return True
+
+    def _write(self, now: Snapshot, day: str, sources: Mapping[str, str], state: State) -> StoredFile:
+        """Write the file of one day; it counts when a commit names it.
+
+        Its name holds the number of the next commit. A job that is killed here and comes again writes the same file; a
+        writer that deletes what it has replaced never meets a file that was written later.
+        """
+        said = "\n".join([str(now.number), day, *(f"{source}\n{digest}" for source, digest in sorted(sources.items()))])
+        name = hashlib.sha256(said.encode()).hexdigest()[:24]
+        content = _parquet(state) if len(state) else b""
+        made = StoredFile(name, day, dict(sources), len(state), state.n, len(content), dict(state.dropped))
+        if content:
+            self._folder.write(made.path, content)
+        return made
+
+    def _sweep(self, abandoned: float) -> None:
+        """Delete files that no commit names and that are too old for one to come, and commits nobody needs."""
+        known = {file.path for file in self._log.snapshot().files.values()}
+        for day in self._folder.names(STATES):
+            for name in self._folder.names(f"{STATES}/{day}"):
+                path = f"{STATES}/{day}/{name}"
+                if path not in known and self._folder.age(path) >= abandoned:
+                    self._folder.delete(path)
+        self._log.forget()
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def window(
+        self,
+        span: str | int = "28d",
+        *,
+        by: str | Sequence[str] | None = None,
+        end: Any = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> State:
+        """The rows of the last days, as one state.
+
+        Parameters
+        ----------
+        span : str or int
+            How many days: "28d", "4w" or 28; "all" for all of them.
+        by : str or sequence of str, optional
+            The columns that the state keeps apart, of those of the store and ``"day"``. Default: those of the store.
+        end : date or str, optional
+            The last day. Default: the last day stored, so that a late night brings no empty window.
+        where : mapping, optional
+            For some columns the value, or a list of the values, that are read: ``{"site": "A"}``.
+        """
+        kind = self.kind
+        names = _columns(by, kind)
+        chosen = _chosen(where, kind)
+
+        def read(now: Snapshot) -> State:
+            files = _of_span(now, span, end)
+            states = (_regrouped(self._load(file, kind, chosen), file.day, names) for file in files if file.rows)
+            made = _merged(states, replace(kind, by=names))
+            made.dropped = _sum_of(file.dropped for file in files)
+            return made
+
+        return self._reading(read)
+
+    def _reading(self, read: Callable[[Snapshot], T]) -> T:
+        """What the store holds; read again where a writer deleted files that were being read."""
+        for _ in range(_READS):
+            now = self._log.snapshot()
+            try:
+                return read(now)
+            except FileNotFoundError as error:
+                missing = error
+                if self._log.snapshot().number == now.number:
+                    break
+        raise SavedFileError(f"{self.path} is damaged: a file that counts is missing ({missing})") from missing
+
+    def _load(self, file: StoredFile, kind: StoreKind, where: Mapping[str, list[Any]] | None = None) -> State:
+        if not where:
+            return State.of_bytes(self._folder.read(file.path))
+        with extra("files", "a store"):
+            import pyarrow.parquet as pq
+
+        rows = pq.read_table(
+            self._folder.opened(file.path), filters=[(name, "in", values) for name, values in where.items()],
+            partitioning=None, page_checksum_verification=True,
+        )  # fmt: skip
+        return State.of_table(
+            rows, resolution=kind.resolution, by=kind.by, lens=kind.lens, labels=kind.labels, pos_label=kind.pos_label
+        )
+
+    # -- what fits ------------------------------------------------------------------------------
+
+    def _agreed(self, kind: StoreKind | None, parts: Mapping[str, State]) -> StoreKind:
+        """What the store's states have in common, these included; what does not fit is refused."""
+        for state in parts.values():
+            given = _kind_of(state)
+            kind = kind or given
+            for name, remedy in _REMEDIES.items():
+                _refuse_other(name, getattr(kind, name), getattr(given, name), remedy)
+            for column, found in given.values.items():
+                if kind.values.get(column, found) != found:
+                    raise RefusedError(
+                        f"the store holds {kind.values[column]} in {column!r} and the state {found}: give the column "
+                        "one type in all sources, for example with str()"
+                    )
+            kind = replace(kind, values={**given.values, **kind.values})
+        assert kind is not None
+        return kind
+
+
+_REMEDIES = {
+    "resolution": "scan with resolution= of the store, or make the state coarser() where the store's divides it",
+    "lens": "make the state with the lens of the store",
+    "by": "make the state with the by= of the store; days are given by day=, or by a column 'day' beside the others",
+    "labels": "make the state with the labels= of the store",
+    "pos_label": "make the state with the pos_label= of the store",
+}
+
+
+def _refuse_other(name: str, stored: Any, given: Any, remedy: str) -> None:
+    if stored != given:
+        stored, given = (list(v) if isinstance(v, tuple) else v for v in (stored, given))
+        raise RefusedError(f"the store has {name}={stored!r} and the state has {name}={given!r}: {remedy}")
+
+
+def _kind_of(state: State) -> StoreKind:
+    found = {name: one_kind(name, (key[i] for key in state.keys)) for i, name in enumerate(state.key_names)}
+    values = {name: kind for name, kind in found.items() if kind is not None}
+    return StoreKind(state.resolution, state.lens, state.key_names, state.labels, state.pos_label, values)
+
+
+# -- days and sources ---------------------------------------------------------------------------------
+
+
+def as_day(value: Any) -> str:
+    """A day as the store writes it, 2026-11-16; what is no date is refused."""
+    if isinstance(value, np.datetime64) and not np.isnat(value):
+        value = value.astype("datetime64[D]").item()
+    if isinstance(value, datetime.datetime):
+        value = value.date()
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, str):
+        try:
+            return datetime.date.fromisoformat(value).isoformat()
+        except ValueError:
+            pass  # refused below, with everything else
+    raise RefusedError(f"day={in_sentence(value, 40)} is no date: write it as 2026-11-16, or pass a datetime.date")
+
+
+def _source(source: Any) -> str:
+    if not isinstance(source, str | os.PathLike) or not os.fspath(source):
+        raise RefusedCallError(f"source={in_sentence(source, 40)} is no name: pass the file or the run the rows are of")
+    return os.fspath(source).rstrip("/") or "/"
+
+
+def _by_day(state: State, day: Any) -> dict[str, State]:
+    """The state of each day, without the column of days."""
+    if DAY not in state.key_names:
+        if day is None:
+            raise RefusedCallError("upsert() needs day=, or a state that keeps 'day' apart")
+        return {as_day(day): state}
+    if day is not None:
+        raise RefusedCallError("the state keeps 'day' apart: leave day= out, or state.regrouped(day=None)")
+    found: dict[str, State] = state.regrouped(day=as_day).by(DAY)
+    if not found:
+        raise RefusedError("the state is empty: a state that keeps 'day' apart needs rows; pass day= for a day without")
+    found[max(found)].dropped = dict(state.dropped)  # rows without a place have no day: the last one counts them
+    return found
+
+
+def _is_there(now: Snapshot, day: str, source: str, digest: str) -> bool:
+    """Does the store hold exactly these rows of the source already? Other rows of a compacted day are refused."""
+    file = now.of(day, source)
+    if file is None:
+        return False
+    if file.sources[source] == digest:
+        return True
+    if len(file.sources) > 1:
+        raise _compacted(day, source)
+    return False
+
+
+def _compacted(day: str, source: str) -> RefusedError:
+    return RefusedError(
+        f"the files of {day} were put together by compact(), so that {source!r} cannot be changed alone: "
+        f"remove(day={day!r}) and upsert all its sources"
+    )
+
+
+def _replaced(now: Snapshot, source: str, taken: Iterable[str], left: Callable[[str], bool]) -> list[StoredFile]:
+    """The source's files of days that are taken by others, and of days that the source has left."""
+    days = set(taken)
+    found = [f for f in now.files.values() if source in f.sources and (f.day in days or left(f.day))]
+    for file in found:
+        if len(file.sources) > 1:
+            raise _compacted(file.day, source)
+    return found
+
+
+def _refuse_overlap(now: Snapshot, day: str, source: str, n: int, digest: str) -> None:
+    """Refuse rows that another source of the day holds already, by its name or by its numbers."""
+    for file in now.files.values():
+        if file.day != day:
+            continue
+        for other, theirs in file.sources.items():
+            if other != source and (other.startswith(f"{source}/") or source.startswith(f"{other}/")):
+                raise RefusedError(
+                    f"source {source!r} overlaps {other!r} of {day}: one is a folder that holds the other, whose rows "
+                    "would count twice"
+                )
+            if other != source and theirs == digest and n >= _NO_CHANCE:
+                raise RefusedError(
+                    f"source {source!r} holds exactly what {other!r} of {day} holds: the same rows under two names "
+                    f"would count twice; remove(source={other!r}) first if the name has changed"
+                )
+
+
+# -- spans and columns --------------------------------------------------------------------------------
+
+
+def _length(span: str | int) -> int:
+    """How many days a span has."""
+    if isinstance(span, int) and not isinstance(span, bool) and span > 0:
+        return span
+    found = _SPAN.match(span) if isinstance(span, str) else None
+    days = int(found[1]) * (7 if found[2] == "w" else 1) if found else 0
+    if not days:
+        raise RefusedError(f"span={in_sentence(span, 40)} is no number of days: write '28d', '4w' or 28")
+    return days
+
+
+def _of_span(now: Snapshot, span: str | int, end: Any) -> list[StoredFile]:
+    """The files of the days of a window, in the order of days."""
+    days = days_of(now.files.values())
+    last = days[-1] if end is None and days else as_day(end) if end is not None else ""
+    first = ""
+    if span != "all" and last:
+        first = (datetime.date.fromisoformat(last) - datetime.timedelta(days=_length(span) - 1)).isoformat()
+    found = sorted((f for f in now.files.values() if first <= f.day <= last), key=lambda f: (f.day, f.id))
+    if not found:
+        raise RefusedError(
+            f"there are no rows from {first} to {last}: the store has "
+            + (f"{days[0]} to {days[-1]}" if days else "none")
+        )
+    return found
+
+
+def _columns(by: str | Sequence[str] | None, kind: StoreKind) -> tuple[str, ...]:
+    names = kind.by if by is None else (by,) if isinstance(by, str) else tuple(by)
+    for name in names:
+        if name not in (DAY, *kind.by):
+            raise RefusedError(f"the store keeps no {name!r} apart: {suggest(name, (DAY, *kind.by))}")
+    return names
+
+
+def _chosen(where: Mapping[str, Any] | None, kind: StoreKind) -> dict[str, list[Any]]:
+    _columns(tuple(where or ()), kind)
+    if where and DAY in where:
+        raise RefusedError("where={'day': ...}: choose days with the span and end=")
+    return {k: list(v) if isinstance(v, list | tuple | set) else [v] for k, v in (where or {}).items()}
+
+
+def _regrouped(state: State, day: str, names: tuple[str, ...]) -> State:
+    """The state with these columns kept apart, in this order."""
+    without = {name: None for name in state.key_names if name not in names}
+    state = state.regrouped(**without) if without else state
+    if state.key_names == names:
+        return state
+    rows = state.to_table()
+    if DAY in names:
+        import pyarrow as pa
+
+        rows = rows.append_column(DAY, pa.repeat(pa.scalar(datetime.date.fromisoformat(day)), len(rows)))
+    return State.of_table(
+        rows, resolution=state.resolution, by=names, lens=state.lens, labels=state.labels, pos_label=state.pos_label
+    )
+
+
+def _merged(states: Iterable[State], kind: StoreKind) -> State:
+    """All states in one, a few at a time."""
+    made = State(kind.resolution, by=kind.by, lens=kind.lens, labels=kind.labels, pos_label=kind.pos_label)
+    for some in _batches(states, _TOGETHER):
+        made.merge(*some)
+        len(made)  # adds up what waits
+    return made
+
+
+def _batches(states: Iterable[State], size: int) -> Iterator[list[State]]:
+    waiting: list[State] = []
+    for state in states:
+        waiting.append(state)
+        if len(waiting) == size:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
+
+
+def _sum_of(dropped: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for each in dropped:
+        for reason, count in each.items():
+            found[reason] = found.get(reason, 0) + count
+    return found
+
+
+def _parquet(state: State) -> bytes:
+    """The file of a state, with the same columns in every file, so that engines read many as one table."""
+    with extra("files", "a store"):
+        import io
+
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+    table = state.to_table()
+    if "s_high" not in table.column_names:
+        table = table.append_column("s_high", pa.array(np.zeros(len(table), dtype=np.int64)))
+    for i, name in enumerate(state.key_names):
+        if pa.types.is_null(table.column(i).type):  # all missing: engines would not know the type
+            table = table.set_column(i, name, table.column(i).cast(pa.string()))
+    whole = ["cell", "y", "n", "s", "s_high"]
+    made = io.BytesIO()
+    pq.write_table(
+        table, made, compression="zstd", use_dictionary=list(state.key_names), row_group_size=_GROUP_ROWS,
+        column_encoding=dict.fromkeys(whole, "DELTA_BINARY_PACKED"), write_page_checksum=True,
+    )  # fmt: skip
+    return made.getvalue()
