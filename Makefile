@@ -85,7 +85,7 @@ fuzz: $(VENV)/.test
 
 engines: $(VENV)-engines/.installed
 	$(VENV)-engines/bin/python -m pip install --quiet -e ".[test]"
-	$(PYTEST) CALIBRARY_ENGINES=1 CALIBRARY_MUST_RUN=spark $(VENV)-engines/bin/python -m pytest -n 0 $(shell find tests -name test_scale_engines.py -o -name test_scale_dialects.py -o -name test_scale_inputs.py)
+	$(PYTEST) CALIBRARY_ENGINES=1 CALIBRARY_MUST_RUN=spark $(VENV)-engines/bin/python -m pytest -n 0 $(shell find tests -name test_scale_engines.py -o -name test_scale_dialects.py -o -name test_scale_inputs.py -o -name test_scale_any_engine.py)
 
 lint: $(VENV)-lint/.installed
 	$(VENV)-lint/bin/ruff check .

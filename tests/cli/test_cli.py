@@ -92,6 +92,31 @@ def test_compare_lists_every_pair():
     assert "bs" in done.stdout
 
 
+def test_compare_draws_whole_units(tmp_path):
+    """Rows of one patient are drawn together, in columns of one file and in two files alike."""
+    rng = np.random.default_rng(4)
+    unit = np.repeat(np.arange(40), 5)
+    one = np.clip(rng.random(40)[unit] + 0.02 * rng.standard_normal(200), 0.01, 0.99)
+    y, two = (rng.random(40)[unit] < one).astype(int), np.round(0.5 + 0.6 * (one - 0.5), 6)
+    for name, columns in {"both": (one, two), "one": (one,), "two": (two,)}.items():
+        head = "label,patient," + ",".join(["one", "two"] if name == "both" else ["p"])
+        np.savetxt(
+            tmp_path / f"{name}.csv", np.column_stack([y, unit, *columns]), "%.17g", ",", header=head, comments=""
+        )
+    asked = ["--unit", "patient", "--metrics", "bs", "--resamples", "99", "-q"]
+    columns = run("compare", tmp_path / "both.csv", "--prob", "one", "--prob", "two", *asked)
+    assert columns.returncode == 0, columns.stderr
+    in_files = run("compare", tmp_path / "one.csv", tmp_path / "two.csv", *asked)
+    assert in_files.returncode == 0, in_files.stderr
+    by_unit, by_row = (cal.compare("bs", y, one, two, n_resamples=99, rng=0, units=units) for units in (unit, None))
+    assert by_unit.high - by_unit.low > 1.2 * (by_row.high - by_row.low)
+    ends = sorted(f"{abs(end):.3f}" for end in (by_unit.low, by_unit.high))
+    for done in (columns, in_files):
+        assert all(end in done.stdout for end in ends), (ends, done.stdout)
+    missing = run("compare", tmp_path / "both.csv", "--prob", "one", "--prob", "two", "--unit", "ward")
+    assert (missing.returncode, "ward" in missing.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("kind", ["reliability", "cumulative"])
 def test_plot_writes_a_figure(tmp_path, kind):
     out = tmp_path / "f.svg"

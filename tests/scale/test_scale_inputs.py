@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from calibrary.scale import State, VectorState, scan, sql
+from calibrary.scale.pieces import Columns, pieces
 
 RNG = np.random.default_rng
 N = 400
@@ -61,12 +62,18 @@ def in_ibis(rows: pa.Table) -> Any:
     return pytest.importorskip("ibis").memtable(rows)
 
 
+def in_ibis_on_polars(rows: pa.Table) -> Any:
+    pytest.importorskip("polars")
+    return pytest.importorskip("ibis").polars.connect().create_table("preds", rows)
+
+
 SOURCES: dict[str, Callable[[pa.Table], Any]] = {
     "pandas": in_pandas,
     "Polars": in_polars,
     "lazy Polars": in_lazy_polars,
     "DuckDB": in_duckdb,
     "Ibis": in_ibis,
+    "Ibis on Polars": in_ibis_on_polars,
     "a table": lambda rows: rows,
     "a record batch": lambda rows: rows.combine_chunks().to_batches()[0],
     "a reader": lambda rows: rows.to_reader(max_chunksize=70),
@@ -79,6 +86,14 @@ SOURCES: dict[str, Callable[[pa.Table], Any]] = {
 def test_every_holder_of_rows_gives_their_state(name: str) -> None:
     rows = table()
     assert scan(SOURCES[name](rows), **OPTIONS) == expected(rows)
+
+
+@pytest.mark.parametrize("name", ["lazy Polars", "Ibis", "Ibis on Polars", "a reader", "a table"])
+def test_rows_that_are_computed_on_demand_come_in_batches(name: str) -> None:
+    rows = table()
+    sizes = [len(piece) for piece in pieces(SOURCES[name](rows), Columns("y", "p"), None, 70)]
+    assert sum(sizes) == N
+    assert max(sizes) <= 70
 
 
 @pytest.mark.parametrize("name", ["pandas", "Polars", "lazy Polars", "Ibis"])

@@ -31,7 +31,7 @@ K12, words (``test_scale_state.py``) and inputs (``test_scale_inputs.py``)
     ``test_a_statistic_without_a_limit_claims_no_size_of_its_error``, ``test_a_file_that_is_named_twice_is_refused``,
     ``test_patterns_lists_and_folders_are_the_same_files``, ``test_every_holder_of_rows_gives_their_state``
 
-``test_any_files_engines_and_orders_give_one_state`` draws rows, files, engines and orders at random for K4 to K8.
+``test_scale_any_engine.py`` draws rows, files, engines and orders at random for K4 to K8.
 """
 
 from __future__ import annotations
@@ -49,8 +49,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import calibrary as cal
 from calibrary.base.saved import SavedFileError
@@ -217,60 +215,6 @@ def test_a_missing_key_is_a_group_of_its_own(kind: str, tmp_path: Path) -> None:
         found = scan(pa.table({**columns, "g": column}), label="y", prob="p", by="g")
     assert found.keys == ((None,), ("a",))
     assert found == in_sqlite(columns, sql("preds", label="y", prob="p", by="g", dialect="sqlite"))
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_any_files_engines_and_orders_give_one_state(data: st.DataObject, tmp_path_factory: Any) -> None:
-    """Random rows, cut into files of several formats and types, in any order, with missing keys and bad rows."""
-    rng = RNG(data.draw(st.integers(0, 2**32)))
-    n = data.draw(st.integers(1, 60))
-    p = np.where(rng.random(n) < 0.3, np.round(rng.random(n), 1), rng.random(n))
-    y, w = rng.integers(0, 2, n), rng.integers(0, 4, n)
-    day, site = rng.integers(0, 3, n), np.array(["a", "b", None], dtype=object)[rng.integers(0, 3, n)]
-    bad = rng.random(n) < 0.1
-    q = np.where(bad, np.nan, p)
-    expected = State(240, by=["day", "site"]).update(
-        y, q, sample_weight=w, by={"day": day, "site": site}, drop_invalid=True
-    )
-    folder = tmp_path_factory.mktemp("files")
-    cuts = np.sort(rng.integers(0, n + 1, data.draw(st.integers(0, 3))))
-    parts = [part for part in np.split(rng.permutation(n), cuts) if len(part)]
-    states = []
-    for i, rows in enumerate(parts):
-        kind = data.draw(st.sampled_from(["parquet", "csv", "arrow", "sql", "frame", "update"]))
-        days = pa.array(day[rows]).cast(data.draw(st.sampled_from([pa.int8(), pa.int64(), pa.float64()])))
-        table = pa.table({
-            "y": y[rows], "p": pa.array(q[rows], from_pandas=True), "w": w[rows], "day": days,
-            "site": pa.array(site[rows].tolist(), pa.string()),
-        })  # fmt: skip
-        options: dict[str, Any] = {
-            "label": "y", "prob": "p", "by": ["day", "site"], "weight": "w", "resolution": 240,
-        }  # fmt: skip
-        if kind == "sql":
-            columns = {name: table.column(name).to_pylist() for name in table.column_names}
-            states.append(in_sqlite(columns, sql("preds", dialect="sqlite", **options), drop_invalid=True))
-        elif kind == "update":
-            keys = {"day": days, "site": site[rows]}
-            state = State(240, by=["day", "site"])
-            states.append(state.update(y[rows], q[rows], sample_weight=w[rows], by=keys, drop_invalid=True))
-        else:
-            source: Any = folder / f"{i}.{kind}"
-            if kind == "csv":
-                table.to_pandas().to_csv(source, index=False)
-            elif kind == "arrow":
-                with pa.OSFile(str(source), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-                    writer.write_table(table)
-            elif kind == "parquet":
-                pq.write_table(table, source)
-            else:
-                source = table.to_pandas()
-            states.append(scan(source, drop_invalid=True, batch_rows=17, **options))
-    order = rng.permutation(len(states))
-    found = merged([states[i] for i in order])
-    assert found.digest == expected.digest
-    assert sum(found.dropped.values()) == sum(expected.dropped.values()) == int(bad.sum())
-    assert State.of_bytes(found.to_bytes()) == expected
 
 
 @pytest.mark.parametrize("compiled_from", [0, 10**9])

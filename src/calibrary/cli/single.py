@@ -178,6 +178,7 @@ def compare(
     weight_type: WeightType = "frequency",
     positive: Positive = None,
     labels: Labels = None,
+    unit: Unit = None,
     metrics: Metrics = None,
     resamples: Resamples = None,
     seed: Seed = 0,
@@ -197,13 +198,14 @@ def compare(
     found = load(
         files, quiet, label=label, weight=weight, positive=positive, labels=labels, logits=logits, percent=percent,
         id=id_column, drop_missing=drop_missing, model_column=model_column, scorer=scorer, normalize=normalize,
-        **{"prob" if beside else "models": prob},
+        others=[unit] if unit else [], **{"prob" if beside else "models": prob},
     )  # fmt: skip
     if len(found.models) < 2:
         raise InputError("compare needs at least two models: repeat --prob, name several files, or a --model-column")
     ids = tuple(catalogue[m].key for m in listed(metrics) or ["ece", "bs"])
     say("comparing", quiet)
     draws = 999 if resamples is None else resamples
+    unit = unit or found.unit
     found_pairs = compare_models(
         found.y,
         found.models,
@@ -213,7 +215,7 @@ def compare(
         sample_weight=found.weight,
         weight_type=weight_type,
         outcomes=found.outcomes,
-        units=found.others[found.unit] if found.unit else None,
+        units=found.others[unit] if unit else None,
     )
     from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 

@@ -74,7 +74,7 @@ def pieces(source: Any, columns: Columns, format: str | None, batch_rows: int, n
         import pyarrow as pa
         import pyarrow.dataset as ds
 
-    source = _of_frame(source, columns)
+    source = _of_frame(source, columns, batch_rows)
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
@@ -95,8 +95,11 @@ def pieces(source: Any, columns: Columns, format: str | None, batch_rows: int, n
         )
 
 
-def _of_frame(source: Any, columns: Columns) -> Any:
-    """Frames of other packages as Arrow, with no more columns than are read; anything else as it is."""
+def _of_frame(source: Any, columns: Columns, batch_rows: int) -> Any:
+    """Frames of other packages as Arrow, with no more columns than are read; anything else as it is.
+
+    What is computed only when it is asked for, a lazy frame or a table of a database, comes in batches.
+    """
     import pyarrow as pa
 
     package = type(source).__module__.partition(".")[0]
@@ -107,13 +110,28 @@ def _of_frame(source: Any, columns: Columns) -> Any:
         names = list(source.collect_schema().names())
         _named(columns, names, "the frame")
         used = source.select(list(columns.all))
+        if hasattr(used, "collect_batches"):
+            return (frame.to_arrow() for frame in used.collect_batches(chunk_size=batch_rows))
         return used.collect(engine="streaming").to_arrow() if hasattr(used, "collect") else used.to_arrow()
-    if hasattr(source, "to_pyarrow_batches"):  # Ibis, whose batches fail with DuckDB 2: the columns at once
+    if hasattr(source, "to_pyarrow_batches"):
         _named(columns, list(source.columns), "the table")
-        return source.select(*columns.all).to_pyarrow()
+        return _of_ibis(source.select(*columns.all), batch_rows)
     if hasattr(source, "__arrow_c_stream__") and not isinstance(source, pa.Table | pa.RecordBatchReader):
         return pa.RecordBatchReader.from_stream(source)
     return source
+
+
+def _of_ibis(used: Any, batch_rows: int) -> Any:
+    """The batches of an Ibis table, which its database computes one after the other."""
+    import ibis
+
+    backend = ibis.get_backend(used)
+    connection: Any = getattr(backend, "con", None)
+    if hasattr(connection, "to_arrow_reader") and not hasattr(connection, "fetch_record_batch"):
+        # DuckDB 2 has another name for the method that Ibis 12 calls; asking for no row registers tables in memory
+        used.limit(0).to_pyarrow()
+        return connection.sql(backend.compile(used)).to_arrow_reader(batch_rows)
+    return used.to_pyarrow_batches(chunk_size=batch_rows)
 
 
 def _named(columns: Columns, names: Sequence[Any], where: str) -> None:
