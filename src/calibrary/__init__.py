@@ -6,6 +6,7 @@ Every probability-calibration metric, one library. Start with ``evaluate(y, p)``
 
 from __future__ import annotations
 
+import sys as _sys
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
@@ -14,6 +15,8 @@ from calibrary.base.errors import deprecated as _deprecated
 from calibrary.base.errors import installed as _installed
 from calibrary.base.errors import room as _room
 from calibrary.base.moved import keep_old_paths as _keep_old_paths
+from calibrary.public import INSTEAD as _INSTEAD
+from calibrary.public import KNOWN as _KNOWN
 from calibrary.public import NEEDS as _NEEDS
 from calibrary.public import PUBLIC as _PUBLIC
 from calibrary.public import RENAMED as _RENAMED
@@ -47,19 +50,26 @@ def __getattr__(name: str) -> _Any:
         return getattr(_import_module(_WITHDRAWN[name]), name)
     if name in _FLOORS:
         return _import_module(f"calibrary.{name}")
-    raise AttributeError(f"module 'calibrary' has no attribute {name!r}{_hint(name)}")
+    return _guessed(name)
 
 
-def _hint(name: str) -> str:
-    """What to call, where the name is one that people have for a metric."""
-    if name.startswith("_"):
-        return ""
-    try:
-        entry = __getattr__("catalogue")[name]
-    except LookupError:
-        return ""
-    function = f"calibrary.{entry.function.__name__}(...), or " if name == entry.id else ""
-    return f": call {function}calibrary.compute({name!r}, ...)"
+def _guessed(name: str) -> _Any:
+    """What a name that is not listed means: a metric by another name, a figure, or a name of another package.
+
+    Only a name that is nothing of these is an ``AttributeError``; it says what to call where the thing is here.
+    """
+    if not name.startswith("_"):
+        if name in _KNOWN:
+            module, _, attribute = _KNOWN[name].rpartition(".")
+            return getattr(_room(f"calibrary.{module}") if module else _import_module("calibrary"), attribute)
+        if name.startswith("plot_") and hasattr(_room("calibrary.plots"), name):
+            return getattr(_room("calibrary.plots"), name)
+        catalogue = __getattr__("catalogue")
+        if name in catalogue:
+            entry = catalogue[name]
+            return entry.function if entry.called is None else entry  # a name such as RMSCE carries settings
+    hint = f": call {_INSTEAD[name]}" if name in _INSTEAD else ""
+    raise AttributeError(f"module 'calibrary' has no attribute {name!r}{hint}", name=name, obj=_sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

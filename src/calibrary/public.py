@@ -343,6 +343,51 @@ WITHDRAWN = {
     "step_down_min_p": "calibrary.inference",
 }
 
+#: Names of other packages for what is here under another name and is called in the same way: a name of calibrary, or of
+#: one of its modules. ``dir`` does not list them. Metrics are found by all their names besides: ``calibrary.ece``.
+KNOWN = {
+    "CalibrationDisplay": "plots.ReliabilityDisplay",  # scikit-learn
+    "brier_score_loss": "brier_score",
+    "calibration_curve": "sklearn.calibration_curve",
+    "roc_auc_score": "area_under_roc_curve",
+    "reliability_diagram": "plots.plot_reliability",
+    "smooth_reliability_diagram": "plots.plot_smooth_reliability",
+}
+
+#: Names of other packages for what is called in another way here: what to call.
+INSTEAD = {
+    "BetaCalibration": "calibrary.Recalibrator('beta').fit(y_prob, y_true)",  # netcal
+    "HistogramBinning": "calibrary.Recalibrator('bins').fit(y_prob, y_true)",
+    "IsotonicRegression": "calibrary.Recalibrator('isotonic').fit(y_prob, y_true)",
+    "LogisticCalibration": "calibrary.Recalibrator('platt').fit(y_prob, y_true)",
+    "ReliabilityDiagram": "calibrary.plots.plot_reliability(y_true, y_prob)",
+    "TemperatureScaling": "calibrary.Recalibrator('temperature').fit(y_prob, y_true)",
+    "temperature_scaling": "calibrary.Recalibrator('temperature').fit(y_prob, y_true)",
+    "platt_scaling": "calibrary.Recalibrator('platt').fit(y_prob, y_true)",
+    "isotonic_regression": "calibrary.Recalibrator('isotonic').fit(y_prob, y_true)",
+    "beta_calibration": "calibrary.Recalibrator('beta').fit(y_prob, y_true)",
+    "CalibratedClassifierCV": "calibrary.Recalibrator('isotonic').fit(y_prob, y_true), on probabilities held out",
+    "CalibrationError": "calibrary.expected_calibration_error(y_true, y_prob)",  # torchmetrics
+    "calibration_error": "calibrary.expected_calibration_error(y_true, y_prob)",
+    "binary_calibration_error": "calibrary.expected_calibration_error(y_true, y_prob)",
+    "multiclass_calibration_error": "calibrary.expected_calibration_error(y_true, y_prob)",
+    "rel_diagram": "calibrary.plots.plot_smooth_reliability(y_true, y_prob)",  # relplot
+    "get_ece": "calibrary.expected_calibration_error(y_true, y_prob)",  # uncertainty-calibration
+    "get_top_calibration_error": "calibrary.debiased_calibration_error(y_true, y_prob, lens='top-label')",
+    "get_calibration_error": "calibrary.debiased_calibration_error(y_true, y_prob, lens='class-wise')",
+    "kolmogorov_smirnov_p_value": "calibrary.kolmogorov_smirnov_calibration_error_test(y_true, y_prob).pvalue",
+    "kuiper_p_value": "calibrary.kuiper_calibration_error_test(y_true, y_prob).pvalue",
+    "spiegelhalter_p_value": "calibrary.spiegelhalter_z_test(y_true, y_prob).pvalue",
+    "cumulative_differences": "calibrary.cumulative_difference(y_true, y_prob)",
+    "CalibrationEvaluator": "calibrary.evaluate(y_true, y_prob)",  # pycaleva
+    "CalibrationMetrics": "calibrary.evaluate(y_true, y_prob)",  # calzone
+    "CalibrationReport": "calibrary.report(y_true, y_prob)",
+    "hosmer_lemeshow_p_value": "calibrary.hosmer_lemeshow_test(y_true, y_prob).pvalue",
+    "conf_ECE": "calibrary.expected_calibration_error(y_true, y_prob, lens='top-label')",
+    "rps_score": "calibrary.ranked_probability_score(y_true, y_prob)",  # scoringrules
+    "log_score": "calibrary.negative_log_likelihood(y_true, y_prob)",
+}
+
 
 def modules_of_metrics() -> list[str]:
     """The modules that declare metrics or their tests, in the order of the table."""

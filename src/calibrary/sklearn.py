@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.base.errors import one_of, whole
+from calibrary.diagnostics.reliability import reliability_bins
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry
 
-__all__ = ["CalibrationScorer", "get_scorer", "get_scorer_names", "make_scorer", "scorers"]
+__all__ = ["CalibrationScorer", "calibration_curve", "get_scorer", "get_scorer_names", "make_scorer", "scorers"]
 
 
 class CalibrationScorer:
@@ -26,17 +31,13 @@ class CalibrationScorer:
 
     @property
     def _entry(self) -> Entry:
-        return _entry_and_part(self.metric)[0]
+        return catalogue[self.metric]
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         if not hasattr(estimator, "predict_proba"):
             raise TypeError(f"{type(estimator).__name__} has no predict_proba: {self.metric} needs probabilities")
         p, labels = estimator.predict_proba(X), list(estimator.classes_)
-        entry, part = _entry_and_part(self.metric)
-        found = entry(y, p, labels=labels, sample_weight=sample_weight, **self.options)
-        if part:
-            return -abs(float(getattr(found, part)) - float(dict(entry.fields)[part] or 0.0))
-        value = float(found)
+        value = float(self._entry(y, p, labels=labels, sample_weight=sample_weight, **self.options))
         if self._entry.better == "higher":
             return value
         return -abs(value - (self._entry.perfect or 0.0)) if self._entry.better == "perfect" else -value
@@ -63,8 +64,8 @@ def make_scorer(metric: str, **options: Any) -> CalibrationScorer:
     >>> round(make_scorer("ece")(GaussianNB().fit(X, y), X, y), 3)
     -0.056
     """
-    entry, part = _entry_and_part(metric)
-    refusal = "" if part else _refusal(entry)
+    entry = catalogue[metric]
+    refusal = _refusal(entry)
     if refusal:
         parts = " or ".join(f"{entry.id}.{name}" for name, ideal in dict(entry.fields).items() if ideal is not None)
         raise ValueError(
@@ -113,11 +114,28 @@ def scorers(*names: str) -> dict[str, CalibrationScorer]:
     return {name: get_scorer(name) for name in names or get_scorer_names()}
 
 
-def _entry_and_part(metric: str) -> tuple[Entry, str]:
-    """The metric, and which of its numbers where one is named, as in ``cis.slope``."""
-    id, _, part = metric.rpartition(".")
-    known = id in catalogue and dict(catalogue[id].fields).get(part) is not None
-    return (catalogue[id], part) if known else (catalogue[metric], "")
+def calibration_curve(
+    y_true: Any, y_prob: Any, *, pos_label: Any = None, n_bins: int = 5, strategy: str = "uniform"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Observed frequency and mean prediction of every bin that has rows, as ``sklearn.calibration.calibration_curve``.
+
+    ``strategy`` is "uniform" (bins of equal width) or "quantile" (bins of equal count). For the counts, limits and
+    several classes take :func:`calibrary.reliability_bins`.
+
+    Examples
+    --------
+    >>> from calibrary.sklearn import calibration_curve
+    >>> observed, predicted = calibration_curve([0, 0, 1, 1], [0.1, 0.3, 0.35, 0.9], n_bins=2)
+    >>> observed.round(3).tolist(), predicted.round(3).tolist()
+    ([0.333, 1.0], [0.25, 0.9])
+    """
+    one_of("strategy", strategy, ("uniform", "quantile"))
+    edges = np.linspace(0, 1, whole("n_bins", n_bins) + 1)
+    if strategy == "quantile":
+        edges = np.unique([0.0, *np.quantile(np.asarray(y_prob, float), edges)[1:-1], 1.0])
+    bins = reliability_bins(y_true, y_prob, pos_label=pos_label, edges=edges)
+    occupied = bins.count > 0
+    return bins.outcome[occupied], bins.confidence[occupied]
 
 
 def _refusal(entry: Entry) -> str:

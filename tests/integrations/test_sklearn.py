@@ -8,6 +8,7 @@ import pytest
 import calibrary as cal
 
 pytest.importorskip("sklearn")
+from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -102,3 +103,18 @@ def test_all_scorers_at_once():
 
     assert sorted(scorers()) == get_scorer_names()
     assert len(scorers()) > 80
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+@pytest.mark.parametrize("decimals", [1, 3, 16])
+def test_the_calibration_curve_is_that_of_scikit_learn(strategy, decimals):
+    rng = np.random.default_rng(decimals)
+    p = rng.random(200).round(decimals)
+    y = (rng.random(200) < p).astype(int)
+    for n_bins in (5, 10):
+        theirs = calibration_curve(y, p, n_bins=n_bins, strategy=strategy)
+        np.testing.assert_allclose(cal.calibration_curve(y, p, n_bins=n_bins, strategy=strategy), theirs, rtol=1e-12)
+    named = cal.calibration_curve(np.where(y == 1, "ill", "well"), p, pos_label="ill", strategy=strategy)
+    np.testing.assert_allclose(named, cal.calibration_curve(y, p, strategy=strategy))
+    with pytest.raises(ValueError, match="strategy"):
+        cal.calibration_curve(y, p, strategy="best")

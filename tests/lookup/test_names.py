@@ -427,3 +427,15 @@ def test_words_for_a_lens_that_needs_more():
 def test_no_value_of_the_list_is_nothing():
     for row in MEANT:
         assert all(np.isfinite(value).all() for value in told(row).values()), row["name"]
+
+
+def test_every_name_that_a_table_prints_is_accepted():
+    y, p, *_ = cal.datasets.breast_cancer()
+    whole = cal.cox_intercept_slope(y, p)
+    assert cal.compute("cis.slope", y, p) == whole.slope
+    assert cal.compute("cis.intercept", y, p) == whole.intercept
+    assert cal.interval("cis.slope", y, p, n_resamples=20, rng=0).estimate == whole.slope
+    for entry in cal.catalogue.values():
+        for field, perfect in entry.fields:
+            one = cal.catalogue[f"{entry.id}.{field}"]
+            assert (one.id, one.part, one.perfect) == (entry.id, field, perfect)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import pickle
@@ -16,7 +17,7 @@ from calibrary.base.errors import installed
 from calibrary.base.moved import MOVED
 from calibrary.metrics.machinery.declare import Redrawing
 from calibrary.metrics.machinery.entry import FUNCTIONS, TESTS
-from calibrary.public import NEEDS, PUBLIC, WITHDRAWN
+from calibrary.public import INSTEAD, KNOWN, NEEDS, PUBLIC, WITHDRAWN
 from paths import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -274,10 +275,30 @@ def test_decide_asks_for_a_question():
         cal.decide([0, 1], [0.2, 0.7])
 
 
-def test_names_that_people_have_for_a_metric_are_answered_with_what_to_call():
-    with pytest.raises(AttributeError, match=r"calibrary\.expected_calibration_error\(\.\.\.\), or .*compute\('ece'"):
-        cal.ece  # noqa: B018
-    with pytest.raises(AttributeError, match=r"call calibrary\.compute\('RMSCE'"):  # a name with settings of its own
-        cal.RMSCE  # noqa: B018
+def test_a_metric_is_found_by_its_short_name_and_by_plain_words_for_it():
+    y, p = [0, 1, 1, 0, 1], [0.2, 0.7, 0.9, 0.4, 0.6]
+    for id, entry in cal.catalogue.items():
+        found = getattr(cal, id)
+        assert found is (getattr(cal, id) if id in PUBLIC else entry.function), id
+    assert cal.ece is cal.expected_calibration_error
+    assert cal.brier is cal.bs is cal.brier_score
+    assert cal.log_loss(y, p) == cal.negative_log_likelihood(y, p)
+    assert cal.RMSCE(y, p) == cal.compute("ece", y, p, norm=2) != cal.ece(y, p)  # a name with settings of its own
+    assert {"ece", "brier", "RMSCE"}.isdisjoint([*dir(cal), *cal.__all__])
+
+
+def test_names_of_other_packages_work_or_say_what_to_call():
+    for name in KNOWN:
+        assert callable(getattr(cal, name)), name
+    for name, call in INSTEAD.items():
+        with pytest.raises(AttributeError, match=re.escape(f"no attribute {name!r}: call {call}")):
+            getattr(cal, name)
+        function = re.match(r"calibrary\.([\w.]+)\(", call)
+        assert callable(functools.reduce(getattr, function[1].split("."), cal)), call
+        method = re.search(r"Recalibrator\('(\w+)'\)", call)
+        assert method is None or cal.Recalibrator(method[1]).fit([0.2, 0.7, 0.9, 0.4, 0.6] * 9, [0, 1, 1, 0, 1] * 9)
+    assert cal.plot_reliability is cal.plots.plot_reliability
     with pytest.raises(AttributeError, match=r"no attribute 'no_such_thing'$"):
         cal.no_such_thing  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'plot_no_such_thing'$"):
+        cal.plot_no_such_thing  # noqa: B018

@@ -15,6 +15,7 @@ from calibrary.base.text import squeezed
 from calibrary.lookup.curve_names import curve_named
 from calibrary.lookup.review_tables import ReviewTable, table2
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
+from calibrary.metrics.machinery.facts import Alias
 from calibrary.public import PUBLIC
 
 __all__ = [
@@ -25,8 +26,9 @@ __all__ = [
 
 
 def _names(entry: Entry) -> tuple[str, ...]:
-    """Every name by which the metric is found, that of its function included."""
-    return (entry.id, entry.name, *entry.aliases, entry.function.__name__)
+    """Every name by which the metric is found: that of its function, and of each of its numbers, as in "cis.slope"."""
+    numbers = [Alias(f"{entry.id}.{name}", of=(name, perfect)) for name, perfect in entry.fields]
+    return (entry.id, entry.name, *entry.aliases, entry.function.__name__, *numbers)
 
 
 @functools.lru_cache(maxsize=1)

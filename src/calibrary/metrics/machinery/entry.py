@@ -352,7 +352,8 @@ def _called(id: str, name: Alias) -> Entry:
         return replace(entry, called=name)
     # one number of the result: laws, faster forms and the decision know the whole result only
     return replace(
-        entry, called=name, fields=(), perfect=name.perfect, combine=None, law="", overall={}, direct=None,
+        entry, called=name, fields=(), perfect=name.perfect,
+        better=entry.better if name.perfect is None else "perfect", combine=None, law="", overall={}, direct=None,
         replicate=None, cell_value=None, formula=_field_of(entry.formula, name.field),
     )  # fmt: skip
 
