@@ -182,6 +182,7 @@ from calibrary.reporting.model import ClassRow as ClassRow
 from calibrary.reporting.model import GroupRow as GroupRow
 from calibrary.reporting.model import Report as Report
 from calibrary.reporting.settings import ReportSettings as ReportSettings
+from calibrary.reporting.validated import validation_page as validation_page
 from calibrary.validation.result import Validation as Validation
 from calibrary.validation.result import ValidationRow as ValidationRow
 from calibrary.validation.shown import Instability as Instability

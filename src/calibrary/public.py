@@ -56,6 +56,7 @@ _TABLE = {
         0.2 metrics.point.scoring_functions check_propriety scoring_function
         0.2 recalibrate.gain recalibration_gain
         0.1 reporting.compose report
+        0.3 reporting.validated validation_page
         0.3 validation.verb validate
     """,
     # tables and curves

@@ -41,11 +41,11 @@ def test_offsets_and_slopes_maximize_the_penalized_likelihood():
 
 
 def test_the_evidence_is_the_integral_over_offsets_and_slopes():
-    from calibrary.recalibrate.segments import _Rows
+    from calibrary.recalibrate.segments import _SegmentRows
 
     y, c, _ = by_site(60)
     z = logit(c)
-    rows = _Rows(z, z, y.astype(float), np.ones(60), np.zeros(60, dtype=np.intp), 1)
+    rows = _SegmentRows(z, z, y.astype(float), np.ones(60), np.zeros(60, dtype=np.intp), 1)
     spread = 0.4
     grid = np.linspace(-2.4, 2.4, 161)
     a, b = np.meshgrid(grid, grid, indexing="ij")

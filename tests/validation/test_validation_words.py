@@ -10,6 +10,7 @@ from test_validate import XS, YS, X, Y, newton
 from typer.testing import CliRunner
 
 import calibrary as cal
+from calibrary.base.numbers import number
 from calibrary.cli.main import app
 from calibrary.cli.validate import ESTIMATORS, made
 from paths import REFERENCE, ROOT
@@ -37,6 +38,35 @@ def test_a_table_is_validated_from_the_command_line(tmp_path):
     assert saved["bs"].apparent == pytest.approx(cal.brier_score(Y, newton(X, Y)(X)), abs=1e-6)
 
 
+def test_the_command_line_writes_the_page(tmp_path):
+    path = tmp_path / "found.html"
+    done = run(TABLE, "--label", "y", *FEW, "-o", str(path), "--threshold", "0.2", "--threshold", "0.4")
+    assert done.exit_code == 0, done.output
+    page = path.read_text()
+    for words in ("Corrected calibration curve", "Prediction instability", "Calibration instability"):
+        assert page.count(f"{words}.</b>") == 1
+    assert page.count("<b>Classification instability at") == 2
+    assert "At the threshold 0.200" in page
+    assert "a pickled model is a program that runs when it is read" in page
+    assert page.count("<svg") == 5
+    assert "12d" in page
+
+
+def test_the_page_says_the_numbers_of_the_validation_and_escapes_the_model():
+    def evil(X, y):
+        return newton(X, y)
+
+    evil.__name__ = "<script>alert(1)</script>"
+    found = cal.validate(evil, X, Y, metrics=["bs", "auroc"], n_resamples=4, rng=0)
+    page = cal.validation_page(found)
+    assert "<script>alert" not in page
+    assert found.sentence in page
+    for row in found.table:
+        assert f">{number(row.corrected)}<" in page
+    few = cal.validate(newton, X, Y, metrics="bs", method="cv", folds=3, repeats=1, rng=0)
+    assert "come from bootstrap refits of two classes, and there are none here" in cal.validation_page(few)
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_every_estimator_has_probabilities(estimator):
     found = cal.validate(made(estimator, 0), XS, YS, metrics="bs", n_resamples=2, rng=0)
@@ -50,7 +80,7 @@ def test_every_estimator_has_probabilities(estimator):
         ((TABLE, "--label", "y", "--features", "x1,q"), "no column is called 'q'"),
         ((TABLE, "--label", "y", "--features", "x1,y"), "'y' is the outcome"),
         ((TABLE, "--label", "y", "--estimator", "model.pkl"), "--estimator='model.pkl' is not known"),
-        ((TABLE, "--label", "y", "-o", "found.html"), "a validation is a JSON file"),
+        ((TABLE, "--label", "y", "-o", "found.pdf"), "name it .html or .json"),
         (("model.pkl", "--label", "y"), "a pickle, which could run any program"),
     ],
 )
@@ -72,7 +102,9 @@ def test_the_tripod_table_of_a_validation_and_of_a_report():
     assert "300 rows (197 of class 0, 103 of class 1)" in table["21"]
     assert "12.875 rows of the rarest class a predictor" in table["10"]
     assert "calibration slope" in table["23a"]
-    assert table["23b"] == "not given"
+    assert table["23b"] == table["12d"] == "not given"
+    by_unit = cal.validate(newton, X, Y, metrics="bs", units=np.arange(300) // 2, n_resamples=3, rng=0).tripod()
+    assert by_unit["12d"].startswith("rows of one unit were drawn together (150 units)")
     assert table.to_markdown().splitlines()[1] == "| --- | --- | --- |"
     assert "<table>" in table._repr_html_()
     with pytest.raises(KeyError, match="not among those that numbers can answer"):

@@ -18,6 +18,7 @@ from calibrary.base.files import check_writable
 from calibrary.cli.files import InputError, open_table
 from calibrary.cli.shared import Quiet, Unit, Weight, listed, out, plain, say, written
 from calibrary.data.checks import Array
+from calibrary.reporting.validated import validation_page
 from calibrary.validation import Validation
 from calibrary.validation import validate as run_validation
 
@@ -41,8 +42,13 @@ def validate(
     repeats: Annotated[int, typer.Option(min=1, help="How often a cross-validation is repeated.")] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the resamples and of the model.")] = 0,
     jobs: Annotated[int | None, typer.Option("--jobs", help="Processes; -1 for all cores.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the validation (.json).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write a page (.html) or the validation (.json).")
+    ] = None,
     tripod: Annotated[bool, typer.Option("--tripod", help="Print the items of TRIPOD+AI that it answers.")] = False,
+    threshold: Annotated[
+        list[float] | None, typer.Option(help="Of the page: probability above which someone acts. Repeatable.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Refit a model and correct its measures for optimism: `calibrary validate data.csv --label outcome`.
@@ -52,8 +58,8 @@ def validate(
     """
     one_of("--estimator", estimator, ESTIMATORS)
     if output is not None:
-        if output.suffix != ".json":
-            raise InputError(f"{output}: a validation is a JSON file, name it .json")
+        if output.suffix not in (".html", ".json"):
+            raise InputError(f"{output}: a validation is written as a page or as JSON, name it .html or .json")
         check_writable(output)
     table = open_table(file)
     names = list(table.names)
@@ -74,7 +80,10 @@ def validate(
     )  # fmt: skip
     _show(found, tripod, quiet)
     if output is not None:
-        found.save(output)
+        if output.suffix == ".html":
+            validation_page(found, output, thresholds=threshold or [0.5])
+        else:
+            found.save(output)
         written(output)
 
 
@@ -109,7 +118,7 @@ def _show(found: Validation, tripod: bool, quiet: bool) -> None:
         head, body = found.cells()
         table = Table(box=None, pad_edge=False)
         for j, name in enumerate(head):
-            table.add_column(name, justify="left" if j < 2 else "right")
+            table.add_column(name, justify="left" if j < 2 else "right", no_wrap=j == 0)
         for line in body:
             table.add_row(*map(plain, line))
         out.print(table)

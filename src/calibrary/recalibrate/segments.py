@@ -98,7 +98,9 @@ def fit_segments(by: str, q: Array, y: NDArray[Any], w: Array | None, names: NDA
     weight = np.ones(len(q)) if w is None else w
     center = float(np.average(z, weights=weight))
     scale = float(np.sqrt(np.average((z - center) ** 2, weights=weight))) or 1.0
-    rows = _Rows(z, (z - center) / scale, y.astype(np.float64), weight, level.ravel().astype(np.intp), len(levels))
+    rows = _SegmentRows(
+        z, (z - center) / scale, y.astype(np.float64), weight, level.ravel().astype(np.intp), len(levels)
+    )
     best = (0.0, np.zeros((2, len(levels))), rows.log_likelihood(np.zeros((2, len(levels)))))
     theta = best[1]
     for spread in SPREADS:
@@ -111,7 +113,7 @@ def fit_segments(by: str, q: Array, y: NDArray[Any], w: Array | None, names: NDA
     return SegmentMaps(by, tuple(levels.tolist()), offset, slope, center, scale, best[0])
 
 
-class _Rows(NamedTuple):
+class _SegmentRows(NamedTuple):
     """Rows with their segments: log odds z, the same standardized, outcomes, weights, segment."""
 
     z: Array

@@ -81,6 +81,28 @@ def page(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     return document(title, *body, style=_style(), script=own(_resource("report.js")))
 
 
+def section_page(title: str, headline: str, findings: Sequence[str], sections: Sequence[Section]) -> str:
+    """A whole HTML document of sections alone, for results that are no report."""
+    parts = [
+        element("h1", title),
+        element("p", headline, class_="headline none"),
+        _statements(findings),
+        *(_part("m0", s.key, s.title, _section_body(s, "m0")) for s in sections),
+    ]
+    body = (
+        element("a", "Skip to the answer", class_="skip", href="#m0"),
+        _bar(()),
+        element(
+            "main",
+            element("article", parts, id="m0", class_="model", data_name=title),
+            element("footer", "Made with calibrary."),
+        ),
+        element("div", id="tip", role="tooltip", hidden=True),
+        _keys(),
+    )
+    return document(title, *body, style=_style(), script=own(_resource("report.js")))
+
+
 @form("fragment")
 def fragment(report: Report) -> str:
     """The answer, the short list and the figures, for a notebook."""

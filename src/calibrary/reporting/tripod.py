@@ -18,6 +18,7 @@ def tripod(report: Report) -> TripodTable:
     return TripodTable.of(
         {
             "10": size,
+            "12d": f"performance was measured in {counted(len(groups), 'group')}" if groups else "",
             "12e": ", ".join(key.name for key in report.short_list),
             "12g": "the predictions were given; no model was refitted",
             "21": size,

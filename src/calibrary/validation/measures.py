@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import heard
+from calibrary.base.errors import RefusedCallError, RefusedError, heard
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.lookup import catalogue
@@ -101,20 +101,20 @@ def chosen(metrics: Any, method: str) -> Measures:
     if isinstance(metrics, str):
         metrics = [metrics]
     if not isinstance(metrics, Iterable):
-        raise TypeError(
+        raise RefusedCallError(
             f"metrics={metrics!r}: pass the name of a metric, a list of names, or a mapping to their options"
         )
     options = metrics if isinstance(metrics, Mapping) else {}
     found = [(catalogue[name], Question(options=dict(options.get(name, {})))) for name in metrics]
     if not found:
-        raise ValueError("metrics is empty: name at least one metric, or leave it out")
+        raise RefusedError("metrics is empty: name at least one metric, or leave it out")
     for entry, _ in found:
         if entry.needs or entry.reads != "predictions":
             needs = ", ".join(entry.needs) or "matched detections"
-            raise ValueError(f"{entry.key} cannot be validated by refitting: it needs {needs}")
+            raise RefusedError(f"{entry.key} cannot be validated by refitting: it needs {needs}")
         reason = refusal_632(entry) if method.startswith("632") else ""
         if reason:
-            raise ValueError(f"{entry.key} has no {method} estimate: {reason}")
+            raise RefusedError(f"{entry.key} has no {method} estimate: {reason}")
     return Measures(tuple(found))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedCallError, RefusedError
 from calibrary.base.text import in_sentence, plain
 from calibrary.data.checks import Array, Indices, as_array, checked_probabilities
 
@@ -59,7 +60,7 @@ class Procedure:
         if not self.estimator:
             predict: Predictor = self.model(X, y, **weights)
             if not callable(predict):
-                raise TypeError(
+                raise RefusedCallError(
                     f"the function model returned {type(predict).__name__} and must return a function of X that gives "
                     "probabilities"
                 )
@@ -72,16 +73,16 @@ class Procedure:
         given = as_array(predict(X), "the model's probabilities")
         k = len(self.classes)
         if given.ndim == 2 and given.shape[1] == 1:
-            raise ValueError(
+            raise RefusedError(
                 f"the model gave one column of probabilities for {k} classes: give one column for each class, or an "
                 "array of shape (N,) where there are two"
             )
         if given.shape not in ((n, k), *(((n,),) if k == 2 else ())):
-            raise ValueError(f"the model gave probabilities of shape {given.shape} for {n} rows of {k} classes")
+            raise RefusedError(f"the model gave probabilities of shape {given.shape} for {n} rows of {k} classes")
         try:
             p = checked_probabilities(given)
         except ValueError as error:
-            raise ValueError(str(error).replace("y_prob", "the model's probabilities")) from None
+            raise RefusedError(str(error).replace("y_prob", "the model's probabilities")) from None
         return np.ascontiguousarray(p[:, 1]) if p.ndim == 2 and k == 2 else p
 
     def refit(self, X: Any, y: NDArray[Any], fit: tuple[Indices, Array | None], target: Indices | None) -> Refit:
@@ -102,7 +103,7 @@ class Procedure:
         present = set(labels.tolist())
         for name in self.classes:
             if name not in present:
-                raise ValueError(f"class {in_sentence(name)} does not occur in the resample")
+                raise RefusedError(f"class {in_sentence(name)} does not occur in the resample")
 
 
 class _ByClass:
@@ -126,13 +127,13 @@ def is_estimator(model: Any) -> bool:
 def procedure(model: Any, classes: tuple[Hashable, ...], weighted: bool) -> Procedure:
     """The procedure of a model, refused in one sentence where it cannot be refitted."""
     if isinstance(model, type):
-        raise TypeError(f"model is the class {model.__name__}: pass an object of it, {model.__name__}(...)")
+        raise RefusedCallError(f"model is the class {model.__name__}: pass an object of it, {model.__name__}(...)")
     if is_estimator(model):
         if not hasattr(model, "predict_proba"):
-            raise TypeError(f"{type(model).__name__} has no predict_proba: validation needs probabilities")
+            raise RefusedCallError(f"{type(model).__name__} has no predict_proba: validation needs probabilities")
         unfitted(model)
     elif not callable(model):
-        raise TypeError(
+        raise RefusedCallError(
             f"model is {in_sentence(model)}: pass a classifier with fit and predict_proba, or a function (X, y) that "
             "returns a function of X"
         )
@@ -143,7 +144,7 @@ def unfitted(model: Any) -> Any:
     """A copy of the model that has learned nothing."""
     name = type(model).__name__
     if not hasattr(model, "get_params"):
-        raise TypeError(
+        raise RefusedCallError(
             f"{name} cannot be cloned, because it has no get_params: derive it from sklearn.base.BaseEstimator, or "
             "pass a function (X, y) that fits a new one and returns its probabilities as a function of X"
         )
@@ -154,7 +155,7 @@ def unfitted(model: Any) -> Any:
     try:
         return clone(model)
     except Exception as error:
-        raise TypeError(
+        raise RefusedCallError(
             f"{name} cannot be cloned ({one_line(error)}): pass a function (X, y) that fits a new one and returns its "
             "probabilities as a function of X"
         ) from error
@@ -171,7 +172,7 @@ def _weight_name(model: Any) -> str:
     if "sample_weight" in names or (inner is not None and any(p.kind is p.VAR_KEYWORD for p in names.values())):
         return "sample_weight" if inner is None or "sample_weight" in names else _weight_name(inner)
     what = type(model).__name__ if is_estimator(model) else "the function model"
-    raise ValueError(f"{what} takes no sample_weight: leave sample_weight out, or let its fit take it")
+    raise RefusedError(f"{what} takes no sample_weight: leave sample_weight out, or let its fit take it")
 
 
 def rows_of(X: Any, rows: Indices) -> Any:

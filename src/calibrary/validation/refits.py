@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import extra, warn
+from calibrary.base.errors import RefusedError, extra, warn
 from calibrary.base.numbers import counted, percent
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.resampling import ProgressBar
@@ -51,7 +51,7 @@ class Tally:
     def refuse_or_warn(self) -> None:
         """An error where every refit failed, a warning where many did."""
         if self.n and self.n_failed == self.n:
-            raise ValueError(f"every one of {counted(self.n, 'refit')} failed; the first: {self.failure}")
+            raise RefusedError(f"every one of {counted(self.n, 'refit')} failed; the first: {self.failure}")
         if self.n_failed > _MANY_FAILED * self.n:
             warn(self.sentence)
 
@@ -94,4 +94,4 @@ class Runner:
 def check_jobs(n_jobs: Any) -> int | None:
     if n_jobs is None or (isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool) and n_jobs != 0):
         return None if n_jobs is None else int(n_jobs)
-    raise ValueError(f"n_jobs={n_jobs!r}: pass a number of processes, -1 for all cores, or None for one")
+    raise RefusedError(f"n_jobs={n_jobs!r}: pass a number of processes, -1 for all cores, or None for one")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import whole
+from calibrary.base.errors import RefusedError, whole
 from calibrary.data.checks import Array, Indices, as_array
 from calibrary.numerics.draw import generator, row_counts, shuffled
 
@@ -77,7 +77,9 @@ class Rows:
         k = whole("folds", folds, 2)
         if k > self.n_units:
             what = "rows" if self.unit is None else "units"
-            raise ValueError(f"folds={k} needs at least as many {what}, and there are {self.n_units}: use fewer folds")
+            raise RefusedError(
+                f"folds={k} needs at least as many {what}, and there are {self.n_units}: use fewer folds"
+            )
         source = generator(rng, "folds of validation")
         stratum = self.label if self.unit is None else self._largest_label()
         for _ in range(whole("repeats", repeats)):
@@ -100,7 +102,7 @@ class Rows:
         if np.ndim(holdout) > 0:
             return self._marked(as_array(holdout, "holdout"))
         if isinstance(holdout, bool) or not isinstance(holdout, float) or not 0.0 < holdout < 1.0:
-            raise ValueError(
+            raise RefusedError(
                 f"holdout={holdout!r} must be a share above 0 and below 1, or an array that is True where a row is "
                 "held out"
             )
@@ -116,12 +118,12 @@ class Rows:
 
     def _marked(self, marks: Any) -> Indices:
         if marks.dtype.kind != "b" or marks.shape != (self.n,):
-            raise ValueError(
+            raise RefusedError(
                 f"holdout has shape {marks.shape} and type {marks.dtype}: mark each of {self.n} rows True or False"
             )
         held = np.flatnonzero(marks)
         if not 0 < len(held) < self.n:
-            raise ValueError(f"holdout marks {len(held)} of {self.n} rows: rows must be on both sides")
+            raise RefusedError(f"holdout marks {len(held)} of {self.n} rows: rows must be on both sides")
         if self.unit is not None and len(np.intersect1d(self.unit[held], self.unit[~marks])):
-            raise ValueError("holdout parts the rows of a unit: hold out whole units")
+            raise RefusedError("holdout parts the rows of a unit: hold out whole units")
         return held

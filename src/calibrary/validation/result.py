@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import UnknownMetricError, suggest
+from calibrary.base.errors import RefusedError, UnknownMetricError, suggest
 from calibrary.base.markup import each, html_table, markup
 from calibrary.base.numbers import counted, ends, number, percent, with_interval
 from calibrary.base.once import once
@@ -173,11 +173,11 @@ class Validation:
 
     def _refitted(self, what: str) -> tuple[Predictions, Refits]:
         if self.refits is None or self.predictions is None:
-            raise ValueError(
+            raise RefusedError(
                 f"{what} comes from bootstrap refits: use method='optimism' with a metric that it corrects"
             )
         if not self.predictions.binary:
-            raise ValueError(f"{what} is shown for two classes, and there are {len(self.classes)}")
+            raise RefusedError(f"{what} is shown for two classes, and there are {len(self.classes)}")
         return self.predictions, self.refits
 
     @property
@@ -264,11 +264,18 @@ class Validation:
             if self.unstable
             else ""
         )
+        units = (
+            ""
+            if self.n_units is None
+            else f"rows of one unit were drawn together ({counted(self.n_units, 'unit')}); differences between units "
+            "were not measured"
+        )
         return TripodTable.of(
             {
                 "10": self.size + per,
                 "12a": use,
                 "12c": f"{self.model}; {self.how}{failed}",
+                "12d": units,
                 "12e": ", ".join(row.name for row in self.table),
                 "12g": "by the model fitted to the rows that were not held out"
                 if self.method == "holdout"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import number, percent
 from calibrary.data.checks import Array
 
@@ -60,7 +61,7 @@ class Instability:
         A saved file keeps the refits' predictions for some rows; the share of the others is then NaN.
         """
         if not (isinstance(threshold, int | float | np.number) and 0.0 <= threshold <= 1.0):
-            raise ValueError(f"threshold={threshold!r} must be a probability: a number from 0 to 1")
+            raise RefusedError(f"threshold={threshold!r} must be a probability: a number from 0 to 1")
         share: Array = ((self.predictions >= threshold) != (self.apparent >= threshold)).mean(axis=0)
         return np.where(np.isnan(self.predictions).all(axis=0), np.nan, share)
 

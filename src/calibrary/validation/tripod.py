@@ -24,6 +24,7 @@ ASKED = {
     "10": "how many rows there are, and whether they suffice",
     "12a": "how the data were used to develop and to evaluate the model",
     "12c": "type of model, and the method of internal validation",
+    "12d": "whether and how differences between clusters, such as sites, were handled and measured",
     "12e": "measures of performance and why they were chosen",
     "12f": "updating of the model, such as recalibration, that followed from its evaluation",
     "12g": "how the predictions that were evaluated were computed",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import bounded, heard, one_of, whole
+from calibrary.base.errors import RefusedError, bounded, heard, one_of, whole
 from calibrary.data.checks import Array, Indices, as_array, checked_weights
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import check_level, means
@@ -137,12 +137,7 @@ def validate(
     return Validation(
         table=table_rows(rows),
         method=method,
-        model=given.procedure.name,
-        n=given.rows.n,
-        n_units=None if given.rows.unit is None else given.rows.n_units,
-        classes=tuple(map(str, given.procedure.classes)),
-        n_of_class=tuple(np.bincount(given.rows.label, minlength=len(given.procedure.classes)).tolist()),
-        n_features=features_of(given.X),
+        **given.facts(),
         n_resamples=n_resamples if refits is not None else 0,
         folds=folds if by_folds.asked else 0,
         repeats=repeats if by_folds.asked else 0,
@@ -169,6 +164,18 @@ class _Given:
     y: NDArray[Any]
     rows: Rows
 
+    def facts(self) -> dict[str, Any]:
+        """What a validation says of the model and of the rows."""
+        rows, classes = self.rows, self.procedure.classes
+        return {
+            "model": self.procedure.name,
+            "n": rows.n,
+            "n_units": None if rows.unit is None else rows.n_units,
+            "classes": tuple(map(str, classes)),
+            "n_of_class": tuple(np.bincount(rows.label, minlength=len(classes)).tolist()),
+            "n_features": features_of(self.X),
+        }
+
     def predictions(self, probability: Array, rows: Indices | None = None) -> Predictions:
         """Predictions of all rows, or of some, with the names of the classes."""
         label, weight = self.rows.label, self.rows.weight
@@ -183,10 +190,10 @@ def _given(model: Any, X: Any, y: Any, units: Any, sample_weight: Any) -> _Given
         labels = labels[:, 0]
     n = count_of(X)
     if labels.ndim != 1 or len(labels) != n:
-        raise ValueError(f"y has shape {labels.shape} and X has {n} rows: give one outcome for each")
+        raise RefusedError(f"y has shape {labels.shape} and X has {n} rows: give one outcome for each")
     unit = None if units is None else as_array(units, "units")
     if unit is not None and unit.shape != (n,):
-        raise ValueError(f"units has shape {unit.shape} and X has {n} rows: name the unit of each")
+        raise RefusedError(f"units has shape {unit.shape} and X has {n} rows: name the unit of each")
     weight = None if sample_weight is None else checked_weights(sample_weight, n)
     if weight is not None and (weight == 0.0).any():
         kept = np.flatnonzero(weight)
@@ -200,12 +207,12 @@ def _given(model: Any, X: Any, y: Any, units: Any, sample_weight: Any) -> _Given
 def _classes(labels: NDArray[Any]) -> tuple[tuple[Hashable, ...], Indices]:
     """The classes in order, and the place of each row's class among them."""
     if labels.dtype.kind == "O" and any(v is None or v != v for v in labels.tolist()):
-        raise ValueError("y holds missing outcomes: drop the rows without one")
+        raise RefusedError("y holds missing outcomes: drop the rows without one")
     if labels.dtype.kind == "f" and not (np.isfinite(labels).all() and (labels == np.rint(labels)).all()):
-        raise ValueError("y holds fractions or missing numbers: it must hold the class that occurred in every row")
+        raise RefusedError("y holds fractions or missing numbers: it must hold the class that occurred in every row")
     found, label = np.unique(labels, return_inverse=True)
     if len(found) < 2:
-        raise ValueError(
+        raise RefusedError(
             f"every row of y is of class {found.tolist()[0]!r}: a model needs rows of at least two classes"
         )
     return tuple(found.tolist()), label.ravel().astype(np.intp)
@@ -217,7 +224,7 @@ def _fit_to_all(given: _Given) -> Predictions:
     try:
         predict = given.procedure.fitted(given.X, given.y, fit[1])
     except Exception as error:
-        raise ValueError(f"the model cannot be fitted to all rows: {one_line(error)}") from error
+        raise RefusedError(f"the model cannot be fitted to all rows: {one_line(error)}") from error
     return given.predictions(given.procedure.probabilities(predict, given.X, given.rows.n))
 
 
@@ -335,7 +342,7 @@ def _held_out(given: _Given, measures: Measures, holdout: Any, level: float, rng
     fit = given.rows.all_but(held)
     made = given.procedure.refit(given.X, given.y, fit, None)
     if made.probability is None:
-        raise ValueError(f"the model cannot be fitted to the rows that are not held out: {made.failure}")
+        raise RefusedError(f"the model cannot be fitted to the rows that are not held out: {made.failure}")
     began = process_time()
     inside = given.predictions(made.probability[fit[0]], fit[0])
     outside = given.predictions(made.probability[held], held)
@@ -361,12 +368,7 @@ def _held_out(given: _Given, measures: Measures, holdout: Any, level: float, rng
     return Validation(
         table=table_rows(rows),
         method="holdout",
-        model=given.procedure.name,
-        n=given.rows.n,
-        n_units=None if given.rows.unit is None else given.rows.n_units,
-        classes=tuple(map(str, given.procedure.classes)),
-        n_of_class=tuple(np.bincount(given.rows.label, minlength=len(given.procedure.classes)).tolist()),
-        n_features=features_of(given.X),
+        **given.facts(),
         n_held_out=len(held),
         n_refits=1,
         confidence_level=level,

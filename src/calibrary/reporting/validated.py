@@ -1,0 +1,136 @@
+"""The page of a validation: what new rows would show, the corrected curve, instability, and the items of TRIPOD+AI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from calibrary._version import __version__
+from calibrary.base.files import write_atomically
+from calibrary.base.numbers import counted, number
+from calibrary.reporting.html import section_page
+from calibrary.reporting.sections import Figure, Section, Table
+from calibrary.validation import Validation
+
+#: Why a page never comes from a file of a model.
+_NO_PICKLE = (
+    "Models are refitted from their own code or named on the command line. No model is read from a file: a pickled "
+    "model is a program that runs when it is read."
+)
+_CAPTIONS = {
+    "curve": (
+        "Corrected calibration curve",
+        "Smoothed observed frequency at each predicted probability: on the model's own rows, and corrected for "
+        "optimism. A calibrated model lies on the diagonal.",
+    ),
+    "prediction": (
+        "Prediction instability",
+        "The probability that each refit predicts for a row, over that of the model; between the lines lie 95% of the "
+        "refits. A stable model stays near the diagonal.",
+    ),
+    "calibration": (
+        "Calibration instability",
+        "The calibration curve of each refit on the model's own rows.",
+    ),
+    "classification": (
+        "Classification instability",
+        "The share of refits that put a row on the other side of the threshold, over the model's prediction.",
+    ),
+}
+
+
+def validation_page(
+    validation: Validation, path: str | Path | None = None, *, thresholds: Sequence[float] = (0.5,)
+) -> str:
+    """A validation as one self-contained HTML page, written to a file if one is named.
+
+    Parameters
+    ----------
+    validation : Validation
+        What :func:`calibrary.validate` returned, or what was loaded from its file.
+    path : str or Path, optional
+        The file to write, whole or not at all.
+    thresholds : sequence of float
+        Probabilities above which someone acts: each has a sentence and a figure of classification instability.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> found = cal.validate(GaussianNB(), X, y, metrics=["bs"], n_resamples=5, rng=0)
+    >>> cal.validation_page(found)[:15]
+    '<!doctype html>'
+    """
+    parts = [_numbers(validation), *_refitted(validation, thresholds), _tripod(validation), _made(validation)]
+    text = section_page(f"Validation of {validation.model}", validation.sentence, validation.notes, parts)
+    if path is not None:
+        write_atomically(path, text.encode())
+    return text
+
+
+def _numbers(found: Validation) -> Section:
+    head, body = found.cells()
+    caption = (
+        "Apparent: on the rows the model was fitted to. Training and test: means over the refits, on their own rows "
+        "and on others. Corrected: what new rows of the same kind would show. Each row says its method."
+    )
+    return Section("numbers", "Key numbers", (), (Table(tuple(head), tuple(map(tuple, body)), caption),))
+
+
+def _refitted(found: Validation, thresholds: Sequence[float]) -> list[Section]:
+    """The corrected curve and the instability, where there are bootstrap refits of two classes."""
+    if not found.unstable:
+        why = "The corrected curve and instability come from bootstrap refits of two classes, and there are none here."
+        return [Section("curve", "Calibration curve and instability", (why,))]
+    away = number(found.curve.mean_absolute_error)
+    curve = f"Mean distance: the corrected curve lies {away} from the diagonal on average."
+    said = [
+        f"Mean change: a refit changes a predicted probability by {number(found.instability.overall)} on average.",
+        *(found.instability.sentence_at(threshold) for threshold in thresholds),
+    ]
+    shown = [_figure(found, "prediction"), _figure(found, "calibration")]
+    shown += [_figure(found, "classification", threshold) for threshold in thresholds]
+    return [
+        Section("curve", "Calibration curve", (curve,), (), (_figure(found, "curve"),)),
+        Section("instability", "Instability", tuple(said), (), tuple(shown)),
+    ]
+
+
+def _figure(found: Validation, kind: str, threshold: float = 0.5) -> Figure:
+    name, caption = _CAPTIONS[kind]
+    at = f" at {number(threshold)}" if kind == "classification" else ""
+    return Figure(f"{name}{at}", caption, partial(_drawn, found, kind, threshold))
+
+
+def _drawn(found: Validation, kind: str, threshold: float) -> object:
+    from calibrary.plots.validation import plot_validation
+
+    return plot_validation(found, kind, threshold=threshold, caption=False)
+
+
+def _tripod(found: Validation) -> Section:
+    head, body = found.tripod().cells()
+    caption = "The items that numbers can answer, in our words; the others of the checklist are the authors' to write."
+    return Section("tripod", "TRIPOD+AI", (), (Table(tuple(head), tuple(map(tuple, body)), caption),))
+
+
+def _made(found: Validation) -> Section:
+    rows = [
+        ("model", found.model),
+        ("rows", found.size),
+        ("method", found.how),
+        ("refits", counted(found.n_refits, "refit")),
+        ("failed refits", f"{found.n_failed:,}"),
+        ("CPU of refitting", f"{number(found.seconds_refitting)} s"),
+        ("CPU of measuring", f"{number(found.seconds_measuring)} s"),
+        ("calibrary", __version__),
+    ]  # fmt: skip
+    return Section("provenance", "How this was made", (_NO_PICKLE,), (Table(("what", "value"), tuple(rows)),))
