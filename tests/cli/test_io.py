@@ -63,6 +63,15 @@ def test_standard_input_is_recognised_by_its_content(tmp_path, table, kind, monk
     assert read_predictions("-").y.tolist() == Y
 
 
+@pytest.mark.parametrize("name", ["risk", "Proba", "score", "yhat", "y_pred", "predicted_risk", "risk_score"])
+def test_common_names_of_probabilities_are_known(tmp_path, name):
+    path = tmp_path / "p.csv"
+    path.write_text(csv(["outcome", "age", "predicted_class", name], [(0, 71, 0, 0.2), (1, 64, 1, 0.6)]))
+    found = read_predictions(path)
+    np.testing.assert_array_equal(found.models[name], [0.2, 0.6])
+    assert f"probability columns guessed: {name}" in found.notes
+
+
 def test_columns_of_several_classes_are_matched_by_name(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text(csv(["truth", "prob_dog", "prob_cat"], [("cat", 0.2, 0.8), ("dog", 0.6, 0.4)]))

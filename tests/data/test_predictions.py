@@ -105,6 +105,16 @@ def test_class_names_may_come_in_sorted_order_without_labels():
     np.testing.assert_array_equal(p.y, [0, 1, 2])
 
 
+def test_two_columns_of_named_classes_follow_the_sorted_names_as_three_do():
+    y, p = ["well", "ill", "well"], [[0.2, 0.8], [0.6, 0.4], [0.3, 0.7]]
+    found = cal.predictions(y, p)
+    assert found.y.tolist() == [1, 0, 1]
+    assert found.classes == ("ill", "well")
+    assert cal.predictions(y, p, pos_label="well").y.tolist() == [1, 0, 1]
+    with pytest.raises(ValueError, match=r"pos_label='ill' is for one column"):  # the second column is of "well"
+        cal.predictions(y, p, pos_label="ill")
+
+
 def test_pos_label_names_class_one():
     assert cal.predictions([-1, 1, 1], [0.2, 0.6, 0.7], pos_label=1).y.tolist() == [0, 1, 1]
     with pytest.raises(ValueError, match="besides pos_label"):

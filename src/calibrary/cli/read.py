@@ -23,7 +23,11 @@ _LABEL_NAMES = (
     "label", "labels", "y", "y_true", "target", "targets", "truth", "true_label", "ground_truth", "outcome", "class",
     "actual", "correct", "is_correct",
 )  # fmt: skip
-_PROB_NAMES = ("prob", "p", "y_prob", "probability", "score", "confidence", "prediction", "pred", "c", "y_pred")
+_PROB_NAMES = (
+    "prob", "p", "y_prob", "probability", "proba", "y_proba", "score", "y_score", "risk", "risk_score", "confidence",
+    "prediction", "pred", "c", "y_pred", "yhat", "y_hat",
+)  # fmt: skip
+_PROB_PREFIX = "predicted_"  # of predicted_risk, predicted_probability, ...; not of predicted_label and predicted_class
 _POSITIVE_NAMES = ("true", "yes", "positive", "pos", "case", "event", "correct", "right")
 
 #: Names a table is asked for before they are known to exist.
@@ -349,13 +353,19 @@ def _model_columns(
         if len(set(columns)) < len(columns):
             raise InputError(f"--prob names the same column twice: {_some(asked)}")
         return {asked[0] if len(asked) == 1 else "model": columns}
-    guess = [name for name in free if name.lower() in _PROB_NAMES]
+    guess = [name for name in free if _means_probability(name)]
     if len(guess) != 1:
         guess = _numbered(free)
     if not guess:
         raise InputError(f"no column looks like a probability: name it with --prob; the columns are {_some(names)}")
     notes.append("probability columns guessed: " + (guess[0] if len(guess) == 1 else f"{guess[0]} ... {guess[-1]}"))
     return {_prefix(guess[0]) if len(guess) > 1 else guess[0]: guess}
+
+
+def _means_probability(name: str) -> bool:
+    word = name.lower()
+    rest = word.removeprefix(_PROB_PREFIX)
+    return word in _PROB_NAMES or (rest != word and rest not in _LABEL_NAMES)
 
 
 def _columns_named(names: Names, free: list[str], name: str) -> list[str]:

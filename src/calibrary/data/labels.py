@@ -175,14 +175,14 @@ def _number_in(text: str) -> float | None:
 
 
 def _sorted_names(y: NDArray[Any], p: Array) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
-    # scikit-learn orders the columns of predict_proba by sorted class name; for two classes and one column
-    # of probabilities that would silently choose which class is "1", so there the name is asked for.
+    # scikit-learn orders the columns of predict_proba by sorted class name; one column of probabilities does not say
+    # which of two classes it is of, so there the name is asked for.
     names = in_order(set(y.tolist()))
     k = 2 if p.ndim == 1 else p.shape[1]
     if p.ndim == 1:
         either = " or ".join(f"pos_label={name!r}" for name in names[:2])
         remedy = f"pass the one that the probabilities are of, {either} (or labels=[negative, positive])"
-    elif k == 2 or len(names) != k:
+    elif len(names) != k:
         remedy = f"y_true holds {len(names)} of them and y_prob has {k} columns: pass labels=[...] in column order"
     else:
         return _named_labels(y, p, names, None)
@@ -227,6 +227,9 @@ def _with_positive(
 ) -> Sequence[Hashable]:
     """Names of the two classes, the positive one last."""
     if p.ndim == 2:
+        names = in_order(set(values)) if names is None else names
+        if p.shape[1] == 2 and len(names) == 2 and names[1] == pos_label:
+            return names  # it is the class of the second column already
         raise RefusedError(
             f"pos_label={pos_label!r} is for one column of probabilities, and y_prob has {p.shape[1]}: pass "
             "labels=[...] in column order, or the column of that class alone"
