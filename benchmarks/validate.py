@@ -22,6 +22,8 @@ from calibrary.validation.intervals import of_errors, shifted
 HERE = Path(__file__).parent
 CELLS = ((300, 5), (300, 20), (1000, 5), (1000, 20))
 MEASURES = ("Brier score", "log loss", "AUROC", "calibration slope", "calibration intercept", "O/E")
+#: How errors of refits depend on the strength of the model, as the entries of these measures say it.
+LAWS = ("", "", "logit", "signal", "", "")
 #: The log odds of the event have this mean and spread: 31% events, an AUROC of about 0.79.
 MEAN, SPREAD = -1.0, 1.3
 NODES = 4096
@@ -137,7 +139,8 @@ def one_sample(many: Many, n: int, k: int, draws: int, rng: Any) -> dict[str, An
     training, test = training[known], test[known]
     corrected = apparent - (training - test).mean(0)
     found: dict[str, Any] = {
-        "of errors": of_errors(apparent, training, test, 0.95),
+        "of errors": of_errors(apparent, training, test, 0.95, LAWS),
+        "of errors, plain": of_errors(apparent, training, test, 0.95),
         "shifted": shifted(apparent, training, test, 0.95),
     }
     spread = 1.96 * (training - test).std(0, ddof=1)

@@ -35,10 +35,9 @@ def boosted(n_resamples: int = 50):
     """Every refit chooses its own number of trees: early stopping is part of what is refitted."""
     X, time, event = followed()
     y, weight = cal.horizon(time, event, t=2.0)
-    known = weight > 0
     model = HistGradientBoostingClassifier(early_stopping=True, validation_fraction=0.2, random_state=0)
     return cal.validate(
-        model, X[known], y[known], metrics=["calibration slope", "bs", "auroc"], method="cv", folds=5,
+        model, X, y, sample_weight=weight, metrics=["calibration slope", "bs", "auroc"], method="cv", folds=5,
         repeats=max(n_resamples // 25, 1), rng=0,
     )  # fmt: skip
 

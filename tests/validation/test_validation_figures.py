@@ -6,6 +6,7 @@ import importlib.util
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 from test_validate import X, Y, newton
 
 import calibrary as cal
@@ -56,6 +57,35 @@ def test_the_interval_subtracts_the_quantiles_of_the_errors():
     assert (ends.low[0], ends.high[0]) == (62.0, 100.0)
     moved = shifted(np.array([100.0]), error + 5.0, np.full((39, 1), 5.0), 0.95)
     assert moved.low[0] == pytest.approx(5.95 - 19.0)
+
+
+def test_the_area_under_the_curve_has_its_interval_on_the_log_odds():
+    rng = np.random.default_rng(0)
+    training, test = rng.uniform(0.7, 0.95, (2, 39, 1))
+    ends = of_errors(np.array([0.8]), training, test, 0.95, ["logit"])
+    errors = logit(training) - logit(test)
+    assert ends.low[0] == pytest.approx(expit(logit(0.8) - errors.max()))
+    assert ends.high[0] == pytest.approx(expit(logit(0.8) - errors.min()))
+    training[3] = 1.0  # no log odds
+    plain = of_errors(np.array([0.8]), training, test, 0.95)
+    assert of_errors(np.array([0.8]), training, test, 0.95, ["logit"]) == plain
+
+
+def test_the_slope_of_a_likelihood_fit_has_errors_for_the_signal_that_is_real():
+    test = np.linspace(0.6, 1.0, 39)[:, None]
+    low, high = (e[0] for e in of_errors(np.array([1.0]), np.ones((39, 1)), test, 0.95, ["signal"]))
+    assert low == pytest.approx(0.8 - 0.2 / np.sqrt(0.8))
+    assert high == pytest.approx(0.8 + 0.2 / np.sqrt(0.8))
+    other = of_errors(np.array([1.4]), np.ones((39, 1)), test, 0.95, ["signal"])
+    assert other == of_errors(np.array([1.4]), np.ones((39, 1)), test, 0.95)
+
+
+def test_a_validation_takes_the_laws_of_its_metrics():
+    from calibrary.validation.measures import chosen
+
+    found = cal.validate(newton, X, Y, metrics=["auroc", "bs", "calibration slope", "cis"], n_resamples=3, rng=0)
+    laws = chosen(["auroc", "bs", "calibration slope", "cis"], "optimism").named(found.predictions).laws
+    assert laws == ["logit", "", "signal", "", "signal"]
 
 
 def test_intervals_hold_the_true_value_of_the_model():

@@ -77,6 +77,11 @@ class Measures:
                 names += [Measured(entry, part) for part in numbers(measure(entry, p, question), entry.fields)]
         return Measures(self.asked, tuple(names))
 
+    @property
+    def laws(self) -> list[str]:
+        """For each number, how its errors depend on how strong the model is."""
+        return [name.entry.refit_errors.get(name.part or name.entry.part or "", "") for name in self.names]
+
     def those(self, smooth: bool) -> Measures:
         """The metrics whose optimism a bootstrap estimates, or the others."""
         return Measures(

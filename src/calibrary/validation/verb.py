@@ -281,7 +281,7 @@ class _Study:
     ) -> tuple[Corrected, IntervalEnds]:
         if method == "optimism":
             found = corrections.optimism(apparent, training, test)
-            return found, of_errors(apparent, training, test, self.level)
+            return found, of_errors(apparent, training, test, self.level, measures.laws)
         if method == "632":
             return corrections.point_632(apparent, training, test), no_ends(len(apparent))
         without = self.measured(measures, corrections.uninformed(self.whole))

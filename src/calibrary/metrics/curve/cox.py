@@ -170,6 +170,7 @@ def _slopes(z: Array, w: Array, wy: Array) -> Array:
     parameter_free=True,
     familiar=True,
     smooth=True,
+    refit_errors={"slope": "signal"},
     family="curve",
     row=70,
     combine=one_per_view,

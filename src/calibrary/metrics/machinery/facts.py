@@ -167,6 +167,8 @@ class Facts:
         that a test can flip the residuals of whole units
     smooth : is it a mean of row scores, a ratio of such means, a rank statistic or a likelihood fit, so that rows drawn
         twice bring no bias of their own, and a bootstrap estimates the optimism of a model's own data
+    refit_errors : for the value ("") or a part, how errors of refits depend on the strength of a model: "logit" or
+        "signal", see :mod:`calibrary.validation.intervals`
     law : the large-sample law of its interval: "debiased square", "Brier excess", "observed over expected", "expected
         over observed" or "profile likelihood"; a mean of row losses has the normal law without saying so
     cells : what a table of cells gives (:class:`CellFacts`); None: judged by ``weights`` and ``order_free``
@@ -242,6 +244,7 @@ class Facts:
     slow_binary: bool = False
     residual_only: bool = False
     smooth: bool = False
+    refit_errors: Mapping[str, str] = field(default_factory=dict, hash=False)
     law: str = ""
     cells: CellFacts | None = None
     reads_cells: bool = False

@@ -137,6 +137,7 @@ def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpa
 @metric(
     "auroc",
     smooth=True,
+    refit_errors={"": "logit"},
     fractional="binary",
     aliases=("AUC", "ROC AUC", "c-statistic", "concordance", "area under the ROC curve"),
     better="higher",

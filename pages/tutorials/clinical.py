@@ -1,0 +1,109 @@
+# %% [markdown]
+# # A clinical prediction model
+#
+# *Data: 569 needle biopsies of the breast, 212 of them malignant (Wisconsin, from scikit-learn).* We go from a data frame to the paragraph
+# of the paper: what the model would show in new patients, how stable it is, and the items of TRIPOD+AI that numbers can answer.
+
+# %%
+import textwrap
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import calibrary as cal
+from calibrary import plots
+
+table = load_breast_cancer(as_frame=True).frame.sample(160, random_state=0)
+predictors = ["mean texture", "mean smoothness", "mean symmetry", "texture error", "smoothness error"]
+X, y = table[predictors], (table["target"] == 0).astype(int)  # 1: malignant
+print(f"{len(y)} patients, {y.sum()} events, {len(predictors)} predictors")
+
+# %% [markdown]
+# We keep 160 patients and five predictors, as a small study would have them. That makes about a dozen events for each predictor.
+#
+# ## Why the model's own rows do not suffice
+#
+# A logistic regression fitted by maximum likelihood has a calibration slope of exactly 1 on the rows it was fitted to, whatever it is
+# worth. So the whole procedure is fitted again to 200 bootstrap samples. What each refit shows too well on its own sample is the
+# optimism, and it is subtracted.
+
+# %%
+model = make_pipeline(StandardScaler(), LogisticRegression(C=np.inf))
+found = cal.validate(model, X, y, n_resamples=200, repeats=2, rng=1)
+print(found)
+
+# %% [markdown]
+# Selection and tuning belong into the model that is passed, as a pipeline or a search, so that every refit repeats them. Several rows
+# of one patient need `units=patient`: whole patients are then drawn.
+#
+# ## The corrected curve
+
+# %%
+plots.plot_validation(found, "curve")
+
+# %% [markdown]
+# ## Would another sample have given another model?
+#
+# Each refit predicts the same patients. Where its predictions differ much, a decision would depend on who happened to be in the study.
+
+# %%
+plots.plot_validation(found, "prediction")
+
+# %%
+print(found.instability.sentence_at(0.3))
+
+# %% [markdown]
+# ## The paragraph of the paper
+
+
+# %%
+def said(metric, digits=2):
+    row = found[metric]
+    return f"{row.corrected:.{digits}f} (95% CI {row.low:.{digits}f} to {row.high:.{digits}f})"
+
+
+paragraph = (
+    f"The model was developed with logistic regression in {len(y)} patients ({y.sum()} events, {len(predictors)} predictors). Performance "
+    f"was corrected for optimism with {found.n_resamples} bootstrap samples, in each of which all modelling steps were repeated. The "
+    f"corrected calibration slope was {said('calibration slope')}, the observed to expected ratio {said('oe')}, the c statistic "
+    f"{said('auroc')} and the Brier score {said('bs', 3)}. Apparent values were {found['calibration slope'].apparent:.2f}, "
+    f"{found['oe'].apparent:.2f}, {found['auroc'].apparent:.2f} and {found['bs'].apparent:.3f}. Across bootstrap models a patient's "
+    f"predicted risk differed from that of the model by {100 * found.instability.overall:.0f} percentage points on average."
+)
+print(textwrap.fill(paragraph, 110))
+
+# %% [markdown]
+# ## The checklist
+#
+# `tripod()` fills the items of TRIPOD+AI that numbers can answer, and says "not given" for the others. `to_markdown()` makes a table for
+# the supplement.
+
+# %%
+print(found.tripod())
+
+# %% [markdown]
+# ## The page
+#
+# One file holds the table, the corrected curve, the figures of instability at the thresholds where someone acts, and the checklist.
+
+# %%
+page = cal.validation_page(found, "validation.html", thresholds=[0.3])
+print(f"{len(page) // 1000} kB")
+
+# %% [markdown]
+# ## In a hospital where the disease is rarer
+#
+# Where 5% and not 36% of the patients have the disease, and nothing else differs, all log odds move by one number. The inverse of the map
+# says which score stands for a risk at which one would act.
+
+# %%
+elsewhere = cal.Recalibrator.for_prevalence(0.05, source=float(y.mean()))
+print(elsewhere.transform([0.2, 0.5, 0.8]).round(3))
+print(elsewhere.which_score(0.02))
+
+# %% [markdown]
+# On the command line: `calibrary validate patients.csv --label malignant --features texture,smoothness -o page.html`. Models are named
+# there (logistic, forest, boosting) and never read from a file, because a pickled model is a program that runs when it is read.
