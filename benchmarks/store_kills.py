@@ -95,8 +95,8 @@ def check_end(path: str, sources: int = SOURCES) -> None:
 # -- processes -----------------------------------------------------------------------------------------
 
 
-def forked(work: Callable[[], Any]) -> int:
-    """Start the work in a process of its own, whose status is 1 where it fails; returns when the work begins.
+def forked(work: Callable[[], Any], before: Callable[[], Any] = dict) -> int:
+    """Start the work in a process of its own, whose status is 1 where it fails; returns when ``before`` is done.
 
     PyArrow has threads, which a process that is forked has not: only the new process imports it.
     """
@@ -112,6 +112,7 @@ def forked(work: Callable[[], Any]) -> int:
         import pyarrow.parquet  # noqa: F401
 
         os.fsync = _nothing  # a process that is killed loses nothing that it wrote: syncing is for power cuts
+        before()
         os.write(begun, b".")
         work()
         status = 0
@@ -145,13 +146,13 @@ def at_random(kills: int, seed: int) -> dict[str, Any]:
                 seen.write_text(json.dumps(check(path, finished)))
 
             while done < kills:
-                child = forked(lambda path=path: job(path))
+                child = forked(lambda path=path: job(path), before=remember)
                 time.sleep(rng.uniform(0.0, MOST_SECONDS))
                 os.kill(child, signal.SIGKILL)
                 if ended(child) == 0:
                     break
                 done += 1
-                ended(forked(remember))
+            ended(forked(remember))
             ended(forked(lambda path=path: check_end(path)))
             stores += 1
     return {"kills at random times": done, "stores": stores}

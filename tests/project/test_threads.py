@@ -125,6 +125,7 @@ COMMANDS = {
     "cache": ["cache"],
     "recalibrate fit": ["recalibrate", "fit", "f.csv", "--prob", "p", "-o", "m.json"],
     "plan": ["plan", "--help"],
+    "monitor": ["monitor", "--help"],
     "validate": ["validate", "f.csv", "--label", "y", "--features", "p,q", "--resamples", "20", "--repeats", "1"],
     "mcp": ["mcp", "--help"],
 }

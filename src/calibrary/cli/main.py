@@ -17,7 +17,7 @@ import typer
 
 import calibrary as cal
 from calibrary.base.numbers import counted, number
-from calibrary.cli import catalogue, plan, recalibrate, report, scan, single, study, validate
+from calibrary.cli import catalogue, monitor, plan, recalibrate, report, scan, single, study, validate
 from calibrary.cli.shared import Resamples, err, mistake, out, plain, say
 
 app = typer.Typer(
@@ -34,6 +34,7 @@ app.command()(catalogue.recommend)
 app.command()(catalogue.table2)
 app.command()(catalogue.notation)
 app.command()(plan.plan)
+app.command()(monitor.monitor)
 app.command()(validate.validate)
 detection = typer.Typer(help="Detectors: COCO ground truth and results in, answer out.", no_args_is_help=True)
 detection.command("report")(report.detection_report)

@@ -19,12 +19,28 @@ from calibrary.scale.read import scan
 from calibrary.scale.sql import sql
 from calibrary.scale.state import State
 from calibrary.scale.store import Store
+from calibrary.scale.store_numbers import segment_sql, segment_table
+from calibrary.scale.store_watch import StoreWatch, watch
 
 if TYPE_CHECKING:
     from calibrary.scale import torch as torch
 
 __all__ = [
-    "Accuracy", "DetectionState", "State", "Store", "VectorState", "accuracy", "dask", "merged", "scan", "spark", "sql",
+    "Accuracy",
+    "DetectionState",
+    "State",
+    "Store",
+    "StoreWatch",
+    "VectorState",
+    "accuracy",
+    "dask",
+    "merged",
+    "scan",
+    "segment_sql",
+    "segment_table",
+    "spark",
+    "sql",
+    "watch",
 ]  # fmt: skip
 
 

@@ -1,0 +1,67 @@
+"""``calibrary monitor``: which segments of a store are no longer calibrated, and since when."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrary.base.files import check_writable, write_atomically
+from calibrary.cli.files import InputError
+from calibrary.cli.shared import Quiet, out, plain, say, written
+
+#: The exit status where there is an alarm, as where a gate does not hold.
+ALARM = 1
+#: Segments that are named in the terminal.
+_NAMED = 10
+
+
+def monitor(
+    store: Annotated[str, typer.Argument(help="The folder or address of a calibrary.scale.Store.")],
+    by: Annotated[
+        list[str] | None, typer.Option("--by", help="Columns that make the segments. Repeatable. Default: all.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="First day, such as 2026-11-01. Default: the first stored.")] = None,
+    until: Annotated[str | None, typer.Option(help="Last day. Default: the last stored.")] = None,
+    alpha: Annotated[float, typer.Option(help="Chance of ever raising a false alarm in any segment.")] = 0.05,
+    output: Annotated[
+        list[Path] | None, typer.Option("--output", "-o", help="Write .html or .json. Repeatable.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Which segments are no longer calibrated, and since when: `calibrary monitor STORE -o page.html`.
+
+    The exit status is 0 without an alarm, 1 with one and 2 where nothing could be computed.
+    """
+    from calibrary.scale import Store, watch
+
+    paths = output or []
+    for path in paths:
+        if path.suffix not in (".html", ".json"):
+            raise InputError(f"{path}: name a .html or a .json file")
+        check_writable(path)
+    if "://" not in store and not Path(store).is_dir():
+        raise InputError(f"no such folder: {store}")
+    say("reading the store", quiet)
+    found = watch(Store(store), by=by or None, since=since, until=until, alpha=alpha)
+    for path in paths:
+        write_atomically(path, _content(found, path.suffix).encode())
+    out.print(plain(found.sentence), soft_wrap=True)
+    for segment in () if quiet else found.alarms[:_NAMED]:
+        out.print(plain(f"  {segment.sentence}"), soft_wrap=True)
+    if not quiet and len(found.alarms) > _NAMED:
+        out.print(plain(f"  {len(found.alarms) - _NAMED:,} more alarms: -o page.html or -o watch.json shows all"))
+    for path in paths:
+        written(path)
+    if found.alarms:
+        raise typer.Exit(ALARM)
+
+
+def _content(found: object, suffix: str) -> str:
+    from calibrary.reporting.watched import watch_page
+    from calibrary.scale import StoreWatch
+
+    assert isinstance(found, StoreWatch)
+    return watch_page(found) if suffix == ".html" else json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n"

@@ -1,0 +1,217 @@
+"""The segments of a store on one page: a small figure for each, those with an alarm first.
+
+A figure has two parts over the same days: observed over expected events with intervals, around the line of 1, and the
+evidence so far, against the line at which there is an alarm. The days since the change are shaded.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Sequence
+
+from calibrary.base.markup import Markup, document, element, own
+from calibrary.base.numbers import counted, number, percent, pvalue
+from calibrary.base.text import capital
+from calibrary.scale.store_watch import StoreWatch, WatchedDay, WatchedSegment
+
+#: Segments without an alarm that have a figure, and segments in all that have one.
+_QUIET, _MOST = 24, 240
+#: Size of a figure, its margins, and where its two parts lie.
+_WIDTH, _LEFT, _RIGHT = 300, 34, 8
+_TOP, _MIDDLE, _BELOW, _BOTTOM, _HEIGHT = 18, 110, 134, 172, 192
+#: The largest ratio that a figure shows, on a logarithmic scale: the first of these that holds all, or the last.
+_REACH = (1.25, 1.5, 2.0, 3.0, 4.0)
+
+_STYLE = own("""
+:root { --ink: #1d2129; --soft: #5c6470; --line: #dfe2e6; --bg: #fbfbf9; --card: #fff; --bad: #a3341f; --badbg: #fbe9e4;
+  --dot: #0b5fa5; --ok: #1e6b45; color-scheme: light dark; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e7e9ec; --soft: #9aa3af; --line: #323842; --bg: #14171b;
+  --card: #1c2026; --bad: #f3a08d; --badbg: #46231b; --dot: #7db9ec; --ok: #8fd6ae; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--bg); color: var(--ink); font: 16px/1.5 system-ui, "Segoe UI", Roboto, sans-serif; }
+main { max-width: 84rem; margin: 0 auto; padding: 1rem 1rem 3rem; }
+h1 { font-size: 1.6rem; line-height: 1.2; margin: .6rem 0 .8rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.2rem; margin: 2rem 0 .3rem; }
+h3 { font-size: 1rem; margin: 0; overflow-wrap: anywhere; }
+p { margin: .3rem 0; overflow-wrap: anywhere; max-width: 60rem; }
+time { white-space: nowrap; }
+.headline { font-size: 1.15rem; border: 1px solid var(--line); border-left: .35rem solid var(--ok);
+  border-radius: .4rem; background: var(--card); padding: .8rem 1.1rem; margin: 0 0 1rem; }
+.headline.bad { border-left-color: var(--bad); }
+.soft, .hint { color: var(--soft); font-size: .9rem; }
+.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(18rem, 100%), 1fr)); gap: 1rem;
+  margin-top: .8rem; }
+.card { background: var(--card); border: 1px solid var(--line); border-radius: .4rem; padding: .7rem .8rem .4rem;
+  display: flex; flex-direction: column; min-width: 0; }
+.card.alarm { border-top: .25rem solid var(--bad); }
+.card p { font-size: .88rem; margin: .1rem 0 .2rem; }
+.card .rows { color: var(--soft); }
+.card svg { width: 100%; height: auto; margin-top: auto; display: block; }
+.card b { color: var(--bad); font-weight: 650; }
+svg text { font: 11px system-ui, "Segoe UI", Roboto, Arial, sans-serif; fill: var(--soft); }
+.rule { stroke: var(--line); stroke-width: 1; }
+.limit { stroke: var(--bad); stroke-width: 1; stroke-dasharray: 3 3; }
+.bar { stroke: var(--dot); stroke-width: 1.5; opacity: .45; }
+.dot { fill: var(--dot); }
+.path { stroke: var(--ink); stroke-width: 1.5; fill: none; }
+.since { fill: var(--badbg); }
+""")
+
+
+def watch_page(watched: StoreWatch) -> str:
+    """The whole page."""
+    calm = [segment for segment in watched.segments if not segment.alarm]
+    alarms, quiet = watched.alarms[:_MOST], calm[:_QUIET]
+    scale = _Scale(watched)
+    title = f"Calibration by {', '.join(watched.by) or 'day'}, {watched.first} to {watched.last}"
+    body = (
+        element("h1", _dated(title)),
+        element("p", _dated(watched.sentence), class_="headline bad" if watched.alarms else "headline"),
+        element("p", _HINT, class_="hint"),
+        _part("Segments with an alarm", _left_out(watched.alarms, alarms), alarms, scale),
+        _part("Segments without an alarm", _left_out(calm, quiet), quiet, scale),
+        element("p", _dated(f"Store: {watched.store}. {_bound(watched)}"), class_="soft"),
+    )
+    return document(title, element("main", body), style=_STYLE)
+
+
+_HINT = (
+    "Each figure shows observed over expected events for each day with 95% intervals (1 is calibrated on the whole, "
+    "above 1 predictions are too low), and below it the evidence so far: an alarm is raised at the latest where the "
+    "line crosses the dashed one. The days since the change are shaded."
+)
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d)")
+
+
+def _dated(text: str) -> list[object]:
+    """The text with its dates kept in one line."""
+    return [element("time", part) if _DATE.fullmatch(part) else part for part in _DATE.split(text)]
+
+
+def _bound(watched: StoreWatch) -> str:
+    return (
+        "Evidence is an e-process for each segment; p-values are adjusted for "
+        f"{counted(len(watched.segments), 'segment')} (Holm). If all segments were calibrated, an alarm would ever be "
+        f"raised with a probability of at most {percent(watched.alpha)}, however often this page is made, as long as "
+        f"the first day stays {watched.first}."
+    )
+
+
+def _left_out(all_of: Sequence[WatchedSegment], shown: Sequence[WatchedSegment]) -> str:
+    if len(shown) == len(all_of):
+        return ""
+    return f"The {len(shown)} with most evidence of {counted(len(all_of), 'segment')} are shown; the JSON file has all."
+
+
+def _part(title: str, note: str, segments: Sequence[WatchedSegment], scale: _Scale) -> Markup | None:
+    if not segments:
+        return None
+    cards = element("div", [_card(segment, scale) for segment in segments], class_="grid")
+    return element("section", element("h2", title), element("p", note, class_="soft") if note else None, cards)
+
+
+def _card(segment: WatchedSegment, scale: _Scale) -> Markup:
+    rows, said = f"{counted(segment.n, 'row')}, {pvalue(segment.adjusted)} adjusted", None
+    if segment.alarm:
+        words = _dated(f"{capital(segment.words)}. Alarm on {segment.alarm_on}.")
+        said = element("p", element("b", _dated(f"Since {segment.since}: ")), words)
+    return element(
+        "article",
+        element("h3", segment.name),
+        said,
+        element("p", rows, class_="rows"),
+        _figure(segment, scale),
+        class_="card alarm" if segment.alarm else "card",
+    )
+
+
+# -- the figure of one segment ----------------------------------------------------------------------
+
+
+class _Scale:
+    """Where days, ratios and evidence lie; the same for all segments, so that figures can be compared."""
+
+    def __init__(self, watched: StoreWatch) -> None:
+        self.first, self.last = _ordinal(watched.first), _ordinal(watched.last)
+        self.days = watched.first, watched.last
+        self.limit = math.log(len(watched.segments) / watched.alpha)
+        ratios = [day.oe for segment in watched.segments for day in segment.days if day.oe]
+        spread = max((abs(math.log(r)) for r in ratios), default=0.0)
+        self.reach = next((reach for reach in _REACH if math.log(reach) >= spread), _REACH[-1])
+
+    def x(self, day: str) -> float:
+        share = (_ordinal(day) - self.first) / max(self.last - self.first, 1)
+        return round(_LEFT + share * (_WIDTH - _LEFT - _RIGHT), 1)
+
+    def ratio(self, r: float) -> float:
+        inside = min(max(r, 1.0 / self.reach), self.reach)
+        share = 0.5 - 0.5 * math.log(inside) / math.log(self.reach)
+        return round(_TOP + share * (_MIDDLE - _TOP), 1)
+
+    def evidence(self, log_e: float) -> float:
+        """From no evidence to one and a half times what an alarm needs of a single segment."""
+        share = min(max(log_e, 0.0) / (1.5 * self.limit), 1.0)
+        return round(_BOTTOM - share * (_BOTTOM - _BELOW), 1)
+
+
+def _ordinal(day: str) -> int:
+    return datetime.date.fromisoformat(day).toordinal()
+
+
+def _figure(segment: WatchedSegment, scale: _Scale) -> Markup:
+    label = f"{segment.name}: observed over expected events and evidence by day"
+    return element(
+        "svg",
+        _shade(segment, scale),
+        [_rule(scale.ratio(r)) for r in (scale.reach, 1.0 / scale.reach)],
+        element("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=scale.ratio(1.0), y2=scale.ratio(1.0), stroke="currentColor"),
+        [_tick(r, scale.ratio(r)) for r in (scale.reach, 1.0, 1.0 / scale.reach)],
+        [_ratio_of(day, scale) for day in segment.days],
+        _rule(_BOTTOM),
+        _line("limit", scale.evidence(scale.limit)),
+        _path(segment.days, scale),
+        element("text", "observed over expected", x=_LEFT, y=_TOP - 7),
+        element("text", "evidence", x=_LEFT, y=_BELOW - 6),
+        element("text", scale.days[0], x=_LEFT, y=_HEIGHT - 4),
+        element("text", scale.days[1], x=_WIDTH - _RIGHT, y=_HEIGHT - 4, text_anchor="end"),
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        role="img",
+        aria_label=label,
+    )
+
+
+def _shade(segment: WatchedSegment, scale: _Scale) -> Markup | None:
+    if segment.since is None:
+        return None
+    x = scale.x(segment.since)
+    return element("rect", x=x, y=_TOP, width=_WIDTH - _RIGHT - x + 3, height=_BOTTOM - _TOP, class_="since")
+
+
+def _rule(y: float) -> Markup:
+    return _line("rule", y)
+
+
+def _line(kind: str, y: float) -> Markup:
+    return element("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y, class_=kind)
+
+
+def _tick(r: float, y: float) -> Markup:
+    return element("text", number(r)[:4].rstrip("0").rstrip("."), x=_LEFT - 4, y=y + 4, text_anchor="end")
+
+
+def _ratio_of(day: WatchedDay, scale: _Scale) -> list[Markup]:
+    if day.oe is None:
+        return []
+    x = scale.x(day.day)
+    low, high = (scale.ratio(end) if end else scale.ratio(1.0 / scale.reach) for end in (day.oe_low, day.oe_high))
+    said = f"{day.day}: {number(day.oe)} ({number(day.oe_low)} to {number(day.oe_high)}), {counted(day.n, 'row')}"
+    bar = element("line", x1=x, x2=x, y1=low, y2=high, class_="bar")
+    dot = element("circle", element("title", said), cx=x, cy=scale.ratio(max(day.oe, 1e-9)), r=2.4, class_="dot")
+    return [bar, dot]
+
+
+def _path(days: Sequence[WatchedDay], scale: _Scale) -> Markup:
+    points = [f"{scale.x(day.day)} {scale.evidence(day.log_e)}" for day in days]
+    return element("path", d="M" + " L".join(points), class_="path")
