@@ -99,8 +99,16 @@ def hold_direct(id, options, seed, n, decimals, certain=False):
 
 
 def hold_replicate(id, options, seed, n, decimals, certain=False, ascending=False, weighted=False):
-    form = ENTRIES[id].replicate
-    rng, y, p, w = vectors(seed, n, certain) if form.labels_only else binary(seed, n, decimals, certain)
+    """True where the form answered: for confidences, and where it reads labels alone for vectors as well."""
+    drawn = [binary(seed, n, decimals, certain)]
+    if ENTRIES[id].replicate.labels_only:
+        drawn.append(vectors(seed, n, certain))
+    answered = [hold_replicate_of(id, options, *one, ascending, weighted) for one in drawn]
+    return any(answered)
+
+
+def hold_replicate_of(id, options, rng, y, p, w, ascending, weighted):
+    form, n = ENTRIES[id].replicate, len(y)
     if ascending and p.ndim == 1:
         p = np.sort(p)
     w = w if weighted else None

@@ -219,13 +219,13 @@ class Groups:
 
         "tv" is half the sum of absolute differences (on pairs: the absolute gap), "l1" that sum, "l2" Euclid's.
         """
-        return _pair_scale(kind) * np.abs(self.gap)
+        return pair_scale(kind) * np.abs(self.gap)
 
     def gap_norm(self, norm: float | str = 1, distance: str = "tv") -> float:
         """(sum_b share_b distance_b^p)^(1/p); the largest distance for p = inf."""
         p = norm_order(norm)
         if p == 1.0 and self.view.binary:  # the share cancels, and so do empty bins: no need to count
-            return _pair_scale(distance) * absolute_sum(self._residuals) / self.view.total
+            return pair_scale(distance) * absolute_sum(self._residuals) / self.view.total
         return power_mean(self.distance(distance), self.share, p)
 
     def label_norm(self, norm: float | str = 1) -> float:
@@ -315,7 +315,8 @@ def power_mean(values: Array, share: Array, p: float) -> float:
 _PAIR_SCALE = {"tv": 1.0, "l1": 2.0, "l2": np.sqrt(2.0)}
 
 
-def _pair_scale(distance: str) -> float:
+def pair_scale(distance: str) -> float:
+    """What the absolute gap of a pair is multiplied by to be this distance."""
     one_of("distance", distance, _PAIR_SCALE)
     return float(_PAIR_SCALE[distance])
 

@@ -11,7 +11,14 @@ from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit
 from calibrary.numerics.compiled import worth_compiling
-from calibrary.numerics.smooth.loess import cell_vertices, hermite, local_polynomial, nearest_window, row_of
+from calibrary.numerics.smooth.loess import (
+    cell_vertices,
+    fit_weights,
+    hermite,
+    local_polynomial,
+    nearest_window,
+    row_of,
+)
 
 #: Targets where the sorted walk may have lost more than this factor of machine precision are fitted one by one.
 _LOST_DIGITS = 1e5
@@ -88,6 +95,22 @@ class Loess(CalibrationMap):
         if self.constant_ is not None or x[0] < self.x_[0] or x[-1] > self.x_[-1]:
             return self._evaluate(view.ties.c)
         return self._clipped(self._ascending(x))
+
+    def of_labels(self, view: Predictions) -> tuple[Array, Array] | None:
+        """The curve at the distinct confidences as (labels @ first) @ second, for any labels of the same rows.
+
+        None where the curve is no such product: fitted at every confidence, clipped, or with ill-conditioned vertices.
+        """
+        if self.constant_ is not None or self.surface != "interpolate" or self.clip:
+            return None
+        weights = fit_weights(self.x_, self.w_, self.vertices_, self.q_, self.degree, self.stretch_, self.upto_)
+        if weights is None:
+            return None
+        of_rows = np.empty((view.n, len(weights)))
+        of_rows[view.order] = weights.T
+        units, x = np.eye(len(weights)), self._axis(view.ties.c)
+        half = len(self.vertices_)
+        return of_rows, np.stack([hermite(self.vertices_, one[:half], one[half:], x) for one in units])
 
     def _evaluate(self, c: Array) -> Array:
         x = self._axis(c)

@@ -27,7 +27,7 @@ _THREADS_FROM = 20_000
 #: Numbers in a block of replicates that are read at once; with more rows than this they are read one by one.
 _IN_BLOCKS = 1 << 16
 #: At least so many blocks, whatever the number of workers: the last digit of a value may depend on the block it is in.
-_SHARES = 8
+_SHARES = 4
 
 
 class WorkDone:

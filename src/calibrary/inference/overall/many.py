@@ -65,6 +65,8 @@ class Inferred:
 _SHARE = 0.7
 #: Draws of rows that a standard error needs.
 _FOR_AN_ERROR = 99
+#: Draws that tell whether a metric is far from reading the same on cells, and how much wider their spread is taken.
+_PILOT, _DOUBT = 12, 2.0
 
 
 #: The id of a metric and the name of one of its numbers.
@@ -145,7 +147,7 @@ class _Drawn:
             made: dict[str, CellSample] = {}
             tables = [(s, on_cells(s, grid, made)) for s in left]
             for sample in made.values():
-                same = [(s, t) for s, t in tables if t is not None and t.sample is sample]
+                same = self._promising([(s, t) for s, t in tables if t is not None and t.sample is sample])
                 rows, labels = self._draw([t for _, t in same])
                 for s, t in same:
                     drawn = [column[t.name][1].values for column in (labels, rows) if t.name in column]
@@ -154,6 +156,24 @@ class _Drawn:
                     self._keep(t, rows, labels)
                     left.remove(s)
         return left
+
+    def _promising(self, tables: list[tuple[Statistic, Statistic]]) -> list[tuple[Statistic, Statistic]]:
+        """Those that may read the same on cells as on rows: a few draws tell which are far from it.
+
+        These draws are of their own stream, so that what is drawn afterwards does not depend on them.
+        """
+        unlike = [t for s, t in tables if not np.allclose(s.observed, t.observed, rtol=1e-9, atol=0.0, equal_nan=True)]
+        ways = self._ways(unlike)
+        by_labels = [t for t in unlike if self._testable(t) or ways.get(t.name) == "triangle"]
+        by_rows = [t for t in unlike if not self._testable(t) and ways.get(t.name) == "basic"]
+        few: dict[str, Any] = {**self.draws, "n_resamples": _PILOT}
+        drawn = _columns(by_labels, MonteCarlo(rng=generator(0, "pilot"), **few).redraw, redrawn=True)
+        drawn |= _columns(by_rows, Bootstrap("basic", rng=generator(0, "pilot"), **few).resample)
+        return [
+            (s, t)
+            for s, t in tables
+            if t.name not in drawn or reads_alike(s.observed, t.observed, _DOUBT * drawn[t.name][1].values)
+        ]
 
     def on_rows(self, statistics: list[Statistic]) -> None:
         """Draw rows, or units of rows, one by one."""
@@ -167,8 +187,7 @@ class _Drawn:
             kept.update({statistic.name: columns[statistic.name]} if statistic.name in columns else {})
 
     def _draw(self, statistics: list[Statistic]) -> tuple[Columns, Columns]:
-        bounded = [s for s in statistics if self.intervals and not (s.entry is not None and s.entry.no_interval)]
-        ways = {s.name: _way(s) for s in bounded}
+        ways = self._ways(statistics)
         self.ways |= ways
         rows = self._resampled(statistics, ways)
         stream = Stream(self.generator)
@@ -178,6 +197,11 @@ class _Drawn:
             return rows, self._flipped(drawn, stream)
         labels = MonteCarlo(rng=stream(), **self.draws).redraw
         return rows, _columns(drawn, labels, redrawn=True)
+
+    def _ways(self, statistics: list[Statistic]) -> dict[str, str]:
+        """How the interval of each is found, of those that have one."""
+        bounded = [s for s in statistics if self.intervals and not (s.entry is not None and s.entry.no_interval)]
+        return {s.name: _way(s) for s in bounded}
 
     def _resampled(self, statistics: list[Statistic], ways: dict[str, str]) -> Columns:
         """Every draw of rows where its quantiles are read, half of them where a standard error is all that is asked."""

@@ -15,8 +15,9 @@ from calibrary.data.views import Views
 from calibrary.grouping import EqualWidth, Grouping, group
 from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, Bins, class_norm, range_of_distance
 from calibrary.metrics.bins.gap_forms import direct_error, gaps_of_cells, gaps_of_replicates
-from calibrary.metrics.bins.interval import cumulative_residual
+from calibrary.metrics.bins.interval import cumulative_residual, of_sums_below
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
+from calibrary.metrics.machinery.forms import ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 
 _BIASED = "Grows with the number of bins and falls with N: a calibrated model does not read 0; see null_reading."
@@ -549,6 +550,29 @@ def _edges_of_widths(options: Mapping[str, Any]) -> Array:
     return np.concatenate([np.round(np.arange(1, int(1.0 / h + 1e-9) + 1) * h, 12) for h in widths])
 
 
+def _of_all_widths() -> ReplicateForm:
+    """Bins of all widths are stretches of the same ascending rows."""
+
+    def prepare(view: Predictions, *, widths: Sequence[float] = WIDTHS, closed: str = "right") -> Value | None:
+        if not view.ascending or not len(widths):
+            return None
+        side: Any = "right" if closed == "right" else "left"
+        cuts = [view.c.searchsorted(_cuts_of_width(float(h)), side=side) for h in widths]
+        first = np.concatenate([np.concatenate(([0], each)) for each in cuts])
+        last = np.concatenate([np.concatenate((each, [view.n])) for each in cuts])
+        used = last > first
+        first, last = first[used], last[used]
+
+        def error(below: Array, total: Any) -> Array:
+            inside = below.take(last, axis=0) - below.take(first, axis=0)
+            mean: Array = np.abs(inside).sum(axis=0) / (len(widths) * total)
+            return mean
+
+        return of_sums_below(error, view)
+
+    return ReplicateForm(prepare, cheap=False)
+
+
 @metric(
     "ece_averaged",
     section="4.8",
@@ -557,6 +581,7 @@ def _edges_of_widths(options: Mapping[str, Any]) -> Array:
     aliases=("averaged ECE", "bin-size averaged ECE"),
     residual_only=True,
     cells=CellFacts("exact", (2e-14, 2e-14), edges=_edges_of_widths),
+    replicate=_of_all_widths(),
     reads_cells=True,
     cost="O(N log N)",
     equation="in words",

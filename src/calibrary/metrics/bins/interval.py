@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of, whole
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.windows import prefix_sums
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
@@ -23,6 +23,8 @@ _LENSES = ("binary", "top-label", "class-wise")
 _BLOCK = 64
 #: Different confidences up to which replicates are searched side by side.
 _MOST_TOGETHER = 2000
+#: Up to so many rows the order in which they come into bins is kept for all replicates.
+_MOST_KEPT = 50_000
 
 
 def _least_width(options: Mapping[str, Any], k: int) -> tuple[float, float]:
@@ -30,6 +32,91 @@ def _least_width(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     k_max = options.get("k_max")
     least = 2.0 ** -(np.floor(-np.log2(options.get("eps", 0.01) / 2)) if k_max is None else k_max)
     return float(least), float(1.0 + least)
+
+
+class EveryPosition:
+    """Bins of one width at every position, for many sums of residuals up to each row: (rows + 1, replicates)."""
+
+    def __init__(self, c: Array, width: float) -> None:
+        events, self.entered, self.left = _events(c, width)
+        self.share = np.diff(events) / width
+
+    def error(self, below: Array, total: Any) -> Array:
+        """The mean over positions of the summed absolute residuals of the bins, as a share of the total weight."""
+        inside = below.take(self.entered, axis=0)
+        inside -= below.take(self.left, axis=0)
+        np.abs(inside, out=inside)
+        error: Array = self.share @ inside / total
+        return error
+
+
+def _sums_below(residual: Array) -> Array:
+    """Sums of the residuals of the first 0, 1, ..., N rows: (replicates, rows) becomes (rows + 1, replicates)."""
+    below = np.zeros((residual.shape[1] + 1, residual.shape[0]))
+    np.cumsum(residual.T, axis=0, out=below[1:])
+    return below
+
+
+def of_sums_below(error: Callable[[Array, Any], Array], view: Predictions) -> InBlocks:
+    """The replicates of ``error(below, total)``, which reads sums of residuals over stretches of ascending rows."""
+
+    def many(y: Any) -> Array:
+        residual = y - view.c
+        return error(_sums_below(residual if view.w is None else view.w * residual), view.total)
+
+    def weighted(w: Array) -> Array:
+        return error(_sums_below(w * (view.y - view.c)), w.sum(axis=1))
+
+    def value(new_w: Array | None, new_y: Any) -> float:
+        return float((many(new_y[None]) if new_w is None else weighted(new_w[None]))[0])
+
+    return InBlocks(value, many, weighted)
+
+
+def _of_one_width() -> ReplicateForm:
+    """The error of one width: rows come into a bin and leave it in the same order on every replicate."""
+
+    def prepare(view: Predictions, *, width: float = 0.1, method: str = "exact", **random: Any) -> Value | None:
+        if method != "exact" or not view.ascending or view.n > _MOST_KEPT:
+            return None
+        return of_sums_below(EveryPosition(view.c, float(width)).error, view)
+
+    return ReplicateForm(prepare, cheap=False)
+
+
+def _of_halved_widths() -> ReplicateForm:
+    """The smallest sum of width and error, each replicate down to the widths that can still make it smaller."""
+
+    def prepare(
+        view: Predictions, *, eps: float = 0.01, k_max: int | None = None, method: str = "exact", **random: Any
+    ) -> Value | None:
+        if method != "exact" or not view.ascending or view.n > _MOST_KEPT:
+            return None
+        most = _largest_power(eps, k_max)
+        bins = [EveryPosition(view.c, 2.0**-k) for k in range(most + 1)]
+
+        def smallest(below: Array, total: Any) -> Array:
+            least = bins[0].error(below, total)
+            best = least + 1.0
+            for k in range(most, 0, -1):
+                some = least + 2.0**-k < best
+                if not some.any():
+                    break
+                best = np.minimum(best, np.where(some, bins[k].error(below, total) + 2.0**-k, np.inf))
+            return best
+
+        return of_sums_below(smallest, view)
+
+    return ReplicateForm(prepare, cheap=False)
+
+
+def _largest_power(eps: float, k_max: int | None) -> int:
+    """The largest k of the widths 2^-k."""
+    if k_max is None:
+        if not 0.0 < eps <= 2.0:
+            raise RefusedError(f"eps={eps!r} must be above 0 and at most 2")
+        k_max = int(np.floor(-np.log2(eps / 2)))
+    return whole("k_max", k_max, least=0)
 
 
 @metric(
@@ -54,6 +141,7 @@ def _least_width(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     symmetric=True,
     residual_only=True,
     cells=CellFacts("order", (1e-6, 3e-7)),
+    replicate=_of_halved_widths(),
     cost="O(N log N) per bin width",
     equation="(41), (42)",
     references=cited("blasiok2023"),
@@ -112,13 +200,9 @@ def surrogate_interval_calibration_error(
     >>> round(cal.surrogate_interval_calibration_error([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.9]), 4)
     0.2328
     """
-    if k_max is None:
-        if not 0.0 < eps <= 2.0:
-            raise RefusedError(f"eps={eps!r} must be above 0 and at most 2")
-        k_max = int(np.floor(-np.log2(eps / 2)))
+    k_max = _largest_power(eps, k_max)
     source = generator(rng, "shifts")
     below = cumulative_residual(view)
-    k_max = whole("k_max", k_max, least=0)
 
     def error(k: int) -> float:
         return _random_interval_error(view, below, 2.0**-k, method, n_resamples, source)
@@ -151,6 +235,7 @@ def surrogate_interval_calibration_error(
     symmetric=True,
     residual_only=True,
     cells=CellFacts("order", (7e-8, 6e-9)),
+    replicate=_of_one_width(),
     cost="O(N log N)",
     equation="(41)",
     references=cited("blasiok2023"),
@@ -310,19 +395,19 @@ def cheapest_of_many(value: Array, weight: Array, residual: Array) -> Array:
     """
     m, replicates = len(value), residual.shape[1]
     best = np.zeros((m + 1, replicates))
+    signed = np.stack((-residual, residual), axis=1)
     # the smallest best - residual and best + residual of all starts up to each
-    rising, falling = np.full((2, m + 1, replicates), np.inf)
-    lowest = np.zeros(replicates)
+    least = np.empty((m, 2, replicates))
+    lowest: Array = best[0]
     starts = _BLOCK
     for j in range(1, m + 1):
         i, at, mass, here = j - 1, residual[j], weight[j], value[j - 1]
-        np.subtract(lowest, residual[i], out=rising[i])
-        np.add(lowest, residual[i], out=falling[i])
+        np.add(lowest, signed[i], out=least[i])
         if i:
-            np.minimum(rising[i], rising[i - 1], out=rising[i])
-            np.minimum(falling[i], falling[i - 1], out=falling[i])
+            np.minimum(least[i], least[i - 1], out=least[i])
         end, first = j, max(j - starts, 0)
-        lowest = np.full(replicates, np.inf)
+        lowest = best[j]
+        lowest.fill(np.inf)
         while True:
             some = slice(first, end)
             cost = at - residual[some]
@@ -334,13 +419,12 @@ def cheapest_of_many(value: Array, weight: Array, residual: Array) -> Array:
             np.minimum(lowest, cost.min(axis=0), out=lowest)
             if first == 0:
                 break
-            bound = np.maximum(rising[first - 1] + at, falling[first - 1] - at)
+            bound = (least[first - 1] - signed[j]).max(axis=0)
             bound += (mass - weight[first - 1]) * (here - value[first - 1])
             if (bound >= lowest).all():
                 break
             end, first = first, max(first - _BLOCK // 4, 0)
         starts = max(j - first - 2, _BLOCK // 2)
-        best[j] = lowest
     return lowest
 
 
@@ -374,11 +458,17 @@ def _random_interval_error(
 
 def _window_variation(c: Array, below: Array, width: float) -> float:
     """Integral of |sum of the residuals in [t, t + width)| over all t: it is constant between events."""
-    events = np.concatenate((c - width, c))  # a row comes in, a row goes out
+    events, entered, left = _events(c, width)
+    return float(np.dot(np.abs(below[entered] - below[left]), np.diff(events)))
+
+
+def _events(c: Array, width: float) -> tuple[Array, Indices, Indices]:
+    """Where a row comes into [t, t + width) or leaves it, and how many came and left up to each but the last."""
+    events = np.concatenate((c - width, c))
     order = np.argsort(events)
-    entered = np.cumsum(order < len(c))
+    entered = np.cumsum(order < len(c), dtype=np.intp)
     left = np.arange(1, len(order) + 1) - entered
-    return float(np.dot(np.abs(below[entered] - below[left])[:-1], np.diff(events[order])))
+    return events[order], entered[:-1], left[:-1]
 
 
 def _interval_sum(c: Array, below: Array, width: float, shift: float) -> float:

@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import Any, Unpack
 
+import numpy as np
+
+from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import MeanSplit
+from calibrary.grouping.groups import pair_scale
 from calibrary.metrics.bins.bin_options import range_of_distance
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
+
+
+def _in_the_same_bins() -> ReplicateForm:
+    """Bins follow the confidences and not the labels, so that new labels fall into the same ones."""
+
+    def prepare(
+        view: Predictions, *, min_count: int = 100, min_leaf: int = 1, split: str = "mean", distance: str = "tv"
+    ) -> Value | None:
+        if not view.binary:
+            return None
+        index = MeanSplit(min_count, min_leaf, split).groups(view).index
+        order = np.argsort(index, kind="stable")
+        start = np.flatnonzero(np.diff(index[order], prepend=-1))
+        c, w, scale = view.c[order], view.weight[order], pair_scale(distance) / view.total
+
+        def many(y: Any) -> Array:
+            found: Array = np.abs(np.add.reduceat(w * (y[:, order] - c), start, axis=1)).sum(axis=1) * scale
+            return found
+
+        return InBlocks(lambda new_w, y: float(many(y[None])[0]), many)
+
+    return ReplicateForm(prepare, labels_only=True, cheap=False)
 
 
 @metric(
@@ -32,6 +59,7 @@ from calibrary.metrics.machinery.literature import cited
     weights="rows",
     weights_note="min_count and min_leaf count rows, not weight",
     cells=CellFacts("copies", smallest_leaf="min_count"),
+    replicate=_in_the_same_bins(),
     cost="O(N K depth)",
     equation="in words",
     references=cited("vaicenavicius2019"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,9 +12,14 @@ from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map, map_at
+from calibrary.maps.loess import Loess
 from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
+
+#: Up to so many rows it is kept what LOESS multiplies the label of each with.
+_MOST_KEPT = 50_000
 
 _ROWS_NOTE = "spans, knots and folds count rows, so weight 2 is not exactly the row written twice"
 _LOESS_FACTS: dict[str, Any] = {
@@ -39,6 +45,60 @@ _FOTT_LOSS = Correction(
 )
 
 
+# -- replicates -------------------------------------------------------------------------------------
+
+
+def _of_redrawn_labels(read: Callable[[Predictions, Array, Any], Array]) -> ReplicateForm:
+    """LOESS is linear in the labels: what multiplies them is found once, and read by ``read(view, gaps, setting)``."""
+
+    def prepare(
+        view: Predictions, *, map: Any = "loess", measure: str = "sample", norm: float = 1, percentile: float = 90.0,
+        **options: Any,
+    ) -> Value | None:  # fmt: skip
+        if map != "loess" or measure != "sample" or not view.binary or view.n > _MOST_KEPT:
+            return None
+
+        def found() -> tuple[Array, Array] | None:
+            try:
+                curve: Loess = fit_map(map, view, **options)
+            except RefusedError:  # too few rows for a curve: the metric itself says so
+                return None
+            return curve.of_labels(view)
+
+        product = view.remember(("loess of labels", repr(sorted(options.items()))), found)
+        if product is None:
+            return None
+        of_rows, of_vertices = product
+
+        def many(y: Any) -> Array:
+            gaps = np.asarray(y, dtype=np.float64) @ of_rows @ of_vertices
+            gaps -= view.ties.c
+            return read(view, np.abs(gaps, out=gaps), {"norm": norm, "percentile": percentile})
+
+        return InBlocks(lambda w, y: float(many(y[None])[0]), many)
+
+    return ReplicateForm(prepare, labels_only=True, cheap=False)
+
+
+def _mean_gaps(view: Predictions, gaps: Array, setting: Any) -> Array:
+    """The mean power of the gap of every replicate."""
+    norm = setting["norm"]
+    found: Array = (gaps if norm == 1 else gaps**norm) @ (view.ties.w / view.total)
+    return found
+
+
+def _percentiles_of_gaps(percentile: float | None = None) -> Callable[[Predictions, Array, Any], Array]:
+    """The percentile of the gaps of every replicate, that of the options or a fixed one."""
+
+    def read(view: Predictions, gaps: Array, setting: Any) -> Array:
+        at, copies = setting["percentile"] if percentile is None else percentile, _copies(view)
+        if (copies == 1.0).all():
+            return np.asarray(np.percentile(gaps, at, axis=1))
+        return np.array([weighted_percentile(gap, copies, at) for gap in gaps])
+
+    return read
+
+
 # -- general ----------------------------------------------------------------------------------------
 
 
@@ -50,6 +110,7 @@ _FOTT_LOSS = Correction(
     fractional="binary",
     aliases=("fit-on-the-test error",),
     cells=CellFacts("copies", (6e-7, 6e-7)),
+    replicate=_of_redrawn_labels(_mean_gaps),
     equation="(40)",
     references=cited("kangsepp2022", "gupta2021", "rahimi2020"),
     use="Measure calibration error with the calibration map you believe in, built in or your own.",
@@ -142,6 +203,7 @@ def _panels(low: float, high: float) -> tuple[Array, Array]:
     fractional="binary",
     aliases=("Eavg", "ICI"),
     cells=CellFacts("copies", (6e-7, 6e-7)),
+    replicate=_of_redrawn_labels(_mean_gaps),
     equation="(85), (86)",
     references=cited("austin2019", "cleveland1988"),
     use="The clinician's calibration error: no bins, and the same number as R's loess gives.",
@@ -199,6 +261,7 @@ _PERCENTILE_FACTS: dict[str, Any] = {
     row=65,
     aliases=("error percentile",),
     cells=CellFacts("copies"),
+    replicate=_of_redrawn_labels(_percentiles_of_gaps()),
     use="How large is the error most predictions stay below? Reads in the units of probability.",
     corrections=(_COST, Correction("MAE", "used for the largest error", "it means maximum here, not mean")),
     **_PERCENTILE_FACTS,
@@ -238,6 +301,7 @@ def calibration_error_percentile(
     "e50",
     preset_of=Alias("ep", percentile=50.0),
     cells=CellFacts("copies"),
+    replicate=_of_redrawn_labels(_percentiles_of_gaps(50.0)),
     use="The error of a typical prediction.",
     **_PERCENTILE_FACTS,
 )
@@ -262,6 +326,7 @@ def e50(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
     "e90",
     preset_of=Alias("ep", percentile=90.0),
     cells=CellFacts("copies"),
+    replicate=_of_redrawn_labels(_percentiles_of_gaps(90.0)),
     use="The error that nine predictions in ten stay below.",
     **_PERCENTILE_FACTS,
 )
@@ -295,6 +360,7 @@ def e90(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
         "maximum absolute error": "the largest error of a single prediction, which is 'pwe' here (with norm=inf)"
     },
     cells=CellFacts("copies"),
+    replicate=_of_redrawn_labels(_percentiles_of_gaps(100.0)),
     use="The worst error over the predictions made.",
     **_PERCENTILE_FACTS,
 )

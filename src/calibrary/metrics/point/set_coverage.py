@@ -12,9 +12,12 @@ from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import row_blocks
 
+#: Up to so many probabilities it is kept which classes the set of each row holds.
+_MOST_KEPT = 10_000_000
 #: A set whose probabilities add up to the level but for rounding has reached it.
 SLACK = 1e-9
 
@@ -29,6 +32,45 @@ class SetCoverage(NamedTuple):
     size: float
     claimed: float
     gap: float
+
+
+def _sets_found_once() -> ReplicateForm:
+    """The sets depend neither on labels nor on weights: a replicate only counts the rows whose set holds the label."""
+
+    def prepare(view: Predictions, *, level: float = 0.9) -> Value | None:
+        if view.y.ndim != 1 or view.p.size > _MOST_KEPT:
+            return None
+        holds = _sets(view.p, checked_level(level))
+        size, claimed = holds.sum(axis=1), (view.p * holds).sum(axis=1)
+        every = np.arange(view.n)
+
+        def means(covered: NDArray[Any], w: Array) -> Array:
+            """Coverage, size and gap: one row for each row of weights, or of labels covered."""
+            total = w.sum(axis=-1)
+            coverage = np.einsum("...n,...n", w, covered.astype(np.float64)) / total
+            return np.stack(np.broadcast_arrays(coverage, w @ size / total, coverage - w @ claimed / total), axis=-1)
+
+        def many(y: Any) -> Array:
+            return means(holds[every, np.asarray(y, dtype=np.intp)], view.weight)
+
+        def weighted(w: Array) -> Array:
+            return means(holds[every, view.y], w)
+
+        def value(new_w: Array | None, new_y: Any) -> Any:
+            return many(new_y) if new_w is None else weighted(new_w)
+
+        return InBlocks(value, many, weighted)
+
+    return ReplicateForm(prepare, cheap=False)
+
+
+def _sets(p: Array, level: float) -> NDArray[np.bool_]:
+    """Which classes the set of each row holds."""
+    order = np.argsort(-p, axis=1, kind="stable")
+    ranked = np.take_along_axis(p, order, axis=1)
+    holds = np.empty(p.shape, dtype=np.bool_)
+    np.put_along_axis(holds, order, np.cumsum(ranked, axis=1) - ranked < level - SLACK, axis=1)
+    return holds
 
 
 @metric(
@@ -47,6 +89,7 @@ class SetCoverage(NamedTuple):
     default_lens="full",
     binary_lens="full",
     cells=CellFacts("exact", (4e-15, 3e-15)),
+    replicate=_sets_found_once(),
     cost="O(NK log K)",
     equation="P(y in S), S the smallest top set with sum c >= level",
     references=cited("romano2020"),

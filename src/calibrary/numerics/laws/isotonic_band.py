@@ -18,13 +18,18 @@ def rising_lower_bound(n: Array, ones: Array, alpha: float) -> Array:
     m = len(n)
     level = alpha / (m * (m + 1.0))
     rows, events = np.append(0.0, np.cumsum(n)), np.append(0.0, np.cumsum(ones))
-    best = np.zeros(m)
+    best, highest = np.zeros(m), 0.0
     # a run that begins or ends at a place without events is bounded better by the run without that place
     ends = np.flatnonzero(ones > 0.0)
     for i, end in enumerate(ends):
         start = ends[: i + 1]
-        size, hits = rows[end + 1] - rows[start], events[end + 1] - events[start]
-        best[end] = scipy.special.betaincinv(hits, size - hits + 1.0, level).max()
+        hits = events[end + 1] - events[start]
+        misses = rows[end + 1] - rows[start] - hits + 1.0
+        # a bound is above the highest so far where that has less than the level below it, which is cheaper to tell
+        better = scipy.special.betainc(hits, misses, highest) < level
+        if better.any():
+            highest = max(highest, float(scipy.special.betaincinv(hits[better], misses[better], level).max()))
+        best[end] = highest
     return np.maximum.accumulate(best)
 
 

@@ -212,6 +212,41 @@ def stand_ins(x: Array, weights: Array, cuts: Indices) -> tuple[Array, Array]:
     return nodes.ravel(), shares.reshape(nodes.size, -1)
 
 
+def fit_weights(
+    x: Array, w: Array | None, targets: Array, q: int, degree: int, stretch: float, upto: Indices | None
+) -> Array | None:
+    """What each row's y is multiplied by in the values and then the slopes at the targets: (2 targets, rows).
+
+    None where a target needs more care than the normal equations take.
+    """
+    starts = nearest_window(x, targets, q, upto)
+    left, right = x[row_of(starts, upto)], x[row_of(starts + q - 1, upto)]
+    radius = np.maximum(targets - left, right - targets) * stretch
+    result = np.empty((2, len(targets), len(x)))
+    for j, (at, reach) in enumerate(zip(targets, radius, strict=True)):
+        if not reach > 0.0:
+            return None
+        u = (x - at) / reach
+        a = np.minimum(np.abs(u), 1.0)
+        kernel = _tricube(a, w)
+        total, near = kernel.sum(), np.sum(a < 1.0) if w is None else w @ (a < 1.0)
+        mean = (kernel @ u) / total if total > 1e-3 * near else np.nan
+        variance = (kernel @ (u - mean) ** 2) / total
+        if not variance > 1e-12:
+            return None
+        sd = float(np.sqrt(variance))
+        powers = ((u - mean) / sd) ** np.arange(degree + 1)[:, None]
+        gram = (powers * kernel) @ powers.T / total
+        scale = 1.0 / np.sqrt(np.diag(gram))
+        scaled = gram * np.outer(scale, scale)
+        if not np.linalg.det(scaled) > _SMALL_DETERMINANT:
+            return None
+        z, order = -mean / sd, np.arange(degree + 1)
+        ends = np.stack([z**order, order * z ** np.maximum(order - 1, 0) / (sd * reach)])
+        result[:, j] = (np.linalg.solve(scaled, (ends * scale).T).T * scale) @ powers * (kernel / total)
+    return result.reshape(-1, len(x))
+
+
 def _fits(x: Array, weights: Array, targets: Array, radius: Array, degree: int) -> tuple[Array, Array]:
     """All fits at once; NaN where one needs care. The columns of ``weights`` are those of the rows, and times y."""
     with np.errstate(divide="ignore", invalid="ignore"):
