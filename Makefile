@@ -145,7 +145,7 @@ wheel:
 
 # One target after the other, also with make -j: they share the cores.
 claims: $(VENV)/.test
-	$(PYTEST) CALIBRARY_CLAIMS=1000 $(BIN)/python -m pytest -q tests/reporting/test_claims.py
+	$(PYTEST) CALIBRARY_CLAIMS=1000 $(BIN)/python -m pytest -q -n 0 tests/reporting/test_claims.py tests/reporting/test_page_claims.py tests/lookup/test_metric_claims.py
 
 release-check:
 	@set -e; for target in demo test claims lint oldest test-plain docs test-torch engines integrations fuzz tutorials wheel; do \

@@ -2,28 +2,32 @@
 
 A world gives samples with their truth. Facts must hold in every sample; evidence may be wrong in at most 5% of the
 samples of each world in which it is untrue, judged by the 99% binomial interval. ``CALIBRARY_CLAIMS=1000`` draws a
-thousand data sets, as ``make claims`` and ``make release-check`` do; otherwise there are thirty.
+thousand data sets, as ``make claims`` and ``make release-check`` do; otherwise there are thirty. Many data sets are
+shared among as many processes as there are cores, and the result does not depend on their number.
 """
 
 from __future__ import annotations
 
-import functools
 import json
+import multiprocessing
 import os
+import sys
+import warnings
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.stats
 
 import calibrary as cal
-from calibrary.base.claims import RULES, Claim, KnownTruth, holds
+from calibrary.base.claims import RULES, Claim, KnownTruth, Sentence, holds
 from calibrary.base.numbers import number
 from calibrary.data import as_data
 from calibrary.evaluation import evaluate_data
 from calibrary.inference.overall.decision import decide
 from calibrary.lookup.study_findings import claims as study_claims
-from calibrary.lookup.study_findings import finding, lines, stored
+from calibrary.lookup.study_findings import stored
 from calibrary.question import Question
 from calibrary.reporting import words
 from calibrary.reporting.agreement import one_truth
@@ -31,6 +35,9 @@ from paths import ROOT
 
 DATA_SETS = int(os.environ.get("CALIBRARY_CLAIMS", "30"))
 DRAWS = 99
+N_BINS = 15
+#: Fewer data sets are drawn in this process.
+MANY = 200
 
 
 def binary(rng, n, stated, curve, law=lambda rng, n: rng.uniform(0.02, 0.98, n)):
@@ -98,25 +105,92 @@ WORLDS = {
 }
 
 
+def bins_of(c):
+    """Bins of equal width whose upper end belongs to them, as the page's."""
+    return np.clip(np.ceil(c * N_BINS).astype(int) - 1, 0, N_BINS - 1)
+
+
+def error_of(c, y):
+    """The expected calibration error, in plain numpy; of true probabilities instead of labels it is the true one."""
+    return float(np.abs(np.bincount(bins_of(c), y - c)).sum() / len(c))
+
+
+def redrawn(world, data, c, rng):
+    """Labels of a calibrated model with these confidences, as the world draws them."""
+    if world.startswith("units"):
+        unit = np.arange(len(c)) // 6
+        u = np.where(rng.random(len(c)) < 0.3, rng.random(unit[-1] + 1)[unit], rng.random(len(c)))
+        return (u < c).astype(float)
+    return (rng.random(len(c)) < c).astype(float)
+
+
+def known(world, data, truth):
+    """What is so of a sample, computed from its rows without the sentences."""
+    view = data.read_as("predictions", "a test")
+    if view.k > 2:
+        top = view.p.argmax(axis=1)
+        y = (view.y == top).astype(float)
+    else:
+        y = np.asarray(view.y, dtype=float)
+    c, rng = truth.c, np.random.default_rng(5)
+    gap = np.bincount(bins_of(c), y - c) / len(c)
+    told = {
+        "confidence": c.mean(), "outcome": y.mean(), "slope": KnownTruth(c, y).slope, "rows": len(c), "impossible": 0.0,
+        "ece": error_of(c, y), "over": -gap[gap < 0].sum(), "under": gap[gap > 0].sum(), "esce": gap.sum(),
+    }  # fmt: skip
+    if hasattr(data, "n_images"):
+        told["d_ece"] = float(cal.compute("d_ece", data, n_bins=N_BINS))
+    for k in range(view.k if view.k > 2 else 0):
+        told |= {f"expected {k}": view.p[:, k].mean(), f"occurred {k}": (view.y == k).mean()}
+    drawn = np.array([error_of(c, redrawn(world, data, c, rng)) for _ in range(200)])
+    true = error_of(c, truth.q)
+    facts = {"true values": {"ece": true, "d_ece": true}, "drawn when calibrated": drawn, "draws": DRAWS}
+    return replace(truth, of_metric=facts, measured=told, y=y)
+
+
 def said_of(data, question):
     """Every claim of the page, of the direction and of the advice, without figures."""
     metric = "d_ece" if hasattr(data, "n_images") else "ece"
     table = evaluate_data(data, question, metrics=[metric], intervals=True, tests=True, primary=metric)
     decision = decide(data, question)
     table = one_truth(table, decision, data, question)
-    row = table.row(metric)
-    answer = words.answer(data, question, row, decision, table)
-    computed = float(cal.compute(metric, data, **({"n_bins": 15} if "n_bins" in cal.catalogue[metric].options else {})))
-    return [*answer.claims, Claim(answer.headline, "is the value", told=row.value, computed=computed)]
+    answer = words.answer(data, question, table.row(metric), decision, table)
+    for text in (answer.headline, *answer.statements):
+        assert isinstance(text, Sentence)
+        assert text.claims or text.startswith(SILENT), text
+    return [claim for claim in answer.claims if claim.rule not in APART]
+
+
+#: Sentences of the paragraph and below it that state nothing: a test that does not reject is told as that.
+SILENT = ("Where: no single range of confidence stands out", "Classes: no class is expected more or less often")
+#: Claims that single samples cannot decide; tests of their own hold them to the truth.
+APART = ("found out",)
 
 
 def also_said_of(data):
-    """What single functions say of rows one by one."""
+    """What single functions say of rows one by one, with the numbers that they told and how they are found."""
     if hasattr(data, "n_images") or data.in_groups or data.k > 2:
-        return []
-    gain = cal.recalibration_gain(data, folds=5, maps=["temperature", "platt"], rng=0) if data.n >= 80 else None
-    direction = cal.confidence_direction(data, n_resamples=DRAWS)
-    return [*direction.claims, *(() if gain is None else gain.claims)]
+        return [], {}
+    direction = cal.confidence_direction(data, n_bins=N_BINS, n_resamples=DRAWS)
+    verdict = cal.verdict("ece<0.05", data, n_bins=N_BINS, n_resamples=DRAWS, rng=0)
+    if data.n < 80:
+        return [*direction.claims, *verdict.sentence.claims], {}
+    gain = cal.recalibration_gain(data, folds=5, maps=["temperature", "platt"], rng=0)
+    return [*direction.claims, *verdict.sentence.claims, *gain.claims], gains_of(gain, data)
+
+
+def gains_of(gain, data):
+    """What maps gain, in plain numpy, from the probabilities that they gave to rows they had not seen."""
+    c, y = np.asarray(data.c), np.asarray(data.y, dtype=float)
+
+    def loss(p):
+        return float(-np.mean(np.where(y == 1, np.log(p), np.log1p(-p))))
+
+    told = {"ECE before": error_of(c, y)}
+    for map, probability in gain.cross_fitted.items():
+        after = np.asarray(probability)
+        told |= {f"gain of {map}": loss(c) - loss(after), f"ECE after {map}": error_of(after, y)}
+    return told
 
 
 def too_many(wrong, n, level=0.05, looks=1):
@@ -124,34 +198,61 @@ def too_many(wrong, n, level=0.05, looks=1):
     return wrong > 0 and scipy.stats.binom.sf(wrong - 1, n, level) < 0.01 / looks
 
 
-def run(data_sets, seed=0):
+def run(data_sets, seed=0, first=0, step=1):
     """Samples of every world; for each world and rule: in how many samples it was untrue and said all the same."""
     wrong, samples, facts = defaultdict(Counter), Counter(), []
-    question = Question({"n_bins": 15}, n_resamples=DRAWS, rng=0)
+    question = Question({"n_bins": N_BINS}, n_resamples=DRAWS, rng=0)
     made = Counter()
     names = list(WORLDS)
-    for i in range(data_sets):
+    for i in range(first, data_sets, step):
         name = names[i % len(names)]
         data, truth = WORLDS[name](np.random.default_rng([seed, i]))
+        data = as_data(data, None, {})
         samples[name] += 1
-        said = [*said_of(as_data(data, None, {}), question), *also_said_of(data)]
+        truth = known(name, data, truth)
+        more, told = also_said_of(data)
+        truth = replace(truth, measured={**truth.measured, **told})
+        said = [*said_of(data, question), *more]
         made.update(claim.rule for claim in said)
-        false = {claim.rule for claim in said if not holds(claim, truth)}
-        for rule in false:
+        false = {claim.rule: claim for claim in said if not holds(claim, truth)}
+        for rule, claim in false.items():
             if RULES[rule].kind == "fact":
-                facts.append((name, i, rule))
+                facts.append((name, i, rule, str(claim)))
             else:
                 wrong[name][rule] += 1
+    return {world: dict(by) for world, by in wrong.items()}, samples, facts, made
+
+
+def run_part(given):
+    """One part of the data sets, in a process of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cal.CalibrationWarning)
+        return run(*given)
+
+
+def run_shared(data_sets, seed=0, workers=1):
+    """The same shared among processes: every one of them takes each ``workers``-th data set."""
+    given = [(data_sets, seed, first, workers) for first in range(workers)]
+    if workers == 1:
+        parts = [run_part(given[0])]
+    else:
+        # a new process finds this file by its folder
+        sys.path[:0] = [here for here in (os.path.dirname(__file__), str(ROOT / "tests")) if here not in sys.path]
+        with multiprocessing.get_context("spawn").Pool(workers) as pool:
+            parts = pool.map(run_part, given)
+    wrong, samples, facts, made = defaultdict(Counter), Counter(), [], Counter()
+    for part in parts:
+        for world, by in part[0].items():
+            wrong[world].update(by)
+        samples.update(part[1])
+        facts += part[2]
+        made.update(part[3])
     return wrong, samples, facts, made
 
 
 @pytest.fixture(scope="module")
 def outcome():
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cal.CalibrationWarning)
-        return run(DATA_SETS)
+    return run_shared(DATA_SETS, workers=(os.cpu_count() or 1) if DATA_SETS >= MANY else 1)
 
 
 def test_no_fact_is_false(outcome):
@@ -211,107 +312,6 @@ def test_the_stored_run_of_many_data_sets_is_within_the_level():
     assert set(stored_run["worlds"]) == set(WORLDS)
     for world, found in stored_run["worlds"].items():
         assert not [rule for rule, k in found["false"].items() if too_many(k, found["samples"])], world
-
-
-# -- what explain and recommend say --------------------------------------------------------------------------
-
-
-@functools.cache
-def shown_when_calibrated(id, n):
-    """The mean value on calibrated samples of the kinds that the study draws."""
-    values = []
-    for i in range(12):
-        rng = np.random.default_rng([11, i])
-        c = np.clip(rng.beta(*((1.0, 1.0), (0.5, 0.5), (1.0, 12.0))[i % 3], n), 1e-3, 1 - 1e-3)
-        values.append(float(cal.compute(id, (rng.random(n) < c).astype(int), c)))
-    return float(np.mean(values))
-
-
-class OfMetric(dict):
-    """What is so of a metric: declared facts by their names, and what is computed when a rule asks for it."""
-
-    def __init__(self, id):
-        entry = cal.catalogue[id]
-        super().__init__({"id": id, "range": entry.range, "calibrated": functools.partial(shown_when_calibrated, id)})
-        self["sections"] = {text.partition(":")[0] for text in entry.advised.values()}
-        self.entry = entry
-
-    def get(self, name, default=None):
-        if name == "strictly proper":
-            if self.entry.reads == "matches":  # no score of rows: Table 2 says it of the detectors' scores
-                return self.entry.table2.proper == "yes"
-            return cal.check_propriety(self.entry.id, n_classes=3).verdict == "strictly proper"
-        if name == "calibrated means":
-            at = {n: finding(self.entry.id, n).reads for n in (1000, 100_000)}
-            return {n: value for n, value in at.items() if value is not None} or {0: 0.0}
-        if name == "shares":
-            known = [finding(self.entry.id, n, k) for n in NUMBERS for k in (2, 10, 200, 1000)]
-            every = (x for f in known for x in (f.power, f.rare, f.orders, f.across, f.test_power, f.test_level))
-            return {x for x in every if x is not None}
-        return self[name] if name in self else getattr(self.entry, name, default)
-
-
-NUMBERS = (100, 150, 200, 300, 1000, 5000, 10_000, 100_000)
-ASKED = [
-    {"task": task, "goal": goal, "n": n}
-    for task in ("binary", "multiclass", "ordinal", "detection")
-    for goal in ("measure", "compare", "test", "train", "explain", "rank")
-    for n in (200, 1000)
-] + [
-    {"rare": 0.01}, {"safety": True}, {"assurance": True}, {"label_noise": True}, {"features": True}, {"ties": True},
-    {"direction": True}, {"test": True}, {"task": "multiclass", "n_classes": 200},
-    {"task": "multiclass", "top_label_only": True}, {"n": 100_000}, {"n": 150},
-]  # fmt: skip
-
-
-def test_every_reason_of_the_advice_is_a_claim_that_holds():
-    made, false = Counter(), []
-    for need in ASKED:
-        for found in cal.recommend(**need, most=6):
-            truth = KnownTruth.about(OfMetric(found.id))
-            for reason in found.reasons:
-                assert isinstance(reason, Claim)
-                made[reason.rule] += 1
-                if not holds(reason, truth):
-                    false.append((need, found.id, reason.rule, str(reason)))
-    assert false == []
-    assert {"declared", "strictly proper", "two-sided", "vanishes", "shares", "of the review"} <= set(made)
-    assert "small when calibrated" in made
-
-
-def test_a_reason_given_to_another_metric_is_caught():
-    reason = next(each for r in cal.recommend("binary", "compare") for each in r.reasons if "strictly proper" in each)
-    assert not holds(reason, KnownTruth.about(OfMetric("mae")))
-    way = next(each for r in cal.recommend("binary", "explain") for each in r.reasons if each.rule == "two-sided")
-    assert not holds(way, KnownTruth.about(OfMetric("ece")))
-    for rule in ("declared", "shares", "of the review", "vanishes", "small when calibrated", "strictly proper"):
-        assert not holds(Claim("said of nothing", rule, metric="ece", n=1, most=0.1), KnownTruth.about({})), rule
-
-
-def test_the_praise_of_0_2_0_for_few_rows_is_caught():
-    """0.2.0 recommended dss, pss, ps and pls because each "reads near 0 on few rows of a calibrated model"."""
-    for id in ("dss", "pss", "ps", "pls"):
-        old = Claim("near 0 on few rows of a calibrated model", "small when calibrated", metric=id, n=200, most=0.07)
-        assert not holds(old, KnownTruth.about(OfMetric(id)))
-
-
-def test_the_sign_of_0_2_0_is_caught():
-    """0.2.0 said of ratios, which are never negative, that "its sign says which way"."""
-    for id in ("eo", "nses"):
-        old = Claim("its sign says which way", "two-sided", metric=id, ideals=(0.0,))
-        assert not holds(old, KnownTruth.about(OfMetric(id)))
-
-
-def test_what_explain_says_of_every_metric_is_a_claim_that_holds():
-    told = 0
-    for id in cal.catalogue:
-        for text in lines(id).values():
-            assert isinstance(text, Claim), id
-            assert holds(text, KnownTruth.about({"range": cal.catalogue[id].range})), (id, text)
-            told += 1
-    assert told > 250
-    old = Claim("calibrated models show -0.84", "values in the range", values=(-0.84,), range=cal.catalogue["sr"].range)
-    assert not holds(old, KnownTruth.about({}))
 
 
 # -- the sentences of 0.2.0 are caught -------------------------------------------------------------------

@@ -6,7 +6,7 @@ test draws data of known truth and holds every claim to its rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RULES", "Claim", "KnownTruth", "Rule", "holds"]
+__all__ = ["RULES", "Claim", "KnownTruth", "Rule", "Sentence", "holds"]
 
 _Array = NDArray[np.float64]
 
@@ -40,6 +40,41 @@ def _claim(text: str, rule: str, values: dict[str, Any]) -> Claim:
     return Claim(text, rule, **values)
 
 
+class Sentence(str):
+    """A sentence for people and the claims that it makes; one without claims states nothing that could be false.
+
+    Sentences are joined with :meth:`joined`, so that no claim is lost on the way to a page.
+    """
+
+    claims: tuple[Claim, ...]
+
+    def __new__(cls, text: str, *claims: Claim) -> Sentence:
+        sentence = super().__new__(cls, text)
+        sentence.claims = claims
+        return sentence
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Sentence, (str(self), *self.claims)
+
+    @classmethod
+    def joined(cls, between: str, parts: Iterable[str]) -> Sentence:
+        """The parts in one sentence, with all their claims."""
+        parts = list(parts)
+        return cls(between.join(parts), *(claim for part in parts for claim in claims_of(part)))
+
+
+def claims_of(text: str) -> tuple[Claim, ...]:
+    """What a text claims: its own claims, itself where it is one, nothing where it is plain."""
+    if isinstance(text, Sentence):
+        return text.claims
+    return (text,) if isinstance(text, Claim) else ()
+
+
+def measured(text: str, **told: float) -> Claim:
+    """A text whose numbers were computed from these rows, each by its name."""
+    return Claim(text, "measured", told=told)
+
+
 @dataclass(frozen=True)
 class KnownTruth:
     """What is so of a simulated sample.
@@ -49,6 +84,9 @@ class KnownTruth:
     c, q : stated and true probability of what the view asks for, row by row
     stated, true : the same of all classes, where there are several
     of_metric : what is so of the metric that a claim speaks of, found without the sentence
+    measured : numbers of these rows by their names, computed without the sentence
+    y : what happened in the view, row by row
+    parts : the rows of each segment or period by its name
     """
 
     c: _Array
@@ -56,6 +94,9 @@ class KnownTruth:
     stated: _Array | None = None
     true: _Array | None = None
     of_metric: Mapping[str, Any] = field(default_factory=dict)
+    measured: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, _Array] = field(default_factory=dict)
+    y: _Array | None = None
 
     @classmethod
     def about(cls, facts: Mapping[str, Any]) -> KnownTruth:
@@ -77,11 +118,11 @@ class KnownTruth:
         inside = (self.c > 0.0) & (self.c < 1.0)
         x, q = np.log(self.c[inside] / (1.0 - self.c[inside])), self.q[inside]
         design, beta = np.column_stack([np.ones_like(x), x]), np.array([0.0, 1.0])
-        for _ in range(50):
+        for _ in range(100):
             fitted = 1.0 / (1.0 + np.exp(-design @ beta))
             weight = fitted * (1.0 - fitted) + 1e-12
             step = np.linalg.solve((design * weight[:, None]).T @ design, design.T @ (q - fitted))
-            beta = beta + step
+            beta = beta + np.clip(step, -0.5, 0.5)  # of few rows a whole step may lead away
             if np.abs(step).max() < 1e-10:
                 break
         return float(beta[1])
@@ -145,6 +186,8 @@ def _under(values: Mapping[str, Any], truth: KnownTruth) -> bool:
 
 @_rule("spread", "evidence", "predictions are too extreme (slope < 1), or not extreme enough")
 def _spread(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    if values.get("reversed", False):
+        return truth.slope < 0.0
     return bool((values["slope"] - 1.0) * (truth.slope - 1.0) > 1e-12)
 
 
@@ -160,13 +203,54 @@ def _where(values: Mapping[str, Any], truth: KnownTruth) -> bool:
 def _of_class(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     if truth.stated is None or truth.true is None:
         return False
-    gap = (truth.true - truth.stated)[:, values["index"]]
+    gap = (truth.true - truth.stated)[:, int(values["index"])]
     return bool(float(gap.mean()) * (values["occurred"] - values["expected"]) > 0.0)
 
 
 @_rule("interval beyond the perfect value", "evidence", "the true error is not that of a calibrated model")
 def _beyond(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return not truth.calibrated
+
+
+@_rule("sureness", "evidence", "the predictions miss by more (z > 0) or by less than they promise")
+def _sureness(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    return bool(values["z"] * float(np.mean((truth.q - truth.c) * (1.0 - 2.0 * truth.c))) > 0.0)
+
+
+@_rule("interval", "evidence", "the true error lies between the ends of the interval")
+def _interval(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    true = truth.of_metric.get("true values", {}).get(values.get("metric"))
+    return true is not None and bool(values["low"] - 1e-12 <= true <= values["high"] + 1e-12)
+
+
+@_rule("bound", "evidence", "the true error meets a bound, or does not meet it")
+def _bound(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    true = truth.of_metric.get("true values", {}).get(values.get("metric"))
+    return true is not None and bool(values["condition"].holds(true)) is values["holds"]
+
+
+@_rule("part is miscalibrated", "evidence", "a segment or a period is not calibrated")
+def _part(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    rows = truth.parts.get(values.get("part", ""))
+    return rows is not None and not np.allclose(truth.c[rows], truth.q[rows], atol=1e-12)
+
+
+@_rule("worth acting", "evidence", "acting on the model is worth more (sign > 0) or less than the default")
+def _worth(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    worth = _worth_of_acting(values["threshold"], truth)
+    default = worth if values["default"] == "every row" else 0.0 * worth
+    return bool(values["sign"] * float(np.mean(np.where(truth.c >= values["threshold"], worth, 0.0) - default)) > 0.0)
+
+
+@_rule("decides better", "evidence", "the true probabilities would decide better at a threshold than the stated ones")
+def _decides_better(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    t = values["threshold"]
+    return bool(float(np.mean(_worth_of_acting(t, truth) * ((truth.q >= t) * 1.0 - (truth.c >= t)))) > 0.0)
+
+
+def _worth_of_acting(threshold: float, truth: KnownTruth) -> _Array:
+    """The expected net benefit of acting on each row."""
+    return truth.q - (1.0 - truth.q) * threshold / (1.0 - threshold)
 
 
 @_rule("recalibration helps", "evidence", "a map would lower a proper score on new rows")
@@ -190,13 +274,81 @@ def _value(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(np.isclose(values["told"], values["computed"], rtol=1e-9, equal_nan=True))
 
 
+@_rule("measured", "fact", "every number that is told is that of these rows, computed in another way")
+def _measured(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    told = values.get("told", {"nothing": 0.0})
+    return all(
+        name in truth.measured and np.isclose(value, truth.measured[name], rtol=1e-6, atol=1e-9, equal_nan=True)
+        for name, value in told.items()
+    )
+
+
+@_rule("range", "fact", "between two confidences there are so many rows, so much was stated and so much happened")
+def _range(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    if truth.y is None:
+        return False
+    inside = (truth.c > values["low"] - 1e-12) & (truth.c <= values["high"] + 1e-12)
+    found = (float(inside.sum()), float(truth.c[inside].mean()), float(truth.y[inside].mean()))
+    return bool(np.allclose((values["count"], values["confidence"], values["label"]), found, rtol=1e-9))
+
+
+@_rule("by chance", "fact", "calibrated models with these confidences show this error on average, and less in 95%")
+def _by_chance(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    drawn = truth.of_metric.get("drawn when calibrated")
+    if drawn is None:
+        return False
+    error = 5.0 * drawn.std() * np.sqrt(1.0 / len(drawn) + 1.0 / truth.of_metric["draws"])
+    below = 1.0 if "high" not in values else float(np.mean(drawn <= values["high"] + 1e-12))
+    return bool(abs(values["mean"] - drawn.mean()) <= error + 1e-12 and below >= 0.85)
+
+
+@_rule("found out", "fact", "an error of this size is detected in about four of five samples")
+def _found_out(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    power = truth.of_metric.get("power")
+    return power is not None and 0.55 <= power(values["size"]) <= 0.99
+
+
+@_rule("planned", "fact", "so many questions with so many samples detect the error in this share of samples")
+def _planned(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    power = truth.of_metric.get("power of")
+    return power is not None and abs(values["power"] - power(values["n"], values["k"])) <= 4.0 * np.sqrt(
+        0.5 / values["draws"]
+    )
+
+
 # -- about metrics: what explain and recommend say --------------------------------------------------------
 
 
 @_rule("declared", "fact", "the metric is what its entry declares")
 def _declared(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     said = {"id": values.get("metric"), **values.get("declared", {})}
+    if "line" in values:  # of explain: the text is that of the field behind it
+        said["line"] = truth.of_metric["line of"](values["line"]) if "line of" in truth.of_metric else None
+        return said["line"] == values["told"]
     return "id" in truth.of_metric and all(truth.of_metric.get(name) == value for name, value in said.items())
+
+
+def _line_of_explain(name: str, says: str) -> None:
+    """A rule for a line of ``explain``: what is true is found by ``of_metric`` under the name of the rule."""
+
+    @_rule(name, "fact", says)
+    def true(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+        found = truth.of_metric.get(name)
+        return found is not None and bool(found(values))
+
+
+_line_of_explain("names lead here", "each of these names is that of the metric, with the settings that are told")
+_line_of_explain("values lie in the range", "values on samples of every kind lie in the range")
+_line_of_explain("ideal", "the value of a calibrated model comes to the ideal as rows are added")
+_line_of_explain("propriety", "no model gains by misstating its probabilities, or some do")
+_line_of_explain("tested", "the metric has a test of its own, or its labels can be redrawn, or neither")
+_line_of_explain("weights count", "a row of weight 2 is the row written twice")
+_line_of_explain("lenses taken", "the metric is defined through these lenses and through no others")
+_line_of_explain("inputs needed", "without these inputs the metric is refused")
+_line_of_explain("options taken", "the public function takes these options")
+_line_of_explain("turns", "a value that is called worse is that of a worse model")
+_line_of_explain("table 2", "the review's table says so in the metric's row")
+_line_of_explain("coverage", "the stored benchmark measured this coverage")
 
 
 @_rule("strictly proper", "fact", "no model gains by misstating its probabilities")
@@ -207,6 +359,30 @@ def _strictly_proper(values: Mapping[str, Any], truth: KnownTruth) -> bool:
 @_rule("small when calibrated", "fact", "on so few rows a calibrated model shows a value near 0")
 def _small(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return "calibrated" in truth.of_metric and abs(truth.of_metric["calibrated"](values["n"])) <= values["most"]
+
+
+@_rule("above by chance", "fact", "on so many rows a calibrated model shows more than the perfect value, and this much")
+def _above_by_chance(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    if "calibrated" not in truth.of_metric or values.get("metric") != truth.of_metric.get("id"):
+        return False
+    told, n, k = values["shows"], values["n"], values["n_classes"]
+    perfect = truth.of_metric.get("perfect")
+    if perfect != truth.of_metric["range"][0] or (told is not None and told != truth.of_metric["study"](n, k)):
+        return False
+    return n > 2000 or bool(truth.of_metric["calibrated"](n) > perfect + 1e-6)  # beyond, the study's number is enough
+
+
+@_rule("one bin", "fact", "of rare outcomes one bin of equal width holds most predictions")
+def _one_bin(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    return "largest bin" in truth.of_metric and truth.of_metric["largest bin"](values["rare"]) > 0.5
+
+
+@_rule("wrong labels", "fact", "a few wrong labels hardly move the value, or a single one moves it without limit")
+def _wrong_labels(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    moved = truth.of_metric.get("moved by a wrong label")
+    if moved is None:
+        return False
+    return bool(moved() <= 0.05) if values["robust"] else bool(moved() > 0.05)
 
 
 @_rule("vanishes", "fact", "the value of calibrated models falls to 0 as rows are added")

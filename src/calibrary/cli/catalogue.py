@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 import calibrary as cal
+from calibrary.base.claims import Claim
+from calibrary.base.numbers import number
 from calibrary.cli.files import InputError
 from calibrary.cli.formula import readable
 from calibrary.cli.shared import err, out, plain
@@ -21,7 +23,7 @@ from calibrary.lookup.by_name import other_meanings
 from calibrary.lookup.curve_names import Curve, curve_named
 from calibrary.lookup.measured_coverage import coverage_words
 from calibrary.lookup.review_tables import ReviewTable
-from calibrary.lookup.study_findings import lines
+from calibrary.lookup.study_findings import lines, stays_above
 from calibrary.metrics.machinery.declare import Alias, Entry
 
 #: Characters of a line with every column of the list.
@@ -100,22 +102,43 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
         return
     e = catalogue[id]
     out.print(f"[bold]{plain(e.name)}[/] ({e.id})" + (f", row {e.row} of Table 2" if e.row else ""), highlight=False)
-    if e.called is not None:
-        out.print(f"[bold]{plain(e.called)}[/] means {e.id} with {plain(e.called.words)}", highlight=False)
-    if e.preset_of is not None:
-        out.print(f"a preset: {e.preset_of} with {plain(e.preset_of.words)}", highlight=False)
     out.print(plain(e.meaning), highlight=False)
-    for name, text in facts_of(e).items():
-        if text:
-            out.print(f"[dim]{name}:[/] {plain(text)}", highlight=False)
-    for c in e.corrections:
-        out.print(
-            f"[dim]erratum, {plain(c.fact)}:[/] review: {plain(c.review)}; here: {plain(c.ours)}", highlight=False
-        )
+    for name, claim in facts_of(e).items():
+        out.print(f"[dim]{plain(name)}:[/] {plain(claim)}", highlight=False)
 
 
-def facts_of(e: Entry) -> dict[str, str]:
-    """What is known about a metric, by what it is called; empty where there is nothing to say."""
+def facts_of(e: Entry) -> dict[str, Claim]:
+    """What is known about a metric, by what it is called: each line is a claim, with the rule it stands under."""
+    told: dict[str, str] = {**_named(e), **_known(e), **lines(e.id), **_cited(e)}
+    return {name: _claim_of(e, name, text) for name, text in told.items() if text}
+
+
+#: The rule of each line of ``explain`` that can be held to more than what the entry declares.
+_RULES = {
+    "also called": "names lead here", "with settings called": "names lead here", "a preset": "names lead here",
+    "range": "values lie in the range", "ideal": "ideal", "proper score": "propriety", "test": "tested",
+    "weights": "weights count", "lenses": "lenses taken", "needs": "inputs needed", "options": "options taken",
+    "reading": "turns",
+    "pros in Table 2": "table 2", "cons in Table 2": "table 2", "interval": "coverage",
+}  # fmt: skip
+
+
+def _claim_of(e: Entry, name: str, text: str) -> Claim:
+    """A line as a claim; those of the study are claims already."""
+    if isinstance(text, Claim):
+        return text
+    return Claim(text, _RULES.get(name, "declared"), metric=e.id, line=name, told=text)
+
+
+def _named(e: Entry) -> dict[str, str]:
+    """What its names mean."""
+    return {
+        "this name": "" if e.called is None else f"{e.called} means {e.id} with {e.called.words}",
+        "a preset": "" if e.preset_of is None else f"{e.preset_of} with {e.preset_of.words}",
+    }
+
+
+def _known(e: Entry) -> dict[str, str]:
     return {
         "formula": formula_of(e),
         "in the review": e.place if e.section else "",
@@ -123,7 +146,7 @@ def facts_of(e: Entry) -> dict[str, str]:
         "family": f"{e.family}, {e.subfamily}" if e.section else e.family,
         "also called": ", ".join(a for a in e.aliases if not isinstance(a, Alias)),
         "with settings called": "; ".join(f"{words}: {', '.join(names)}" for words, names in _presets(e).items()),
-        "not to be confused": "; ".join(f"{name} may also mean {other}" for name, other in _also(e).items()),
+        "not to be confused": "; ".join(f"{name} {other}" for name, other in _also(e).items()),
         "range": f"{e.range[0]:g} to {e.range[1]:g}" + (f" ({e.range_note})" if e.range_note else ""),
         "ideal": _ideal(e),
         "reading": e.sign,
@@ -136,15 +159,22 @@ def facts_of(e: Entry) -> dict[str, str]:
         "test": "has its own" if e.has_test else ("Monte Carlo" if e.null else f"none: {e.null_note}"),
         "interval": coverage_words(e),
         "lenses": ", ".join(e.lenses),
-        "needs": ", ".join(e.needs),
+        "needs": ", ".join(_INPUTS.get(name, name) for name in e.needs),
         "weights": e.weights_note or {"repetition": "weight 2 is the row written twice"}.get(e.weights, e.weights),
         "options": ", ".join(e.options),
         "cost": e.cost,
-        **lines(e.id),
+    }
+
+
+def _cited(e: Entry) -> dict[str, str]:
+    """What the review says of it, and where it comes from."""
+    corrected = {f"erratum, {c.fact}": f"review: {c.review}; here: {c.ours}" for c in e.corrections}
+    return {
         "pros in Table 2": "; ".join(e.table2.pros) if e.table2 else "",
         "cons in Table 2": "; ".join(e.table2.cons) if e.table2 else "",
         "references": "; ".join(e.references),
         "since": e.since + (", emerging: may still change" if e.status == "emerging" else ""),
+        **corrected,
     }
 
 
@@ -181,13 +211,23 @@ def formula_of(e: Entry) -> str:
 
 def _ideal(e: Entry) -> str:
     parts = [f"{name} {value:g}" for name, value in dict(e.fields).items() if value is not None]
-    return ", ".join(parts) or ("depends on the data" if e.perfect is None else f"{e.perfect:g}")
+    told = ", ".join(parts) or ("depends on the data" if e.perfect is None else f"{e.perfect:g}")
+    still = stays_above(e)
+    return told if still is None else f"{told}, but calibrated models still show {number(still)} on 100,000 rows"
 
 
 def _also(e: Entry) -> dict[str, str]:
     """The names of a metric that mean something else too, and what."""
-    shared = {name: " or ".join(others) for name in (e.id.upper(), *e.aliases) if (others := other_meanings(name))}
-    return {**shared, **e.homonyms}
+    shared = {}
+    for name in (e.id.upper(), *e.aliases):
+        if others := other_meanings(name):
+            first = catalogue[name].id
+            shared[str(name)] = f"may also mean {' or '.join(others)}" if first == e.id else f"means {first!r} here"
+    return {**shared, **{name: f"may also mean {other}" for name, other in e.homonyms.items()}}
+
+
+#: What an input is called where its name says too little.
+_INPUTS = {"distributions": "distributions (a single label counts as a certain one)"}
 
 
 def _presets(e: Entry) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.claims import Claim
+from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import bounded, whole
 from calibrary.base.numbers import number, pvalue
 from calibrary.data.checks import Array
@@ -47,7 +47,7 @@ class ConfidenceDirection(Result):
     level: float
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Sentence:
         """For which of the two directions there is evidence; a part that chance explains is not said to be absent."""
         words = {
             "over-confident": "evidence of over-confidence at some confidences, none of under-confidence",
@@ -55,19 +55,20 @@ class ConfidenceDirection(Result):
             "mixed": "evidence of over-confidence at some confidences and of under-confidence at others",
             "none": "no evidence of over- or under-confidence",
         }
-        return (
+        said = (
             f"{words[self.finding]} ({pvalue(self.over_pvalue)} and {pvalue(self.under_pvalue)}); bins that are too "
             f"confident make {number(self.over)} and bins that are not confident enough {number(self.under)} of an ECE "
             f"of {number(self.ece)}"
         )
+        found = {"over-confident": ("over",), "under-confident": ("under",), "mixed": ("over", "under")}
+        evidence = (Claim(said, f"{way}-confident somewhere") for way in found.get(self.finding, ()))
+        parts = Claim(said, "parts add up", over=self.over, under=self.under, whole=self.ece)
+        return Sentence(said, *evidence, parts, measured(said, over=self.over, under=self.under))
 
     @property
     def claims(self) -> tuple[Claim, ...]:
         """What the sentence states, each with its rule."""
-        found = {"over-confident": ("over",), "under-confident": ("under",), "mixed": ("over", "under")}
-        evidence = (f"{way}-confident somewhere" for way in found.get(self.finding, ()))
-        parts = {"over": self.over, "under": self.under, "whole": self.ece}
-        return (*(Claim(self.sentence, rule) for rule in evidence), Claim(self.sentence, "parts add up", **parts))
+        return self.sentence.claims
 
     def __str__(self) -> str:
         return self.sentence

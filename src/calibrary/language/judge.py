@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import heard
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
@@ -91,7 +92,7 @@ class JudgedResult(Result):
     confidence_level: float
     n_resamples: int
     method: str
-    sentence: str = field(default="")
+    sentence: Sentence = field(default=Sentence(""))
 
     def __iter__(self) -> Iterator[float]:
         yield self.low
@@ -516,13 +517,19 @@ def _about_judge(rows: JudgedRows, seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _sentence(entry: Entry, r: JudgedResult) -> str:
+def _sentence(entry: Entry, r: JudgedResult) -> Sentence:
     name = entry.spoken or entry.name.lower()
     level = percent(r.confidence_level)
     said = [
         f"The {name} is {number(r.estimate)} ({level} interval {number(r.low)} to {number(r.high)}) from "
         f"{counted(r.n_labels, 'human label')} and a judge of {counted(r.n, 'row')}."
     ]
+    claims = [
+        Claim(said[0], "interval", metric=r.metric, low=r.low, high=r.high),
+        measured(said[0], n_labels=r.n_labels, n=r.n, agreement=r.agreement, judge_only=r.judge_only),
+    ]
+    if not math.isnan(r.pvalue) and r.pvalue <= alpha_of(r.confidence_level):
+        claims.append(Claim("There is evidence of miscalibration", "miscalibrated"))
     if not math.isnan(r.pvalue):
         found = "" if r.pvalue <= alpha_of(r.confidence_level) else "no "
         said.append(f"There is {found}evidence of miscalibration (multiplier test, {pvalue(r.pvalue, r.n_resamples)}).")
@@ -534,4 +541,4 @@ def _sentence(entry: Entry, r: JudgedResult) -> str:
         f"The judge agrees with {percent(r.agreement)} of the human labels; taken as the truth, it would show "
         f"{number(r.judge_only)}."
     )
-    return " ".join(said)
+    return Sentence(" ".join(said), *claims)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.claims import Claim, Sentence
 from calibrary.base.errors import whole
 from calibrary.base.numbers import counted, percent
 from calibrary.inference.draw.resampling import check_draws
@@ -46,7 +47,7 @@ class SampledPlan(Result):
     line: str
     alpha: float
     tried: tuple[tuple[int, int, float], ...]
-    sentence: str
+    sentence: Sentence
 
 
 def sampled_plan(
@@ -73,11 +74,12 @@ def sampled_plan(
         if budget // (k + 1) >= _LEAST
     ]
     n, k, power = max(tried, key=lambda one: one[2])
-    sentence = (
+    said = (
         f"With {counted(budget, 'call')}, {counted(n, 'question')} with {k + 1} samples each (one is the answer, {k} "
         f"measure it) find an error of {error:g} ({line}) most often: in {percent(power)} of samples, tested at "
         f"{percent(alpha)}."
     )
+    sentence = Sentence(said, Claim(said, "planned", n=n, k=k, power=power, draws=n_resamples))
     return SampledPlan(n, k, power, budget, error, line, alpha, tuple(tried), sentence)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, warn, whole
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
@@ -74,7 +75,7 @@ class SampledResult(Result):
     n: int
     k: int | tuple[int, int]
     method: str
-    sentence: str
+    sentence: Sentence
     confidence_level: float
     n_resamples: int
     edges: Array = field(repr=False)
@@ -340,7 +341,7 @@ def sentence(
     *, error: float, low: float, high: float, pvalue: float, expected_error: float, naive_error: float,
     mean_confidence: float, accuracy: float, mean_pvalue: float, n: int, k: int | tuple[int, int], method: str,
     confidence_level: float, n_resamples: int, **_: Any,
-) -> str:  # fmt: skip
+) -> Sentence:  # fmt: skip
     """The answer in words; a direction is named only where its own test rejects."""
     alpha = alpha_of(confidence_level)
     said = [
@@ -349,16 +350,23 @@ def sentence(
         f"There is {'' if pvalue <= alpha else 'no '}evidence of miscalibration ({method} test, "
         f"{_said(pvalue, n_resamples)}).",
     ]
+    claims = [
+        Claim(said[0], "interval", metric="sampled answers", low=low, high=high),
+        measured(said[0], accuracy=accuracy, mean_confidence=mean_confidence, n=n),
+    ]
+    if pvalue <= alpha:
+        claims.append(Claim(said[1], "miscalibrated"))
     if mean_pvalue <= alpha:
         way = "over-confident" if mean_confidence > accuracy else "under-confident"
         said.append(
             f"The model is {way}: {percent(accuracy)} of the answers are right and {percent(mean_confidence)} of the "
             f"samples agree with them ({method} test of the mean, {_said(mean_pvalue, n_resamples)})."
         )
+        claims.append(Claim(said[-1], "direction", gap=accuracy - mean_confidence))
     said.append(
         f"The ECE of the shares is {number(naive_error)}, which includes the noise of shares of {_samples(k)} samples."
     )
-    return " ".join(said)
+    return Sentence(" ".join(said), *claims)
 
 
 def _said(p: float, draws: int) -> str:

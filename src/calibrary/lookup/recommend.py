@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from calibrary.base.claims import Claim
+from calibrary.base.claims import Claim, Sentence
 from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import number, percent
@@ -114,14 +114,14 @@ class Recommendation:
 
     ``points`` only serve to rank: how well it suits the goal (hundreds), how much it was made for the situation (tens),
     facts for it less facts against it (units), and what was measured of it (the fraction). Each reason is a
-    :class:`Reason`, text that knows whether the review, the study or calibrary says so.
+    :class:`Reason`, text that knows whether the review, the study or calibrary says so; ``caution.claims`` are too.
     """
 
     id: str
     name: str
     points: float
     reasons: tuple[Reason, ...]
-    caution: str
+    caution: Sentence
 
 
 class Recommendations(list[Recommendation]):
@@ -370,7 +370,8 @@ def _of_goal(entry: Entry, need: Need) -> Iterator[Said]:
     if need.goal == "explain" and entry.fields:
         yield FOR, _declares(entry, "tells more than one side of the error", fields=entry.fields)
     if need.test and need.goal != "test":
-        own, none = _declares(entry, _OWN_TEST, has_test=True), "has no test of its own"
+        own = _declares(entry, _OWN_TEST, has_test=True)
+        none = _declares(entry, "has no test of its own", has_test=False)
         yield (FOR, own) if entry.has_test else (AGAINST, none)
     if need.direction and need.goal != "explain" and _signed(entry):
         yield MADE, _declares(entry, "signed: shows over- or under-confidence", better="perfect")
@@ -384,17 +385,24 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
             "near 0 on few rows of a calibrated model", "study" if near else "calibrary",
             rule="small when calibrated", metric=entry.id, n=need.n, most=2.0 * _LITTLE,
         )  # fmt: skip
-    if need.n < _ROWS_THAT_READ_HIGH and entry.at_its_end and (reading is None or reading > _LITTLE):
+    lowest = entry.at_its_end and entry.perfect == entry.range[0]
+    if need.n < _ROWS_THAT_READ_HIGH and lowest and (reading is None or reading > _LITTLE):
         about = "" if reading is None else f" (about {number(reading)} when calibrated)"
+        above = f"above {number(entry.perfect)} by chance on {need.n:,} predictions{about}"
+        said = f"{above}: compare it with a calibrated model's value"
+        whose = "calibrary" if reading is None else "study"
+        several = _classes(need)
         yield (
             AGAINST,
-            f"above 0 by chance on {need.n:,} predictions{about}: compare it with a calibrated model's value",
+            Reason(said, whose, rule="above by chance", metric=entry.id, n=need.n, n_classes=several, shows=reading),
         )
     still = finding(entry.id, _VERY_MANY_ROWS).reads
-    if entry.at_its_end and still is not None and still > _STILL_READS:
-        yield AGAINST, f"a calibrated model still shows {number(still)} on {_VERY_MANY_ROWS:,} rows"
+    if lowest and still is not None and still > _STILL_READS:
+        said = f"a calibrated model still shows {number(still)} on {_VERY_MANY_ROWS:,} rows"
+        shown = {"n": _VERY_MANY_ROWS, "n_classes": 2, "shows": still}
+        yield AGAINST, Reason(said, "study", rule="above by chance", metric=entry.id, **shown)
     if entry.slow_above is not None and need.n > entry.slow_above and (need.task == "multiclass" or entry.slow_binary):
-        yield AGAINST, f"costs {entry.cost}"
+        yield AGAINST, _declares(entry, f"costs {entry.cost}", cost=entry.cost)
 
 
 def _of_classes(entry: Entry, need: Need) -> Iterator[Said]:
@@ -403,7 +411,8 @@ def _of_classes(entry: Entry, need: Need) -> Iterator[Said]:
             said = _declares(entry, _WHEN_RARE[entry.imbalance], imbalance=entry.imbalance)
             yield _GRADES[entry.imbalance], said
         elif _bins_by_width(entry):
-            yield AGAINST, "most predictions fall in one bin when a class is rare"
+            said = "most predictions fall in one bin when a class is rare"
+            yield AGAINST, Reason(said, rule="one bin", metric=entry.id, rare=need.rare)
     if (need.n_classes or 0) > _MANY_CLASSES and entry.many_classes:
         said = _declares(entry, "holds for very many classes", many_classes=entry.many_classes)
         yield _GRADES[entry.many_classes], said
@@ -420,16 +429,17 @@ def _of_trust(entry: Entry, need: Need) -> Iterator[Said]:
         if entry.parameter_free:
             yield FOR, _declares(entry, "nothing to choose: everybody gets the same number", parameter_free=True)
         if entry.costly or not entry.order_free:
-            yield AGAINST, entry.order_note or "depends on folds, widths or draws that somebody must choose"
+            said = entry.order_note or "depends on folds, widths or draws that somebody must choose"
+            yield AGAINST, _declares(entry, said, costly=entry.costly, order_free=entry.order_free)
     if need.label_noise and entry.label_noise:
         robust = entry.label_noise == "robust"
-        said = _declares(entry, "a few wrong labels hardly move it", label_noise="robust")
-        yield (FOR, said) if robust else (AGAINST, "single wrong labels move it far")
+        said = "a few wrong labels hardly move it" if robust else "single wrong labels move it far"
+        yield FOR if robust else AGAINST, Reason(said, rule="wrong labels", metric=entry.id, robust=robust)
 
 
 def _of_ties(entry: Entry, need: Need) -> Iterator[Said]:
     if need.ties and entry.family in ("kernel", "curve"):
-        yield AGAINST, "smooths over the few distinct scores"
+        yield AGAINST, _declares(entry, "smooths over the few distinct scores", family=entry.family)
     elif need.ties and entry.family in ("bin", "cumulative"):
         yield FOR, _declares(entry, "natural for few distinct scores", family=entry.family)
 
@@ -448,13 +458,15 @@ def _judged(entry: Entry, need: Need) -> Recommendation:
     reasons = [suits[1], *(_of(entry, text) for grade, text in said if grade != AGAINST), how]
     if entry.familiar:
         reasons.append(_of(entry, _declares(entry, "widely known, so readers can compare", familiar=True)))
-    cautions = [text for grade, text in said if grade == AGAINST]
+    cautions = [_of(entry, text) for grade, text in said if grade == AGAINST]
+    if not cautions and entry.avoid:
+        cautions = [_declares(entry, entry.avoid, avoid=entry.avoid)]
     return Recommendation(
         entry.id,
         entry.name,
         points,
         tuple(_of(entry, text) for text in reasons if text),
-        "; ".join(cautions) or entry.avoid,
+        Sentence.joined("; ", cautions),
     )
 
 
@@ -513,5 +525,8 @@ def _share(entry: Entry, text: str, share: float) -> Reason:
 
 
 def _found(entry: Entry, need: Need) -> Finding:
-    several = need.n_classes or (10 if need.task == "multiclass" else 2)
-    return finding(entry.id, need.n, several)
+    return finding(entry.id, need.n, _classes(need))
+
+
+def _classes(need: Need) -> int:
+    return need.n_classes or (10 if need.task == "multiclass" else 2)

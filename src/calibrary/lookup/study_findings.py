@@ -8,13 +8,14 @@ from __future__ import annotations
 import functools
 import gzip
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from calibrary.base.claims import Claim
+from calibrary.base.claims import Claim, Sentence
 from calibrary.base.numbers import counted, number, percent
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
 
@@ -66,6 +67,7 @@ class Finding:
     orders, across : share of pairs of models put in the order of their true error: with the same confidences, and with
         others
     test_power, test_level : share of rejections by its own test, of miscalibrated and of calibrated models
+    metric : the metric
     """
 
     n: int
@@ -78,9 +80,10 @@ class Finding:
     across: float | None = None
     test_power: float | None = None
     test_level: float | None = None
+    metric: str = ""
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Sentence:
         """One line: what it shows of a calibrated model, which errors it detects and how it orders models."""
         said = []
         if self.reads is not None:
@@ -92,15 +95,21 @@ class Finding:
             found.append(f"puts {percent(self.across)} of pairs of models in the right order")
         if found:
             said.append(f"this metric {' and '.join(found)}")
-        return "; ".join(said)
+        return Sentence("; ".join(said), *self._claims("; ".join(said)))
+
+    def _claims(self, said: str) -> Iterator[Claim]:
+        """What the sentence states of calibrated models, in the range of the metric, and the study's shares."""
+        if self.reads is not None and self.metric:
+            yield Claim(said, "in its range", value=self.reads, range=ENTRIES[self.metric].range)
+        if self.strays is not None:
+            yield Claim(said, "in its range", value=self.strays, range=(0.0, np.inf))
+        if (self.power, self.across) != (None, None):
+            yield Claim(said, "shares", metric=self.metric, shares=(self.power, self.across))
 
 
 def claims(metric: str, n: int, n_classes: int = 2) -> tuple[Claim, ...]:
-    """What the sentence about a metric states of calibrated models, with the range that it must lie in."""
-    found = finding(metric, n, n_classes)
-    if found.reads is None:
-        return ()
-    return (Claim(found.sentence, "in its range", value=found.reads, range=ENTRIES[metric].range),)
+    """What the sentence about a metric states."""
+    return finding(metric, n, n_classes).sentence.claims
 
 
 def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
@@ -135,6 +144,7 @@ def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
         across=_at(n, of("across")),
         test_power=tested("power"),
         test_level=tested("level"),
+        metric=metric if metric in ENTRIES else "",
     )
     if n_classes <= 2:
         return found
@@ -191,6 +201,17 @@ def too_few(entry: Entry, n: float) -> str:
     share = found.power if found.test_power is None else found.test_power
     ours = "" if share is None else f"; in our study it detects {percent(share)} of the errors at this size"
     return f"{entry.id} on {counted(n, 'row')}: {says} (the review, section {section}){ours}"
+
+
+def stays_above(entry: Entry) -> float | None:
+    """What calibrated models show on 100,000 rows where more rows do not bring it to its perfect value, else None.
+
+    Bins of a fixed number of rows are an example: each keeps its noise.
+    """
+    few, many = (finding(entry.id, n).reads for n in (1000, 100_000))
+    if entry.perfect is None or few is None or many is None:
+        return None
+    return many if abs(many - entry.perfect) > max(0.75 * abs(few - entry.perfect), 2e-3) else None
 
 
 def lines(metric: str) -> dict[str, str]:

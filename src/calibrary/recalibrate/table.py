@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.claims import Claim
+from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import suggest
 from calibrary.base.markup import each, html_table, markup
 from calibrary.base.numbers import number
@@ -107,17 +107,29 @@ class RecalibrationGain:
         )
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Sentence:
         """The advice in words."""
         row = self.best if self.advice is None else self[self.advice]
         return self.advice_words(row, "ECE", self.ece_before, row.ece, row.ece_calibrated)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """What the sentence states: nothing where nothing is to be gained."""
-        return () if self.advice is None else (Claim(self.sentence, "recalibration helps", map=self.advice),)
+        """What the sentence states."""
+        return self.sentence.claims
 
-    def advice_words(self, row: MapGain, metric: str, before: float, after: float, calibrated: float) -> str:
+    def advice_words(self, row: MapGain, metric: str, before: float, after: float, calibrated: float) -> Sentence:
+        """The advice with an error of the reader's choice, and what it claims: that the map helps, and its numbers."""
+        said = self._advised(row, metric, before, after, calibrated)
+        told = {f"gain of {row.map}": row.gain}
+        if self.advice is None:
+            return Sentence(said, measured(said, **told))
+        if not math.isnan(after) and not self.reversed:
+            told |= {f"{metric} before": before, f"{metric} after {row.map}": after}
+        helps = Claim(said, "recalibration helps", map=self.advice)
+        turned = (Claim(said, "spread", slope=-1.0, reversed=True),) if self.reversed else ()
+        return Sentence(said, helps, *turned, measured(said, **told))
+
+    def _advised(self, row: MapGain, metric: str, before: float, after: float, calibrated: float) -> str:
         """The advice with an error of the reader's choice: its value before and after, and what chance leaves of it."""
         spoken = spoken_score(self.score)
         if self.advice is None:

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, heard
-from calibrary.base.numbers import counted, ends, number, percent, pvalue, told_apart
+from calibrary.base.numbers import counted, ends, percent, pvalue, told_apart
 from calibrary.base.plain import known
 from calibrary.data import Data
 from calibrary.data.checks import Indices, as_array
@@ -34,7 +35,7 @@ from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.segment_gain import SegmentGain, segment_gain
 from calibrary.reporting.help import too_little
 from calibrary.reporting.model import ClassRow, GroupRow
-from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, units_words
+from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, part_words, units_words
 from calibrary.reporting.phrases import metric_words, whole_number
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 from calibrary.reporting.words import off_classes
@@ -258,28 +259,31 @@ def _own_table(gain: SegmentGain) -> Table:
 # -- what is said ----------------------------------------------------------------------------------------
 
 
-def worst_words(test: SegmentsTestResult, things: str = "rows", alpha: float = 0.05) -> str:
+def worst_words(test: SegmentsTestResult, things: str = "rows", alpha: float = 0.05) -> Sentence:
     """Which segment is furthest from calibration, and whether chance makes the worst of so many as bad."""
     table, n = test.table, test.n_segments - 1
     how = pvalue(float(test.pvalue), test.n_resamples)
     allowing = f"{how}, allowing for all {counted(n, 'segment')} and the whole"
     if test.pvalue >= alpha:
-        return (
+        return Sentence(
             f"No segment stands out: the worst of {n}, {_other(test)}, is no further from calibration than chance "
             f"makes the worst of so many ({allowing})."
         )
     if test.worst == "all rows":
-        return (
+        said = (
             f"No segment stands out: all {things} together are further from calibration, measured by their noise, than "
             f"any of {counted(n, 'segment')} ({allowing}), and nothing shows that one is hit harder than the others."
         )
+        return Sentence(said, Claim(said, "miscalibrated"))
     stated, happened = float(table["mean_confidence"][0]), float(table["mean_label"][0])
     noise = float(table["kuiper"][0] / table["sigma"][0]) if math.isfinite(float(table["sigma"][0])) else 0.0
     off = f"mean confidence {percent(stated)}, observed {percent(happened)}"
     if abs(happened - stated) <= 2.0 * noise:
         off = f"right on average ({off}) but not at every confidence"
     rows = counted(float(table["n"][0]), things.removesuffix("s"))
-    return f"Worst of {counted(n, 'segment')}: {test.worst} ({rows}), {off} ({allowing})."
+    said = f"Worst of {counted(n, 'segment')}: {test.worst} ({rows}), {off} ({allowing})."
+    told = measured(said, **{f"{test.worst} confidence": stated, f"{test.worst} outcome": happened})
+    return Sentence(said, Claim(said, "part is miscalibrated", part=test.worst), told)
 
 
 def _other(test: SegmentsTestResult) -> str:
@@ -287,26 +291,28 @@ def _other(test: SegmentsTestResult) -> str:
     return str(next(word for word in test.table["segment"] if word != "all rows"))
 
 
-def segments_words(parts: list[Part], metric: str, worst_found: bool = False) -> str:
+def segments_words(parts: list[Part], metric: str, worst_found: bool = False) -> Sentence:
     """Which of the segments are miscalibrated beyond chance, each by its own test, which sees less than that of all."""
     measured = [p for p in parts if p.measured]
     small = len(parts) - len(measured)
     few = f" Too small to judge: {counted(small, 'segment')}." if small else ""
     tested = [p for p in measured if not math.isnan(p.pvalue_adjusted)]
     if not measured:
-        return f"No segment is large enough to judge (at least {LEAST_ROWS})."
+        return Sentence(f"No segment is large enough to judge (at least {LEAST_ROWS}).")
     if not tested:
         many = counted(len(measured), "segment")
-        return f"{many} measured; no test was made, so this says how large, not how sure.{few}"
+        return Sentence(f"{many} measured; no test was made, so this says how large, not how sure.{few}")
     clear = sorted((p for p in tested if p.clear), key=lambda p: (p.pvalue_adjusted, -p.value))
     if not clear and worst_found:
         many = counted(len(tested), "segment")
-        return f"Tested one by one by their {metric}, none of {many} shows it: that test sees less.{few}"
+        return Sentence(f"Tested one by one by their {metric}, none of {many} shows it: that test sees less.{few}")
     if not clear:
-        return f"None of {counted(len(tested), 'segment')} is miscalibrated beyond chance by its {metric}.{few}"
-    named = "; ".join(f"{p.name} ({metric} {number(p.value)}, {p.p_words})" for p in clear[:NAMED])
+        many = counted(len(tested), "segment")
+        return Sentence(f"None of {many} is miscalibrated beyond chance by its {metric}.{few}")
+    named = Sentence.joined("; ", [part_words(p, metric) for p in clear[:NAMED]])
     more = "" if len(clear) <= NAMED else f"; and {len(clear) - NAMED} more"
-    return f"Miscalibrated beyond chance: {len(clear)} of {counted(len(tested), 'segment')}: {named}{more}.{few}"
+    said = f"Miscalibrated beyond chance: {len(clear)} of {counted(len(tested), 'segment')}: {named}{more}.{few}"
+    return Sentence(said, *named.claims)
 
 
 def _table(parts: list[Part], metric: str, data: Data) -> Table:
@@ -380,7 +386,7 @@ def _class_cells(row: ClassRow) -> tuple[Any, ...]:
     return row.name, whole_number(row.n), row.mean_prediction, row.frequency, known(row.value), off
 
 
-def classes_words(ranked: list[ClassRow], many: str, apart: bool) -> str:
+def classes_words(ranked: list[ClassRow], many: str, apart: bool) -> Sentence:
     """Which classes are expected more or less often than they occur, beyond chance.
 
     Of classes that are ``apart`` each row belongs to one, and it is right or wrong.
@@ -388,14 +394,21 @@ def classes_words(ranked: list[ClassRow], many: str, apart: bool) -> str:
     clear = [r for r in ranked if r.clear]
     if not clear:
         off = "right more or less often than stated" if apart else "expected more or less often than it occurs"
-        return f"None of {len(ranked)} {many} is {off}, beyond chance."
+        return Sentence(f"None of {len(ranked)} {many} is {off}, beyond chance.")
     verb = ("stated", "right") if apart else ("expected", "occurred")
     said = "; ".join(
         f"{r.name} {verb[0]} {percent(r.mean_prediction)}, {verb[1]} {percent(r.frequency)}" for r in clear[:NAMED]
     )
     more = "" if len(clear) <= NAMED else f"; and {len(clear) - NAMED} more"
     be = "is" if len(clear) == 1 else "are"
-    return f"{len(clear)} of {len(ranked)} {many} {be} off on average, beyond chance: {said}{more}."
+    claims = [
+        Claim(said, "part is miscalibrated", part=r.name)
+        if apart
+        else Claim(said, "class", index=r.name, expected=r.mean_prediction, occurred=r.frequency)
+        for r in clear[:NAMED]
+    ]
+    told = f"{len(clear)} of {len(ranked)} {many} {be} off on average, beyond chance: {said}{more}."
+    return Sentence(told, *claims)
 
 
 def class_rows(p: Predictions, question: Question, decision: Decision | None = None) -> tuple[ClassRow, ...]:

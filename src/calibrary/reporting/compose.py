@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from calibrary._version import __version__
+from calibrary.base.claims import Sentence
 from calibrary.base.errors import heard
 from calibrary.base.numbers import percent
 from calibrary.data import Data, as_data
@@ -117,7 +118,7 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     answer = words.answer(data, question, evaluation.row(primary), decision, evaluation)
     headline, statements = answer.headline, answer.statements
     if settings.sampled is not None:
-        headline, statements = sampled_headline(settings.sampled), (CAUTION,)
+        headline, statements = sampled_headline(settings.sampled), (Sentence(CAUTION),)
     found = Report(
         title=settings.title,
         headline=headline,

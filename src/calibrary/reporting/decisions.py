@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from calibrary.base.claims import Claim, Sentence
 from calibrary.base.errors import heard
 from calibrary.base.numbers import counted, ends, percent
 from calibrary.data.checks import Array
@@ -133,7 +135,7 @@ def _recalibrated(view: Predictions, rng: Any) -> Array:
 # -- what is said ------------------------------------------------------------------------------------
 
 
-def decision_words(d: ThresholdDecision, level: float) -> str:
+def decision_words(d: ThresholdDecision, level: float) -> Sentence:
     """One threshold: better than acting on everybody or nobody, worse, or not to be told; and what trusting costs."""
     other = "acting on every row" if d.treat_all > 0.0 else "acting on none"
     if d.advantage_low > 0.0:
@@ -143,20 +145,25 @@ def decision_words(d: ThresholdDecision, level: float) -> str:
     else:
         more, size = "not shown to be worth more or less than", (d.advantage, d.advantage_low, d.advantage_high)
     value, low, high = map(_thousand, size)
-    return (
+    said = (
         f"At {d.threshold:g}: acting on the model is {more} {other}: by {value} net true positives per 1,000 rows "
-        f"({percent(level)} interval {low} to {high}). {_regret_words(d)}"
+        f"({percent(level)} interval {low} to {high})."
     )
+    default = "every row" if d.treat_all > 0.0 else "none"
+    shown = (Claim(said, "worth acting", threshold=d.threshold, default=default, sign=math.copysign(1.0, d.advantage)),)
+    decided = d.advantage_low > 0.0 or d.advantage_high < 0.0
+    return Sentence.joined(" ", [Sentence(said, *(shown if decided else ())), _regret_words(d)])
 
 
-def _regret_words(d: ThresholdDecision) -> str:
+def _regret_words(d: ThresholdDecision) -> Sentence:
     """Whether deciding by recalibrated probabilities would be cheaper."""
     if d.regret_low > 0.0:
-        return (
+        said = (
             f"Recalibrated probabilities would decide better there: they would save {_thousand(d.regret)} per 1,000 "
             f"rows, a miss costing {1.0 - d.threshold:.4g} and a false alarm {d.threshold:g}."
         )
-    return "Recalibrated probabilities are not shown to decide better there."
+        return Sentence(said, Claim(said, "decides better", threshold=d.threshold))
+    return Sentence("Recalibrated probabilities are not shown to decide better there.")
 
 
 def _thousand(x: float) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.claims import Sentence
 from calibrary.base.errors import heard
 from calibrary.base.numbers import percent
 from calibrary.data.predictions import Predictions
@@ -158,7 +159,7 @@ def _readings(context: Context, gain: RecalibrationGain, row: MapGain, error: Pa
 # -- what is said ------------------------------------------------------------------------------------
 
 
-def advice(gain: RecalibrationGain, row: MapGain, reads: ErrorBeforeAfter) -> str:
+def advice(gain: RecalibrationGain, row: MapGain, reads: ErrorBeforeAfter) -> Sentence:
     """The advice in words: what the map gains, and what it does to the error; or that nothing is to be gained."""
     return gain.advice_words(row, reads.metric, reads.before, reads.after, reads.calibrated)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from calibrary.base.claims import Sentence, measured
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.inference.draw.resampling import alpha_of
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
@@ -16,16 +17,17 @@ CAUTION = (
 )
 
 
-def sampled_headline(found: Any) -> str:
+def sampled_headline(found: Any) -> Sentence:
     """The answer of a page of sampled answers: what the test of them says, and how large the error is."""
     level = percent(found.confidence_level)
     p = pvalue(found.pvalue, found.n_resamples)
     said = "Not calibrated" if found.pvalue <= alpha_of(found.confidence_level) else "No evidence of miscalibration"
-    return (
+    text = (
         f"{said} ({found.method} test of sampled answers, {p}). The calibration error without sampling noise is "
         f"{number(found.error)} ({level} interval {number(found.low)} to {number(found.high)}); about "
         f"{number(found.expected_error)} is expected by chance."
     )
+    return Sentence(text, *(claim for claim in found.sentence.claims if claim.rule in ("interval", "miscalibrated")))
 
 
 @section("sampled")
@@ -67,9 +69,8 @@ def judge(context: Context) -> Section | None:
     lean = "the judge says 1" if found.lean > 0 else "the judge says 0"
     sentences = [found.sentence]
     if abs(found.lean) >= 0.005:
-        sentences.append(
-            f"Lean: {lean} more often than the humans, by {percent(abs(found.lean))} of the rows they labelled."
-        )
+        said = f"Lean: {lean} more often than the humans, by {percent(abs(found.lean))} of the rows they labelled."
+        sentences.append(Sentence(said, measured(said, lean=found.lean)))
     sentences.append("Rows: the rest of this page is about the rows with a human label alone.")
     table = Table(("number", "value"), tuple(found.rows()))
     figure = Figure(

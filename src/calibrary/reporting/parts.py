@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, heard
-from calibrary.base.numbers import pvalue
+from calibrary.base.numbers import number, pvalue
 from calibrary.data.checks import Indices
 from calibrary.data.sample import sample_of
 from calibrary.evaluation import Row, evaluate_data
@@ -97,6 +98,14 @@ def each_part(context: Context, parts: Sequence[tuple[str, Any]], metric: Row) -
         adjusted[tested] = adjust_pvalues(raw[tested], "holm")
     alpha = alpha_of(context.question.confidence_level)
     return [replace(part, pvalue_adjusted=float(a), alpha=alpha) for part, a in zip(found, adjusted, strict=True)]
+
+
+def part_words(part: Part, metric: str) -> Sentence:
+    """A part that is miscalibrated beyond chance, with its number."""
+    said = f"{part.name} ({metric} {number(part.value)}, {part.p_words})"
+    return Sentence(
+        said, Claim(said, "part is miscalibrated", part=part.name), measured(said, **{part.name: part.value})
+    )
 
 
 def units_words(context: Context) -> tuple[str, ...]:

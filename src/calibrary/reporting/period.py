@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.numbers import counted, ends, number, percent
+from calibrary.base.claims import Claim, Sentence
+from calibrary.base.numbers import counted, ends, percent
 from calibrary.base.plain import known
 from calibrary.data import Data
 from calibrary.data.checks import Array, Indices
@@ -21,7 +22,7 @@ from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.overall.drift import Drift, drift
 from calibrary.inference.overall.sequential import log_ratios
 from calibrary.numerics.cells import Grid
-from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, split, units_words
+from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, part_words, split, units_words
 from calibrary.reporting.phrases import metric_words, whole_number
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
@@ -284,41 +285,44 @@ def _merged(c: Array, y: NDArray[Any], w: Array | None) -> tuple[Array, NDArray[
 # -- what is said ----------------------------------------------------------------------------------------
 
 
-def periods_words(parts: list[Part], unit: str, metric: str) -> str:
+def periods_words(parts: list[Part], unit: str, metric: str) -> Sentence:
     """In which periods the predictions are miscalibrated beyond chance, given how many were looked at."""
     measured = [p for p in parts if p.measured]
     few = len(parts) - len(measured)
     short = f" Too small to judge: {counted(few, 'period')}." if few else ""
     what = counted(len(parts), "period") + (f" (by {unit})" if unit not in ("equal counts", "value") else "")
     if not measured:
-        return f"None of {what} is large enough to judge (at least {LEAST_ROWS})."
+        return Sentence(f"None of {what} is large enough to judge (at least {LEAST_ROWS}).")
     tested = [p for p in measured if not math.isnan(p.pvalue_adjusted)]
     if not tested:
-        return f"{what[:1].upper() + what[1:]} measured; no test was made, so this says how large, not how sure.{short}"
+        what = what[:1].upper() + what[1:]
+        return Sentence(f"{what} measured; no test was made, so this says how large, not how sure.{short}")
     clear = [p for p in tested if p.clear]
     if not clear:
-        return f"In none of {what} are the predictions miscalibrated beyond chance by the {metric}.{short}"
+        return Sentence(f"In none of {what} are the predictions miscalibrated beyond chance by the {metric}.{short}")
     shown = clear if len(clear) <= 4 else [clear[0], max(clear, key=lambda p: p.value), clear[-1]]
     shown = list(dict.fromkeys(shown))
-    named = "; ".join(f"{p.name} ({metric} {number(p.value)}, {p.p_words})" for p in shown)
+    named = Sentence.joined("; ", [part_words(p, metric) for p in shown])
     some = "" if len(shown) == len(clear) else ", among them the first, the worst and the last"
-    return f"Periods: miscalibrated beyond chance in {len(clear)} of {what}{some}: {named}.{short}"
+    said = f"Periods: miscalibrated beyond chance in {len(clear)} of {what}{some}: {named}.{short}"
+    return Sentence(said, *named.claims)
 
 
-def alarm_words(watch: Watch | None, things: str = "rows") -> str:
+def alarm_words(watch: Watch | None, things: str = "rows") -> Sentence:
     """When somebody who looked all the time would have been alarmed, and since when; or that no alarm came."""
     if watch is None:
-        return "No alarm was computed: the labels are shares, and the bets are on single outcomes."
+        return Sentence("No alarm was computed: the labels are shares, and the bets are on single outcomes.")
     rate = percent(watch.found.alpha)
     often = f"on calibrated predictions one comes in at most {rate} of streams, however often one looks"
     if watch.alarm is None:
-        return f"No alarm for whoever looks all the time, up to {watch.last[-1]} ({often})."
+        return Sentence(f"No alarm for whoever looks all the time, up to {watch.last[-1]} ({often}).")
     since = f"all {things}" if watch.since is None else f"the {things} from {watch.since} on"
     seen = counted(watch.alarm_rows or 0, things.removesuffix("s"))
-    return (
+    said = (
         f"Alarm: whoever looks all the time is alarmed at {watch.alarm}, after {seen} ({often}). "
         f"At the end the evidence is strongest for {since}: {watch.found.alternative.words}."
     )
+    return Sentence(said, Claim(said, "miscalibrated"))
 
 
 def _table(parts: list[Part], unit: str, metric: str, data: Data) -> Table:

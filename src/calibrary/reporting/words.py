@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from calibrary.base.claims import Claim
+from calibrary.base.claims import Claim, Sentence, claims_of, measured
 from calibrary.base.errors import heard
 from calibrary.base.numbers import ends, number, percent, pvalue
 from calibrary.base.text import capital
@@ -83,7 +82,7 @@ class Direction:
 
     gap: float
     standard_error: float
-    words: str
+    words: Sentence
     clear: bool
     unclear: bool = False
 
@@ -100,7 +99,7 @@ class Spread:
     low: float
     high: float
     pvalue: float
-    words: str
+    words: Sentence
     clear: bool
     unclear: bool = False
 
@@ -109,9 +108,13 @@ class Spread:
 class Answer:
     """The paragraph of a page and the sentences below it."""
 
-    headline: str
-    statements: tuple[str, ...]
-    claims: tuple[Claim, ...] = ()
+    headline: Sentence
+    statements: tuple[Sentence, ...]
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Everything that the paragraph and the sentences state."""
+        return tuple(claim for text in (self.headline, *self.statements) for claim in text.claims)
 
 
 @dataclass(frozen=True)
@@ -135,61 +138,39 @@ def answer(
     look = _look(data, question)
     alpha = alpha_of(question.confidence_level)
     way, spread = direction(look, decision, alpha, table), spread_of(look, decision, alpha, table)
-    ranges = ranges_beyond(look, question, alpha)
-    worst = [_range(each, look) for each in ranges]
+    worst = where(look, question, alpha)
     both = both_ways(look, question, decision)
     sure = doubt(deciding(table, "spiegelhalter"))
     return Answer(
         headline(row, decision, look, way, spread, worst, question.confidence_level, sure),
         statements(row, decision, look, way, spread, worst, alpha, both),
-        tuple(_claims(row, decision, look, way, spread, ranges, both, alpha)),
     )
-
-
-def _claims(
-    row: Row, decision: Decision | None, look: Look, way: Direction, spread: Spread | None, ranges: list[Range],
-    both: str, alpha: float,
-) -> Iterator[Claim]:  # fmt: skip
-    """What the paragraph and the sentences below it state, each with its rule."""
-    if decision is not None and decision.rejected:
-        yield Claim(decision.calibrated, "miscalibrated")
-    if way.clear:
-        yield Claim(way.words, "direction", gap=way.gap)
-    if both:
-        yield Claim(both, "both ways")
-    if spread is not None and spread.clear:
-        yield Claim(spread.words, "spread", slope=spread.slope)
-    # where the decision finds no evidence a range is told "by itself", which is a claim all the same
-    for each in ranges if decision is None or decision.rejected else ranges[:1]:
-        yield Claim(_range(each, look), "where", **vars(each))
-    if look.classes is not None and len(look.classes.names) >= 3:
-        off, expected, occurred = _off(look, alpha, decision)
-        for k in np.flatnonzero(off):
-            told = f"{look.classes.names[k]} expected {percent(expected[k])}, occurred {percent(occurred[k])}"
-            yield Claim(told, "class", index=int(k), expected=float(expected[k]), occurred=float(occurred[k]))
-    if leaves_out_ideal(row) and catalogue[row.id].judges:
-        yield Claim(size(row, decision, 1.0 - alpha), "interval beyond the perfect value")
 
 
 # -- the paragraph -----------------------------------------------------------------------------------
 
 
 def headline(
-    row: Row, decision: Decision | None, look: Look, way: Direction, spread: Spread | None, worst: list[str],
+    row: Row, decision: Decision | None, look: Look, way: Direction, spread: Spread | None, worst: list[Sentence],
     level: float, sure: str = "",
-) -> str:  # fmt: skip
+) -> Sentence:  # fmt: skip
     """One paragraph: the decision, the defect that dominates, the size, and what could have been seen."""
     if decision is None:
-        return f"{capital(row.name)} reads {number(row.value)}. No test was made: this says how large, not how sure."
+        said = f"{capital(row.name)} reads {number(row.value)}. No test was made: this says how large, not how sure."
+        return Sentence(said, measured(said, **{row.id: row.value}))
     start = f"{decision.calibrated} ({decision.pvalue_text})"
     if decision.rejected:
-        return f"{start}: {defect(decision, look, way, spread, worst, sure)}. {size(row, decision, level)}"
-    return " ".join([f"{start}{_except(decision, look)}.", size(row, decision, level), *found_out(decision, look)])
+        why = defect(decision, look, way, spread, worst, sure)
+        told = Sentence(f"{start}: {why}.", Claim(start, "miscalibrated"), *why.claims)
+        return Sentence.joined(" ", [told, size(row, decision, level)])
+    but = _except(decision, look)
+    told = Sentence(f"{start}{but}.", *but.claims)
+    return Sentence.joined(" ", [told, size(row, decision, level), *found_out(decision, look)])
 
 
 def defect(
-    decision: Decision, look: Look, way: Direction, spread: Spread | None, worst: list[str], sure: str = ""
-) -> str:
+    decision: Decision, look: Look, way: Direction, spread: Spread | None, worst: list[Sentence], sure: str = ""
+) -> Sentence:
     """The defect that dominates, with the number that shows it, and what on the page speaks against it.
 
     ``sure`` is the interval that speaks against Spiegelhalter's z.
@@ -200,41 +181,54 @@ def defect(
         # what decides sees a wrong mean, or a place, in this sum as well; the slope by itself is within chance
         kind = "direction" if way.clear else "where"
     if kind == "direction":
-        return way.words if way.unclear else f"{noun.things} are {way.words}"
+        return way.words if way.unclear else Sentence.joined(" ", [f"{noun.things} are", way.words])
     if kind == "spread":
         if spread is not None and spread.clear:
-            return f"{noun.things} are {spread.words}"
-        return f"the log odds of {noun.things} do not go with the outcomes as those of a calibrated model" + (
-            f" ({spread.words})" if spread is not None and spread.unclear else ""
-        )
+            return Sentence.joined(" ", [f"{noun.things} are", spread.words])
+        said = f"the log odds of {noun.things} do not go with the outcomes as those of a calibrated model"
+        more = Sentence(f" ({spread.words})", *spread.words.claims) if spread is not None and spread.unclear else ""
+        return Sentence.joined("", [Claim(said, "miscalibrated"), more])
     if kind == "class bias":
-        name, predicted, occurred = _worst_class(decision, look)
+        k = _worst_class(decision, look)
+        assert look.classes is not None
+        predicted, occurred = look.classes.expected[k] / look.total, look.classes.occurred[k] / look.total
         rows = nouns(look.lens).cases
-        return f"class {name} was expected in {percent(predicted)} of {rows} and occurred in {percent(occurred)}"
+        said = (
+            f"class {decision.worst_class} was expected in {percent(predicted)} of {rows} and occurred in "
+            f"{percent(occurred)}"
+        )
+        return _of_class(said, k, predicted, occurred)
     if kind == "certain":
         certain = float(look.w[certain_cases(look)].sum())
         wrong = f"{decision.impossible:,.0f} of {certain:,.0f} {noun.cases}"
-        return f"{wrong} of probability exactly 0 or 1 came out otherwise"
+        said = f"{wrong} of probability exactly 0 or 1 came out otherwise"
+        return Sentence(said, measured(said, impossible=decision.impossible, certain=certain))
     if kind == "where":
-        most = f": {worst[0]}" if worst else ""
-        return f"how far {noun.things} are off depends on where on the scale they lie{most}"
+        said = f"how far {noun.things} are off depends on where on the scale they lie"
+        return Sentence.joined(": ", [Claim(said, "miscalibrated"), *worst[:1]])
     # of several classes the table has another z, that of whole vectors
     whose = " of the predicted class" if look.lens == "top-label" else ""
-    z = f"Spiegelhalter's z{whose} {number(decision.row('spiegelhalter').value)}"
+    value = decision.row("spiegelhalter").value
+    z = f"Spiegelhalter's z{whose} {number(value)}"
     how, by = ("too sure", "more") if decision.defect == "too sure" else ("not sure enough", "less")
     start = "" if sure else f"{noun.things} are {how}: "
-    return f"{start}the predictions miss by {by} than they promise ({z}){sure}"
+    said = f"{start}the predictions miss by {by} than they promise ({z}){sure}"
+    return Sentence(said, Claim(said, "sureness", z=1.0 if by == "more" else -1.0))
 
 
-def size(row: Row, decision: Decision | None, level: float) -> str:
+def size(row: Row, decision: Decision | None, level: float) -> Sentence:
     """How large: what it reads, where the truth lies, what a calibrated model would read."""
     if math.isnan(row.value):
-        return f"{capital(row.name)} is undefined here."
+        return Sentence(f"{capital(row.name)} is undefined here.")
     entry = catalogue[row.id]
     text = f"{capital(row.name)} reads {number(row.value)}"
+    claims = [measured(text, **{row.id: row.value})]
     if row.low is not None and row.high is not None and row.low < row.high:
         true = "error" if entry.one_sided else "value"
         text += f"; the true {true} lies between {number(row.low)} and {number(row.high)} ({percent(level)} interval)"
+        claims.append(Claim(text, "interval", metric=row.id, low=row.low, high=row.high))
+        if leaves_out_ideal(row) and entry.judges:
+            claims.append(Claim(text, "interval beyond the perfect value"))
         at_end = entry.one_sided and row.perfect is not None and row.low <= row.perfect
         if at_end and decision is not None and decision.rejected:
             text += f", so that its size by itself cannot be told from {number(row.perfect)}"
@@ -242,53 +236,61 @@ def size(row: Row, decision: Decision | None, level: float) -> str:
             text += f", which by itself leaves out {number(row.perfect)}, though what decides does not"
     if row.null_mean is not None and entry.judges:
         text += f"; a calibrated model would read {number(row.null_mean)}"
-    return text + "."
+        claims.append(Claim(text, "by chance", metric=row.id, mean=row.null_mean))
+    return Sentence(text + ".", *claims)
 
 
-def found_out(decision: Decision, look: Look) -> list[str]:
+def found_out(decision: Decision, look: Look) -> list[Sentence]:
     """How large an error would have been seen: from the power of this very decision."""
     x, noun = decision.detectable, nouns(look.lens)
     if math.isnan(x):
         return []
     if math.isinf(x):
-        return [f"With so few {noun.cases} even a gross error would often go unseen."]
-    return [f"Here {noun.things[4:]} too extreme by {number(x)} on average would be found out in 4 of 5 samples; "
-            "smaller errors may go unseen."]  # fmt: skip
+        said = f"With so few {noun.cases} even a gross error would often go unseen."
+    else:
+        said = (
+            f"Here {noun.things[4:]} too extreme by {number(x)} on average would be found out in 4 of 5 samples; "
+            "smaller errors may go unseen."
+        )
+    return [Sentence(said, Claim(said, "found out", size=x))]
 
 
-def _except(decision: Decision, look: Look) -> str:
-    return f", but for {_impossible(decision, look)}" if decision.impossible else ""
+def _except(decision: Decision, look: Look) -> Sentence:
+    if not decision.impossible:
+        return Sentence("")
+    return Sentence.joined("", [", but for ", _impossible(decision, look)])
 
 
-def _impossible(decision: Decision, look: Look) -> str:
+def _impossible(decision: Decision, look: Look) -> Claim:
     n = decision.impossible
     what = nouns(look.lens).cases
-    return f"{n:,.0f} {what[:-1] if n == 1 else what} of probability exactly 0 or 1 that came out otherwise"
+    said = f"{n:,.0f} {what[:-1] if n == 1 else what} of probability exactly 0 or 1 that came out otherwise"
+    return measured(said, impossible=n)
 
 
 # -- sentences below ---------------------------------------------------------------------------------
 
 
 def statements(
-    row: Row, decision: Decision | None, look: Look, way: Direction, spread: Spread | None, worst: list[str],
+    row: Row, decision: Decision | None, look: Look, way: Direction, spread: Spread | None, worst: list[Sentence],
     alpha: float, both: str = "",
-) -> tuple[str, ...]:  # fmt: skip
+) -> tuple[Sentence, ...]:  # fmt: skip
     """Direction, both directions at once, spread, place, classes, and what chance alone would show."""
     lines = [
-        f"Direction: {way.words}."
+        _line("Direction", way.words)
         if way.clear or way.unclear
-        else f"Direction: {_means(look)}; the difference is within chance."
+        else _line("Direction", _means(look), "; the difference is within chance")
     ]
     if both:
-        lines.append(f"Both ways: {both}.")
+        lines.append(_line("Both ways", both))
     if spread is not None:
-        lines.append(f"Spread: {spread.words}.")
+        lines.append(_line("Spread", spread.words))
     if worst and decision is not None and not decision.rejected:
-        lines.append(f"Where: by itself, {worst[0]}; all that decides sees no evidence.")
+        lines.append(_line("Where: by itself,", worst[0], "; all that decides sees no evidence"))
     elif worst:
-        lines.append("Where: " + "; ".join(worst) + ".")
+        lines.append(_line("Where", Sentence.joined("; ", worst)))
     elif decision is not None:
-        lines.append("Where: no single range of confidence stands out beyond chance.")
+        lines.append(_line("Where", "no single range of confidence stands out beyond chance"))
     lines += classes(look, alpha, decision)
     if decision is not None and decision.impossible:
         hard = bool(np.isin(look.view.c, (0.0, 1.0)).all())
@@ -297,13 +299,22 @@ def statements(
             if hard
             else "if they were rounded, give more digits"
         )
-        lines.append(f"Certain and wrong: {_impossible(decision, look)}, which a calibrated model never has; {remedy}.")
-    if row.null_mean is not None and row.null_high is not None and catalogue[row.id].judges:
         lines.append(
-            f"By chance: on {look.total:,.0f} {nouns(look.lens).cases} with these confidences a calibrated model reads "
-            f"{row.name} {number(row.null_mean)} on average, and up to {number(row.null_high)} in 95% of samples."
+            _line("Certain and wrong", _impossible(decision, look), f", which a calibrated model never has; {remedy}")
         )
+    if row.null_mean is not None and row.null_high is not None and catalogue[row.id].judges:
+        said = (
+            f"on {look.total:,.0f} {nouns(look.lens).cases} with these confidences a calibrated model reads "
+            f"{row.name} {number(row.null_mean)} on average, and up to {number(row.null_high)} in 95% of samples"
+        )
+        by_chance = Claim(said, "by chance", metric=row.id, mean=row.null_mean, high=row.null_high)
+        lines.append(_line("By chance", Sentence(said, by_chance, measured(said, rows=look.total))))
     return tuple(lines)
+
+
+def _line(name: str, said: str, more: str = "") -> Sentence:
+    """One of the sentences below the paragraph, with what it claims."""
+    return Sentence(f"{name}{' ' if name.endswith(',') else ': '}{said}{more}.", *claims_of(said))
 
 
 def direction(look: Look, decision: Decision | None, alpha: float = 0.05, table: Evaluation | None = None) -> Direction:
@@ -311,32 +322,37 @@ def direction(look: Look, decision: Decision | None, alpha: float = 0.05, table:
     gap = float(look.residual.sum()) / look.total
     error = math.sqrt(float(look.v @ look.spread)) / look.total
     noun = nouns(look.lens)
-    words = f"{noun.above if gap > 0 else noun.below} ({_means(look)})"
+    means = _means(look)
+    said = f"{noun.above if gap > 0 else noun.below} ({means})"
+    told = Sentence(said, Claim(said, "direction", gap=gap), *means.claims)
     clear = error > 0 and abs(gap) > float(ndtri(1.0 - alpha / 2.0)) * error and look.unit is None
     if decision is None:
-        return Direction(gap, error, words, clear)
+        return Direction(gap, error, told, clear)
     against = doubt(deciding(table, "mean"))
     clear = _rejects(decision, "mean", alpha)
     if clear and against:
-        words = f"{_means(look)}, further apart than of a calibrated model{against}"
-    return Direction(gap, error, words, clear and not against, clear and bool(against))
+        said = f"{means}, further apart than of a calibrated model{against}"
+        told = Sentence(said, Claim(said, "miscalibrated"), *means.claims)
+    return Direction(gap, error, told, clear and not against, clear and bool(against))
 
 
-def both_ways(look: Look, question: Question, decision: Decision | None) -> str:
+def both_ways(look: Look, question: Question, decision: Decision | None) -> Sentence:
     """Too high at some confidences and too low at others, where both parts of the ECE are beyond chance."""
     alone = look.unit is None and not look.importance and not look.view.fractional
     if decision is None or not decision.rejected or not alone:
-        return ""
+        return Sentence("")
     found = confidence_direction(
         look.view, n_bins=question.options.get("n_bins", 15), n_resamples=_DRAWS, rng=0,
         confidence_level=question.confidence_level,
     )  # fmt: skip
     if found.finding != "mixed":
-        return ""
-    return (
+        return Sentence("")
+    said = (
         f"too high at some confidences and too low at others ({number(found.over)} and {number(found.under)} of an ECE "
         f"of {number(found.ece)}), which cancel in the mean (ESCE {number(found.esce)})"
     )
+    numbers = measured(said, over=found.over, under=found.under, esce=found.esce)
+    return Sentence(said, Claim(said, "both ways"), numbers)
 
 
 def spread_of(
@@ -373,10 +389,15 @@ def spread_of(
     else:
         how = "too extreme, too close to 0 and 1" if found.slope < 1.0 else "too timid, too close to the middle"
         words = f"{how} {slope}"
-    return Spread(found.slope, low, high, found.lr_slope_pvalue, words, clear, bool(against))
+    told = [measured(words, slope=found.slope)]
+    if clear:
+        told.append(Claim(words, "spread", slope=found.slope, reversed=high < 0.0))
+    elif against:
+        told.append(Claim(words, "miscalibrated"))
+    return Spread(found.slope, low, high, found.lr_slope_pvalue, Sentence(words, *told), clear, bool(against))
 
 
-def where(look: Look, question: Question, alpha: float = 0.05) -> list[str]:
+def where(look: Look, question: Question, alpha: float = 0.05) -> list[Sentence]:
     """The confidence ranges that err by more than chance, in words."""
     return [_range(each, look) for each in ranges_beyond(look, question, alpha)]
 
@@ -394,21 +415,27 @@ def ranges_beyond(look: Look, question: Question, alpha: float = 0.05) -> list[R
     return [Range(*(float(each[b]) for each in found)) for b in named]
 
 
-def classes(look: Look, alpha: float = 0.05, decision: Decision | None = None) -> list[str]:
+def classes(look: Look, alpha: float = 0.05, decision: Decision | None = None) -> list[Sentence]:
     """The classes expected more or less often than they occur, by the exact bound for all of them."""
     if look.classes is None or len(look.classes.names) < 3:
         return []
     off, predicted, occurred = _off(look, alpha, decision)
     if not off.any():
-        return ["Classes: no class is expected more or less often than it occurs, beyond chance."]
+        return [_line("Classes", "no class is expected more or less often than it occurs, beyond chance")]
     ranked = np.argsort(-np.abs(predicted - occurred), kind="stable")
     named = [k for k in ranked if off[k]]
-    said = "; ".join(
-        f"{look.classes.names[k]} expected {percent(predicted[k])}, occurred {percent(occurred[k])}"
-        for k in named[:_MOST_NAMED]
-    )
+    told = []
+    for k in named[:_MOST_NAMED]:
+        said = f"{look.classes.names[k]} expected {percent(predicted[k])}, occurred {percent(occurred[k])}"
+        told.append(_of_class(said, int(k), float(predicted[k]), float(occurred[k])))
     more = f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return [f"Classes: {said}{more}."]
+    return [_line("Classes", Sentence.joined("; ", told), more)]
+
+
+def _of_class(said: str, k: int, expected: float, occurred: float) -> Sentence:
+    """That a class is off, with what was expected of it and what occurred."""
+    told = measured(said, **{f"expected {k}": expected, f"occurred {k}": occurred})
+    return Sentence(said, Claim(said, "class", index=k, expected=expected, occurred=occurred), told)
 
 
 def off_classes(data: Data, question: Question, decision: Decision | None = None) -> NDArray[np.bool_] | None:
@@ -452,24 +479,27 @@ def _rejects(decision: Decision, id: str, alpha: float) -> bool:
     return any(row.id == id and row.pvalue_adjusted <= alpha for row in decision.rows)
 
 
-def _worst_class(decision: Decision, look: Look) -> tuple[str, float, float]:
+def _worst_class(decision: Decision, look: Look) -> int:
     assert look.classes is not None
-    k = [str(name) for name in look.classes.names].index(decision.worst_class)
-    return decision.worst_class, look.classes.expected[k] / look.total, look.classes.occurred[k] / look.total
+    return [str(name) for name in look.classes.names].index(decision.worst_class)
 
 
-def _range(found: Range, look: Look) -> str:
+def _range(found: Range, look: Look) -> Sentence:
     n = f"{found.count:,.0f} {nouns(look.lens).cases}"
     place = f"between {found.low:.2g} and {found.high:.2g} ({n}, {percent(found.confidence)}"
-    if look.lens in _NOUNS:
-        return f"{place} sure) {percent(found.label)} were right"
-    return f"{place} predicted) it happened {percent(found.label)} of the time"
+    said = (
+        f"{place} sure) {percent(found.label)} were right"
+        if look.lens in _NOUNS
+        else f"{place} predicted) it happened {percent(found.label)} of the time"
+    )
+    return Sentence(said, Claim(said, "where", **vars(found)), Claim(said, "range", **vars(found)))
 
 
-def _means(look: Look) -> str:
+def _means(look: Look) -> Sentence:
     noun = nouns(look.lens)
     predicted, seen_ = float(look.w @ look.c) / look.total, float(look.w @ look.view.y) / look.total
-    return f"{noun.mean} {percent(predicted)}, {noun.outcome} {percent(seen_)}"
+    said = f"{noun.mean} {percent(predicted)}, {noun.outcome} {percent(seen_)}"
+    return Sentence(said, measured(said, confidence=predicted, outcome=seen_))
 
 
 def nouns(lens: str) -> Nouns:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import RefusedError, extra, warn
 from calibrary.base.numbers import counted, percent
 from calibrary.data.checks import Array, Indices
@@ -39,14 +40,15 @@ class Tally:
         return made
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Sentence:
         """How many refits failed, and why; empty where none did."""
         if not self.n_failed:
-            return ""
-        return (
+            return Sentence("")
+        said = (
             f"{self.n_failed:,} of {counted(self.n, 'refit')} failed ({percent(self.n_failed / self.n)}) and were left "
             f"out; the first: {self.failure}"
         )
+        return Sentence(said, measured(said, refits=self.n, failed=self.n_failed))
 
     def refuse_or_warn(self) -> None:
         """An error where every refit failed, a warning where many did."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import RefusedError, UnknownMetricError, suggest
 from calibrary.base.markup import each, html_table, markup
 from calibrary.base.numbers import counted, ends, number, percent, with_interval
@@ -202,7 +203,7 @@ class Validation:
         return "corrected for optimism by " + " and ".join(ways)
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Sentence:
         """The result in words."""
         shown = [row for name in SPOKEN for row in self.table if row.metric == name] or list(self.table[:3])
         said = [
@@ -214,7 +215,10 @@ class Validation:
             words += f" Intervals have the level {percent(self.confidence_level)}."
         if self.unstable:
             words += f" A refit changes a predicted probability by {number(self.instability.overall)} on average."
-        return words
+        told = {f"apparent {row.metric}": row.apparent for row in shown}
+        if self.unstable:
+            told["instability"] = self.instability.overall
+        return Sentence(words, measured(words, **told))
 
     @property
     def notes(self) -> tuple[str, ...]:

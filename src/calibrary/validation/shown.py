@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import number, percent
 from calibrary.data.checks import Array
@@ -65,12 +66,13 @@ class Instability:
         share: Array = ((self.predictions >= threshold) != (self.apparent >= threshold)).mean(axis=0)
         return np.where(np.isnan(self.predictions).all(axis=0), np.nan, share)
 
-    def sentence_at(self, threshold: float) -> str:
+    def sentence_at(self, threshold: float) -> Sentence:
         """How many rows change sides of a threshold, in words."""
         share = self.changed(threshold)
         share = share[~np.isnan(share)]
-        return (
-            f"At the threshold {number(threshold)}, a refit puts {percent(float(share.mean()))} of the rows on the "
-            f"other side; {percent(float((share > 0.1).mean()))} of the rows change sides in more than 10% of the "
-            "refits."
+        changed, often = float(share.mean()), float((share > 0.1).mean())
+        said = (
+            f"At the threshold {number(threshold)}, a refit puts {percent(changed)} of the rows on the other side; "
+            f"{percent(often)} of the rows change sides in more than 10% of the refits."
         )
+        return Sentence(said, measured(said, changed=changed, often=often))

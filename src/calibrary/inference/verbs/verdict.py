@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, deprecated, one_of, suggest, warn
 from calibrary.base.numbers import number
 from calibrary.inference.result import IntervalResult
@@ -112,7 +113,7 @@ class Verdict(Result):
     method: str
     n: int
     n_needed: float
-    sentence: str
+    sentence: Sentence
 
     def __bool__(self) -> bool:
         return self.passed
@@ -253,14 +254,22 @@ def _rows_needed(
 
 def _sentence(
     wanted: Condition, estimate: float, low: float, high: float, status: str, needed: float, alone: float | None
-) -> str:
+) -> Sentence:
     if alone is not None:
         what = wanted.name.removesuffix(".value")
-        return f"{what} reads {number(alone)}, which {'meets' if status == 'pass' else 'does not meet'} {wanted}"
-    lies = f"{wanted.name} reads {number(estimate)}; the true value lies between {number(low)} and {number(high)}"
+        said = f"{what} reads {number(alone)}, which {'meets' if status == 'pass' else 'does not meet'} {wanted}"
+        return Sentence(said, measured(said, **{what: alone}))
+    said = f"{wanted.name} reads {number(estimate)}; the true value lies between {number(low)} and {number(high)}"
+    claims = [
+        measured(said, **{wanted.name: estimate}),
+        Claim(said, "interval", metric=wanted.name, low=low, high=high),
+    ]
     if status != "undecided":
-        return f"{lies}: {wanted} {'holds' if status == 'pass' else 'does not hold'}"
-    if not math.isfinite(needed) or needed > 1e9:
-        return f"{lies}: whether {wanted} holds is undecided, and the most plausible value is at the bound itself"
-    about = float(f"{needed:.2g}")
-    return f"{lies}: whether {wanted} holds is undecided; about {about:,.0f} rows would decide it in 4 of 5 samples"
+        said += f": {wanted} {'holds' if status == 'pass' else 'does not hold'}"
+        claims.append(Claim(said, "bound", metric=wanted.name, condition=wanted, holds=status == "pass"))
+    elif not math.isfinite(needed) or needed > 1e9:
+        said += f": whether {wanted} holds is undecided, and the most plausible value is at the bound itself"
+    else:
+        about = float(f"{needed:.2g}")
+        said += f": whether {wanted} holds is undecided; about {about:,.0f} rows would decide it in 4 of 5 samples"
+    return Sentence(said, *claims)

@@ -1,0 +1,272 @@
+"""Every sentence of a page and of a result is made with its claims, and a new one without them is found.
+
+The sections of a page are made of samples of known truth; the sentences of results by each function that gives one.
+Evidence is held to its rate in ``test_claims.py`` for what every page says; here each claim is made at least once in a
+world where it is true, and the worlds where it is untrue stay silent.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_claims import DRAWS, N_BINS, error_of, tempered, too_many
+
+import calibrary as cal
+from calibrary.base.claims import RULES, Claim, KnownTruth, Sentence, claims_of, holds
+from calibrary.evaluation import evaluate_data
+from calibrary.inference.overall.decision import decide
+from calibrary.language.planning import sampled_plan
+from calibrary.question import Question
+from calibrary.reporting import words
+from calibrary.reporting.sections import Asked, Context, made
+from calibrary.validation.refits import Tally
+from paths import ROOT
+
+pytestmark = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
+
+#: Sentences of sections that state nothing about the predictions: how the page was made, what was left out, and tests
+#: that do not reject. ``tests/reporting/test_sections.py`` holds their counts to the data.
+SILENT = (
+    "Judged in", "Fit the map on other data", "No segment stands out: the worst", "No segment is large enough",
+    "None of", "In none of", "No alarm", "Rows are taken as independent", "Tested one by one",
+    "At 0.", "600 rows with digest",
+)  # fmt: skip
+
+
+def page(world, seed, n=600):
+    """The sections of a page, without figures, and what is so of its rows."""
+    rng = np.random.default_rng([17, seed])
+    c = rng.uniform(0.02, 0.98, n)
+    site, when = np.arange(n) % 2, np.arange(n) // 150
+    q = c.copy()
+    if world == "one site":
+        q = np.where(site == 1, tempered(0.3, -1.2)(c), c)
+    if world == "later":
+        q = np.where(when >= 2, tempered(0.3, -1.2)(c), c)
+    y = (rng.random(n) < q).astype(int)
+    data = cal.predictions(y, c).at_times(when)
+    question = Question({"n_bins": N_BINS}, n_resamples=DRAWS, rng=0)
+    table = evaluate_data(data, question, metrics=["ece"], intervals=True, tests=True, primary="ece")
+    asked = Asked(by={"site": site}, thresholds=[0.3, 0.5], time=when, primary="ece", decision=decide(data, question))
+    sections = made(Context(data, question, table, DRAWS, asked))
+    parts = {f"site = {k}": site == k for k in (0, 1)} | {f"{k}": when == k for k in range(4)}
+    told = {}
+    for name, rows in parts.items():
+        told |= {f"{name} confidence": c[rows].mean(), f"{name} outcome": y[rows].mean()}
+        told[name] = error_of(c[rows], y[rows])
+    found = next(s for s in sections if s.key == "help").data
+    for row in found["maps"]:
+        told |= {f"gain of {row['map']}": row["before"] - row["after"], f"ECE after {row['map']}": row["ece"]}
+    told["ECE before"] = error_of(c, y)
+    return sections, KnownTruth(c, q, y=y, parts=parts, measured=told)
+
+
+WORLDS = {"calibrated": 4, "one site": 2, "later": 2}
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return {world: [page(world, seed) for seed in range(n)] for world, n in WORLDS.items()}
+
+
+def test_every_sentence_of_a_section_has_claims_or_states_nothing(pages):
+    for each in pages.values():
+        for sections, _ in each:
+            for section in sections:
+                for text in section.sentences:
+                    assert claims_of(text) or text.startswith(SILENT), (section.key, text)
+
+
+def test_what_sections_say_is_true(pages):
+    told, false = {world: [] for world in WORLDS}, []
+    for world, each in pages.items():
+        for sections, truth in each:
+            claims = [claim for s in sections for text in s.sentences for claim in claims_of(text)]
+            told[world] += [claim.rule for claim in claims]
+            wrong = {claim.rule for claim in claims if not holds(claim, truth)}
+            facts = [rule for rule in wrong if RULES[rule].kind == "fact"]
+            assert facts == [], [str(claim) for claim in claims if claim.rule in facts]
+            false += [(world, rule) for rule in wrong]
+    for pair in set(false):
+        assert not too_many(false.count(pair), WORLDS[pair[0]]), pair
+    assert {"part is miscalibrated", "recalibration helps", "worth acting", "measured"} <= set(told["one site"])
+    assert {"part is miscalibrated", "miscalibrated", "decides better"} & set(told["later"])
+
+
+def test_a_segment_that_is_said_to_err_but_is_calibrated_is_caught(pages):
+    _, truth = pages["one site"][0]
+    assert holds(Claim("site = 1 errs", "part is miscalibrated", part="site = 1"), truth)
+    assert not holds(Claim("site = 0 errs", "part is miscalibrated", part="site = 0"), truth)
+    assert not holds(Claim("acting is worth less", "worth acting", threshold=0.5, default="none", sign=-1.0), truth)
+
+
+# -- the power that a page names --------------------------------------------------------------------------------
+
+
+def test_what_would_be_found_out_is_found_out():
+    rng = np.random.default_rng(3)
+    c = rng.uniform(0.02, 0.98, 300)
+    question = Question({"n_bins": N_BINS}, n_resamples=DRAWS, rng=0)
+
+    def sample(q, seed):
+        return cal.predictions((np.random.default_rng([5, seed]).random(300) < q).astype(int), c)
+
+    def power(size):
+        slopes = 1.0 / (1.0 + np.linspace(0.0, 8.0, 801))
+        errors = [np.abs(tempered(slope)(c) - c).mean() for slope in slopes]
+        q = tempered(slopes[int(np.searchsorted(errors, size))])(c)
+        return np.mean([decide(sample(q, i), question, detectable=False).rejected for i in range(30)])
+
+    data = sample(c, 1)
+    table = evaluate_data(data, question, metrics=["ece"], intervals=True, tests=True, primary="ece")
+    answer = words.answer(data, question, table.row("ece"), decide(data, question), table)
+    said = [claim for claim in answer.claims if claim.rule == "found out"]
+    truth = KnownTruth(c, c, of_metric={"power": power})
+    assert [holds(claim, truth) for claim in said] == [True]
+    assert not holds(Claim("found out", "found out", size=said[0].values["size"] / 8.0), truth)
+
+
+# -- the sentences of results ----------------------------------------------------------------------------------
+
+
+def rows(n, curve=lambda c: c, seed=0):
+    rng = np.random.default_rng([23, seed])
+    c = rng.uniform(0.02, 0.98, n)
+    return (rng.random(n) < curve(c)).astype(int), c
+
+
+def sampled_world(seed, slope=1.0, n=200, k=8):
+    """Answers that agree with k samples each; of slope 1 the shares that agree are calibrated."""
+    rng = np.random.default_rng([29, seed])
+    q = rng.uniform(0.05, 0.95, n)
+    agree = rng.binomial(k, q)
+    right = rng.random(n) < tempered(slope)(q)
+    samples = np.column_stack([np.ones(n, dtype=int), (np.arange(k) < agree[:, None]).astype(int)])
+    return samples, right, q, agree / k
+
+
+def test_sampled_answers_claim_what_is_so():
+    false = 0
+    for seed in range(10):
+        agree, right, q, share = sampled_world(seed)
+        found = cal.sampled_answers(agree.tolist(), right, n_resamples=199, rng=0)
+        told = {"accuracy": right.mean(), "mean_confidence": share.mean(), "n": len(q)}
+        truth = KnownTruth(q, q, of_metric={"true values": {"sampled answers": 0.0}}, measured=told)
+        claims = found.sentence.claims
+        assert all(holds(claim, truth) for claim in claims if RULES[claim.rule].kind == "fact"), found.sentence
+        false += any(not holds(claim, truth) for claim in claims)
+    assert not too_many(false, 10, level=0.1)
+
+
+#: Every place in the library that makes a sentence of a result, and where its claims are held to the truth.
+RESULTS = {
+    "diagnostics/direction.py": "test_claims.py: every binary world",
+    "recalibrate/table.py": "test_claims.py: every binary world of at least 80 rows",
+    "inference/verbs/verdict.py": "test_claims.py: every binary world",
+    "lookup/study_findings.py": "test_claims.py: every metric of the study",
+    "language/sampled.py": "here: calibrated answers",
+    "language/judge.py": "here: a judge that errs",
+    "language/planning.py": "here: the power by other draws",
+    "validation/refits.py": "here: counts of refits",
+    "validation/result.py": "here: apparent values by compute",
+    "validation/shown.py": "here: shares of refits",
+}
+
+
+def sentences_made():
+    """Functions, properties and fields called ``sentence`` (or ``..._sentence``, ``sentence_at``), by file."""
+    found = {}
+    for path in sorted((ROOT / "src" / "calibrary").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "sentence" in text else ():
+            name, kind = None, None
+            if isinstance(node, ast.FunctionDef) and "sentence" in node.name.split("_"):
+                name, kind = node.name, node.returns
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "sentence":
+                name, kind = node.target.id, node.annotation
+            if name is not None:
+                file = str(path.relative_to(ROOT / "src" / "calibrary"))
+                found.setdefault(file, []).append((name, ast.unparse(kind) if kind is not None else ""))
+    return found
+
+
+#: Sentences that are handed on: plots and servers show what a result says, and a gate's case quotes a verdict.
+HANDED_ON = ("plots/recalibration.py", "cli/server.py", "cli/gates.py", "cli/main.py", "reporting/junit.py",
+             "base/text.py")  # fmt: skip
+
+
+def test_every_sentence_of_a_result_is_listed_and_carries_its_claims():
+    found = {file: names for file, names in sentences_made().items() if file not in HANDED_ON}
+    assert set(found) == set(RESULTS)
+    plain = {(file, *each) for file, names in found.items() for each in names if each[1] != "Sentence"}
+    assert plain == set()
+
+
+def test_a_judge_and_its_humans_claim_what_is_so():
+    rng = np.random.default_rng(31)
+    y, c = rows(400, seed=4)
+    judge = np.where(rng.random(400) < 0.9, y, 1 - y)
+    human = np.where(np.arange(400) < 150, y.astype(float), np.nan)
+    found = cal.judged("ece", human, c, judge=judge, n_resamples=199, rng=0)
+    agreement = np.mean(judge[:150] == y[:150])
+    told = {"n_labels": 150, "n": 400, "agreement": agreement, "judge_only": found.judge_only}
+    truth = KnownTruth(c, c, of_metric={"true values": {"ece": 0.0}}, measured=told)
+    facts = [claim for claim in found.sentence.claims if RULES[claim.rule].kind == "fact"]
+    assert facts
+    assert all(holds(claim, truth) for claim in facts)
+
+
+def test_a_plan_tells_a_power_that_other_draws_find():
+    asked = {"budget": 1200, "error": 0.15, "n_resamples": 40}
+    plan = sampled_plan(rng=0, **asked)
+    other = sampled_plan(rng=7, **asked)
+    powers = {(n, k): power for n, k, power in other.tried}
+    truth = KnownTruth.about({"power of": lambda n, k: powers[n, k]})
+    assert all(holds(claim, truth) for claim in plan.sentence.claims)
+    wrong = Claim("", "planned", n=plan.n, k=plan.k, power=plan.power + 0.9, draws=40)
+    assert not holds(wrong, truth)
+
+
+def test_the_sentences_of_a_validation_are_of_its_numbers():
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(150, 3))
+    y = (rng.random(150) < 1.0 / (1.0 + np.exp(-x[:, 0]))).astype(int)
+    found = cal.validate(LogisticRegression(), x, y, n_resamples=12, rng=0)
+    p = LogisticRegression().fit(x, y).predict_proba(x)[:, 1]
+    told = {}
+    for claim in found.sentence.claims:
+        for name in claim.values["told"]:
+            metric = name.removeprefix("apparent ")
+            told[name] = found.instability.overall if name == "instability" else number_of(metric, y, p)
+    assert all(holds(claim, KnownTruth(p, p, measured=told)) for claim in found.sentence.claims)
+    at = found.instability.sentence_at(0.5)
+    share = ((found.instability.predictions >= 0.5) != (found.instability.apparent >= 0.5)).mean(axis=0)
+    known = {"changed": share.mean(), "often": (share > 0.1).mean()}
+    assert all(holds(claim, KnownTruth(p, p, measured=known)) for claim in at.claims)
+
+
+def number_of(name, y, p):
+    metric, _, part = name.partition(".")
+    found = cal.compute(metric, y, p)
+    return float(getattr(found, part)) if part else float(found)
+
+
+def test_a_tally_counts_its_refits():
+    tally = Tally(n=20, n_failed=3, failure="no")
+    known = KnownTruth(np.ones(1), np.ones(1), measured={"refits": 20, "failed": 3})
+    assert all(holds(claim, known) for claim in tally.sentence.claims)
+    assert not holds(replace(tally, n_failed=4).sentence.claims[0], known)
+    assert Tally().sentence == ""
+
+
+def test_a_sentence_keeps_its_claims_through_a_pickle():
+    import pickle
+
+    said = Sentence.joined(" ", [Sentence("one.", Claim("one", "miscalibrated")), Claim("two.", "both ways"), "three."])
+    again = pickle.loads(pickle.dumps(said))
+    assert (again, [c.rule for c in again.claims]) == ("one. two. three.", ["miscalibrated", "both ways"])
