@@ -328,7 +328,15 @@ def test_every_reason_and_caution_of_the_advice_is_a_claim_that_holds():
                     false.append((need, found.id, reason.rule, str(reason)))
     assert false == []
     assert {"declared", "strictly proper", "two-sided", "vanishes", "shares", "of the review"} <= set(made)
-    assert {"small when calibrated", "above by chance", "one bin", "wrong labels"} <= set(made)
+    assert {"small when calibrated", "above by chance", "wrong labels"} <= set(made)
+
+
+@pytest.mark.parametrize("rare", [0.01, 0.05, 0.09])
+def test_of_a_rare_class_most_predictions_fall_in_one_bin(rare):
+    every = [c for r in cal.recommend(rare=rare, most=60) for c in r.caution.claims if c.rule == "one bin"]
+    assert every
+    assert all(holds(claim, KnownTruth.about(OfMetric(claim.values["metric"]))) for claim in every)
+    assert not holds(Claim("one bin", "one bin", metric="ece", rare=0.5), KnownTruth.about(OfMetric("ece")))
 
 
 def test_a_reason_given_to_another_metric_is_caught():

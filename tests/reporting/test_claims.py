@@ -272,7 +272,7 @@ def test_evidence_is_wrong_in_at_most_five_percent_of_the_samples_of_a_world(out
 def test_something_is_said(outcome):
     """Silence would pass every test above: in worlds with errors most kinds of claims are made."""
     made = outcome[3]
-    assert {"miscalibrated", "is the value", "parts add up"} <= set(made)
+    assert {"miscalibrated", "measured", "by chance", "interval", "bound", "parts add up"} <= set(made)
     assert len(made) >= 6
     assert made["miscalibrated"] >= DATA_SETS // 6
 
@@ -285,7 +285,8 @@ def test_every_rule_has_a_kind_and_can_fail():
         "direction": {"gap": 0.1}, "spread": {"slope": 0.5}, "parts add up": {"over": 1.0, "under": 1.0, "whole": 1.0},
         "where": {"low": 0.2, "high": 0.4, "confidence": 0.3, "label": 0.5, "count": 9.0},
         "class": {"index": 0, "expected": 0.1, "occurred": 0.2}, "in its range": {"value": -1.0, "range": (0.0, 1.0)},
-        "is the value": {"told": 1.0, "computed": 2.0},
+        "is the value": {"told": 1.0, "computed": 2.0}, "sureness": {"z": 1.0}, "part is miscalibrated": {"part": "a"},
+        "worth acting": {"threshold": 0.5, "default": "none", "sign": -1.0}, "decides better": {"threshold": 0.5},
     }  # fmt: skip
     for rule in RULES.values():
         assert rule.kind in ("fact", "evidence")

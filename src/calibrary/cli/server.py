@@ -275,7 +275,7 @@ class Tools:
     ) -> Annotated[CallToolResult, ExplainAnswer]:
         """What a metric tells, when to use it and when not, and how its interval and test behave."""
         entry = catalogue[id]
-        facts = {name: text for name, text in facts_of(entry).items() if text}
+        facts = {name: str(claim) for name, claim in facts_of(entry).items()}
         return {"sentence": entry.meaning, "id": entry.key, "name": entry.name, "facts": facts}
 
     def recommend(
@@ -291,7 +291,7 @@ class Tools:
         """Which metric for which question, the best first, with the reasons."""
         found = cal.recommend(task, goal, n=n, rare=rare, direction=direction, safety=safety, most=most)
         listed = [
-            {"id": r.id, "name": r.name, "reasons": list(map(str, r.reasons)), "caution": r.caution} for r in found
+            {"id": r.id, "name": r.name, "reasons": list(map(str, r.reasons)), "caution": str(r.caution)} for r in found
         ]
         said = "\n".join(
             f"{rank}. {r.id} ({r.name}): {'; '.join(map(str, r.reasons))}." for rank, r in enumerate(found, 1)

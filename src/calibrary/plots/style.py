@@ -98,14 +98,19 @@ def embedded() -> Iterator[None]:
 
 def new_figure(size: tuple[float, float], theme: str) -> Any:
     """A figure; one of pyplot's if the user has imported it, so that notebooks show it."""
+    with extra("plots", "drawing"):
+        from calibrary.plots.layout import WholeLayout
+
+    # what goes into a page is cut out tightly there
+    layout: Any = WholeLayout() if _SHOWN.get() else "constrained"
     if _SHOWN.get() and "matplotlib.pyplot" in sys.modules:
-        figure = sys.modules["matplotlib.pyplot"].figure(figsize=size, layout="constrained")
+        figure = sys.modules["matplotlib.pyplot"].figure(figsize=size, layout=layout)
     else:
         with extra("plots", "drawing"):
             from matplotlib.backends.backend_agg import FigureCanvasAgg
             from matplotlib.figure import Figure
 
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=size, layout=layout)
         FigureCanvasAgg(figure)
     figure.set_facecolor(look(theme).paper)
     return figure

@@ -28,8 +28,8 @@ def as_dict(report: Report) -> dict[str, Any]:
     """Everything a page shows, its figures as SVG; the predictions themselves stay where they are."""
     return {
         "title": report.title,
-        "headline": report.headline,
-        "findings": list(report.statements),
+        "headline": str(report.headline),
+        "findings": as_plain(report.statements),
         "decision": as_plain(report.decision),
         "primary": report.primary,
         "short_list": [asdict(k) for k in report.short_list],
@@ -53,7 +53,7 @@ def _section(section: Section) -> dict[str, Any]:
     return {
         "key": section.key,
         "title": section.title,
-        "sentences": list(section.sentences),
+        "sentences": as_plain(section.sentences),
         "tables": [{**vars(t), "head": list(t.head), "rows": as_plain(t.rows)} for t in section.tables],
         "figures": [_figure(f) for f in section.figures],
         "data": as_plain(section.data),

@@ -1,0 +1,30 @@
+"""The layout of our own figures: no word of a caption lies outside, whatever the figure is saved with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+#: Inches that a word may lie outside before the figure grows, and how often it grows at most.
+_LITTLE, _MOST = 0.005, 3
+
+
+class WholeLayout(ConstrainedLayoutEngine):
+    """Constrained layout in a figure that grows until its words fit.
+
+    Axes of equal sides leave less room than was planned for them, so that a caption may still lie outside.
+    """
+
+    def execute(self, fig: Any) -> Any:
+        """Lay the figure out; where words lie outside, make it larger and lay it out again."""
+        made = super().execute(fig)
+        for _ in range(_MOST):
+            box, (wide, high) = fig.get_tightbbox(), fig.get_size_inches()
+            more = max(-box.x0, 0.0) + max(box.x1 - wide, 0.0), max(-box.y0, 0.0) + max(box.y1 - high, 0.0)
+            if max(more) <= _LITTLE:
+                break
+            across, up = (1.1 * part + 0.04 if part > 0.0 else 0.0 for part in more)
+            fig.set_size_inches(wide + across, high + up)
+            made = super().execute(fig)
+        return made
