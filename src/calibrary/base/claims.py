@@ -324,7 +324,7 @@ def _declared(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     said = {"id": values.get("metric"), **values.get("declared", {})}
     if "line" in values:  # of explain: the text is that of the field behind it
         said["line"] = truth.of_metric["line of"](values["line"]) if "line of" in truth.of_metric else None
-        return said["line"] == values["told"]
+        return bool(said["line"] == values["told"])
     return "id" in truth.of_metric and all(truth.of_metric.get(name) == value for name, value in said.items())
 
 

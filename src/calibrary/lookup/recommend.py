@@ -399,8 +399,10 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
     still = finding(entry.id, _VERY_MANY_ROWS).reads
     if lowest and still is not None and still > _STILL_READS:
         said = f"a calibrated model still shows {number(still)} on {_VERY_MANY_ROWS:,} rows"
-        shown = {"n": _VERY_MANY_ROWS, "n_classes": 2, "shows": still}
-        yield AGAINST, Reason(said, "study", rule="above by chance", metric=entry.id, **shown)
+        yield (
+            AGAINST,
+            Reason(said, "study", rule="above by chance", metric=entry.id, n=_VERY_MANY_ROWS, n_classes=2, shows=still),
+        )
     if entry.slow_above is not None and need.n > entry.slow_above and (need.task == "multiclass" or entry.slow_binary):
         yield AGAINST, _declares(entry, f"costs {entry.cost}", cost=entry.cost)
 
@@ -411,8 +413,8 @@ def _of_classes(entry: Entry, need: Need) -> Iterator[Said]:
             said = _declares(entry, _WHEN_RARE[entry.imbalance], imbalance=entry.imbalance)
             yield _GRADES[entry.imbalance], said
         elif _bins_by_width(entry):
-            said = "most predictions fall in one bin when a class is rare"
-            yield AGAINST, Reason(said, rule="one bin", metric=entry.id, rare=need.rare)
+            crowded = "most predictions fall in one bin when a class is rare"
+            yield AGAINST, Reason(crowded, rule="one bin", metric=entry.id, rare=need.rare)
     if (need.n_classes or 0) > _MANY_CLASSES and entry.many_classes:
         said = _declares(entry, "holds for very many classes", many_classes=entry.many_classes)
         yield _GRADES[entry.many_classes], said

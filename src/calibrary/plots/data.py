@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from calibrary.base.errors import suggest
+from calibrary.base.errors import RefusedError, suggest
 from calibrary.base.plain import as_plain
 from calibrary.data import is_data
 from calibrary.data.checks import Array
@@ -85,7 +85,7 @@ def binary_view(
     chosen = as_lens(lens, r)
     views = p.through(chosen)
     if views.several or not views.views[0].binary:
-        raise ValueError(f"lens={chosen.name!r} gives several views: a diagram shows one, use plots.small_multiples")
+        raise RefusedError(f"lens={chosen.name!r} gives several views: a diagram shows one, use plots.small_multiples")
     return views.views[0], (y_true.own_view if is_data(y_true) else None) or chosen.name
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.diagnostics.decisions import checked_thresholds, decision_curve, murphy_curve, regret_curve
@@ -332,7 +332,7 @@ def murphy_difference(
     """Cost of a less cost of b, two sets of predictions of the same rows, with the paired pointwise interval."""
     one, other = binary_view(a, lens=lens)[0], binary_view(b, lens=lens)[0]
     if not np.array_equal(one.y, other.y):
-        raise ValueError("the models have different labels: a Murphy difference needs predictions of the same rows")
+        raise RefusedError("the models have different labels: a Murphy difference needs predictions of the same rows")
     t = np.linspace(0.0025, 0.9975, _POINTS)
     difference = cost_of(one).at(t) - cost_of(other).at(t)
     y, w = one.y == 1, one.weight / one.total

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import heard
+from calibrary.base.errors import RefusedError, heard
 from calibrary.data.checks import Array
 from calibrary.diagnostics.detection_map import d_ece_map
 from calibrary.grouping import EqualWidth
@@ -211,7 +211,7 @@ def plot_d_ece_map(
     if data.n.ndim == 1:
         return _along(data, ax, caption, theme)
     if data.n.ndim != 2:
-        raise ValueError(f"a heat map shows one or two features, not {data.n.ndim}: pass features='location'")
+        raise RefusedError(f"a heat map shows one or two features, not {data.n.ndim}: pass features='location'")
     ax, look = style.new_axes(ax, theme, size=(5.8, 5.8))
     x, y = data.edges
     shown = np.ma.masked_invalid(data.map).T

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import warn
+from calibrary.base.errors import RefusedError, warn
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import EqualWidth
@@ -65,7 +65,7 @@ def grouping_data(
     """
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     if features is None:
-        raise ValueError("the grouping diagram splits cases by their features: pass features=, one row per case")
+        raise RefusedError("the grouping diagram splits cases by their features: pass features=, one row per case")
     x = np.asarray(view.align(features, "features"), dtype=float)
     x = x[:, None] if x.ndim == 1 else x
     index = EqualWidth(n_bins, "right").fit(view.c).assign(view.c)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import deprecated, one_of
+from calibrary.base.errors import RefusedError, deprecated, one_of
 from calibrary.base.numbers import with_interval
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
@@ -120,7 +120,7 @@ def reliability_data(
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     bins = group(view, binning, n_bins=n_bins, **options)
     if bins.lower is None:
-        raise ValueError("a reliability diagram needs bins that are intervals: pass binning='width' or 'mass'")
+        raise RefusedError("a reliability diagram needs bins that are intervals: pass binning='width' or 'mass'")
     low, high = _bounds(bins, error, confidence_level, rng, n_resamples)
     ece = float(measure(catalogue["ece"], view, Question({"binning": binning, "n_bins": n_bins, **options}, "binary")))
     ece_low, ece_high = interval_of(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.inference.draw.bands import on_rows, pointwise
 from calibrary.maps.local_linear import smooth_line
@@ -77,7 +78,7 @@ def reliability_map_data(
     """
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     if features is None and clusters is None:
-        raise ValueError("a reliability map tells cases apart by their features: pass features= or clusters=")
+        raise RefusedError("a reliability map tells cases apart by their features: pass features= or clusters=")
     made = ReliabilityMap(bandwidth, map_bandwidth, cluster_size, calibration)
     made.fit(view, features=features, clusters=clusters)
     t = (np.arange(grid) + 0.5) / grid

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import pvalue
 from calibrary.data.checks import Array
 from calibrary.data.predictions import predictions
@@ -103,7 +104,7 @@ def dot_data(evaluation: Any, *, most: int = 30) -> DotData:
         if r.range[0] >= -1 and (r.range[1] <= 2 or r.family == "curve")
     ][:most]
     if not rows:
-        raise ValueError("no metric of this evaluation has 0 as its perfect value and a range near [0, 1]")
+        raise RefusedError("no metric of this evaluation has 0 as its perfect value and a range near [0, 1]")
 
     def column(name: str) -> Array:
         return np.array([np.nan if getattr(r, name) is None else getattr(r, name) for r in rows], dtype=float)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import one_of, whole
+from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.lens import Lens, as_lens
 from calibrary.data.predictions import Predictions, predictions
@@ -224,7 +224,7 @@ class BiasByConstruction:
             lens = "binary" if p.binary else "top-label"
         views = p.through(as_lens(lens))
         if views.several:
-            raise ValueError(f"lens={lens!r} has several views: fit one at a time, through 'binary' or 'top-label'")
+            raise RefusedError(f"lens={lens!r} has several views: fit one at a time, through 'binary' or 'top-label'")
         view = views.views[0]
         alpha, beta = _fit_beta(view)
         candidates = sorted(_fit_curves(view), key=lambda found: found.aic)
@@ -243,7 +243,7 @@ def _inside(view: Predictions) -> tuple[Array, Array, Array]:
         )
     c, w, wy = ties.c[inside], ties.w[inside], ties.wy[inside]
     if wy.sum() in (0.0, w.sum()):
-        raise ValueError("every label is the same: no calibration curve can be fitted; see null_reading instead")
+        raise RefusedError("every label is the same: no calibration curve can be fitted; see null_reading instead")
     return c, w, wy
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import number, percent
 from calibrary.data.checks import Array
 from calibrary.data.lens import Lens, as_lens
@@ -136,7 +137,7 @@ def _view(p: Predictions, lens: str | Lens) -> Predictions:
         lens = "binary" if p.binary else "top-label"
     views = p.through(as_lens(lens))
     if views.several:
-        raise ValueError(f"lens={lens!r} has several views: study one at a time, through 'binary' or 'top-label'")
+        raise RefusedError(f"lens={lens!r} has several views: study one at a time, through 'binary' or 'top-label'")
     view: Predictions = views.views[0]
     return view
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import heard
+from calibrary.base.errors import RefusedError, heard
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.verbs.test import test
@@ -62,7 +62,7 @@ class Number:
         try:
             with heard() as said, np.errstate(all="ignore"):
                 value = float(self.read(predictions))
-        except ValueError as refused:
+        except RefusedError as refused:
             return np.nan, str(refused)
         if not np.isfinite(value):
             return np.nan, said[-1] if said else f"it is {value}"
@@ -125,7 +125,7 @@ def _named(metrics: Any) -> list[tuple[str, Entry | Callable[..., Any]]]:
         if isinstance(given, str):
             entry = catalogue[given]
             if why := left_out(entry):
-                raise ValueError(f"{entry.id} cannot be studied: {why}")
+                raise RefusedError(f"{entry.id} cannot be studied: {why}")
             found.append((entry.key, entry))
         elif callable(given):
             found.append((getattr(given, "__name__", "own"), given))

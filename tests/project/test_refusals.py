@@ -1,0 +1,87 @@
+"""What does not apply has its own type: nothing in the library catches more than that to leave something out.
+
+A handler of ``Exception`` or ``ValueError`` must raise again, or show what it caught as a fault; the few that do not
+are listed with what they wait for, so that a new one is seen.
+"""
+
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from paths import ROOT
+
+#: Rooms that leave a metric, a map, a row or a figure out where it does not apply.
+ROOMS = (
+    "evaluation.py", "inference", "diagnostics", "recalibrate", "validation", "study", "plots", "reporting", "metrics",
+    "lookup", "language", "losses", "scale",
+)  # fmt: skip
+BROAD = {"Exception", "BaseException", "ValueError", "TypeError", ""}
+#: Handlers that neither raise nor show a fault: (file, function) and what they wait for.
+LISTED = {
+    ("inference/draw/fast.py", "block"): "a block of replicates that fails is done again one by one, which raises",
+    ("inference/draw/resampling.py", "evaluate"): "the failure of a user's function is kept and told",
+    ("inference/draw/resampling.py", "replicate"): "the function around the one before",
+    ("inference/draw/statistic.py", "_takes_weights"): "whether a function of the user's has a signature",
+    ("language/harness.py", "_is_text"): "whether a value of a log reads as a number",
+    ("language/inspect_log.py", "_as_number"): "whether a value of a log reads as a number",
+    ("scale/keys.py", "canonical"): "whether pandas' missing value equals itself",
+    ("validation/procedure.py", "refit"): "whatever the user's model raises is counted and told",
+}
+
+
+def caught(handler):
+    """The names that a handler catches; empty for a bare one."""
+    if handler.type is None:
+        return {""}
+    parts = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return {ast.unparse(part) for part in parts}
+
+
+def shown(handler):
+    """Does it raise, or keep what it caught as a fault or as a failure that is told?"""
+    calls = {ast.unparse(n.func) for n in ast.walk(handler) if isinstance(n, ast.Call)}
+    return any(isinstance(n, ast.Raise) for n in ast.walk(handler)) or bool(calls & {"fault", "_keep"})
+
+
+def quiet_handlers():
+    found = set()
+    for room in ROOMS:
+        path = ROOT / "src" / "calibrary" / room
+        for file in [path] if path.suffix else sorted(path.rglob("*.py")):
+            for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if not isinstance(function, ast.FunctionDef):
+                    continue
+                for handler in ast.walk(function):
+                    if isinstance(handler, ast.ExceptHandler) and caught(handler) & BROAD and not shown(handler):
+                        found.add((str(file.relative_to(ROOT / "src" / "calibrary")), function.name))
+    return found
+
+
+def test_nothing_is_left_out_for_an_error_that_is_no_refusal():
+    assert quiet_handlers() == set(LISTED)
+
+
+def test_a_fault_in_a_study_is_no_missing_value():
+    from calibrary.study.panel import Number
+
+    def broken(predictions):
+        raise ValueError("a fault")
+
+    def refused(predictions):
+        raise cal.RefusedError("too few rows")
+
+    data = cal.predictions([0, 1, 1], [0.2, 0.6, 0.9])
+    value, why = Number("refused", refused)(data)
+    assert (np.isnan(value), why) == (True, "too few rows")
+    with pytest.raises(ValueError, match="a fault"):
+        Number("broken", broken)(data)
+
+
+@pytest.mark.parametrize("error", [cal.RefusedError, cal.RefusedCallError])
+def test_a_refusal_is_a_value_error(error):
+    assert issubclass(error, ValueError)
+    assert issubclass(cal.RefusedCallError, TypeError)
