@@ -49,6 +49,10 @@ AUDIT = {
     "a fault is not shown as a metric that does not apply": "tests/evaluation/test_evaluate.py",
     "thresholds and planning numbers are guarded": "tests/inference/test_planning_numbers.py",
     "every sentence is a claim that is held to the truth": "tests/reporting/test_claims.py",
+    "so are the sections of a page and the sentences of results": "tests/reporting/test_page_claims.py",
+    "so are the lines of explain, and reasons and cautions of recommend": "tests/lookup/test_metric_claims.py",
+    "nothing catches every exception to call it skipped": "tests/project/test_refusals.py",
+    "figures saved without a tight box are whole": "tests/plots/test_whole_figures.py",
 }
 
 
