@@ -235,6 +235,13 @@ def _part(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return rows is not None and not np.allclose(truth.c[rows], truth.q[rows], atol=1e-12)
 
 
+@_rule("segments differ", "evidence", "the segments of a column err in different ways")
+def _segments_differ(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    own = [rows for name, rows in truth.parts.items() if name.startswith(f"{values.get('by')} = ")]
+    gaps = [float(np.mean((truth.q - truth.c)[rows])) for rows in own]
+    return len(gaps) > 1 and max(gaps) - min(gaps) > 1e-9
+
+
 @_rule("worth acting", "evidence", "acting on the model is worth more (sign > 0) or less than the default")
 def _worth(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     worth = _worth_of_acting(values["threshold"], truth)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError
 from calibrary.base.markup import each, html_table, markup
 from calibrary.base.numbers import counted, number, percent, pvalue
@@ -83,21 +84,24 @@ class SegmentGain:
         return sum(getattr(row, f"pvalue_{when}") < LEVEL for row in self.rows)
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Sentence:
         """Whether a map for each segment is worth it, and what it would do."""
         spoken = spoken_score(self.score)
+        told = {f"gain by {self.by}": self.gain}
         if not self.worth:
-            return (
+            said = (
                 f"A map for each segment of {self.by} is not worth it: beyond one map for all it changes the {spoken} "
                 f"by {number(-self.gain)} (se {number(self.se)})."
             )
+            return Sentence(said, measured(said, **told))
         many = counted(len(self.rows), "segment")
-        return (
+        said = (
             f"A map for each segment of {self.by}, shrunk to the common one, would lower the {spoken} by "
             f"{number(self.gain)} (se {number(self.se)}) beyond one map for all. Of {many}, miscalibrated after "
             f"adjustment (Holm): {self.n_clear('before')} as stated, {self.n_clear('common')} with one map for all, "
             f"{self.n_clear('after')} with a map for each."
         )
+        return Sentence(said, Claim(said, "segments differ", by=self.by), measured(said, **told))
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Head and cells of the table that is printed."""

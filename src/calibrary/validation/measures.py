@@ -64,7 +64,7 @@ class Measures:
             for entry, question in self.asked:
                 try:
                     value = _value(entry, p, question, whole)
-                except ValueError:  # no value on this resample is NaN, which the means leave out
+                except RefusedError:  # no value on this resample is NaN, which the means leave out
                     continue
                 found |= {Measured(entry, part).key: x for part, x in numbers(value, entry.fields).items()}
         return np.array([found.get(name.key, math.nan) for name in self.names])
