@@ -2,6 +2,7 @@
 
     python benchmarks/language.py sampled [--samples 400] [--again 2000]
     python benchmarks/language.py judged [--samples 300] [--again 1000]
+    python benchmarks/language.py paired [--samples 500]
     python benchmarks/language.py --write
 
 Results are stored after every cell in ``benchmarks/language.json`` (or ``--store``); a cell that has its samples is not
@@ -11,6 +12,8 @@ run again. ``--again`` adds samples to the cells that are in doubt: a level outs
 Sampled answers: N questions whose own probability q follows a beta law, answers right with probability r(q), k samples
 each. The interval must cover theta_k, which is integrated numerically. Beside the test stands one that knows q (the
 binned error of q with labels redrawn from q), which no one can have. Judge: 3,000 rows, some with a human label.
+Paired: two models of equal error answer the same questions, each right or wrong by itself, as in two logs of one task;
+the true difference is 0.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta, binom
 
+from calibrary import compare
 from calibrary.grouping.edges import EqualWidth
 from calibrary.inference.draw.resampling import alpha_of
 from calibrary.language.answers import Agreement
@@ -177,6 +181,39 @@ def judged_cells() -> list[tuple[str, dict[str, Any]]]:
     return [("judged | " + " | ".join(map(str, cell)), dict(zip(names, cell, strict=True))) for cell in each]
 
 
+# -- two models on the same questions ------------------------------------------------------------------
+
+PAIRED_TRUTHS = {"c": 1.0, "c^1.5": 1.5}
+PAIRED_SIZES = (100, 300)
+#: metric: shares of the questions that are equally hard for both models
+PAIRED = {"bs": (0.0, 0.6), "ece": (0.6,)}
+
+
+def two_models(truth: str, shared: float, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Outcomes and confidences of two models, right with the same function of their own confidences."""
+    c = rng.beta(2.0, 2.0, (2, n))
+    luck = np.where(rng.random(n) < shared, rng.random(n), rng.random((2, n)))
+    return luck < c ** PAIRED_TRUTHS[truth], c
+
+
+def paired_cell(metric: str, truth: str, shared: float, n: int, first: int, count: int) -> dict[str, float]:
+    sums = dict.fromkeys(("rejects", "covers", "width"), 0.0)
+    for i in range(first, first + count):
+        rng = np.random.default_rng([41, n, round(10 * shared), *map(ord, metric + truth), i])
+        right, c = two_models(truth, shared, n, rng)
+        got = compare(metric, right[0], c[0], c[1], y_true_b=right[1], paired=True, n_resamples=199, rng=i)
+        sums["rejects"] += got.pvalue <= 0.05
+        sums["covers"] += got.low <= 0 <= got.high
+        sums["width"] += got.high - got.low
+    return {**sums, "samples": count, "theta": 0.0}
+
+
+def paired_cells() -> list[tuple[str, dict[str, Any]]]:
+    names = ("metric", "truth", "shared", "n")
+    each = [(m, t, share, n) for m in PAIRED for n in PAIRED_SIZES for t in PAIRED_TRUTHS for share in PAIRED[m]]
+    return [("paired | " + " | ".join(map(str, cell)), dict(zip(names, cell, strict=True))) for cell in each]
+
+
 # -- running and storing -----------------------------------------------------------------------------
 
 
@@ -203,7 +240,10 @@ def in_doubt(cell: dict[str, Any]) -> bool:
 
 
 def run(kind: str, store: Path, samples: int, again: int) -> None:
-    cells_of, cell = {"sampled": (sampled_cells, sampled_cell), "judged": (judged_cells, judged_cell)}[kind]
+    cells_of, cell = {
+        "sampled": (sampled_cells, sampled_cell), "judged": (judged_cells, judged_cell),
+        "paired": (paired_cells, paired_cell),
+    }[kind]  # fmt: skip
     for name, settings in cells_of():
         stored = load(store).get(name)
         done = 0 if stored is None else stored["samples"]
@@ -274,15 +314,28 @@ def judged_table(cells: dict[str, Any]) -> list[str]:
                     humans, both = (
                         np.mean([share(cell, name) for cell in there]) for name in ("humans_width", "width")
                     )
-                    texts.append(f"{covers[0]:.2f}-{covers[-1]:.2f}; {humans:.3f} -> {both:.3f}")
+                    texts.append(f"{covers[0]:.2f} to {covers[-1]:.2f}<br>{humans:.3f} → {both:.3f}")
                 if len(texts) == len(JUDGES):
                     lines.append(f"| {metric} | {chosen} | {labels} | " + " | ".join(texts) + " |")
     return lines
 
 
+def paired_table(cells: dict[str, Any]) -> list[str]:
+    head = ["metric", "questions", "right with probability", "equally hard for both", "level", "coverage", "width"]
+    lines = ["| " + " | ".join(head) + " |", "| --- | ---: | --- |" + " ---: |" * 4]
+    for name, asked in paired_cells():
+        cell = cells.get(name)
+        if cell is not None:
+            lines.append(
+                f"| {asked['metric']} | {asked['n']} | {asked['truth']} | {asked['shared']:.0%} | "
+                f"{share(cell, 'rejects'):.1%} | {share(cell, 'covers'):.3f} | {share(cell, 'width'):.3f} |"
+            )
+    return lines
+
+
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("kind", nargs="?", choices=["sampled", "judged"])
+    asked.add_argument("kind", nargs="?", choices=["sampled", "judged", "paired"])
     asked.add_argument("--samples", type=int, default=400)
     asked.add_argument("--again", type=int, default=0)
     asked.add_argument("--store", type=Path, default=STORE)
@@ -293,7 +346,7 @@ def main() -> None:
         run(given.kind, given.store, given.samples, given.again)
     if given.write:
         cells = load(given.store)
-        print("\n".join([*sampled_table(cells), "", *judged_table(cells)]))
+        print("\n".join([*sampled_table(cells), "", *judged_table(cells), "", *paired_table(cells)]))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ import calibrary as cal
 
 data = cal.datasets.answers()
 os.mkdir("data")
+here = os.path.realpath("data")
 with open("data/answers.csv", "w") as file:
     file.write("question,right,stated,shrunk\n")
     for question, y, p in zip(data.question, data.y_true, data.y_prob, strict=True):
@@ -33,7 +34,9 @@ with open("data/answers.csv", "w") as file:
 async def session(*calls):
     """Ask these tools in turn, and show what the client sends and gets."""
     server = mcp.StdioServerParameters(
-        command=sys.executable, args=["-m", "calibrary", "mcp", "data"], env=dict(os.environ)
+        command=sys.executable,
+        args=["-m", "calibrary", "mcp", "data"],
+        env=dict(os.environ),
     )
     async with mcp.Client(mcp.stdio_client(server)) as client:
         tools = (await client.list_tools()).tools
@@ -41,11 +44,12 @@ async def session(*calls):
         for name, arguments in calls:
             print(f"\n> {name} {json.dumps(arguments)}")
             answer = await client.call_tool(name, arguments)
-            said = answer.content[0].text.replace(os.path.realpath("data"), "/home/me/predictions")
+            said = answer.content[0].text.replace(here, "/home/me/predictions")
             print(("error: " if answer.is_error else "") + said)
 
 
-file = {"path": "answers.csv", "label": "right", "prob": ["stated"], "unit": "question"}
+rows = {"label": "right", "unit": "question"}
+file = {"path": "answers.csv", "prob": ["stated"], **rows}
 asyncio.run(
     session(
         ("recommend", {"goal": "measure", "n": 600, "direction": True, "most": 2}),
@@ -53,7 +57,7 @@ asyncio.run(
         ("report", {**file, "metrics": ["ece", "bs"]}),
         ("metric", {**file, "id": "smece"}),
         ("verdict", {**file, "condition": "ece<0.05"}),
-        ("compare", {"paths": ["answers.csv"], "models": ["stated", "shrunk"], "label": "right", "unit": "question"}),
+        ("compare", {"paths": ["answers.csv"], "models": ["stated", "shrunk"], **rows}),
         ("metric", {"id": "ece", "path": "../../etc/passwd"}),
         ("metric", {"id": "ecee", "path": "answers.csv"}),
     )

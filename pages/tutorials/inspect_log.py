@@ -25,8 +25,8 @@ def answered():
         rng = np.random.default_rng(int(state.metadata["number"]))
         sure = round(float(rng.uniform(0.5, 1.0)), 2)
         right = rng.random() < sure - 0.15
-        text = state.target.text if right else "12"
-        state.output = ModelOutput.from_content("mockllm/model", f"{text}\nConfidence: {sure:.0%}")
+        said = f"{state.target.text if right else 12}\nConfidence: {sure:.0%}"
+        state.output = ModelOutput.from_content("mockllm/model", said)
         return state
 
     return solve
@@ -37,16 +37,21 @@ def stated():
     async def score(state, target):
         answer, words = state.output.completion.split("\n")
         sure = float(verbal_confidence([words])[0])
+        right = answer == target.text
         return Score(
-            value=CORRECT if answer == target.text else INCORRECT, answer=answer, metadata={"confidence": sure}
+            value=CORRECT if right else INCORRECT,
+            answer=answer,
+            metadata={"confidence": sure},
         )
 
     return score
 
 
-samples = [
-    Sample(id=f"q{i}", input=f"{i} + {i + 1}", target=str(2 * i + 1), metadata={"number": i}) for i in range(150)
-]
+def question(i):
+    return Sample(f"{i} + {i + 1}", target=str(2 * i + 1), id=f"q{i}", metadata={"number": i})
+
+
+samples = [question(i) for i in range(150)]
 task = Task(dataset=samples, solver=answered(), scorer=stated(), name="sums")
 (log,) = eval(task, model="mockllm/model", log_dir="logs", display="none")
 for score in log.results.scores:

@@ -220,6 +220,16 @@ def test_sizes_names_and_empty_paths(folder, monkeypatch):
         AllowedFolders([])
 
 
+def test_a_tool_prints_nothing(folder, capfd):
+    """Standard output belongs to the protocol."""
+    pytest.importorskip("mcp")
+    from calibrary.cli.server import Tools
+
+    answer = Tools(AllowedFolders([folder])).report("p.csv", prob=["p"], metrics=["bs"], resamples=39)
+    assert answer["sentence"]
+    assert capfd.readouterr().out == ""
+
+
 def test_numbers_that_json_does_not_have_are_words():
     pytest.importorskip("mcp")
     from calibrary.cli.server import _any_reader

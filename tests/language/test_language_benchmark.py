@@ -16,10 +16,15 @@ def test_a_cell_of_each_kind_runs():
     assert (found["samples"], found["theta"]) == (3, 0.0)
     found = study.judged_cell("bs", "90% right", "c", 100, "more near 1/2", 0, 3)
     assert found["width"] <= found["humans_width"]
+    found = study.paired_cell("bs", "c^1.5", 0.6, 100, 0, 3)
+    assert (found["samples"], found["theta"]) == (3, 0.0)
+    assert found["width"] > 0
 
 
 def test_the_stored_cells_keep_level_and_coverage():
-    cells = study.load(study.STORE)
+    stored = study.load(study.STORE)
+    paired = {name: cell for name, cell in stored.items() if name.startswith("paired")}
+    cells = {name: cell for name, cell in stored.items() if name not in paired}
     assert {name for name, _ in [*study.sampled_cells(), *study.judged_cells()]} == set(cells)
     for name, cell in cells.items():
         assert cell["covers"] / cell["samples"] >= 0.93, name
@@ -27,5 +32,10 @@ def test_the_stored_cells_keep_level_and_coverage():
             assert cell["rejects"] / cell["samples"] <= 0.065, name
         if "humans_width" in cell:
             assert cell["width"] <= 1.05 * cell["humans_width"], name
+    assert paired
+    assert set(paired) <= {name for name, _ in study.paired_cells()}
+    for name, cell in paired.items():
+        assert 0.035 <= cell["rejects"] / cell["samples"] <= 0.065, name
     page = (ROOT / "docs" / "language.md").read_text()
-    assert all(line in page for line in [*study.sampled_table(cells), *study.judged_table(cells)])
+    tables = [study.sampled_table(stored), study.judged_table(stored), study.paired_table(stored)]
+    assert all(line in page for lines in tables for line in lines)

@@ -184,6 +184,7 @@ class Tools:
             files=[str(self.folders.find(path))], label=label, prob=prob, unit=unit, metrics=metrics,
             primary=metrics[0] if metrics[0] in catalogue else "ece", scorer=scorer, sampled=sampled, judge=judge,
             resamples=resamples, seed=seed, quiet=True,
+            as_json=True,  # so that no answer is printed early: standard output belongs to the protocol
         )  # fmt: skip
         reports, comparisons = asked.answered(asked.files)
         shown = reports if figures else [replace(r, figures=(), sections=_sentences_only(r.sections)) for r in reports]
