@@ -193,28 +193,32 @@ def with_event(w: Array, wy: Array) -> Array:
     one of those points, the corner, and ends at a point of the hull of the later ones. Both only move to the right.
     """
     x, y = np.append(0.0, np.cumsum(w)).tolist(), np.append(0.0, np.cumsum(wy)).tolist()
-    n = len(w)
-    corner = (-1.0, -1.0)
-    hull: list[int] = []
-    for i in range(1, n + 1):
-        while hull and not _convex((x[hull[-2]], y[hull[-2]]) if len(hull) > 1 else corner, hull[-1], i, x, y):
-            hull.pop()
-        hull.append(i)
-    hull.reverse()
-    slope = np.empty(n)
-    for i in range(1, n + 1):
-        dx, dy = x[hull[-1]] - corner[0], y[hull[-1]] - corner[1]
+    hull = _hull(w, wy)
+    left, down = -1.0, -1.0  # the corner
+    slope = np.empty(len(w))
+    for i in range(1, len(w) + 1):
+        end = hull[-1]
+        dx, dy = x[end] - left, y[end] - down
         slope[i - 1] = dy / dx
-        moved = (x[i] - 1.0, y[i] - 1.0)
-        if (moved[1] - corner[1]) * dx >= dy * (moved[0] - corner[0]):
+        to_x, to_y = x[i] - 1.0, y[i] - 1.0
+        if (to_y - down) * dx >= dy * (to_x - left):
             continue
-        corner = moved
-        while len(hull) > 1 and not _convex(corner, hull[-1], hull[-2], x, y):
+        left, down = to_x, to_y
+        while len(hull) > 1:  # until the way from the corner over a point to the next turns left
+            end, beyond = hull[-1], hull[-2]
+            if (x[end] - left) * (y[beyond] - down) > (y[end] - down) * (x[beyond] - left):
+                break
             hull.pop()
     return np.minimum(slope, 1.0)
 
 
-def _convex(start: tuple[float, float], middle: int, end: int, x: list[float], y: list[float]) -> bool:
-    """Does the way from the start over one point to another turn left?"""
-    ax, ay = x[middle] - start[0], y[middle] - start[1]
-    return ax * (y[end] - start[1]) > ay * (x[end] - start[0])
+def _hull(w: Array, wy: Array) -> list[int]:
+    """The points of the convex hull with the new row at the first score, last first: where isotonic blocks end."""
+    from scipy.optimize import isotonic_regression
+
+    total, events = w.copy(), wy.copy()
+    total[0] += 1.0
+    events[0] += 1.0
+    blocks = isotonic_regression(events / total, weights=total).blocks
+    ends: list[int] = blocks[:0:-1].tolist()
+    return ends
