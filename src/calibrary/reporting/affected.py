@@ -249,10 +249,7 @@ def _own_map(p: Predictions, name: str, names: NDArray[Any], folds: int, context
 
 def _own_table(gain: SegmentGain) -> Table:
     head, body = gain.table()
-    caption = (
-        f"A map for each segment of {gain.by}, on rows it was not fitted to: mean probabilities, the gain over one "
-        "logistic map for all, and p-values of calibration adjusted for the number of segments (Holm)."
-    )
+    caption = f"What a map for each segment of {gain.by} would do to rows that it was not fitted to"
     return Table(tuple(head), tuple(map(tuple, body)), caption, folded=True)
 
 
