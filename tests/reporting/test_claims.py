@@ -145,6 +145,7 @@ def known(world, data, truth):
     drawn = np.array([error_of(c, redrawn(world, data, c, rng)) for _ in range(200)])
     true = error_of(c, truth.q)
     facts = {"true values": {"ece": true, "d_ece": true}, "drawn when calibrated": drawn, "draws": DRAWS}
+    facts["units"] = {"units": len(c) // 6, "detections": len(c) // 4}.get(world.split(",")[0], 0)
     return replace(truth, of_metric=facts, measured=told, y=y)
 
 

@@ -304,9 +304,13 @@ def _by_chance(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     drawn = truth.of_metric.get("drawn when calibrated")
     if drawn is None:
         return False
-    error = 5.0 * drawn.std() * np.sqrt(1.0 / len(drawn) + 1.0 / truth.of_metric["draws"])
+    # both sides are means and quantiles of draws: five of their standard errors
+    noise = 5.0 * np.sqrt(1.0 / len(drawn) + 1.0 / truth.of_metric["draws"])
+    error = noise * drawn.std()
+    if truth.of_metric.get("units"):  # their own residuals tell how much they scatter, which n units know to 1/sqrt(2n)
+        error += 5.0 * drawn.mean() / np.sqrt(2.0 * truth.of_metric["units"])
     below = 1.0 if "high" not in values else float(np.mean(drawn <= values["high"] + 1e-12))
-    return bool(abs(values["mean"] - drawn.mean()) <= error + 1e-12 and below >= 0.85)
+    return bool(abs(values["mean"] - drawn.mean()) <= error + 1e-12 and below >= 0.95 - noise * np.sqrt(0.95 * 0.05))
 
 
 @_rule("found out", "fact", "an error of this size is detected in about four of five samples")
