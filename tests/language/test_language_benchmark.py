@@ -32,10 +32,10 @@ def test_the_stored_cells_keep_level_and_coverage():
             assert cell["rejects"] / cell["samples"] <= 0.065, name
         if "humans_width" in cell:
             assert cell["width"] <= 1.05 * cell["humans_width"], name
-    assert paired
-    assert set(paired) <= {name for name, _ in study.paired_cells()}
+    assert set(paired) == {name for name, _ in study.paired_cells()}
     for name, cell in paired.items():
-        assert 0.035 <= cell["rejects"] / cell["samples"] <= 0.065, name
+        lowest = 0.035 if " bs " in name else 0.0  # the comparison of ECEs is conservative, and the page says so
+        assert lowest <= cell["rejects"] / cell["samples"] <= 0.065, name
     page = (ROOT / "docs" / "language.md").read_text()
     tables = [study.sampled_table(stored), study.judged_table(stored), study.paired_table(stored)]
     assert all(line in page for lines in tables for line in lines)

@@ -44,8 +44,6 @@ class Dialect:
     text: Callable[[str], str] | None = None
     #: Casts a literal number, which would be a decimal number.
     cast_literals: bool = False
-    #: Casts to a whole number; an engine that computes every branch of a CASE must not fail on infinite values.
-    cast: str = "CAST"
     #: The label as a double, where a truth value cannot be cast to one.
     number_of_label: str = "CAST({label} AS {double})"
 
@@ -96,7 +94,7 @@ class Dialect:
         return f"CAST({expression} AS {self.double})"
 
     def as_bigint(self, expression: str) -> str:
-        return f"{self.cast}({expression} AS {self.bigint})"
+        return f"CAST({expression} AS {self.bigint})"
 
     def label_number(self, label: str) -> str:
         return self.number_of_label.format(label=label, double=self.double)
@@ -159,6 +157,6 @@ DIALECTS = {
         Dialect("spark", quotes="``", text=_escaped),
         Dialect("trino", text=_doubled),
         Dialect("datafusion", text=_doubled),
-        Dialect("polars", text=_doubled, cast="TRY_CAST"),
+        Dialect("polars", text=_doubled),
     )
 }  # fmt: skip

@@ -193,12 +193,11 @@ class _Text:
     def _copies(self, weight: str | None) -> str:
         if weight is None:
             return "1"
-        whole = self.dialect.as_bigint(weight)
-        # the bound comes first: what is larger, or infinite, cannot be cast
-        return (
-            f"CASE WHEN {weight} >= 0 AND {weight} < 4611686018427387904 THEN "
-            f"CASE WHEN {weight} = {whole} THEN {whole} END END"
-        )
+        # only a number within the bounds is cast: some engines compute every branch of a CASE, and fail on infinity;
+        # ClickHouse would cast the number under a NULL too
+        inside = f"{weight} >= 0 AND {weight} < 4611686018427387904"
+        whole = self.dialect.as_bigint(f"CASE WHEN {inside} THEN {weight} ELSE -1 END")
+        return f"CASE WHEN {inside} AND {weight} = {whole} THEN {whole} END"
 
     # -- where it lies --------------------------------------------------------------------------
 
