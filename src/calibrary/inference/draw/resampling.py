@@ -262,14 +262,14 @@ def say_faults(faults: Mapping[str, str]) -> None:
 
 
 def _in_blocks(scheme: Scheme, many: Callable[[Any], Array], n_resamples: int, rng: np.random.Generator) -> Replicated:
-    """The same replicates, of one number, read many at a time: with few rows Python would take most of the time."""
+    """The same replicates, read many at a time: with few rows Python would take most of the time."""
     n = scheme.rows.n
     blocks = []
     with heard(), np.errstate(all="ignore"):
         for begin in range(0, n_resamples, _IN_BLOCKS // n):
             u = rng.random((min(_IN_BLOCKS // n, n_resamples - begin), n))
             blocks.append(many(scheme.labels(u)))  # type: ignore[misc]
-    return Replicated(np.concatenate(blocks)[:, None])
+    return Replicated(np.concatenate(blocks).reshape(n_resamples, -1))
 
 
 def _workers(workers: int | None, n_units: int) -> int:
