@@ -154,9 +154,10 @@ def _slopes(z: Array, w: Array, wy: Array) -> Array:
         step = np.stack([h1 * g1 - h2 * g0, h1 * g0 - h0 * g1], axis=1) / det[:, None]
         drop = -(g0 * step[:, 0] + g1 * step[:, 1])
         b = b + step
-        done = (np.abs(step) <= 1e-9 * (1.0 + np.abs(b))).all(axis=1)
+        told_apart = det > 1e-10 * h0 * h2  # else one log odds has all the weight, and only rounding gives a slope
+        done = told_apart & (np.abs(step) <= 1e-9 * (1.0 + np.abs(b))).all(axis=1)
         found[some[done]] = b[done]
-        left = ~done & (det > 0.0) & (drop <= 0.5 * before)
+        left = ~done & told_apart & (drop <= 0.5 * before)
         if not left.any():
             break
         some, b, before, wy = some[left], b[left], drop[left], wy[left]
