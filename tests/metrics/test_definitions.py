@@ -444,6 +444,12 @@ def replicates(id, y, p, rows_or_labels):
         return [definitions.value(id, labels, p[i]) for i, labels in rows_or_labels]
 
 
+def shown(id, y, p):
+    """The definition's numbers: of several, those that a table shows."""
+    value = definitions.value(id, y, p)
+    return [value[field] for field, _ in ENTRIES[id].fields] if isinstance(value, dict) else value
+
+
 @pytest.mark.parametrize("ascending", [False, True])
 @pytest.mark.parametrize("id", [id for id, e in ENTRIES.items() if e.replicate is not None])
 def test_a_fast_path_is_the_definition_of_other_weights_and_labels(id, ascending):
@@ -467,8 +473,8 @@ def test_a_fast_path_is_the_definition_of_other_weights_and_labels(id, ascending
         w, labels = rng.integers(0, 4, len(y)), rng.integers(0, 4 if labels_only else 2, len(y))
         i = np.repeat(np.arange(len(y)), w)
         if not labels_only:
-            np.testing.assert_allclose(path(w.astype(float), None), definitions.value(id, y[i], c[i]), **near)
-        np.testing.assert_allclose(path(None, labels), definitions.value(id, labels, c), **near)
+            np.testing.assert_allclose(path(w.astype(float), None), shown(id, y[i], c[i]), **near)
+        np.testing.assert_allclose(path(None, labels), shown(id, labels, c), **near)
 
 
 @pytest.mark.parametrize("data", ["hundredths", "four classes"])
