@@ -175,6 +175,7 @@ RESULTS = {
     "language/sampled.py": "here: calibrated answers",
     "language/judge.py": "here: a judge that errs",
     "language/planning.py": "here: the power by other draws",
+    "scale/store_watch.py": "test_store_watch.py: a segment that changes, and segments that do not",
     "validation/refits.py": "here: counts of refits",
     "validation/result.py": "here: apparent values by compute",
     "validation/shown.py": "here: shares of refits",

@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from calibrary.base.claims import KnownTruth, holds
 from calibrary.cli.main import app
 from calibrary.inference.overall.sequential import log_ratios
 from calibrary.reporting.watched import watch_page
@@ -103,6 +105,18 @@ def test_cells_keep_the_expectation_of_the_e_value_at_most_one() -> None:
         total += chance * np.exp(log_ratios(_at_means(state, slice(None), cell, label)))
     assert total.max() <= 1.0 + 1e-12
     assert total.min() > 0.999
+
+
+def test_what_is_said_of_segments_is_so(tmp_path: Path) -> None:
+    found = watch(stored(tmp_path / "s", one_changes))
+    [changed] = [segment.name for segment in found.alarms]
+    p = np.array([0.2, 0.2])
+    truth = KnownTruth(p, np.array([0.2, 0.6]), parts={segment.name: np.array([0]) for segment in found.segments})
+    other = replace(truth, parts={**truth.parts, changed: np.array([1])}, measured={"segments": 4, "alarms": 1})
+    assert all(holds(claim, other) for each in (found, *found.segments) for claim in each.sentence.claims)
+    [claim] = found.alarms[0].sentence.claims
+    assert not holds(claim, truth)
+    assert not any(segment.sentence.claims for segment in found.segments if not segment.alarm)
 
 
 def test_calibrated_segments_raise_no_alarm(tmp_path: Path) -> None:

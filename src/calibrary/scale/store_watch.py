@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import counted, percent, pvalue
 from calibrary.base.text import in_sentence
@@ -91,14 +92,15 @@ class WatchedSegment:
         return self.alarm_on is not None
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Sentence:
         """What is known, in one sentence."""
         if not self.alarm:
-            return f"There is no alarm for {in_sentence(self.name, 60)} ({pvalue(self.adjusted)}, adjusted)."
-        return (
+            return Sentence(f"There is no alarm for {in_sentence(self.name, 60)} ({pvalue(self.adjusted)}, adjusted).")
+        said = (
             f"There is evidence that {in_sentence(self.name, 60)} is not calibrated since {self.since}: {self.words} "
             f"({pvalue(self.adjusted)}, adjusted; alarm on {self.alarm_on})."
         )
+        return Sentence(said, Claim(said, "part is miscalibrated", part=self.name))
 
 
 @dataclass(frozen=True)
@@ -119,16 +121,17 @@ class StoreWatch:
         return tuple(segment for segment in self.segments if segment.alarm)
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Sentence:
         """The answer in one sentence."""
         span = f"from {self.first} to {self.last}"
         segments = counted(len(self.segments), "segment")
-        if not self.alarms:
-            return f"There is no alarm in {segments} {span} (chance of a false alarm: {percent(self.alpha)} at most)."
-        return (
-            f"{counted(len(self.alarms), 'of ' + segments + ' has', 'of ' + segments + ' have')} an alarm {span} "
-            f"(chance of any false alarm: {percent(self.alpha)} at most)."
-        )
+        said = f"There is no alarm in {segments} {span} (chance of a false alarm: {percent(self.alpha)} at most)."
+        if self.alarms:
+            said = (
+                f"{counted(len(self.alarms), 'of ' + segments + ' has', 'of ' + segments + ' have')} an alarm {span} "
+                f"(chance of any false alarm: {percent(self.alpha)} at most)."
+            )
+        return Sentence(said, measured(said, segments=len(self.segments), alarms=len(self.alarms)))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON; infinite evidence is None."""
