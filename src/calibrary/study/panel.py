@@ -62,7 +62,7 @@ class Number:
         try:
             with heard() as said, np.errstate(all="ignore"):
                 value = float(self.read(predictions))
-        except RefusedError as refused:
+        except (RefusedError if self.metric else ValueError) as refused:  # a function of the user's has no other type
             return np.nan, str(refused)
         if not np.isfinite(value):
             return np.nan, said[-1] if said else f"it is {value}"
