@@ -79,7 +79,9 @@ def test_a_fault_in_a_study_is_no_missing_value():
     value, why = Number("refused", refused)(data)
     assert (np.isnan(value), why) == (True, "too few rows")
     with pytest.raises(ValueError, match="a fault"):
-        Number("broken", broken)(data)
+        Number("broken", broken, metric="ece")(data)
+    value, why = Number("a function of the user's", broken)(data)
+    assert (np.isnan(value), why) == (True, "a fault")
 
 
 @pytest.mark.parametrize("error", [cal.RefusedError, cal.RefusedCallError])

@@ -62,8 +62,10 @@ class Number:
         try:
             with heard() as said, np.errstate(all="ignore"):
                 value = float(self.read(predictions))
-        except (RefusedError if self.metric else ValueError) as refused:  # a function of the user's has no other type
-            return np.nan, str(refused)
+        except ValueError as error:
+            if self.metric and not isinstance(error, RefusedError):
+                raise  # a fault; a function of the user's has no other type for what has no value
+            return np.nan, str(error)
         if not np.isfinite(value):
             return np.nan, said[-1] if said else f"it is {value}"
         return value, ""
