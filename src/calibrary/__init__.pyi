@@ -178,6 +178,7 @@ from calibrary.recalibrate.segment_gain import SegmentGain as SegmentGain
 from calibrary.recalibrate.segment_gain import SegmentRow as SegmentRow
 from calibrary.recalibrate.table import MapGain as MapGain
 from calibrary.recalibrate.table import RecalibrationGain as RecalibrationGain
+from calibrary.reporting.compose import report as report
 from calibrary.reporting.model import ClassRow as ClassRow
 from calibrary.reporting.model import GroupRow as GroupRow
 from calibrary.reporting.model import Report as Report
@@ -737,4 +738,3 @@ def weighted_subset_miscalibration_score(y_true: Any, y_prob: Any = None, *, gro
 def well_calibration_ratio(y_true: Any, y_prob: Any = None, *, average: None, sample_weight: Any = None, lens: str | Lens = 'auto', r: int | None = None, labels: Any = None, pos_label: Any = None, by: Any = None, percent: bool = False) -> NDArray[np.float64]: ...
 @overload
 def well_calibration_ratio(y_true: Any, y_prob: Any = None, *, sample_weight: Any = None, lens: str | Lens = 'auto', average: str | Sequence[float] | NDArray[Any] = 'uniform', r: int | None = None, labels: Any = None, pos_label: Any = None, by: Any = None, percent: bool = False) -> float: ...
-def report(y_true: Any, y_prob: Any = None, *, sample_weight: Any = None, labels: Any = None, pos_label: Any = None, percent: bool = False, settings: ReportSettings | None = None, groups: Any = None, by: Any = None, time: Any = None, thresholds: Any = None, units: Any = None, blocks: int | bool | None = None, source: Any = None, command: Any = None, metrics: Any = None, primary: str = 'ece', lens: Any = 'auto', average: Any = 'auto', r: int | None = None, weight_type: str = 'frequency', ordinal: bool = False, n_bins: int | None = None, n_resamples: int | None = None, confidence_level: float = 0.95, rng: int | None = 0, jobs: int | None = None, title: str = 'Calibration report', notes: tuple[str, ...] = ..., sampled: Any = None, judge: Any = None, **inputs: Any) -> Report: ...

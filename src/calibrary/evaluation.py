@@ -11,6 +11,7 @@ from calibrary.base.errors import FAULT, RefusedCallError, RefusedError, Unknown
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import EXACT, ends, number, pvalue_cell
 from calibrary.data import Data, as_data
+from calibrary.data.columns import takes_table
 from calibrary.data.lens import as_lens
 from calibrary.data.sample import Sample, sample_of
 from calibrary.inference.draw.resampling import WATCHED
@@ -169,6 +170,7 @@ def _line(cells: list[str], widths: list[int]) -> str:
     return "  ".join(c.ljust(w) for c, w in zip(cells, widths, strict=True)).rstrip()
 
 
+@takes_table
 def evaluate(
     y_true: Any,
     y_prob: Any = None,

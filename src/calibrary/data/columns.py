@@ -6,12 +6,15 @@ two things do not belong together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError
+from calibrary.base.errors import RefusedCallError, RefusedError, suggest
+from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array, as_array
 from calibrary.data.labels import plain_labels
 
@@ -41,6 +44,90 @@ def column_names(table: Any) -> list[str] | None:
     if names is None or callable(names) or getattr(table, "ndim", 2) != 2:
         return None
     return [str(name) for name in names]
+
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+#: Keywords that hold something for every row, which a call with a table may name.
+_OF_ROWS = ("sample_weight", "by", "units", "time", "groups", "features")
+
+
+def names_columns(keywords: Mapping[str, Any]) -> bool:
+    """Does a call name columns of a table, ``label="outcome", prob="risk"``?"""
+    return "label" in keywords or "prob" in keywords
+
+
+def out_of_table(table: Any, y_prob: Any, keywords: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """Labels, probabilities and keywords of a call with a table, whose columns are named.
+
+    ``label`` names the column of the labels, ``prob`` that of the probabilities (or several, one for each class). Other
+    keywords that hold something for every row may be names too: ``by="site"``, ``units="patient"``.
+    """
+    others = dict(keywords)
+    label, prob = others.pop("label", None), others.pop("prob", None)
+    names = column_names(table)
+    if names is None:
+        raise RefusedCallError("label= and prob= name columns: pass a table first, such as a pandas data frame")
+    if y_prob is not None:
+        raise RefusedCallError("label= and prob= name the columns of the table: leave y_prob out")
+    if label is None or prob is None:
+        gone = "label" if label is None else "prob"
+        raise RefusedCallError(
+            f"{gone} is missing: name the columns, label='outcome', prob='risk'; {suggest('', names)}"
+        )
+    if hasattr(table, "collect"):
+        table = table.collect()  # a lazy frame of polars
+    for name in _OF_ROWS:
+        value = others.get(name)
+        if isinstance(value, str):
+            column = _column(table, names, name, value)
+            others[name] = {value: column} if name == "by" else column
+        elif isinstance(value, list | tuple) and value and all(isinstance(v, str) and v in names for v in value):
+            others[name] = {v: table[v] for v in value} if name == "by" else _part(table, value)
+    several = not isinstance(prob, str)
+    if several:
+        for name in prob:
+            _column(table, names, "prob", name)
+    p = _part(table, list(prob)) if several else _column(table, names, "prob", prob)
+    return _column(table, names, "label", label), p, others
+
+
+def takes_table(verb: Verb) -> Verb:
+    """A verb that takes a table in place of ``y_true`` as well, and its columns' names as ``label`` and ``prob``."""
+    signature = inspect.signature(verb)
+    place = list(signature.parameters).index("y_true")
+
+    @functools.wraps(verb)
+    def called(*given: Any, **keywords: Any) -> Any:
+        if not names_columns(keywords):
+            return verb(*given, **keywords)
+        before, rest = given[:place], list(given[place:])
+        table = rest.pop(0) if rest else keywords.pop("y_true", None)
+        y_prob = rest.pop(0) if rest and not isinstance(rest[0], str) else keywords.pop("y_prob", None)
+        y, p, others = out_of_table(table, y_prob, keywords)
+        return verb(*before, y, p, *rest, **others)
+
+    called.__signature__ = signature.replace(parameters=_with_names(signature.parameters.values()))  # type: ignore[attr-defined]
+    return called  # type: ignore[return-value]
+
+
+def _with_names(parameters: Iterable[inspect.Parameter]) -> list[inspect.Parameter]:
+    """The parameters with ``label`` and ``prob`` after the others, before what is collected."""
+    named = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in ("label", "prob")]
+    shown = list(parameters)
+    collected = [shown.pop()] if shown[-1].kind is inspect.Parameter.VAR_KEYWORD else []
+    return [*shown, *named, *collected]
+
+
+def _column(table: Any, names: list[str], argument: str, name: Any) -> Any:
+    if name not in names:
+        raise RefusedError(f"{argument}={in_sentence(name)} is no column of the table: {suggest(name, names)}")
+    return table[name]
+
+
+def _part(table: Any, names: Sequence[str]) -> Any:
+    select = getattr(table, "select", None)  # polars, PyArrow
+    return table[list(names)] if select is None else select(list(names))
 
 
 def by_name(columns: list[str], p: Array, y_true: Any, labels: Any) -> tuple[Array, Any]:

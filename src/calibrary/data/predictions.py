@@ -28,7 +28,7 @@ from calibrary.data.checks import (
     sigmoid,
     softmax,
 )
-from calibrary.data.columns import by_name, column_names, refuse_misaligned
+from calibrary.data.columns import by_name, column_names, refuse_misaligned, takes_table
 from calibrary.data.label_rows import rows_given, sum_to_one
 from calibrary.data.labels import checked_labels
 from calibrary.data.parts import split_rows
@@ -723,6 +723,7 @@ _APART = Belonging(np.empty(0, dtype=np.intp))
 # -- checking what the user passed ------------------------------------------------------------------
 
 
+@takes_table
 def predictions(
     y_true: Any,
     y_prob: Any = None,
@@ -755,6 +756,9 @@ def predictions(
         The name of class 1 when ``y_prob`` is 1-D.
     percent : bool
         ``y_prob`` holds percentages, from 0 to 100.
+    label, prob : str, and str or list of str, optional
+        The columns of labels and of probabilities where ``y_true`` is a table (pandas, polars, PyArrow). Weights,
+        ``by``, ``units`` and ``time`` may then be names of columns too, here and wherever data are passed.
 
     Examples
     --------

@@ -12,6 +12,7 @@ from typing import Any
 from calibrary.base.errors import RefusedCallError, UnknownMetricError, deprecated, suggest, warn
 from calibrary.base.markup import html_table
 from calibrary.base.text import squeezed
+from calibrary.data.columns import takes_table
 from calibrary.lookup.curve_names import curve_named
 from calibrary.lookup.review_tables import ReviewTable, table2
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
@@ -190,6 +191,7 @@ def of_metric(verb: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
+@takes_table
 @of_metric
 def compute(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Compute one metric by its short name or any alias.

@@ -17,6 +17,7 @@ from calibrary.base.claims import Sentence
 from calibrary.base.errors import heard
 from calibrary.base.numbers import percent
 from calibrary.data import Data, as_data
+from calibrary.data.columns import takes_table
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import evaluate_data
 from calibrary.inference import Comparison, adjust_pvalues, compare, decide
@@ -36,6 +37,7 @@ from calibrary.reporting.settings import ReportSettings, takes_settings
 from calibrary.reporting.short import short_list
 
 
+@takes_table
 @takes_settings
 def report(
     y_true: Any,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.data.columns import takes_table
 from calibrary.inference.verbs.verdict import Verdict, verdict
 
 
+@takes_table
 def assert_calibrated(
     y_true: Any, y_prob: Any = None, *conditions: str, undecided: str = "pass", **options: Any
 ) -> tuple[Verdict, ...]:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.data.columns import takes_table
 from calibrary.data.sample import RowSample
 from calibrary.inference.draw.cells import celled, takes_cells
 from calibrary.inference.draw.resampling import check_level
@@ -40,6 +41,7 @@ class Way(Protocol):
     ) -> IntervalResult: ...
 
 
+@takes_table
 def interval(
     metric: Any,
     y_true: Any,

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedCallError, RefusedError, suggest, warn
 from calibrary.data import Data, is_data
+from calibrary.data.columns import takes_table
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods.units import unit_test
 from calibrary.lookup.by_name import catalogue, of_metric
@@ -23,6 +24,7 @@ from calibrary.question import asked
 _FEW_ROWS = 2000
 
 
+@takes_table
 @of_metric
 def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Test the hypothesis that the predictions are calibrated, by any metric.

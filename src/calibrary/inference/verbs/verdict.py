@@ -15,6 +15,7 @@ import scipy
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, deprecated, one_of, suggest, warn
 from calibrary.base.numbers import number
+from calibrary.data.columns import takes_table
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.verbs.interval import interval
 from calibrary.lookup import catalogue
@@ -119,6 +120,7 @@ class Verdict(Result):
         return self.passed
 
 
+@takes_table
 def verdict(
     asked: str | Condition,
     y_true: Any,

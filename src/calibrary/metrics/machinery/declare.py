@@ -19,6 +19,7 @@ import numpy as np
 from calibrary.base.errors import RefusedCallError, RefusedError, suggest
 from calibrary.base.markup import html_table, markup
 from calibrary.data import Data, as_data
+from calibrary.data.columns import names_columns, out_of_table
 from calibrary.data.predictions import predictions
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.entry import (
@@ -406,6 +407,9 @@ def public(
             return call(*data, keywords)
         if not known.issuperset(keywords):
             keywords = entry.renewed(keywords)
+            if names_columns(keywords) and not known.issuperset(("label", "prob")) and 0 < len(data) < 3:
+                y, p, keywords = out_of_table(data[0], data[1] if len(data) == 2 else None, keywords)
+                data = y, p
         for name in keywords:
             if name not in known:
                 raise RefusedCallError(

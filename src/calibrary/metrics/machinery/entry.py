@@ -61,7 +61,7 @@ _COMMON: dict[str, Any] = {
 
 _DOC_DATA = """\
 y_true : array-like of shape (N,)
-    Labels, or an object made by :func:`calibrary.predictions`.
+    Labels, or an object made by :func:`calibrary.predictions`, or a table whose columns ``label=`` and ``prob=`` name.
 y_prob : array-like of shape (N,) or (N, K)
     P(class 1), or one column per class."""
 
