@@ -259,8 +259,8 @@ def test_the_list_leaves_columns_out_rather_than_break_names():
         (["report", "nowhere.csv"], "no such file"),
         (["report", str(DATA / "digits.csv"), "--label", "digits"], "did you mean 'digit'"),
         (["report", *BINARY, "--prob", "naive_bayes", "--lens", "toplabl"], "did you mean"),
-        (["report", *BINARY, "--prob", "naive_bayes", "--fail-if", "ece=3"], "is not read: write a metric"),
-        (["report", *BINARY, "--prob", "naive_bayes", "-o", "r.doc"], "the ending chooses the form"),
+        (["report", *BINARY, "--prob", "naive_bayes", "--fail-if", "ece=3"], "cannot parse"),
+        (["report", *BINARY, "--prob", "naive_bayes", "-o", "r.doc"], "the extension chooses the format"),
         (["metric", "brier_scor", *BINARY, "--prob", "logistic"], "did you mean"),
         (["explain", "nonsense"], "no metric is called"),
         (["plot", *BINARY, "--prob", "logistic", "--kind", "pie", "-o", "x.svg"], "is not a figure"),
@@ -356,7 +356,7 @@ def test_what_cannot_be_written_is_found_before_the_computation(tmp_path, four, 
         (tmp_path / "nowhere" / "r.html", "does not exist"),
         (tmp_path / ("x" * 300 + ".html"), "file name too long"),
         ("/proc/r.html", "cannot be written"),
-        (tmp_path / "r.doc", "the ending chooses the form"),
+        (tmp_path / "r.doc", "the extension chooses the format"),
     ):
         refused(call("report", four, "-o", place), sentence)
     refused(call("demo", "-o", tmp_path / "file"), "is a file: name a folder")

@@ -33,7 +33,10 @@ def test_every_verb_takes_names():
     assert cal.verdict("ece<0.5", FRAME, **NAMED, **drawn).passed
     assert cal.assert_calibrated(FRAME, "ece<0.5", **NAMED, **drawn)
     found = cal.report(FRAME, **NAMED, by="site", units="patient", metrics=["ece"], n_resamples=39)
-    assert {row["name"] for row in next(s for s in found.sections if s.key == "affected").data["segments"]} >= {"site = north", "site = south"}
+    assert {row["name"] for row in next(s for s in found.sections if s.key == "affected").data["segments"]} >= {
+        "site = north",
+        "site = south",
+    }
 
 
 def test_parts_are_named_by_one_column_or_several():

@@ -149,7 +149,7 @@ def test_a_rare_outcome_that_did_not_happen_may_have_been_twice_as_likely():
 
 
 def certain(wrong, of, seed=0, rounded=None):
-    """Calibrated rows, and certain ones of which so many came out otherwise."""
+    """Calibrated rows, and certain ones of which so many were wrong."""
     rng = np.random.default_rng(seed)
     c = rng.uniform(0.05, 0.95, 300)
     c = c if rounded is None else np.round(c, rounded)
@@ -167,7 +167,7 @@ def test_certain_predictions_that_are_often_wrong_are_evidence(rounded):
     assert row.value == pytest.approx(13 / 198)
     assert (found.rejected, found.decisive, found.defect) == (True, "certain", "certain")
     headline = cal.report(y, c, metrics=["ece"], n_resamples=39).headline
-    assert "13 of 198 cases of probability exactly 0 or 1 came out otherwise" in headline
+    assert "13 of 198 cases with probability exactly 0 or 1 were wrong" in headline
 
 
 def test_what_rounding_allows_does_not_decide():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -109,9 +110,9 @@ def test_several_classes_have_the_mean_of_their_e_values():
         ((0, 0.7, 0.7), "over-confident, slope 0.7"),
         ((0, 1.5, 1.5), "under-confident, slope 1.5"),
         ((0.5, 1, 0.5), "over-confident, slope 0.75"),
-        ((0.5, 1, 1), "probabilities too low: 0.5 should be 0.62"),
-        ((-0.8, 1.5, 1.5), "0.5 should be 0.31, slope 1.5"),  # too high nearly everywhere: no mere slope
-        ((-1, 1, 1), "probabilities too high: 0.5 should be 0.27"),
+        ((0.5, 1, 1), "probabilities too low: a stated 50% corresponds to 62.2%"),
+        ((-0.8, 1.5, 1.5), "a stated 50% corresponds to 31%, slope 1.5"),  # too high nearly everywhere: no mere slope
+        ((-1, 1, 1), "probabilities too high: a stated 50% corresponds to 26.9%"),
     ],
 )
 def test_alternatives_in_words(alternative, said):
@@ -122,8 +123,9 @@ def test_every_alternative_has_words_and_its_reflection_the_mirrored_ones():
     mirrored = {"low": "high", "high": "low"}
     for a in ALTERNATIVES:
         other = Alternative(-a.shift, a.high, a.low).words
-        if a.words.startswith("0.5 should be "):
-            assert float(a.words[14:18]) + float(other[14:18]) == pytest.approx(1.0, abs=0.011)
+        if a.words.startswith("a stated 50% "):
+            share, reflected = (float(re.search(r"to ([\d.]+)%", words)[1]) for words in (a.words, other))
+            assert share + reflected == pytest.approx(100.0, abs=0.2)
             continue
         kind = a.words.split(":")[0].split(",")[0]
         last = kind.split()[-1]

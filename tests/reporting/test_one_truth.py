@@ -72,7 +72,7 @@ def state(verdict: str) -> str:
 
 
 def said(finding: str) -> str:
-    if finding.endswith("within chance."):
+    if finding.endswith("not significant."):
         return "within"
     return "unclear" if ", though " in finding else "beyond"
 
@@ -115,7 +115,7 @@ def test_a_slope_that_only_a_wrong_mean_makes_look_wrong_is_within_chance_in_row
     row = answer.evaluation.row("cis", "slope")
     assert row.pvalue > 0.5
     assert verdict(row, answer.evaluation) == "no evidence against"
-    assert "Spread: Cox slope 1.005 (1 is ideal); the difference is within chance." in answer.statements
+    assert "Spread: Cox slope 1.005 (1 is ideal); the difference is not significant." in answer.statements
 
 
 def test_what_an_interval_speaks_against_is_unclear_in_row_sentence_and_headline(monkeypatch):
@@ -152,14 +152,19 @@ def test_the_verdict_reads_the_interval_the_level_and_the_decision():
     assert verdict(row(), table()) == "miscalibrated"
     assert verdict(row(low=0.9), table()) == "unclear: p = 0.004, but its interval holds 1"
     refused = table(decision="No evidence of miscalibration")
-    assert verdict(row(), refused) == "unclear: p = 0.004, but what decides sees no evidence"
+    assert verdict(row(), refused) == "unclear: p = 0.004, but the overall test finds no evidence"
     within = {"pvalue": 0.2, "pvalue_adjusted": 0.3}
-    assert verdict(row(**within), table()) == "its interval leaves out 1, but p = 0.3: within chance"
+    assert (
+        verdict(row(**within), table())
+        == "not significant after adjustment (p = 0.3), although its interval excludes 1"
+    )
     assert verdict(row(**within, low=0.9), table()) == "no evidence against"
     at_90 = row(pvalue=0.07, pvalue_adjusted=0.08)
     assert verdict(at_90, table(confidence_level=0.9)) == "probably miscalibrated"
-    assert verdict(at_90, table()).endswith("within chance")
+    assert verdict(at_90, table()).startswith("not significant")
     chosen = row(pvalue=0.02, pvalue_adjusted=0.2, primary=True)
     assert verdict(chosen, table()) == "probably miscalibrated"
     # one that decides is read among those that do, also where it was chosen in advance
-    assert verdict(replace(chosen, among=4), table()) == "alone p = 0.02; among the 4 that decide within chance"
+    assert verdict(replace(chosen, among=4), table()) == (
+        "not significant after adjustment for 4 numbers of the overall test (alone p = 0.02)"
+    )

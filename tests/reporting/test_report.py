@@ -59,7 +59,7 @@ def test_the_headline_says_size_evidence_and_direction(wrong):
 
 def test_the_headline_never_claims_calibration(right):
     assert right.headline.startswith("No evidence of miscalibration (p = ")
-    assert "would be found out in 4 of 5 samples; smaller errors may go unseen" in right.headline
+    assert "would be detected in 4 of 5 samples; smaller errors may go undetected" in right.headline
     for text in (right.headline, *right.statements):
         assert "is calibrated" not in text
         assert "are calibrated" not in text
@@ -68,7 +68,7 @@ def test_the_headline_never_claims_calibration(right):
 def test_without_draws_it_says_how_large_not_how_sure():
     y, p, _ = cal.datasets.breast_cancer()
     answer = cal.report(y, p, metrics=["ece"], n_resamples=0)
-    assert "how large, not how sure" in answer.headline
+    assert "shows the size, not the evidence" in answer.headline
     assert answer.evaluation.row("ece").low is None
 
 

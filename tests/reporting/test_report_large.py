@@ -119,4 +119,4 @@ def test_a_row_that_decides_shows_the_p_of_the_decision() -> None:
     from calibrary.reporting.words import verdict
 
     if "slope" in answer.headline or "extreme" in answer.headline:
-        assert "within chance" not in verdict(answer.evaluation.row("cis", "slope"), answer.evaluation)
+        assert "not significant" not in verdict(answer.evaluation.row("cis", "slope"), answer.evaluation)

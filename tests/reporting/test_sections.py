@@ -256,31 +256,29 @@ def segments_test(worst="site = west", p=0.003, mean=(0.3, 0.5), n=4, kuiper=0.2
         # false if the segment, its size, its means or the p-value were others
         (
             segments_test(),
-            "Worst of 4 segments: site = west (132 rows), mean confidence 30%, observed 50% (p = 0.003, allowing for "
-            "all "
-            "4 segments and the whole).",
+            "Worst of 4 segments: site = west (132 rows), mean confidence 30%, observed 50% (p = 0.003, adjusted for "
+            "4 segments and all rows).",
         ),
         # false if it named a lean: the mean gap is within two standard errors, 0.2 / 6
         (
             segments_test(mean=(0.3, 0.32), p=0.001),
             "Worst of 4 segments: site = west (132 rows), right on average (mean confidence 30%, observed 32%) but "
             "not at "
-            "every confidence (p < 0.005, allowing for all 4 segments and the whole).",
+            "every confidence (p < 0.005, adjusted for 4 segments and all rows).",
         ),
         # false if p were below 0.05
         (
             segments_test(p=0.3),
-            "No segment stands out: the worst of 4, site = west, is no further from calibration than chance makes the "
-            "worst of so many (p = 0.3, allowing for all 4 segments and the whole).",
+            "No segment stands out: the worst of 4, site = west, is no further from calibration than the "
+            "worst segment expected by chance (p = 0.3, adjusted for 4 segments and all rows).",
         ),
         # false if a segment were further off than the whole
         (
             segments_test(worst="all rows"),
-            "No segment stands out: all rows together are further from calibration, measured by their noise, than any "
+            "No segment stands out: all rows together are further from calibration, in standard errors, than any "
             "of 4 "
-            "segments (p = 0.003, allowing for all 4 segments and the whole), and nothing shows that one is hit harder "
-            "than "
-            "the others.",
+            "segments (p = 0.003, adjusted for 4 segments and all rows); there is no evidence that one "
+            "segment is worse than the others.",
         ),
     ],
 )
@@ -298,7 +296,7 @@ def part(name, p=math.nan, value=0.1, pvalue=None, draws=99, n=100.0):
         ([part("a", 0.2), part("b", 1.0)], False, "None of 2 segments is miscalibrated beyond chance by its ECE."),
         (
             [part("a", 0.2), part("b", 1.0)], True,
-            "Tested one by one by their ECE, none of 2 segments shows it: that test sees less.",
+            "Tested one by one by their ECE, none of 2 segments is significant; that test has less power.",
         ),
         (
             [part("a", 0.2), part("b", 0.03, 0.123)], False,
@@ -316,7 +314,7 @@ def part(name, p=math.nan, value=0.1, pvalue=None, draws=99, n=100.0):
             "(ECE "
             "0.100, p = 0.04); and 1 more.",
         ),
-        ([part("a")], False, "1 segment measured; no test was made, so this says how large, not how sure."),
+        ([part("a")], False, "1 segment measured; no test was made, so this shows the size, not the evidence."),
         ([parts.Part("a", 12.0)], False, "No segment is large enough to judge (at least 30)."),
         (
             [part("a", 0.2), parts.Part("b", 12.0)], False,
@@ -627,7 +625,7 @@ def test_the_figures_over_time_name_the_periods_and_the_alarm(turned):
 def test_a_calibrated_stream_raises_no_alarm():
     found = period.over_time(context(cal.predictions(*bent(600, seed=4)), asked={"time": np.arange(600)}))
     assert found.sentences[0] == "In none of 6 periods are the predictions miscalibrated beyond chance by the ECE."
-    assert found.sentences[1].startswith("No alarm for whoever looks all the time, up to 599 (")
+    assert found.sentences[1].startswith("Continuous monitoring would have raised no alarm up to 599 (")
 
 
 def test_an_alarm_that_no_single_period_shows_is_said_first():
@@ -728,7 +726,7 @@ def test_the_evidence_of_one_look_is_the_plain_e_value_and_what_is_impossible_is
          "2026-01 "
          "(ECE 0.100, p = 0.02); 2026-03 (ECE 1.100, p = 0.02); 2026-06 (ECE 0.100, p = 0.02)."),
         ([part("2026-01"), parts.Part("2026-02", 3.0)], "month",
-         "2 periods (by month) measured; no test was made, so this says how large, not how sure. Too small to "
+         "2 periods (by month) measured; no test was made, so this shows the size, not the evidence. Too small to "
          "judge: 1 period."),
         ([parts.Part("2026-02", 3.0)], "month", "None of 1 period (by month) is large enough to judge (at least 30)."),
     ],
@@ -800,20 +798,22 @@ def decision(advantage, regret=(0.0, -0.1, 0.1), treat_all=0.1, threshold=0.2):
             decision((0.02, 0.01, 0.03)),
             "At 0.2: acting on the model is worth more than acting on every row: by 20.0 net true positives per 1,000 "
             "rows "
-            "(95% interval 10.0 to 30.0). Recalibrated probabilities are not shown to decide better there.",
+            "(95% interval 10.0 to 30.0). There is no evidence that recalibration would improve decisions at this "
+            "threshold.",
         ),
         (
             decision((-0.02, -0.03, -0.01), treat_all=-0.1),
             "At 0.2: acting on the model is worth less than acting on none: by 20.0 net true positives per 1,000 rows "
             "(95% "
-            "interval 10.0 to 30.0). Recalibrated probabilities are not shown to decide better there.",
+            "interval 10.0 to 30.0). There is no evidence that recalibration would improve decisions at this "
+            "threshold.",
         ),
         (
             decision((0.01, -0.01, 0.03), (0.004, 0.001, 0.007)),
             "At 0.2: acting on the model is not shown to be worth more or less than acting on every row: by 10.0 net "
             "true "
-            "positives per 1,000 rows (95% interval -10.0 to 30.0). Recalibrated probabilities would decide better "
-            "there: "
+            "positives per 1,000 rows (95% interval -10.0 to 30.0). Recalibrated probabilities would improve "
+            "decisions at this threshold: "
             "they would save 4.0 per 1,000 rows, a miss costing 0.8 and a false alarm 0.2.",
         ),
     ],

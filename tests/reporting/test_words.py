@@ -95,7 +95,7 @@ def test_the_direction_is_said_as_it_is(data, said, clear, draws):
     answer = cal.report(*data, metrics=["ece"], n_resamples=draws)
     if not draws and "precision" in said:
         return  # images are units, whose spread only redraws show
-    assert answer.statements[0] == f"Direction: {said}" + ("." if clear else "; the difference is within chance.")
+    assert answer.statements[0] == f"Direction: {said}" + ("." if clear else "; the difference is not significant.")
 
 
 def said(data, decision=None, units=None, **facts):
@@ -110,13 +110,13 @@ def said(data, decision=None, units=None, **facts):
 
 SIZE = {"value": 0.2, "low": 0.15, "high": 0.25}
 SIZED = (
-    "Expected calibration error reads 0.200; the true error lies between 0.150 and 0.250 (95% interval); a calibrated "
-    "model would read 0.020."
+    "Expected calibration error is 0.200; the true error lies between 0.150 and 0.250 (95% interval); a perfectly "
+    "calibrated model would still show about 0.020."
 )
 SMALL = {"value": 0.03, "low": 0.0, "high": 0.029}
 UNSURE = (
-    "Expected calibration error reads 0.030; the true error lies between 0 and 0.029 (95% interval), so that its size "
-    "by itself cannot be told from 0; a calibrated model would read 0.020."
+    "Expected calibration error is 0.030; the true error lies between 0 and 0.029 (95% interval), so that the size "
+    "alone does not exclude 0; a perfectly calibrated model would still show about 0.020."
 )
 NOTHING = {"pvalue_text": "p = 0.31", "detectable": 0.0412}
 PARAGRAPHS = [
@@ -150,12 +150,13 @@ PARAGRAPHS = [
     ),
     (
         "rare class", RARE, SIZE, None,
-        "Not calibrated (p < 0.005): the probabilities are too sure: the predictions miss by more than they promise "
+        "Not calibrated (p < 0.005): the probabilities are too sure: the predictions miss by more than their "
+        "probabilities imply "
         "(Spiegelhalter's z 6.356). " + SIZED,
     ),
     (
         "wave", WAVE, SIZE, None,
-        "Not calibrated (p < 0.005): how far the probabilities are off depends on where on the scale they lie: between "
+        "Not calibrated (p < 0.005): the error of the probabilities depends on where on the scale they lie: between "
         "0.33 and 0.4 (400 cases, 35% predicted) it happened 21% of the time. " + SIZED,
     ),
     (
@@ -168,28 +169,31 @@ PARAGRAPHS = [
     ),
     (
         "calibrated", CALIBRATED, {**SMALL, "value": 0.03, "high": 0.05}, NOTHING,
-        "No evidence of miscalibration (p = 0.31). Expected calibration error reads 0.030; the true error lies between "
-        "0 and 0.050 (95% interval); a calibrated model would read 0.020. Here probabilities too extreme by 0.041 on "
-        "average would be found out in 4 of 5 samples; smaller errors may go unseen.",
+        "No evidence of miscalibration (p = 0.31). Expected calibration error is 0.030; the true error lies between "
+        "0 and 0.050 (95% interval); a perfectly calibrated model would still show about 0.020. Here "
+        "probabilities too extreme by 0.041 on "
+        "average would be detected in 4 of 5 samples; smaller errors may go undetected.",
     ),
     (
         "the reading may lie outside", CALIBRATED,
         {"value": 0.053, "low": 0.0, "high": 0.05, "null_mean": 0.053}, NOTHING,
-        "No evidence of miscalibration (p = 0.31). Expected calibration error reads 0.053; the true error lies between "
-        "0 and 0.050 (95% interval); a calibrated model would read 0.053. Here probabilities too extreme by 0.041 on "
-        "average would be found out in 4 of 5 samples; smaller errors may go unseen.",
+        "No evidence of miscalibration (p = 0.31). Expected calibration error is 0.053; the true error lies between "
+        "0 and 0.050 (95% interval); a perfectly calibrated model would still show about 0.053. Here "
+        "probabilities too extreme by 0.041 on "
+        "average would be detected in 4 of 5 samples; smaller errors may go undetected.",
     ),
     (
         "few rows", FEW, {**SMALL, "high": 0.3}, {"pvalue_text": "p = 0.82"},
-        "No evidence of miscalibration (p = 0.82). Expected calibration error reads 0.030; the true error lies between "
-        "0 and 0.300 (95% interval); a calibrated model would read 0.020. With so few cases even a gross error would "
-        "often go unseen.",
+        "No evidence of miscalibration (p = 0.82). Expected calibration error is 0.030; the true error lies between "
+        "0 and 0.300 (95% interval); a perfectly calibrated model would still show about 0.020. With so few "
+        "cases even a large error would "
+        "often go undetected.",
     ),
     (
         "certain and wrong", (np.r_[CALIBRATED[0], 0], np.r_[CALIBRATED[1], 1.0]), {"value": math.nan}, NOTHING,
-        "No evidence of miscalibration (p = 0.31), but for 1 case of probability exactly 0 or 1 that came out "
-        "otherwise. Expected calibration error is undefined here. Here probabilities too extreme by 0.041 on "
-        "average would be found out in 4 of 5 samples; smaller errors may go unseen.",
+        "No evidence of miscalibration (p = 0.31), but for 1 case with probability exactly 0 or 1 that "
+        "was wrong. Expected calibration error is undefined here. Here probabilities too extreme by 0.041 on "
+        "average would be detected in 4 of 5 samples; smaller errors may go undetected.",
     ),
 ]  # fmt: skip
 
@@ -206,7 +210,7 @@ def test_without_redraws_the_headline_says_how_large_only():
     answer = words.answer(cal.predictions(*OVER), cal.Question(), row)
     assert (
         answer.headline
-        == "Expected calibration error reads 0.005. No test was made: this says how large, not how sure."
+        == "Expected calibration error is 0.005. No test was made, so this shows the size, not the evidence."
     )
 
 
@@ -222,8 +226,8 @@ def test_the_report_carries_the_decision_of_its_headline():
 FINDINGS = [
     ("too extreme", EXTREME, "Spread: too extreme, too close to 0 and 1 (Cox slope 0.500; 1 is ideal)."),
     ("too timid", TIMID, "Spread: too timid, too close to the middle (Cox slope 1.702; 1 is ideal)."),
-    ("too low throughout", TOO_LOW, "Spread: Cox slope 1.000 (1 is ideal); the difference is within chance."),
-    ("few rows", FEW, "Spread: Cox slope 0.500 (1 is ideal); the difference is within chance."),
+    ("too low throughout", TOO_LOW, "Spread: Cox slope 1.000 (1 is ideal); the difference is not significant."),
+    ("few rows", FEW, "Spread: Cox slope 0.500 (1 is ideal); the difference is not significant."),
     (
         "turned round", (1 - EXTREME[0], EXTREME[1]),
         "Spread: turned round, higher where the outcome is rarer (Cox slope -0.500; 1 is ideal): check which class "
@@ -234,8 +238,8 @@ FINDINGS = [
     ("detector", (detections(40),), "Where: between 0.67 and 0.73 (400 detections, 70% sure) 40% were right."),
     (
         "certain", (np.r_[CALIBRATED[0], 0], np.r_[CALIBRATED[1], 1.0]),
-        "Certain and wrong: 1 case of probability exactly 0 or 1 that came out otherwise, which a calibrated model "
-        "never has; if they were rounded, give more digits.",
+        "Certain and wrong: 1 case with probability exactly 0 or 1 that was wrong; a calibrated model "
+        "is never wrong at 0 or 1; if they were rounded, give more digits.",
     ),
     (
         "many classes", many_classes(),
@@ -244,7 +248,7 @@ FINDINGS = [
     ),
     (
         "calibrated", CALIBRATED,
-        "By chance: on 600 cases with these confidences a calibrated model reads expected calibration error 0.020 on "
+        "By chance: on 600 cases with these confidences a calibrated model has expected calibration error 0.020 on "
         "average, and up to 0.040 in 95% of samples.",
     ),
 ]  # fmt: skip
@@ -279,7 +283,7 @@ def test_direction_with_ten_copies_of_each_row_is_as_sure_as_the_rows():
     y, c = np.repeat([1, 0], [26, 14]), np.full(40, 0.5)
     once = cal.report(y, c, metrics=["ece"], n_resamples=0)
     ten = cal.report(y, c, sample_weight=np.full(40, 10), metrics=["ece"], n_resamples=0)
-    assert once.statements[0] == "Direction: mean prediction 50%, observed 65%; the difference is within chance."
+    assert once.statements[0] == "Direction: mean prediction 50%, observed 65%; the difference is not significant."
     assert ten.statements[0] == "Direction: on average too low (mean prediction 50%, observed 65%)."
 
 
@@ -330,14 +334,19 @@ def test_the_verdict_is_read_from_the_right_p_value(p, word):
 
 
 def test_a_number_that_is_within_chance_among_many_says_both():
-    assert words.verdict(row_of("ece", 0.03, 0.4), table(87)) == "alone p = 0.03; among 87 numbers within chance"
-    assert words.verdict(row_of("ece", 0.03, 0.4)) == "alone p = 0.03; among all numbers within chance"
+    assert (
+        words.verdict(row_of("ece", 0.03, 0.4), table(87))
+        == "not significant after adjustment for 87 numbers (alone p = 0.03)"
+    )
+    assert (
+        words.verdict(row_of("ece", 0.03, 0.4)) == "not significant after adjustment for all numbers (alone p = 0.03)"
+    )
 
 
 @pytest.mark.parametrize("id", ["bs", "nll", "mae"])
 def test_scores_that_mix_in_sharpness_are_never_called_miscalibrated(id):
-    assert words.verdict(row_of(id, 0.001, 0.001)) == "not as expected of itself"
-    assert words.verdict(row_of(id, 0.03, 0.4)) == "as expected of itself"
+    assert words.verdict(row_of(id, 0.001, 0.001)) == "not as its own probabilities imply"
+    assert words.verdict(row_of(id, 0.03, 0.4)) == "as its own probabilities imply"
 
 
 def places(gaps: dict[int, float], n: int = 400) -> tuple[np.ndarray, np.ndarray]:
@@ -477,7 +486,7 @@ def test_draws_that_can_reject_nothing_are_no_evidence_for_a_model():
     assert row.pvalue == pytest.approx(2 / 21)
     assert words.verdict(row, few.evaluation) == "too few draws to tell"
     enough = cal.report(y, p, metrics=["ece", "bs"], n_resamples=99)
-    assert words.verdict(enough.evaluation.row("bs"), enough.evaluation) == "not as expected of itself"
+    assert words.verdict(enough.evaluation.row("bs"), enough.evaluation) == "worse than its own probabilities imply"
 
 
 def test_predicted_classes_are_told_from_probabilities():
@@ -497,5 +506,6 @@ def test_a_ranking_is_not_called_miscalibrated():
     y, p, _ = cal.datasets.breast_cancer()
     answer = cal.report(y, p, metrics=["ece", "auroc", "aurc"], n_resamples=99)
     assert {words.verdict(answer.evaluation.row(id), answer.evaluation) for id in ("auroc", "aurc")} <= {
-        "as expected of itself", "not as expected of itself",
+        "as its own probabilities imply", "better than its own probabilities imply",
+        "worse than its own probabilities imply",
     }  # fmt: skip

@@ -265,7 +265,7 @@ def recommend(
     ties: Annotated[bool, typer.Option("--ties", help="The model gives few distinct scores.")] = False,
     most: Annotated[int, typer.Option(min=1, help="Length of the list.")] = 5,
     safety: Annotated[bool, typer.Option("--safety", help="The worst error matters, not the usual one.")] = False,
-    assurance: Annotated[bool, typer.Option("--assurance", help="The number must be repeatable by anybody.")] = False,
+    assurance: Annotated[bool, typer.Option("--assurance", help="Prefer deterministic metrics.")] = False,
     label_noise: Annotated[bool, typer.Option("--label-noise", help="Some labels are wrong.")] = False,
     classes: Annotated[int | None, typer.Option(help="Number of classes, where there are very many.")] = None,
     features: Annotated[bool, typer.Option("--features", help="Features or groups of the cases are at hand.")] = False,

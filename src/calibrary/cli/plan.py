@@ -17,11 +17,13 @@ from calibrary.lookup import catalogue
 def plan(
     id: Annotated[str, typer.Argument(help="Metric id or alias whose Monte Carlo test is planned.")],
     file: Annotated[
-        str | None, typer.Argument(help="Predictions like those that are planned for; without it --law.")
+        str | None, typer.Argument(help="Predictions like those of the planned sample; otherwise --law.")
     ] = None,
-    error: Annotated[float, typer.Option(help="Mean distance of truth and confidence that must be found.")] = 0.05,
-    rows: Annotated[int | None, typer.Option(help="Tell the power of so many rows, not how many it takes.")] = None,
-    power: Annotated[float, typer.Option(help="Share of samples in which the error must be found.")] = 0.8,
+    error: Annotated[
+        float, typer.Option(help="Error to detect: mean distance of the true probabilities from the stated ones.")
+    ] = 0.05,
+    rows: Annotated[int | None, typer.Option(help="Compute the power of this number of rows instead.")] = None,
+    power: Annotated[float, typer.Option(help="Power: share of samples in which the error is detected.")] = 0.8,
     law: Annotated[str, typer.Option(help="Confidences follow Beta(a, b): 1,1 is even, 30,1 nearly sure.")] = "1,1",
     line: Annotated[str, typer.Option(help=f"How truth departs from confidence: {', '.join(LINES)}.")] = LINES[0],
     alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
@@ -38,7 +40,7 @@ def plan(
         int | None, typer.Option("--sampled", help="Budget of calls: how many questions, and samples of each?")
     ] = None,
 ) -> None:
-    """How many rows find an error of a size, or how often so many rows do: `calibrary plan ece --error 0.05`."""
+    """Sample size to detect a given error, or power of a given sample: `calibrary plan ece --error 0.05`."""
     entry = catalogue[id]
     if sampled is not None:
         _plan_samples(sampled, error, _law(law), line, alpha, resamples, seed, quiet)

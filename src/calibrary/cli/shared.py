@@ -46,7 +46,7 @@ Unit = Annotated[
 ]
 Blocks = Annotated[
     str | None,
-    typer.Option(help="Rows are in time order: length of the runs drawn together, or auto for the cube root of N."),
+    typer.Option(help="Rows are in time order: block length for the bootstrap, or auto for the cube root of N."),
 ]
 Positive = Annotated[str | None, typer.Option(help="The label the probabilities are of, when labels are two names.")]
 Labels = Annotated[

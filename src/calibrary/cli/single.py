@@ -274,7 +274,7 @@ def plot(
 def _check_figure(output: Path) -> None:
     """Refuse, before any work is done, what could not be written at its end."""
     if output.suffix not in (".svg", ".pdf", ".png"):
-        raise InputError(f"{output}: the ending chooses the form, one of .svg, .pdf, .png")
+        raise InputError(f"{output}: the extension chooses the format, and must be one of .svg, .pdf, .png")
     check_writable(output)
 
 

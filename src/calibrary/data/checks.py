@@ -140,6 +140,7 @@ def checked_probabilities(y_prob: Any, percent: bool = False) -> Array:
     if p.ndim == 1:
         if _may_leave_unit_interval(p):
             _refuse_probabilities(p)
+        _warn_of_classes(p)
         return p
     if p.shape[1] < 2:
         raise RefusedError("y_prob has one column: pass y_prob[:, 0] if it is P(class 1), or one column per class")
@@ -157,7 +158,32 @@ def checked_probabilities(y_prob: Any, percent: bool = False) -> Array:
             raise RefusedError(
                 f"y_prob[{row}] sums to {p[row].sum():.9g}, not 1: {remedy}; rows are never rescaled silently"
             )
+    _warn_of_classes(p)
     return p
+
+
+#: Fewer rows than this may hold only 0 and 1 because an example is small.
+_FEWEST_CLASSES = 10
+#: Rows at the beginning that tell most predictions from classes, before all of them are read.
+_FIRST = 64
+
+
+def starts_as_classes(p: Array) -> bool:
+    """Do the first rows hold only 0 and 1, as the output of ``model.predict`` does?"""
+    first = p[:_FIRST]
+    return bool(((first == 0.0) | (first == 1.0)).all())
+
+
+def _warn_of_classes(p: Array) -> None:
+    """Warn where every prediction is 0 or 1 and both occur."""
+    if len(p) < _FEWEST_CLASSES or not starts_as_classes(p):
+        return
+    if p.min() == 0.0 and p.max() == 1.0 and ((p == 0.0) | (p == 1.0)).all():
+        warn(
+            "y_prob holds only 0 and 1, which look like predicted classes: the numbers were computed, but they "
+            "say little "
+            "about calibration; pass model.predict_proba(X), not model.predict(X)"
+        )
 
 
 def _rounding(given: NDArray[Any]) -> float:

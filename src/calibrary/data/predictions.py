@@ -798,7 +798,7 @@ def predictions(
             probability, labels = by_name(columns, probability, y_true, labels)
     y, classes = checked_labels(y_true, probability, labels, pos_label)
     if len(y) != len(probability):
-        raise RefusedError(f"y_true has {len(y)} rows and y_prob has {len(probability)}: they must be as long")
+        raise RefusedError(f"y_true has {len(y)} rows and y_prob has {len(probability)}: the lengths differ")
     checked = Predictions(y, probability, classes=classes)
     if getattr(y_prob, "is_cuda", False):
         checked._device = y_prob.device

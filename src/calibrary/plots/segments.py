@@ -103,7 +103,7 @@ def plot_segments(
         f"worst {data.statistic:.2f} · {pvalue(data.overall_pvalue, data.draws)}, allowing for "
         f"{data.n_segments} segments · N = {data.total:,.0f}"
         + (f" · the worst {n} shown" if n < data.n_segments else ""),
-        "Segments beyond the grey area are miscalibrated by more than chance makes the worst of all. Beside each: mean "
+        "Segments beyond the grey area are worse than the worst segment expected by chance. Beside each: mean "
         "outcome minus mean prediction, and cases.",
         caption=caption,
         legend="above",

@@ -203,8 +203,9 @@ def _left_out(found: list[Segment], kept: list[Segment], small: int) -> list[str
     rest = len(found) - len(kept) - small
     if rest:
         said.append(
-            f"{counted(rest, 'further segment')} (the smallest) are not listed; the test of the worst looks at all of "
-            f"at least {LEAST_ROWS} rows."
+            f"{counted(rest, 'further segment')} (the smallest) are not listed; the worst-segment test includes "
+            "every segment "
+            f"with {LEAST_ROWS} or more rows."
         )
     return said
 
@@ -260,16 +261,17 @@ def worst_words(test: SegmentsTestResult, things: str = "rows", alpha: float = 0
     """Which segment is furthest from calibration, and whether chance makes the worst of so many as bad."""
     table, n = test.table, test.n_segments - 1
     how = pvalue(float(test.pvalue), test.n_resamples)
-    allowing = f"{how}, allowing for all {counted(n, 'segment')} and the whole"
+    allowing = f"{how}, adjusted for {counted(n, 'segment')} and all {things}"
     if test.pvalue >= alpha:
         return Sentence(
-            f"No segment stands out: the worst of {n}, {_other(test)}, is no further from calibration than chance "
-            f"makes the worst of so many ({allowing})."
+            f"No segment stands out: the worst of {n}, {_other(test)}, is no further from calibration than the "
+            f"worst segment expected by chance ({allowing})."
         )
     if test.worst == "all rows":
         said = (
-            f"No segment stands out: all {things} together are further from calibration, measured by their noise, than "
-            f"any of {counted(n, 'segment')} ({allowing}), and nothing shows that one is hit harder than the others."
+            f"No segment stands out: all {things} together are further from calibration, in standard errors, than "
+            f"any of {counted(n, 'segment')} ({allowing}); there is no evidence that one segment is worse than "
+            "the others."
         )
         return Sentence(said, Claim(said, "miscalibrated"))
     stated, happened = float(table["mean_confidence"][0]), float(table["mean_label"][0])
@@ -298,11 +300,13 @@ def segments_words(parts: list[Part], metric: str, worst_found: bool = False) ->
         return Sentence(f"No segment is large enough to judge (at least {LEAST_ROWS}).")
     if not tested:
         many = counted(len(measured), "segment")
-        return Sentence(f"{many} measured; no test was made, so this says how large, not how sure.{few}")
+        return Sentence(f"{many} measured; no test was made, so this shows the size, not the evidence.{few}")
     clear = sorted((p for p in tested if p.clear), key=lambda p: (p.pvalue_adjusted, -p.value))
     if not clear and worst_found:
         many = counted(len(tested), "segment")
-        return Sentence(f"Tested one by one by their {metric}, none of {many} shows it: that test sees less.{few}")
+        return Sentence(
+            f"Tested one by one by their {metric}, none of {many} is significant; that test has less power.{few}"
+        )
     if not clear:
         many = counted(len(tested), "segment")
         return Sentence(f"None of {many} is miscalibrated beyond chance by its {metric}.{few}")
@@ -327,7 +331,7 @@ def _figure(test: SegmentsTestResult) -> Figure:
     from calibrary.plots.segments import plot_segments
 
     caption = (
-        "Segments beyond the grey area are further from calibration than chance makes the worst of all; at most 15 are "
+        "Segments beyond the grey area are worse than the worst segment expected by chance; at most 15 are "
         "shown. Beside each: mean outcome minus mean prediction, and rows."
     )
     return Figure("Segments, worst first", caption, partial(plot_segments, test, most=15, caption=False))

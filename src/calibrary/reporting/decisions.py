@@ -159,11 +159,12 @@ def _regret_words(d: ThresholdDecision) -> Sentence:
     """Whether deciding by recalibrated probabilities would be cheaper."""
     if d.regret_low > 0.0:
         said = (
-            f"Recalibrated probabilities would decide better there: they would save {_thousand(d.regret)} per 1,000 "
+            "Recalibrated probabilities would improve decisions at this threshold: they would save "
+            f"{_thousand(d.regret)} per 1,000 "
             f"rows, a miss costing {1.0 - d.threshold:.4g} and a false alarm {d.threshold:g}."
         )
         return Sentence(said, Claim(said, "decides better", threshold=d.threshold))
-    return Sentence("Recalibrated probabilities are not shown to decide better there.")
+    return Sentence("There is no evidence that recalibration would improve decisions at this threshold.")
 
 
 def _thousand(x: float) -> str:

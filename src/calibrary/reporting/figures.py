@@ -69,7 +69,7 @@ def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Fi
             nearer(window, plots.plot_smooth_reliability, data, n_resamples=200, grid=_points(window), **seen),
         ),
         Figure(
-            "Reliability diagram without choices (CORP)",
+            "Isotonic reliability diagram (CORP, no binning)",
             f"{quoted(evaluation, 'bs', 'Brier score')}The best monotone curve through the outcomes, with the band in "
             f"which {percent(level)} of calibrated models would lie.",
             nearer(window, plots.plot_corp, data, view=view, **seen),

@@ -293,7 +293,7 @@ def _short_list(report: Report) -> Markup:
     rows = [_short_row(k, texts) for k, texts in zip(report.short_list, short_cells(report), strict=True)]
     heads = ("number", "value", "interval", "between calibrated and useless", "if calibrated", "verdict")
     hint = (
-        '"If calibrated": what a calibrated model with these very predictions would read on average; '
+        '"If calibrated": what a calibrated model with these same predictions would show on average; '
         "grey, where most such models lie. Useless: predictions that have nothing to do with the outcomes."
     )
     table = _grid(element("tr", each("th", heads, scope="col")), rows, "short")
@@ -478,7 +478,7 @@ def _verdict_class(text: str) -> str:
     said = {"miscalibrated": "bad", "probably miscalibrated": "warn", "no evidence against": "ok"}
     if text.startswith("unclear"):
         return "warn"
-    return "ok" if text.endswith("within chance") else said.get(text, "none")
+    return "ok" if text.startswith("not significant") else said.get(text, "none")
 
 
 def _skipped(report: Report) -> Markup | None:

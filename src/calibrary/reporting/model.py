@@ -134,5 +134,5 @@ class Report:
         return page
 
     def save(self, *paths: str | Path) -> None:
-        """Write the report; the ending chooses the format: .html, .pdf, .md, .json or .csv."""
+        """Write the report; the extension chooses the format: .html, .pdf, .md, .json or .csv."""
         FORMS["save"]([self], paths)

@@ -296,7 +296,7 @@ def periods_words(parts: list[Part], unit: str, metric: str) -> Sentence:
     tested = [p for p in measured if not math.isnan(p.pvalue_adjusted)]
     if not tested:
         what = what[:1].upper() + what[1:]
-        return Sentence(f"{what} measured; no test was made, so this says how large, not how sure.{short}")
+        return Sentence(f"{what} measured; no test was made, so this shows the size, not the evidence.{short}")
     clear = [p for p in tested if p.clear]
     if not clear:
         return Sentence(f"In none of {what} are the predictions miscalibrated beyond chance by the {metric}.{short}")
@@ -315,11 +315,11 @@ def alarm_words(watch: Watch | None, things: str = "rows") -> Sentence:
     rate = percent(watch.found.alpha)
     often = f"on calibrated predictions one comes in at most {rate} of streams, however often one looks"
     if watch.alarm is None:
-        return Sentence(f"No alarm for whoever looks all the time, up to {watch.last[-1]} ({often}).")
+        return Sentence(f"Continuous monitoring would have raised no alarm up to {watch.last[-1]} ({often}).")
     since = f"all {things}" if watch.since is None else f"the {things} from {watch.since} on"
     seen = counted(watch.alarm_rows or 0, things.removesuffix("s"))
     said = (
-        f"Alarm: whoever looks all the time is alarmed at {watch.alarm}, after {seen} ({often}). "
+        f"Alarm: continuous monitoring would have raised an alarm at {watch.alarm}, after {seen} ({often}). "
         f"At the end the evidence is strongest for {since}: {watch.found.alternative.words}."
     )
     return Sentence(said, Claim(said, "miscalibrated"))
@@ -349,7 +349,7 @@ def _figures(parts: list[Part], metric: str, watch: Watch | None, level: float) 
     )  # fmt: skip
     caption = (
         f"The {metric} of every period; line: the {percent(level)} interval of the truth, which the value may lie "
-        "above. Grey: where 95% of calibrated models would read, with their mean."
+        "above. Grey: what 95% of calibrated models would show, with their mean."
     )
     figures = [Figure("Calibration by period", caption, partial(plot_periods, data, caption=False))]
     if watch is not None:

@@ -156,7 +156,9 @@ def headline(
 ) -> Sentence:  # fmt: skip
     """One paragraph: the decision, the defect that dominates, the size, and what could have been seen."""
     if decision is None:
-        said = f"{capital(row.name)} reads {number(row.value)}. No test was made: this says how large, not how sure."
+        said = (
+            f"{capital(row.name)} is {number(row.value)}. No test was made, so this shows the size, not the evidence."
+        )
         return Sentence(said, measured(said, **{row.id: row.value}))
     start = f"{decision.calibrated} ({decision.pvalue_text})"
     if decision.rejected:
@@ -178,14 +180,14 @@ def defect(
     noun = nouns(look.lens)
     kind = decision.defect
     if kind == "spread" and (spread is None or not (spread.clear or spread.unclear)) and (way.clear or worst):
-        # what decides sees a wrong mean, or a place, in this sum as well; the slope by itself is within chance
+        # a wrong mean, or one wrong range, moves this statistic too; the slope by itself is not significant
         kind = "direction" if way.clear else "where"
     if kind == "direction":
         return way.words if way.unclear else Sentence.joined(" ", [f"{noun.things} are", way.words])
     if kind == "spread":
         if spread is not None and spread.clear:
             return Sentence.joined(" ", [f"{noun.things} are", spread.words])
-        said = f"the log odds of {noun.things} do not go with the outcomes as those of a calibrated model"
+        said = f"the log odds of {noun.things} do not follow the outcomes as those of a calibrated model would"
         more = Sentence(f" ({spread.words})", *spread.words.claims) if spread is not None and spread.unclear else ""
         return Sentence.joined("", [Claim(said, "miscalibrated"), more])
     if kind == "class bias":
@@ -201,10 +203,10 @@ def defect(
     if kind == "certain":
         certain = float(look.w[certain_cases(look)].sum())
         wrong = f"{decision.impossible:,.0f} of {certain:,.0f} {noun.cases}"
-        said = f"{wrong} of probability exactly 0 or 1 came out otherwise"
+        said = f"{wrong} with probability exactly 0 or 1 were wrong"
         return Sentence(said, measured(said, impossible=decision.impossible, certain=certain))
     if kind == "where":
-        said = f"how far {noun.things} are off depends on where on the scale they lie"
+        said = f"the error of {noun.things} depends on where on the scale they lie"
         return Sentence.joined(": ", [Claim(said, "miscalibrated"), *worst[:1]])
     # of several classes the table has another z, that of whole vectors
     whose = " of the predicted class" if look.lens == "top-label" else ""
@@ -212,16 +214,16 @@ def defect(
     z = f"Spiegelhalter's z{whose} {number(value)}"
     how, by = ("too sure", "more") if decision.defect == "too sure" else ("not sure enough", "less")
     start = "" if sure else f"{noun.things} are {how}: "
-    said = f"{start}the predictions miss by {by} than they promise ({z}){sure}"
+    said = f"{start}the predictions miss by {by} than their probabilities imply ({z}){sure}"
     return Sentence(said, Claim(said, "sureness", z=1.0 if by == "more" else -1.0))
 
 
 def size(row: Row, decision: Decision | None, level: float) -> Sentence:
-    """How large: what it reads, where the truth lies, what a calibrated model would read."""
+    """How large: the estimate, its interval, and what a calibrated model would still show."""
     if math.isnan(row.value):
         return Sentence(f"{capital(row.name)} is undefined here.")
     entry = catalogue[row.id]
-    text = f"{capital(row.name)} reads {number(row.value)}"
+    text = f"{capital(row.name)} is {number(row.value)}"
     claims = [measured(text, **{row.id: row.value})]
     if row.low is not None and row.high is not None and row.low < row.high:
         true = "error" if entry.one_sided else "value"
@@ -231,11 +233,11 @@ def size(row: Row, decision: Decision | None, level: float) -> Sentence:
             claims.append(Claim(text, "interval beyond the perfect value"))
         at_end = entry.one_sided and row.perfect is not None and row.low <= row.perfect
         if at_end and decision is not None and decision.rejected:
-            text += f", so that its size by itself cannot be told from {number(row.perfect)}"
+            text += f", so that the size alone does not exclude {number(row.perfect)}"
         if decision is not None and not decision.rejected and leaves_out_ideal(row) and entry.judges:
-            text += f", which by itself leaves out {number(row.perfect)}, though what decides does not"
+            text += f", which excludes {number(row.perfect)}, although the overall test finds no evidence"
     if row.null_mean is not None and entry.judges:
-        text += f"; a calibrated model would read {number(row.null_mean)}"
+        text += f"; a perfectly calibrated model would still show about {number(row.null_mean)}"
         claims.append(Claim(text, "by chance", metric=row.id, mean=row.null_mean))
     return Sentence(text + ".", *claims)
 
@@ -246,11 +248,11 @@ def found_out(decision: Decision, look: Look) -> list[Sentence]:
     if math.isnan(x):
         return []
     if math.isinf(x):
-        said = f"With so few {noun.cases} even a gross error would often go unseen."
+        said = f"With so few {noun.cases} even a large error would often go undetected."
     else:
         said = (
-            f"Here {noun.things[4:]} too extreme by {number(x)} on average would be found out in 4 of 5 samples; "
-            "smaller errors may go unseen."
+            f"Here {noun.things[4:]} too extreme by {number(x)} on average would be detected in 4 of 5 samples; "
+            "smaller errors may go undetected."
         )
     return [Sentence(said, Claim(said, "found out", size=x))]
 
@@ -264,7 +266,8 @@ def _except(decision: Decision, look: Look) -> Sentence:
 def _impossible(decision: Decision, look: Look) -> Claim:
     n = decision.impossible
     what = nouns(look.lens).cases
-    said = f"{n:,.0f} {what[:-1] if n == 1 else what} of probability exactly 0 or 1 that came out otherwise"
+    were = "was" if n == 1 else "were"
+    said = f"{n:,.0f} {what[:-1] if n == 1 else what} with probability exactly 0 or 1 that {were} wrong"
     return measured(said, impossible=n)
 
 
@@ -279,14 +282,14 @@ def statements(
     lines = [
         _line("Direction", way.words)
         if way.clear or way.unclear
-        else _line("Direction", _means(look), "; the difference is within chance")
+        else _line("Direction", _means(look), "; the difference is not significant")
     ]
     if both:
         lines.append(_line("Both ways", both))
     if spread is not None:
         lines.append(_line("Spread", spread.words))
     if worst and decision is not None and not decision.rejected:
-        lines.append(_line("Where: by itself,", worst[0], "; all that decides sees no evidence"))
+        lines.append(_line("Where: by itself,", worst[0], "; the overall test finds no evidence"))
     elif worst:
         lines.append(_line("Where", Sentence.joined("; ", worst)))
     elif decision is not None:
@@ -300,11 +303,15 @@ def statements(
             else "if they were rounded, give more digits"
         )
         lines.append(
-            _line("Certain and wrong", _impossible(decision, look), f", which a calibrated model never has; {remedy}")
+            _line(
+                "Certain and wrong",
+                _impossible(decision, look),
+                f"; a calibrated model is never wrong at 0 or 1; {remedy}",
+            )
         )
     if row.null_mean is not None and row.null_high is not None and catalogue[row.id].judges:
         said = (
-            f"on {look.total:,.0f} {nouns(look.lens).cases} with these confidences a calibrated model reads "
+            f"on {look.total:,.0f} {nouns(look.lens).cases} with these confidences a calibrated model has "
             f"{row.name} {number(row.null_mean)} on average, and up to {number(row.null_high)} in 95% of samples"
         )
         by_chance = Claim(said, "by chance", metric=row.id, mean=row.null_mean, high=row.null_high)
@@ -383,7 +390,7 @@ def spread_of(
     if against:
         words = f"Cox slope {number(found.slope)} (1 is ideal{out}){against}"
     elif not clear:
-        words = f"Cox slope {number(found.slope)} (1 is ideal{out}); the difference is within chance"
+        words = f"Cox slope {number(found.slope)} (1 is ideal{out}); the difference is not significant"
     elif high < 0.0:
         words = f"turned round, higher where the outcome is rarer {slope}: check which class they are of"
     else:
@@ -525,18 +532,30 @@ def verdict(row: Row, evaluation: Evaluation | None = None) -> str:
     if least > alpha_for(evaluation) and row.pvalue is not None and alpha_for(evaluation) < row.pvalue <= least:
         return "too few draws to tell"
     if not catalogue[row.id].judges:
-        return "as expected of itself" if p > alpha_for(evaluation) else "not as expected of itself"
+        return "as its own probabilities imply" if p > alpha_for(evaluation) else _off_its_own(row)
     if stands == BEYOND:
         return "miscalibrated" if p <= _SURE else "probably miscalibrated"
     if stands == UNCLEAR:
-        but = f"its interval holds {row.perfect:g}" if holds_ideal(row) else "what decides sees no evidence"
+        but = f"its interval holds {row.perfect:g}" if holds_ideal(row) else "the overall test finds no evidence"
         return f"unclear: {pvalue(p, draws)}, but {but}"
     if row.pvalue is not None and row.pvalue <= alpha_for(evaluation):
-        numbers = f"the {row.among} that decide" if row.among else f"{_tested(evaluation)} numbers"
-        return f"alone {pvalue(row.pvalue, draws)}; among {numbers} within chance"
+        numbers = f"{row.among} numbers of the overall test" if row.among else f"{_tested(evaluation)} numbers"
+        return f"not significant after adjustment for {numbers} (alone {pvalue(row.pvalue, draws)})"
     if leaves_out_ideal(row):
-        return f"its interval leaves out {row.perfect:g}, but {pvalue(p, draws)}: within chance"
+        after = "" if p == row.pvalue else " after adjustment"
+        return f"not significant{after} ({pvalue(p, draws)}), although its interval excludes {row.perfect:g}"
     return "no evidence against"
+
+
+def _off_its_own(row: Row) -> str:
+    """On which side of its own expectation a score lies, where the difference is significant."""
+    better = catalogue[row.id].better
+    if row.null_mean is None or better == "perfect" or row.value == row.null_mean:
+        return "not as its own probabilities imply"
+    return (
+        f"{'better' if (row.value < row.null_mean) == (better == 'lower') else 'worse'} than its own "
+        "probabilities imply"
+    )
 
 
 def _tested(evaluation: Evaluation | None) -> int | str:

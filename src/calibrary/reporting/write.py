@@ -1,4 +1,4 @@
-"""Writing reports: the ending chooses the form, and a file is either whole or not there."""
+"""Writing reports: the file name's extension chooses the format, and a file is either whole or not there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_paths(paths: Sequence[str | Path]) -> None:
     """Refuse endings we cannot write and places where nothing can be written, before any work is done."""
     for path in map(Path, paths):
         if path.suffix not in ENDINGS:
-            raise ValueError(f"{path}: the ending chooses the form, one of {', '.join(ENDINGS)}")
+            raise ValueError(f"{path}: the extension chooses the format, and must be one of {', '.join(ENDINGS)}")
         check_writable(path)
         if path.suffix == ".pdf":
             pdf.browser()

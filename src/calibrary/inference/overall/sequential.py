@@ -16,6 +16,7 @@ import numpy as np
 import scipy
 
 from calibrary.base.errors import RefusedCallError, RefusedError, whole
+from calibrary.base.numbers import percent
 from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
@@ -56,12 +57,13 @@ class Alternative(NamedTuple):
         """
         stated = math.log(9.0)
         low, middle, high = (self.log_odds(c) for c in (0.1, 0.5, 0.9))
+        true = percent(1.0 / (1.0 + math.exp(-middle)))
         if (low + stated) * (high - stated) > 0.0:
             side = "low" if low > -stated else "high"
-            return f"probabilities too {side}: 0.5 should be {1.0 / (1.0 + math.exp(-middle)):.2f}"
+            return f"probabilities too {side}: a stated 50% corresponds to {true}"
         slope = (high - low) / (2.0 * stated)
         if abs(middle) > _APART:  # on one side but for one end: neither a slope nor a shift alone
-            return f"0.5 should be {1.0 / (1.0 + math.exp(-middle)):.2f}, slope {slope:.2g}"
+            return f"a stated 50% corresponds to {true}, slope {slope:.2g}"
         side = "over" if low > -stated or high < stated else "under"
         return f"{side}-confident, slope {slope:.2g}"
 

@@ -75,7 +75,9 @@ def condition(text: str) -> Condition:
     """
     found = _CONDITION.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise RefusedError(f"condition={text!r} is not read: write a metric, < <= > or >=, and a number, as 'ece<0.05'")
+        raise RefusedError(
+            f"cannot parse condition={text!r}: write a metric, < <= > or >=, and a number, as 'ece<0.05'"
+        )
     try:
         bound = float(found["bound"]) / (100.0 if found["percent"] else 1.0)
     except ValueError:
@@ -259,9 +261,9 @@ def _sentence(
 ) -> Sentence:
     if alone is not None:
         what = wanted.name.removesuffix(".value")
-        said = f"{what} reads {number(alone)}, which {'meets' if status == 'pass' else 'does not meet'} {wanted}"
+        said = f"{what} is {number(alone)}, which {'meets' if status == 'pass' else 'does not meet'} {wanted}"
         return Sentence(said, measured(said, **{what: alone}))
-    said = f"{wanted.name} reads {number(estimate)}; the true value lies between {number(low)} and {number(high)}"
+    said = f"{wanted.name} is {number(estimate)}; the true value lies between {number(low)} and {number(high)}"
     claims = [
         measured(said, **{wanted.name: estimate}),
         Claim(said, "interval", metric=wanted.name, low=low, high=high),

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.data.checks import starts_as_classes
 from calibrary.numerics.compiled import worth_compiling
 
 _LABELS = frozenset((np.dtype(np.int64), np.dtype(bool), np.dtype(np.float64)))
@@ -22,6 +23,7 @@ def plain_arrays(y: Any, c: Any) -> bool:
     return (
         type(y) is np.ndarray and type(c) is np.ndarray and c.dtype == _FLOAT and y.dtype in _LABELS
         and c.ndim == 1 and y.shape == c.shape and c.flags.c_contiguous and y.flags.c_contiguous and len(c) > 0
+        and not _certain(c.item(0), c)
         and worth_compiling("width_bins.add_residuals", 20.0 + 0.01 * len(c))
     )  # fmt: skip
 
@@ -31,6 +33,11 @@ def plain_classes(y: Any, p: Any) -> bool:
     return (
         type(y) is np.ndarray and type(p) is np.ndarray and p.dtype == _FLOAT and y.dtype == _NUMBERS
         and p.ndim == 2 and y.ndim == 1 and len(y) == len(p) > 0 and p.shape[1] > 2
-        and p.flags.c_contiguous and y.flags.c_contiguous
+        and p.flags.c_contiguous and y.flags.c_contiguous and not _certain(p.item(0), p)
         and worth_compiling("width_bins.of_class", 40.0 + 0.005 * p.size)
     )  # fmt: skip
+
+
+def _certain(first: float, p: Any) -> bool:
+    """May the predictions be classes, 0 or 1, of which the ordinary way warns? The first number answers most calls."""
+    return first in (0.0, 1.0) and starts_as_classes(p)
