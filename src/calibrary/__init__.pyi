@@ -184,6 +184,8 @@ from calibrary.reporting.model import GroupRow as GroupRow
 from calibrary.reporting.model import Report as Report
 from calibrary.reporting.settings import ReportSettings as ReportSettings
 from calibrary.reporting.validated import validation_page as validation_page
+from calibrary.shift.target import ShiftResult as ShiftResult
+from calibrary.shift.target import under_shift as under_shift
 from calibrary.validation.result import Validation as Validation
 from calibrary.validation.result import ValidationRow as ValidationRow
 from calibrary.validation.shown import Instability as Instability

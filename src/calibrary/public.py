@@ -57,6 +57,7 @@ _TABLE = {
         0.2 recalibrate.gain recalibration_gain
         0.1 reporting.compose report
         0.3 reporting.validated validation_page
+        0.3 shift.target under_shift
         0.3 validation.verb validate
     """,
     # tables and curves
@@ -293,6 +294,7 @@ _TABLE = {
         0.3 recalibrate.segment_gain SegmentGain SegmentRow
         0.1 reporting.model GroupRow
         0.2 reporting.model ClassRow
+        0.3 shift.target ShiftResult
         0.3 validation.result Validation ValidationRow
         0.3 validation.shown Instability ValidationCurve
         0.3 validation.tripod TripodTable

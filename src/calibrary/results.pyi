@@ -73,6 +73,7 @@ from calibrary.recalibrate.table import MapGain as MapGain
 from calibrary.recalibrate.table import RecalibrationGain as RecalibrationGain
 from calibrary.reporting.model import ClassRow as ClassRow
 from calibrary.reporting.model import GroupRow as GroupRow
+from calibrary.shift.target import ShiftResult as ShiftResult
 from calibrary.validation.result import Validation as Validation
 from calibrary.validation.result import ValidationRow as ValidationRow
 from calibrary.validation.shown import Instability as Instability

@@ -176,6 +176,7 @@ RESULTS = {
     "language/judge.py": "here: a judge that errs",
     "language/planning.py": "here: the power by other draws",
     "scale/store_watch.py": "test_store_watch.py: a segment that changes, and segments that do not",
+    "shift/target.py": "test_under_shift.py: a target whose truth is known, and a violated assumption",
     "validation/refits.py": "here: counts of refits",
     "validation/result.py": "here: apparent values by compute",
     "validation/shown.py": "here: shares of refits",

@@ -242,6 +242,11 @@ def _segments_differ(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return len(gaps) > 1 and max(gaps) - min(gaps) > 1e-9
 
 
+@_rule("assumption fails", "evidence", "a target differs from the source in another way than was assumed")
+def _assumption_fails(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    return truth.of_metric.get("assumption holds") is False
+
+
 @_rule("worth acting", "evidence", "acting on the model is worth more (sign > 0) or less than the default")
 def _worth(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     worth = _worth_of_acting(values["threshold"], truth)

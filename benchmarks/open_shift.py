@@ -1,0 +1,225 @@
+"""``cal.under_shift`` and ``cal.shift_curve`` on worlds of known truth: level and power of their tests, coverage.
+
+Every cell is a world. It is run in rounds; after each round the counts are stored, and a cell is judged by the 99%
+binomial interval of its share.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import scipy
+
+import calibrary as cal
+
+RESULT = Path(__file__).with_name("open_shift.json")
+ROUND, MOST, DRAWS = 20, 1000, 99
+ROWS = 1000
+LEVELS, LEAST_COVERAGE = (0.035, 0.065), 0.93
+#: Rows from which the truth of a world is computed.
+MANY = 100_000
+
+
+# -- worlds of classes: normal numbers around a center for each class --------------------------------------
+
+
+def classes_world(rng, n, share, apart, moved=0.0):
+    """Labels with these shares, and what is seen of each row; ``moved`` moves the first class towards the others."""
+    k = len(share)
+    y = rng.choice(k, n, p=share)
+    x = rng.normal(size=(n, 1 if k == 2 else k))
+    if k == 2:
+        x[:, 0] += apart * (y - 0.5)
+        x[y == 0, 0] += moved
+    else:
+        x[np.arange(n), y] += apart * (1.0 - moved * (y == 0))
+    return y, x
+
+
+def posterior(x, share, apart, slope=1.0):
+    """The probabilities of the classes where they have these shares; ``slope`` other than 1 misstates them."""
+    z = apart * np.column_stack([-x[:, 0] / 2.0, x[:, 0] / 2.0]) if len(share) == 2 else apart * x
+    return scipy.special.softmax(slope * (z + np.log(share)), axis=1)
+
+
+def stated(p):
+    return p[:, 1] if p.shape[1] == 2 else p
+
+
+def true_value(metric, p, q):
+    """The metric where every row has the labels q with certainty of their shares."""
+    if metric == "bs":
+        square = (p**2).sum(axis=1) - 2.0 * (p * q).sum(axis=1) + 1.0
+        return float(square.mean()) / (2.0 if p.shape[1] == 2 else 1.0)
+    if p.shape[1] == 2:
+        return float(cal.compute(metric, q[:, 1], p[:, 1]))
+    top, row = p.argmax(axis=1), np.arange(len(p))
+    return float(cal.compute(metric, q[row, top], p[row, top]))
+
+
+def label_cell(source, target, apart, made_for="source", slope=1.0, moved=0.0, rows=ROWS):
+    """A source and a target of these shares; the model is right for ``made_for``, but for its slope."""
+    source, target = np.asarray(source), np.asarray(target)
+    shares = source if made_for == "source" else target
+
+    def both(rng):
+        y, x = classes_world(rng, rows, source, apart)
+        _, there = classes_world(rng, rows, target, apart, moved)
+        return y, stated(posterior(x, shares, apart, slope)), stated(posterior(there, shares, apart, slope)), {}
+
+    def truth(metric):
+        _, x = classes_world(np.random.default_rng(99), MANY, target, apart)
+        return true_value(metric, posterior(x, shares, apart, slope), posterior(x, target, apart))
+
+    return {"assume": "label", "both": both, "truth": truth}
+
+
+def covariate_cell(away=0.7, slope=1.0, changed=False, bent=False, rows=ROWS):
+    """Two features; the target lies ``away``. ``bent``: the ratio of the densities is no longer log-linear."""
+
+    def chance(x):
+        return scipy.special.expit(1.2 * x[:, 0] - 0.8 * x[:, 1])
+
+    def model(x):
+        q = scipy.special.expit(slope * (1.2 * x[:, 0] - 0.8 * x[:, 1]))
+        return np.column_stack([1.0 - q, q])
+
+    def there(rng, n):
+        x = rng.normal(size=(n, 2)) + np.array([away, 0.0])
+        if bent:
+            x[:, 0] = away + np.where(rng.random(n) < 0.5, -1.2, 1.2) + 0.5 * rng.normal(size=n)
+        return x
+
+    def both(rng):
+        x, z = rng.normal(size=(rows, 2)), there(rng, rows)
+        y = (rng.random(rows) < chance(x)).astype(int)
+        return y, model(x)[:, 1], model(z)[:, 1], {"features": x, "target_features": z}
+
+    def truth(metric):
+        z = there(np.random.default_rng(99), MANY)
+        return true_value(metric, model(z), np.column_stack([1.0 - chance(z), chance(z)]))
+
+    return {"assume": "covariate", "both": both, "truth": truth}
+
+
+def even(k):
+    return np.full(k, 1.0 / k)
+
+
+def first(k, share):
+    """The first class has this share, the others the rest in equal parts."""
+    return np.array([share] + [(1.0 - share) / (k - 1)] * (k - 1))
+
+
+CELLS = {
+    "label 2 classes .50 to .20": label_cell([0.5, 0.5], [0.8, 0.2], 2.0),
+    "label 2 classes .50 to .05": label_cell([0.5, 0.5], [0.95, 0.05], 2.0),
+    "label 2 classes .50 to .95": label_cell([0.5, 0.5], [0.05, 0.95], 2.0),
+    "label 2 classes .20 to .80": label_cell([0.8, 0.2], [0.2, 0.8], 2.0),
+    "label 2 classes .05 to .50": label_cell([0.95, 0.05], [0.5, 0.5], 2.0),
+    "label 2 classes .50 to .20 calibrated there": label_cell([0.5, 0.5], [0.8, 0.2], 2.0, "target"),
+    "label 2 classes .50 to .05 calibrated there": label_cell([0.5, 0.5], [0.95, 0.05], 2.0, "target"),
+    "label 2 classes .50 to .50": label_cell([0.5, 0.5], [0.5, 0.5], 2.0),
+    "label 2 classes .50 to .20 too extreme": label_cell([0.5, 0.5], [0.8, 0.2], 2.0, slope=1.6),
+    "label 4 classes": label_cell(even(4), first(4, 0.55), 2.5),
+    "label 4 classes calibrated there": label_cell(even(4), first(4, 0.55), 2.5, "target"),
+    "label 10 classes": label_cell(even(10), first(10, 0.4), 3.0),
+    "label 10 classes calibrated there": label_cell(even(10), first(10, 0.4), 3.0, "target"),
+    "covariate": covariate_cell(),
+    "covariate too extreme": covariate_cell(slope=1.6),
+    "covariate far": covariate_cell(away=1.2, slope=1.3),
+    "violated label, class 0 moved by .3": label_cell([0.5, 0.5], [0.8, 0.2], 2.0, moved=0.3),
+    "violated label, class 0 moved by .6": label_cell([0.5, 0.5], [0.8, 0.2], 2.0, moved=0.6),
+    "violated label, 10 classes": label_cell(even(10), first(10, 0.4), 3.0, moved=0.3),
+    "violated covariate, two clusters": covariate_cell(bent=True),
+}
+METRICS = ("ece", "bs")
+
+
+def one(cell, metric, true, seed, draws=DRAWS):
+    """One sample: was the assumption rejected, and did the interval hold the true value?"""
+    rng = np.random.default_rng(seed)
+    y, p, target, more = cell["both"](rng)
+    try:
+        found = cal.under_shift(
+            metric, y, p, target, assume=cell["assume"], n_resamples=draws, rng=int(rng.integers(2**31)), check=False,
+            **more,
+        )  # fmt: skip
+    except ValueError as error:
+        return {"refused": str(error)[:60]}
+    return {
+        "rejected": found.assumption_pvalue <= 0.05,
+        "covered": found.low - 1e-9 <= true <= found.high + 1e-9,
+        "effective": found.effective_n,
+        "share": float(found.shares[-1]),
+    }
+
+
+# -- counting ----------------------------------------------------------------------------------------------
+
+
+def ends(count, n):
+    """The 99% interval of a binomial share (Clopper and Pearson)."""
+    beta = scipy.special.betaincinv
+    low = float(beta(count, n - count + 1, 0.005)) if count else 0.0
+    high = float(beta(count + 1, n - count, 0.995)) if count < n else 1.0
+    return low, high
+
+
+def judged(kind, count, n):
+    """The share, its interval, and whether the bar lies in it."""
+    low, high = ends(count, n)
+    meets = high >= LEAST_COVERAGE if kind == "coverage" else low <= LEVELS[1] and high >= LEVELS[0]
+    return {
+        "n": n, "count": count, "share": round(count / n, 4), "low": round(low, 4), "high": round(high, 4),
+        "verdict": "measured" if kind == "power" else "ok" if meets else "misses",
+    }  # fmt: skip
+
+
+def add(kept, kind, hit):
+    of = kept.setdefault(kind, {"n": 0, "count": 0})
+    kept[kind] = judged(kind.split()[0], of["count"] + int(hit), of["n"] + 1)
+
+
+def round_of(name, cell, kept, seed, size=ROUND, draws=DRAWS):
+    """So many more samples of a world, added to what is kept of it."""
+    truths = kept.setdefault("truth", {metric: cell["truth"](metric) for metric in METRICS})
+    violated = name.startswith("violated")
+    for i in range(size):
+        metric = METRICS[i % len(METRICS)]
+        found = one(cell, metric, truths[metric], [seed, i], draws)
+        if "refused" in found:
+            kept["cannot be told"] = kept.get("cannot be told", 0) + 1
+            continue
+        add(kept, "power" if violated else "level", found["rejected"])
+        if not violated:
+            add(kept, f"coverage {metric}", found["covered"])
+        kept["effective_n"] = round(found["effective"], 1)
+
+
+def run(seconds, cells=""):
+    """Rounds over all cells until the time is over or every cell has its samples."""
+    began, stored = time.monotonic(), json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    warnings.simplefilter("ignore")
+    for turn in range(MOST // ROUND):
+        for k, (name, cell) in enumerate(CELLS.items()):
+            if cells not in name:
+                continue
+            kept = stored.setdefault(name, {"rounds": 0})
+            if kept["rounds"] > turn:
+                continue
+            spent = time.process_time()
+            round_of(name, cell, kept, 1000 * k + turn)
+            kept["rounds"] += 1
+            kept["cpu_seconds"] = round(kept.get("cpu_seconds", 0.0) + time.process_time() - spent, 1)
+            RESULT.write_text(json.dumps(stored, indent=1) + "\n")
+            if time.monotonic() - began > seconds:
+                return
+
+
+if __name__ == "__main__":
+    run(3600.0)

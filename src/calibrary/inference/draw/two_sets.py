@@ -1,0 +1,140 @@
+"""Two sets drawn again together: a labelled source, and a target without labels for which its rows are weighted.
+
+What the weights need of the target is a sum over its rows, of one vector for each. A draw of both sets is therefore
+which rows (and labels) of the source are drawn, and that sum for the drawn target; the weights are estimated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import Predictions
+from calibrary.data.sample import Replicate, RowSample, Scheme, drawn_labels
+from calibrary.numerics.draw import generator
+
+
+class Weighting(Protocol):
+    """How rows of a source are weighted so that they stand for a target.
+
+    ``kinds`` holds the vectors of the different rows of the target and ``law`` how frequent each is; ``own`` holds the
+    vectors that the rows of the source would have in the target.
+    """
+
+    @property
+    def kinds(self) -> Array: ...
+
+    @property
+    def law(self) -> Array: ...
+
+    @property
+    def own(self) -> Array: ...
+
+    @property
+    def n_target(self) -> int: ...
+
+    def weights(self, row: Indices, label: Indices, target: Array) -> Array:
+        """The weight of each drawn row of the source, with the label it was drawn with; ``target`` is the sum."""
+
+
+@dataclass(frozen=True)
+class TwoSets:
+    """Rows of a source, in the order they came, and what weights them."""
+
+    rows: Predictions
+    weighting: Weighting
+
+    @property
+    def n(self) -> int:
+        return self.rows.n
+
+    def bootstrap(self, observed: Array) -> Scheme:
+        """Both sets drawn with replacement; ``observed`` are the weights of the rows as they came."""
+        p, n, weighting = self.rows, self.n, self.weighting
+        sample = RowSample(_weighted(p, observed), "importance")
+        draw_target = self._target(weighting.law)
+
+        def make(drawn: tuple[Indices, Array]) -> Replicate:
+            row, target = drawn
+            each = weighting.weights(row, p.y[row], target)
+
+            def written_out() -> Predictions:
+                child = p.subset(row, p.y[row], p.probability[row], classes=p._classes, origin=p.origin)
+                child.w = each
+                return child.part(np.flatnonzero(each > 0.0)) if (each <= 0.0).any() else child
+
+            return Replicate(
+                sample.base, order=sample.order, w=lambda: np.bincount(row, each, minlength=n), listed=written_out
+            )
+
+        return Scheme(
+            lambda rng: (rng.integers(0, n, n), draw_target(rng)),
+            make, sample.base, order=sample.order, unsorted=sample.p,
+        )  # fmt: skip
+
+    def null(self, chance: Array, law: Array | None = None) -> Scheme:
+        """Rows drawn with replacement, their labels drawn from ``chance`` (rows, classes), and the target drawn.
+
+        ``law`` says how frequent the kinds of rows are in the target of this world; None is as they were seen.
+        """
+        n, k, weighting = self.n, self.rows.k, self.weighting
+        sample = RowSample(self.rows, "importance")
+        place = np.empty(n, dtype=np.intp)
+        place[sample.order] = np.arange(n)
+        draw_target = self._target(weighting.law if law is None else law)
+
+        def make(drawn: tuple[Indices, Array, Array]) -> Replicate:
+            row, u, target = drawn
+            label = drawn_labels(u, chance[row]).astype(np.intp)
+            each = weighting.weights(row, label, target)
+            return Replicate(
+                sample.every_label,
+                w=lambda: np.bincount(place[row] * k + label, each, minlength=n * k),
+                listed=lambda: _listed(self.rows, row, label, each),
+            )
+
+        return Scheme(lambda rng: (rng.integers(0, n, n), rng.random(n), draw_target(rng)), make, sample.every_label)
+
+    def _target(self, law: Array) -> Callable[[np.random.Generator], Array]:
+        kinds, m = self.weighting.kinds, self.weighting.n_target
+
+        def draw(rng: np.random.Generator) -> Array:
+            total: Array = rng.multinomial(m, law) @ kinds
+            return total
+
+        return draw
+
+    def both_from_source(self, observed: Array, n_resamples: int, rng: object) -> Iterator[tuple[Array, Array]]:
+        """Both sets drawn from the source, the target from its weighted rows, where the assumption is true.
+
+        Each draw is the weights of the source's rows, estimated again, and how often the target has each row.
+        """
+        source = generator(rng, "assumption")
+        n, m, p, weighting = self.n, self.weighting.n_target, self.rows, self.weighting
+        law = observed / observed.sum()
+        for _ in range(n_resamples):
+            row = source.integers(0, n, n)
+            target: NDArray[np.int64] = source.multinomial(m, law)
+            each = weighting.weights(row, p.y[row], target @ weighting.own)
+            yield np.bincount(row, each, minlength=n), target.astype(np.float64)
+
+
+def _weighted(p: Predictions, w: Array) -> Predictions:
+    """The rows with these weights; a weight of 0 is kept as next to nothing, because a draw may give the row one."""
+    return Predictions(
+        p.y, p.probability, np.maximum(w, 1e-12 * w.max()), classes=p._classes, rows=p.rows, n_input=p.n_input,
+        origin=p.origin,
+    )  # fmt: skip
+
+
+def _listed(p: Predictions, row: Indices, label: Indices, each: Array) -> Predictions:
+    """Drawn rows one by one, with drawn labels and weights; rows that weigh nothing are left out."""
+    kept = np.flatnonzero(each > 0.0)
+    child = p.subset(row[kept], label[kept], p.probability[row[kept]], classes=p._classes, origin=p.origin)
+    child.w = each[kept]
+    return child

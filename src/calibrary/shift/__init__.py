@@ -1,0 +1,11 @@
+"""Other data than those with labels: a target without labels, and groups in an order along which errors may grow."""
+
+from __future__ import annotations
+
+from calibrary.shift.target import ShiftResult, under_shift
+
+__all__ = ["ShiftResult", "under_shift"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,163 @@
+"""Label shift: how frequent each class is in a target without labels, and the weights of classes that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrary.base.errors import RefusedError
+from calibrary.base.numbers import percent
+from calibrary.base.once import once
+from calibrary.data.checks import Array, Indices
+from calibrary.data.predictions import Predictions
+
+#: The smallest singular value of the confusion matrix must be this many of its standard errors.
+_STANDARD_ERRORS = 3.0
+_MOST_STEPS = 2000
+
+
+@dataclass(frozen=True)
+class LabelWeighting:
+    """Weights w[y] = share of the class in the target / share in the source.
+
+    ``predicted`` is the predicted class of each row of the source and ``law`` how frequent each is in the target. The
+    predicted class is the one whose probability exceeds the class's share in the source most: every fixed rule serves,
+    and this one predicts rare classes too. ``weight`` is what each row counts, where it is not 1.
+    """
+
+    y: Indices
+    predicted: Indices
+    law: Array
+    n_target: int
+    weight: Array | None = None
+
+    @classmethod
+    def of(cls, p: Predictions, target: Array) -> LabelWeighting:
+        """From the predictions of the source and the probabilities (rows, classes) of the target."""
+        share = p.class_share
+        for k in np.flatnonzero(share <= 0.0):
+            raise RefusedError(
+                f"class {p.classes[int(k)]!r} never occurs in y_true: how frequent it is in the target cannot be "
+                "estimated; leave it out of y_prob, or label rows of it"
+            )
+        seen = np.bincount(_classes(target, share), minlength=p.k) / len(target)
+        return cls(p.y, _classes(p.p, share), seen, len(target), p.w)
+
+    @property
+    def kinds(self) -> Array:
+        return np.eye(len(self.law))
+
+    @once
+    def own(self) -> Array:
+        return np.eye(len(self.law))[self.predicted]
+
+    def weights(self, row: Indices, label: Indices, target: Array) -> Array:
+        """The weight of drawn rows; ``target`` counts the predicted classes of the drawn target."""
+        counts = None if self.weight is None else self.weight[row]
+        _, of_class = self.shares(self.predicted[row], label, counts, target / target.sum())
+        each = of_class[label]
+        return each if counts is None else counts * each
+
+    def shares(self, predicted: Indices, label: Indices, counts: Array | None, seen: Array) -> tuple[Array, Array]:
+        """The shares of the classes in the target, on the simplex, and the weights of the classes."""
+        table = self._table(predicted, label, counts)
+        own = table.sum(axis=0)
+        try:
+            ratio = np.linalg.solve(table, seen)
+        except np.linalg.LinAlgError:  # a draw without any row of a class
+            ratio = np.linalg.lstsq(table, seen, rcond=None)[0]
+        found = on_simplex(own * ratio)
+        return found, np.where(own > 0.0, found / np.where(own > 0.0, own, 1.0), 0.0)
+
+    def _table(self, predicted: Indices, label: Indices, counts: Array | None) -> Array:
+        k = len(self.law)
+        table = np.bincount(predicted * k + label, counts, minlength=k * k).reshape(k, k)
+        joint: Array = table / table.sum()
+        return joint
+
+    @once
+    def estimated(self) -> tuple[Array, Array]:
+        """The shares and the weights of the classes from the sets as they came."""
+        return self.shares(self.predicted, self.y, self.weight, self.law)
+
+    @property
+    def observed(self) -> Array:
+        """The weight of every row of the source as it came."""
+        each: Array = self.estimated[1][self.y]
+        return each if self.weight is None else self.weight * each
+
+    def refuse_singular(self) -> None:
+        """Refuse a confusion matrix from which the shares cannot be told.
+
+        Its columns are the laws of the predicted class given each class. The smallest singular value is held against
+        its own standard error (delta method), because a matrix that is singular in truth is not so in a sample.
+        """
+        table = self._table(self.predicted, self.y, self.weight)
+        given = table / table.sum(axis=0)
+        left, values, right = np.linalg.svd(given)
+        u, v = left[:, -1], right[-1]
+        spread = (u**2) @ given - (u @ given) ** 2
+        copies = np.bincount(self.y, self.weight, minlength=len(u))
+        error = float(np.sqrt(np.sum(v**2 * spread / copies)))
+        if values[-1] <= max(_STANDARD_ERRORS * error, 1e-9):
+            raise RefusedError(
+                "the shares of the classes in the target cannot be told, because the confusion matrix of y_true and "
+                f"the predicted classes is singular (smallest singular value {values[-1]:.2g}, standard error "
+                f"{error:.2g}): the predictions do not tell the classes apart; merge classes, or label rows of the "
+                "target"
+            )
+
+    def calibrated_at_target(self, p: Array) -> tuple[Array, Array]:
+        """The law of source labels if the predictions are calibrated at the target, and the target's predicted classes.
+
+        Label k has a chance in proportion to p_k / w_k, so that weighted by w it has the chance p_k again; the rows of
+        the target are then those of the source, weighted by 1 over the sum.
+        """
+        own = np.bincount(self.y, self.weight, minlength=len(self.law))
+        own = own / own.sum()
+        found = np.maximum(self.estimated[0], 0.5 / self.n_target)  # a share of 0 would leave no chance to the others
+        odds = p / (found / found.sum() / own)
+        total = odds.sum(axis=1)
+        weight = (1.0 if self.weight is None else self.weight) / total
+        law = np.bincount(self.predicted, weight, minlength=len(self.law))
+        return odds / total[:, None], law / law.sum()
+
+
+def _classes(p: Array, share: Array) -> Indices:
+    best: Indices = (p / share).argmax(axis=1)
+    return best
+
+
+def on_simplex(x: Array) -> Array:
+    """The nearest vector of numbers from 0 on that sum to one."""
+    if (x >= 0.0).all() and abs(x.sum() - 1.0) < 1e-12:
+        return x
+    down = np.sort(x)[::-1]
+    excess = (np.cumsum(down) - 1.0) / np.arange(1, len(x) + 1)
+    last = int(np.flatnonzero(down > excess)[-1])
+    return np.maximum(x - excess[last], 0.0)
+
+
+def likelihood_shares(p: Array, share: Array) -> Array:
+    """The shares of the classes that are most likely if ``p`` is calibrated where the shares are ``share``.
+
+    The EM algorithm of Saerens, Latinne and Decaestecker (2002).
+    """
+    ratio = p / share
+    found = share.copy()
+    for _ in range(_MOST_STEPS):
+        joint = ratio * found
+        new = (joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)).mean(axis=0)
+        moved = float(np.abs(new - found).max())
+        found = new
+        if moved < 1e-9:
+            break
+    return found / found.sum()
+
+
+def share_words(names: tuple[object, ...], shares: Array) -> str:
+    """Shares of classes in words; of two classes that of the second."""
+    if len(names) == 2:
+        return f"{percent(float(shares[1]))} of class {names[1]}"
+    return ", ".join(f"{percent(float(x))} of class {name}" for name, x in zip(names, shares, strict=True))

@@ -1,0 +1,386 @@
+"""The verb ``under_shift``: what would a metric be on another set of rows, of which nobody knows the labels?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from calibrary.base.claims import Claim, Sentence, measured
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of
+from calibrary.base.markup import html_table
+from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
+from calibrary.data.checks import Array, as_floats, checked_probabilities
+from calibrary.data.columns import column_names, matched_names
+from calibrary.data.predictions import Predictions
+from calibrary.data.sample import RowSample
+from calibrary.inference.draw.null import pvalues
+from calibrary.inference.draw.resampling import Replicated, alpha_of, check_draws, check_level, replicate
+from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, safe_workers, together
+from calibrary.inference.draw.two_sets import TwoSets
+from calibrary.inference.methods import bootstrap, triangle
+from calibrary.metrics.machinery.declare import Result
+from calibrary.numerics.draw import generator, seed_of
+from calibrary.shift.assumption import assumption_test, looked_at
+from calibrary.shift.density import DensityWeighting, log_odds
+from calibrary.shift.shares import LabelWeighting, likelihood_shares, share_words
+
+ASSUMPTIONS = ("label", "covariate")
+#: A weighted sample that is worth fewer rows than this says nothing of the target.
+LEAST_EFFECTIVE = 30
+#: At this level the assumption counts as contradicted.
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class ShiftResult(Result):
+    """A metric on a target without labels. Unpacks as ``low, high = result``.
+
+    Attributes
+    ----------
+    source : the metric on the labelled rows
+    target, low, high : the metric on the target, under the assumption, and its interval
+    shares : share of each class in the target, in the order of the columns (two classes: the last is the positive one)
+    effective_n : as many rows without weights would be as good
+    assumption_pvalue : of the test of what can be tested about the assumption
+    sentence : the answer in words
+    pvalue : of the hypothesis that the predictions are calibrated at the target; NaN for a metric without such a test
+    source_shares : share of each class among the labelled rows
+    likelihood_shares : shares of the target by maximum likelihood, which needs calibrated predictions; a check
+    distance : largest distance between the distribution functions of the target and of the weighted source
+    weights : weight of each labelled row (of each copy, where weights count copies)
+    metric, assume, n, n_target, confidence_level, n_resamples, method : what was asked, and how it was answered
+    """
+
+    source: float
+    target: float
+    low: float
+    high: float
+    shares: Array
+    effective_n: float
+    assumption_pvalue: float
+    sentence: Sentence = field(default=Sentence(""))
+    pvalue: float = float("nan")
+    source_shares: Array = field(default_factory=lambda: np.empty(0))
+    likelihood_shares: Array = field(default_factory=lambda: np.empty(0))
+    distance: float = float("nan")
+    weights: Array = field(default_factory=lambda: np.empty(0), repr=False)
+    metric: str = ""
+    assume: str = "label"
+    n: int = 0
+    n_target: int = 0
+    confidence_level: float = 0.95
+    n_resamples: int = 999
+    method: str = ""
+
+    def __iter__(self) -> Iterator[float]:
+        yield self.low
+        yield self.high
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The numbers by name, written for people."""
+        return [
+            ("source", number(self.source)),
+            ("target", with_interval(self.target, self.low, self.high)),
+            ("shares in the target", ", ".join(percent(float(x)) for x in self.shares)),
+            ("shares in the source", ", ".join(percent(float(x)) for x in self.source_shares)),
+            ("effective rows", f"{self.effective_n:,.0f} of {self.n:,}"),
+            ("test of the assumption", pvalue(self.assumption_pvalue, self.n_resamples)),
+        ]
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the numbers, and the sentence in the head."""
+        return html_table(("", self.sentence), self.rows())
+
+
+def under_shift(
+    metric: Any,
+    y_true: Any,
+    y_prob: Any = None,
+    target_prob: Any = None,
+    *,
+    assume: str = "label",
+    features: Any = None,
+    target_features: Any = None,
+    sample_weight: Any = None,
+    n_resamples: int = 999,
+    confidence_level: float = 0.95,
+    rng: Any = None,
+    check: bool = True,
+    weight_type: str = "frequency",
+    **options: Any,
+) -> ShiftResult:
+    r"""Value of a metric on a target of which only the predictions are known, with an interval.
+
+    Under *label shift* the classes have other shares in the target, and rows of one class look as before. Rows of the
+    source are weighted by :math:`w_k = \pi_k / s_k`, the share of their class in the target over that in the source;
+    the shares :math:`\pi` come from the confusion matrix of the source and the predicted classes of the target, which
+    needs no calibrated predictions. Under *covariate shift* rows of other kinds are frequent, and rows of one kind have
+    the same outcomes as before; weights come from a logistic regression of which set a row belongs to, cross-fitted.
+
+    What can be tested about the assumption is tested, and where the test rejects it at 5%, no value is given. That
+    P(y | x) is unchanged under covariate shift cannot be tested without labels of the target: it is assumed.
+
+    Parameters
+    ----------
+    metric : str or callable
+        A metric that takes weights, by its id or function; or a function of your own with ``sample_weight``.
+    y_true, y_prob
+        The source: labels and probabilities, as for every metric.
+    target_prob : array-like of shape (M,) or (M, K)
+        The probabilities of the target, for the same classes.
+    assume : "label" or "covariate"
+    features, target_features : array-like of shape (N, D) and (M, D), optional
+        Of covariate shift: what the two sets differ in. Without them the log odds of the predictions are taken, and
+        then P(y | prediction) must be the same in both sets.
+    sample_weight : array-like of shape (N,), optional
+        Weights of the source: weight 2 is the row written twice.
+    n_resamples, confidence_level, rng
+        As in :func:`calibrary.interval`. Both sets are drawn, and the weights are estimated again in each draw. For
+        an error that grows from a perfect value the interval is the "triangle" of :func:`calibrary.interval`, whose
+        null is calibration at the target; for other metrics it is the basic bootstrap.
+    check : bool
+        False computes the value also where the assumption is contradicted.
+    weight_type : "frequency" or "importance"
+        With frequency weights (whole numbers) copies are drawn; with importance weights rows, weights and all.
+    **options
+        ``lens``, ``average``, ``labels``, ``pos_label`` and the metric's own options.
+
+    Returns
+    -------
+    ShiftResult
+
+    Raises
+    ------
+    ValueError
+        Where the assumption is contradicted, where the confusion matrix is singular, where the weighted rows are worth
+        fewer than 30, or where the target has other classes.
+
+    References
+    ----------
+    Lipton, Wang, Smola (2018), Detecting and correcting for label shift with black box predictors.
+    Saerens, Latinne, Decaestecker (2002), Adjusting the outputs of a classifier to new a priori probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np, calibrary as cal
+    >>> rng = np.random.default_rng(0)
+    >>> def city(n, share):
+    ...     y = rng.random(n) < share
+    ...     return y, 1 / (1 + np.exp(-rng.normal(np.where(y, 1.0, -1.0), np.sqrt(2))))
+    >>> y, p = city(2000, 0.5)
+    >>> _, elsewhere = city(2000, 0.2)
+    >>> found = cal.under_shift("ece", y, p, elsewhere, rng=0)
+    >>> bool(abs(found.shares[1] - 0.2) < 0.03), bool(found.low > found.source), bool(found.assumption_pvalue > 0.05)
+    (True, True, True)
+    """
+    level = check_level(confidence_level)
+    check_draws(n_resamples, alpha_of(level))
+    one_of("assume", assume, ASSUMPTIONS)
+    if target_prob is None:
+        raise RefusedCallError("target_prob is missing: pass the probabilities of the target, which has no labels")
+    keywords = {**options, "sample_weight": sample_weight}
+    sample, question = read_call(metric, y_true, y_prob, keywords, weight_type=weight_type, confidence_level=level)
+    if not sample.row_by_row or sample.p.fractional or sample.p.y.ndim != 1:
+        raise RefusedError("under_shift weights single rows by their class: pass one label and one probability a row")
+    p = sample.each_copy()
+    target = _target_of(p, y_prob, target_prob)
+    weighting, x = _weighting(p, target, assume, features, target_features)
+    sets, observed = TwoSets(_unweighted(p), weighting), weighting.observed
+    effective = float(observed.sum() ** 2 / np.sum(observed**2))
+    if not effective >= LEAST_EFFECTIVE:
+        raise RefusedError(
+            f"the weighted rows are worth {effective:.0f} rows without weights, and fewer than {LEAST_EFFECTIVE} say "
+            "nothing of the target: the two sets differ too much; label rows of the target"
+        )
+    seed = seed_of(rng)
+    columns = [looked_at(q, f) for q, f in ((p.p, x[0]), (target, x[1]))]
+    distance, tested = assumption_test(sets, observed, *columns, n_resamples, seed)
+    if check and tested <= LEVEL:
+        raise RefusedError(_contradicted(assume, distance, tested, n_resamples))
+    at_target = as_statistic(
+        metric, RowSample(_heavier(p, observed), "importance"), question.changed(weight_type="importance")
+    )
+    _refuse_several(at_target)
+    low, high, calibrated, method = _interval(at_target, sets, observed, level, n_resamples, seed)
+    result = ShiftResult(
+        source=float(as_statistic(metric, sample, question).observed[0]), target=float(at_target.observed[0]),
+        low=low, high=high, shares=_shares(p, weighting, observed), effective_n=effective, assumption_pvalue=tested,
+        pvalue=calibrated, source_shares=p.class_share, likelihood_shares=likelihood_shares(target, p.class_share),
+        distance=distance, weights=observed, metric=at_target.name, assume=assume, n=p.n, n_target=len(target),
+        confidence_level=level, n_resamples=n_resamples, method=method,
+    )  # fmt: skip
+    spoken = at_target.name if at_target.entry is None else at_target.entry.spoken or at_target.entry.name
+    return ShiftResult(**{**vars(result), "sentence": _sentence(result, spoken, p.classes, features is not None)})
+
+
+# -- the two sets ------------------------------------------------------------------------------------
+
+
+def _target_of(p: Predictions, y_prob: Any, target_prob: Any) -> Array:
+    """The probabilities of the target (rows, classes) in the order of the source's columns."""
+    target = checked_probabilities(target_prob)
+    if target.ndim == 1:
+        target = np.column_stack([1.0 - target, target])
+    if target.shape[1] != p.k:
+        raise RefusedError(
+            f"target_prob has {target.shape[1]} classes and y_prob has {p.k}: both sets need the same classes, in the "
+            "same columns"
+        )
+    columns = column_names(target_prob)
+    if columns is None or len(columns) != p.k:
+        return target
+    words = [str(name) for name in p.classes]
+    named = matched_names(columns, set(words))
+    if named is not None:
+        return np.ascontiguousarray(target[:, [named.index(word) for word in words]])
+    names = column_names(y_prob)
+    if names is not None and names != columns:
+        raise RefusedError(
+            f"target_prob has the columns {', '.join(columns)} and y_prob {', '.join(names)}: both sets need the same "
+            "classes, under the same names"
+        )
+    return target
+
+
+def _weighting(
+    p: Predictions, target: Array, assume: str, features: Any, target_features: Any
+) -> tuple[Any, tuple[Array | None, Array | None]]:
+    """How rows are weighted, and the features that are compared."""
+    if assume == "label":
+        if features is not None or target_features is not None:
+            raise RefusedCallError("features are for assume='covariate': label shift needs the predictions alone")
+        weighting = LabelWeighting.of(p, target)
+        weighting.refuse_singular()
+        return weighting, (None, None)
+    if (features is None) != (target_features is None):
+        raise RefusedCallError("features and target_features belong together: pass both, or neither")
+    if features is None:
+        return DensityWeighting.of(p, log_odds(p.p), log_odds(target)), (None, None)
+    here, there = (_features(f, name) for f, name in ((features, "features"), (target_features, "target_features")))
+    here = p.align(here, "features")
+    if len(there) != len(target) or here.shape[1] != there.shape[1]:
+        raise RefusedError(
+            f"target_features has the shape {there.shape}: give {len(target):,} rows, as target_prob has, and "
+            f"{here.shape[1]} columns, as features has"
+        )
+    return DensityWeighting.of(p, here, there), (here, there)
+
+
+def _features(values: Any, name: str) -> Array:
+    x = as_floats(values, name)
+    x = x[:, None] if x.ndim == 1 else x
+    if x.ndim != 2 or not np.isfinite(x).all():
+        raise RefusedError(f"{name} must be numbers without gaps, one row a prediction and one column a feature")
+    return x
+
+
+def _unweighted(p: Predictions) -> Predictions:
+    """The rows by themselves: what they count is in the weighting."""
+    return Predictions(p.y, p.probability, classes=p._classes, rows=p.rows, n_input=p.n_input, origin=p.origin)
+
+
+def _heavier(p: Predictions, w: Array) -> Predictions:
+    return _unweighted(p).reweighted(w)
+
+
+def _shares(p: Predictions, weighting: Any, observed: Array) -> Array:
+    if hasattr(weighting, "estimated"):
+        estimated: Array = weighting.estimated[0]
+        return estimated
+    return np.bincount(p.y, observed, minlength=p.k) / observed.sum()
+
+
+def _refuse_several(statistic: Statistic) -> None:
+    if len(statistic.observed) != 1:
+        raise RefusedError(
+            f"{statistic.name} has {len(statistic.observed)} numbers here: ask for a metric that is one number"
+        )
+
+
+# -- the interval ------------------------------------------------------------------------------------
+
+
+def _interval(
+    statistic: Statistic, sets: TwoSets, observed: Array, level: float, n_resamples: int, seed: int
+) -> tuple[float, float, float, str]:
+    """Ends, the p-value of calibration at the target, and the method."""
+    drawn = _replicates(statistic, sets.bootstrap(observed), n_resamples, seed, "rows")
+    value = statistic.observed
+    if statistic.one_sided and not triangle.why_not(statistic):
+        chance, law = _calibrated(sets)
+        null = _replicates(statistic, sets.null(chance, law), n_resamples, seed, "labels")
+        low, high = triangle.triangle_ends(statistic, value, null, drawn, alpha_of(level))
+        tested, method = float(pvalues(value, null.values, statistic.tail)[0]), "triangle"
+    else:
+        low, high = bootstrap.ends(value, drawn.values, "basic", level)
+        tested, method = float("nan"), "basic"
+    low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
+    return float(low[0]), float(high[0]), tested, method
+
+
+def _replicates(statistic: Statistic, scheme: Any, n_resamples: int, seed: int, purpose: str) -> Replicated:
+    _, value = together([statistic], scheme)
+    drawn = replicate(scheme, value, 1, n_resamples, generator(seed, purpose), safe_workers([statistic], None))
+    drawn.say_failures()
+    return drawn
+
+
+def _calibrated(sets: TwoSets) -> tuple[Array, Array | None]:
+    """The chances of the source's labels if the predictions are calibrated at the target, and the law of the target."""
+    p = sets.rows.p
+    if hasattr(sets.weighting, "calibrated_at_target"):
+        chance, law = sets.weighting.calibrated_at_target(p)
+        return chance, law
+    return p, None
+
+
+# -- words ---------------------------------------------------------------------------------------------
+
+
+def _contradicted(assume: str, distance: float, tested: float, draws: int) -> str:
+    other = "try assume='covariate' with features, " if assume == "label" else "add features that tell the sets apart, "
+    return (
+        f"the assumption of {assume} shift is contradicted: the target and the weighted source differ by "
+        f"{number(distance)} in distribution (Kolmogorov-Smirnov, {pvalue(tested, draws)}); label rows of the target, "
+        f"{other}or pass check=False to compute the value all the same"
+    )
+
+
+def _sentence(r: ShiftResult, spoken: str, classes: tuple[object, ...], features: bool) -> Sentence:
+    at = percent(r.confidence_level)
+    first = (
+        f"Under {r.assume} shift, the {spoken} at the target is {with_interval(r.target, None, None)} ({at} interval "
+        f"{number(r.low)} to {number(r.high)}); at the source it is {number(r.source)}."
+    )
+    if r.assume == "label":
+        second = (
+            f"The target has {share_words(classes, r.shares)}, the source {share_words(classes, r.source_shares)}; "
+            f"the {counted(r.n, 'row')} of the source, weighted, are worth {counted(round(r.effective_n), 'row')}."
+        )
+    else:
+        what = "the features" if features else "the predictions alone, because no features were given,"
+        second = (
+            f"The weights come from {what} and the {counted(r.n, 'row')} of the source, weighted, are worth "
+            f"{counted(round(r.effective_n), 'row')}. That outcomes of rows of one kind are the same in both sets is "
+            "assumed: it cannot be tested without labels of the target."
+        )
+    failed = r.assumption_pvalue <= LEVEL
+    about = "the assumption" if r.assume == "label" else "the balance of the two sets after weighting"
+    third = (
+        f"There is {'' if failed else 'no '}evidence against {about} (Kolmogorov-Smirnov test, "
+        f"{pvalue(r.assumption_pvalue, r.n_resamples)})."
+    )
+    claims = [
+        Claim(first, "interval", metric=r.metric, low=r.low, high=r.high),
+        measured(first, source=r.source, target=r.target),
+        measured(second, effective_n=r.effective_n, n=r.n),
+    ]
+    if failed:
+        claims.append(Claim(third, "assumption fails", assume=r.assume))
+    return Sentence(" ".join([first, second, third]), *claims)
