@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from calibrary.losses.batch import View, visible
-from calibrary.losses.blocks import step, summed
+from calibrary.losses.blocks import step, summed_over_pairs
 from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import positive, safe_root
 
@@ -118,21 +118,21 @@ def _over_blocks(
     view: View, h: float, values: Tensor, at: Tensor, terms: Callable[[_Others, Tensor, Tensor, Tensor], Tensor]
 ) -> Tensor:
     """Sum over blocks of rows, for every problem, of ``terms(others, values of all rows, at and w of the block)``."""
-    n, device, w = view.n, view.p.device, view.weight
+    n, device = view.n, view.p.device
     index = torch.arange(n, device=device)
-    rows = view.rows
+
+    def block(
+        here: Tensor, own: Tensor, at: Tensor, w_here: Tensor, rate: Tensor, log_norm: Tensor, values: Tensor
+    ) -> Tensor:
+        return terms(_others(here, own, rate, log_norm, view.w), values, at, w_here)
 
     def of_problem(x: Tensor, values: Tensor, at: Tensor) -> Tensor:
-        alpha = x / h + 1.0
+        rate = x / h
+        alpha = rate + 1.0
         log_norm = torch.lgamma(alpha.sum(dim=1)) - torch.lgamma(alpha).sum(dim=1)
+        return summed_over_pairs(block, step(n, device), (x, index, at, view.weight), (rate, log_norm, values))
 
-        def block(here: Tensor, own: Tensor, at: Tensor, w_here: Tensor) -> Tensor:
-            others = _others(here[0], own[0], x / h, log_norm, view.w)
-            return terms(others, values, at[0], w_here[0])
-
-        return summed(block, step(n, device), x[None], index[None], at[None], w[None])
-
-    return torch.stack([of_problem(*each) for each in zip(rows, values, at, strict=True)])
+    return torch.stack([of_problem(*each) for each in zip(view.rows, values, at, strict=True)])
 
 
 def _others(here: Tensor, own: Tensor, rate: Tensor, log_norm: Tensor, w: Tensor | None) -> _Others:
