@@ -381,8 +381,9 @@ def state_turn(rng: Rng, folder: Path) -> str:
 #: Every element that our pages have.
 _OURS = (
     "html head meta title style body a main article header footer nav section div span p h1 h2 h3 ul ol li dl dt dd b "
-    "strong em code table thead tbody tr th td details summary button select option label input figure figcaption svg "
-    "g path rect circle line text tspan defs use clippath polyline polygon image desc template dialog script"
+    "strong em code table caption thead tbody tr th td details summary button select option optgroup label input "
+    "output figure figcaption svg g path rect circle line text tspan defs use clippath polyline polygon image desc "
+    "template dialog script"
 )
 ELEMENTS = frozenset(_OURS.split())
 
@@ -390,9 +391,9 @@ ELEMENTS = frozenset(_OURS.split())
 @functools.cache
 def our_script() -> str:
     """The hash of the one script that a page has."""
-    from calibrary.reporting.html import _resource
+    from calibrary.reporting.html import script
 
-    return base64.b64encode(hashlib.sha256(_resource("report.js").encode()).digest()).decode()
+    return base64.b64encode(hashlib.sha256(script().encode()).digest()).decode()
 
 
 class _Looker(HTMLParser):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.base.numbers import percent
 from calibrary.reporting.html import page
 
 METRICS = ["ece", "bs", "cis", "ecce_mad", "smece", "nll", "mae", "hinge"]
@@ -70,7 +71,10 @@ def test_a_bin_tells_its_counts(opened, wrong):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.by import By
 
-    first = driver.find_element(By.CSS_SELECTOR, ".tip")
+    for control, value in (("binning", "width"), ("axis", "probability")):
+        chosen = f"const e = one('#{control}'); e.value = {value!r}; e.dispatchEvent(new Event('change'))"
+        script(driver, chosen)
+    first = driver.find_element(By.CSS_SELECTOR, ".tip .dot")
     script(driver, "one('figure').scrollIntoView()")
     ActionChains(driver).move_to_element(first).perform()
     said = script(driver, "return [one('#tip').hidden, one('#tip').textContent]")
@@ -78,7 +82,7 @@ def test_a_bin_tells_its_counts(opened, wrong):
     inside = p <= 1 / 15
     assert said[0] is False
     assert f"{inside.sum():,} cases" in said[1]
-    assert f"observed {y[inside].mean():.1%}" in said[1]
+    assert f"observed {percent(y[inside].mean())}" in said[1]
     ActionChains(driver).move_to_element(driver.find_element(By.ID, "theme")).perform()
     assert script(driver, "return one('#tip').hidden")
 

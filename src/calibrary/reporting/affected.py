@@ -63,7 +63,9 @@ def affected(context: Context) -> Section | None:
         return None
     columns = levels_by_name(by, context)
     chosen = _segments(columns, context)
-    parts = each_part(context, [(s.name, context.data.part(s.rows)) for s in chosen.measured], metric)
+    rows = {s.name: context.data.part(s.rows) for s in chosen.measured}
+    parts = each_part(context, list(rows.items()), metric)
+    context.kept["segments"] = [(p.name, rows[p.name]) for p in worst_first(parts)]
     test, reason = _worst(columns, context)
     own = own_maps(columns, context)
     name, alpha = metric_words(metric.id, metric.name), alpha_of(context.question.confidence_level)
@@ -316,11 +318,22 @@ def segments_words(parts: list[Part], metric: str, worst_found: bool = False) ->
     return Sentence(said, *named.claims)
 
 
+def worst_first(parts: Iterable[Part]) -> list[Part]:
+    """The smallest adjusted p-value first, then the largest error beyond that of a calibrated model."""
+
+    def rank(part: Part) -> tuple[bool, float, float]:
+        excess = part.value - (0.0 if math.isnan(part.null_mean) else part.null_mean)
+        tested = not math.isnan(part.pvalue_adjusted)
+        return not part.measured, part.pvalue_adjusted if tested else 1.0, -excess if part.measured else 0.0
+
+    return sorted(parts, key=rank)
+
+
 def _table(parts: list[Part], metric: str, data: Data) -> Table:
     rows = tuple(
         (p.name, whole_number(p.n), known(p.mean_confidence), known(p.frequency), known(p.value),
          ends(p.low, p.high), p.p_words.removeprefix("p = ").removeprefix("p "), p.note)
-        for p in parts
+        for p in worst_first(parts)
     )  # fmt: skip
     head = ("segment", data.nouns, "mean confidence", data.outcome, metric, "interval", "p adjusted", "note")
     caption = "p-values are adjusted for the number of segments (Holm); each segment has its own test."
@@ -363,6 +376,7 @@ def classes(context: Context) -> Section | None:
     seen = (data.nouns, "mean confidence", data.outcome)
     head: tuple[str, ...] = (data.class_noun, *seen, value, "mean confidence is")
     ranked = sorted(rows, key=lambda r: (not r.clear, -abs(r.mean_prediction - r.frequency)))
+    context.kept["classes"] = [r.name for r in ranked]
     cells = [_class_cells(r) for r in ranked]
     if not any(r.clear for r in rows):
         head, cells = head[:-1], [cell[:-1] for cell in cells]

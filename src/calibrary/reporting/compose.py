@@ -31,6 +31,7 @@ from calibrary.reporting.affected import class_rows_of, group_rows_of
 from calibrary.reporting.agreement import one_truth
 from calibrary.reporting.figures import curve_of, figures_of
 from calibrary.reporting.language_models import CAUTION, sampled_headline
+from calibrary.reporting.live import live_of
 from calibrary.reporting.model import Report
 from calibrary.reporting.sections import Context, made
 from calibrary.reporting.settings import ReportSettings, takes_settings
@@ -138,7 +139,8 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     tell = ANSWERED.get()
     if tell is not None:
         tell(found)
-    sections = made(Context(data, question, evaluation, draws, settings.asked(primary, decision)))
+    context = Context(data, question, evaluation, draws, settings.asked(primary, decision))
+    sections = made(context)
     return replace(
         found,
         classes=class_rows_of(sections),
@@ -146,6 +148,7 @@ def composed(data: Data, settings: ReportSettings) -> Report:
         sections=sections,
         figures=figures_of(data.one_by_one(), question, evaluation),
         curve=curve_of(view),
+        live=live_of(context),
     )
 
 

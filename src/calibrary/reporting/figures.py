@@ -28,6 +28,8 @@ from calibrary.reporting.sections import Figure
 #: Figures that were drawn already, so that a page and its JSON draw each once.
 _DRAWN: WeakKeyDictionary[Callable[[], Any], Markup] = WeakKeyDictionary()
 _SETTINGS = threading.Lock()
+#: The diagram that a page draws anew where its reader can change it.
+RELIABILITY = "Reliability diagram"
 #: More classes than this are read in the table of classes, not in small diagrams.
 _MOST_DIAGRAMS = 36
 
@@ -58,7 +60,7 @@ def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Fi
         closer = f" Drawn from {window[0]:g} to {window[1]:g}, where nearly all predictions lie."
     drawn = [
         Figure(
-            "Reliability diagram",
+            RELIABILITY,
             f"{bins}; a point is a bin, with its {percent(level)} Wilson limits, faint below five cases. {way}{closer}",
             nearer(window, plots.plot_reliability, data, view=view, error="wilson", n_resamples=0, **binning, **seen),
         ),

@@ -48,6 +48,7 @@ def recalibration(context: Context) -> Section:
     gain = _gain(context)
     error = PageError.of(context)
     row = gain[gain.advice or gain.best.map]
+    context.kept["after"] = (row.name, gain.cross_fitted[row.map])
     reads = _readings(context, gain, row, error)
     return Section(
         "help",

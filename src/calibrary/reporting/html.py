@@ -17,9 +17,10 @@ from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import finding
 from calibrary.reporting import together
 from calibrary.reporting.agreement import pvalue_of
-from calibrary.reporting.figures import placed, theme_variables
+from calibrary.reporting.figures import RELIABILITY, placed, theme_variables
 from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
+from calibrary.reporting.panel import data_of, panel
 from calibrary.reporting.scale import picture_of
 from calibrary.reporting.sections import Figure, Section, Table
 from calibrary.reporting.short import KeyNumber
@@ -60,8 +61,9 @@ _KEYS = (
 
 
 @form("page")
-def page(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
-    """A whole HTML document for one model or several."""
+def page(reports: Sequence[Report], comparisons: Comparisons = (), *, interactive: bool = True) -> str:
+    """A whole HTML document for one model or several; ``interactive`` brings figures that a reader can change."""
+    live = panel(reports) if interactive else None
     several = len(reports) > 1
     title = reports[0].title if not several else "Calibration of " + ", ".join(r.title for r in reports)
     ids = dict.fromkeys(row.id for r in reports for row in r.evaluation.rows)
@@ -70,15 +72,16 @@ def page(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
         _bar(reports),
         element(
             "main",
-            _together(reports, comparisons) if several else None,
-            [_model(r, f"m{i}", several) for i, r in enumerate(reports)],
+            _together(reports, comparisons, live) if several else None,
+            [_model(r, f"m{i}", several, None if several else live) for i, r in enumerate(reports)],
             _footer(),
         ),
         [_about(id) for id in ids],
+        data_of(reports) if live else None,
         element("div", id="tip", role="tooltip", hidden=True),
         _keys(),
     )
-    return document(title, *body, style=_style(), script=own(_resource("report.js")))
+    return document(title, *body, style=_style(), script=script())
 
 
 def section_page(title: str, headline: str, findings: Sequence[str], sections: Sequence[Section]) -> str:
@@ -100,7 +103,7 @@ def section_page(title: str, headline: str, findings: Sequence[str], sections: S
         element("div", id="tip", role="tooltip", hidden=True),
         _keys(),
     )
-    return document(title, *body, style=_style(), script=own(_resource("report.js")))
+    return document(title, *body, style=_style(), script=script())
 
 
 @form("fragment")
@@ -119,6 +122,11 @@ def fragment(report: Report) -> str:
 
 def _resource(name: str) -> str:
     return (files("calibrary") / "reporting" / name).read_text(encoding="utf-8")
+
+
+def script() -> Markup:
+    """The one script of a page."""
+    return own(_resource("report.js") + _resource("live.js"))
 
 
 def _style() -> Markup:
@@ -169,7 +177,7 @@ def _footer() -> Markup:
 # -- several models ---------------------------------------------------------------------------------
 
 
-def _together(reports: Sequence[Report], comparisons: Comparisons) -> Markup:
+def _together(reports: Sequence[Report], comparisons: Comparisons, live: Markup | None) -> Markup:
     """What is read first of several models: the short list of each, differences from the first, all curves."""
     names = together.short_names(reports)
     top = [_sorting_head(id, title=name) for id, name in together.heads(reports)]
@@ -186,6 +194,7 @@ def _together(reports: Sequence[Report], comparisons: Comparisons) -> Markup:
         element("div", _scrolling(_grid(head, rows, "sortable models"), len(reports)), class_="filtered"),
         element("p", differences if comparisons else None, class_="hint"),
         _overlay(reports),
+        element("div", live, class_="figures") if live else None,
         class_="together",
     )
 
@@ -235,7 +244,7 @@ def _difference(c: together.Cell, models: int) -> Markup | None:
 # -- one model --------------------------------------------------------------------------------------
 
 
-def _model(report: Report, anchor: str, several: bool) -> Markup:
+def _model(report: Report, anchor: str, several: bool, live: Markup | None) -> Markup:
     tail = [s for s in report.sections if s.key == "provenance"]
     body = [s for s in report.sections if s.key != "provenance"]
     keys = {s.key for s in report.sections}
@@ -243,7 +252,7 @@ def _model(report: Report, anchor: str, several: bool) -> Markup:
         element("h2" if several else "h1", report.title),
         _answer(report),
         _part(anchor, "numbers", "Key numbers", _short_list(report)),
-        _part(anchor, "figures", "Figures", _figures(report.figures, f"{anchor}f")),
+        _part(anchor, "figures", "Figures", _figures(report.figures, f"{anchor}f", live)),
         *(_part(anchor, s.key, s.title, _section_body(s, anchor)) for s in body),
     ]
     if report.groups and "affected" not in keys:
@@ -320,18 +329,20 @@ def _verdict(text: str, kind: str) -> Markup:
 # -- figures, sections, tables ----------------------------------------------------------------------
 
 
-def _figures(figures: Sequence[Figure], anchor: str) -> Markup | None:
+def _figures(figures: Sequence[Figure], anchor: str, live: Markup | None = None) -> Markup | None:
+    """Figures side by side; the still reliability diagram gives way to one that a reader can change."""
     kind = "alone" if len(figures) == 1 else None
     drawn = [
         element(
             "figure",
             placed(f, f"{anchor}{i}"),
             element("figcaption", element("b", f"{f.name}."), f" {f.caption}"),
-            class_=kind,
+            class_="still" if live and f.name == RELIABILITY else kind,
+            data_figure="reliability" if not live and f.name == RELIABILITY else None,
         )
         for i, f in enumerate(figures)
     ]
-    return element("div", drawn, class_="figures") if drawn else None
+    return element("div", live, drawn, class_="figures") if drawn else None
 
 
 def _section_body(section: Section, anchor: str) -> Markup:

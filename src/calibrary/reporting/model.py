@@ -11,6 +11,7 @@ from calibrary.base.errors import deprecated
 from calibrary.evaluation import Evaluation
 from calibrary.inference.overall.decision import Decision
 from calibrary.question import Question
+from calibrary.reporting.live import Live
 from calibrary.reporting.sections import Figure, Section
 from calibrary.reporting.short import KeyNumber
 from calibrary.validation.tripod import TripodTable
@@ -78,6 +79,7 @@ class Report:
     settings : everything needed to make the report again, with versions
     predictions : what was evaluated; None in a report read from its JSON
     question : what was asked of it, the same for headline, table and figures
+    live : cells from which the page draws the figures that a reader can change; None where it has none
     """
 
     title: str
@@ -97,6 +99,7 @@ class Report:
     figures: tuple[Figure, ...] = field(repr=False, default=())
     curve: tuple[tuple[float, float | None], ...] = field(repr=False, default=())
     decision: Decision | Mapping[str, Any] | None = None
+    live: Live | None = field(repr=False, default=None)
 
     def __repr__(self) -> str:
         text: str = FORMS["plain"](self)
@@ -128,11 +131,14 @@ class Report:
         report: Report = FORMS["from_dict"](saved)
         return report
 
-    def to_html(self) -> str:
-        """One self-contained page."""
-        page: str = FORMS["page"]([self])
+    def to_html(self, *, interactive: bool = True) -> str:
+        """One self-contained page; ``interactive=False`` leaves out the figures that a reader can change."""
+        page: str = FORMS["page"]([self], interactive=interactive)
         return page
 
-    def save(self, *paths: str | Path) -> None:
-        """Write the report; the extension chooses the format: .html, .pdf, .md, .json or .csv."""
-        FORMS["save"]([self], paths)
+    def save(self, *paths: str | Path, interactive: bool = True) -> None:
+        """Write the report; the extension chooses the format: .html, .pdf, .md, .json or .csv.
+
+        ``interactive=False`` writes an .html page whose figures are still.
+        """
+        FORMS["save"]([self], paths, interactive=interactive)

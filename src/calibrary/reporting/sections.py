@@ -97,7 +97,8 @@ class Asked:
 class Context:
     """What a section may read: the data, the one question of the page, its table, and what the user asked for.
 
-    ``draws`` is 0 when nothing is resampled.
+    ``draws`` is 0 when nothing is resampled. In ``kept`` a section leaves what the figures that a reader can change
+    show as well: the probabilities after recalibration, the rows of the segments, the order of the classes.
     """
 
     data: Data
@@ -105,6 +106,7 @@ class Context:
     evaluation: Evaluation
     draws: int
     asked: Asked = Asked()
+    kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @once
     def p(self) -> Predictions:

@@ -14,6 +14,7 @@ from calibrary.base.saved import SavedFileError, opened, read_json, sealed, type
 from calibrary.evaluation import Evaluation, Row
 from calibrary.inference import Comparison
 from calibrary.reporting.figures import picture, stored
+from calibrary.reporting.live import Live
 from calibrary.reporting.model import ClassRow, GroupRow, Report, form
 from calibrary.reporting.schema import FORMAT, VERSION
 from calibrary.reporting.sections import ORDER, Figure, Section, Table
@@ -42,6 +43,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "figures": [_figure(f) for f in report.figures],
         "curve": [list(point) for point in report.curve],
         "notes": list(report.notes),
+        "live": None if report.live is None else report.live.to_dict(),
     }
 
 
@@ -130,6 +132,7 @@ def from_dict(saved: Mapping[str, Any]) -> Report:
         figures=_figures_of(saved.get("figures", [])),
         curve=value_of(tuple[tuple[float, float | None], ...], saved.get("curve", []), "curve"),
         decision=value_of(dict[str, Any] | None, saved.get("decision"), "decision"),
+        live=None if saved.get("live") is None else value_of(Live, saved["live"], "live"),
     )
 
 

@@ -24,18 +24,20 @@ def check_paths(paths: Sequence[str | Path]) -> None:
 
 
 @form("save")
-def save(reports: Sequence[Report], paths: Sequence[str | Path], comparisons: Comparisons = ()) -> None:
+def save(
+    reports: Sequence[Report], paths: Sequence[str | Path], comparisons: Comparisons = (), *, interactive: bool = True
+) -> None:
     """Write the report(s) to every path."""
     check_paths(paths)
     for path in map(Path, paths):
-        write_atomically(path, _content(path.suffix, reports, comparisons))
+        write_atomically(path, _content(path.suffix, reports, comparisons, interactive))
 
 
-def _content(ending: str, reports: Sequence[Report], comparisons: Comparisons) -> bytes:
+def _content(ending: str, reports: Sequence[Report], comparisons: Comparisons, interactive: bool) -> bytes:
     if ending == ".pdf":
-        return pdf.pdf(html.page(reports, comparisons))
+        return pdf.pdf(html.page(reports, comparisons, interactive=False))
     if ending == ".html":
-        content = html.page(reports, comparisons)
+        content = html.page(reports, comparisons, interactive=interactive)
     elif ending == ".md":
         content = text.markdown(reports, comparisons)
     elif ending == ".json":

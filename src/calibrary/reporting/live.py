@@ -1,0 +1,206 @@
+"""What a page keeps so that a reader can change its figures: cells of every view, and what each threshold does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calibrary.base.saved import SavedFileError
+from calibrary.base.text import plain
+from calibrary.data.lens import as_lens
+from calibrary.data.predictions import Predictions
+from calibrary.inference.draw.look import headline_view
+from calibrary.lookup import catalogue
+from calibrary.reporting.acting import ThresholdCurve, threshold_curve
+from calibrary.reporting.cells import BINNINGS, BOUND, FEWEST, MOST, CellView, cells_of
+from calibrary.reporting.sections import Context
+from calibrary.reporting.words import nouns
+
+#: Characters that the cells of a model may take.
+MOST_CHARACTERS = 290_000
+#: The bins offered for all rows, and for classes and segments: the first number whose cells are small enough.
+BINS_OF_ALL, BINS_OF_PARTS = 50, (50, 30, 20, 12)
+#: Classes and segments that can be looked at.
+MOST_PARTS = 12
+#: A segment or class with fewer rows has no diagram.
+LEAST_ROWS = 30
+#: Log odds are chosen where more than this share of the confidences lies within this distance of 0 or 1.
+NEAR_AN_END, MOST_OF_THEM = 0.1, 2.0 / 3.0
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The ECE of the page's own bins, and what the page says of a calibrated model: its mean and 95% quantile."""
+
+    value: float
+    mean: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Live:
+    """The data of the figures that a reader can change.
+
+    Attributes
+    ----------
+    views : all rows first, then after recalibration, the classes and the segments
+    metric, cases, across, up : what the error, the rows and the axes are called
+    binning, n_bins, axis : what is shown first
+    level : of the intervals
+    shown : the numbers that the page's table gives for its own bins, ``own_binning`` and ``own_bins``
+    thresholds : what acting does; None where that cannot be judged
+    """
+
+    views: tuple[CellView, ...]
+    metric: str
+    cases: str
+    across: str
+    up: str
+    binning: str
+    n_bins: int
+    axis: str
+    level: float
+    own_binning: str = "width"
+    own_bins: int = 15
+    shown: Shown | None = None
+    thresholds: ThresholdCurve | None = None
+
+    def __post_init__(self) -> None:
+        if not self.views or self.binning not in BINNINGS or self.axis not in ("probability", "log odds"):
+            raise SavedFileError("the figure has no cells, no bins or no axis")
+        if not FEWEST <= self.n_bins <= self.views[0].most or not 0.0 < self.level < 1.0:
+            raise SavedFileError("the figure has bins or a level that it cannot have")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and words, from which the same figures are made again."""
+        facts = {name: value for name, value in vars(self).items() if name not in ("views", "shown", "thresholds")}
+        return {
+            "views": [v.to_dict() for v in self.views],
+            **facts,
+            "shown": None if self.shown is None else dict(vars(self.shown)),
+            "thresholds": None if self.thresholds is None else self.thresholds.to_dict(),
+        }
+
+    @property
+    def text(self) -> str:
+        """The same as JSON for the page."""
+        return json.dumps(self.to_dict(), separators=(",", ":"), allow_nan=False)
+
+
+def live_of(context: Context) -> Live | None:
+    """The data of the page's own figures; None where rows are shares or sums, of which cells say too little."""
+    view, lens = context.looked_at
+    if view.fractional or context.p.fractional or not context.data.exchangeable or context.asked.sampled is not None:
+        return None
+    from calibrary.plots.data import axis_names  # with what draws, which a table does not need
+
+    named = context.data.own_view or lens
+    options = context.question.options
+    own_bins, own_binning = options.get("n_bins", 15), options.get("binning", "width")
+    most = min(max(BINS_OF_ALL, own_bins if isinstance(own_bins, int) else 0), MOST)
+    axis = axis_of(view)
+    first = Live(
+        (cells_of(view, most, importance=_importance(context)),),
+        "detection ECE" if named == "detections" else "ECE",
+        nouns(named).cases,
+        *axis_names(named),
+        # bins of equal width would put nearly all cases in one point
+        binning=own_binning if axis == "probability" and own_binning in BINNINGS else "mass",
+        n_bins=own_bins if isinstance(own_bins, int) and FEWEST <= own_bins <= most else 15,
+        axis=axis,
+        level=context.question.confidence_level,
+        own_binning=own_binning if own_binning in BINNINGS else "width",
+    )
+    first = replace(first, own_bins=first.n_bins)
+    return replace(first, shown=_shown(context, first), thresholds=_thresholds(context), views=_views(context, first))
+
+
+def axis_of(view: Predictions) -> str:
+    """Log odds where most confidences are near 0 or 1, which would all lie in the corners of a plain diagram."""
+    near = np.minimum(view.c, 1.0 - view.c) < NEAR_AN_END
+    return "log odds" if float(view.mean(near)) > MOST_OF_THEM else "probability"
+
+
+def _importance(context: Context) -> bool:
+    return context.question.weight_type == "importance" and context.view.w is not None
+
+
+def _shown(context: Context, live: Live) -> Shown | None:
+    """What the page's table says of the very error that the figure computes; None where it says nothing of it."""
+    for row in context.evaluation.rows:
+        named = row.id in catalogue and row.id in ("ece", "d_ece") and not row.part
+        if named and row.null_mean is not None and row.null_high is not None:
+            same = abs(row.value - live.views[0].ece(live.own_binning, live.own_bins)) <= BOUND
+            return Shown(row.value, row.null_mean, row.null_high) if same else None
+    return None
+
+
+def _views(context: Context, live: Live) -> tuple[CellView, ...]:
+    """All rows, then what else can be looked at, with as many bins as the page has room for."""
+    importance = _importance(context)
+    after = _after(context)
+    whole = list(live.views)
+    if after is not None:
+        whole.append(cells_of(after[1], live.views[0].most, "after", _named(f"after {after[0]}"), importance))
+    parts = [(kind, name, view) for kind, name, view in _parts(context) if view.total >= LEAST_ROWS]
+    room = MOST_CHARACTERS - _size(whole)
+    for most in BINS_OF_PARTS:
+        made = [cells_of(view, most, kind, _named(name), importance) for kind, name, view in parts]
+        if _size(made) <= room:
+            break
+    while _size(made) > room:
+        made.pop()
+    return (*whole, *made)
+
+
+def _size(views: list[CellView]) -> int:
+    return sum(len(json.dumps(v.to_dict(), separators=(",", ":"))) for v in views)
+
+
+def _named(name: str) -> str:
+    """A name as a menu shows it."""
+    return plain(name, 60)
+
+
+def _after(context: Context) -> tuple[str, Predictions] | None:
+    """The view after the map that would help, every row by a map that it was not fitted to."""
+    found = context.kept.get("after")
+    if found is None:
+        return None
+    name, probability = found
+    after = context.data.with_probability(probability)
+    return name, headline_view(after.read_as("predictions", "a report"), context.question)[0]
+
+
+def _parts(context: Context) -> Iterator[tuple[str, str, Predictions]]:
+    """The segments and the classes, worst first."""
+    for name, part in context.kept.get("segments", ())[:MOST_PARTS]:
+        yield "segment", name, headline_view(part.read_as("predictions", "a report"), context.question)[0]
+    ranked = context.kept.get("classes", ())[:MOST_PARTS]
+    apart = context.data.by_class()
+    if apart is not None:
+        found = {str(name): part.as_predictions() for name, part in apart.parts}
+    elif context.p.k > 2 and not context.p.fractional and context.p.y.ndim == 1:
+        views = context.p.through(as_lens("class-wise"))
+        found = {str(context.p.classes[k]): v for k, v in zip(views.keys, views.views, strict=True)}
+    else:
+        return
+    for name in ranked:
+        if name in found:
+            yield "class", name, found[name]
+
+
+def _thresholds(context: Context) -> ThresholdCurve | None:
+    """Decisions of two classes, and of whatever thresholds were asked for."""
+    asked = context.asked.thresholds
+    if context.looked_at[1] != "binary" or context.data.own_view is not None:
+        return None
+    named = [(_named(name), view) for kind, name, view in _parts(context) if kind == "segment"]
+    question = context.question
+    after = _after(context)
+    after = None if after is None else (_named(after[0]), after[1])
+    return threshold_curve(context.view, asked, question.confidence_level, question.weight_type, after, named)
