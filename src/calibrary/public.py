@@ -58,6 +58,8 @@ _TABLE = {
         0.1 reporting.compose report
         0.3 reporting.validated validation_page
         0.3 shift.target under_shift
+        0.3 secondorder.outside outside_rows
+        0.3 secondorder.verb ensemble
         0.3 validation.verb validate
     """,
     # tables and curves
@@ -295,6 +297,12 @@ _TABLE = {
         0.1 reporting.model GroupRow
         0.2 reporting.model ClassRow
         0.3 shift.target ShiftResult
+        0.3 secondorder.calibration EnsembleMean EnsembleMember EnsembleMembers EnsembleMixture
+        0.3 secondorder.detector Detector
+        0.3 secondorder.outside ConfidenceThere DetectorGain OutsideResult RiskWithOutside
+        0.3 secondorder.result EnsembleResult
+        0.3 secondorder.spread EnsembleSpread
+        0.3 secondorder.uncertainty EnsembleDecomposition UncertaintyParts
         0.3 validation.result Validation ValidationRow
         0.3 validation.shown Instability ValidationCurve
         0.3 validation.tripod TripodTable

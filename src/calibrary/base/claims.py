@@ -217,6 +217,23 @@ def _sureness(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(values["z"] * float(np.mean((truth.q - truth.c) * (1.0 - 2.0 * truth.c))) > 0.0)
 
 
+@_rule("claimed spread", "evidence", "more is there than members claim (sign > 0), less, or it is elsewhere (0)")
+def _claimed_spread(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    more = truth.of_metric.get("true less claimed spread")
+    return more is not None and bool(values["sign"] * more > 0.0 if values["sign"] else more != 0.0)
+
+
+@_rule("ensemble is wrong", "evidence", "the truth is no further draw of the members, or not their mean or mixture")
+def _ensemble_wrong(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    return values["what"] not in truth.of_metric.get("right", (values["what"],))
+
+
+@_rule("detects", "evidence", "a score is higher (sign > 0) or lower on the rows that it should tell from others")
+def _detects(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    true = truth.of_metric.get("true AUROC", {}).get(values.get("what"))
+    return true is not None and bool(values["sign"] * (true - 0.5) > 0.0)
+
+
 @_rule("interval", "evidence", "the true error lies between the ends of the interval")
 def _interval(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     true = truth.of_metric.get("true values", {}).get(values.get("metric"))

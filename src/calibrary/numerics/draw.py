@@ -162,6 +162,17 @@ def normal_noise(spread: Array, n_resamples: int, rng: Any) -> Array:
     return generator(rng, "labels").normal(0.0, spread, (n_resamples, len(spread)))
 
 
+def order_statistics(share: float, n: float, n_resamples: int, rng: Any) -> Array:
+    """Where the sample quantile of ``share`` of n rows lies on the scale of the true shares."""
+    below = min(max(share * n, 0.5), n - 0.5)
+    return generator(rng, "order statistics").beta(below, n - below + 1.0, n_resamples)
+
+
+def jeffreys_shares(share: Array, n: float, rng: Any) -> Array:
+    """True shares that observed ones of n rows leave possible, one draw each (Jeffreys' prior)."""
+    return generator(rng, "shares").beta(share * n + 0.5, (1.0 - share) * n + 0.5)
+
+
 def dirichlet_vectors(parameters: Array, n: int, rng: Any) -> Array:
     """Vectors of probabilities from a Dirichlet law, one a row."""
     return generator(rng, "vectors").dirichlet(parameters, n)

@@ -1,0 +1,45 @@
+"""Claimed against found: the variance that members claim, and the variance that is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrary.base.errors import RefusedError
+from calibrary.base.numbers import counted, ends, number, pvalue
+from calibrary.plots import style
+
+
+def plot_spread(result: Any, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
+    """The variance that is there against the variance that members claim, in groups of rows by what they claim.
+
+    ``result`` is what ``ensemble`` returns. On the diagonal the claim is right; above it members claim too little.
+    Returns the matplotlib Axes.
+    """
+    spread = result.spread
+    if not len(spread.groups):
+        raise RefusedError(f"there is nothing to draw: {spread.sentence}")
+    ax, look = style.new_axes(ax, theme, size=(5.2, 4.6))
+    claimed, found, low, high = spread.groups.T
+    top = float(max(claimed.max(), np.nanmax(found), 1e-6)) * 1.15
+    ax.plot([0.0, top], [0.0, top], color=look.gray, lw=1.0)
+    ax.vlines(claimed, low, high, color=look.model, lw=5, alpha=0.3)
+    ax.plot(claimed, found, "o", ms=6, color=look.model)
+    ax.plot(spread.claimed, spread.estimate, "D", ms=7, color=look.ink)
+    ax.axhline(0.0, color=look.gray, lw=0.5)
+    least = " at least" if spread.method == "features" else ""
+    ax.set_xlim(0.0, top)
+    ax.set_xlabel("variance that the members claim")
+    ax.set_ylabel(f"variance that is there{least}")
+    style.finish(
+        ax,
+        look,
+        "Claimed and found spread",
+        f"claimed {number(spread.claimed)} · there{least} {number(spread.estimate)} ({ends(spread.low, spread.high)})"
+        f" · {pvalue(spread.pvalue)}",
+        f"Each point is a group of rows by what they claim, of {counted(spread.n_rows, 'row')} in all; the diamond is "
+        "the mean. Above the diagonal members claim too little.",
+        caption=caption,
+    )
+    return ax

@@ -1,0 +1,388 @@
+"""Is the mean of the members calibrated, are the members, and is the mixture of them that predicts best?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy
+
+from calibrary.base.claims import Claim, Sentence, measured
+from calibrary.base.numbers import counted, ends, number, percent, pvalue, with_interval
+from calibrary.data.checks import Array, Indices
+from calibrary.inference.draw.members import RedrawnTruths
+from calibrary.inference.draw.resampling import alpha_of
+from calibrary.inference.methods.members import Judged, cells_by, redrawn_pvalue
+from calibrary.inference.methods.studentized import Scores
+from calibrary.inference.overall.decision import decide
+from calibrary.inference.verbs.interval import interval
+from calibrary.lookup import catalogue
+from calibrary.maps.base import logit
+from calibrary.metrics.machinery.declare import Result
+from calibrary.metrics.machinery.measure import measure
+from calibrary.numerics.draw import generator, shuffled
+from calibrary.question import Question
+from calibrary.secondorder.given import Members
+
+FOLDS = 5
+#: Cells of the test of the mean.
+_CELLS = 10
+#: Redraws for the error that a right ensemble shows.
+_EXPECTED = 39
+_STEPS, _ENOUGH = 500, 1e-9
+
+
+@dataclass(frozen=True)
+class EnsembleMean(Result):
+    """Is the mean of the members calibrated?
+
+    Attributes
+    ----------
+    estimate, low, high : expected calibration error of the mean, and its interval
+    pvalue : draws: of the hypothesis that the truth is one more draw, every member left out in turn; mixture: of the
+        usual decision on the mean
+    expected : the same error where that hypothesis is true; the mean of few draws is off by itself
+    slope, slope_low, slope_high : Cox's slope of the mean; below 1 it is over-confident
+    sentence : the answer in words
+    """
+
+    estimate: float
+    low: float
+    high: float
+    pvalue: float
+    expected: float
+    slope: float
+    slope_low: float
+    slope_high: float
+    sentence: Sentence = field(default=Sentence(""))
+
+
+@dataclass(frozen=True)
+class EnsembleMember(Result):
+    """One member by itself: expected calibration error, Cox's slope with its interval, log loss, usual decision."""
+
+    member: int
+    error: float
+    slope: float
+    slope_low: float
+    slope_high: float
+    log_loss: float
+    pvalue: float
+
+
+@dataclass(frozen=True)
+class EnsembleMembers(Result):
+    """The members one by one.
+
+    Attributes
+    ----------
+    estimate, low, high : mean over the members of Cox's slope; below 1 they are over-confident
+    pvalue : of the hypothesis that the mean slope is 1 and the mean intercept 0
+    rows : one :class:`EnsembleMember` for each
+    sentence : the answer in words
+    """
+
+    estimate: float
+    low: float
+    high: float
+    pvalue: float
+    rows: tuple[EnsembleMember, ...]
+    sentence: Sentence = field(default=Sentence(""))
+
+
+@dataclass(frozen=True)
+class EnsembleMixture(Result):
+    """The mixture of the members that predicts best, its weights fitted by log loss on other folds.
+
+    Attributes
+    ----------
+    estimate, low, high : expected calibration error of the mixture, and its interval
+    pvalue : of the usual decision on it; rejected: this mixture is not calibrated, which others may be
+    weights : fitted to all rows
+    log_loss, mean_log_loss : of the cross-fitted mixture and of the plain mean
+    sentence : the answer in words
+    """
+
+    estimate: float
+    low: float
+    high: float
+    pvalue: float
+    weights: Array
+    log_loss: float
+    mean_log_loss: float
+    sentence: Sentence = field(default=Sentence(""))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How intervals and tests are made."""
+
+    kind: str
+    level: float
+    n_resamples: int
+    seed: int
+
+
+# -- the mean -----------------------------------------------------------------------------------------
+
+
+def mean_of(given: Members, asked: Asked) -> EnsembleMean:
+    """Is the mean calibrated?"""
+    mean = given.p.mean(axis=1)
+    estimate, low, high = error_of(given, mean, asked)
+    if asked.kind == "draws":
+        truths = RedrawnTruths(given.p, given.labels, given.weight, True)
+        judged = judged_mean(given.p, given.counts, given.labels[:, None].astype(np.float64))
+        p_value = redrawn_pvalue(judged, truths, asked.n_resamples, asked.seed)
+    else:
+        p_value = decided(given, mean, asked)
+    slope = slope_of([cox(*seen(given, mean), given.weight)], asked.level)
+    found = EnsembleMean(estimate, low, high, p_value, _expected(given, asked), *slope[:3])
+    return replace(found, sentence=_mean_sentence(found, given, asked))
+
+
+def error_of(given: Members, p: Array, asked: Asked) -> tuple[float, float, float]:
+    """The expected calibration error of these probabilities, with its interval."""
+    found = interval(
+        "ece", given.as_data(p), n_resamples=asked.n_resamples, confidence_level=asked.level, rng=asked.seed,
+        weight_type="importance" if given.weighted else "frequency",
+    )  # fmt: skip
+    return float(found.estimate), float(found.low), float(found.high)
+
+
+def decided(given: Members, p: Array, asked: Asked) -> float:
+    """The p-value of the usual decision."""
+    question = Question(
+        rng=asked.seed, n_resamples=asked.n_resamples, confidence_level=asked.level,
+        weight_type="importance" if given.weighted else "frequency",
+    )  # fmt: skip
+    return decide(given.as_data(p), question, detectable=False).pvalue
+
+
+def judged_mean(p: Array, counts: Array, labels: Array) -> Judged:
+    """Labels against the member left out, judged by the mean of the others."""
+    n, m, _ = p.shape
+    mean = (p.sum(axis=1, keepdims=True) - p) / (m - 1)
+    top = mean.argmax(axis=2)[..., None]  # the class that the others predict; of one column that column
+    confidence, claim = (np.take_along_axis(x, top, axis=2)[..., 0] for x in (mean, p))
+    share = counts / labels
+    hit = np.take_along_axis(np.broadcast_to(share[:, None], p.shape), top, axis=2)[..., 0]
+    flat_top, flat_claim = top.reshape(-1), claim.reshape(-1)
+
+    def residual(place: Indices, drawn: Array) -> Array:
+        happened = np.take_along_axis(drawn, flat_top[place][..., None], axis=2)[..., 0] / labels[:, 0]
+        result: Array = happened - flat_claim.take(place)
+        return result
+
+    odds = logit(np.clip(confidence, 1e-6, 1.0 - 1e-6))
+    factors = np.stack([np.ones_like(odds), odds - odds.mean(), 1.0 - 2.0 * confidence], axis=2)
+    cell, n_cells = cells_by(confidence, None, n, (_CELLS, 1))
+    return Judged(hit - claim, residual, factors, cell, n_cells)
+
+
+def _expected(given: Members, asked: Asked) -> float:
+    """Mean error where the truth is a member that is left out (draws), or the mean itself (mixture)."""
+    n, m, _ = given.p.shape
+    draws = asked.kind == "draws"
+    mean = given.p.mean(axis=1)
+    truths = RedrawnTruths(given.p if draws else mean[:, None], given.labels, given.weight, draws)
+    entry, read = catalogue["ece"], []
+    for place, counts in truths.draws(_EXPECTED, generator(asked.seed, "expected")):
+        for at, drawn in zip(place, counts, strict=True):
+            left = (m * mean - given.p[np.arange(n), at % m]) / (m - 1) if draws else mean
+            read.append(float(measure(entry, given.counted(np.clip(left, 0.0, 1.0), drawn), Question())))
+    return float(np.mean(read))
+
+
+# -- Cox's slope ----------------------------------------------------------------------------------------
+
+
+def seen(given: Members, p: Array) -> tuple[Array, Array]:
+    """Confidence and what happened, row by row: of class 1, or of the predicted class."""
+    share = given.counts / given.labels[:, None]
+    if p.shape[1] == 1:
+        return p[:, 0], share[:, 0]
+    top = p.argmax(axis=1)[:, None]
+    return np.take_along_axis(p, top, axis=1)[:, 0], np.take_along_axis(share, top, axis=1)[:, 0]
+
+
+@dataclass(frozen=True)
+class _Cox:
+    """Intercept and slope, and what each row adds to them."""
+
+    at: Array
+    each: Array
+
+
+def cox(c: Array, y: Array, w: Array) -> _Cox:
+    """Logistic regression of what happened on the log odds, with the influence of each row."""
+    design = np.column_stack([np.ones(len(c)), logit(np.clip(c, 1e-6, 1.0 - 1e-6))])
+    at = np.array([0.0, 1.0])
+    hessian = np.eye(2)
+    for _ in range(50):
+        fitted = scipy.special.expit(design @ at)
+        hessian = (design * (w * fitted * (1.0 - fitted))[:, None]).T @ design
+        if not np.isfinite(hessian).all() or np.linalg.cond(hessian) > 1e12 or np.abs(at).max() > 50.0:
+            return _Cox(np.full(2, np.nan), np.full((len(c), 2), np.nan))
+        step = np.linalg.solve(hessian, design.T @ (w * (y - fitted)))
+        at = at + np.clip(step, -1.0, 1.0)
+        if np.abs(step).max() < 1e-9:
+            break
+    score = design * (w * (y - scipy.special.expit(design @ at)))[:, None]
+    each: Array = len(c) * np.linalg.solve(hessian, score.T).T
+    return _Cox(at, each)
+
+
+def slope_of(fits: list[_Cox], level: float) -> tuple[float, float, float, float]:
+    """The mean slope of several fits on the same rows, its interval, and the p-value of intercept 0 and slope 1."""
+    at, each = np.mean([fit.at for fit in fits], axis=0), np.mean([fit.each for fit in fits], axis=0)
+    if not np.isfinite(at).all():
+        return math.nan, math.nan, math.nan, math.nan
+    rows = Scores(each, np.ones(len(each)))
+    low, high = rows.ends(at, level)
+    n = len(each)
+    away, covariance = at - np.array([0.0, 1.0]), each.T @ each / (n * (n - 1.0))
+    try:
+        wald = float(away @ np.linalg.solve(covariance, away))
+    except np.linalg.LinAlgError:  # one of them does not vary
+        return float(at[1]), float(low[1]), float(high[1]), math.nan
+    return float(at[1]), float(low[1]), float(high[1]), float(scipy.special.fdtrc(2.0, n - 2.0, wald / 2.0))
+
+
+# -- members -----------------------------------------------------------------------------------------------
+
+
+def members_of(given: Members, asked: Asked) -> EnsembleMembers:
+    """Every member by itself, and Cox's slope over all of them."""
+    fits = [cox(*seen(given, given.p[:, m]), given.weight) for m in range(given.m)]
+    rows = []
+    for m, fit in enumerate(fits):
+        p = given.p[:, m]
+        slope = slope_of([fit], asked.level)
+        error = float(measure(catalogue["ece"], given.as_data(p), Question()))
+        loss = float(given.row_means(-_log(given, p)))
+        rows.append(EnsembleMember(m, error, *slope[:3], loss, decided(given, p, asked)))
+    slope, low, high, p_value = slope_of(fits, asked.level)
+    found = EnsembleMembers(slope, low, high, p_value, tuple(rows))
+    return replace(found, sentence=_members_sentence(found, asked))
+
+
+def _log(given: Members, p: Array) -> Array:
+    """Log likelihood of the labels of each row, divided by their number."""
+    q = np.clip(p, 1e-12, 1.0)
+    total: Array = (given.counts * np.log(q)).sum(axis=1)
+    if p.shape[1] == 1:
+        total = total + (given.labels - given.counts[:, 0]) * np.log(np.clip(1.0 - p[:, 0], 1e-12, 1.0))
+    result: Array = total / given.labels
+    return result
+
+
+# -- the mixture --------------------------------------------------------------------------------------------
+
+
+def mixture_of(given: Members, asked: Asked) -> EnsembleMixture:
+    """The cross-fitted mixture of least log loss, and the usual decision on it."""
+    row, label = given.single
+    chance = given.p[row, :, 0] if given.p.shape[2] == 1 else given.p[row, :, label]
+    if given.p.shape[2] == 1:
+        chance = np.where(label[:, None] == 1, chance, 1.0 - chance)
+    weight = given.weight[row]
+    order, mixed = shuffled(given.n, asked.seed, "folds of a mixture"), np.empty((given.n, given.p.shape[2]))
+    fold_of = np.empty(given.n, dtype=np.intp)
+    for fold in range(FOLDS):
+        fold_of[order[fold::FOLDS]] = fold
+    for fold in range(FOLDS):
+        here, rest = fold_of == fold, fold_of[row] != fold
+        if not here.any() or not rest.any():
+            mixed[here] = given.p[here].mean(axis=1)
+            continue
+        fitted = mixture_weights(chance[rest], weight[rest])
+        mixed[here] = np.einsum("nmk,m->nk", given.p[here], fitted)
+    mixed = np.clip(mixed, 0.0, 1.0)
+    if mixed.shape[1] > 1:
+        mixed /= mixed.sum(axis=1, keepdims=True)
+    estimate, low, high = error_of(given, mixed, asked)
+    losses = [float(given.row_means(-_log(given, p))) for p in (mixed, given.p.mean(axis=1))]
+    found = EnsembleMixture(
+        estimate, low, high, decided(given, mixed, asked), mixture_weights(chance, weight), losses[0], losses[1]
+    )
+    return replace(found, sentence=_mixture_sentence(found, asked))
+
+
+def mixture_weights(chance: Array, weight: Array) -> Array:
+    """Weights of least log loss, by EM, with one label of each member added so that few labels leave none at 0.
+
+    ``chance`` holds the probability that each member gave to the label, one label a row.
+    """
+    m = chance.shape[1]
+    w = np.full(m, 1.0 / m)
+    chance = np.maximum(chance, 1e-12)
+    total = float(weight.sum()) + m
+    for _ in range(_STEPS):
+        of = chance * w
+        of *= (weight / of.sum(axis=1))[:, None]
+        new = (of.sum(axis=0) + 1.0) / total
+        done = float(np.abs(new - w).max()) < _ENOUGH
+        w = new
+        if done:
+            break
+    return w
+
+
+# -- words ---------------------------------------------------------------------------------------------------
+
+
+def _mean_sentence(f: EnsembleMean, given: Members, asked: Asked) -> Sentence:
+    level = percent(asked.level)
+    first = (
+        f"The expected calibration error of the mean is {number(f.estimate)} ({level} interval {ends(f.low, f.high)}); "
+        f"a right ensemble would show about {number(f.expected)}."
+    )
+    claims = [Claim(first, "interval", metric="ece", low=f.low, high=f.high), measured(first, mean_error=f.estimate)]
+    rejected = f.pvalue <= alpha_of(asked.level)
+    test = f"each of {counted(given.m, 'member')} left out in turn" if asked.kind == "draws" else "overall test"
+    if rejected:
+        what = "draws" if asked.kind == "draws" else "mean"
+        second = f"There is evidence that the mean is not that of a right ensemble ({test}, {pvalue(f.pvalue)})."
+        claims.append(Claim(second, "ensemble is wrong", what=what))
+    else:
+        second = f"There is no evidence against the mean ({test}, {pvalue(f.pvalue)})."
+    return Sentence(f"{first} {second}", *claims)
+
+
+def _members_sentence(f: EnsembleMembers, asked: Asked) -> Sentence:
+    rejected = sum(row.pvalue <= alpha_of(asked.level) for row in f.rows)
+    text = (
+        f"By themselves {rejected} of {counted(len(f.rows), 'member')} are not calibrated by the overall test; their "
+        f"mean slope is {with_interval(f.estimate, f.low, f.high)}"
+    )
+    said = f"{text}{_leaning(f)}."
+    claims = [measured(said, members=float(len(f.rows)))]
+    if f.low > 1.0 or f.high < 1.0:
+        claims.append(Claim(said, "interval", metric="mean slope", low=f.low, high=f.high))
+    return Sentence(said, *claims)
+
+
+def _leaning(f: EnsembleMembers) -> str:
+    if f.high < 1.0:
+        return ", which is over-confident"
+    return ", which is under-confident" if f.low > 1.0 else ""
+
+
+def _mixture_sentence(f: EnsembleMixture, asked: Asked) -> Sentence:
+    level = percent(asked.level)
+    first = (
+        f"The expected calibration error of the mixture that predicts best is {number(f.estimate)} ({level} interval "
+        f"{ends(f.low, f.high)})."
+    )
+    claims = [Claim(first, "interval", metric="ece of the mixture", low=f.low, high=f.high)]
+    if f.pvalue <= alpha_of(asked.level):
+        second = (
+            f"There is evidence that it is not calibrated (overall test, {pvalue(f.pvalue)}); another mixture of the "
+            "members may be."
+        )
+        claims.append(Claim(second, "ensemble is wrong", what="mixture"))
+    else:
+        second = f"There is no evidence that it is miscalibrated (overall test, {pvalue(f.pvalue)})."
+    return Sentence(f"{first} {second}", *claims)

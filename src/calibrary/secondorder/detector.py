@@ -1,0 +1,181 @@
+"""A score as a detector: how well it tells the rows that it should find from the others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from calibrary.base.errors import RefusedError
+from calibrary.data.checks import Array
+from calibrary.metrics.machinery.declare import Result
+from calibrary.numerics.draw import jeffreys_shares, order_statistics
+
+#: Share of the rows that must be kept at the threshold of the false positive rate.
+KEPT = 0.95
+_POINTS = 101
+
+
+@dataclass(frozen=True)
+class Detector(Result):
+    """How well a score tells two kinds of rows apart.
+
+    Attributes
+    ----------
+    name : what the score is, and what it should find
+    estimate, low, high : AUROC: the share of pairs, one row of each kind, in which the row to be found scores higher
+    pvalue : of the hypothesis that it is 1/2 (Mann and Whitney)
+    fpr, fpr_low, fpr_high : share of the rows to be found that are missed at the threshold which keeps 95% of the
+        others; in the words of out-of-distribution detection the false positive rate at 95% true positives
+    error, error_low, error_high : detection error: the mean of both error rates at the best threshold
+    n_found, n_others : rows of each kind
+    """
+
+    name: str
+    estimate: float
+    low: float
+    high: float
+    pvalue: float
+    fpr: float
+    fpr_low: float
+    fpr_high: float
+    error: float
+    error_low: float
+    error_high: float
+    n_found: int
+    n_others: int
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A score of two kinds of rows, higher where it should find: sorted, with weights."""
+
+    name: str
+    found: Array
+    others: Array
+    found_weight: Array
+    others_weight: Array
+
+    def __post_init__(self) -> None:
+        for rows in (self.found, self.others):
+            if not np.isfinite(rows).all():
+                raise RefusedError(f"the score {self.name} is not finite in every row: a detector needs numbers")
+
+
+def detector(s: Scored, level: float, n_resamples: int, seed: int) -> Detector:
+    """AUROC, false positive rate at 95% kept, and detection error, with intervals."""
+    if not len(s.found) or not len(s.others):
+        nothing = [math.nan] * 10
+        return Detector(s.name, *nothing, len(s.found), len(s.others))
+    area, low, high, p_value = auroc(s, level)
+    fpr = _missed(s, level, n_resamples, seed)
+    error = _detection_error(s, level, n_resamples, seed)
+    return Detector(s.name, area, low, high, p_value, *fpr, *error, len(s.found), len(s.others))
+
+
+# -- the area -------------------------------------------------------------------------------------------
+
+
+def placements(s: Scored) -> tuple[Array, Array]:
+    """The share of the other kind that each row beats, ties counting half: of rows to be found, and of others."""
+    below = _share_below(s.others, s.others_weight, s.found)
+    above = 1.0 - _share_below(s.found, s.found_weight, s.others)
+    return below, above
+
+
+def _share_below(rows: Array, weight: Array, at: Array) -> Array:
+    order = np.argsort(rows, kind="stable")
+    ranked, total = rows[order], np.concatenate([[0.0], np.cumsum(weight[order])])
+    left, right = (np.searchsorted(ranked, at, side=side) for side in ("left", "right"))  # type: ignore[call-overload]
+    result: Array = 0.5 * (total[left] + total[right]) / total[-1]
+    return result
+
+
+def auroc(s: Scored, level: float) -> tuple[float, float, float, float]:
+    """The area, its interval by DeLong's variance on the log odds, and the p-value of 1/2."""
+    of_found, of_others = placements(s)
+    area = float(s.found_weight @ of_found / s.found_weight.sum())
+    variance = _variance(of_found, s.found_weight, area) + _variance(of_others, s.others_weight, area)
+    return area, *_ends(area, variance, s, level), _mann_whitney(s, area)
+
+
+def _variance(each: Array, w: Array, area: float) -> float:
+    """Of the weighted mean of the placements."""
+    n = len(each)
+    return float(w**2 @ (each - area) ** 2) / float(w.sum()) ** 2 * n / max(n - 1, 1)
+
+
+def effective(w: Array) -> float:
+    """Rows of equal weight that would tell as much."""
+    return float(w.sum()) ** 2 / float(w @ w)
+
+
+def _ends(area: float, variance: float, s: Scored, level: float) -> tuple[float, float]:
+    fewest = min(effective(s.found_weight), effective(s.others_weight))
+    edge = ((1.0 - level) / 2.0) ** (1.0 / fewest)  # all pairs in order says no more than all of the rarer rows
+    if variance <= 0.0:
+        return (min(area, edge) if area > 0.5 else 0.0), (1.0 if area > 0.5 else max(area, 1.0 - edge))
+    z = float(scipy.special.stdtrit(max(fewest - 1.0, 1.0), 0.5 + level / 2.0))
+    half = z * math.sqrt(variance) / (area * (1.0 - area))
+    odds = math.log(area / (1.0 - area))
+    return float(scipy.special.expit(odds - half)), float(scipy.special.expit(odds + half))
+
+
+def _mann_whitney(s: Scored, area: float) -> float:
+    """Two-sided, by the normal law with ties."""
+    n1, n0 = effective(s.found_weight), effective(s.others_weight)
+    pooled = np.concatenate([s.found, s.others])
+    _, ties = np.unique(pooled, return_counts=True)
+    n = float(len(pooled))
+    untied = 1.0 - float(np.sum(ties.astype(np.float64) ** 3 - ties)) / max(n**3 - n, 1.0)
+    spread = math.sqrt(max(untied, 0.0) * (n1 + n0 + 1.0) / (12.0 * n1 * n0))
+    return 1.0 if spread == 0.0 else 2.0 * float(scipy.special.ndtr(-abs(area - 0.5) / spread))
+
+
+# -- thresholds ---------------------------------------------------------------------------------------
+
+
+def _missed(s: Scored, level: float, n_resamples: int, seed: int) -> tuple[float, float, float]:
+    """Rows to be found that score at most what 95% of the others do; the threshold is drawn as well as the share."""
+    order = np.argsort(s.others, kind="stable")
+    others, share = s.others[order], np.cumsum(s.others_weight[order]) / s.others_weight.sum()
+    at = min(int(np.searchsorted(share, KEPT - 1e-12)), len(others) - 1)
+    value = _at_most(s, others[at])
+    drawn = order_statistics(KEPT, effective(s.others_weight), n_resamples, seed)
+    thresholds = others[np.minimum(np.searchsorted(share, drawn), len(others) - 1)]
+    shares = jeffreys_shares(_at_most(s, thresholds), effective(s.found_weight), seed)
+    low, high = np.quantile(shares, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return float(value), min(float(low), float(value)), max(float(high), float(value))
+
+
+def _at_most(s: Scored, threshold: Array | float) -> Array:
+    order = np.argsort(s.found, kind="stable")
+    total = np.concatenate([[0.0], np.cumsum(s.found_weight[order])])
+    result: Array = total[np.searchsorted(s.found[order], threshold, side="right")] / total[-1]
+    return result
+
+
+def _detection_error(s: Scored, level: float, n_resamples: int, seed: int) -> tuple[float, float, float]:
+    """(missed + false alarms) / 2 at the best threshold, which is then taken as given."""
+    grid = np.unique(np.concatenate([s.found, s.others]))
+    missed = np.concatenate([[0.0], _at_most(s, grid)])
+    alarms = 1.0 - np.concatenate([[0.0], _at_most(Scored(s.name, s.others, s.found, s.others_weight,
+                                                           s.found_weight), grid)])  # fmt: skip
+    best = int((missed + alarms).argmin())
+    value = 0.5 * float(missed[best] + alarms[best])
+    parts = (
+        jeffreys_shares(np.full(n_resamples, share), effective(w), seed + place)
+        for place, (share, w) in enumerate(((missed[best], s.found_weight), (alarms[best], s.others_weight)))
+    )
+    low, high = np.quantile(0.5 * sum(parts, np.zeros(n_resamples)), [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return value, min(float(low), value), max(float(high), value)
+
+
+def selective_curve(score: Array, wrong: Array, w: Array) -> Array:
+    """(points, 2): coverage, and the share of wrong rows among those kept, the highest scores left out first."""
+    order = np.argsort(score, kind="stable")
+    kept, errors = np.cumsum(w[order]), np.cumsum((w * wrong)[order])
+    at = np.unique(np.clip(np.ceil(np.linspace(0.0, 1.0, _POINTS)[1:] * len(order)).astype(int) - 1, 0, None))
+    return np.column_stack([kept[at] / kept[-1], errors[at] / kept[at]])

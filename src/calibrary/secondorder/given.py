@@ -1,0 +1,260 @@
+"""What an ensemble is given: probabilities of every member, labels of every row, and rows that belong to no class."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.base.errors import RefusedError
+from calibrary.base.text import in_sentence
+from calibrary.data.checks import Array, Indices, as_array, as_floats, checked_probabilities, checked_weights
+from calibrary.data.labels import plain_labels
+from calibrary.data.predictions import Predictions, predictions
+
+#: Rows that weights may make.
+_MOST_ROWS = 20_000_000
+
+
+@dataclass(frozen=True)
+class Members:
+    """The checked input.
+
+    Attributes
+    ----------
+    p : (rows, members, columns); one column is P(class 1), several are one for each class
+    counts, labels : (rows, columns) how many labels each class has (one column: how many are 1), and how many in all
+    single : the labels one by one: their row and their class
+    weight : (rows,), 1 where no weights were given; whole weights have become repeated rows
+    outside_p, outside_weight : the same of rows that belong to no class
+    classes : names
+    features : (rows, features), or None
+    scores : other detectors by name, of the rows inside and of those outside
+    """
+
+    p: Array
+    counts: Array
+    labels: Indices
+    single: tuple[Indices, Indices]
+    weight: Array
+    outside_p: Array
+    outside_weight: Array
+    classes: tuple[Hashable, ...]
+    features: Array | None = None
+    scores: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """Rows that belong to a class."""
+        return len(self.p)
+
+    @property
+    def m(self) -> int:
+        """Members."""
+        return self.p.shape[1]
+
+    @property
+    def k(self) -> int:
+        """Classes."""
+        return max(self.p.shape[2], 2)
+
+    @property
+    def weighted(self) -> bool:
+        """Do the rows count differently?"""
+        return bool((self.weight != self.weight[0]).any())
+
+    @property
+    def repeated(self) -> bool:
+        """Does any row have several labels?"""
+        return bool((self.labels > 1).any())
+
+    def row_means(self, x: Array) -> float:
+        """The weighted mean over the rows."""
+        return float(self.weight @ x / self.weight.sum())
+
+    def counted(self, p: Array, counts: Array) -> Predictions:
+        """These probabilities with so many labels of each class (one column: of class 1) in each row."""
+        if p.shape[1] == 1:
+            counts, p = np.column_stack([self.labels - counts[:, 0], counts[:, 0]]), p[:, 0]
+        else:
+            p = _normal(p)
+        row, label = np.nonzero(counts)
+        return predictions(label, p[row], sample_weight=self.weight[row] * counts[row, label])
+
+    def as_data(self, p: Array) -> Predictions:
+        """These probabilities (rows, columns) of the labels one by one; labels of one row belong together."""
+        row, label = self.single
+        probability = p[row, 0] if p.shape[1] == 1 else _normal(p[row])
+        found = predictions(label, probability, sample_weight=self.weight[row] if self.weighted else None)
+        return found.in_units(row) if self.repeated else found
+
+
+def given(
+    y: Any,
+    p: Any,
+    outside: Any,
+    sample_weight: Any,
+    features: Any = None,
+    *,
+    labels: Any = None,
+    pos_label: Hashable | None = None,
+    members_needed: int = 2,
+    scores: Mapping[str, Any] | None = None,
+) -> Members:
+    """Everything checked, or refused with one sentence."""
+    probability = _members(p, members_needed)
+    n, _, columns = probability.shape
+    rows, missing = _labels(y, n)
+    out = _outside(outside, missing, rows, n)
+    weight = np.ones(n) if sample_weight is None else checked_weights(sample_weight, n)
+    x = None if features is None else _features(features, n)
+    kept, gone = np.flatnonzero(~out & (weight > 0.0)), np.flatnonzero(out & (weight > 0.0))
+    if not len(kept):
+        raise RefusedError("no row has a label: an ensemble is judged by rows whose class is known")
+    place, column = np.nonzero(~missing[kept])
+    mean = probability[kept].mean(axis=1)
+    checked = predictions(
+        _plain(rows[kept][place, column]), mean[place, 0] if columns == 1 else _normal(mean[place]),
+        labels=labels, pos_label=pos_label,
+    )  # fmt: skip
+    if checked.fractional:
+        raise RefusedError("y_true holds fractions: give the labels of a row side by side, one column for each")
+    whole = bool((weight == np.rint(weight)).all()) and float(weight.sum()) <= _MOST_ROWS
+    times = np.rint(weight).astype(np.intp) if whole else np.ones(n, dtype=np.intp)
+    label = checked.y.astype(np.intp)
+    again = np.repeat(np.arange(len(kept)), times[kept])
+    counts, number = _counted(place, label, len(kept), columns)
+    order, single_row, single_label = np.argsort(place, kind="stable"), [], []
+    begins = np.searchsorted(place[order], np.arange(len(kept) + 1))
+    if len(again) == len(kept):
+        single_row, single_label = [place[order]], [label[order]]
+    else:
+        for new, old in enumerate(again.tolist()):
+            here = label[order[begins[old] : begins[old + 1]]]
+            single_row.append(np.full(len(here), new))
+            single_label.append(here)
+    w = np.ones(len(again)) if whole else weight[kept]
+    out_again = np.repeat(gone, times[gone])
+    told = {name: (x[kept][again], x[out_again]) for name, x in score_columns(scores, n).items()}
+    return Members(
+        probability[kept][again], counts[again], number[again],
+        (np.concatenate(single_row).astype(np.intp), np.concatenate(single_label)), w,
+        probability[out_again], np.ones(len(out_again)) if whole else weight[gone], checked.classes,
+        None if x is None else x[kept][again], told,
+    )  # fmt: skip
+
+
+def _members(p: Any, least: int) -> Array:
+    """(rows, members, columns), with one column for two classes."""
+    raw = as_array(p, "y_prob")
+    if raw.ndim not in (2, 3):
+        raise RefusedError(
+            f"y_prob has {raw.ndim} dimensions: pass P(class 1) with one column for each member, of shape (N, M), or "
+            "probabilities of shape (N, M, K)"
+        )
+    n, m = raw.shape[:2]
+    if m < least:
+        raise RefusedError(
+            "y_prob has one member: the spread of an ensemble needs two or more; for one model use decide"
+        )
+    if raw.ndim == 2:
+        found: Array = checked_probabilities(raw.reshape(-1)).reshape(n, m, 1)
+    else:
+        whole = checked_probabilities(raw.reshape(n * m, raw.shape[2])).reshape(n, m, raw.shape[2])
+        found = whole[..., 1:] if raw.shape[2] == 2 else whole
+    for later in range(1, m):
+        for former in range(later):
+            if np.array_equal(found[:, later], found[:, former]):
+                raise RefusedError(
+                    f"members {former} and {later} are equal in every row: leave one of them out, because copies are "
+                    "no second opinion"
+                )
+    return np.ascontiguousarray(found)
+
+
+def _normal(p: Array) -> Array:
+    """Rows that sum to one; a mean of rows may miss it by rounding."""
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def _labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Labels (rows, labels of a row), and which are missing."""
+    rows = as_array(y, "y_true")
+    if rows.ndim == 1:
+        rows = rows[:, None]
+    if rows.ndim != 2 or len(rows) != n:
+        raise RefusedError(
+            f"y_true has shape {rows.shape} and y_prob has {n} rows: give one label for each row, or several"
+        )
+    if rows.dtype.kind == "O":
+        flat = rows.ravel().tolist()
+        missing = np.array([v is None or v != v for v in flat], dtype=bool).reshape(rows.shape)
+    else:
+        missing = np.isnan(rows) if rows.dtype.kind == "f" else np.zeros(rows.shape, dtype=bool)
+    return rows, missing
+
+
+def _plain(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels that are left, in the type they had before missing ones made objects or floats of them."""
+    found = plain_labels(np.array(labels.tolist())) if labels.dtype.kind == "O" else labels
+    if found.dtype.kind == "f" and (found == np.rint(found)).all():
+        return found.astype(np.intp)
+    return found
+
+
+def _outside(outside: Any, missing: NDArray[np.bool_], rows: NDArray[Any], n: int) -> NDArray[np.bool_]:
+    """Rows that belong to no class: those named, and those without a label."""
+    nothing: NDArray[np.bool_] = missing.all(axis=1)
+    if outside is None:
+        return nothing
+    said = as_array(outside, "outside")
+    if said.shape != (n,):
+        raise RefusedError(f"outside has shape {said.shape} and y_prob has {n} rows: say True or False for each")
+    if said.dtype.kind not in "b" and not np.isin(said, (0, 1)).all():
+        raise RefusedError("outside holds something else than True and False: say for each row whether it is outside")
+    out = said.astype(bool)
+    wrong = np.flatnonzero(out & ~nothing)
+    if len(wrong):
+        shown = rows[wrong[0]][~missing[wrong[0]]].tolist()[0]
+        raise RefusedError(
+            f"row {wrong[0]} is outside and has the label {in_sentence(shown)}: a row that belongs to no class has no "
+            "right label; make it None, or say that the row is not outside"
+        )
+    unlabelled = np.flatnonzero(nothing & ~out)
+    if len(unlabelled):
+        raise RefusedError(
+            f"row {unlabelled[0]} has no label and is not outside: drop it, or say that it belongs to no class"
+        )
+    return out
+
+
+def _features(features: Any, n: int) -> Array:
+    x = np.asarray(as_array(features, "features"), dtype=np.float64)
+    x = x[:, None] if x.ndim == 1 else x
+    if x.ndim != 2 or len(x) != n:
+        raise RefusedError(f"features has shape {x.shape} and y_prob has {n} rows: give the features of each row")
+    if not np.isfinite(x).all():
+        raise RefusedError("features holds missing or infinite numbers: fill them in or drop the rows")
+    return x
+
+
+def _counted(place: Indices, label: Indices, n: int, columns: int) -> tuple[Array, Indices]:
+    """How many labels of each row are of each class, and how many there are."""
+    number = np.bincount(place, minlength=n)
+    if columns == 1:
+        return np.bincount(place, label, n).astype(np.float64)[:, None], number
+    return np.bincount(place * columns + label, minlength=n * columns).reshape(n, columns).astype(np.float64), number
+
+
+def score_columns(scores: Mapping[str, Any] | None, n: int) -> dict[str, Array]:
+    """Scores of all rows, checked."""
+    found = {}
+    for name, values in (scores or {}).items():
+        column = as_floats(values, f"scores[{name!r}]")
+        if column.shape != (n,):
+            raise RefusedError(f"scores[{name!r}] has shape {column.shape} and there are {n} rows: one number for each")
+        found[str(name)] = column
+    return found

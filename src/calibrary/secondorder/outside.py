@@ -1,0 +1,290 @@
+"""Rows that belong to no class: confidence on them, confidence as their detector, and errors with them among the rows.
+
+A row outside has no right answer, so whatever is predicted for it is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy
+
+from calibrary.base.claims import Claim, Sentence, measured
+from calibrary.base.errors import RefusedError
+from calibrary.base.numbers import counted, ends, number, percent, pvalue, with_interval
+from calibrary.data.checks import Array
+from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
+from calibrary.inference.verbs.interval import interval
+from calibrary.metrics.machinery.declare import Result
+from calibrary.numerics.draw import seed_of
+from calibrary.secondorder.detector import Detector, Scored, detector, placements
+from calibrary.secondorder.given import Members, given
+from calibrary.secondorder.spread import interval_of
+
+#: Quantiles of confidence that are told, and bars of the histogram.
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_BARS = 20
+
+
+@dataclass(frozen=True)
+class ConfidenceThere(Result):
+    """Confidence on one kind of rows: mean with its interval, quantiles (5%, 25%, 50%, 75%, 95%), histogram shares."""
+
+    estimate: float
+    low: float
+    high: float
+    quantiles: Array
+    histogram: Array
+    n: int
+
+
+@dataclass(frozen=True)
+class DetectorGain(Result):
+    """AUROC of a score less that of confidence, on the same rows: interval and p-value of no difference (DeLong)."""
+
+    name: str
+    estimate: float
+    low: float
+    high: float
+    pvalue: float
+
+
+@dataclass(frozen=True)
+class RiskWithOutside(Result):
+    """A number of all rows, every prediction outside counted as wrong; with its interval and p-value (NaN: no test)."""
+
+    estimate: float
+    low: float
+    high: float
+    pvalue: float
+
+
+@dataclass(frozen=True)
+class OutsideResult(Result):
+    """What :func:`calibrary.outside_rows` returns. Print it, or ask ``sentence``.
+
+    Attributes
+    ----------
+    inside_confidence, outside_confidence : :class:`ConfidenceThere`
+    detector : confidence as a detector of rows outside
+    scores, gains : the same of other scores, and their gain over confidence
+    open_set_error : expected calibration error of all rows, with the rows outside weighted to their share
+    closed_error : the same without them
+    selective_risk : area under the risk-coverage curve with them among the rows
+    closed_risk : the same without them
+    prevalence_outside : their share
+    n, n_outside : rows inside and outside
+    confidence_level, n_resamples, sentence
+    """
+
+    inside_confidence: ConfidenceThere
+    outside_confidence: ConfidenceThere
+    detector: Detector
+    scores: tuple[Detector, ...]
+    gains: tuple[DetectorGain, ...]
+    open_set_error: RiskWithOutside
+    closed_error: RiskWithOutside
+    selective_risk: RiskWithOutside
+    closed_risk: RiskWithOutside
+    prevalence_outside: float
+    n: int
+    n_outside: int
+    confidence_level: float
+    n_resamples: int
+    sentence: Sentence = field(default=Sentence(""))
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def outside_rows(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    outside: Any = None,
+    scores: Mapping[str, Any] | None = None,
+    prevalence_outside: float | None = None,
+    sample_weight: Any = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 999,
+    rng: Any = None,
+    labels: Any = None,
+    pos_label: Any = None,
+) -> OutsideResult:
+    """What does a model say of rows that belong to none of its classes?
+
+    Such a row has no right answer: every confident prediction there is wrong. The confidence on these rows stands
+    beside that on the others, as a detector of them and as a probability of being right with them among the rows.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (N,)
+        The class of each row; None (or NaN) for rows outside.
+    y_prob : array-like of shape (N,) or (N, K)
+        P(class 1), or one column per class, of all rows.
+    outside : array-like of bool, optional
+        Which rows belong to no class. They must have no label. Default: those without one.
+    scores : mapping of names to array-like of shape (N,), optional
+        Other detectors to compare with confidence, each higher where a row looks as if it were outside.
+    prevalence_outside : float, optional
+        The share of rows outside where the model is used. Default: their share among these rows.
+    sample_weight, confidence_level, n_resamples, rng, labels, pos_label
+        As everywhere.
+
+    Returns
+    -------
+    OutsideResult
+
+    References
+    ----------
+    Hendrycks, Gimpel (2017), A baseline for detecting misclassified and out-of-distribution examples. Liang, Li,
+    Srikant (2018), Enhancing the reliability of out-of-distribution image detection. DeLong et al. (1988).
+
+    Examples
+    --------
+    >>> import numpy as np, calibrary as cal
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(400)
+    >>> y = [int(u < q) for u, q in zip(rng.random(300), p)] + [None] * 100
+    >>> found = cal.outside_rows(y, p, rng=0, n_resamples=199)
+    >>> found.n_outside, round(found.detector.estimate, 2)
+    (100, 0.5)
+    """
+    level = check_level(confidence_level)
+    check_draws(n_resamples, alpha_of(level))
+    p = np.asarray(y_prob, dtype=np.float64) if not hasattr(y_prob, "detach") else y_prob.detach().cpu().numpy()
+    if p.ndim not in (1, 2):
+        raise RefusedError(f"y_prob has {p.ndim} dimensions: pass P(class 1) of each row, or one column per class")
+    rows = given(
+        y_true, p[:, None] if p.ndim == 1 else p[:, None, :], outside, sample_weight, labels=labels,
+        pos_label=pos_label, members_needed=1, scores=scores,
+    )  # fmt: skip
+    return outside_of(rows, prevalence_outside, level, n_resamples, seed_of(rng))
+
+
+def outside_of(rows: Members, prevalence: float | None, level: float, n_resamples: int, seed: int) -> OutsideResult:
+    """The same of checked rows, by the mean of their members."""
+    if not len(rows.outside_p):
+        raise RefusedError("no row is outside: mark rows that belong to no class with outside=, or give them no label")
+    inside, there = confidence(rows.p), confidence(rows.outside_p)
+    w, v = rows.weight, rows.outside_weight
+    share = float(v.sum() / (v.sum() + w.sum())) if prevalence is None else _prevalence(prevalence)
+    scored = [
+        Scored("confidence, outside", -there, -inside, v, w),
+        *(Scored(name, out, ins, v, w) for name, (ins, out) in rows.scores.items()),
+    ]
+    found = [detector(each, level, n_resamples, seed) for each in scored]
+    hit = right(rows)
+    closed = _risks(hit, inside, w, level, n_resamples, seed)
+    both = np.concatenate([w * (1.0 - share) / w.sum(), v * share / v.sum()]) * (len(w) + len(v))
+    opened = _risks(
+        np.concatenate([hit, np.zeros(len(there), dtype=np.intp)]), np.concatenate([inside, there]), both, level,
+        n_resamples, seed,
+    )  # fmt: skip
+    result = OutsideResult(
+        _there(inside, w, level), _there(there, v, level), found[0], tuple(found[1:]),
+        tuple(_gain(each, scored[0], level) for each in scored[1:]), opened[0], closed[0], opened[1], closed[1], share,
+        rows.n, len(there), level, n_resamples,
+    )  # fmt: skip
+    return replace(result, sentence=_sentence(result))
+
+
+def _prevalence(share: float) -> float:
+    if not isinstance(share, int | float | np.floating) or not 0.0 < float(share) < 1.0:
+        raise RefusedError(f"prevalence_outside={share!r} must be a share above 0 and below 1")
+    return float(share)
+
+
+def confidence(p: Array) -> Array:
+    """The probability of the predicted class by the mean of the members."""
+    mean = p.mean(axis=1)
+    result: Array = np.maximum(mean[:, 0], 1.0 - mean[:, 0]) if mean.shape[1] == 1 else mean.max(axis=1)
+    return result
+
+
+def right(rows: Members) -> Array:
+    """1 where the predicted class is the first label of the row."""
+    row, label = rows.single
+    first = label[np.searchsorted(row, np.arange(rows.n))]
+    mean = rows.p.mean(axis=1)
+    predicted = (mean[:, 0] > 0.5).astype(np.intp) if mean.shape[1] == 1 else mean.argmax(axis=1)
+    result: Array = (predicted == first).astype(np.intp)
+    return result
+
+
+def _there(c: Array, w: Array, level: float) -> ConfidenceThere:
+    order = np.argsort(c, kind="stable")
+    share = np.cumsum(w[order]) / w.sum()
+    at = np.minimum(np.searchsorted(share, QUANTILES), len(c) - 1)
+    bars, _ = np.histogram(c, _BARS, (0.0, 1.0), weights=w / w.sum())
+    return ConfidenceThere(*interval_of(c, w, level), c[order][at], bars, len(c))
+
+
+def _risks(hit: Array, c: Array, w: Array, level: float, n_resamples: int, seed: int) -> list[RiskWithOutside]:
+    """Expected calibration error and area under the risk-coverage curve of confidence."""
+    made = []
+    equal = bool(np.allclose(w, w[0]))
+    for metric in ("ece", "aurc"):
+        one = interval(
+            metric, hit, np.clip(c, 0.0, 1.0), lens="binary", sample_weight=None if equal else w, rng=seed,
+            n_resamples=n_resamples, confidence_level=level, weight_type="frequency" if equal else "importance",
+        )  # fmt: skip
+        made.append(RiskWithOutside(float(one.estimate), float(one.low), float(one.high), float(one.pvalue)))
+    return made
+
+
+def _gain(score: Scored, confidence: Scored, level: float) -> DetectorGain:
+    """DeLong's interval of the difference of two areas on the same rows."""
+    both = [placements(each) for each in (score, confidence)]
+    total, v, w = 0.0, score.found_weight, score.others_weight
+    difference = float(v @ (both[0][0] - both[1][0]) / v.sum())
+    for place, weight in ((0, v), (1, w)):
+        apart = both[0][place] - both[1][place]
+        n = len(apart)
+        around = apart - float(weight @ apart / weight.sum())
+        total += float(weight**2 @ around**2) / float(weight.sum()) ** 2 * n / max(n - 1, 1)
+    if total <= 0.0:
+        return DetectorGain(score.name, difference, difference, difference, 1.0)
+    error = math.sqrt(total)
+    z = float(scipy.special.ndtri(0.5 + level / 2.0))
+    p_value = 2.0 * float(scipy.special.ndtr(-abs(difference) / error))
+    return DetectorGain(score.name, difference, difference - z * error, difference + z * error, p_value)
+
+
+def _sentence(r: OutsideResult) -> Sentence:
+    level = percent(r.confidence_level)
+    there, here, d = r.outside_confidence, r.inside_confidence, r.detector
+    first = (
+        f"On {counted(r.n_outside, 'row')} outside the mean confidence is {number(there.estimate)} ({level} interval "
+        f"{ends(there.low, there.high)}), and {number(here.estimate)} on the others."
+    )
+    second = (
+        f"Confidence tells them apart with an AUROC of {with_interval(d.estimate, d.low, d.high)}; at the threshold "
+        f"that keeps 95% of the rows inside, {percent(d.fpr)} of those outside pass ({percent(d.fpr_low)} to "
+        f"{percent(d.fpr_high)})."
+    )
+    third = (
+        f"With {percent(r.prevalence_outside)} of the rows outside the expected calibration error is "
+        f"{with_interval(r.open_set_error.estimate, r.open_set_error.low, r.open_set_error.high)}, and "
+        f"{number(r.closed_error.estimate)} without them."
+    )
+    claims = [
+        measured(first, outside_confidence=there.estimate, inside_confidence=here.estimate),
+        measured(second, auroc=d.estimate, fpr=d.fpr),
+        measured(third, open_set_error=r.open_set_error.estimate, closed_error=r.closed_error.estimate),
+    ]
+    said = [first, second, third]
+    if d.pvalue <= alpha_of(r.confidence_level):
+        side = "lower" if d.estimate > 0.5 else "higher"
+        claims.append(Claim(f"Confidence is {side} outside ({pvalue(d.pvalue)}).", "detects", what=d.name,
+                            sign=d.estimate - 0.5))  # fmt: skip
+    said += [
+        f"The score {gain.name} changes the AUROC by {with_interval(gain.estimate, gain.low, gain.high)} "
+        f"({pvalue(gain.pvalue)})."
+        for gain in r.gains
+    ]
+    return Sentence(" ".join(said), *claims)

@@ -1,0 +1,253 @@
+"""Is the spread there that the members claim? Label pairs, or features, against the variance of the members.
+
+Two labels of one row agree more often than those of two rows with the same prediction exactly as far as the true
+probabilities of such rows differ: the mean of (y - mu)(y' - mu) is the variance of P(y | x) around mu.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy
+
+from calibrary.base.claims import Claim, Sentence, measured
+from calibrary.base.errors import extra
+from calibrary.base.numbers import counted, ends, number, percent, pvalue
+from calibrary.data.checks import Array, Indices
+from calibrary.inference.draw.members import RedrawnTruths
+from calibrary.inference.draw.resampling import alpha_of
+from calibrary.inference.methods.members import Judged, cells_by, redrawn_pvalue
+from calibrary.inference.methods.studentized import Scores
+from calibrary.metrics.machinery.declare import Result
+from calibrary.numerics.draw import shuffled
+from calibrary.secondorder.given import Members
+
+#: Cells by the mean and by the spread of the members that judge.
+_CELLS = (3, 3)
+#: Groups of rows in the figure.
+_SHOWN = 8
+_FOLDS = 5
+#: Rows that a tree's leaf needs, and how many trees of which size are added up.
+_LEAF, _TREES, _RATE, _DEPTH = 20, 60, 0.1, 3
+
+CANNOT = (
+    "Whether the claimed spread is there cannot be known from one label per row: give two or more labels for each, or "
+    "features=, which show how much of it is there at least."
+)
+
+
+@dataclass(frozen=True)
+class EnsembleSpread(Result):
+    """The spread that members claim, and the spread that is there.
+
+    Attributes
+    ----------
+    estimate, low, high : variance of P(y | x) around the mean prediction, and its interval; from features a lower bound
+        (summed over the classes where there are several); NaN where one label per row is all there is
+    pvalue : of the hypothesis that what is claimed is there (from features: at most what is claimed)
+    claimed : mean variance over the members
+    difference, difference_low, difference_high : what is there less what is claimed
+    method : "label pairs", "features" or "none"
+    n_rows : rows that tell
+    groups : (groups, 4): claimed and found variance of rows by what they claim, and the interval of what is found
+    sentence : the answer in words
+    """
+
+    estimate: float
+    low: float
+    high: float
+    pvalue: float
+    claimed: float
+    difference: float
+    difference_low: float
+    difference_high: float
+    method: str
+    n_rows: int
+    groups: Array
+    confidence_level: float
+    sentence: Sentence = field(default=Sentence(""))
+
+
+def spread_of(given: Members, kind: str, level: float, n_resamples: int, seed: int) -> EnsembleSpread:
+    """What is claimed against what is there."""
+    paired = np.flatnonzero(given.labels > 1)
+    if len(paired) > 1:
+        found = _by_pairs(given, paired, kind, level, n_resamples, seed)
+    elif given.features is not None:
+        found = _by_features(given, kind, level, seed)
+    else:
+        claimed = _mean(_claimed(given.p, kind), given.weight)
+        nothing = [math.nan] * 3
+        found = EnsembleSpread(*nothing, math.nan, claimed, *nothing, "none", 0, np.empty((0, 4)), level)
+    return replace(found, sentence=_sentence(found, kind))
+
+
+def _mean(x: Array, w: Array) -> float:
+    return float(w @ x / w.sum())
+
+
+def _claimed(p: Array, kind: str) -> Array:
+    """Variance over the members of each row: an estimate for draws, the claim itself for a mixture."""
+    result: Array = p.var(axis=1, ddof=1 if kind == "draws" else 0).sum(axis=1)
+    return result
+
+
+def _product(counts: Array, labels: Array, mean: Array) -> Array:
+    """Mean over the pairs of a row's labels of (y - mu)(y' - mu), summed over the classes."""
+    around = (counts - labels * mean) ** 2 - counts * (1.0 - mean) ** 2 - (labels - counts) * mean**2
+    result: Array = (around / (labels * (labels - 1.0))).sum(axis=-1)
+    return result
+
+
+def scores(x: Array, w: Array) -> Scores:
+    """What each row adds to a weighted mean, about 0."""
+    return Scores((w * len(w) / w.sum() * (x - _mean(x, w)))[:, None], np.ones(len(w)))
+
+
+def interval_of(x: Array, w: Array, level: float) -> tuple[float, float, float]:
+    """A weighted mean and its interval."""
+    mean = _mean(x, w)
+    if len(x) < 2 or float(x.max() - x.min()) < 1e-15:
+        return mean, mean, mean
+    low, high = scores(x, w).ends(np.array([mean]), level)
+    return mean, float(low[0]), float(high[0])
+
+
+# -- label pairs -------------------------------------------------------------------------------------
+
+
+def _by_pairs(given: Members, rows: Indices, kind: str, level: float, n_resamples: int, seed: int) -> EnsembleSpread:
+    p, counts, labels, w = given.p[rows], given.counts[rows], given.labels[rows], given.weight[rows]
+    each = labels[:, None].astype(np.float64)
+    claimed, mean = _claimed(p, kind), p.mean(axis=1)
+    # the mean of few draws is itself off: that is no spread of the truth
+    there = _product(counts, each, mean) - (claimed / given.m if kind == "draws" else 0.0)
+    estimate, low, high = interval_of(there, w, level)
+    difference = interval_of(there - claimed, w, level)
+    judged = judged_spread(p, counts, each, kind)
+    truths = RedrawnTruths(p, labels, w, kind == "draws")
+    p_value = redrawn_pvalue(judged, truths, n_resamples, seed)
+    shown = _groups(claimed, there, w, level)
+    return EnsembleSpread(
+        estimate, low, high, p_value, _mean(claimed, w), *difference, "label pairs", len(rows), shown, level
+    )
+
+
+def judged_spread(p: Array, counts: Array, labels: Array, kind: str) -> Judged:
+    """Pairs of labels against the claim, judged by the other members (draws) or by all (mixture)."""
+    n, m, columns = p.shape
+    if kind == "draws":
+        mean = (p.sum(axis=1, keepdims=True) - p) / (m - 1)
+        claim = ((p - mean) ** 2).sum(axis=2)
+        square = ((p**2).sum(axis=1, keepdims=True) - p**2) / (m - 1)
+        inner = np.maximum((square - mean**2).sum(axis=2), 0.0)
+    else:
+        mean = p.mean(axis=1, keepdims=True)
+        claim = inner = p.var(axis=1).sum(axis=1, keepdims=True)
+    possible = np.maximum((mean * (1.0 - mean)).sum(axis=2), 1e-12)
+    share = np.sqrt(np.where(inner > 1e-14, inner, 0.0) / possible)
+    cell, n_cells = cells_by(mean.max(axis=2) if columns > 1 else mean[..., 0], share, n, _CELLS)
+    flat_mean, flat_claim = mean.reshape(-1, columns), claim.reshape(-1)
+
+    def residual(place: Indices, drawn: Array) -> Array:
+        result: Array = _product(drawn, labels, flat_mean[place]) - flat_claim.take(place)
+        return result
+
+    observed = _product(counts[:, None], labels[:, None], mean) - claim
+    factors = np.stack([np.ones_like(share), share - share.mean()], axis=2)
+    return Judged(observed, residual, factors, cell, n_cells)
+
+
+def _groups(claimed: Array, there: Array, w: Array, level: float) -> Array:
+    """Rows in groups of nearly equal size by what they claim."""
+    parts = max(1, min(_SHOWN, len(claimed) // 50))
+    groups = np.array_split(np.argsort(claimed, kind="stable"), parts)
+    found = [(_mean(claimed[rows], w[rows]), *interval_of(there[rows], w[rows], level)) for rows in groups]
+    return np.array(found)
+
+
+# -- one label and features ----------------------------------------------------------------------------
+
+
+def _by_features(given: Members, kind: str, level: float, seed: int) -> EnsembleSpread:
+    """E (q - mu)^2 >= E [2 f (y - mu) - f^2] for every f of the features, learned here on other folds."""
+    p, w = given.p, given.weight
+    claimed, mean = _claimed(p, kind), p.mean(axis=1)
+    residual = given.counts / given.labels[:, None] - mean
+    gain = _gain(given, residual, mean, seed)
+    there = gain - (claimed / given.m if kind == "draws" else 0.0)
+    estimate, low, high = interval_of(there, w, level)
+    difference = interval_of(there - claimed, w, level)
+    score = scores(there - claimed, w)
+    error = float(score.standard_error[0])
+    z = difference[0] / error if error > 0.0 else 0.0
+    p_value = float(scipy.special.stdtr(float(score.df[0]), -z))
+    shown = _groups(claimed, there, w, level)
+    return EnsembleSpread(
+        estimate, low, high, p_value, _mean(claimed, w), *difference, "features", given.n, shown, level
+    )
+
+
+def _gain(given: Members, residual: Array, mean: Array, seed: int) -> Array:
+    """What each row adds to the lower bound, by trees that were grown on other folds."""
+    with extra("sklearn", "a lower bound from features"):
+        from sklearn.ensemble import GradientBoostingRegressor
+    assert given.features is not None
+    x = np.hstack([given.features, mean])
+    order, gain = shuffled(given.n, seed, "folds of features"), np.zeros(given.n)
+    for fold in range(_FOLDS):
+        here = order[fold::_FOLDS]
+        rest = np.setdiff1d(order, here)
+        for column in residual.T:
+            trees = GradientBoostingRegressor(
+                n_estimators=_TREES, learning_rate=_RATE, max_depth=_DEPTH, min_samples_leaf=_LEAF, subsample=0.5,
+                random_state=0,
+            )  # fmt: skip
+            f = trees.fit(x[rest], column[rest], sample_weight=given.weight[rest]).predict(x[here])
+            gain[here] += 2.0 * f * column[here] - f**2
+    return gain
+
+
+# -- words ---------------------------------------------------------------------------------------------
+
+
+def _sentence(s: EnsembleSpread, kind: str) -> Sentence:
+    if s.method == "none":
+        text = f"The members claim a variance of {number(s.claimed)} around their mean. {CANNOT}"
+        return Sentence(text, measured(text, claimed=s.claimed))
+    level = percent(s.confidence_level)
+    alpha = alpha_of(s.confidence_level)
+    if s.method == "features":
+        first = (
+            f"The ensemble claims a variance of {number(s.claimed)}; at least {number(s.estimate)} is there ({level} "
+            f"interval {ends(s.low, s.high)}), by features."
+        )
+        claims: list[Claim] = [measured(first, claimed=s.claimed)]
+        if s.pvalue <= alpha:
+            second = f"There is evidence that it claims too little ({pvalue(s.pvalue)})."
+            claims.append(Claim(second, "claimed spread", sign=1.0))
+        else:
+            second = f"There is no evidence that it claims too little ({pvalue(s.pvalue)})."
+        third = "Whether it claims too much cannot be known from one label per row."
+        return Sentence(f"{first} {second} {third}", *claims)
+    first = (
+        f"The ensemble claims a variance of {number(s.claimed)}; {number(s.estimate)} is there ({level} interval "
+        f"{ends(s.low, s.high)}), by pairs of labels of {counted(s.n_rows, 'row')}."
+    )
+    claims = [
+        measured(first, claimed=s.claimed, found=s.estimate),
+        Claim(first, "interval", metric="spread", low=s.low, high=s.high),
+    ]
+    if s.pvalue > alpha or math.isnan(s.pvalue):
+        return Sentence(f"{first} There is no evidence against the claimed spread ({pvalue(s.pvalue)}).", *claims)
+    signed = s.difference_low > 0.0 or s.difference_high < 0.0
+    if signed:
+        word = "little" if s.difference > 0.0 else "much"
+        second = f"There is evidence that it claims too {word} ({pvalue(s.pvalue)})."
+        claims.append(Claim(second, "claimed spread", sign=math.copysign(1.0, s.difference)))
+    else:
+        second = f"There is evidence that the claimed spread is not the true one in every part ({pvalue(s.pvalue)})."
+        claims.append(Claim(second, "claimed spread", sign=0.0))
+    return Sentence(f"{first} {second}", *claims)
