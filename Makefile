@@ -10,13 +10,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 # A pinned version gives the CPU build where the package index has one: make test-torch TORCH=torch==2.13.0
 TORCH ?= torch
+# From 1.12 on dbt-core downloads a parser from GitHub while it is installed: make dbt DBT=dbt-core tries the newest.
+DBT ?= dbt-core<1.12
 # One thread for each pytest worker: the workers share the cores.
 PYTEST := OPENBLAS_NUM_THREADS=1
 # Files with tests that are skipped without PyTorch; of the common suite only the tests that name it.
 COMMON := $(shell find tests -name test_every_metric.py)
 TORCH_TESTS := $(filter-out $(COMMON),$(shell grep -rlE 'importorskip..(torch|calibrary.losses)' tests))
 
-.PHONY: help demo test test-quick test-torch test-plain fuzz engines lint oldest bench study tutorials integrations docs wheel \
+.PHONY: help demo test test-quick test-torch test-plain fuzz engines dbt lint oldest bench study tutorials integrations docs wheel \
   release-check claims clean
 
 help:
@@ -30,6 +32,7 @@ help:
 	@echo "make oldest        run the common tests on the oldest numpy, scipy and numba declared"
 	@echo "make fuzz          attack it with awkward data and files for a quarter of an hour; goes on where it ended"
 	@echo "make engines       run the query of a state on Postgres, ClickHouse, DataFusion and Spark (needs Java, Postgres)"
+	@echo "make dbt           run the dbt project of examples/dbt; make engines does it too"
 	@echo "make integrations  run the tests against Lightning, torchmetrics, evaluate, MLflow, Inspect and lm-eval"
 	@echo "make tutorials     run the tutorials again and store their outputs in docs/tutorials/"
 	@echo "make wheel         build the archives, install them in empty environments, use them"
@@ -85,7 +88,14 @@ fuzz: $(VENV)/.test
 
 engines: $(VENV)-engines/.installed
 	$(VENV)-engines/bin/python -m pip install --quiet -e ".[test]"
-	$(PYTEST) CALIBRARY_ENGINES=1 CALIBRARY_MUST_RUN=spark $(VENV)-engines/bin/python -m pytest -n 0 $(shell find tests -name test_scale_engines.py -o -name test_scale_dialects.py -o -name test_scale_inputs.py -o -name test_scale_any_engine.py)
+	$(PYTEST) CALIBRARY_ENGINES=1 CALIBRARY_MUST_RUN=spark $(VENV)-engines/bin/python -m pytest -n 0 $(shell find tests -name test_scale_engines.py -o -name test_scale_dialects.py -o -name test_scale_inputs.py -o -name test_scale_any_engine.py -o -name test_store_engines.py)
+	$(MAKE) dbt
+
+# dbt has an environment of its own, because it needs older packages than the engines.
+dbt:
+	@test -x $(VENV)-dbt/bin/python || $(PYTHON) -m venv $(VENV)-dbt
+	$(VENV)-dbt/bin/python -m pip install --quiet -e ".[dbt,test]" "$(DBT)"
+	$(PYTEST) CALIBRARY_MUST_RUN=package $(VENV)-dbt/bin/python -m pytest -n 0 $(shell find tests -name test_store_dbt.py)
 
 lint: $(VENV)-lint/.installed
 	$(VENV)-lint/bin/ruff check .

@@ -3,7 +3,8 @@
 ``python benchmarks/validate.py coverage`` simulates a logistic regression of 5 or 20 predictors on 300 or 1,000 rows
 and counts, for each measure, in how many samples the interval holds the true value of this very model.
 ``python benchmarks/validate.py cost`` times 200 refits of scikit-learn's logistic regression, refitting and measuring
-apart. Results stand in ``validate.json``. Many models are refitted at a time, with PyTorch on a GPU where there is one.
+apart. ``python benchmarks/validate.py rms`` compares with the golden values of R. Results stand in ``validate.json``.
+Many models are refitted at a time, with PyTorch on a GPU where there is one.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ LAWS = ("", "", "logit", "signal", "", "")
 #: The log odds of the event have this mean and spread: 31% events, an AUROC of about 0.79.
 MEAN, SPREAD = -1.0, 1.3
 NODES = 4096
+#: So many samples of every size are drawn before a partial table is stored.
+BATCH = 50
+#: A Newton step so small is the last one.
+CONVERGED = 1e-8
 
 
 class Many:
@@ -52,10 +57,10 @@ class Many:
     def expit(self, x: Any) -> Any:
         return 1.0 / (1.0 + self.xp.exp(-x))
 
-    def fit(self, X: Any, y: Any, w: Any, steps: int = 12) -> Any:
+    def fit(self, X: Any, y: Any, w: Any, start: Any = 0.0, steps: int = 12) -> Any:
         """Maximum likelihood of many logistic regressions: X (N, P), y (.., N), w (M, N); NaN where it diverges."""
         xp = self.xp
-        b = self.array(np.zeros((w.shape[0], X.shape[-1])))
+        b = self.array(np.zeros((w.shape[0], X.shape[-1]))) + start
         ridge = 1e-10 * self.array(np.eye(X.shape[-1]))
         pairs = (X[..., :, None] * X[..., None, :]).reshape(*X.shape[:-1], -1)
         for _ in range(steps):
@@ -64,6 +69,8 @@ class Many:
             hessian = ((w * p * (1.0 - p)) @ pairs).reshape(len(b), X.shape[1], X.shape[1]) + ridge
             step = xp.linalg.solve(hessian, gradient[..., None])[..., 0]
             b = b + xp.clip(step, -5.0, 5.0)
+            if abs(step).max() < CONVERGED:
+                break
         wrong = (abs(b).max(1) if self.torch is None else abs(b).max(1).values) > 40.0
         b[wrong] = math.nan
         return b
@@ -77,7 +84,10 @@ class Many:
             ga, gb, aa = r.sum(1), (r * z).sum(1), v.sum(1)
             ab, bb = (v * z).sum(1), (v * z * z).sum(1)
             det = aa * bb - ab * ab
-            a, b = a + (bb * ga - ab * gb) / det, b + (aa * gb - ab * ga) / det
+            to_a, to_b = (bb * ga - ab * gb) / det, (aa * gb - ab * ga) / det
+            a, b = a + to_a, b + to_b
+            if max(abs(to_a).max(), abs(to_b).max()) < CONVERGED:
+                break
         return a, b
 
     def measures(self, z: Any, y: Any, w: Any) -> Any:
@@ -130,7 +140,7 @@ def one_sample(many: Many, n: int, k: int, draws: int, rng: Any) -> dict[str, An
     b = many.fit(X, labels, whole)
     apparent = many.back(many.measures(b @ X.T, labels, whole))[0]
     drawn = many.array(counts(rng, n, draws))
-    z = many.fit(X, labels, drawn) @ X.T
+    z = many.fit(X, labels, drawn, start=b) @ X.T
     training, test = many.back(many.measures(z, labels, drawn)), many.back(many.measures(z, labels, whole))
     true = truth(many, many.back(b)[0], beta, nodes_once())
     known = np.isfinite(training).all(1) & np.isfinite(test).all(1)
@@ -157,31 +167,47 @@ def nodes_once() -> Any:
     return _NODES[0]
 
 
-def coverage(samples: int, draws: int, seed: int, device: str, cells: Any = CELLS) -> list[dict[str, Any]]:
-    """For each size, method and measure: how many intervals held the true value, and their mean width."""
+def coverage(
+    samples: int, draws: int, seed: int, device: str, cells: Any = CELLS, keep: Any = None
+) -> list[dict[str, Any]]:
+    """For each size, method and measure: how many intervals held the true value, and their mean width.
+
+    The samples of every size are drawn in batches, and ``keep`` gets the table after each batch.
+    """
     many, rows = Many(device), []
-    for n, k in cells:
-        rng = np.random.default_rng([seed, n, k])
-        made = [one_sample(many, n, k, draws, rng) for _ in range(samples)]
-        kept = [m for m in made if m is not None]
-        for method in kept[0]["ends"]:
-            for j, measure in enumerate(MEASURES):
-                ends = np.array([[m["ends"][method][0][j], m["ends"][method][1][j]] for m in kept])
-                true = np.array([m["true"][j] for m in kept])
-                gap = np.array([m["corrected"][j] for m in kept]) - true
-                held = int(((ends[:, 0] <= true) & (true <= ends[:, 1])).sum())
-                share = held / len(kept)
-                rows.append(
-                    {
-                        "n": n, "predictors": k, "method": method, "measure": measure, "samples": len(kept),
-                        "failed": samples - len(kept), "draws": draws, "held": held, "coverage": round(share, 4),
-                        "error": round(math.sqrt(share * (1.0 - share) / len(kept)), 4),
-                        "width": round(float((ends[:, 1] - ends[:, 0]).mean()), 4),
-                        "bias_of_corrected": round(float(gap.mean()), 4),
-                        "spread_of_corrected": round(float(gap.std()), 4),
-                    }
-                )  # fmt: skip
-                print(*rows[-1].values(), flush=True)
+    kept: dict[Any, list[Any]] = {cell: [] for cell in cells}
+    for drawn in range(0, samples, BATCH):
+        for n, k in cells:
+            rng = np.random.default_rng([seed, n, k, drawn])
+            kept[n, k] += [one_sample(many, n, k, draws, rng) for _ in range(min(BATCH, samples - drawn))]
+        rows = [row for cell, made in kept.items() for row in summary(*cell, draws, seed, made)]
+        if keep is not None:
+            keep(rows)
+    return rows
+
+
+def summary(n: int, k: int, draws: int, seed: int, made: list[Any]) -> list[dict[str, Any]]:
+    """The rows of one size: coverage, width, and the error of the corrected value."""
+    kept = [m for m in made if m is not None]
+    rows = []
+    for method in kept[0]["ends"]:
+        for j, measure in enumerate(MEASURES):
+            ends = np.array([[m["ends"][method][0][j], m["ends"][method][1][j]] for m in kept])
+            true = np.array([m["true"][j] for m in kept])
+            gap = np.array([m["corrected"][j] for m in kept]) - true
+            below, above = int((true < ends[:, 0]).sum()), int((true > ends[:, 1]).sum())
+            share = 1.0 - (below + above) / len(kept)
+            rows.append(
+                {
+                    "n": n, "predictors": k, "method": method, "measure": measure, "samples": len(kept),
+                    "failed": len(made) - len(kept), "draws": draws, "seed": seed,
+                    "held": len(kept) - below - above, "below": below, "above": above, "coverage": round(share, 4),
+                    "error": round(math.sqrt(share * (1.0 - share) / len(kept)), 4),
+                    "width": round(float((ends[:, 1] - ends[:, 0]).mean()), 4),
+                    "bias_of_corrected": round(float(gap.mean()), 4),
+                    "spread_of_corrected": round(float(gap.std()), 4),
+                }
+            )  # fmt: skip
     return rows
 
 
@@ -209,20 +235,67 @@ def cost(n_resamples: int = 200) -> list[dict[str, Any]]:
     return rows
 
 
+def rms(n_resamples: int = 2000, seed: int = 1) -> list[dict[str, Any]]:
+    """Apparent value, optimism and corrected value beside those of R's rms, with the Monte Carlo error of our mean."""
+    import calibrary as cal
+
+    golden = HERE.parent / "tests" / "reference" / "validate"
+    theirs = json.loads((golden / "rms.json").read_text())
+    table = np.loadtxt(golden / "clinical300.csv", delimiter=",", skiprows=1)
+    metrics = ["calibration slope", "calibration intercept", "bs", "auroc"]
+    found = cal.validate(
+        logistic, table[:, :-1], table[:, -1].astype(int), metrics=metrics, n_resamples=n_resamples, rng=seed
+    )
+    rows = []
+    for name, word, factor in (
+        *zip(metrics, ("Slope", "Intercept", "Brier", "Dxy"), (1, 1, 1, 2), strict=True),
+        ("emax_logistic", "Emax", 1),
+    ):
+        row, of_r = found[name], [theirs[each][word] for each in ("seed1", "seed2")]
+        less = 1.0 if word == "Dxy" else 0.0
+        rows.append(
+            {
+                "measure": name, "apparent": round(factor * row.apparent - less, 5),
+                "optimism": round(factor * row.optimism, 5), "corrected": round(factor * row.corrected - less, 5),
+                "optimism_of_r": [round(float(values[3]), 5) for values in of_r],
+                "corrected_of_r": [round(float(values[4]), 5) for values in of_r],
+            }
+        )  # fmt: skip
+        print(*rows[-1].values(), flush=True)
+    return rows
+
+
+def logistic(X: Any, y: Any) -> Any:
+    """Maximum likelihood without penalty, as a function model."""
+    many = Many()
+
+    def columns(x: Any) -> Any:
+        return np.column_stack([np.ones(len(x)), x])
+
+    b = many.fit(columns(X), np.asarray(y, dtype=np.float64), np.ones((1, len(y))), steps=25)[0]
+    return lambda new: many.expit(columns(new) @ b)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["coverage", "cost"])
+    parser.add_argument("what", choices=["coverage", "cost", "rms"])
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--output", type=Path, default=HERE / "validate.json")
+    parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+
+    def keep(found: Any) -> None:
+        stored = json.loads(given.output.read_text()) if given.output.exists() else {}
+        given.output.write_text(json.dumps({**stored, given.what: found}, indent=1) + "\n")
+
     if given.what == "cost":
-        found: Any = cost()
+        keep(cost())
+    elif given.what == "rms":
+        keep(rms())
     else:
-        found = coverage(given.samples, given.draws, 0, given.device)
-    stored = json.loads(given.output.read_text()) if given.output.exists() else {}
-    given.output.write_text(json.dumps({**stored, given.what: found}, indent=1) + "\n")
+        coverage(given.samples, given.draws, given.seed, given.device, keep=keep)
 
 
 if __name__ == "__main__":

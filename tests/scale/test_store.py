@@ -228,7 +228,8 @@ def refused(tmp_path: Path) -> list[tuple[str, Any]]:
         ("pos_label=None and the state has pos_label=2",
          lambda: put(State(240, by="site", pos_label=2), source="b", day=day(0))),
         ("holds texts in 'site' and the state numbers", lambda: put(some(1, sites=(1, 2)), source="b", day=day(0))),
-        ("not VectorState", lambda: put(vector, source="b", day=day(0))),  # type: ignore[arg-type]
+        (r"not VectorState: upsert its \.top and its \.classes, each into a store of its own",
+         lambda: put(vector, source="b", day=day(0))),  # type: ignore[arg-type]
         ("day='yesterday' is no date", lambda: put(some(1), source="b", day="yesterday")),
         ("day=20261116 is no date", lambda: put(some(1), source="b", day=20261116)),
         ("needs day=", lambda: put(some(1), source="b")),
@@ -241,6 +242,18 @@ def refused(tmp_path: Path) -> list[tuple[str, Any]]:
         ("choose days with the span", lambda: store.window(where={"day": "2026-10-01"})),
         ("needs day= or source=", lambda: store.remove()),
     ]  # fmt: skip
+
+
+def test_the_parts_of_a_state_of_several_classes_enter_a_store_each(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 300)
+    state = cal.scale.VectorState(3).update(rng.integers(0, 3, 300), p)
+    top, classes = Store(tmp_path / "top"), Store(tmp_path / "classes")
+    top.upsert(state.top, source="a", day=day(0))
+    classes.upsert(state.classes, source="a", day=day(0))
+    assert top.window().digest == state.top.digest
+    assert cal.compute("ece", top.window()) == cal.compute("ece", state)
+    assert classes.window(by="class").digest == state.classes.digest
 
 
 def test_what_does_not_fit_is_one_sentence(tmp_path: Path) -> None:

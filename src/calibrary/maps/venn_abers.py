@@ -191,25 +191,30 @@ def with_event(w: Array, wy: Array) -> Array:
     The fit is the slope of the largest convex function below the sums of events over the sums of weights. A row with
     the event at score i moves all earlier points down and left by one; the line that crosses score i then begins at
     one of those points, the corner, and ends at a point of the hull of the later ones. Both only move to the right.
+    Steps of events alone rise by 1, which no line exceeds, so that the corner moves only at scores with other rows.
     """
     x, y = np.append(0.0, np.cumsum(w)).tolist(), np.append(0.0, np.cumsum(wy)).tolist()
     hull = _hull(w, wy)
     left, down = -1.0, -1.0  # the corner
-    slope = np.empty(len(w))
-    for i in range(1, len(w) + 1):
-        end = hull[-1]
-        dx, dy = x[end] - left, y[end] - down
-        slope[i - 1] = dy / dx
+    moves, slopes = [0], []
+    dx, dy = x[hull[-1]] - left, y[hull[-1]] - down
+    for i in (np.flatnonzero(wy < w) + 1).tolist():
         to_x, to_y = x[i] - 1.0, y[i] - 1.0
         if (to_y - down) * dx >= dy * (to_x - left):
             continue
+        moves.append(i)
+        slopes.append(dy / dx)
         left, down = to_x, to_y
+        end = hull[-1]
         while len(hull) > 1:  # until the way from the corner over a point to the next turns left
-            end, beyond = hull[-1], hull[-2]
+            beyond = hull[-2]
             if (x[end] - left) * (y[beyond] - down) > (y[end] - down) * (x[beyond] - left):
                 break
             hull.pop()
-    return np.minimum(slope, 1.0)
+            end = beyond
+        dx, dy = x[end] - left, y[end] - down
+    slopes.append(dy / dx)
+    return np.minimum(np.repeat(slopes, np.diff(moves, append=len(w))), 1.0)
 
 
 def _hull(w: Array, wy: Array) -> list[int]:

@@ -30,7 +30,7 @@ NAMES = {
 }
 #: What "auto" tries on one probability, and on several classes. Beyond so many rows the two fits of Venn-Abers agree
 #: with each other and with isotonic regression, and it is left out.
-VENN_ABERS_ROWS = 5_000
+VENN_ABERS_ROWS = 2_000
 BINARY = ("temperature", "prevalence", "platt", "beta", "rcs", "isotonic", "venn_abers")
 SEVERAL = ("temperature", "bias_temperature", "platt", "beta", "isotonic")
 #: Maps whose curve never reaches 0 or 1.

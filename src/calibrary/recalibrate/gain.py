@@ -51,7 +51,7 @@ def recalibration_gain(
         As in :func:`calibrary.predictions`. Matched detections come in as ``y_true`` alone: the map is then one of
         their confidence, and the detections of an image stay together.
     maps : "auto", a map's name, an object with ``fit`` and ``predict``, or several of them
-        "auto": temperature, prevalence offset, Platt, beta, spline ("rcs"), isotonic and (up to 5,000 rows)
+        "auto": temperature, prevalence offset, Platt, beta, spline ("rcs"), isotonic and (up to 2,000 rows)
         Venn-Abers for one probability. For several classes
         temperature, temperature with class biases ("bias_temperature"), and Platt, beta and isotonic for each class,
         divided by their sum. Others: "pl", "pl3", "bins", "multinomial_spline", "cross_venn_abers".

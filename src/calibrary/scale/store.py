@@ -146,7 +146,7 @@ class Store:
             False where the store held exactly this already.
         """
         if not isinstance(state, State):
-            raise RefusedCallError(f"a store holds calibrary.scale.State, not {type(state).__name__}")
+            raise RefusedCallError(f"a store holds calibrary.scale.State, not {type(state).__name__}{_parts_of(state)}")
         name = _source(source)
         parts = _by_day(state, day)
         digests = {d: part.digest for d, part in parts.items()}
@@ -367,6 +367,12 @@ def _refuse_other(name: str, stored: Any, given: Any, remedy: str) -> None:
     if stored != given:
         stored, given = (list(v) if isinstance(v, tuple) else v for v in (stored, given))
         raise RefusedError(f"the store has {name}={stored!r} and the state has {name}={given!r}: {remedy}")
+
+
+def _parts_of(state: Any) -> str:
+    """What a state of several classes has that a store can hold."""
+    parts = [name for name in ("top", "classes") if isinstance(getattr(state, name, None), State)]
+    return f": upsert {' and '.join(f'its .{name}' for name in parts)}, each into a store of its own" if parts else ""
 
 
 def _kind_of(state: State) -> StoreKind:

@@ -66,11 +66,17 @@ def _sets_found_once() -> ReplicateForm:
 
 def _sets(p: Array, level: float) -> NDArray[np.bool_]:
     """Which classes the set of each row holds."""
+    order, _, before = _ranked(p)
+    holds = np.empty(p.shape, dtype=np.bool_)
+    np.put_along_axis(holds, order, before < level - SLACK, axis=1)
+    return holds
+
+
+def _ranked(p: Array) -> tuple[NDArray[np.intp], Array, Array]:
+    """The classes of each row from the most probable down, their probabilities, and the sum before each."""
     order = np.argsort(-p, axis=1, kind="stable")
     ranked = np.take_along_axis(p, order, axis=1)
-    holds = np.empty(p.shape, dtype=np.bool_)
-    np.put_along_axis(holds, order, np.cumsum(ranked, axis=1) - ranked < level - SLACK, axis=1)
-    return holds
+    return order, ranked, np.cumsum(ranked, axis=1) - ranked
 
 
 @metric(
@@ -138,7 +144,7 @@ def checked_level(level: Any) -> float:
 def at_levels(view: Predictions, levels: Array) -> list[SetCoverage]:
     """Weighted means of (covered, size, claimed) over the rows, a block of rows at a time."""
     total = np.zeros((len(levels), 3))
-    for w, label, p, before in _ranked(view):
+    for w, label, p, before in _ranked_blocks(view):
         for j, level in enumerate(levels):
             member = before < level - SLACK
             columns = np.column_stack([(label * member).sum(axis=1), member.sum(axis=1), (p * member).sum(axis=1)])
@@ -147,11 +153,10 @@ def at_levels(view: Predictions, levels: Array) -> list[SetCoverage]:
     return [SetCoverage(c, s, m, c - m) for c, s, m in means.tolist()]
 
 
-def _ranked(view: Predictions) -> Iterator[tuple[Array | None, NDArray[Any], Array, Array]]:
+def _ranked_blocks(view: Predictions) -> Iterator[tuple[Array | None, NDArray[Any], Array, Array]]:
     """Blocks of rows with their classes from the most probable down: weights, label, probability, and sum before."""
     for rows in row_blocks(view):
-        y, p = view.y[rows], view.p[rows]
-        order = np.argsort(-p, axis=1, kind="stable")
-        ranked = np.take_along_axis(p, order, axis=1)
+        y = view.y[rows]
+        order, ranked, before = _ranked(view.p[rows])
         label = order == y[:, None] if y.ndim == 1 else np.take_along_axis(y, order, axis=1)
-        yield None if view.w is None else view.w[rows], label, ranked, np.cumsum(ranked, axis=1) - ranked
+        yield None if view.w is None else view.w[rows], label, ranked, before

@@ -85,10 +85,17 @@ def _law(p: Array, w: Array, variance: float) -> tuple[Array, Array]:
     t = 2.0 * np.pi * np.arange(half + 1) / size
     # the sum less the whole part of its mean: values -half .. half - 1, so that nothing wraps around
     whole = np.floor(mean)
-    with np.errstate(divide="ignore"):  # at p = 1/2 the last point is 0
-        log = np.log1p(p[:, None] * (np.exp(1j * t) - 1.0)) * w[:, None]
-    law = np.fft.irfft(np.conj(np.exp(log.sum(axis=0) - 1j * t * whole)), size)
+    characteristic = _product(p[:, None] * (np.exp(1j * t) - 1.0), w) * np.exp(-1j * t * whole)
+    law = np.fft.irfft(np.conj(characteristic), size)
     return whole + np.fft.fftfreq(size, 1.0 / size), np.maximum(law, 0.0)
+
+
+def _product(x: NDArray[np.complex128], w: Array) -> NDArray[np.complex128]:
+    """The product of (1 + x)^w over the rows."""
+    if (w == 1.0).all():  # without logarithms, which take most of the time
+        return np.asarray((1.0 + x).prod(axis=0))
+    with np.errstate(divide="ignore"):  # at p = 1/2 the last point is 0
+        return np.asarray(np.exp((np.log1p(x) * w[:, None]).sum(axis=0)))
 
 
 def _grouped(p: Array, w: Array) -> tuple[Array, Array]:
