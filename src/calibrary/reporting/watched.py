@@ -26,9 +26,9 @@ _REACH = (1.25, 1.5, 2.0, 3.0, 4.0)
 
 _STYLE = own("""
 :root { --ink: #1d2129; --soft: #5c6470; --line: #dfe2e6; --bg: #fbfbf9; --card: #fff; --bad: #a3341f; --badbg: #fbe9e4;
-  --dot: #0b5fa5; --ok: #1e6b45; color-scheme: light dark; }
+  --dot: #0b5fa5; --bar: .45; --ok: #1e6b45; color-scheme: light dark; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e7e9ec; --soft: #9aa3af; --line: #323842; --bg: #14171b;
-  --card: #1c2026; --bad: #f3a08d; --badbg: #46231b; --dot: #7db9ec; --ok: #8fd6ae; } }
+  --card: #1c2026; --bad: #f3a08d; --badbg: #3a221d; --dot: #7db9ec; --bar: .75; --ok: #8fd6ae; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--bg); color: var(--ink); font: 16px/1.5 system-ui, "Segoe UI", Roboto, sans-serif; }
 main { max-width: 84rem; margin: 0 auto; padding: 1rem 1rem 3rem; }
@@ -42,7 +42,7 @@ time { white-space: nowrap; }
 .headline.bad { border-left-color: var(--bad); }
 .soft, .hint { color: var(--soft); font-size: .9rem; }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(18rem, 100%), 1fr)); gap: 1rem;
-  margin-top: .8rem; }
+  margin: .8rem 0 1rem; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: .4rem; padding: .7rem .8rem .4rem;
   display: flex; flex-direction: column; min-width: 0; }
 .card.alarm { border-top: .25rem solid var(--bad); }
@@ -53,7 +53,7 @@ time { white-space: nowrap; }
 svg text { font: 11px system-ui, "Segoe UI", Roboto, Arial, sans-serif; fill: var(--soft); }
 .rule { stroke: var(--line); stroke-width: 1; }
 .limit { stroke: var(--bad); stroke-width: 1; stroke-dasharray: 3 3; }
-.bar { stroke: var(--dot); stroke-width: 1.5; opacity: .45; }
+.bar { stroke: var(--dot); stroke-width: 1.5; opacity: var(--bar); }
 .dot { fill: var(--dot); }
 .path { stroke: var(--ink); stroke-width: 1.5; fill: none; }
 .since { fill: var(--badbg); }
