@@ -47,7 +47,7 @@ def right():
 
 def test_the_headline_says_size_evidence_and_direction(wrong):
     ece = wrong.evaluation["ece"]
-    assert wrong.headline.startswith("Not calibrated (p < 0.005): the probabilities are too extreme")
+    assert wrong.headline.startswith("Not calibrated (overall test, p < 0.005): the probabilities are too extreme")
     assert f"{ece:.3f}" in wrong.headline
     assert "95% interval" in wrong.headline
     assert any("too extreme" in f for f in wrong.statements)
@@ -58,7 +58,7 @@ def test_the_headline_says_size_evidence_and_direction(wrong):
 
 
 def test_the_headline_never_claims_calibration(right):
-    assert right.headline.startswith("No evidence of miscalibration (p = ")
+    assert right.headline.startswith("No evidence of miscalibration (overall test, p = ")
     assert "would be detected in 4 of 5 samples; smaller errors may go undetected" in right.headline
     for text in (right.headline, *right.statements):
         assert "is calibrated" not in text

@@ -109,6 +109,8 @@ def said(data, decision=None, units=None, **facts):
 
 
 SIZE = {"value": 0.2, "low": 0.15, "high": 0.25}
+NOT = "Not calibrated (overall test, p < 0.005): "
+NO = "No evidence of miscalibration (overall test, p = "
 SIZED = (
     "Expected calibration error is 0.200; the true error lies between 0.150 and 0.250 (95% interval); a perfectly "
     "calibrated model would still show about 0.020."
@@ -122,54 +124,54 @@ NOTHING = {"pvalue_text": "p = 0.31", "detectable": 0.0412}
 PARAGRAPHS = [
     (
         "too low", TOO_LOW, SIZE, None,
-        "Not calibrated (p < 0.005): the probabilities are on average too low (mean prediction 40%, observed 60%). "
+        NOT + "the probabilities are on average too low (mean prediction 40%, observed 60%). "
         + SIZED,
     ),
     (
         "too high", TOO_HIGH, SIZE, None,
-        "Not calibrated (p < 0.005): the probabilities are on average too high (mean prediction 60%, observed 40%). "
+        NOT + "the probabilities are on average too high (mean prediction 60%, observed 40%). "
         + SIZED,
     ),
     (
         "over-confident", OVER, SIZE, None,
-        "Not calibrated (p < 0.005): the predictions are over-confident (mean confidence 90%, accuracy 60%). " + SIZED,
+        NOT + "the predictions are over-confident (mean confidence 90%, accuracy 60%). " + SIZED,
     ),
     (
         "under-confident", UNDER, SIZE, None,
-        "Not calibrated (p < 0.005): the predictions are under-confident (mean confidence 60%, accuracy 95%). " + SIZED,
+        NOT + "the predictions are under-confident (mean confidence 60%, accuracy 95%). " + SIZED,
     ),
     (
         "too extreme", EXTREME, SIZE, None,
-        "Not calibrated (p < 0.005): the probabilities are too extreme, too close to 0 and 1 (Cox slope 0.500; 1 is "
+        NOT + "the probabilities are too extreme, too close to 0 and 1 (Cox slope 0.500; 1 is "
         "ideal). " + SIZED,
     ),
     (
         "too timid, and its size alone says nothing", TIMID, SMALL, None,
-        "Not calibrated (p < 0.005): the probabilities are too timid, too close to the middle (Cox slope 1.702; 1 is "
+        NOT + "the probabilities are too timid, too close to the middle (Cox slope 1.702; 1 is "
         "ideal). " + UNSURE,
     ),
     (
         "rare class", RARE, SIZE, None,
-        "Not calibrated (p < 0.005): the probabilities are too sure: the predictions miss by more than their "
+        NOT + "the probabilities are too sure: the predictions miss by more than their "
         "probabilities imply "
         "(Spiegelhalter's z 6.356). " + SIZED,
     ),
     (
         "wave", WAVE, SIZE, None,
-        "Not calibrated (p < 0.005): the error of the probabilities depends on where on the scale they lie: between "
+        NOT + "the error of the probabilities depends on where on the scale they lie: between "
         "0.33 and 0.4 (400 cases, 35% predicted) it happened 21% of the time. " + SIZED,
     ),
     (
         "many classes", many_classes(), SMALL, None,
-        "Not calibrated (p < 0.005): class 39 was expected in 2.5% of cases and occurred in 10%. " + UNSURE,
+        NOT + "class 39 was expected in 2.5% of cases and occurred in 10%. " + UNSURE,
     ),
     (
         "detector", (detections(40),), SIZE, None,
-        "Not calibrated (p < 0.005): the detections are over-confident (mean confidence 70%, precision 40%). " + SIZED,
+        NOT + "the detections are over-confident (mean confidence 70%, precision 40%). " + SIZED,
     ),
     (
         "calibrated", CALIBRATED, {**SMALL, "value": 0.03, "high": 0.05}, NOTHING,
-        "No evidence of miscalibration (p = 0.31). Expected calibration error is 0.030; the true error lies between "
+        NO + "0.31). Expected calibration error is 0.030; the true error lies between "
         "0 and 0.050 (95% interval); a perfectly calibrated model would still show about 0.020. Here "
         "probabilities too extreme by 0.041 on "
         "average would be detected in 4 of 5 samples; smaller errors may go undetected.",
@@ -177,21 +179,21 @@ PARAGRAPHS = [
     (
         "the reading may lie outside", CALIBRATED,
         {"value": 0.053, "low": 0.0, "high": 0.05, "null_mean": 0.053}, NOTHING,
-        "No evidence of miscalibration (p = 0.31). Expected calibration error is 0.053; the true error lies between "
+        NO + "0.31). Expected calibration error is 0.053; the true error lies between "
         "0 and 0.050 (95% interval); a perfectly calibrated model would still show about 0.053. Here "
         "probabilities too extreme by 0.041 on "
         "average would be detected in 4 of 5 samples; smaller errors may go undetected.",
     ),
     (
         "few rows", FEW, {**SMALL, "high": 0.3}, {"pvalue_text": "p = 0.82"},
-        "No evidence of miscalibration (p = 0.82). Expected calibration error is 0.030; the true error lies between "
+        NO + "0.82). Expected calibration error is 0.030; the true error lies between "
         "0 and 0.300 (95% interval); a perfectly calibrated model would still show about 0.020. With so few "
         "cases even a large error would "
         "often go undetected.",
     ),
     (
         "certain and wrong", (np.r_[CALIBRATED[0], 0], np.r_[CALIBRATED[1], 1.0]), {"value": math.nan}, NOTHING,
-        "No evidence of miscalibration (p = 0.31), but for 1 case with probability exactly 0 or 1 that "
+        NO + "0.31), but for 1 case with probability exactly 0 or 1 that "
         "was wrong. Expected calibration error is undefined here. Here probabilities too extreme by 0.041 on "
         "average would be detected in 4 of 5 samples; smaller errors may go undetected.",
     ),
@@ -216,7 +218,7 @@ def test_without_redraws_the_headline_says_how_large_only():
 
 def test_the_report_carries_the_decision_of_its_headline():
     answer = cal.report(*EXTREME, metrics=["ece"], n_resamples=99)
-    assert answer.headline.startswith(f"{answer.decision.calibrated} ({answer.decision.pvalue_text}): ")
+    assert answer.headline.startswith(f"{answer.decision.calibrated} (overall test, {answer.decision.pvalue_text}): ")
     kept = answer.to_dict()["decision"]
     assert (kept["calibrated"], kept["rejected"], kept["defect"]) == ("Not calibrated", True, "spread")
     assert [row["id"] for row in kept["rows"]] == ["smooth", "slope", "mean", "spiegelhalter"]

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,6 +68,10 @@ if TYPE_CHECKING:
     from calibrary.inference.draw.resampling import WorkDone
     from calibrary.reporting import ReportSettings
 
+Title = Annotated[str | None, typer.Option("--title", help="Title of the page; by default the name of the file.")]
+Purpose = Annotated[str, typer.Option("--purpose", help="What the page is for: it stands below the title.")]
+Author = Annotated[str, typer.Option("--author", help="Who answers for the page; a line to sign stands at its end.")]
+Date = Annotated[str | None, typer.Option("--date", help="Date of the page; today unless given, none where empty.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON, for the next program of a pipe.")]
 Everything = Annotated[bool, typer.Option("--all", help="Print every metric, not only the short list.")]
 
@@ -127,6 +132,10 @@ class ReportCommand:
     inclusion: Annotated[
         str | None, typer.Option("--inclusion", help="Column of probabilities of being labelled (with --judge).")
     ] = None
+    title: Title = None
+    purpose: Purpose = ""
+    author: Author = ""
+    date: Date = None
     output: Outputs = None
     folder: Folder = None
     form: Forms = None
@@ -157,6 +166,7 @@ class ReportCommand:
             thresholds=self.threshold, command=_command(), metrics=chosen, primary=self.primary, lens=self.lens,
             weight_type=self.weight_type, ordinal=self.ordinal, n_bins=self.bins, n_resamples=self.resamples,
             rng=self.seed, jobs=self.jobs, blocks=_runs(self.blocks),
+            purpose=self.purpose, author=self.author, date=_date(self.date),
         )  # fmt: skip
 
     def settings_of(self, found: PredictionFile, model: str) -> ReportSettings:
@@ -169,7 +179,7 @@ class ReportCommand:
             time=found.others[self.time] if self.time else None,
             units=found.others[unit] if unit else None,
             source=_source(found, model, time=self.time, unit=unit),
-            title=_title(found, model),
+            title=_title(found, model, self.title),
             notes=found.notes,
         )
 
@@ -202,7 +212,7 @@ class ReportCommand:
         if not self.quiet:
             err.print(f"[dim]{plain(found.log.said)}[/]")
         chosen = replace(
-            self.settings, sampled=found.result, title=f"{Path(files[0]).name}: sampled answers",
+            self.settings, sampled=found.result, title=self.title or f"{Path(files[0]).name}: sampled answers",
             notes=(found.log.said, *found.log.notes), source={"path": files[0], "columns": {}},
         )  # fmt: skip
         return cal.report(found.right, found.share, settings=chosen)
@@ -378,6 +388,10 @@ class DetectionReportCommand:
     primary: Annotated[str, typer.Option(help="The metric of the headline.")] = "d_ece"
     resamples: Resamples = None
     seed: Seed = 0
+    title: Title = None
+    purpose: Purpose = ""
+    author: Author = ""
+    date: Date = None
     output: Outputs = None
     as_json: AsJson = False
     fail_if: FailIf = None
@@ -392,7 +406,8 @@ class DetectionReportCommand:
 
         chosen = [*(listed(self.metrics) or FAMILIES), *gates.metrics] if self.metrics or gates.rules else None
         return ReportSettings(
-            metrics=chosen, primary=self.primary, n_resamples=self.resamples, rng=self.seed, title=self.results.name,
+            metrics=chosen, primary=self.primary, n_resamples=self.resamples, rng=self.seed,
+            title=self.title or self.results.name, purpose=self.purpose, author=self.author, date=_date(self.date),
             source={"path": self.results, "columns": {"ground truth": str(self.ground_truth)}}, command=_command(),
         )  # fmt: skip
 
@@ -413,8 +428,16 @@ def detection_report(asked: DetectionReportCommand) -> None:
     gates.apply([answer])
 
 
-def _title(found: PredictionFile, model: str) -> str:
-    return f"{Path(found.source).name if found.source != '-' else 'standard input'}: {model}"
+def _title(found: PredictionFile, model: str, given: str | None) -> str:
+    """The title of one model's page: as it was given, with the name of the model where there are several."""
+    if given and len(found.models) == 1:
+        return given
+    return f"{given or (Path(found.source).name if found.source != '-' else 'standard input')}: {model}"
+
+
+def _date(given: str | None) -> str:
+    """The date of the page: the one given, else today's."""
+    return date.today().isoformat() if given is None else given
 
 
 def _is_saved(file: str) -> bool:

@@ -138,8 +138,8 @@ def _of_rows(view: Predictions, weight_type: str) -> Callable[[float], tuple[flo
     mean = MeanWithError(view, weight_type if whole else "importance")
 
     def means(t: float) -> tuple[float, ...]:
-        acts = (view.c >= t) * 1.0
-        benefit = acts * np.where(view.y == 1, 1.0, -t / (1.0 - t))
+        acts = (view.c >= t).astype(np.float64)
+        benefit: Array = acts * np.where(view.y == 1, 1.0, -t / (1.0 - t))
         return (*mean(acts), *mean(acts * view.y), *mean(benefit))
 
     return means

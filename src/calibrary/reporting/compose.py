@@ -90,6 +90,8 @@ def report(
         Processes that evaluate the draws, on so many cores; the numbers are the same for any number of them.
     sampled : SampledResult, optional
         What :func:`calibrary.sampled_answers` says: it is the answer of the page, whose rows are the shares.
+    title, purpose, author, date
+        What stands above the page and what it is for, who made it and when; a line to sign is at its end.
     judge : JudgedResult, optional
         What :func:`calibrary.judged` says, in a section of its own; the rows are those with a human label.
 
@@ -98,7 +100,7 @@ def report(
     >>> import calibrary as cal
     >>> y, p, _ = cal.datasets.breast_cancer()
     >>> answer = cal.report(y, p, metrics=["ece", "bs"], n_resamples=99)
-    >>> answer.headline.startswith("Not calibrated (p < 0.005)")
+    >>> answer.headline.startswith("Not calibrated (overall test, p < 0.005)")
     True
     """
     chosen = ReportSettings.of(settings, keywords)
@@ -135,6 +137,7 @@ def composed(data: Data, settings: ReportSettings) -> Report:
         question=question,
         notes=(*settings.notes, _UNITS) if data.in_groups else settings.notes,
         short_list=short_list(data, question, evaluation, primary),
+        about=settings.about,
     )
     tell = ANSWERED.get()
     if tell is not None:

@@ -16,8 +16,9 @@ from calibrary.evaluation import Evaluation, Row
 from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import finding
 from calibrary.reporting import together
-from calibrary.reporting.agreement import pvalue_of
+from calibrary.reporting.agreement import alpha_for, pvalue_of
 from calibrary.reporting.figures import RELIABILITY, placed, theme_variables
+from calibrary.reporting.first import first_lines
 from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.panel import data_of, panel
@@ -250,6 +251,7 @@ def _model(report: Report, anchor: str, several: bool, live: Markup | None) -> M
     keys = {s.key for s in report.sections}
     parts = [
         element("h2" if several else "h1", report.title),
+        _byline(report),
         _answer(report),
         _part(anchor, "numbers", "Key numbers", _short_list(report)),
         _part(anchor, "figures", "Figures", _figures(report.figures, f"{anchor}f", live)),
@@ -265,8 +267,20 @@ def _model(report: Report, anchor: str, several: bool, live: Markup | None) -> M
     made += [_facts("Settings", report.settings), _skipped(report)]
     if report.notes:
         made += [element("h3", "Notes"), element("ul", each("li", report.notes))]
-    parts.append(_part(anchor, "provenance", "Provenance", made))
+    parts += [_part(anchor, "provenance", "Provenance", made), _signature(report)]
     return element("article", parts, id=anchor, class_="model", data_name=report.title)
+
+
+def _byline(report: Report) -> Markup | None:
+    """Who made the page, when and for what."""
+    told = [(element("b", f"{capital(name)}: "), said) for name, said in report.about.items() if said]
+    return element("p", [element("span", one) for one in told], class_="byline") if told else None
+
+
+def _signature(report: Report) -> Markup:
+    """A line to sign on; on the screen only where the page says who made it or what it is for."""
+    kind = "sign" if any(report.about.values()) else "sign paper"
+    return element("div", [element("span", word) for word in ("Name", "Signature", "Date")], class_=kind)
 
 
 def _part(anchor: str, key: str, title: str, inside: object, shut: bool = False) -> Markup:
@@ -277,7 +291,7 @@ def _part(anchor: str, key: str, title: str, inside: object, shut: bool = False)
 def _answer(report: Report) -> Markup:
     first, mark, rest = re.match(r"([^:.(]*)([:.]?)(.*)", report.headline, re.S).groups()  # type: ignore[union-attr]
     said = element("p", element("strong", first, mark), rest, class_=f"headline {_mood(report.headline)}")
-    return markup(said, _statements(report.statements))
+    return markup(said, _statements([*first_lines(report.sections, alpha_for(report.evaluation)), *report.statements]))
 
 
 def _mood(headline: str) -> str:

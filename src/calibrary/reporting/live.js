@@ -286,7 +286,7 @@ function chanceShown(s, count, binning) {
 function sayLine(every, series, count, binning) {
   const said = (series.length ? series : every.slice(0, 1)).map(s => {
     const { value, mean, high } = chanceShown(s, count, binning), beyond = value > high;
-    const where = s.view.kind === "class" || s.view.kind === "segment" ? s.view.name : every.length > 1 ? s.name : "";
+    const where = s.view.kind === "class" || s.view.kind === "segment" ? s.view.name : series.length > 1 ? s.name : "";
     return html("p", { "data-series": s.key }, html("b", {}, (where ? where + ": " : "") + `${s.data.metric} ${shownNumber(value)}`),
       ` with ${count} bins of equal ${binning}. A calibrated model would show about ${shownNumber(mean)}, and up to ${shownNumber(high)} in 95% of samples. `,
       html("span", { class: "v " + (beyond ? "bad" : "ok") }, beyond ? "more than chance explains" : "within what chance explains"));
@@ -355,7 +355,8 @@ function drawDecision() {
     });
     return button;
   }));
-  one(".said", decision).replaceChildren(...lines.filter(l => !decisionOff.has(l[0])).map(l => decisionWords(curve, l, k, lines.length > 1)));
+  const shown = lines.filter(l => !decisionOff.has(l[0]));
+  one(".said", decision).replaceChildren(...shown.map(l => decisionWords(curve, l, k, shown.length > 1)));
   const table = one(".segments", decision);
   table.hidden = !curve.segments.length;
   one("tbody", table).replaceChildren(...curve.segments.map(s => html("tr", {}, html("td", {}, s.name),

@@ -79,6 +79,7 @@ class Report:
     settings : everything needed to make the report again, with versions
     predictions : what was evaluated; None in a report read from its JSON
     question : what was asked of it, the same for headline, table and figures
+    about : purpose, author and date of the page, where they were given
     live : cells from which the page draws the figures that a reader can change; None where it has none
     """
 
@@ -100,6 +101,7 @@ class Report:
     curve: tuple[tuple[float, float | None], ...] = field(repr=False, default=())
     decision: Decision | Mapping[str, Any] | None = None
     live: Live | None = field(repr=False, default=None)
+    about: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         text: str = FORMS["plain"](self)

@@ -63,6 +63,8 @@ class ReportSettings:
         What :func:`calibrary.judged` says, in a section of its own; the rows are those with a human label.
     title, notes
         What stands above the page, and sentences that stand below it.
+    purpose, author, date : str, optional
+        What the page is for, who made it and when; they stand below the title, and a line to sign at the end.
     options : dict
         Options of metrics and the extra inputs that some need (``features``, ``norm``, ...).
 
@@ -97,6 +99,9 @@ class ReportSettings:
     jobs: int | None = None
     title: str = "Calibration report"
     notes: tuple[str, ...] = ()
+    purpose: str = ""
+    author: str = ""
+    date: Any = ""
     sampled: Any = None
     judge: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -110,6 +115,12 @@ class ReportSettings:
         own = {name: value for name, value in keywords.items() if name in SETTINGS}
         options = {name: value for name, value in keywords.items() if name not in SETTINGS}
         return replace(start, **own, options={**start.options, **options})
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Purpose, author and date, as far as they were given."""
+        named = {"purpose": self.purpose, "author": self.author, "date": self.date}
+        return {name: str(value) for name, value in named.items() if value not in (None, "")}
 
     @property
     def draws(self) -> int:

@@ -43,6 +43,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "figures": [_figure(f) for f in report.figures],
         "curve": [list(point) for point in report.curve],
         "notes": list(report.notes),
+        "about": dict(report.about),
         "live": None if report.live is None else report.live.to_dict(),
     }
 
@@ -132,6 +133,7 @@ def from_dict(saved: Mapping[str, Any]) -> Report:
         figures=_figures_of(saved.get("figures", [])),
         curve=value_of(tuple[tuple[float, float | None], ...], saved.get("curve", []), "curve"),
         decision=value_of(dict[str, Any] | None, saved.get("decision"), "decision"),
+        about=value_of(dict[str, str], saved.get("about", {}), "about"),
         live=None if saved.get("live") is None else value_of(Live, saved["live"], "live"),
     )
 

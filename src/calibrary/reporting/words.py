@@ -160,7 +160,7 @@ def headline(
             f"{capital(row.name)} is {number(row.value)}. No test was made, so this shows the size, not the evidence."
         )
         return Sentence(said, measured(said, **{row.id: row.value}))
-    start = f"{decision.calibrated} ({decision.pvalue_text})"
+    start = f"{decision.calibrated} (overall test, {decision.pvalue_text})"
     if decision.rejected:
         why = defect(decision, look, way, spread, worst, sure)
         told = Sentence(f"{start}: {why}.", Claim(start, "miscalibrated"), *why.claims)
