@@ -1,0 +1,64 @@
+"""The page on coming from 0.2: every old call works, warns once with the new name, and gives what the new one gives."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from paths import ROOT
+
+RNG = np.random.default_rng(0)
+P = RNG.random(300)
+Y = (RNG.random(300) < P).astype(int)
+
+
+def _verdict(**options):
+    return cal.verdict("ece<0.05", Y, P, rng=1, **options).status
+
+
+#: Old call, new call, and what the warning names.
+CALLS = [
+    (lambda: cal.compute(id="ece", y_true=Y, y_prob=P), lambda: cal.compute("ece", Y, P), "metric="),
+    (
+        lambda: cal.test(id="ece", y_true=Y, y_prob=P, rng=1).pvalue,
+        lambda: cal.test(metric="ece", y_true=Y, y_prob=P, rng=1).pvalue,
+        "metric=",
+    ),
+    (lambda: _verdict(on_undecided="fail"), lambda: _verdict(undecided="fail"), "undecided="),
+    (lambda: _verdict(by="estimate"), lambda: _verdict(judged_by="estimate"), "judged_by="),
+    (lambda: cal.calibration_curve_gap, lambda: cal.metrics.curve.distance.calibration_curve_gap, "distance"),
+    (lambda: cal.brownian_abs_max_sf(1.0), lambda: cal.numerics.laws.brownian.brownian_abs_max_sf(1.0), "brownian"),
+    (lambda: cal.Data, lambda: cal.data.Data, "calibrary.data"),
+    (lambda: cal.as_data, lambda: cal.data.as_data, "calibrary.data"),
+    (lambda: cal.NeighbourCurve, lambda: cal.NeighborCurve, "NeighborCurve"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "named"), CALLS)
+def test_an_old_call_gives_what_the_new_one_gives_and_names_it_once(old, new, named):
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        found = old()
+    said = [str(w.message) for w in heard if w.category is DeprecationWarning]
+    assert len(said) == 1, said
+    assert "is an old name: use" in said[0]
+    assert named in said[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        assert found == new()
+
+
+def test_every_name_of_the_page_on_migration_exists():
+    text = (ROOT / "docs/migration.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(calibrary(?:\.\w+)+)`", text))
+    assert len(named) > 8
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        for name in named:
+            found = cal
+            for part in name.split(".")[1:]:
+                found = getattr(found, part)
