@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 
 import calibrary as cal
+from calibrary.shift.trend import PairSums
 
 RESULT = Path(__file__).with_name("open_shift.json")
 ROUND, MOST, DRAWS = 20, 1000, 99
@@ -54,7 +55,7 @@ def true_value(metric, p, q):
     """The metric where every row has the labels q with certainty of their shares."""
     if metric == "bs":
         square = (p**2).sum(axis=1) - 2.0 * (p * q).sum(axis=1) + 1.0
-        return float(square.mean()) / (2.0 if p.shape[1] == 2 else 1.0)
+        return float(square.mean()) / p.shape[1]  # the mean over the classes
     if p.shape[1] == 2:
         return float(cal.compute(metric, q[:, 1], p[:, 1]))
     top, row = p.argmax(axis=1), np.arange(len(p))
@@ -159,6 +160,49 @@ def one(cell, metric, true, seed, draws=DRAWS):
     }
 
 
+# -- groups in an order --------------------------------------------------------------------------------------
+
+
+def trend_cell(slopes, sizes, shared=False):
+    """Groups with these true slopes of the log odds; ``shared``: the same images with the same labels in all."""
+
+    def sample(rng):
+        place = np.repeat(np.arange(len(sizes)), sizes)
+        unit = np.concatenate([np.arange(n) for n in sizes])
+        z = rng.normal(0.0, 1.5, max(sizes))[unit] if shared else rng.normal(0.0, 1.5, len(place))
+        seen = z + 0.3 * rng.normal(size=len(z)) if shared else z
+        u = rng.random(max(sizes))[unit] if shared else rng.random(len(place))
+        data = cal.predictions((u < scipy.special.expit(np.asarray(slopes)[place] * seen)).astype(int),
+                               scipy.special.expit(seen))  # fmt: skip
+        return data.in_units(unit) if shared else data, place
+
+    return sample
+
+
+TRENDS = {
+    "trend none, calibrated, 6 groups": trend_cell([1.0] * 6, [200] * 6),
+    "trend none, too extreme, 6 groups": trend_cell([0.6] * 6, [200] * 6),
+    "trend none, calibrated, same images": trend_cell([1.0] * 6, [200] * 6, shared=True),
+    "trend none, too extreme, same images": trend_cell([0.6] * 6, [200] * 6, shared=True),
+    "trend none, calibrated, 3 unequal groups": trend_cell([1.0] * 3, [100, 300, 900]),
+    "trend none, too extreme, 3 unequal groups": trend_cell([0.6] * 3, [100, 300, 900]),
+    "trend none, too extreme, 2 groups": trend_cell([0.6] * 2, [300] * 2),
+    "violated trend, slope 1 to .6, 6 groups": trend_cell(np.linspace(1.0, 0.6, 6), [300] * 6),
+    "violated trend, slope 1 to .4, 6 groups": trend_cell(np.linspace(1.0, 0.4, 6), [300] * 6),
+    "violated trend, slope 1 to .6, same images": trend_cell(np.linspace(1.0, 0.6, 6), [300] * 6, shared=True),
+}
+TREND_ROUND = 400
+
+
+def trend_round(name, sample, kept, seed, size=TREND_ROUND):
+    """Samples of groups: how often is a trend found?"""
+    rng = np.random.default_rng(seed)
+    for _ in range(size):
+        data, place = sample(rng)
+        found = PairSums.of(data, place, int(place.max()) + 1).trend()[1] <= 0.05
+        add(kept, "power" if name.startswith("violated") else "level", found)
+
+
 # -- counting ----------------------------------------------------------------------------------------------
 
 
@@ -205,6 +249,11 @@ def run(seconds, cells=""):
     """Rounds over all cells until the time is over or every cell has its samples."""
     began, stored = time.monotonic(), json.loads(RESULT.read_text()) if RESULT.exists() else {}
     warnings.simplefilter("ignore")
+    for k, (name, sample) in enumerate(TRENDS.items()):
+        if cells in name and name not in stored:
+            stored[name] = {"rounds": 1}
+            trend_round(name, sample, stored[name], 77 + k)
+            RESULT.write_text(json.dumps(stored, indent=1) + "\n")
     for turn in range(MOST // ROUND):
         for k, (name, cell) in enumerate(CELLS.items()):
             if cells not in name:

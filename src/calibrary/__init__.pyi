@@ -199,6 +199,8 @@ from calibrary.secondorder.spread import EnsembleSpread as EnsembleSpread
 from calibrary.secondorder.uncertainty import EnsembleDecomposition as EnsembleDecomposition
 from calibrary.secondorder.uncertainty import UncertaintyParts as UncertaintyParts
 from calibrary.secondorder.verb import ensemble as ensemble
+from calibrary.shift.curve import ShiftCurve as ShiftCurve
+from calibrary.shift.curve import shift_curve as shift_curve
 from calibrary.shift.target import ShiftResult as ShiftResult
 from calibrary.shift.target import under_shift as under_shift
 from calibrary.validation.result import Validation as Validation

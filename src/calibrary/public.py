@@ -57,6 +57,7 @@ _TABLE = {
         0.2 recalibrate.gain recalibration_gain
         0.1 reporting.compose report
         0.3 reporting.validated validation_page
+        0.3 shift.curve shift_curve
         0.3 shift.target under_shift
         0.3 secondorder.outside outside_rows
         0.3 secondorder.verb ensemble
@@ -296,6 +297,7 @@ _TABLE = {
         0.3 recalibrate.segment_gain SegmentGain SegmentRow
         0.1 reporting.model GroupRow
         0.2 reporting.model ClassRow
+        0.3 shift.curve ShiftCurve
         0.3 shift.target ShiftResult
         0.3 secondorder.calibration EnsembleMean EnsembleMember EnsembleMembers EnsembleMixture
         0.3 secondorder.detector Detector

@@ -86,6 +86,7 @@ from calibrary.secondorder.result import EnsembleResult as EnsembleResult
 from calibrary.secondorder.spread import EnsembleSpread as EnsembleSpread
 from calibrary.secondorder.uncertainty import EnsembleDecomposition as EnsembleDecomposition
 from calibrary.secondorder.uncertainty import UncertaintyParts as UncertaintyParts
+from calibrary.shift.curve import ShiftCurve as ShiftCurve
 from calibrary.shift.target import ShiftResult as ShiftResult
 from calibrary.validation.result import Validation as Validation
 from calibrary.validation.result import ValidationRow as ValidationRow

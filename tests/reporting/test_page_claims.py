@@ -176,6 +176,7 @@ RESULTS = {
     "language/judge.py": "here: a judge that errs",
     "language/planning.py": "here: the power by other draws",
     "scale/store_watch.py": "test_store_watch.py: a segment that changes, and segments that do not",
+    "shift/curve.py": "test_shift_curve.py: groups whose error grows, and groups whose error does not",
     "shift/target.py": "test_under_shift.py: a target whose truth is known, and a violated assumption",
     "secondorder/calibration.py": "test_ensemble.py: posteriors that are right, too narrow and too wide",
     "secondorder/outside.py": "test_outside.py: rows outside by hand",

@@ -264,6 +264,11 @@ def _assumption_fails(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return truth.of_metric.get("assumption holds") is False
 
 
+@_rule("trend", "evidence", "miscalibration grows (slope > 0) or falls along groups in an order")
+def _trend(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    return bool(values["slope"] * truth.of_metric.get("trend", 0.0) > 0.0)
+
+
 @_rule("worth acting", "evidence", "acting on the model is worth more (sign > 0) or less than the default")
 def _worth(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     worth = _worth_of_acting(values["threshold"], truth)

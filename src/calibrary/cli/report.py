@@ -60,6 +60,7 @@ from calibrary.cli.shared import (
     taking,
     written,
 )
+from calibrary.cli.shift import curve_of, shares_typed, target_of
 from calibrary.cli.waiting import waiting
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
@@ -136,6 +137,24 @@ class ReportCommand:
     purpose: Purpose = ""
     author: Author = ""
     date: Date = None
+    target: Annotated[
+        str | None,
+        typer.Option("--target", help="File of a target without labels: what the headline's metric is there."),
+    ] = None
+    assume: Annotated[
+        str, typer.Option("--assume", help="What differs at the target: label (shares of classes), or covariate.")
+    ] = "label"
+    feature: Annotated[
+        list[str] | None,
+        typer.Option("--feature", help="Columns of both files for --assume covariate. Repeatable, or commas."),
+    ] = None
+    shift: Annotated[
+        str | None, typer.Option("--shift", help="Column of groups in an order (severity, month): does it get worse?")
+    ] = None
+    prevalence: Annotated[
+        str | None,
+        typer.Option("--prevalence", help="Share of the positive class (or of each, with commas) where it is used."),
+    ] = None
     output: Outputs = None
     folder: Folder = None
     form: Forms = None
@@ -165,7 +184,7 @@ class ReportCommand:
         return ReportSettings(
             thresholds=self.threshold, command=_command(), metrics=chosen, primary=self.primary, lens=self.lens,
             weight_type=self.weight_type, ordinal=self.ordinal, n_bins=self.bins, n_resamples=self.resamples,
-            rng=self.seed, jobs=self.jobs, blocks=_runs(self.blocks),
+            rng=self.seed, jobs=self.jobs, blocks=_runs(self.blocks), prevalence=shares_typed(self.prevalence),
             purpose=self.purpose, author=self.author, date=_date(self.date),
         )  # fmt: skip
 
@@ -189,7 +208,8 @@ class ReportCommand:
 
     def read(self, source: str | list[str]) -> PredictionFile:
         """The predictions of a file, or of one file per model."""
-        others = list(dict.fromkeys(name for name in (self.unit, self.time, *self.split) if name))
+        beside = (self.unit, self.time, self.shift, *self.split, *(listed(self.feature) or []))
+        others = list(dict.fromkeys(name for name in beside if name))
         return load(
             source, self.quiet, label=self.label, prob=self.prob, models=self.model, weight=self.weight,
             group=self.group, positive=self.positive, labels=self.labels, logits=self.logits, percent=self.percent,
@@ -245,7 +265,7 @@ class ReportCommand:
             self._told_at_once(work, len(found.models)),
         ):
             for name in found.models:
-                settings = replace(self.settings_of(found, name), judge=judge)
+                settings = replace(self.settings_of(found, name), judge=judge, **self._other_data(found, name))
                 reports.append(cal.report(found.predictions(name), settings=settings))
                 work.piece(len(reports))
         for r in reports:
@@ -254,6 +274,25 @@ class ReportCommand:
             return reports, ()
         with waiting("comparing", found, draws, self.quiet, pieces=1):
             return reports, self._compared(found, reports)
+
+    def _other_data(self, found: PredictionFile, model: str) -> dict[str, Any]:
+        """What is said of a target without labels, and along groups in an order, where they were named."""
+        made: dict[str, Any] = {}
+        if self.target is not None:
+            made["target"] = target_of(
+                self.primary, found, model, self.target, assume=self.assume, features=listed(self.feature) or [],
+                percent=self.percent, logits=self.logits, n_resamples=self.resamples or 999, rng=self.seed,
+                weight_type=self.weight_type,
+            )  # fmt: skip
+        elif self.assume != "label" or self.feature:
+            raise InputError("--assume and --feature say how a target differs: name its file with --target")
+        if self.shift is not None:
+            unit = self._unit(found)
+            made["shift"] = curve_of(
+                self.primary, found, model, self.shift, unit=unit, n_resamples=self.resamples or 999, rng=self.seed,
+                weight_type=self.weight_type,
+            )  # fmt: skip
+        return made
 
     @contextmanager
     def _told_at_once(self, work: WorkDone, models: int) -> Iterator[None]:

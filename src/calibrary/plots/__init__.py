@@ -57,6 +57,7 @@ from calibrary.plots.selective import (
     risk_coverage,
     set_coverage_data,
 )
+from calibrary.plots.shift import plot_shift_curve
 from calibrary.plots.simplex import SimplexData, plot_simplex, plot_simplex_maps, simplex_data
 from calibrary.plots.smooth import SmoothData, plot_smooth_reliability, smooth_data
 from calibrary.plots.style import embedded
@@ -131,6 +132,7 @@ __all__ = [
     "plot_sampled",
     "plot_segments",
     "plot_set_coverage",
+    "plot_shift_curve",
     "plot_simplex",
     "plot_simplex_maps",
     "plot_smooth_reliability",

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from calibrary.maps.prior_shift import PriorShift
 from calibrary.recalibrate.gain import recalibration_gain
 from calibrary.recalibrate.recalibrator import Recalibrator
 from calibrary.recalibrate.table import MapGain, RecalibrationGain
 
-__all__ = ["MapGain", "RecalibrationGain", "Recalibrator", "recalibration_gain"]
+__all__ = ["MapGain", "PriorShift", "RecalibrationGain", "Recalibrator", "recalibration_gain"]
 
 
 def __dir__() -> list[str]:

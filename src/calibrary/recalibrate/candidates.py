@@ -9,6 +9,7 @@ from calibrary.base.errors import RefusedError, suggest
 from calibrary.maps import _SYNONYMS, as_map
 from calibrary.maps.base import CalibrationMap
 from calibrary.maps.isotonic import Isotonic
+from calibrary.maps.prior_shift import PriorShift
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 
 #: Every map that new predictions can be sent through, simplest first. The other maps of :mod:`calibrary.maps` (local
@@ -36,8 +37,10 @@ SEVERAL = ("temperature", "bias_temperature", "platt", "beta", "isotonic")
 #: Maps whose curve never reaches 0 or 1.
 NEVER_CERTAIN = (
     "temperature", "prevalence", "bias_temperature", "platt", "beta", "rcs", "multinomial_spline", "pl3", "isotonic",
-    "venn_abers", "cross_venn_abers",
+    "venn_abers", "cross_venn_abers", "prior_shift",
 )  # fmt: skip
+#: What a map is called that has no name of its own, because it cannot be made without numbers of the user's.
+SPOKEN = {"prior_shift": "a prior shift"}
 
 
 class CandidateMap(NamedTuple):
@@ -59,7 +62,7 @@ def candidate(map: Any, n_classes: int) -> CandidateMap:
         map = "isotonic"
     word = map_name(map) if isinstance(map, str) else _word_of(map)
     made = _made(word) if isinstance(map, str) else as_map(map)
-    spoken = NAMES.get(word, word)
+    spoken = NAMES.get(word) or SPOKEN.get(word, word)
     if n_classes > 2 and not getattr(made, "takes_vectors", False):
         spoken = "class-wise " + spoken.removeprefix("a ")
     return CandidateMap(word, spoken, made)
@@ -79,7 +82,9 @@ def candidates(maps: Any, n_classes: int, n_rows: int = 0) -> list[CandidateMap]
         twice = next(w for w in words if words.count(w) > 1)
         raise RefusedError(f"maps names {twice!r} twice: each map is tried once")
     order = list(NAMES)
-    return sorted(found, key=lambda c: order.index(c.word) if c.word in order else len(order))
+    return sorted(
+        found, key=lambda c: -1 if c.word in SPOKEN else order.index(c.word) if c.word in order else len(order)
+    )
 
 
 def _usual(n_classes: int, n_rows: int) -> tuple[str, ...]:
@@ -105,6 +110,8 @@ def _made(word: str) -> Any:
 
 def _word_of(map: Any) -> str:
     """The word of an object: that of our own class, or the name of the user's."""
+    if isinstance(map, PriorShift):
+        return "prior_shift"
     if isinstance(map, CalibrationMap):
         for word in NAMES:
             if isinstance(map, type(_made(word))):

@@ -13,8 +13,9 @@ from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.ends import inside
+from calibrary.maps.prior_shift import PriorShift, shares_of
 from calibrary.metrics.machinery.entry import Entry
-from calibrary.recalibrate.candidates import CandidateMap, candidates
+from calibrary.recalibrate.candidates import CandidateMap, candidate, candidates
 from calibrary.recalibrate.fitted import end_of, fit_candidate, problem
 from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.inputs import in_units, refuse_mixed_scales
@@ -37,6 +38,7 @@ def recalibration_gain(
     labels: Any = None,
     pos_label: Any = None,
     rng: Any = 0,
+    shares: Any = None,
 ) -> RecalibrationGain:
     r"""Would recalibrating help? Every map, fitted to nine tenths of the rows and judged on the others.
 
@@ -70,6 +72,10 @@ def recalibration_gain(
         Weight 2 is the row written twice (in its own fold), or a factor; for the standard error.
     rng : int, Generator or None
         Seed of the folds.
+    shares : float or sequence, optional
+        Share of the positive class (or of every class) where the model will be used. Rows are then weighted by the
+        share of their class there over that among the rows (label shift), so that every number of the table is of that
+        population, and :class:`calibrary.recalibrate.PriorShift` is among the maps.
 
     Notes
     -----
@@ -97,6 +103,10 @@ def recalibration_gain(
     p = problem(in_units(given, y_true, units))
     entry = row_score(score)
     tried = candidates(maps, p.k, p.n)
+    if shares is not None:
+        p, weight_type = at_shares(p, shares), "importance"
+        known = PriorShift(shares_of(shares, p.k, "shares").tolist(), given.class_share.tolist())
+        tried = [candidate(known, p.k), *tried]
     fold = fold_numbers(p, folds, rng)
     refuse_one_class_left(p, fold)
     mapped, skipped = cross_fitted(p, tried, fold, ends)
@@ -124,6 +134,16 @@ def recalibration_gain(
         p,
         mapped,
     )
+
+
+def at_shares(p: Predictions, shares: Any) -> Predictions:
+    """The rows weighted so that the classes have these shares: what label shift makes of them."""
+    if p.fractional or p.y.ndim == 2:
+        raise RefusedError("shares weight rows by their class, and the labels are shares or several a row")
+    own = p.class_share
+    if (own <= 0.0).any():
+        raise RefusedError("a class never occurs among the rows: they cannot be weighted to other shares")
+    return p.reweighted(p.weight * (shares_of(shares, p.k, "shares") / own)[p.y])
 
 
 @dataclass(frozen=True)

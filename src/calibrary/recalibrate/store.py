@@ -17,6 +17,7 @@ from calibrary.maps.binned import Binned
 from calibrary.maps.likelihood import Beta, Platt, Temperature
 from calibrary.maps.piecewise import LogitPolygon, PiecewiseLinear, PiecewiseLinearLogit, Polygon
 from calibrary.maps.prevalence import PrevalenceOffset
+from calibrary.maps.prior_shift import PriorShift
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 from calibrary.maps.spline import Basis, MultinomialSpline, RestrictedCubicSpline
 from calibrary.maps.vector import BiasTemperature, ClassWise
@@ -146,6 +147,11 @@ def _isotonic(r: _Reader, k: int) -> Any:
     return _with(ShrunkIsotonic(), knots_=knots, values_=r.many("values", len(knots), rising="weakly", unit=True))
 
 
+def _prior_shift(r: _Reader, k: int) -> Any:
+    weights = r.many("weights", k, above=0.0)
+    return _with(PriorShift(np.full(k, 1.0 / k).tolist()), weights_=weights)
+
+
 class _KeptEdges(Intervals):
     """The bins of a file."""
 
@@ -244,6 +250,7 @@ _KEPT: dict[str, tuple[Callable[[Any], Numbers], Callable[[_Reader, int], Any]]]
         lambda r, k: _with(CrossVennAbers(), steps_=[_steps(part) for part in r.parts("folds")]),
     ),
     "prevalence": (lambda m: {"offset": m.offset_}, lambda r, k: _with(PrevalenceOffset(), offset_=r.one("offset"))),
+    "prior_shift": (lambda m: {"weights": m.weights_.tolist()}, _prior_shift),
     "bins": (
         lambda m: {"edges": m.bins_.edges_.tolist(), "offset": m.offset_.tolist(), "slope": m.slope_.tolist()},
         _bins,

@@ -9,6 +9,7 @@ from calibrary.reporting import (  # each enters the sections, or the forms, tha
     html,
     period,
     provenance,
+    shifted,
     stored,
     text,
     tripod,

@@ -94,6 +94,12 @@ def report(
         What stands above the page and what it is for, who made it and when; a line to sign is at its end.
     judge : JudgedResult, optional
         What :func:`calibrary.judged` says, in a section of its own; the rows are those with a human label.
+    target : ShiftResult, optional
+        What :func:`calibrary.under_shift` says of a target without labels, in a section of its own.
+    shift : ShiftCurve, optional
+        What :func:`calibrary.shift_curve` says of groups in an order, in a section of its own.
+    prevalence : float or sequence, optional
+        Share of the positive class (or of every class) where the model will be used: what would help is judged there.
 
     Examples
     --------

@@ -16,13 +16,16 @@ from calibrary.data.sample import sample_of
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.statistic import as_statistic
 from calibrary.lookup import catalogue
+from calibrary.maps.prior_shift import shares_of
 from calibrary.metrics.machinery.measure import measure
 from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain, recalibration_gain
+from calibrary.recalibrate.gain import at_shares
 from calibrary.recalibrate.scores import spoken_score
 from calibrary.reporting.figures import nearer, window_of
 from calibrary.reporting.phrases import metric_words
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
+from calibrary.shift.shares import share_words
 
 TITLE = "What would help"
 
@@ -46,6 +49,7 @@ def recalibration(context: Context) -> Section:
     if why:
         return Section("help", TITLE, (f"Whether recalibration would help was not judged: {why}.",))
     gain = _gain(context)
+    context = _at_prevalence(context)
     error = PageError.of(context)
     row = gain[gain.advice or gain.best.map]
     context.kept["after"] = (row.name, gain.cross_fitted[row.map])
@@ -76,6 +80,14 @@ def too_little(p: Predictions, weight_type: str = "frequency") -> str:
     return ""
 
 
+def _at_prevalence(context: Context) -> Context:
+    """The context with rows weighted to the shares that the user stated, where there are any."""
+    if context.asked.prevalence is None:
+        return context
+    weighted = at_shares(context.p, context.asked.prevalence)
+    return replace(context, data=weighted, question=context.question.changed(weight_type="importance"))
+
+
 def _gain(context: Context) -> RecalibrationGain:
     question, size = context.question, context.p.n * (1 if context.p.binary else context.p.k)
     # one probability is fitted in a moment at any size
@@ -87,6 +99,7 @@ def _gain(context: Context) -> RecalibrationGain:
             n_bins=question.options.get("n_bins", 15),
             weight_type=question.weight_type,
             rng=question.rng,
+            shares=context.asked.prevalence,
         )
 
 
@@ -111,7 +124,10 @@ class PageError:
         for row in rows:
             if row is not None and row.perfect == 0.0 and row.better == "lower" and not row.part:
                 question = context.question.of(catalogue[row.id].options)
-                return cls(row.id, metric_words(row.id, row.name), question, row.value, row.null_mean)
+                found = cls(row.id, metric_words(row.id, row.name), question, row.value, row.null_mean)
+                if context.asked.prevalence is None:
+                    return found
+                return replace(found, value=found.read(context.data), null_mean=None)  # of the weighted rows
         return None
 
     def read(self, data: Any) -> float:
@@ -169,6 +185,12 @@ def _notes(context: Context, gain: RecalibrationGain) -> list[str]:
     notes = [f"Judged in {gain.n_folds} folds: {_JUDGED[context.data.noun]}.", *gain.notes]
     if gain.advice is not None:
         notes.insert(1, "Fit the map on other data than you test on.")
+    if context.asked.prevalence is not None:
+        stated = shares_of(context.asked.prevalence, context.p.k, "prevalence")
+        notes.append(
+            f"Judged in a population with {share_words(context.p.classes, stated)}: rows are weighted by their class, "
+            "as if nothing but the shares of the classes differed (label shift)."
+        )
     return notes
 
 

@@ -20,7 +20,7 @@ from calibrary.inference.overall.decision import Decision
 from calibrary.question import Question
 
 #: The order on the page, whatever the order of entering.
-ORDER = ("sampled", "judge", "help", "affected", "classes", "time", "decisions", "provenance")
+ORDER = ("sampled", "judge", "target", "shift", "help", "affected", "classes", "time", "decisions", "provenance")
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ class Asked:
     primary : the metric of the headline, where the table does not mark it
     decision : what was decided; None where nothing is resampled
     sampled, judge : results of ``sampled_answers`` and ``judged`` that the page shows
+    target, shift : results of ``under_shift`` and ``shift_curve`` that the page shows
+    prevalence : shares of the classes for which it is judged what would help; None: those of the rows
     """
 
     by: Any = None
@@ -91,6 +93,9 @@ class Asked:
     decision: Decision | None = None
     sampled: Any = None
     judge: Any = None
+    target: Any = None
+    shift: Any = None
+    prevalence: Any = None
 
 
 @dataclass(frozen=True)

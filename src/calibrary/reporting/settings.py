@@ -61,6 +61,13 @@ class ReportSettings:
         What :func:`calibrary.sampled_answers` says: it is the answer of the page, whose rows are the shares.
     judge : JudgedResult, optional
         What :func:`calibrary.judged` says, in a section of its own; the rows are those with a human label.
+    target : ShiftResult, optional
+        What :func:`calibrary.under_shift` says of a target without labels, in a section of its own.
+    shift : ShiftCurve, optional
+        What :func:`calibrary.shift_curve` says of groups in an order, in a section of its own.
+    prevalence : float or sequence, optional
+        Share of the positive class (or of every class) where the model will be used: what would help is judged there,
+        under label shift, with :class:`calibrary.recalibrate.PriorShift` among the maps.
     title, notes
         What stands above the page, and sentences that stand below it.
     purpose, author, date : str, optional
@@ -104,6 +111,9 @@ class ReportSettings:
     date: Any = ""
     sampled: Any = None
     judge: Any = None
+    target: Any = None
+    shift: Any = None
+    prevalence: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -146,7 +156,7 @@ class ReportSettings:
             by = {"group": as_array(self.groups, "groups").astype(str)}
         return Asked(
             by, self.thresholds, self.units, self.time, self.source, self.command, primary, decision, self.sampled,
-            self.judge,
+            self.judge, self.target, self.shift, self.prevalence,
         )  # fmt: skip
 
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.two_sets import TwoSets
+
+#: Of more classes than this, the commonest are compared.
+_MOST_CLASSES = 20
 
 
 class _Distances:
@@ -29,10 +32,16 @@ class _Distances:
         return float(np.abs(gap).max())
 
 
-def looked_at(p: Array, features: Array | None) -> Array:
+def looked_at(p: Array, features: Array | None, classes: Indices) -> Array:
     """What is compared: the probability of each class (of two classes one), the largest of a row, and features."""
-    columns = [p[:, 1:]] if p.shape[1] == 2 else [p, p.max(axis=1)[:, None]]
+    columns = [p[:, 1:]] if p.shape[1] == 2 else [p[:, classes], p.max(axis=1)[:, None]]
     return np.column_stack(columns if features is None else [*columns, features])
+
+
+def compared_classes(share: Array) -> Indices:
+    """The classes whose probabilities are compared: all, or the commonest of very many."""
+    commonest: Indices = np.sort(np.argsort(-share, kind="stable")[:_MOST_CLASSES])
+    return commonest
 
 
 def assumption_test(

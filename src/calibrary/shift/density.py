@@ -67,7 +67,7 @@ class DensityWeighting:
             positive = np.concatenate([np.zeros(len(self.x)), w[len(self.x) :]])
             start = np.zeros(len(columns))
             best = minimize(logistic_loss(columns, positive, w, ridge=_RIDGE * w.sum(), center=start), start)
-            found.append((best.x, np.linalg.pinv(best.hessian)))
+            found.append((best.x, np.asarray(np.linalg.pinv(best.hessian), dtype=np.float64)))
         return found
 
     @once
@@ -120,7 +120,8 @@ class DensityWeighting:
             here = self.fold == f
             z[here] = self.x[here] @ (beta + inverse @ moved[f])
         each: Array = counts * np.exp(z - z.max())
-        return (each * (drawn.sum() / (each @ np.bincount(row, minlength=len(counts)))))[row]
+        scaled: Array = each * (drawn.sum() / (each @ np.bincount(row, minlength=len(counts))))
+        return scaled[row]
 
     @property
     def observed(self) -> Array:

@@ -136,7 +136,8 @@ def on_simplex(x: Array) -> Array:
     down = np.sort(x)[::-1]
     excess = (np.cumsum(down) - 1.0) / np.arange(1, len(x) + 1)
     last = int(np.flatnonzero(down > excess)[-1])
-    return np.maximum(x - excess[last], 0.0)
+    nearest: Array = np.maximum(x - excess[last], 0.0)
+    return nearest
 
 
 def likelihood_shares(p: Array, share: Array) -> Array:
@@ -153,7 +154,17 @@ def likelihood_shares(p: Array, share: Array) -> Array:
         found = new
         if moved < 1e-9:
             break
-    return found / found.sum()
+    likely: Array = found / found.sum()
+    return likely
+
+
+def shares_in_both(names: tuple[object, ...], target: Array, source: Array) -> str:
+    """The shares of the classes in both sets, in words; of many classes those that differ most."""
+    if len(names) == 2:
+        return f"The target has {share_words(names, target)} and the source {percent(float(source[1]))}"
+    most = np.argsort(-np.abs(target - source), kind="stable")[:3]
+    each = [f"{percent(float(target[k]))} of class {names[k]} (the source {percent(float(source[k]))})" for k in most]
+    return f"The target has {', '.join(each)}{', and other classes' if len(names) > 3 else ''}"
 
 
 def share_words(names: tuple[object, ...], shares: Array) -> str:

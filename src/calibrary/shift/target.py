@@ -23,13 +23,15 @@ from calibrary.inference.draw.two_sets import TwoSets
 from calibrary.inference.methods import bootstrap, triangle
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import generator, seed_of
-from calibrary.shift.assumption import assumption_test, looked_at
+from calibrary.shift.assumption import assumption_test, compared_classes, looked_at
 from calibrary.shift.density import DensityWeighting, log_odds
-from calibrary.shift.shares import LabelWeighting, likelihood_shares, share_words
+from calibrary.shift.shares import LabelWeighting, likelihood_shares, shares_in_both
 
 ASSUMPTIONS = ("label", "covariate")
 #: A weighted sample that is worth fewer rows than this says nothing of the target.
 LEAST_EFFECTIVE = 30
+#: Rows times classes above which drawn rows are written out, rather than counted with every label they could have.
+_MOST_CELLS = 2_000_000
 #: At this level the assumption counts as contradicted.
 LEVEL = 0.05
 
@@ -199,7 +201,8 @@ def under_shift(
             "nothing of the target: the two sets differ too much; label rows of the target"
         )
     seed = seed_of(rng)
-    columns = [looked_at(q, f) for q, f in ((p.p, x[0]), (target, x[1]))]
+    classes = compared_classes(p.class_share)
+    columns = [looked_at(q, f, classes) for q, f in ((p.p, x[0]), (target, x[1]))]
     distance, tested = assumption_test(sets, observed, *columns, n_resamples, seed)
     if check and tested <= LEVEL:
         raise RefusedError(_contradicted(assume, distance, tested, n_resamples))
@@ -314,7 +317,8 @@ def _interval(
     value = statistic.observed
     if statistic.one_sided and not triangle.why_not(statistic):
         chance, law = _calibrated(sets)
-        null = _replicates(statistic, sets.null(chance, law), n_resamples, seed, "labels")
+        many = sets.n * sets.rows.k > _MOST_CELLS
+        null = _replicates(statistic, sets.null(chance, law, written_out=many), n_resamples, seed, "labels", many)
         low, high = triangle.triangle_ends(statistic, value, null, drawn, alpha_of(level))
         tested, method = float(pvalues(value, null.values, statistic.tail)[0]), "triangle"
     else:
@@ -324,8 +328,12 @@ def _interval(
     return float(low[0]), float(high[0]), tested, method
 
 
-def _replicates(statistic: Statistic, scheme: Any, n_resamples: int, seed: int, purpose: str) -> Replicated:
-    _, value = together([statistic], scheme)
+def _replicates(
+    statistic: Statistic, scheme: Any, n_resamples: int, seed: int, purpose: str, written_out: bool = False
+) -> Replicated:
+    value: Any = lambda drawn: statistic.flat(statistic.of(drawn.listed))  # noqa: E731
+    if not written_out:
+        _, value = together([statistic], scheme)
     drawn = replicate(scheme, value, 1, n_resamples, generator(seed, purpose), safe_workers([statistic], None))
     drawn.say_failures()
     return drawn
@@ -360,8 +368,8 @@ def _sentence(r: ShiftResult, spoken: str, classes: tuple[object, ...], features
     )
     if r.assume == "label":
         second = (
-            f"The target has {share_words(classes, r.shares)}, the source {share_words(classes, r.source_shares)}; "
-            f"the {counted(r.n, 'row')} of the source, weighted, are worth {counted(round(r.effective_n), 'row')}."
+            f"{shares_in_both(classes, r.shares, r.source_shares)}; the {counted(r.n, 'row')} of the source, weighted, "
+            f"are worth {counted(round(r.effective_n), 'row')}."
         )
     else:
         what = "the features" if features else "the predictions alone, because no features were given,"

@@ -77,13 +77,15 @@ class TwoSets:
             make, sample.base, order=sample.order, unsorted=sample.p,
         )  # fmt: skip
 
-    def null(self, chance: Array, law: Array | None = None) -> Scheme:
+    def null(self, chance: Array, law: Array | None = None, written_out: bool = False) -> Scheme:
         """Rows drawn with replacement, their labels drawn from ``chance`` (rows, classes), and the target drawn.
 
-        ``law`` says how frequent the kinds of rows are in the target of this world; None is as they were seen.
+        ``law`` says how frequent the kinds of rows are in the target of this world; None is as they were seen. Of very
+        many classes draws are only ``written_out``, because a row with every label in turn would take much memory.
         """
         n, k, weighting = self.n, self.rows.k, self.weighting
         sample = RowSample(self.rows, "importance")
+        base = self.rows if written_out else sample.every_label
         place = np.empty(n, dtype=np.intp)
         place[sample.order] = np.arange(n)
         draw_target = self._target(weighting.law if law is None else law)
@@ -93,12 +95,12 @@ class TwoSets:
             label = drawn_labels(u, chance[row]).astype(np.intp)
             each = weighting.weights(row, label, target)
             return Replicate(
-                sample.every_label,
+                base,
                 w=lambda: np.bincount(place[row] * k + label, each, minlength=n * k),
                 listed=lambda: _listed(self.rows, row, label, each),
             )
 
-        return Scheme(lambda rng: (rng.integers(0, n, n), rng.random(n), draw_target(rng)), make, sample.every_label)
+        return Scheme(lambda rng: (rng.integers(0, n, n), rng.random(n), draw_target(rng)), make, base)
 
     def _target(self, law: Array) -> Callable[[np.random.Generator], Array]:
         kinds, m = self.weighting.kinds, self.weighting.n_target

@@ -1,0 +1,43 @@
+"""A metric along groups in an order, such as the severity of a corruption, and what its growth consists of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrary.base.numbers import number, percent, pvalue
+from calibrary.plots import style
+
+
+def plot_shift_curve(result: Any, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
+    """The metric in each group with its interval and the simultaneous band.
+
+    ``result`` is what ``shift_curve`` returns. Returns the matplotlib Axes.
+    """
+    ax, look = style.new_axes(ax, theme, size=(6.2, 3.8))
+    place = np.arange(len(result.groups))
+    ax.fill_between(place, result.band_low, result.band_high, color=look.model, alpha=0.15, lw=0, label="band of all")
+    ax.vlines(place, result.low, result.high, color=look.model, lw=2.5, alpha=0.6, label="interval of one")
+    ax.plot(place, result.estimate, "o-", color=look.model, ms=6, lw=1.2)
+    ax.set_xticks(place, [name if len(name) <= 14 else f"{name[:13]}…" for name in result.groups])
+    if min(np.min(result.band_low), np.min(result.estimate)) >= 0.0:
+        ax.set_ylim(bottom=0.0)
+    ax.set_ylabel(result.metric)
+    ax.legend(frameon=False, loc="upper left")
+    parts = (
+        f" · growth of the Brier score {number(result.growth)}: {percent(result.accuracy_share)} accuracy, "
+        f"{percent(result.calibration_share)} calibration"
+        if result.growth > 0.0
+        else ""
+    )
+    style.finish(
+        ax,
+        look,
+        "Along the groups",
+        f"trend of the squared calibration error: {pvalue(result.trend_pvalue)}{parts}",
+        f"The band holds the true values of all groups at once with {percent(result.confidence_level)}; a line is the "
+        "interval of one group by itself.",
+        caption=caption,
+    )
+    return ax

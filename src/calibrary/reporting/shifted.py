@@ -1,0 +1,39 @@
+"""The sections about other data: a target without labels, and groups in an order."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from calibrary.reporting.sections import Context, Figure, Section, Table, section
+
+
+@section("target")
+def at_target(context: Context) -> Section | None:
+    """What the metric is on a target without labels, where one was given."""
+    found = context.asked.target
+    if found is None:
+        return None
+    sentences = (
+        found.sentence,
+        "Rows: the rest of this page is about the labelled rows alone.",
+    )
+    data = {name: value for name, value in found.to_dict().items() if name != "weights"}  # one for each row
+    return Section("target", "On the target", sentences, (Table(("number", "value"), tuple(found.rows())),), (), data)
+
+
+@section("shift")
+def along_groups(context: Context) -> Section | None:
+    """The metric along groups in an order, where a column of them was given."""
+    found = context.asked.shift
+    if found is None:
+        return None
+    head, rows = found.table()
+    figure = Figure(
+        "Along the groups",
+        "The metric in each group: the line is the interval of one group, the band holds the true values of all groups "
+        "at once.",
+        partial(found.plot, caption=False),
+    )
+    return Section(
+        "shift", "Along the groups", (found.sentence,), (Table(head, tuple(rows)),), (figure,), found.to_dict()
+    )

@@ -1,0 +1,281 @@
+"""The verb ``shift_curve``: a metric along groups in an order: severities of a corruption, months, sites."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.base.claims import Claim, Sentence, measured
+from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.markup import html_table, markup
+from calibrary.base.numbers import counted, ends, number, percent, pvalue
+from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.predictions import Predictions
+from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
+from calibrary.inference.draw.statistic import entry_of, read_call
+from calibrary.inference.verbs.interval import interval
+from calibrary.metrics.machinery.declare import Entry, Result
+from calibrary.numerics.draw import seed_of
+from calibrary.shift.trend import PairSums
+
+TRENDS = ("weighted", "permutation")
+
+
+@dataclass(frozen=True)
+class ShiftCurve(Result):
+    """A metric along groups in an order.
+
+    Attributes
+    ----------
+    groups : names of the groups, in their order
+    n : total weight of each group
+    estimate, low, high : the metric in each group and its own interval
+    band_low, band_high : the simultaneous band: it holds the true values of all groups at once at the level
+    trend, trend_pvalue : growth of the debiased squared calibration error from group to group (groups weighted by
+        size), and the two-sided p-value of no trend
+    score, calibration, accuracy : Brier score of each group, its part that is miscalibration (the debiased squared
+        error of the classes), and the rest, which is lack of accuracy
+    growth : Brier score of the last group less that of the first
+    calibration_share, accuracy_share : shares of the growth that are loss of calibration and loss of accuracy; NaN
+        where the score does not grow
+    calibration_growth, calibration_growth_se : the part of the growth that is loss of calibration, and its standard
+        error
+    metric, confidence_level, n_resamples, n_units : what was asked; ``n_units`` is 0 where each row is by itself
+    sentence : the answer in words
+    """
+
+    groups: tuple[str, ...]
+    n: Array
+    estimate: Array
+    low: Array
+    high: Array
+    band_low: Array
+    band_high: Array
+    trend: float
+    trend_pvalue: float
+    score: Array
+    calibration: Array
+    accuracy: Array
+    growth: float
+    calibration_share: float
+    accuracy_share: float
+    calibration_growth: float
+    calibration_growth_se: float
+    metric: str
+    confidence_level: float
+    n_resamples: int
+    n_units: int = 0
+    sentence: Sentence = field(default=Sentence(""))
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        """Head and rows: one row for each group."""
+        head = ("group", "rows", self.metric, "interval", "simultaneous band", "Brier score", "of it calibration")
+        rows = [
+            (
+                name, f"{self.n[i]:,.0f}", number(self.estimate[i]), ends(self.low[i], self.high[i]),
+                ends(self.band_low[i], self.band_high[i]), number(self.score[i]), number(self.calibration[i]),
+            )
+            for i, name in enumerate(self.groups)
+        ]  # fmt: skip
+        return head, rows
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the sentence and the table."""
+        head, rows = self.table()
+        return markup(html_table(("", ""), [("", self.sentence)]), html_table(head, rows))
+
+    def plot(self, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
+        """Draw the curve with its intervals and band; returns the matplotlib Axes."""
+        from calibrary.plots.shift import plot_shift_curve
+
+        return plot_shift_curve(self, ax=ax, caption=caption, theme=theme)
+
+
+def shift_curve(
+    metric: Any,
+    y_true: Any,
+    y_prob: Any = None,
+    groups: Any = None,
+    *,
+    order: Sequence[Any] | None = None,
+    units: Any = None,
+    trend: str = "weighted",
+    sample_weight: Any = None,
+    n_resamples: int = 999,
+    confidence_level: float = 0.95,
+    rng: Any = None,
+    weight_type: str = "frequency",
+    **options: Any,
+) -> ShiftCurve:
+    r"""A metric along groups in an order, with a simultaneous band, a test of trend, and what the growth consists of.
+
+    The trend is that of the debiased squared calibration error, in bins of equal mass of each group and class: sums of
+    products of residuals of two different units, which are unbiased for any number of rows. The growth of the Brier
+    score from the first to the last group is split into loss of calibration (the growth of that squared error) and loss
+    of accuracy (the rest).
+
+    Parameters
+    ----------
+    metric : str or callable
+        As in :func:`calibrary.interval`.
+    y_true, y_prob, sample_weight
+        As for every metric.
+    groups : array-like of shape (N,)
+        The severity, month or site of each row. Numbers and dates are in their own order, names in alphabetical order,
+        unless ``order`` lists them.
+    order : sequence, optional
+        The groups from first to last.
+    units : array-like of shape (N,), optional
+        Rows that belong together, in all groups: the image that was corrupted at every severity.
+    trend : "weighted" or "permutation"
+        "permutation" reorders the groups; it is for five or more groups of equal size.
+    n_resamples, confidence_level, rng, weight_type, **options
+        As in :func:`calibrary.interval`. The band has intervals of the level 1 - alpha / groups.
+
+    Returns
+    -------
+    ShiftCurve
+
+    Examples
+    --------
+    >>> import numpy as np, calibrary as cal
+    >>> rng = np.random.default_rng(0)
+    >>> severity = np.repeat([0, 1, 2, 3], 500)
+    >>> z = rng.normal(0, 2, 2000)
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(-z / (1 + severity)))
+    >>> found = cal.shift_curve("ece", y, 1 / (1 + np.exp(-z)), severity, n_resamples=99, rng=0)
+    >>> found.groups, bool(found.trend_pvalue < 0.001), bool(found.calibration_share > 0.2)
+    (('0', '1', '2', '3'), True, True)
+    """
+    level = check_level(confidence_level)
+    one_of("trend", trend, TRENDS)
+    keywords = {**options, "sample_weight": sample_weight, "units": units}
+    sample, question = read_call(metric, y_true, y_prob, keywords, weight_type=weight_type, confidence_level=level)
+    if not sample.of_rows or sample.p.fractional or sample.p.y.ndim != 1:
+        raise RefusedError("shift_curve takes predictions with one label a row: pass y_true and y_prob")
+    p, importance = sample.p, weight_type == "importance"
+    names, place = _places(p, groups, order)
+    check_draws(n_resamples, alpha_of(level) / len(names))
+    seed = seed_of(rng)
+    kept = {**question.options, "lens": question.lens, "average": question.average, "r": question.r}
+    settings = {"n_resamples": n_resamples, "rng": seed, "weight_type": weight_type, **_asked(metric, kept)}
+    found = []
+    for g in range(len(names)):
+        part = p.part(np.flatnonzero(place == g))
+        own, band = (
+            interval(metric, part, confidence_level=at, **settings)
+            for at in (level, 1.0 - alpha_of(level) / len(names))
+        )
+        if own.parts:
+            raise RefusedError(f"{metric} has {len(own.parts)} numbers: ask for a metric that is one number")
+        found.append((own.estimate, own.low, own.high, min(band.low, own.low), max(band.high, own.high)))
+    single = p if importance or p.w is None or p.units is not None else None
+    rows, of_row = (p, place) if single is not None else _copies(p, place)
+    pairs = PairSums.of(rows, of_row, len(names))
+    slope, tested = pairs.trend() if trend == "weighted" else pairs.permuted(n_resamples, seed)
+    last = np.zeros(len(names))
+    last[0], last[-1] = -1.0, 1.0
+    lost, error = pairs.combined(last)
+    growth = float(pairs.score[-1] - pairs.score[0])
+    share = lost / growth if growth > 0.0 else math.nan
+    columns = np.array(found, dtype=np.float64).T
+    result = ShiftCurve(
+        names, pairs.size, *columns, trend=slope, trend_pvalue=tested, score=pairs.score, calibration=pairs.squared,
+        accuracy=pairs.score - pairs.squared, growth=growth, calibration_share=share, accuracy_share=1.0 - share,
+        calibration_growth=lost, calibration_growth_se=error, metric=_name(metric), confidence_level=level,
+        n_resamples=n_resamples, n_units=0 if p.units is None else int(p.units.max()) + 1,
+    )  # fmt: skip
+    return ShiftCurve(**{**vars(result), "sentence": _sentence(result, _spoken(metric), trend)})
+
+
+def _asked(metric: Any, kept: dict[str, Any]) -> dict[str, Any]:
+    """The options of the call that the metric takes; a function of the user's takes its own alone."""
+    if entry_of(metric) is None:
+        return {name: value for name, value in kept.items() if name not in ("lens", "average", "r")}
+    return {name: value for name, value in kept.items() if not (name == "r" and value is None)}
+
+
+def _places(p: Predictions, groups: Any, order: Sequence[Any] | None) -> tuple[tuple[str, ...], Indices]:
+    """The names of the groups in order, and the place of each row's group."""
+    if groups is None:
+        raise RefusedError("groups is missing: pass the severity, month or site of each row")
+    values: NDArray[Any] = p.align(as_array(groups, "groups"), "groups")
+    if values.dtype.kind == "O":
+        values = values.astype(str)
+    if values.dtype.kind in "fM" and (np.isnan(values) if values.dtype.kind == "f" else np.isnat(values)).any():
+        raise RefusedError("groups has missing values: leave those rows out, or give them a group")
+    known = list(np.unique(values)) if order is None else list(order)
+    place = np.full(len(values), -1, dtype=np.intp)
+    for i, value in enumerate(known):
+        place[values == (value if values.dtype.kind not in "US" else str(value))] = i
+    for i in np.flatnonzero(place < 0):
+        raise RefusedError(f"order does not name the group {values[i]!s}: list every group from first to last")
+    empty = [str(value) for i, value in enumerate(known) if not (place == i).any()]
+    if empty:
+        raise RefusedError(f"the group {empty[0]} of order has no rows: leave it out")
+    if len(known) < 2:
+        raise RefusedError(f"groups has one level only ({known[0]!s}): a curve needs at least two groups")
+    return tuple(str(value) for value in known), place
+
+
+def _copies(p: Predictions, place: Indices) -> tuple[Predictions, Indices]:
+    """Each copy of a weighted row by itself."""
+    row = np.repeat(np.arange(p.n), p.counts("the trend"))
+    part = p.part(row)
+    part.w = None
+    return part, place[row]
+
+
+def _name(metric: Any) -> str:
+    entry: Entry | None = entry_of(metric)
+    return getattr(metric, "__name__", "metric") if entry is None else entry.key
+
+
+def _spoken(metric: Any) -> str:
+    entry = entry_of(metric)
+    return _name(metric) if entry is None else entry.spoken or entry.name
+
+
+def _sentence(r: ShiftCurve, spoken: str, trend: str) -> Sentence:
+    first, last = r.groups[0], r.groups[-1]
+    at = percent(r.confidence_level)
+    said = (
+        f"The {spoken} is {number(r.estimate[0])} in the first group ({first}) and {number(r.estimate[-1])} in the "
+        f"last ({last}); the {at} band of all {counted(len(r), 'group')} at once is "
+        f"{ends(r.band_low[0], r.band_high[0])} and {ends(r.band_low[-1], r.band_high[-1])}."
+    )
+    claims = [
+        Claim(said, "interval", metric=f"{r.metric} in {name}", low=r.band_low[i], high=r.band_high[i])
+        for i, name in ((0, first), (len(r) - 1, last))
+    ]
+    grows = r.trend_pvalue <= alpha_of(r.confidence_level)
+    way = "grows" if r.trend > 0.0 else "falls"
+    how = f"{trend} trend of the squared calibration error, {pvalue(r.trend_pvalue)}"
+    second = (
+        f"There is evidence that miscalibration {way} ({how})."
+        if grows
+        else f"There is no evidence of a trend ({how})."
+    )
+    if grows:
+        claims.append(Claim(second, "trend", slope=r.trend))
+    if r.growth > 0.0:
+        third = (
+            f"The Brier score grows by {number(r.growth)}: {number(r.growth - r.calibration_growth)} of it "
+            f"({percent(r.accuracy_share)}) is loss of accuracy and {number(r.calibration_growth)} "
+            f"({percent(r.calibration_share)}) is loss of calibration (se {number(r.calibration_growth_se)})."
+        )
+    else:
+        third = f"The Brier score does not grow: it changes by {number(r.growth)}."
+    claims.append(measured(third, growth=r.growth, calibration=r.calibration_growth))
+    return Sentence(" ".join([said, second, third]), *claims)
