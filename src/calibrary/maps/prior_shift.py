@@ -70,4 +70,5 @@ def shares_of(value: Any, k: int, name: str) -> Array:
         raise RefusedError(f"{name} has {given.size} numbers and there are {k} classes: give the share of each")
     if not (given > 0.0).all() or abs(float(given.sum()) - 1.0) > 1e-6:
         raise RefusedError(f"{name}={given.tolist()} must be shares of the classes: numbers above 0 that sum to 1")
-    return given / given.sum()
+    shares: Array = given / given.sum()
+    return shares

@@ -202,8 +202,8 @@ def under_shift(
         )
     seed = seed_of(rng)
     classes = compared_classes(p.class_share)
-    columns = [looked_at(q, f, classes) for q, f in ((p.p, x[0]), (target, x[1]))]
-    distance, tested = assumption_test(sets, observed, *columns, n_resamples, seed)
+    here, there = (looked_at(q, f, classes) for q, f in ((p.p, x[0]), (target, x[1])))
+    distance, tested = assumption_test(sets, observed, here, there, n_resamples, seed)
     if check and tested <= LEVEL:
         raise RefusedError(_contradicted(assume, distance, tested, n_resamples))
     at_target = as_statistic(
@@ -296,7 +296,8 @@ def _shares(p: Predictions, weighting: Any, observed: Array) -> Array:
     if hasattr(weighting, "estimated"):
         estimated: Array = weighting.estimated[0]
         return estimated
-    return np.bincount(p.y, observed, minlength=p.k) / observed.sum()
+    weighted: Array = np.bincount(p.y, observed, minlength=p.k) / observed.sum()
+    return weighted
 
 
 def _refuse_several(statistic: Statistic) -> None:

@@ -68,9 +68,7 @@ class TwoSets:
                 child.w = each
                 return child.part(np.flatnonzero(each > 0.0)) if (each <= 0.0).any() else child
 
-            return Replicate(
-                sample.base, order=sample.order, w=lambda: np.bincount(row, each, minlength=n), listed=written_out
-            )
+            return Replicate(sample.base, order=sample.order, w=lambda: _added(row, each, n), listed=written_out)
 
         return Scheme(
             lambda rng: (rng.integers(0, n, n), draw_target(rng)),
@@ -96,7 +94,7 @@ class TwoSets:
             each = weighting.weights(row, label, target)
             return Replicate(
                 base,
-                w=lambda: np.bincount(place[row] * k + label, each, minlength=n * k),
+                w=lambda: _added(place[row] * k + label, each, n * k),
                 listed=lambda: _listed(self.rows, row, label, each),
             )
 
@@ -123,7 +121,13 @@ class TwoSets:
             row = source.integers(0, n, n)
             target: NDArray[np.int64] = source.multinomial(m, law)
             each = weighting.weights(row, p.y[row], target @ weighting.own)
-            yield np.bincount(row, each, minlength=n), target.astype(np.float64)
+            yield _added(row, each, n), target.astype(np.float64)
+
+
+def _added(place: Indices, each: Array, n: int) -> Array:
+    """The sum at each of n places."""
+    total: Array = np.bincount(place, each, minlength=n).astype(np.float64, copy=False)
+    return total
 
 
 def _weighted(p: Predictions, w: Array) -> Predictions:
