@@ -1,4 +1,6 @@
-"""Write ``__init__.pyi`` and ``results.pyi`` from the table of public names: what static tools see of them.
+"""Write ``__init__.pyi`` and ``results.pyi`` from the table of public names, ``cli/surface.json`` from the commands.
+
+Static tools read the first two; completion and ``--help`` of the command line the third.
 
 ``python scripts/make_stubs.py`` writes them, ``--check`` fails if one is not fresh.
 """
@@ -14,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import calibrary.inference  # noqa: F401 - some metrics are declared there
+from calibrary.base.errors import installed
 from calibrary.metrics.machinery.declare import Redrawing
 from calibrary.metrics.machinery.entry import ENTRIES, FUNCTIONS, TESTS
 from calibrary.public import PUBLIC, Name
 
 TARGET = Path(__file__).parent.parent / "src" / "calibrary" / "__init__.pyi"
 RESULTS = TARGET.with_name("results.pyi")
+SURFACE = TARGET.parent / "cli" / "surface.json"
 #: Names in annotations that need no import from the library.
 _KNOWN = {
     "Any", "Callable", "Iterable", "Mapping", "Sequence", "NDArray", "np", "None", "True", "False", "str", "int",
@@ -183,9 +187,15 @@ def _line_of(row: Name) -> str:
 
 def main() -> int:
     made = {TARGET: text(), RESULTS: results()}
+    if installed("typer"):
+        from calibrary.cli.surface import text as surface
+
+        made[SURFACE] = surface()
     if "--check" in sys.argv:
         stale = [path.name for path, new in made.items() if not path.exists() or path.read_text() != new]
-        print(f"stale: {', '.join(stale)}; run python scripts/make_stubs.py" if stale else "the stub files are fresh")
+        print(
+            f"stale: {', '.join(stale)}; run python scripts/make_stubs.py" if stale else "the generated files are fresh"
+        )
         return 1 if stale else 0
     for path, new in made.items():
         path.write_text(new)

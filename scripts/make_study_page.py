@@ -223,7 +223,7 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
             max(f.rare(name) or 0.0 for name in blind) < 0.2 < 0.7 < min(f.rare(name) or 0.0 for name in see),
         ),
         (
-            "Fast waves go unseen at N = 1,000, but for fine groupings",
+            "Fast waves go undetected at N = 1,000, but for fine groupings",
             "smooth ones at most 19%; 20 bins 53%, 50 33%, sice 43%, sece and kNN 40%",
             ", ".join(f"{name} {share(f.wave(name))}" for name in smooth)
             + "; "

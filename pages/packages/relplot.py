@@ -60,7 +60,7 @@ print(f"definition: {smooth_error(y, p, low):.4f}")
 print(f"calibrary:  {cal.smooth_calibration_error_residual(y, p):.4f}")
 
 # %% [markdown]
-# relplot reads 0.0211 here, 12% more.
+# relplot gives 0.0211 here, 12% more.
 #
 # ## `laplace_calibration_approx` and `intCE_rand`
 #

@@ -31,7 +31,7 @@ plots.plot_reliability(y, p)
 ece = cal.interval("ece", y, p, rng=0)
 null = cal.null_distribution("ece", p, rng=0)
 print(f"ECE {ece.estimate:.3f}, true error between {ece.low:.3f} and {ece.high:.3f}")
-print(f"a calibrated model with these predictions reads {null.mean:.3f} on average")
+print(f"a calibrated model with these predictions shows {null.mean:.3f} on average")
 print(f"p = {ece.pvalue}")
 
 # %% [markdown]
@@ -67,7 +67,7 @@ other = cal.interval("ece", y, q, rng=0)
 print(f"ECE {other.estimate:.3f}, true error between {other.low:.3f} and {other.high:.3f}, p = {other.pvalue}")
 
 # %% [markdown]
-# Its error also is not 0, but no larger than chance makes it. That is why the interval starts at 0.
+# Its error also is not 0, but no larger than expected by chance. That is why the interval starts at 0.
 #
 # **Next:** `cal.report(y, p).save("report.html")` writes all of this and more on one page, and
 # [Recalibrating](recalibrating.md) shows how to apply the map.

@@ -18,7 +18,7 @@ for goal in ("measure", "compare", "test", "explain", "train"):
 
 # %% [markdown]
 # - **measure**: how far off are the probabilities?
-# - **compare**: which of several models? Only proper scores answer this: a calibration error is best for a model that knows nothing.
+# - **compare**: which of several models? Only proper scores answer this: a calibration error is best for a model that predicts one constant.
 # - **test**: is there any miscalibration at all?
 # - **explain**: which way, and where?
 # - **train**: a loss with a gradient.

@@ -42,7 +42,7 @@ for digit, error in sorted(enumerate(by_class), key=lambda pair: -pair[1])[:3]:
 # %% [markdown]
 # ## All ten probabilities at once
 #
-# A kernel error looks at the whole vector. Its test asks whether *anything* about it is wrong:
+# A kernel error uses the whole vector. Its test asks whether *anything* about it is wrong:
 
 # %%
 print(f"SKCE {cal.compute('skce_uq', y, p):.5f}, p = {cal.test('skce_uq', y, p, rng=0).pvalue:.3f}")

@@ -33,7 +33,7 @@ for name in ("d_ece", "laece", "oce"):
     print(f"{name:8s} {cal.compute(name, matches):.3f}  {entry.meaning}")
 
 # %% [markdown]
-# The figure above reads 0.123 and 0.197 instead: it has ten bins and looks at all classes together, while the metrics have the bins of
+# The figure above shows 0.123 and 0.197 instead: it has ten bins and pools all classes, while the metrics have the bins of
 # their inventors (20 and 25), and LaECE is a mean over classes. Say which, whenever you report one of them.
 #
 # Detections of one image belong together, so intervals draw whole images:

@@ -80,7 +80,7 @@ print()
 print(page.headline)
 
 # %% [markdown]
-# What was read is said in one line, and so is everything that was left out: samples with an error, samples without a score, and scores
+# What was read is printed in one line, and so is everything that was left out: samples with an error, samples without a score, and scores
 # that are neither right nor wrong.
 
 # %%

@@ -79,7 +79,7 @@ found.plot()
 # %% [markdown]
 # ## A model that is not calibrated
 #
-# This one is right with probability q^1.5 where it says q. The same test finds it with 500 questions and 5 samples.
+# This one is right with probability q^1.5 where it says q. The same test detects it with 500 questions and 5 samples.
 
 # %%
 answers, right = asked(n=500, k=5, truth=lambda q: q**1.5)

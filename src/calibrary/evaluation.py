@@ -408,7 +408,7 @@ def _surviving(
 
 
 def _no_number(value: float) -> str:
-    """What is said of a value that is none, where the metric itself said nothing."""
+    """The note of a value that is undefined, where the metric itself said nothing."""
     if math.isinf(value):
         return "infinite on these data: a prediction of 0 or 1 was wrong, or a mean it is divided by is 0"
     return "not defined on these data" if math.isnan(value) else ""

@@ -38,7 +38,7 @@ def log_report(report: Report, *, prefix: str = "calibration", step: int | None 
     Notes
     -----
     Logged are the numbers of the report's short list (the primary metric first), with both ends of their intervals and
-    what a calibrated model would read. The answer in words becomes the tag ``calibration.headline``. Numbers that are
+    what a calibrated model would show. The answer in words becomes the tag ``calibration.headline``. Numbers that are
     not finite are left out, because MLflow's stores treat them differently.
 
     Examples

@@ -205,7 +205,7 @@ def test_the_alarm_stays_and_says_where():
     assert monitor.alarm_at == before
     calibrated = cal.calibration_monitor().update(y, c)
     assert not calibrated.alarm
-    assert calibrated.words == "nothing speaks against calibration so far"
+    assert calibrated.words == "no evidence against calibration so far"
 
 
 def test_an_impossible_outcome_stays_impossible():

@@ -810,7 +810,7 @@ def decision(advantage, regret=(0.0, -0.1, 0.1), treat_all=0.1, threshold=0.2):
         ),
         (
             decision((0.01, -0.01, 0.03), (0.004, 0.001, 0.007)),
-            "At 0.2: acting on the model is not shown to be worth more or less than acting on every row: by 10.0 net "
+            "At 0.2: acting on the model is not significantly better or worse than acting on every row: by 10.0 net "
             "true "
             "positives per 1,000 rows (95% interval -10.0 to 30.0). Recalibrated probabilities would improve "
             "decisions at this threshold: "

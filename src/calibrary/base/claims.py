@@ -212,7 +212,7 @@ def _beyond(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return not truth.calibrated
 
 
-@_rule("sureness", "evidence", "the predictions miss by more (z > 0) or by less than they promise")
+@_rule("sureness", "evidence", "the predictions miss by more (z > 0) or by less than their probabilities imply")
 def _sureness(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(values["z"] * float(np.mean((truth.q - truth.c) * (1.0 - 2.0 * truth.c))) > 0.0)
 
@@ -292,7 +292,7 @@ def _helps(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return not truth.calibrated
 
 
-@_rule("in its range", "fact", "what is told of a metric lies in the range of the metric")
+@_rule("in its range", "fact", "what is stated of a metric lies in the range of the metric")
 def _in_range(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     low, high = values["range"]
     return bool(low <= values["value"] <= high)
@@ -303,12 +303,12 @@ def _parts(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(np.isclose(values["over"] + values["under"], values["whole"], atol=1e-12))
 
 
-@_rule("is the value", "fact", "the number that is told is the value on these rows")
+@_rule("is the value", "fact", "the number that is stated is the value on these rows")
 def _value(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(np.isclose(values["told"], values["computed"], rtol=1e-9, equal_nan=True))
 
 
-@_rule("measured", "fact", "every number that is told is that of these rows, computed in another way")
+@_rule("measured", "fact", "every number that is stated is that of these rows, computed in another way")
 def _measured(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     told = values.get("told", {"nothing": 0.0})
     return all(
@@ -375,7 +375,7 @@ def _line_of_explain(name: str, says: str) -> None:
         return found is not None and bool(found(values))
 
 
-_line_of_explain("names lead here", "each of these names is that of the metric, with the settings that are told")
+_line_of_explain("names lead here", "each of these names is that of the metric, with the settings that are stated")
 _line_of_explain("values lie in the range", "values on samples of every kind lie in the range")
 _line_of_explain("ideal", "the value of a calibrated model comes to the ideal as rows are added")
 _line_of_explain("propriety", "no model gains by misstating its probabilities, or some do")
@@ -399,7 +399,11 @@ def _small(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return "calibrated" in truth.of_metric and abs(truth.of_metric["calibrated"](values["n"])) <= values["most"]
 
 
-@_rule("above by chance", "fact", "on so many rows a calibrated model shows more than the perfect value, and this much")
+@_rule(
+    "above by chance",
+    "fact",
+    "on this number of rows a calibrated model shows more than the perfect value, and this much",
+)
 def _above_by_chance(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     if "calibrated" not in truth.of_metric or values.get("metric") != truth.of_metric.get("id"):
         return False
@@ -447,7 +451,7 @@ def _of_the_review(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return values.get("section") in truth.of_metric.get("sections", ())
 
 
-@_rule("values in the range", "fact", "every value that is told lies in the range of the metric")
+@_rule("values in the range", "fact", "every value that is stated lies in the range of the metric")
 def _values_in_range(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     low, high = values.get("range", (0.0, 0.0))
     return all(low <= value <= high for value in values.get("values", (1.0,)) if value is not None)

@@ -1,4 +1,4 @@
-"""Files that the library writes: whole or not there, with the rights the user's system gives, found out beforehand.
+"""Files that the library writes: whole or not there, with the rights the user's system gives, checked beforehand.
 
 Every file is written beside its place and moved there at the end. What already stands there keeps its rights, a link
 keeps pointing where it did, and a pipe is written to.

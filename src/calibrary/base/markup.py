@@ -1,4 +1,4 @@
-"""Pages as elements: whoever makes HTML, SVG or XML here makes elements, and text in an element is always escaped.
+"""Pages as elements: code that makes HTML, SVG or XML here makes elements, and text in an element is always escaped.
 
 ``element("p", text, class_="hint")`` is markup; a child that is no markup is text, whatever it holds, and so is the
 value of an attribute. Nothing else in the library escapes text for a page or writes a tag; a test reads the tree for

@@ -7,6 +7,7 @@ import os
 import sys
 
 from calibrary.base.errors import extra
+from calibrary.cli.start import answered
 from calibrary.cli.stopping import heeded
 
 
@@ -15,6 +16,8 @@ def main() -> None:
     _start_again_as_utf8()
     _ready_streams()
     with heeded():
+        if answered():
+            return
         try:
             with extra("cli", "the command line"):
                 from calibrary.cli.main import main as run

@@ -1,6 +1,6 @@
 """Files as named columns, whatever holds them: CSV, TSV, Parquet, Arrow, JSON, NPZ, Excel and torch, plain or packed.
 
-A file comes from a path, a folder of parts, a pipe or standard input; the kind is told by the name, else by the
+A file comes from a path, a folder of parts, a pipe or standard input; the format is known by the name, else by the
 content. Only the columns that are asked for are read. Whatever is wrong with a file is one sentence that names it.
 """
 

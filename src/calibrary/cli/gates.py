@@ -1,4 +1,4 @@
-"""Conditions on a report that decide the exit status: ``--fail-if "ece>0.05"``.
+"""Conditions on a report that set the exit status: ``--fail-if "ece>0.05"``.
 
 Status 0: every gate held, or could not be decided on so few rows (said in words; ``--undecided fail`` makes that 1).
 Status 1: a gate did not hold. Status 2: it could not be computed.

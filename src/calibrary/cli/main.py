@@ -70,10 +70,12 @@ def main() -> None:
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()  # a full disk shows here and not when Python ends
-    except SystemExit as ended:  # click's way to say that the reader of a pipe went away
-        _quiet_end(str(ended.code) if ended.code not in (0, 1, None) else "nobody reads the output any more")
+    except SystemExit as ended:
+        if ended.code in (0, None):  # the end of a completion
+            sys.exit(0)
+        _closed() if ended.code == 1 else _fail(str(ended.code), FAILURE)  # 1 is click's word for a closed pipe
     except BrokenPipeError:
-        _quiet_end("nobody reads the output any more")
+        _closed()
     except (KeyboardInterrupt, typer.Abort) as error:
         cut = isinstance(error.__cause__, EOFError)  # which click takes for a wish to stop
         _fail("a file ends in the middle: it was cut off" if cut else "stopped", FAILURE if cut else STOPPED)
@@ -89,7 +91,7 @@ def main() -> None:
 
 
 def _sentence(error: Exception) -> tuple[str, int]:
-    """What is said about an error, and the exit status."""
+    """What is printed about an error, and the exit status."""
     if hasattr(error, "format_message"):  # click's own, which typer brings along under other names
         return str(error.format_message()), FAILURE
     known = mistake(error)
@@ -108,9 +110,10 @@ def _fail(sentence: str, status: int) -> NoReturn:
     sys.exit(status)
 
 
-def _quiet_end(sentence: str) -> NoReturn:
+def _closed() -> NoReturn:
+    """End without a message: the reader of the output, such as ``head``, closed it when it had enough."""
     _discard(sys.stdout)
-    _fail(sentence, FAILURE)
+    sys.exit(FAILURE)
 
 
 def _discard(stream: IO[str]) -> None:

@@ -66,8 +66,8 @@ def plan(
     if rows is not None:
         result = cal.power(entry.id, rows, error=error, **settings)
         sentence = (
-            f"{entry.id} finds an error of {error:g} ({line}) in {percent(result.power)} of samples of {rows:,} rows "
-            f"with {whose}, tested at {percent(alpha)}; it reads {number(result.reads)} there, and "
+            f"{entry.id} detects an error of {error:g} ({line}) in {percent(result.power)} of samples of {rows:,} rows "
+            f"with {whose}, tested at {percent(alpha)}; it shows {number(result.reads)} there, and "
             f"{number(result.reads_calibrated)} if calibrated"
         )
     else:

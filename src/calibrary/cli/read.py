@@ -1,4 +1,4 @@
-"""Which column of a file is what: labels, probabilities of one or several models, weights; every guess is said."""
+"""Which column of a file is what: labels, probabilities of one or several models, weights; every guess is printed."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def _one_file_per_model(sources: list[str], how: FileLayout) -> PredictionFile:
 
 
 def _shared_questions(read: list[PredictionFile], id: str) -> list[PredictionFile]:
-    """The questions that every file has, in one order; how many others a file has is said."""
+    """The questions that every file has, in one order; how many others a file has is printed."""
     ids = [found.others[id].astype(str) for found in read]
     shared = set(ids[0].tolist()).intersection(*(each.tolist() for each in ids[1:]))
     if not shared:

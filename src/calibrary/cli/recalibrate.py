@@ -113,12 +113,12 @@ def _show(gain: RecalibrationGain, as_json: bool, quiet: bool) -> None:
 def apply(
     map: Annotated[Path, typer.Argument(help="A map made by recalibrate fit (.json).")],
     file: Annotated[Path, typer.Argument(help="CSV, TSV, JSON lines (.gz), Parquet, Arrow; or COCO results.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, of the same kind.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, in the same format.")],
     prob: Annotated[
         list[str] | None, typer.Option(help="Probability column(s) or prefix, if other than when fitted. Repeatable.")
     ] = None,
     suffix: Annotated[
-        str, typer.Option(help="Keep the old columns and add new ones with this ending, e.g. _recalibrated.")
+        str, typer.Option(help="Keep the old columns and add new ones with this suffix, e.g. _recalibrated.")
     ] = "",
     keep_missing: Annotated[
         bool, typer.Option("--keep-missing", help="Leave rows without a probability as they are.")

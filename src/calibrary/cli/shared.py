@@ -123,7 +123,7 @@ def load(file: str | list[str], quiet: bool, **options: Any) -> PredictionFile:
 
 
 def mistake(error: Exception) -> str | None:
-    """What is said about an error that the user can put right; None for a fault of ours."""
+    """What is printed about an error that the user can put right; None for a fault of ours."""
     if isinstance(error, ValueError | TypeError | ModuleNotFoundError):
         return str(error)
     if isinstance(error, OSError):

@@ -85,7 +85,7 @@ def kind_of(path: Path) -> str:
     found = _ENDINGS.get(Path(name).suffix)
     if found is None or (path.name.lower().endswith(".gz") and found not in ("csv", "lines")):
         raise InputError(
-            f"{path}: the ending must be one of {', '.join(_ENDINGS)} (.csv, .tsv and .jsonl also with .gz): other "
+            f"{path}: the extension must be one of {', '.join(_ENDINGS)} (.csv, .tsv and .jsonl also with .gz): other "
             "files cannot be read a few rows at a time"
         )
     return found
@@ -96,7 +96,7 @@ def run(job: FileJob) -> int:
     kind = kind_of(job.source)
     if kind_of(job.target) != kind:
         ending = job.source.suffix
-        raise InputError(f"{job.target}: rows are written in the kind they are read in, here {ending}")
+        raise InputError(f"{job.target}: rows are written in the format of the input, here {ending}")
     try:
         return _KINDS[kind](job)
     except (RecursionError, zlib.error) as error:

@@ -40,7 +40,7 @@ from calibrary.lookup.study_findings import shown
 from calibrary.study.presets import PRESETS
 from calibrary.study.result import StudyResult, rows_of, stored_study
 
-app = typer.Typer(help="What metrics read where the truth is known.", no_args_is_help=True)
+app = typer.Typer(help="What metrics show where the truth is known.", no_args_is_help=True)
 
 Stored = Annotated[Path | None, typer.Option("--from", help="A study of yours; the library's own unless given.")]
 Functions = Annotated[

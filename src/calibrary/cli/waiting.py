@@ -67,7 +67,7 @@ def _in_words(seconds: float) -> str:
 def waiting(what: str, found: PredictionFile, draws: int, quiet: bool, pieces: int | None = None) -> Iterator[WorkDone]:
     """Show a bar while the work within is done, on a terminal only; it leaves no trace.
 
-    ``pieces`` are the parts of the work, one a model unless given; what is yielded is told when one is done.
+    ``pieces`` are the parts of the work, one a model unless given; what is yielded is shown when one is done.
     """
     work = WorkDone(len(found.models) if pieces is None else pieces)
     if quiet or not err.is_terminal:

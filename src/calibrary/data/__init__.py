@@ -54,7 +54,7 @@ class Data(Protocol):
         """The data sets to average over: one, or the same boxes matched at several thresholds."""
 
     def read_as(self, kind: str, reader: str) -> Any:
-        """The data in the form a metric reads ("predictions" or "matches"), refused where there is none."""
+        """The data in the form that a metric takes ("predictions" or "matches"), refused where there is none."""
 
     def usual_lens(self, facts: Any, average: Any) -> str:
         """The lens that a metric uses unless told otherwise."""

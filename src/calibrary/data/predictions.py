@@ -636,7 +636,7 @@ class Predictions:
             )
         if self.y.ndim == 2:
             raise RefusedError(
-                "y_true holds several labels a row, and nobody knows how they hang together: test each by itself, "
+                "y_true holds several labels a row, and their dependence is not known: test each by itself, "
                 "test(id, y_true[:, k], y_prob[:, k])"
             )
 

@@ -91,7 +91,7 @@ class Replicate:
         return self.weighted if self._listed is None else self._listed()
 
     def read(self, reads: str, listed: bool = False, link: str = "threshold") -> Any:
-        """The replicate as a metric reads it; ``link`` says what calibrated means to a detection metric."""
+        """The replicate as a metric takes it; ``link`` says what calibrated means to a detection metric."""
         return self.listed if listed else self.weighted
 
 

@@ -54,7 +54,8 @@ def regret_curve(
 ) -> RegretCurve:
     """What a decision maker loses at every threshold by acting on the probabilities instead of recalibrated ones.
 
-    Whoever acts above t pays 1-t for a miss and t for a false alarm. The curve is straight between the corners given,
+    A user who acts above t pays 1-t for a miss and t for a false alarm. The curve is straight between the corners
+    given,
     exactly; nothing is rounded to a grid.
 
     Parameters

@@ -26,7 +26,7 @@ def diagnostic(
     """Make a public function of one that takes views.
 
     It reads data and lens as the metric ``like`` does. ``lens(k, options)`` names another lens for "auto". A formula
-    that has an option ``average`` is told how the views are to be combined.
+    that has an option ``average`` receives how the views are to be combined.
     """
 
     def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:

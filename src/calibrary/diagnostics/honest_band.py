@@ -50,7 +50,7 @@ class HonestBand(Result):
         """The certificate, for a report."""
         return (
             f"no probability is off by more than {number(self.certified)}, with {percent(self.confidence_level)} "
-            "confidence, if the event is more frequent where it is said to be"
+            "confidence, if the event is more frequent where its stated probability is higher"
         )
 
 

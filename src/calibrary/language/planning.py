@@ -60,7 +60,7 @@ def sampled_plan(
     n_resamples: int = 199,
     rng: Any = None,
 ) -> SampledPlan:
-    """Which division of a budget of N times (k + 1) calls finds an error of this size most often?
+    """Which division of a budget of N times (k + 1) calls detects an error of this size most often?
 
     Each question costs its answer and k samples that measure it. The model's own probabilities follow Beta(*law*), and
     the truth departs from them along ``line``, as in :func:`calibrary.power`.

@@ -1,4 +1,4 @@
-"""Confidences that a model says in words: numbers and phrases found in its text; what was not understood is said."""
+"""Confidences that a model says in words: numbers and phrases found in its text, and a count of the rest."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Nothing here names a metric. What is known of one stands on its entry (what it measures, whether it is proper, where the
 review recommends it) or was measured by the study that comes with the library (how often it detects an error, how it
 orders models, what it shows of a calibrated one; see ``study_findings``). Each reason says whose it is. A metric is
-first asked whether it suits the goal; then whether it was made for the situation; then how many facts speak for it,
-less those that speak against it; then what was measured of it; and last whether readers know it.
+first asked whether it suits the goal; then whether it was made for the situation; then how many facts favor it, less
+those against it; then what was measured of it; and last whether readers know it.
 """
 
 from __future__ import annotations
@@ -351,7 +351,7 @@ _WHEN_RARE = {"made": "made for unequal classes", "keeps": "keeps its meaning wh
 
 def _of_task(entry: Entry, need: Need) -> Iterator[Said]:
     if need.task == "ordinal" and "order" in entry.needs:
-        yield MADE, _declares(entry, "knows that the classes are ordered", needs=entry.needs)
+        yield MADE, _declares(entry, "takes the order of the classes into account", needs=entry.needs)
     if need.task == "multiclass" and entry.default_lens == "full" and not need.top_label_only:
         yield FOR, _declares(entry, "covers the whole probability vector", default_lens="full")
     if need.top_label_only and entry.default_lens == "top-label":
@@ -484,7 +484,7 @@ _IN_TABLE_2 = {
     "widely known, so readers can compare": ("in wide use",),
     "a few wrong labels hardly move it": ("outliers have little weight",),
     "holds for very many classes": ("works for any number of classes",),
-    "knows that the classes are ordered": ("suits ordered classes",),
+    "takes the order of the classes into account": ("suits ordered classes",),
 }
 
 
@@ -511,7 +511,7 @@ def _measured(entry: Entry, need: Need) -> tuple[float, str]:
 
 
 def _tested(entry: Entry, found: Finding, need: Need) -> tuple[float, str]:
-    """How often its own test finds an error, less where it does not keep its level; for others what redrawing finds."""
+    """How often its own test detects an error, less where it does not keep its level; for others that of redrawing."""
     own = entry.has_test and need.task == "binary"
     power, level = (found.test_power, found.test_level) if own else (found.power, None)
     if power is None:

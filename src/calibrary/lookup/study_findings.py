@@ -61,7 +61,7 @@ class Finding:
     n : rows
     reads : its mean on calibrated models, on its own scale; None of a number that may err on both sides
     strays : of such a number the mean distance from its perfect value, on calibrated models
-    ideal : the perfect value, where ``strays`` is told
+    ideal : the perfect value, where ``strays`` is known
     power : share of samples of miscalibrated models that it tells from calibrated ones of the same kind, at 5%
     rare : the same where 5% are positive
     orders, across : share of pairs of models put in the order of their true error: with the same confidences, and with
@@ -87,9 +87,9 @@ class Finding:
         """One line: what it shows of a calibrated model, which errors it detects and how it orders models."""
         said = []
         if self.reads is not None:
-            said.append(f"of so many rows a calibrated model shows about {number(self.reads)}")
+            said.append(f"on this many rows a calibrated model shows about {number(self.reads)}")
         if self.strays is not None:
-            said.append(f"of so many rows a calibrated model is {number(self.strays)} from {self.ideal:g} on average")
+            said.append(f"on this many rows a calibrated model is {number(self.strays)} from {self.ideal:g} on average")
         found = [f"detects {percent(self.power)} of the study's errors"] if self.power is not None else []
         if self.across is not None:
             found.append(f"puts {percent(self.across)} of pairs of models in the right order")
@@ -115,7 +115,7 @@ def claims(metric: str, n: int, n_classes: int = 2) -> tuple[Claim, ...]:
 def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
     """What the stored study found of a metric at n rows, between the sizes that were studied.
 
-    Power, order and tests beyond the sizes at which they were measured are those of the nearest one; a reading is told
+    Power, order and tests beyond the sizes at which they were measured are those of the nearest one; a value is shown
     only where it was read on at least a tenth as many rows. For more than two classes reading and power are those of
     the nearest number of classes, through the metric's own lens.
 

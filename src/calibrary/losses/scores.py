@@ -188,7 +188,7 @@ def focal_calibration_loss(
 def dual_focal_loss(
     view: View, *, gamma: float = 2.0, definition: str = "authors", eps: float = 0.0, **common: Unpack[LossKeywords]
 ) -> Tensor:
-    """Focal loss that looks at the lead of the true class over the largest probability below it.
+    """Focal loss of the lead of the true class over the largest probability below it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One package per family of the review, in which each metric reads like its formula, and the machinery they share."""
+"""One package per family of the review, each metric written like its formula, and the machinery they share."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def _along(data: MapData, ax: Any, caption: bool, theme: str) -> Any:
         look,
         "Scores and precision along one feature",
         f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_samples}",
-        "A gap between the lines is miscalibration at that place or size; D-ECE also sees gaps that cancel.",
+        "A gap between the lines is miscalibration at that place or size; D-ECE also counts gaps that cancel.",
         caption=caption,
         legend="above",
     )

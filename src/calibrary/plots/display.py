@@ -46,7 +46,7 @@ class Display:
         return self
 
     def _named(self, name: str | None) -> dict[str, Any]:
-        """How the drawing function is told the name; most are not."""
+        """How the drawing function receives the name; most are not."""
         return {}
 
     @classmethod

@@ -148,7 +148,7 @@ class PeriodsData(FigureData):
     ----------
     period, n : what each period is called, and its rows
     value, low, high : the metric and its interval; NaN where a period has too few rows
-    null_mean, null_high : what a calibrated model reads there on average, and exceeds in 5% of samples
+    null_mean, null_high : what a calibrated model shows there on average, and exceeds in 5% of samples
     clear : where it is miscalibrated beyond chance, given the number of periods
     """
 
@@ -201,7 +201,7 @@ def plot_periods(data: PeriodsData, *, ax: Any = None, caption: bool = True, the
         "Calibration by period",
         f"{len(place)} periods · {n.sum():,.0f} rows, {n.min():,.0f} to {n.max():,.0f} a period",
         f"Lines: {data.level:.0%} interval of the truth, which the value itself may lie above. Grey: where 95% of "
-        "calibrated models would read, the line their mean.",
+        "calibrated models would show, the line their mean.",
         caption=caption,
         legend="above",
     )

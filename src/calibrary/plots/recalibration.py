@@ -29,7 +29,7 @@ class RecalibrationData(FigureData):
     confidence, outcome, low, high, weight : of each bin as it is, with a Wilson interval
     after_confidence, after_outcome, after_low, after_high, after_weight : the same after the map
     histogram, after_histogram : share of the predictions in 40 equal parts of [0, 1]
-    ece, after_ece, calibrated_ece : before, after, and what a calibrated model reads (NaN: not known)
+    ece, after_ece, calibrated_ece : before, after, and what a calibrated model shows (NaN: not known)
     metric : what these three are, if not the ECE of the bins drawn
     map, name, advised : the map, what it is called, and whether it is worth it
     """

@@ -32,7 +32,7 @@ class NullData(FigureData):
 def null_data(
     metric: str, y_true: Any, y_prob: Any = None, *, n_resamples: int = 999, rng: Any = 0, **options: Any
 ) -> NullData:
-    """What the metric would read if the predictions were calibrated, against what it reads."""
+    """What the metric would show if the predictions were calibrated, against what it reads."""
     checked = {k: options.pop(k) for k in ("sample_weight", "labels", "pos_label") if k in options}
     p = predictions(y_true, y_prob, **checked)
     entry = catalogue[metric]
@@ -83,7 +83,7 @@ def plot_null(
 
 @dataclass(frozen=True)
 class DotData(FigureData):
-    """Metrics with intervals and what a calibrated model would read."""
+    """Metrics with intervals and what a calibrated model would show."""
 
     names: tuple[str, ...]
     value: Array
@@ -116,7 +116,7 @@ def dot_data(evaluation: Any, *, most: int = 30) -> DotData:
 
 
 def plot_metrics(evaluation: Any, *, ax: Any = None, caption: bool = True, theme: str = "light", most: int = 30) -> Any:
-    """Dot plot of many calibration errors with intervals; grey ticks show what a calibrated model would read.
+    """Dot plot of many calibration errors with intervals; grey ticks show what a calibrated model would show.
 
     Takes what :func:`calibrary.evaluate` returns, or the result of :func:`dot_data`. Returns the matplotlib Axes.
     """

@@ -161,7 +161,7 @@ class Before:
 
     @classmethod
     def of(cls, p: Predictions, entry: Entry, end: float, n_bins: int, weight_type: str) -> Before:
-        """Scored as stated, unless something called impossible happened: then with 0 and 1 as near as suits them best.
+        """Scored as stated, unless something called impossible happened: then 0 and 1 are clipped for the best score.
 
         As stated one such row would make everything infinite. Where none happened the model may be right to be
         certain: moving its 0 and 1 would charge it for that, and credit a map with learning it again.

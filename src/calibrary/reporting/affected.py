@@ -260,7 +260,7 @@ def _own_table(gain: SegmentGain) -> Table:
 
 
 def worst_words(test: SegmentsTestResult, things: str = "rows", alpha: float = 0.05) -> Sentence:
-    """Which segment is furthest from calibration, and whether chance makes the worst of so many as bad."""
+    """Which segment is furthest from calibration, and whether it is worse than the worst segment expected by chance."""
     table, n = test.table, test.n_segments - 1
     how = pvalue(float(test.pvalue), test.n_resamples)
     allowing = f"{how}, adjusted for {counted(n, 'segment')} and all {things}"
@@ -293,7 +293,7 @@ def _other(test: SegmentsTestResult) -> str:
 
 
 def segments_words(parts: list[Part], metric: str, worst_found: bool = False) -> Sentence:
-    """Which of the segments are miscalibrated beyond chance, each by its own test, which sees less than that of all."""
+    """Which of the segments are miscalibrated beyond chance, each by its own test, which has less power."""
     measured = [p for p in parts if p.measured]
     small = len(parts) - len(measured)
     few = f" Too small to judge: {counted(small, 'segment')}." if small else ""

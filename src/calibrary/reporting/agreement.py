@@ -1,6 +1,6 @@
 """One truth on a page: how a number stands to chance, the same for its row, the sentences about it and the headline.
 
-Three things speak of a number: its p-value, which asks what a calibrated model would read; its interval, which says
+Three things speak of a number: its p-value, which asks what a calibrated model would show; its interval, which says
 where the truth lies; and the decision of the page. They mostly agree. Where they do not (a bootstrap interval of a
 nearly certain model), the number is "unclear", and nobody calls it miscalibrated.
 """
@@ -23,14 +23,14 @@ from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
 from calibrary.question import Question
 
 #: How a number stands to chance: beyond it by every account, by some only, by none.
-BEYOND, UNCLEAR, WITHIN = "beyond chance", "unclear", "within chance"
+BEYOND, UNCLEAR, WITHIN = "beyond chance", "unclear", "not significant"
 
 
 def one_truth(evaluation: Evaluation, decision: Decision | None, data: Data, question: Question) -> Evaluation:
-    """The table with the decision's own p-values where a row is one of the statistics that decide.
+    """The table with the decision's own p-values where a row is one of the statistics of the overall test.
 
     Two tests of one thing, adjusted among four and among ninety, would say two things about it on one page. The slope
-    must pass a second test: what decides asks whether the model is calibrated, and a wrong mean moves that sum too,
+    must pass a second test: the overall test asks whether the model is calibrated, and a wrong mean moves that sum too,
     where the slope by itself (given the intercept) may be right.
     """
     if decision is None:
@@ -115,7 +115,7 @@ def _ideal_and_interval(row: Row) -> bool:
 
 
 def doubt(rows: Iterable[Row]) -> str:
-    """Which interval speaks against what a sentence says; empty where none does."""
+    """Which interval contradicts what a sentence says; empty where none does."""
     return next(
         (f", though the interval of {row.name}, {ends(row.low, row.high)}, holds {row.perfect:g}"
          for row in rows if holds_ideal(row)), "",

@@ -84,7 +84,7 @@ def decisions(context: Context) -> Section | None:
 def too_little(view: Predictions) -> str:
     """Why decisions cannot be judged; empty where they can."""
     if view.fractional:
-        return "the labels are shares, and whoever acts is right or wrong"
+        return "the labels are shares, and an action is right or wrong"
     if view.n < LEAST_ROWS and view.total < LEAST_ROWS:
         return f"{counted(view.n, 'row')} are too few (at least {LEAST_ROWS})"
     events = view.total * float(view.mean(view.y))
@@ -143,7 +143,7 @@ def decision_words(d: ThresholdDecision, level: float) -> Sentence:
     elif d.advantage_high < 0.0:
         more, size = "worth less than", (-d.advantage, -d.advantage_high, -d.advantage_low)
     else:
-        more, size = "not shown to be worth more or less than", (d.advantage, d.advantage_low, d.advantage_high)
+        more, size = "not significantly better or worse than", (d.advantage, d.advantage_low, d.advantage_high)
     value, low, high = map(_thousand, size)
     said = (
         f"At {d.threshold:g}: acting on the model is {more} {other}: by {value} net true positives per 1,000 rows "

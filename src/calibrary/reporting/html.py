@@ -235,7 +235,7 @@ def _together_row(i: int, name: str, report: Report, reports: Sequence[Report], 
 
 
 def _difference(c: together.Cell, models: int) -> Markup | None:
-    """How far from the reference; of many models the interval is told when asked, so that more of them are seen."""
+    """How far from the reference; of many models the interval is shown on request, so that more of them are seen."""
     if not c.difference:
         return None
     shown, asked = (c.difference, None) if models <= _FEW_MODELS else (c.difference.partition(" ")[0], c.difference)

@@ -39,7 +39,7 @@ _NAN = math.nan
 class Part:
     """One part: its size, what was stated and what happened, and the page's primary metric.
 
-    ``low`` to ``high`` is the interval of the value, ``null_mean`` and ``null_high`` what a calibrated model reads on
+    ``low`` to ``high`` is the interval of the value, ``null_mean`` and ``null_high`` what a calibrated model shows on
     average and exceeds in 5% of samples; ``pvalue_adjusted`` allows for the number of parts (Holm), and ``alpha`` is
     the level of the page. NaN where there is none, and then ``note`` says why.
     """

@@ -120,7 +120,7 @@ def _outcomes(context: Context) -> tuple[Array, Array]:
 def periods_of(time: Times, outcomes: tuple[Array, Array]) -> Periods:
     """The finest calendar unit whose periods have enough rows, all but the first and last; else equal counts.
 
-    Numbers are taken value by value where each has enough rows. The choice looks at counts alone, never at errors.
+    Numbers are taken value by value where each has enough rows. The choice uses counts alone, never errors.
     """
     known = ~time.missing
     units: list[tuple[str, Callable[[], NDArray[Any]]]] = (

@@ -1,4 +1,4 @@
-"""How metrics and counts are said in the sentences of a page's sections."""
+"""How metrics and counts are written in the sentences of a page's sections."""
 
 from __future__ import annotations
 

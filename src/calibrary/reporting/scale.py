@@ -35,7 +35,7 @@ class Scale:
 
 
 def scale_of(k: KeyNumber) -> Scale | None:
-    """The number line for one number; None where nothing says what a calibrated model reads."""
+    """The number line for one number; None where nothing says what a calibrated model shows."""
     start = k.ideal if k.ideal is not None else k.calibrated
     if start is None or not math.isfinite(k.value):
         return None

@@ -81,7 +81,7 @@ class ReportSettings:
     >>> y, p, _ = cal.datasets.breast_cancer()
     >>> quick = cal.ReportSettings(metrics=["ece", "bs"], n_resamples=0)
     >>> cal.report(y, p, settings=quick, title="Biopsies").headline
-    'Expected calibration error reads 0.058. No test was made: this says how large, not how sure.'
+    'Expected calibration error is 0.058. No test was made, so this shows the size, not the evidence.'
     """
 
     groups: Any = None

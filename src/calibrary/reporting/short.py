@@ -35,8 +35,8 @@ class KeyNumber:
     ----------
     id, part, name : the metric, which of its numbers, and what it is called
     value, low, high : the number and its interval
-    ideal : what a calibrated model reads as data grow (None: it depends on the data)
-    calibrated, calibrated_high : what one reads on average on so many rows, and in 95% of samples at most
+    ideal : what a calibrated model shows as data grow (None: it depends on the data)
+    calibrated, calibrated_high : what one reads on average on this many rows, and in 95% of samples at most
     useless : what it would read if the predictions had nothing to do with the outcomes (labels shuffled)
     verdict, meaning : in words
     """

@@ -134,7 +134,7 @@ def overlay(reports: Sequence[Report]) -> Markup | None:
 
 
 def _lens(report: Report) -> str:
-    """How a report looks at its data; of one read from its JSON as well."""
+    """How a report treats its data; of one read from its JSON as well."""
     usual = "binary" if report.evaluation.n_classes == 2 else "top-label"
     decision = report.decision
     named = decision.get("lens") if isinstance(decision, Mapping) else getattr(decision, "lens", None)

@@ -131,7 +131,7 @@ class Range:
 def answer(
     data: Data, question: Question, row: Row, decision: Decision | None = None, table: Evaluation | None = None
 ) -> Answer:
-    """What is said of these data: the decision, the size of the error (``row``), and each defect by its own test.
+    """The sentences about these data: the decision, the size of the error (``row``), and each defect by its own test.
 
     ``table`` holds the rows that stand on the same page: no sentence says more than they do.
     """
@@ -173,9 +173,9 @@ def headline(
 def defect(
     decision: Decision, look: Look, way: Direction, spread: Spread | None, worst: list[Sentence], sure: str = ""
 ) -> Sentence:
-    """The defect that dominates, with the number that shows it, and what on the page speaks against it.
+    """The defect that dominates, with the number that shows it, and what on the page contradicts it.
 
-    ``sure`` is the interval that speaks against Spiegelhalter's z.
+    ``sure`` is the interval that contradicts Spiegelhalter's z.
     """
     noun = nouns(look.lens)
     kind = decision.defect
@@ -452,7 +452,7 @@ def off_classes(data: Data, question: Question, decision: Decision | None = None
 
 
 def _off(look: Look, alpha: float, decision: Decision | None) -> tuple[NDArray[np.bool_], Array, Array]:
-    """Which classes are off beyond chance, predicted and occurred shares. What decides looks at classes too: where it
+    """Which classes are off beyond chance, predicted and occurred shares. The overall test includes them: where it
     finds no evidence none is named, and where it rejects through the worst of them that one is."""
     off, _, predicted, occurred = beyond_chance(look, None, alpha)
     if decision is not None and _rejects(decision, "classes", alpha):

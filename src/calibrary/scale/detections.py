@@ -280,7 +280,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
 
     @property
     def digest(self) -> str:
-        """The same for states that hold the same: sha256 of what is said about them and the columns of the table."""
+        """The same for states that hold the same: sha256 of their record and the columns of the table."""
         about = {"version": 1, "kind": "detections", **self._about()}
         found = hashlib.sha256(json.dumps(about, default=repr).encode())
         for column in self._read().values():

@@ -117,7 +117,7 @@ def _escaped_and_doubled(value: str) -> str:
 
 
 def _of_postgres(value: str) -> str:
-    """With an E, a backslash begins an escape whatever the server is told to do with others."""
+    """With an E, a backslash begins an escape whatever the server is configured to do with others."""
     return f"E{_escaped_and_doubled(value)}" if "\\" in value else _doubled(value)
 
 

@@ -70,7 +70,7 @@ def refusal(entry: Entry, options: Mapping[str, Any]) -> str | None:
 
 
 def reading(entry: Entry, options: Mapping[str, Any]) -> str:
-    """How the metric reads the rows of a state: "split" (each label at its mean) or "tied" (both at the cell's)."""
+    """How the metric takes the rows of a state: "split" (each label at its mean) or "tied" (both at the cell's)."""
     reason = refusal(entry, options)
     if reason is not None:
         raise RefusedError(reason)

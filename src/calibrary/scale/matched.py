@@ -144,7 +144,7 @@ def _refused(view: CellMatches, entry: Any, options: Mapping[str, Any]) -> CellM
     kind = fact_of(entry, options).kind
     if kind == "boxes" or (kind != "detection" and entry.weights != "repetition"):
         raise RefusedError(
-            f"{entry.id} cannot be computed from a state of detections: it looks at every box by itself; compute it on "
+            f"{entry.id} cannot be computed from a state of detections: it needs every box by itself; compute it on "
             "some of the images"
         )
     assert view.grid is not None

@@ -101,7 +101,7 @@ def scan(
 
 @dataclass(frozen=True)
 class Scan:
-    """What is made of rows: the settings of a scan, whoever reads them."""
+    """What is made of rows: the settings of a scan, whatever reads them."""
 
     columns: Columns
     labels: tuple[Hashable, ...] | None

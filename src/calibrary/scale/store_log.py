@@ -1,7 +1,8 @@
 """The manifest of a store: numbered commits, of which each adds and removes files in one step.
 
-A commit is a small JSON file that is created under the next number if nobody has taken that number. Whoever comes
-second reads what the first one did and tries again, so that no lock is needed and none is left behind by a job that was
+A commit is a small JSON file that is created under the next number if nobody has taken that number. The job
+that comes second reads what the first one did and tries again, so that no lock is needed and none is left behind by
+a job that was
 killed. Files of states that no commit names do not count.
 """
 

@@ -276,7 +276,7 @@ def _at_means(state: State, part: slice, cell: NDArray[np.int64], y: NDArray[np.
 def _judged(
     store: Store, names: tuple[str, ...], alpha: float, days: list[str], streams: dict[tuple[Any, ...], _Stream]
 ) -> StoreWatch:
-    """Holm's procedure over the segments on every day, and what is said of each."""
+    """Holm's procedure over the segments on every day, and the sentence about each."""
     if not streams:
         raise RefusedError(f"there are no rows from {days[0]} to {days[-1]}: nothing to watch")
     keys = in_order(streams)

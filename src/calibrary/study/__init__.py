@@ -1,4 +1,4 @@
-"""Metrics against known truth: what does a metric read when the answer is known?"""
+"""Metrics against known truth: what does a metric show when the answer is known?"""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ CURVES: dict[str, Callable[[Array, float, float], Array]] = {
 
 @dataclass(frozen=True)
 class Bias:
-    """What a metric reads on samples of known calibration error.
+    """What a metric shows on samples of known calibration error.
 
     Attributes
     ----------

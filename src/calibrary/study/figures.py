@@ -1,4 +1,4 @@
-"""The figures of a study: what metrics read by chance, find and order, which go together, and several classes."""
+"""The figures of a study: what metrics show by chance, find and order, which go together, and several classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_CLASSES = ("spiegelhalter", "ecd", "skce_uq", "ece", "smece", "mdca", "cece"
 
 
 def null_figure(found: StudyResult, theme: str = "light") -> Any:
-    """What a calibrated model reads, by rows."""
+    """What a calibrated model shows, by rows."""
     ax, colors = style.new_axes(None, theme, (6.4, 5.6))
     names = [name for name in _SHOWN if name in found.names]
     for i, name in enumerate(names):
@@ -32,7 +32,7 @@ def null_figure(found: StudyResult, theme: str = "light") -> Any:
     ax.axhline(0.02, color=colors.gray, lw=0.8, ls=style.DASHED)
     ax.set(xscale="log", yscale="log", xlabel="rows N", ylabel="mean reading on calibrated models")
     style.finish(
-        ax, colors, "A calibrated model does not read 0", f"mean over {len(_laws(found))} laws of the confidence",
+        ax, colors, "A calibrated model does not show 0", f"mean over {len(_laws(found))} laws of the confidence",
         "The dashed line is 0.02. What lies above it at your N is noise that looks like an error; a line that goes "
         "flat stays above 0 however many rows there are.",
         legend="above",
@@ -68,7 +68,7 @@ def power_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
         corner.set(xlim=(min(x) - 0.012, max(x) + 0.03), ylim=(min(y) - 0.012, max(y) + 0.012))
     whole.axvline(0.5, color=colors.gray, lw=0.8, ls=style.DASHED)
     style.finish(
-        whole, colors, f"What metrics find, and how they rank models (N = {n:,})",
+        whole, colors, f"What metrics detect, and how they rank models (N = {n:,})",
         f"{len(found.found['worlds'])} worlds · {len(points)} numbers",
         "Right is better for comparing models, up for noticing an error. The dashed line is a coin. Metrics at the "
         "lower left describe; they do not rank.",
@@ -184,9 +184,9 @@ def class_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
     for ax in (left, right):
         ax.set_xticks(ks, [str(k) for k in ks])
         ax.minorticks_off()
-    style.finish(left, colors, "What ECE reads", f"N = {n:,}, temperature 1.3", "Where calibrated and over-confident "
+    style.finish(left, colors, "What ECE shows", f"N = {n:,}, temperature 1.3", "Where calibrated and over-confident "
                  "lines meet, the reading is bias.", legend="above")  # fmt: skip
-    style.finish(right, colors, "What finds over-confidence", f"N = {n:,}, temperature 1.3, level 5%",
+    style.finish(right, colors, "What detects over-confidence", f"N = {n:,}, temperature 1.3, level 5%",
                  "Each through its own lens.", legend="above")  # fmt: skip
     style.level([left, right])
     return figure

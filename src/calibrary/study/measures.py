@@ -1,4 +1,4 @@
-"""What is measured of a number: level, power, order, bias, spread, and whether lying pays.
+"""What is measured of a number: level, power, order, bias, spread, and whether misreporting lowers it.
 
 Everything here is a mean over worlds of something that draws tell; standard errors are of the draws, for the worlds
 are what they are.

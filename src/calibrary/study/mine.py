@@ -53,7 +53,7 @@ class Mine:
         lines = [
             f"The world most like your predictions: {self.world!r}",
             f"Its true error: {number(self.l1)}; samples of {self.n:,} rows.",
-            f"{'number':24} {'yours':>9} {'calibrated':>10} {'95% below':>9} {'finds it':>8} {'orders':>7}",
+            f"{'number':24} {'yours':>9} {'calibrated':>10} {'95% below':>9} {'power':>8} {'orders':>7}",
         ]
         for name, row in sorted(self.rows.items(), key=lambda item: -(item[1]["power"] or 0.0)):
             lines.append(

@@ -1,4 +1,4 @@
-"""What would this metric read on your predictions if they were perfectly calibrated?"""
+"""What would this metric show on your predictions if they were perfectly calibrated?"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NullReading:
     value : its value on your data
     expected, sd : mean and standard deviation on perfectly calibrated labels for your predictions
     lower, upper : 95 % of the calibrated readings lie between these; lower is -inf for an error, of which only
-        large values speak against calibration
+        large values are evidence against calibration
     excess : value - expected, the part that chance does not explain
     n : number of predictions; weights count copies
     """
@@ -42,8 +42,8 @@ class NullReading:
         one_sided = math.isinf(self.lower)
         usual = f"below {number(self.upper)}" if one_sided else f"between {number(self.lower)} and {number(self.upper)}"
         return (
-            f"{self.name} reads {number(self.value)}. With these {self.n:,} predictions a perfectly calibrated model "
-            f"reads {number(self.expected)} on average, and {usual} in 95 of 100 cases: yours is "
+            f"{self.name} is {number(self.value)}. With these {self.n:,} predictions a perfectly calibrated model "
+            f"shows {number(self.expected)} on average, and {usual} in 95 of 100 cases: yours is "
             f"{self._place(one_sided)} that."
         )
 
@@ -66,9 +66,9 @@ def null_reading(
     weight_type: str = "frequency",
     **options: Any,
 ) -> NullReading:
-    """Say what a metric would read if your predictions were perfectly calibrated.
+    """Say what a metric would show if your predictions were perfectly calibrated.
 
-    Labels are drawn anew from the predictions, ``n_resamples`` times; binned metrics read well above 0 even then,
+    Labels are drawn anew from the predictions, ``n_resamples`` times; binned metrics show well above 0 even then,
     the more so the fewer predictions and the more bins there are.
 
     Parameters

@@ -38,7 +38,7 @@ _SMALL = 0.02
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What every metric reads where the truth is known. Print it to read it.
+    """What every metric shows where the truth is known. Print it to read it.
 
     Attributes
     ----------
@@ -246,7 +246,7 @@ def _largest(name: str, fields: Mapping[int, Mapping[str, Field]]) -> int:
 
 
 def _rows_for(small: float, null: Mapping[int, float]) -> float | None:
-    """Rows from which a calibrated model reads less than this, between the sizes that were studied."""
+    """Rows from which a calibrated model shows less than this, between the sizes that were studied."""
     sizes = sorted(null)
     for a, b in itertools.pairwise(sizes):
         if null[a] > small >= null[b] > 0.0:

@@ -1,4 +1,4 @@
-"""What does a metric read as a calibrated model is made more or less sure, step by step? (The review's 9.2.)"""
+"""What does a metric show as a calibrated model is made more or less sure, step by step? (The review's 9.2.)"""
 
 from __future__ import annotations
 

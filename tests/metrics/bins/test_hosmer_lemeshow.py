@@ -366,8 +366,8 @@ def test_the_words_say_which():
     rng = np.random.default_rng(1)
     c = rng.uniform(0.1, 0.9, 100_000)
     y = rng.random(100_000) < 0.02 + 0.96 * c
-    assert "speaks against calibration" in cal.hosmer_lemeshow_test(y, c).words
-    assert "is not shown to be above the tolerance of 0.1" in cal.hosmer_lemeshow_test(y, c, margin=0.1).words
+    assert "is evidence against calibration" in cal.hosmer_lemeshow_test(y, c).words
+    assert "is not significantly above the tolerance of 0.1" in cal.hosmer_lemeshow_test(y, c, margin=0.1).words
     assert "is above the tolerance of 0.001" in cal.hosmer_lemeshow_test(y, c, margin=0.001).words
 
 

@@ -88,7 +88,7 @@ def _on(sample: RowSample, statistic: Statistic) -> Statistic:
 
 
 def _one_view(statistic: Statistic) -> Predictions | None:
-    """The binary view of all rows that the metric reads, if that is all it reads and rows are drawn one by one."""
+    """The binary view of all rows that the metric uses, if that is all it uses and rows are drawn one by one."""
     entry, sample, question = statistic.entry, statistic.sample, statistic.question
     assert entry is not None
     if not sample.row_by_row or sample.weight_type == "importance" or sample.p.fractional:
@@ -207,7 +207,7 @@ class CellProblem:
 
 
 def cell_problem(statistic: Statistic, n_draws: int, rng: np.random.Generator) -> CellProblem | None:
-    """The metric on cells, where the sample is large and the metric reads bins or cumulative sums; else None."""
+    """The metric on cells, where the sample is large and the metric uses bins or cumulative sums; else None."""
     view = _view(statistic)
     return None if view is None else CellProblem(statistic, view, n_draws, rng)
 

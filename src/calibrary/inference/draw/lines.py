@@ -54,7 +54,7 @@ class Line:
 
 
 def lines_of(statistic: Statistic) -> list[Line]:
-    """The lines for a metric, made in the view it looks at."""
+    """The lines for a metric, made in the view it uses."""
     p = statistic.sample.p
     view, lift = looked_at(statistic)
     total = p.n if statistic.sample.weight_type == "importance" else p.total
@@ -80,7 +80,7 @@ def directions(view: Predictions, total: float, own: Grouping | None = None) -> 
 
 
 def own_bins(statistic: Statistic) -> Grouping | None:
-    """The bins that a metric reads with these options, where neither labels nor weights choose them."""
+    """The bins that a metric uses with these options, where neither labels nor weights choose them."""
     entry, options = statistic.entry, statistic.question.options
     if entry is None or not {"n_bins", "binning"} <= set(entry.options):
         return None

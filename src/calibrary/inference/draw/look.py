@@ -1,4 +1,4 @@
-"""The rows a decision about calibration looks at: one binary view of the data, weights, and what belongs together."""
+"""The rows the overall test uses: one binary view of the data, weights, and what belongs together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLACES = 100
 
 @dataclass(frozen=True)
 class Look:
-    """The rows that decide.
+    """The rows of the overall test.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ def look_at(data: Data, question: Question) -> Look:
         return Look(view, str(data.own_view), view.c, view.weight, v, image, None, None, importance)
     p = sample.p
     views, lens = _one_view(p, question)
-    # rows of a state that differ in their label only have one confidence: so do cumulative metrics read them
+    # rows of a state that differ in their label only have one confidence: so do cumulative metrics show them
     view = views.read_by(catalogue["ecce_mad"], {}).views[0]
     v = view.variance_weight(question.weight_type, "the decision")
     unit = sample.unit

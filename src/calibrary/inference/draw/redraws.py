@@ -224,7 +224,7 @@ def largest_of_flips(parts: Array, n_resamples: int, rng: Any, law: UnitLaw) -> 
 
 
 def law_of_look(look: Look) -> UnitLaw:
-    """The law of the units that a decision looks at."""
+    """The law of the units that the overall test uses."""
     assert look.unit is not None
     own = look.v * look.spread
     return unit_law(look.c, look.residual, look.w, own, look.unit, shares=look.view.fractional)

@@ -31,7 +31,7 @@ _SHARES = 4
 
 
 class WorkDone:
-    """How much of a long computation is done, from 0 to 1, for whoever shows it.
+    """How much of a long computation is done, from 0 to 1, for the code that shows it.
 
     A computation has ``pieces`` (one a model), each made of parts with their shares of it. ``hide`` takes away what is
     shown of it, so that something can be printed.

@@ -195,7 +195,7 @@ def as_statistic(
     if entry is None:
         return replace(_of_callable(metric, sample, question), given_perfect=perfect)
     if perfect is not None:
-        raise RefusedCallError(f"perfect={perfect!r} is for functions of your own: {entry.id} knows its own")
+        raise RefusedCallError(f"perfect={perfect!r} is for functions of your own: {entry.id} has its own")
     name, question = entry.key, entry.settled(question)
     entry, options = entry.specialized(question.options)
     question = question.changed(options=options)

@@ -124,7 +124,7 @@ def unit_law(c: Array, residual: Array, w: Array, own: Array, unit: Indices, *, 
 
 
 def laws_of(statistic: Statistic) -> list[UnitLaw]:
-    """The law of the units in each view that the metric reads."""
+    """The law of the units in each view that the metric uses."""
     entry, p, weight_type = statistic.entry, statistic.sample.p, statistic.sample.weight_type
     unit = statistic.sample.unit
     assert unit is not None

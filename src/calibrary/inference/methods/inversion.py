@@ -52,7 +52,7 @@ _NEAR = 0.25
 
 @dataclass(frozen=True)
 class Reading:
-    """What the metric reads when labels are drawn from the truth at t: its draws, and the p-value of the data there."""
+    """What the metric shows when labels are drawn from the truth at t: its draws, and the p-value of the data there."""
 
     t: float
     values: Array

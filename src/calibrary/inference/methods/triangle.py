@@ -1,7 +1,7 @@
 """Intervals of errors from one null simulation and one bootstrap, by the triangle inequality.
 
 An error that is a norm of residuals differs from its truth by at most the norm of the noise, whose law under
-calibration is nearly the worst case. So what a calibrated model reads by chance is subtracted below, and the bootstrap
+calibration is nearly the worst case. So what a calibrated model shows by chance is subtracted below, and the bootstrap
 says how far the reading may lie below the truth.
 """
 

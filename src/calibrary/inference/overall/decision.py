@@ -3,7 +3,7 @@
 All of them are sums of residuals y - c, so that a redraw of the labels costs one pass:
 
 =============  ============================================  ==================================================
-statistic      what it sums                                  what it sees
+statistic      what it sums                                  what it detects
 =============  ============================================  ==================================================
 smooth         |residuals smoothed by a Gaussian|            a place on the scale where the probabilities err
 slope          residual times log odds, given the mean       probabilities too extreme or too timid (Cox)
@@ -14,7 +14,7 @@ certain        cases of probability 0 or 1 gone otherwise    certainty that is w
 =============  ============================================  ==================================================
 
 "classes" belongs to several classes, where the others read the predicted class. "certain" takes part where such a case
-came out otherwise: redrawn labels never do, so its p-value is that of a binomial test at half the unit to which the
+was wrong: redrawn labels never do, so its p-value is that of a binomial test at half the unit to which the
 confidences are rounded, times the number of statistics. The largest of the others, each in its own
 standard deviations, is compared with the largest on labels redrawn from the predictions (max-T), and names the defect.
 Where rows belong together (units, blocks, the images of detections) the residuals of whole units are flipped instead.
@@ -68,16 +68,15 @@ NOT_CALIBRATED, NO_EVIDENCE = "Not calibrated", "No evidence of miscalibration"
 
 @dataclass(frozen=True)
 class DecisionRow(Result):
-    """One of the statistics that decide.
+    """One of the statistics of the overall test.
 
     Attributes
     ----------
     id, name : "smooth", "slope", "mean", "spiegelhalter", "classes" or "certain", and in words
     value : the smooth error and the mean residual in units of probability; z for slope and Spiegelhalter (above 0:
-        too timid; too sure); the largest standardized residual of a class; the share of certain cases that came out
-        otherwise
+        too timid; too sure); the largest standardized residual of a class; the share of certain cases that were wrong
     standardized : distance from the mean over the redraws, in their standard deviations
-    pvalue, pvalue_adjusted : by itself, and among the statistics that decide
+    pvalue, pvalue_adjusted : by itself, and among the statistics of the overall test
     law_pvalue : by the normal law (Student's where rows belong together), which knows no smallest value; NaN for those
         that have none
     """
@@ -107,10 +106,10 @@ class Decision(Result):
     n_resamples, level, lens : redraws, confidence level, how several classes were looked at ("detections" for matches)
     path : what was drawn: "rows", "cells" of nearly equal confidence, or "units" with all their rows
     worst_class : the class of the largest residual, where there are several
-    impossible : cases of probability exactly 0 or 1 that came out otherwise, which calibration excludes (but rounding
+    impossible : cases of probability exactly 0 or 1 that were wrong, which calibration excludes (but rounding
         does not: they decide where there are more than confidences of half a rounding unit would give)
     detectable : where nothing was found: how far off probabilities must be on average, by being too extreme, to be
-        found out in 4 of 5 such samples; infinite if none would be; NaN where rejected, or rows belong together
+        detected in 4 of 5 such samples; infinite if none would be; NaN where rejected, or rows belong together
     """
 
     calibrated: str
@@ -142,8 +141,8 @@ def decide(
     """Are these predictions calibrated? One decision, the headline of every report.
 
     Few statistics, fixed in advance, are read at once: the smooth error, the slope, the mean, Spiegelhalter's z and,
-    where there are several classes, the largest error of a class; and how many cases of probability 0 or 1 came out
-    otherwise. The largest of them, each in its own standard
+    where there are several classes, the largest error of a class; and how many cases of probability 0 or 1 were wrong.
+    The largest of them, each in its own standard
     deviations, is compared with the largest on labels redrawn from the predictions (max-T).
 
     Parameters
@@ -296,7 +295,7 @@ def certain_cases(look: Look) -> NDArray[np.bool_]:
 
 
 def _certain_row(look: Look, statistics: int) -> DecisionRow:
-    """The binomial test of cases that had probability 0 or 1 and came out otherwise, if each may by rounding.
+    """The binomial test of cases that had probability 0 or 1 and were wrong, if each may by rounding.
 
     Rows that belong together count as one case, which has the chance of all its certain rows. The p-value is adjusted
     by the number of ``statistics`` (Bonferroni); exactly calibrated rows have no such case, so the level stays.

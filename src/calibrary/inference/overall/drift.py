@@ -1,4 +1,4 @@
-"""Evidence against calibration that also sees a change: a bet on every alternative from every look on.
+"""Evidence against calibration that also detects a change: a bet on every alternative from every look on.
 
 The e-value of :mod:`calibrary.inference.overall.sequential` asks whether a stream as a whole is calibrated: what it
 loses while predictions are good must be won back when they turn bad. Here half of the stake goes to the whole stream

@@ -123,7 +123,7 @@ def infer_many(
 
 
 class _Drawn:
-    """Draws of many statistics: of rows for their spread, of labels for what a calibrated model would read.
+    """Draws of many statistics: of rows for their spread, of labels for what a calibrated model would show.
 
     ``of`` are the statistics as they were drawn: on rows, on units, or on cells of a large sample.
     """
@@ -326,7 +326,7 @@ def _closed(statistic: Statistic, result: IntervalResult) -> dict[Key, dict[str,
 
 
 def _failures(place: int, *columns: tuple[Array, Replicated] | None) -> str:
-    """What is said of a number that some draws did not have."""
+    """The note of a number that some draws did not have."""
     drawn = [given[1] for given in columns if given is not None]
     failed, draws = max(((int(d.n_failed[place]), len(d.values)) for d in drawn), default=(0, 0))
     if not failed:

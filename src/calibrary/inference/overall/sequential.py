@@ -84,7 +84,7 @@ def log_ratios(view: Predictions) -> Array:
 
     log q and log(1-q) differ from their numerators by log((1-c)^high + e^shift c^low), which does not depend on the
     labels. That number lies between 0.09 and 4, so that those of 64 rows multiply to one that needs a single logarithm.
-    A row that was said to be impossible makes all ratios infinite.
+    A row with probability 0 that happened makes all ratios infinite.
     """
     c, y, w = view.c, view.y, view.w
     if (((c == 0.0) & (y == 1)) | ((c == 1.0) & (y == 0))).any():
@@ -369,7 +369,7 @@ class CalibrationMonitor:
         if self.alarm:
             return f"not calibrated (alarm at row {self.alarm_at:,}): {self.alternative.words}"
         if self.log_e <= 0.0:
-            return "nothing speaks against calibration so far"
+            return "no evidence against calibration so far"
         return f"not enough to say; if anything: {self.alternative.words}"
 
     def to_dict(self) -> dict[str, Any]:

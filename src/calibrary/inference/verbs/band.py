@@ -61,7 +61,7 @@ def reading_band(
     workers: int | None = None,
     **options: Any,
 ) -> ReadingBand:
-    """Between which values would the metric read, were the model calibrated, or were a fitted map its truth?
+    """Between which values would the metric lie, were the model calibrated, or were a fitted map its truth?
 
     Consistency resampling: rows of predictions are drawn with replacement and given labels drawn from the predictions,
     or from the predictions after a calibration map. The band holds the readings of such data. It is not an interval of

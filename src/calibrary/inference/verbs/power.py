@@ -64,7 +64,7 @@ def power(
     rng: Any = None,
     **options: Any,
 ) -> Power:
-    """How often does the Monte Carlo test of a metric find an error of this size in n rows?
+    """How often does the Monte Carlo test of a metric detect an error of this size in n rows?
 
     Parameters
     ----------

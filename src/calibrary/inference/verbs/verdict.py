@@ -132,7 +132,7 @@ def verdict(
     judged_by: str = "interval",
     **options: Any,
 ) -> Verdict:
-    """Does a metric meet a bound? An estimate alone fails good models on small data, because errors read high.
+    """Does a metric meet a bound? An estimate alone fails good models on small data, where errors are too high.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def _status(wanted: Condition, estimate: float, ends: list[float]) -> str:
 
 
 def _most_plausible(estimate: float, low: float, high: float, bias: float, method: str) -> float:
-    """Errors read high: inversion knows by how much; without that, the middle of its interval."""
+    """Errors are too high: inversion knows by how much; without that, the middle of its interval."""
     if method == "inversion":
         estimate = (low + high) / 2 if math.isnan(bias) else estimate - bias
     return float(np.clip(estimate, low, high))

@@ -91,7 +91,7 @@ _WHOLE_VECTOR = ("binary", *VECTOR_LENSES)
     references=cited("gebel2009"),
     use="To compare with its inventor's numbers: class frequencies among rows predicted k against the probabilities "
     "given there.",
-    avoid="The review advises against it: nobody but its inventor has used or studied it. Do not compare different K: "
+    avoid="The review advises against it: only its inventor has used or studied it. Do not compare different K: "
     "with many classes every model comes close to 1.",
     corrections=(
         Correction("range", "[0, 1]", "[1 - 2/K, 1]: each row of |CF - CR| sums to at most 2, so 0 needs K = 2"),
@@ -153,7 +153,7 @@ def _well_calibration(view: Predictions) -> float:
     equation="(62)",
     references=cited("gebel2009"),
     use="To compare with its inventor's numbers: the Brier score and the well-calibration ratio in one.",
-    avoid="The review advises against it: nobody but its inventor has used or studied it. Not calibration alone: a "
+    avoid="The review advises against it: only its inventor has used or studied it. Not calibration alone: a "
     "calibrated but vague model scores low.",
 )
 def gebel_calibration_measure(view: Predictions, **common: Unpack[Common]) -> float:

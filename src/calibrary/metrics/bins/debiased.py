@@ -250,7 +250,7 @@ def debiased_squared_calibration_error_test(
     weight_type: str = "frequency",
     **options: Unpack[_DebiasedKeywords],
 ) -> TestResult:
-    r"""Test calibration by the debiased squared error: large values speak against it.
+    r"""Test calibration by the debiased squared error: large values are evidence against it.
 
     Gaps of calibrated predictions are nearly normal with variances :math:`\sum_{i \in b} c_i (1 - c_i) / n_b^2`, so the
     statistic is a weighted sum of chi-squared numbers, whose law is taken from its first three moments. ``cal.test``
@@ -301,7 +301,7 @@ def debiased_calibration_error_test(
     weight_type: str = "frequency",
     **options: Unpack[_DebiasedKeywords],
 ) -> TestResult:
-    r"""Test calibration by the debiased error: large values speak against it.
+    r"""Test calibration by the debiased error: large values are evidence against it.
 
     Gaps of calibrated predictions are nearly normal with variances :math:`\sum_{i \in b} c_i (1 - c_i) / n_b^2`: they
     are drawn from that law, bin by bin. ``cal.test`` redraws labels instead, which is exact for any number of rows.

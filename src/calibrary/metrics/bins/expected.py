@@ -20,7 +20,7 @@ from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correc
 from calibrary.metrics.machinery.forms import ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 
-_BIASED = "Grows with the number of bins and falls with N: a calibrated model does not read 0; see null_reading."
+_BIASED = "Grows with the number of bins and falls with N: a calibrated model does not show 0; see null_reading."
 
 
 #: Names of the expected calibration error. Most carry a setting: bins, norm, or how classes are looked at.
@@ -129,8 +129,8 @@ def expected_calibration_error(
 
     Notes
     -----
-    An (N, 2) array gives the number of its second column. ``lens="top-label"`` on two classes looks at
-    max(c, 1-c) instead, and gives another number. With ``lens="class-wise"`` this is the class-wise (static)
+    An (N, 2) array gives the number of its second column. ``lens="top-label"`` on two classes uses max(c,
+    1-c) instead, and gives another number. With ``lens="class-wise"`` this is the class-wise (static)
     ECE; ``average="prevalence"`` weighs classes by size, ``average=None`` gives one value per class.
 
     Examples
@@ -178,7 +178,7 @@ def expected_calibration_error(
     references=cited("naeini2015"),
     use="Worst case: the confidence level that is most wrong, when every level matters.",
     avoid="Ranking models: in the study it puts little more than half of the pairs in order, and is blind where events "
-    "are rare. Decided by the smallest bins: one unlucky point alone in a bin reads up to 1. Use few or equal-mass "
+    "are rare. Decided by the smallest bins: one unlucky point alone in a bin gives up to 1. Use few or equal-mass "
     "bins.",
     corrections=(Correction("name", "MCE also stands for the marginal error (34)", "MCE is the maximum (39) only"),),
 )

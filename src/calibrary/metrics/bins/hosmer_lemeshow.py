@@ -66,9 +66,9 @@ class HosmerLemeshowResult(TestResult):
             return "the test has no answer"
         found = self.pvalue < 0.05
         if self.margin is None:
-            said = "speaks against calibration" if found else "does not speak against calibration"
+            said = "is evidence against calibration" if found else "is no evidence against calibration"
         else:
-            said = f"is {'' if found else 'not shown to be '}above the tolerance of {self.margin:.3g}"
+            said = f"is {'' if found else 'not significantly '}above the tolerance of {self.margin:.3g}"
         return f"a misfit of this size ({self.misfit:.3g}) {said}"
 
 
@@ -264,7 +264,7 @@ def hosmer_lemeshow_test(
     >>> cal.hosmer_lemeshow_test(y, c).pvalue < 1e-6
     True
     >>> cal.hosmer_lemeshow_test(y, c, margin=0.05).words
-    'a misfit of this size (0.0144) is not shown to be above the tolerance of 0.05'
+    'a misfit of this size (0.0144) is not significantly above the tolerance of 0.05'
     """
     spread = view.variance_weight(weight_type, "the Hosmer-Lemeshow test")
     result = _chi_squared(

@@ -146,7 +146,7 @@ def _largest_power(eps: float, k_max: int | None) -> int:
     equation="(41), (42)",
     references=cited("blasiok2023"),
     use="A binned error with a guarantee: it bounds the distance from calibration, with no bins to choose.",
-    avoid="Never 0: the bin width is part of the value (a calibrated model at N = 20,000 still reads about 0.03).",
+    avoid="Never 0: the bin width is part of the value (a calibrated model at N = 20,000 still shows about 0.03).",
     corrections=(
         Correction(
             "(41)",
@@ -326,7 +326,7 @@ def _over_partitions() -> ReplicateForm:
     equation="in words",
     references=cited("blasiok2023"),
     use="The best trade between binned error and bin width over all partitions: the quantity SICE stands for.",
-    avoid="Biased upwards, as every binned error: a calibrated model at N = 20,000 still reads about 0.016.",
+    avoid="Biased upwards, as every binned error: a calibrated model at N = 20,000 still shows about 0.016.",
 )
 def interval_calibration_error(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Smallest sum of binned error and mean bin width over all partitions into intervals.

@@ -36,7 +36,7 @@ from calibrary.metrics.machinery.literature import cited
     equation="(52)",
     references=cited("xiong2023"),
     use="Find miscalibration that differs between typical and unusual cases and cancels out in ECE.",
-    avoid="Biased upwards: with 150 cells and 500 rows a calibrated model reads 0.18. Use fewer cells for small N.",
+    avoid="Biased upwards: with 150 cells and 500 rows a calibrated model shows 0.18. Use fewer cells for small N.",
     corrections=(
         Correction(
             "bins", "equal mass, as in the paper", "binning='grid' is the released code: equal width x quantiles"
@@ -219,7 +219,7 @@ def _kind_by_groups(options: Mapping[str, Any]) -> str | None:
     equation="(53)",
     references=cited("yang2023"),
     use="Ask whether confidences are right in the groups that matter to you: hospitals, cameras, age bands.",
-    avoid="Small groups read high by chance; compare with the value that redrawn labels give.",
+    avoid="Small groups are too high by chance; compare with the value that redrawn labels give.",
 )
 def partitioned_calibration_error(
     view: Predictions,

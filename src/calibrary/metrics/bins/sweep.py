@@ -32,7 +32,7 @@ from calibrary.metrics.machinery.literature import cited
     references=cited("roelofs2022"),
     use="ECE without choosing the number of bins, and with less bias: the first choice among binned estimates.",
     avoid="Blind when accuracy falls with confidence: one bin is left and only the mean gap is seen "
-    "(y = [1, 0], c = [0, 1] reads 0).",
+    "(y = [1, 0], c = [0, 1] gives 0).",
     corrections=(
         Correction(
             "number of bins",

@@ -44,7 +44,7 @@ from calibrary.numerics.sums.segment_sums import segment_sums
     reads_cells=True,
     equation="(56)",
     references=cited("lee2023"),
-    use="Test calibration without choosing bins: the adaptive test looks at every dyadic number of bins.",
+    use="Test calibration without choosing bins: the adaptive test uses every dyadic number of bins.",
     avoid="It is on the squared scale, and conservative by Bonferroni over scales; few distinct scores: "
     "multiple_binomial_test.",
     corrections=(

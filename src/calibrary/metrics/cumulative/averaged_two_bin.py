@@ -55,7 +55,7 @@ def _area_of_the_walk() -> ReplicateForm:
     status="emerging",
     since="0.2",
     range_note="[-1, 1] with debias=True",
-    sign="0 is perfect; a calibrated model reads sum c (1 - c) / N^2 on average",
+    sign="0 is perfect; a calibrated model shows sum c (1 - c) / N^2 on average",
     square="yes",
     fractional="binary",
     symmetric=True,
@@ -65,8 +65,8 @@ def _area_of_the_walk() -> ReplicateForm:
     cost="O(N log N), one sort",
     equation="integral over t of |A(t)|^norm + |R - A(t)|^norm, A(t) the mean of (y - c) [c < t], R that of y - c",
     references=cited("hartline2026"),
-    use="When predictions are scored by it: stating one's belief is best on average, while ECE pays for lying "
-    "(rounding, or one constant); its null mean is known exactly.",
+    use="When predictions are scored by it: stating one's belief is best on average, while ECE can be lowered "
+    "by misreporting (rounding, or one constant); its null mean is known exactly.",
     avoid="On its own scale it is squared and hard to read: root=True is on the scale of probabilities. Errors that "
     "cancel below and above every threshold are damped, as in all cumulative errors.",
 )

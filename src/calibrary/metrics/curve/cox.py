@@ -201,7 +201,7 @@ def _slopes(z: Array, w: Array, wy: Array) -> Array:
     equation="(88)",
     references=cited("cox1958", "vanhoorde2014"),
     use="The standard of clinical prediction: two numbers that say how predictions are wrong and what would mend them. "
-    "Its test finds more of the study's errors than any other.",
+    "Its test detects more of the study's errors than any other.",
     avoid="Do not read intercept 0 and slope 1 as calibrated: the curve may still bend. Predictions of exactly 0 or 1 "
     "have no log odds.",
     corrections=(

@@ -92,7 +92,7 @@ def lower_distance(view: Predictions, *, grid: int = 101, **common: Unpack[Commo
     equation="in words",
     references=cited("blasiok2023"),
     use="How far must confidences move if runs of them are replaced by what happened? The end above lower_distance.",
-    avoid="Fits the labels: single rows at the ends move to their own labels, so a calibrated model does not read 0.",
+    avoid="Fits the labels: single rows at the ends move to their own labels, so a calibrated model does not show 0.",
 )
 def interval_partition_distance(view: Predictions, **common: Unpack[Common]) -> float:
     """Average distance that confidences move when runs of them are replaced by their mean labels, at best.

@@ -79,7 +79,7 @@ def _over_views(values: list[HonestError], views: Views, average: Any, options: 
     combine=_over_views,
     fields=(("low", 0.0), ("high", 0.0), ("certified", 0.0)),
     null=False,
-    no_interval="it bounds the error itself, with a guarantee: read low and high, or ask for that of ece or ici",
+    no_interval="it bounds the error itself, with a guarantee: use low and high, or ask for that of ece or ici",
     null_note="it is a guarantee, not a statistic: where low is above 0 the predictions are not calibrated",
     sign="the true mean error lies between low and high; no probability stated is off by more than certified",
     symmetric=True,

@@ -47,7 +47,7 @@ class ParabolicWaldResult(TestResult):
     equation="(90)",
     references=cited("galbraith2011"),
     use="A quick test with power against bias, wrong slope and bending.",
-    avoid="It sees only parabolas; with covariance='HC0' it rejects too often below about 1000 rows.",
+    avoid="It detects only parabolas; with covariance='HC0' it rejects too often below about 1000 rows.",
 )  # fmt: skip
 def parabolic_wald(
     view: Predictions,

@@ -1,6 +1,6 @@
 """The cost of acting on a score, for every threshold: the one curve behind all metrics of decisions.
 
-Whoever acts when the score exceeds t weighs a false alarm with t and a miss with 1 - t, and pays
+A user who acts when the score exceeds t weighs a false alarm with t and a miss with 1 - t, and pays
 ``e(t) = (1-t) P(y=1, c<=t) + t P(y=0, c>t)``. Twice this is the Brier curve; as a diagram it is named after Murphy.
 Between neighboring scores it is straight, and at a score it jumps.
 """

@@ -109,7 +109,7 @@ def detection_metric(
 ) -> Callable[[Callable[Concatenate[Matches, P], R]], DetectionMetric[P, R]]:
     """A metric of matched detections, declared like any other; ``iou_threshold`` is its own default.
 
-    One ``by_object`` looks at every overlap of an object, with thresholds of its own, so that how detections were
+    One ``by_object`` uses every overlap of an object, with thresholds of its own, so that how detections were
     matched does not matter and ``iou_threshold`` is no option.
     """
     common = {

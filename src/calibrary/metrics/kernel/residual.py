@@ -117,7 +117,7 @@ def smooth_calibration_error_residual(
 
     with K the Gaussian reflected at 0 and 1. The value falls as the width grows, so that the fixed point is unique.
     It is consistent: polynomially related to the distance from the nearest calibrated predictor. Exact to about
-    1e-12; the ``relplot`` package finds its width in steps of 2^-10 and loses half the mass of predictions at
+    1e-12; the ``relplot`` package chooses its width in steps of 2^-10 and loses half the mass of predictions at
     exactly 0 or 1, so it differs in the fourth digit, and more for saturated or calibrated models.
 
     Parameters

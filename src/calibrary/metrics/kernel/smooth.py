@@ -195,7 +195,7 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
     equation="(78), (79)",
     references=cited("zhang2020"),
     use="The smooth ECE of the Mix-n-Match paper, with mirrored ends; comparable with its published numbers.",
-    avoid="Tests (no null law; biased) and class exchange: the default width looks at the positives only.",
+    avoid="Tests (no null law; biased) and class exchange: the default width depends on the positives only.",
     corrections=(
         Correction(
             "(79)",

@@ -104,7 +104,7 @@ def _held_kernel(distinct: bool) -> ReplicateForm:
     replicate=_held_kernel(distinct=False),
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
     equation="(73), (74)",
-    use=_USE + " Never negative, so it reads as a size; two classes: twice the squared MMCE of the same width.",
+    use=_USE + " Never negative, so it is a size; two classes: twice the squared MMCE of the same width.",
     avoid="Biased upwards by the pairs of a row with itself; use skce_uq to compare or to test.",
     corrections=(
         _DISTANCE,
@@ -428,7 +428,7 @@ def squared_kernel_calibration_error_uq_test(
     matrix: Any = None,
     **options: Unpack[PairOptions],
 ) -> PairTestResult:
-    """Are the predictions calibrated as whole vectors? Large values speak against it.
+    """Are the predictions calibrated as whole vectors? Large values are evidence against it.
 
     Parameters
     ----------

@@ -61,13 +61,13 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     cost="O(N) for two classes at a given width, else O(N^2 K)",
     equation="in words",
     references=cited("glaser2023", "yang2018"),
-    use="For scores known only up to a factor: it sees ratios of a row's probabilities, never their sum.",
+    use="For scores known only up to a factor: it uses ratios of a row's probabilities, never their sum.",
     avoid="With normalised probabilities skce_uq has more power: use that for classifiers.",
     corrections=(
         Correction("range", "[0, 1]", "a U-statistic takes small negative values; [-K(K-1)/(N-1), K(K-1)]"),
         Correction(
             "form",
-            "no equation is given, and classification is said not to have been analysed",
+            "no equation is given, and the authors write that they did not analyse classification",
             "the inventors' Langevin operator needs gradients in the outcome, which class labels do not have: discrete "
             "Stein operators take its place, barker by default",
         ),
@@ -133,7 +133,7 @@ def kernel_calibration_conditional_stein_discrepancy_test(
     kernel: str | Callable[..., Any] = "gaussian",
     **options: Unpack[PairOptions],
 ) -> PairTestResult:
-    """Are the labels distributed as the predictions' odds say? Large values speak against it.
+    """Are the labels distributed as the predictions' odds say? Large values are evidence against it.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ def dirichlet_kernel_calibration_error(
     Notes
     -----
     Without ``debias`` the estimate is biased: perfectly calibrated predictions (softmax of N(0, 9) logits, N = 1000)
-    read about 0.12 for 3 classes and 0.18 for 10 with the default width, 0.3 and 0.64 with "loo-mle". Read it beside
+    show about 0.12 for 3 classes and 0.18 for 10 with the default width, 0.3 and 0.64 with "loo-mle". Read it beside
     its mean under labels redrawn from the predictions (``calibrary.null_distribution``). Two classes: exactly twice
     ``bkde`` with the same settings.
 

@@ -101,7 +101,7 @@ class Parts:
 
 
 def over_parts(facts: Any, data: Any, by: Any, value: Callable[[Any], dict[str, float]]) -> Parts:
-    """``value`` of every part of the data; parts that have none are nan, and what was said of parts is said once."""
+    """``value`` of every part of the data; parts that have none are nan, and a note of several parts is given once."""
     parts = data.parts(by)
     found: list[dict[str, float]] = []
     undefined: list[str] = []

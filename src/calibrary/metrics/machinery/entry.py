@@ -140,7 +140,7 @@ class Entry(Facts):
 
     @property
     def key(self) -> str:
-        """The name by which the catalogue finds it again as it is: its id, or the name that carries settings."""
+        """The name by which the catalogue returns it as it is: its id, or the name that carries settings."""
         return self.id if self.called is None else str(self.called)
 
     @property
@@ -279,7 +279,7 @@ class Entry(Facts):
         return question.changed(options=options, **{name: merged[name] for name in LOOKING if name in self.settings})
 
     def seen(self, data: Data) -> Data:
-        """The data as the metric reads them, matched as its name says."""
+        """The data as the metric takes them, matched as its name says."""
         return self.matched(data.read_as(self.reads, self.id))
 
     def matched(self, data: Any) -> Data:

@@ -1,4 +1,4 @@
-"""What is known about a metric, for people and for whoever must choose or check one."""
+"""What is known about a metric, for people and for code that must choose or check one."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class CellFacts:
         - "keys": needs a column made row by row, to be kept apart with ``by=``
         - "sample": needs whole rows, and is computed on the uniform sample of a state that keeps one
         - "detection": a function of sums of matched detections by category and bin
-        - "boxes": looks at every matched box by itself
+        - "boxes": uses every matched box by itself
     measured : the largest absolute errors seen at resolution 4800 and 76800 on six distributions of 10^6 rows
         (over-confident, calibrated, heaped near 1, two decimals, rare events, atoms at 0 and 1)
     split : does each label keep its own mean confidence in a cell, although the kind is "order"
@@ -189,7 +189,7 @@ class Facts:
     parameter_free : is there nothing to choose but its name
     advised : where the review recommends it, and in which section: a situation of :func:`calibrary.recommend` ("few
         rows", "detection", "rank", "many classes", "label noise") to "3.3: ..."
-    enough_rows : from how many rows on the review finds it satisfactory, and in which section: (400, "4.12: ...")
+    enough_rows : from how many rows on the review judges it satisfactory, and in which section: (400, "4.12: ...")
     misses : does a detector's missed object count
     familiar : do readers of its field know it
     spoken : what a sentence calls it, where that is shorter than its name

@@ -39,7 +39,7 @@ _FACTS: dict[str, Any] = {
     sign="0: every predicted row is the panel's; larger is worse",
     equation="mean over rows of half the sum of |human - predicted|",
     use="Labels are spread because people disagree, and the model should be spread in the same way, case by case.",
-    avoid="Small panels: the shares of a few annotators are off by chance, so even the true spread does not read 0.",
+    avoid="Small panels: the shares of a few annotators are off by chance, so even the true spread does not show 0.",
     **_FACTS,
 )
 def distribution_calibration_error(view: Predictions, *, reduction: str = "mean", **common: Unpack[Common]) -> Score:
@@ -83,7 +83,7 @@ class EntropyDifference(NamedTuple):
     fields=(("signed", 0.0), ("absolute", 0.0)),
     equation="mean of H(predicted) - H(human)",
     use="Is the model as undecided as people are, whichever class it prefers?",
-    avoid="0 does not mean agreement: the same spread on other classes reads 0. Small panels have too little entropy.",
+    avoid="0 does not mean agreement: the same spread on other classes gives 0. Small panels have too little entropy.",
     **_FACTS,
 )
 def entropy_calibration_error(view: Predictions, *, base: float = np.e, **common: Unpack[Common]) -> EntropyDifference:

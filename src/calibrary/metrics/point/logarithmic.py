@@ -233,7 +233,7 @@ def dual_focal_loss(
     reduction: str = "mean",
     **common: Unpack[Common],
 ) -> Score:
-    r"""Focal loss that looks at the lead of the true class over the next one.
+    r"""Focal loss of the lead of the true class over the next one.
 
     .. math:: -\frac{1}{N} \sum_i (1 - c_{i, y_i} + c_{i, j})^\gamma \log c_{i, y_i}
 

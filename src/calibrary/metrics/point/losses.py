@@ -33,7 +33,7 @@ _LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCO
     equation="(16)",
     references=cited("willmott2005"),
     use="Easy to explain: K/2 times it is the mean probability given to wrong classes.",
-    avoid=_IMPROPER + " The review finds it almost never worth reporting.",
+    avoid=_IMPROPER + " The review judges it almost never worth reporting.",
     **_LOSS,
 )
 def mean_absolute_error(
@@ -256,7 +256,7 @@ def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, red
     y_true : array-like of shape (N,)
         Labels 0 and 1.
     score : array-like of shape (N,)
-        Margins; positive speaks for class 1.
+        Margins; positive means class 1.
     sample_weight : array-like of shape (N,), optional
     reduction : "mean" or "none"
 

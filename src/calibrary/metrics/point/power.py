@@ -39,7 +39,7 @@ from calibrary.metrics.point.skill import skill_of
     cells=CellFacts("smooth", (3e-9, 9e-12)),
     equation="(22)",
     references=cited("good1971", "gneiting2007"),
-    use="A bounded proper score that looks at the direction of the probability vector.",
+    use="A bounded proper score of the direction of the probability vector.",
     avoid="Its sign: unlike most numbers here, more is better.",
     corrections=(
         Correction("direction", "low is good", "(22) is high-is-good, Gneiting and Raftery's sign"),
@@ -108,7 +108,7 @@ def pseudo_spherical_score(
     cells=CellFacts("smooth", (5e-9, 2e-11)),
     equation="(23), corrected",
     references=cited("selten1998", "gneiting2007"),
-    use="A family of proper scores around the Brier score: large alpha looks at confident rows only.",
+    use="A family of proper scores around the Brier score: a large alpha counts confident rows only.",
     avoid="Values for different alpha are not comparable; use form='unit'.",
     corrections=(
         Correction(

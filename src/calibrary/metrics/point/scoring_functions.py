@@ -184,7 +184,7 @@ def scoring_function(score: str | Callable[..., Any] | ScoringFunction, **option
 
 @dataclass(frozen=True)
 class Propriety(Result):
-    """Whether a score is proper, as :func:`check_propriety` finds it.
+    """Whether a score is proper, as :func:`check_propriety` reports it.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ class GroupingLoss(NamedTuple):
     equation="sum_b,r n_br/N (h(p_b) - h(p_br)) less two parts",
     references=cited("perez2023"),
     use="A calibrated model that is to be used case by case: would more features tell cases of equal confidence apart?",
-    avoid="It is a lower bound: cells that do not matter read 0. Not a calibration error, and recalibration cannot "
+    avoid="It is a lower bound: cells that do not matter give 0. Not a calibration error, and recalibration cannot "
     "lower it.",
     status="emerging",
     since="0.2",

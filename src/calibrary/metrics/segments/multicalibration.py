@@ -52,7 +52,7 @@ _FACTS: dict[str, Any] = {
     sign="0 is perfect; the worst segment's Kuiper error in units of its noise, on the scale of all rows",
     symmetric=True,
     equation="max over segments s of K_s / sd_s, times sd of all rows; K the range of the cumulative difference",
-    use="Is the model calibrated for everybody, or only on average? Finds the worst segment among all intersections.",
+    use="Is the model calibrated for everybody, or only on average? Gives the worst segment among all intersections.",
     avoid="Many small segments: chance alone makes one look bad; multicalibration_error_test has the honest p-value.",
     **_FACTS,
 )
@@ -111,7 +111,7 @@ def multicalibration_error(
     symmetric=True,
     equation="max over segments s of |sum over s of y - c| / N",
     use="Are outcomes as frequent as stated in every segment? The weaker question, and the easier to answer.",
-    avoid="Within a segment, errors of both signs cancel: multicalibration_error sees them.",
+    avoid="Within a segment, errors of both signs cancel: multicalibration_error detects them.",
     **_FACTS,
 )
 def multiaccuracy_error(
@@ -147,7 +147,7 @@ def multiaccuracy_error(
 
 @dataclass(frozen=True)
 class SegmentsTestResult(TestResult):
-    """Is any segment further from calibration than the worst of so many would be by chance?
+    """Is any segment further from calibration than the worst segment expected by chance?
 
     Attributes
     ----------

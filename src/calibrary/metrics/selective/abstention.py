@@ -230,7 +230,7 @@ def _risk_area(f: _Falling) -> float:
     references=cited("hendrycks2019", "phan2025"),
     use="To compare with Humanity's Last Exam, BrowseComp and others that print a root mean square error.",
     avoid="tail='drop' understates over-confidence: it leaves the most confident answers out. Depends on bin_size, and "
-    "a calibrated model does not read 0.",
+    "a calibrated model does not show 0.",
     **EMERGING,
 )
 def rms_calibration_error(
@@ -249,7 +249,7 @@ def rms_calibration_error(
     tail : "join" or "drop"
         Sum over all bins; this is ``ece(binning="points", norm=2)``. "drop" leaves the last bin, the most confident
         answers, out of the sum but not out of N: so do the scripts of Humanity's Last Exam, BrowseComp and their
-        copies, whose numbers it reproduces. With simulated over-confident answers it reads .57 for .70 at N = 300.
+        copies, whose numbers it reproduces. With simulated over-confident answers it gives .57 for .70 at N = 300.
     ties : "pool" or "cut"
         Keep equal confidences in one bin; or cut them by row order, as those scripts do (no weights then, and the
         value depends on the order of the rows). ``tail="drop", ties="cut"`` is the circulating script.
@@ -303,7 +303,8 @@ def _cut_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
     equation="mean |rank of the accuracy of its bin - rank of the confidence|, ranks in [0, 1]",
     references=cited("huang2024"),
     use="Confidences that are no probabilities, or graded answers: does higher confidence mean better answers?",
-    avoid="Blind to the size of confidences. Noise alone reorders bins of similar accuracy: few answers read high.",
+    avoid="Blind to the size of confidences. Noise alone reorders bins of similar accuracy: few answers give a "
+    "value too high.",
     **EMERGING,
 )
 def rank_calibration_error(view: Predictions, *, n_bins: int = 20, **common: Unpack[Common]) -> float:

@@ -1,0 +1,221 @@
+"""Completions and help from a stored list of commands, without importing what the commands need.
+
+The Tab key and ``--help`` must answer at once. ``surface.json`` lists every command with its arguments and options; it
+is made from the commands by ``scripts/make_stubs.py``, and a command that it does not list is left to Typer.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shlex
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_VARIABLE = "_CALIBRARY_COMPLETE"
+_SURFACE = Path(__file__).with_name("surface.json")
+#: Bytes at the beginning of a file that hold the names of its columns.
+_HEAD = 1 << 16
+
+Choice = tuple[str, str]
+
+
+def answered() -> bool:
+    """Answer a completion or ``--help``; False where Typer must."""
+    asked = os.environ.get(_VARIABLE, "")
+    if asked in _SHELLS:
+        return _completed(asked)
+    words = sys.argv[1:]
+    if words[-1:] != ["--help"]:
+        return False
+    command = _command(words[:-1])
+    if command is None:
+        return False
+    _printed("\n".join(_help(words[:-1], command)))
+    return True
+
+
+def _printed(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # the reader, such as head, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _surface() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_SURFACE.read_text(encoding="utf-8"))
+    return found
+
+
+def _command(words: list[str]) -> dict[str, Any] | None:
+    """The command that the words name; None where they name none, or hold more than its name."""
+    found = _surface()
+    for word in words:
+        if word not in found.get("commands", {}):
+            return None
+        found = found["commands"][word]
+    return found
+
+
+# -- help --------------------------------------------------------------------------------------------
+
+
+def _help(words: list[str], command: dict[str, Any]) -> Iterator[str]:
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    names = " ".join(argument["name"] for argument in command.get("arguments", []))
+    rest = "COMMAND [ARGS]..." if "commands" in command else names
+    yield f"Usage: {' '.join(['calibrary', *words])} [OPTIONS] {rest}".rstrip()
+    yield ""
+    for paragraph in command["help"].split("\n\n"):
+        yield textwrap.fill(" ".join(paragraph.split()), max(width - 2, 20), initial_indent=" ", subsequent_indent=" ")
+        yield ""
+    listed = [(c, found["help"].split("\n\n")[0]) for c, found in command.get("commands", {}).items()]
+    yield from _listed("Arguments", [(a["name"], a["help"]) for a in command.get("arguments", [])], width)
+    yield from _listed("Options", [(_spelled(o), _explained(o)) for o in command.get("options", [])], width)
+    yield from _listed("Commands", listed, width)
+
+
+def _spelled(option: dict[str, Any]) -> str:
+    return f"{', '.join(option['names'])} {option['value']}".strip()
+
+
+def _explained(option: dict[str, Any]) -> str:
+    return " ".join(filter(None, (option["help"], f"[default: {option['default']}]" if option["default"] else "")))
+
+
+def _listed(title: str, rows: list[Choice], width: int) -> Iterator[str]:
+    if not rows:
+        return
+    column = min(max(len(name) for name, _ in rows), 28) + 4
+    yield f"{title}:"
+    for name, text in rows:
+        start = f"  {name}".ljust(column)
+        lines = textwrap.wrap(" ".join(text.split()), max(width - column, 20)) or [""]
+        if len(start) > column:
+            yield start
+            start = " " * column
+        yield f"{start}{lines[0]}".rstrip()
+        yield from (" " * column + line for line in lines[1:])
+    yield ""
+
+
+# -- completion --------------------------------------------------------------------------------------
+
+
+def _completed(shell: str) -> bool:
+    words, begun = _SHELLS[shell]()
+    found = [choice for choice in choices(words, begun) if choice[0].startswith(begun)]
+    if shell == "complete_fish" and os.environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
+        sys.exit(0 if found else 1)
+    if shell == "complete_zsh":
+        said = "\n".join(f'"{_quoted(name)}":"{_quoted(help)}"' for name, help in found)
+        _printed(f"_arguments '*: :(({said}))'" if found else "_files")
+    else:
+        tab = "\t" if shell == "complete_fish" else ""
+        _printed("\n".join(f"{name}{tab}{help if tab else ''}" for name, help in found))
+    return True
+
+
+def _bash() -> tuple[list[str], str]:
+    words, at = os.environ.get("COMP_WORDS", "").split(), int(os.environ.get("COMP_CWORD", "1"))
+    return words[1:at], words[at] if at < len(words) else ""
+
+
+def _typed() -> tuple[list[str], str]:
+    typed = os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    try:
+        words = shlex.split(typed)
+    except ValueError:  # a quotation that is still open
+        words = typed.split()
+    begun = words.pop() if words and not typed.endswith(" ") else ""
+    return words[1:], begun
+
+
+_SHELLS = {"complete_bash": _bash, "complete_zsh": _typed, "complete_fish": _typed}
+
+
+def _quoted(text: str) -> str:
+    for letter, instead in (("\\", ""), ("'", "''"), ('"', '""'), ("$", "\\$"), ("`", "\\`"), (":", ";")):
+        text = text.replace(letter, instead)
+    return text
+
+
+def choices(words: list[str], begun: str) -> list[Choice]:
+    """What may stand next after these words: commands, options, columns of the files named, ids of metrics."""
+    surface = command = _surface()
+    while words and words[0] in command.get("commands", {}):
+        command, words = command["commands"][words[0]], words[1:]
+    if "commands" in command:
+        return [(name, found["help"].split("\n\n")[0]) for name, found in command["commands"].items()]
+    options = {name: option for option in command["options"] for name in option["names"]}
+    if words and words[-1] in options and options[words[-1]]["value"]:
+        return _values(options[words[-1]], words, surface)
+    if begun.startswith("-"):
+        return [(name, option["help"]) for name, option in options.items() if name.startswith("--")]
+    at = sum(1 for _ in _bare(words, options))
+    arguments = command["arguments"]
+    place = arguments[min(at, len(arguments) - 1)] if arguments else None
+    return _values(place, words, surface) if place is not None else []
+
+
+def _bare(words: list[str], options: dict[str, Any]) -> Iterator[str]:
+    """The words that are neither options nor their values."""
+    value = False
+    for word in words:
+        if value:
+            value = False
+        elif word.startswith("-") and len(word) > 1:
+            value = bool(options.get(word, {}).get("value"))
+        else:
+            yield word
+
+
+def _values(place: dict[str, Any], words: list[str], surface: dict[str, Any]) -> list[Choice]:
+    wants = place["wants"]
+    if wants == "metric":
+        return list(surface["metrics"].items())
+    if wants == "column":
+        return [(name, "column") for name in dict.fromkeys(_columns(words))]
+    return []
+
+
+def _columns(words: list[str]) -> Iterator[str]:
+    for word in words:
+        path = Path(word)
+        if not word.startswith("-") and path.is_file():
+            yield from _columns_of(path)
+
+
+def _columns_of(path: Path) -> list[str]:
+    """The names of the columns of a file; none where it is of another format or cannot be read."""
+    name = path.name.lower().removesuffix(".gz")
+    try:
+        if name.endswith((".parquet", ".arrow", ".feather")):
+            return _arrow_columns(path, name)
+        with (gzip.open if path.name.lower().endswith(".gz") else open)(path, "rb") as file:
+            head = file.read(_HEAD).decode("utf-8-sig", errors="replace")
+        first = head.split("\n", 1)[0].strip("\r")
+        if name.endswith((".jsonl", ".ndjson")):
+            return list(json.loads(first))
+        if name.endswith((".csv", ".tsv", ".txt")):
+            mark = max("\t;,", key=first.count)
+            return [cell.strip().strip('"') for cell in first.split(mark)]
+    except (OSError, ValueError, ImportError):
+        return []
+    return []
+
+
+def _arrow_columns(path: Path, name: str) -> list[str]:
+    if name.endswith(".parquet"):
+        from pyarrow.parquet import read_schema
+
+        return list(read_schema(path).names)
+    from pyarrow import ipc, memory_map
+
+    with memory_map(str(path)) as file:
+        return list(ipc.open_file(file).schema.names)

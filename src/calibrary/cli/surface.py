@@ -1,0 +1,72 @@
+"""What the commands take, as plain data: ``surface.json``, from which completion and ``--help`` answer.
+
+``scripts/make_stubs.py`` writes it, and a test holds it to the commands.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+#: How the help of an option begins that names columns of the file.
+_COLUMNS = re.compile(r"(Long table: c|C|The c|Probability c|One c|Compare several models: a c)olumn")
+#: Arguments and options that name metrics.
+_METRICS = frozenset(("metric", "metrics", "primary", "name", "id"))
+
+
+def surface() -> dict[str, Any]:
+    """Every command with its help, arguments and options, and every metric with its name."""
+    from typer.main import get_command
+
+    from calibrary.cli.main import app
+    from calibrary.lookup.by_name import catalogue
+
+    metrics = {entry.id: entry.name for entry in catalogue.values()}
+    return {**_of(get_command(app)), "metrics": dict(sorted(metrics.items()))}
+
+
+def text() -> str:
+    """The file ``surface.json``: short enough to be read at once, and a line for each command."""
+    made = surface()
+    commands = ",\n".join(f"{json.dumps(name)}: {json.dumps(one)}" for name, one in made.pop("commands").items())
+    return f'{json.dumps(made)[:-1]}, "commands": {{\n{commands}\n}}}}\n'
+
+
+def _of(command: Any) -> dict[str, Any]:
+    shown = [p for p in command.params if not getattr(p, "hidden", False)]
+    found: dict[str, Any] = {
+        "help": _plain(command.help or ""),
+        "arguments": [_argument(p) for p in shown if p.param_type_name == "argument"],
+        "options": [_option(p) for p in shown if p.param_type_name == "option"],
+    }
+    found["options"].append(
+        {"names": ["--help"], "value": "", "help": "Show this message.", "default": "", "wants": ""}
+    )
+    inside = getattr(command, "commands", None)
+    if inside:
+        found["commands"] = {name: _of(one) for name, one in inside.items() if not one.hidden}
+    return found
+
+
+def _argument(p: Any) -> dict[str, Any]:
+    name = p.name.upper() if p.required else f"[{p.name.upper()}]"
+    help = _plain(getattr(p, "help", "") or "")
+    return {"name": f"{name}{'...' if p.nargs == -1 else ''}", "help": help, "wants": _wanted(p, help)}
+
+
+def _option(p: Any) -> dict[str, Any]:
+    help = _plain(p.help or "")
+    value = "" if p.is_flag else p.name.upper()
+    default = p.default if isinstance(p.default, int | float | str) and not isinstance(p.default, bool) else ""
+    names = [*p.opts, *p.secondary_opts]
+    return {"names": names, "value": value, "help": help, "default": str(default), "wants": _wanted(p, help)}
+
+
+def _wanted(p: Any, help: str) -> str:
+    """What is completed: columns, metrics, or nothing, which leaves it to the shell."""
+    return "column" if _COLUMNS.match(help) else "metric" if p.name in _METRICS else ""
+
+
+def _plain(help: str) -> str:
+    return help.replace("`", "").strip()
