@@ -1,4 +1,4 @@
-"""The verb ``under_shift``: what would a metric be on another set of rows, of which nobody knows the labels?"""
+"""The verb ``under_shift``: what would a metric be on another set of rows, whose labels are not known?"""
 
 from __future__ import annotations
 
